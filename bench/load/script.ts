@@ -1,0 +1,115 @@
+/** What the bench says and what it must hear: shared by the host that answers and by the callers that check it. */
+
+/** What callers ask for, at the gateway. */
+export const model = "bench/model"
+/** What the host calls it. */
+const hostModel = "bench-model-2025-08-07"
+const id = "chatcmpl-Bq7RkZ0vXo2mTn5cYd8sLw1hFp4Ga"
+const created = 1_760_000_000
+const usage = {
+  prompt_tokens: 152,
+  completion_tokens: 100,
+  total_tokens: 252,
+  prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 },
+  completion_tokens_details: {
+    reasoning_tokens: 0,
+    audio_tokens: 0,
+    accepted_prediction_tokens: 0,
+    rejected_prediction_tokens: 0,
+  },
+}
+
+const words = [
+  "the",
+  " gate",
+  " at",
+  " the",
+  " head",
+  " of",
+  " a",
+  " channel",
+  " decides",
+  ",",
+  " how",
+  " much",
+  ' "water"',
+  " flows",
+]
+
+const word = (index: number): string => words[index % words.length] ?? ""
+
+/** The text that a stream of `chunks` text chunks adds up to. */
+export const streamedText = (chunks: number): string =>
+  Array.from({ length: chunks }, (_, index) => word(index)).join("")
+
+const wholeText = streamedText(100)
+
+/** A whole answer, about 1 kB of JSON. */
+export const wholeAnswer = (): string =>
+  JSON.stringify({
+    id,
+    object: "chat.completion",
+    created,
+    model: hostModel,
+    choices: [
+      {
+        index: 0,
+        message: { role: "assistant", content: wholeText, refusal: null, annotations: [] },
+        logprobs: null,
+        finish_reason: "stop",
+      },
+    ],
+    usage,
+    service_tier: "default",
+    system_fingerprint: "fp_5d3a1c9b72",
+  })
+
+/** Whether `body` is the whole answer, as seen through a proxy that may add members of its own. */
+export const isWholeAnswer = (body: string): boolean => body.includes(JSON.stringify(wholeText))
+
+const event = (choices: ReadonlyArray<unknown>, counted: unknown): string =>
+  `data: ${JSON.stringify({
+    id,
+    object: "chat.completion.chunk",
+    created,
+    model: hostModel,
+    system_fingerprint: "fp_5d3a1c9b72",
+    choices,
+    usage: counted,
+  })}\n\n`
+
+const delta = (content: Readonly<Record<string, unknown>>, finish: string | null): string =>
+  event([{ index: 0, delta: content, logprobs: null, finish_reason: finish }], null)
+
+export interface StreamScript {
+  /** Sent at once. */
+  readonly head: Uint8Array
+  /** Sent one by one, an interval apart; about 250 bytes each. */
+  readonly chunks: ReadonlyArray<Uint8Array>
+  /** Finish, usage and `[DONE]`, sent together an interval after the last chunk. */
+  readonly tail: Uint8Array
+}
+
+export const streamScript = (chunks: number): StreamScript => {
+  const encoder = new TextEncoder()
+  return {
+    head: encoder.encode(delta({ role: "assistant", content: "", refusal: null }, null)),
+    chunks: Array.from({ length: chunks }, (_, index) => encoder.encode(delta({ content: word(index) }, null))),
+    tail: encoder.encode(`${delta({}, "stop")}${event([], usage)}data: [DONE]\n\n`),
+  }
+}
+
+/** A caller's body, about 1 kB: a system prompt, a short exchange and the usual parameters. */
+export const requestBody = (stream: boolean): string =>
+  JSON.stringify({
+    model,
+    messages: [
+      { role: "system", content: `You look after a weir. ${"Answer in plain words and keep it short. ".repeat(10)}` },
+      { role: "user", content: "How much water goes down the left channel today?" },
+      { role: "assistant", content: "A third of it, as long as the level stays above the second mark." },
+      { role: "user", content: "And what does the headgate do when the river rises over night?" },
+    ],
+    temperature: 0.7,
+    max_tokens: 256,
+    ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
+  })

@@ -1,0 +1,90 @@
+/** Whole answers under full load: `wrk`, or the bundled `autocannon` where there is no `wrk`. Either is a process of its own. */
+import { join } from "node:path"
+import { runToEnd } from "./processes.ts"
+import { requestBody } from "./script.ts"
+
+export interface UnaryResult {
+  readonly requests: number
+  readonly perSecond: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+}
+
+export interface UnaryLoad {
+  readonly url: string
+  readonly key: string
+  readonly connections: number
+  readonly seconds: number
+  /** For the script of wrk. */
+  readonly folder: string
+  readonly root: string
+}
+
+interface Counted extends UnaryResult {
+  /** Requests that ended otherwise than with 200; wrk counts them among its requests, too. */
+  readonly failed: number
+}
+
+export const unaryTool = Bun.which("wrk") === null ? "autocannon" : "wrk"
+
+/** Fails when one request was not answered with 200: a refusal is cheap, and would pass for speed. */
+export const unaryLoad = async (load: UnaryLoad): Promise<UnaryResult> => {
+  const result = await (unaryTool === "wrk" ? withWrk(load) : withAutocannon(load))
+  if (result.failed > 0 || result.requests === 0) {
+    throw new Error(`${load.url}: ${result.failed} requests failed, ${result.requests} were answered`)
+  }
+  return result
+}
+
+const luaString = (text: string): string => `"${text.replace(/["\\]/g, "\\$&")}"`
+
+const luaScript = (key: string): string => `
+wrk.method = "POST"
+wrk.body = ${luaString(requestBody(false))}
+wrk.headers["Content-Type"] = "application/json"
+wrk.headers["Authorization"] = ${luaString(`Bearer ${key}`)}
+done = function(summary, latency)
+  local e = summary.errors
+  io.write(string.format("BENCH %d %d %d %d %d\\n", summary.requests, summary.duration,
+    e.connect + e.read + e.write + e.status + e.timeout, latency:percentile(50), latency:percentile(99)))
+end
+`
+
+const withWrk = async ({ url, key, connections, seconds, folder, root }: UnaryLoad): Promise<Counted> => {
+  const script = join(folder, "unary.lua")
+  await Bun.write(script, luaScript(key))
+  const command = ["wrk", "-t1", `-c${connections}`, `-d${seconds}s`, "--timeout", "10s", "-s", script, url]
+  const output = await runToEnd(command, root, seconds + 30)
+  const line = /^BENCH (\d+) (\d+) (\d+) (\d+) (\d+)$/m.exec(output)
+  if (line === null) throw new Error(`wrk said:\n${output}`)
+  // All times are microseconds.
+  const [requests = 0, duration = 0, failed = 0, p50 = 0, p99 = 0] = line.slice(1).map(Number)
+  return { requests, perSecond: (requests / duration) * 1e6, failed, p50Ms: p50 / 1000, p99Ms: p99 / 1000 }
+}
+
+const withAutocannon = async ({ url, key, connections, seconds, root }: UnaryLoad): Promise<Counted> => {
+  const program = join(root, "node_modules/autocannon/autocannon.js")
+  const headers = ["-H", "Content-Type=application/json", "-H", `Authorization=Bearer ${key}`]
+  const load = [
+    "-j",
+    "-n",
+    "-c",
+    `${connections}`,
+    "-d",
+    `${seconds}`,
+    "-m",
+    "POST",
+    ...headers,
+    "-b",
+    requestBody(false),
+  ]
+  const output = await runToEnd([process.execPath, program, ...load, url], root, seconds + 30)
+  const result = JSON.parse(output)
+  return {
+    requests: result["2xx"],
+    perSecond: result["2xx"] / result.duration,
+    failed: result.errors + result.timeouts + result.non2xx,
+    p50Ms: result.latency.p50,
+    p99Ms: result.latency.p99,
+  }
+}

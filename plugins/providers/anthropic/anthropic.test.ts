@@ -1,0 +1,130 @@
+import { describe, expect, test } from "bun:test"
+import { existsSync, readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import * as Either from "effect/Either"
+import type { HostFailed, JsonObject, Provider } from "headgate/plugin"
+import { bodyOf, hostFor, recordings, recordingsPresent, requestWith } from "../../../test/support/recordings.ts"
+import anthropic from "./index.ts"
+import { models } from "./models.ts"
+
+const provider: Provider = Either.getOrThrow(anthropic.load({}))
+
+const failed = (status: number, body: unknown, headers: Record<string, string> = {}): HostFailed =>
+  provider.error(status, new Headers(headers), body)
+
+const errorOf = (type: string, message = "no") => ({ type: "error", error: { type, message }, request_id: "req_1" })
+
+describe("the plugin", () => {
+  test("says where Anthropic is and how it wants its key", () => {
+    expect(anthropic).toMatchObject({
+      id: "anthropic",
+      baseUrl: "https://api.anthropic.com/v1",
+      auth: { _tag: "Header", name: "x-api-key" },
+      keyVariable: "ANTHROPIC_API_KEY",
+      privacy: { mayTrain: false, retainsPrompts: true },
+    })
+    expect(Object.keys(provider.operations)).toEqual(["messages"])
+  })
+
+  test("takes no configuration of its own", () => {
+    expect(Either.isLeft(anthropic.load({ region: "eu" }))).toBe(true)
+  })
+
+  test.each([
+    ["claude-3-haiku-20240307", "enabled"],
+    ["claude-sonnet-4-20250514", "enabled"],
+    ["claude-sonnet-4-5-20250929", "enabled"],
+    ["claude-opus-4-6", "enabled"],
+    ["claude-opus-4-7", "disabled"],
+    ["claude-sonnet-5", "disabled"],
+    ["claude-haiku-5-5", "disabled"],
+    ["claude-opus-5-5", "adaptive"],
+    ["claude-fable-5-1", "adaptive"],
+    ["claude-of-tomorrow", "adaptive"],
+  ])("%s, told not to think if it can: %s", (model, expected) => {
+    const reasoning = expected === "enabled" ? { effort: "high" } : { effort: "none" }
+    const request = requestWith({ messages: [{ role: "user", content: "x" }], reasoning })
+    expect(provider.operations.messages?.request(request, hostFor(model)).body["thinking"]).toMatchObject({
+      type: expected,
+    })
+  })
+})
+
+describe("errors", () => {
+  test.each([
+    [400, "invalid_request_error", "request"],
+    [401, "authentication_error", "account"],
+    [402, "billing_error", "account"],
+    [403, "permission_error", "forbidden"],
+    [404, "not_found_error", "not-found"],
+    [413, "request_too_large", "request"],
+    [429, "rate_limit_error", "rate-limited"],
+    [500, "api_error", "overloaded"],
+    [504, "timeout_error", "timeout"],
+    [529, "overloaded_error", "overloaded"],
+    [400, "overloaded_error", "overloaded"],
+  ] as const)("%d %s is %s", (status, type, reason) => {
+    expect(failed(status, errorOf(type))).toMatchObject({ reason, status, code: type })
+  })
+
+  test("an empty purse is the operator's, whatever the host calls it", () => {
+    const message = "Your credit balance is too low to access the Anthropic API."
+    const failure = failed(400, errorOf("invalid_request_error", message))
+    expect(failure.reason).toBe("account")
+    expect(failure.detail).toBeUndefined()
+    expect(failed(400, errorOf("invalid_request_error", "max_tokens: wrong")).detail).toBe("max_tokens: wrong")
+  })
+
+  test("the host's wait is kept", () => {
+    expect(failed(429, errorOf("rate_limit_error"), { "retry-after": "17" }).retryAfterSeconds).toBe(17)
+  })
+
+  test.each([[503], [404], [429]])("%d without a word of Anthropic's goes by its status", (status) => {
+    const reasons = { 503: "overloaded", 404: "not-found", 429: "rate-limited" }
+    expect(failed(status, "<html>").reason as string).toBe(Object(reasons)[status])
+  })
+
+  test.skipIf(!recordingsPresent())("recorded ones", () => {
+    const expected = new Map([
+      [400, "request"],
+      [401, "account"],
+      [404, "not-found"],
+    ])
+    const errors = recordings("anthropic-messages").filter(({ response }) => response.status !== 200)
+    expect(errors.length).toBeGreaterThanOrEqual(4)
+    for (const error of errors) {
+      const failure = failed(error.response.status, bodyOf(error), error.response.headers ?? {})
+      expect([error.id, failure.reason as string]).toEqual([error.id, expected.get(error.response.status) ?? "none"])
+    }
+  })
+})
+
+const catalogue = fileURLToPath(new URL("../../../../shared/catalog/models.json", import.meta.url))
+
+describe("models", () => {
+  test("are few, each with one host and every price that a cache needs", () => {
+    expect(models.length).toBeLessThanOrEqual(8)
+    expect(new Set(models.map((model) => model["id"])).size).toBe(models.length)
+    for (const model of models) {
+      const [host] = model["hosts"] as ReadonlyArray<{ pricing: JsonObject }>
+      for (const name of ["prompt", "completion", "input_cache_read", "input_cache_write", "input_cache_write_1h"]) {
+        expect(host?.pricing[name]).toMatch(/^0\.\d+$/)
+      }
+    }
+  })
+
+  test.skipIf(!existsSync(catalogue))("cost what the catalogue says", () => {
+    const { models: listed } = JSON.parse(readFileSync(catalogue, "utf8"))
+    for (const model of models) {
+      const known = listed.find((entry: JsonObject) => entry["id"] === model["id"])
+      const found = known.hosts.find((entry: JsonObject) => entry["tag"] === "anthropic")
+      const [host] = model["hosts"] as ReadonlyArray<JsonObject>
+      expect([model["created"], model["context_length"]]).toEqual([known.created, known.context_length])
+      expect(host).toMatchObject({
+        model: found.upstream_model_id,
+        pricing: found.pricing,
+        max_completion_tokens: found.max_completion_tokens,
+      })
+    }
+  })
+})

@@ -1,0 +1,86 @@
+import * as Schema from "effect/Schema"
+import { chatForm, defineProvider, httpError, isJsonObject, noAuth } from "headgate/plugin"
+
+/** The text of the last message of the caller. */
+const lastText = (body: unknown): string => {
+  const messages = isJsonObject(body) && Array.isArray(body["messages"]) ? body["messages"] : []
+  const content: unknown = messages.findLast((message) => isJsonObject(message) && message["role"] === "user")?.content
+  if (typeof content === "string") return content
+  const parts: ReadonlyArray<unknown> = Array.isArray(content) ? content : []
+  return parts.map((part) => (isJsonObject(part) && typeof part["text"] === "string" ? part["text"] : "")).join("")
+}
+
+/** Words stand for tokens. */
+const tokens = (text: string): ReadonlyArray<string> => text.match(/\s*\S+/g) ?? []
+
+const answerTo = (body: unknown) => {
+  const prompt = lastText(body)
+  const limit =
+    isJsonObject(body) && typeof body["max_tokens"] === "number" ? body["max_tokens"] : Number.POSITIVE_INFINITY
+  const all = tokens(prompt)
+  const said = all.slice(0, limit)
+  const usage = { prompt_tokens: all.length, completion_tokens: said.length, total_tokens: all.length + said.length }
+  return { said, usage, finish_reason: said.length < all.length ? "length" : "stop" }
+}
+
+const whole = (body: unknown): Response => {
+  const { said, usage, finish_reason } = answerTo(body)
+  return Response.json({
+    choices: [{ index: 0, message: { role: "assistant", content: said.join("") }, finish_reason }],
+    usage,
+  })
+}
+
+const streamed = (body: unknown): Response => {
+  const { said, usage, finish_reason } = answerTo(body)
+  const chunks = [
+    ...said.map((content) => ({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })),
+    { choices: [{ index: 0, delta: {}, finish_reason }] },
+    { choices: [], usage },
+  ]
+  const text = `${chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("")}data: [DONE]\n\n`
+  return new Response(text, { headers: { "content-type": "text/event-stream" } })
+}
+
+/**
+ * Says back what it was told. It lives in this process and needs neither key nor network, so that the very first
+ * request works, and a gateway can be tried or tested for nothing (at a price, to see the meter run).
+ */
+export default defineProvider({
+  id: "echo",
+  name: "Echo",
+  auth: noAuth,
+  always: true,
+  privacy: { mayTrain: false, retainsPrompts: false },
+  config: Schema.Struct({}),
+  load: () => ({
+    operations: { chat: chatForm() },
+    error: httpError,
+    models: [
+      {
+        id: "headgate/echo",
+        name: "Echo",
+        description: "Says back the last message of the user. A word is a token.",
+        created: 1_795_219_200,
+        context_length: 131_072,
+        architecture: {
+          tokenizer: "Other",
+          instruct_type: null,
+          input_modalities: ["text"],
+          output_modalities: ["text"],
+        },
+        hosts: [
+          {
+            model: "echo",
+            pricing: { prompt: "0.000001", completion: "0.000002" },
+            supported_parameters: ["max_tokens"],
+          },
+        ],
+      },
+    ],
+    answer: async (request) => {
+      const body: unknown = await request.json()
+      return isJsonObject(body) && body["stream"] === true ? streamed(body) : whole(body)
+    },
+  }),
+})

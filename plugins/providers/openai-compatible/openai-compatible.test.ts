@@ -1,0 +1,70 @@
+import { describe, expect, test } from "bun:test"
+import * as Either from "effect/Either"
+import { chatRecordingTests } from "../../../test/support/chatRecordings.ts"
+import { hostFor, recordings, requestWith } from "../../../test/support/recordings.ts"
+import plugin from "./index.ts"
+
+// OpenAI's own are held against the plugin `openai`; everyone else's against this one, with no quirk set.
+const provider = Either.getOrThrow(plugin.load({}))
+const cases = recordings("openai-chat").filter((recorded) => recorded.provider !== "openai")
+chatRecordingTests(provider, cases, 129)
+
+const chatOf = (config: unknown) => Either.getOrThrow(plugin.load(config)).operations.chat
+const host = hostFor("m")
+
+describe("openai-compatible", () => {
+  test("has no address of its own: it must be given one", () => expect(plugin.baseUrl).toBeUndefined())
+
+  test("says everything that is wrong with its configuration", () => {
+    const wrong = plugin.load({ strict: "yes", reasoning: "loud", maxTokens: 5 })
+    const message = Either.isLeft(wrong) ? wrong.left.message : ""
+    for (const name of ["strict", "reasoning", "maxTokens"]) expect(message).toContain(`["${name}"]`)
+  })
+
+  test("its quirks shape the request", () => {
+    const body = {
+      messages: [{ role: "assistant", content: "a", reasoning: "r" }],
+      reasoning: { effort: "max" },
+      seed: 1,
+      top_k: 2,
+    }
+    const request = requestWith(body, { stream: true, maxTokens: 7 })
+    expect(chatOf({})?.request(request, host).body).toEqual({
+      model: "m",
+      messages: body.messages,
+      seed: 1,
+      top_k: 2,
+      max_tokens: 7,
+      reasoning_effort: "max",
+      stream: true,
+      stream_options: { include_usage: true },
+    })
+    const quirks = {
+      max_tokens_parameter: "max_completion_tokens",
+      efforts: ["low", "high"],
+      history: "reasoning_content",
+      strict: true,
+      drop: ["seed"],
+      stream_usage: false,
+    }
+    expect(chatOf(quirks)?.request(request, host).body).toEqual({
+      model: "m",
+      messages: [{ role: "assistant", content: "a", reasoning_content: "r" }],
+      max_completion_tokens: 7,
+      reasoning_effort: "high",
+      stream: true,
+    })
+    expect(chatOf({ reasoning: "router" })?.request(request, host).body["reasoning"]).toEqual({ effort: "max" })
+  })
+
+  test("its quirks shape the reading", () => {
+    const form = chatOf({ think_tags: true, reasoning_beside: true })
+    expect(form?.transparent).toBe(false)
+    const usage = { prompt_tokens: 1, completion_tokens: 2, completion_tokens_details: { reasoning_tokens: 3 } }
+    const answer = { choices: [{ message: { content: "<think>r</think>a" }, finish_reason: "stop" }], usage }
+    expect(form?.response(answer, requestWith({}), host)).toMatchObject({
+      choices: [{ message: { content: "a", reasoning: "r" } }],
+      usage: { completion_tokens: 5 },
+    })
+  })
+})

@@ -1,0 +1,76 @@
+import { describe, expect, test } from "bun:test"
+import * as Either from "effect/Either"
+import { chatRecordingTests } from "../../../test/support/chatRecordings.ts"
+import { hostFor, recordings, requestWith } from "../../../test/support/recordings.ts"
+import plugin from "./index.ts"
+import { effortsOf, models } from "./models.ts"
+
+const provider = Either.getOrThrow(plugin.load({}))
+const cases = recordings("openai-chat").filter((recorded) => recorded.provider === "openai")
+chatRecordingTests(provider, cases, 21)
+
+describe("openai", () => {
+  test("is where OpenAI says, with its key variable, and keeps prompts but does not train", () => {
+    expect([plugin.id, plugin.baseUrl, plugin.keyVariable]).toEqual([
+      "openai",
+      "https://api.openai.com/v1",
+      "OPENAI_API_KEY",
+    ])
+    expect(plugin.privacy).toEqual({ mayTrain: false, retainsPrompts: true })
+  })
+
+  test("takes no configuration of its own", () => {
+    expect(Either.isLeft(plugin.load({ organization: "o" }))).toBe(true)
+  })
+
+  test("bounds the output by max_completion_tokens and asks for the nearest effort that the model knows", () => {
+    const request = requestWith(
+      {
+        messages: [{ role: "assistant", content: "a", reasoning: "r" }],
+        max_tokens: 900,
+        reasoning: { effort: "max" },
+        top_k: 5,
+      },
+      { maxTokens: 80, stream: true },
+    )
+    expect(provider.operations.chat?.request(request, hostFor("gpt-5-mini-2025-08-07")).body).toEqual({
+      model: "gpt-5-mini-2025-08-07",
+      messages: [{ role: "assistant", content: "a" }],
+      max_completion_tokens: 80,
+      reasoning_effort: "high",
+      stream: true,
+      stream_options: { include_usage: true },
+    })
+  })
+
+  test("a used-up account is our failure, whatever its status; a rate limit is a wait", () => {
+    const headers = new Headers({ "retry-after": "3" })
+    const error = (code: string) => provider.error(429, headers, { error: { code, message: "m" } })
+    const [spent, busy] = [error("insufficient_quota"), error("rate_limit_exceeded")]
+    expect([spent.reason, spent.detail, spent.retryAfterSeconds]).toEqual(["account", undefined, undefined])
+    expect([busy.reason, busy.detail, busy.retryAfterSeconds]).toEqual(["rate-limited", "m", 3])
+  })
+
+  test("knows efforts of models and their snapshots, and of no others", () => {
+    expect(effortsOf("gpt-5-mini-2025-08-07")).toEqual(["minimal", "low", "medium", "high"])
+    expect(effortsOf("gpt-4.1")).toEqual([])
+    expect(effortsOf("gpt-7")).toEqual([])
+  })
+
+  test("brings a few models, each with a price, the dearer tier last", () => {
+    const ids = models.map((model) => model["id"])
+    expect(new Set(ids).size).toBe(8)
+    for (const model of models) {
+      expect(model).toMatchObject({ id: expect.stringMatching(/^openai\//), created: expect.any(Number) })
+      expect(model["hosts"]).toEqual([
+        expect.objectContaining({
+          pricing: expect.objectContaining({
+            prompt: expect.stringMatching(/^0\.0+\d+$/),
+            completion: expect.stringMatching(/^0\.0+\d+$/),
+          }),
+        }),
+      ])
+      expect(JSON.stringify(model)).not.toContain('"provider"')
+    }
+  })
+})

@@ -1,0 +1,20 @@
+import * as Schema from "effect/Schema"
+import { type Candidate, defineStrategy } from "headgate/plugin"
+
+/** Picodollars for a prompt token and an output token together; a host without a known price comes last. Reference 14.4. */
+const price = ({ host: { pricing } }: Candidate): bigint | undefined =>
+  pricing === null ? undefined : pricing.prompt + pricing.completion
+
+const cheaper = (one: Candidate, other: Candidate): number => {
+  const [a, b] = [price(one), price(other)]
+  if (a === b) return 0
+  if (a === undefined) return 1
+  return b === undefined || a < b ? -1 : 1
+}
+
+/** Cheapest first; among equals the order given. */
+export default defineStrategy({
+  id: "price",
+  config: Schema.Struct({}),
+  load: () => (candidates) => candidates.toSorted(cheaper),
+})

@@ -1,0 +1,357 @@
+/**
+ * The form of `headgate.config.ts` and `headgate.config.json`. The file speaks the API's snake_case, the program
+ * camelCase: each field is renamed where it is declared. Every field has a default; `{}` is a valid file.
+ * Architecture, configuration contract.
+ */
+import { isIP } from "node:net"
+import * as ParseResult from "effect/ParseResult"
+import type * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as AST from "effect/SchemaAST"
+import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { Secret } from "../plugin/Secret.ts"
+import { isModelId, type ModelInput, ProviderSlug } from "../services/catalogue.ts"
+import { kindOf } from "../services/problems.ts"
+import { checkBaseUrl, normalBaseUrl } from "./baseUrl.ts"
+
+const field = <A, I>(schema: Schema.Schema<A, I>, fallback: A) =>
+  Schema.optionalWith(schema, { default: () => fallback })
+
+/** A part of the configuration whose own fields have defaults, so that it may be left out. */
+const part = <A, I>(struct: Schema.Schema<A, I>) =>
+  Schema.optionalWith(struct, { default: () => Schema.decodeUnknownSync(struct)({}) })
+
+const wholeNumber = (least: number, most?: number) =>
+  Schema.Number.pipe(
+    Schema.filter((n) => Number.isSafeInteger(n) && n >= least && (most === undefined || n <= most), {
+      description:
+        most === undefined ? `a whole number of at least ${least}` : `a whole number from ${least} to ${most}`,
+    }),
+  )
+
+const amount = wholeNumber(0)
+const positive = wholeNumber(1)
+
+/** A timer of JavaScript cannot wait longer. */
+const milliseconds = wholeNumber(0, 2 ** 31 - 1)
+
+const share = Schema.Number.pipe(Schema.filter((n) => n >= 0 && n <= 1, { description: "a number from 0 to 1" }))
+
+const text = (description: string, holds: (written: string) => boolean) =>
+  Schema.String.pipe(Schema.filter(holds, { description }))
+
+const name = text("a text that is not empty", (written) => written !== "")
+
+/** A TCP port; 0 takes any free one. */
+export const Port = wholeNumber(0, 65535)
+
+const isAddressRange = (written: string): boolean => {
+  const [address = "", bits, ...more] = written.split("/")
+  const version = isIP(address)
+  return (
+    version !== 0 &&
+    more.length === 0 &&
+    (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128)))
+  )
+}
+
+const isOrigin = (written: string): boolean =>
+  written === "*" || (URL.canParse(written) && new URL(written).origin === written)
+
+const Server = Schema.Struct({
+  /** Address to listen on. Default "127.0.0.1": this machine alone. */
+  hostname: field(name, "127.0.0.1"),
+  /** TCP port; 0: any free one. Default 8787. */
+  port: field(Port, 8787),
+  /** Processes that share the port. Default 1. */
+  workers: field(
+    Schema.Number.pipe(
+      Schema.filter((n) => n === 1, {
+        description: "1 (more of them need PostgreSQL, which is not available in this version yet)",
+      }),
+    ),
+    1,
+  ),
+  /** Addresses or ranges (CIDR) whose `X-Forwarded-For` is believed. Default: none. */
+  trustedProxies: field(Schema.Array(text('an IP address or a range such as "10.0.0.0/8"', isAddressRange)), []).pipe(
+    Schema.fromKey("trusted_proxies"),
+  ),
+  /** Origins whose pages may call the data plane. Default ["*"]: all. */
+  corsOrigins: field(Schema.Array(text('"*" or an origin such as "https://app.example"', isOrigin)), ["*"]).pipe(
+    Schema.fromKey("cors_origins"),
+  ),
+  /** Seconds that running requests get to end when the gateway stops. Default 30. */
+  drainSeconds: field(wholeNumber(0, 86_400), 30).pipe(Schema.fromKey("drain_s")),
+  /** Whether `/metrics` is open to all. Default false: it wants the management key. */
+  openMetrics: field(Schema.Boolean, false).pipe(Schema.fromKey("open_metrics")),
+})
+
+/** When a host that keeps failing is left alone. G12. */
+const Breaker = Schema.Struct({
+  /** Failures in a row that open it; 0: never. Default 5. */
+  consecutiveFailures: field(amount, 5).pipe(Schema.fromKey("consecutive_failures")),
+  /** Share of failures within 30 seconds that opens it, 0 to 1; 0: never. Default 0.5. */
+  errorRate: field(share, 0.5).pipe(Schema.fromKey("error_rate")),
+  /** Requests within 30 seconds before the share counts. Default 20. */
+  minRequests: field(amount, 20).pipe(Schema.fromKey("min_requests")),
+  /** Seconds that it stays open the first time. Default 30. */
+  openSeconds: field(amount, 30).pipe(Schema.fromKey("open_s")),
+})
+
+/** Seconds that a host is left alone after an answer of a kind; 0: not at all. G10. */
+const Cooldown = Schema.Struct({
+  /** After it refused our account (401, 402). Default 60. */
+  accountSeconds: field(amount, 60).pipe(Schema.fromKey("account_s")),
+  /** After it did not know the model. Default 60. */
+  notFoundSeconds: field(amount, 60).pipe(Schema.fromKey("not_found_s")),
+  /** After a 429 that named no time. Default 5. */
+  rateLimitSeconds: field(amount, 5).pipe(Schema.fromKey("rate_limit_s")),
+  /** At most, also where the host named a time. Default 300. */
+  maxSeconds: field(amount, 300).pipe(Schema.fromKey("max_s")),
+})
+
+/** Bounds of one request and of all; 0 switches one off. G10, G18, G30. */
+const Limits = Schema.Struct({
+  /** Milliseconds until a stream's first event. Default 300,000. */
+  ttfbMs: field(milliseconds, 300_000).pipe(Schema.fromKey("ttfb_ms")),
+  /** Milliseconds between events of a stream. Default 60,000. */
+  idleMs: field(milliseconds, 60_000).pipe(Schema.fromKey("idle_ms")),
+  /** The same while a model that reasons has sent no content. Default 300,000. */
+  thinkingIdleMs: field(milliseconds, 300_000).pipe(Schema.fromKey("thinking_idle_ms")),
+  /** Milliseconds for a whole request, all attempts together. Default 600,000. */
+  deadlineMs: field(milliseconds, 600_000).pipe(Schema.fromKey("deadline_ms")),
+  /** Milliseconds after which a stream's status is sent although no event came. Default 10,000. */
+  commitAfterMs: field(milliseconds, 10_000).pipe(Schema.fromKey("commit_after_ms")),
+  /** Requests at once. Default 1,024. */
+  maxInFlight: field(amount, 1024).pipe(Schema.fromKey("max_in_flight")),
+  /** Bytes of a request's body. Default 33,554,432. */
+  bodyBytes: field(amount, 33_554_432).pipe(Schema.fromKey("body_bytes")),
+  /** Bytes of one stream of a host. Default 67,108,864. */
+  streamBytes: field(amount, 67_108_864).pipe(Schema.fromKey("stream_bytes")),
+  /** Milliseconds that a caller may take no byte of a stream. Default 60,000. */
+  clientStallMs: field(milliseconds, 60_000).pipe(Schema.fromKey("client_stall_ms")),
+  /** Bytes per second, over a minute, that a stream of a host must reach. Default 16. */
+  minBytesPerSecond: field(amount, 16).pipe(Schema.fromKey("min_bytes_per_s")),
+  breaker: part(Breaker),
+  cooldown: part(Cooldown),
+})
+
+/** Which host is called. */
+const Routing = Schema.Struct({
+  /** Id of the strategy plugin that orders the hosts. Default "balanced". */
+  strategy: field(name, "balanced"),
+  /** A second host is called when the first is slow. */
+  hedge: part(
+    Schema.Struct({
+      /** Default false. */
+      enabled: field(Schema.Boolean, false),
+      /** Share of the spend that the second calls may cost, 0 to 1. Default 0.05. */
+      maxCostShare: field(share, 0.05).pipe(Schema.fromKey("max_cost_share")),
+    }),
+  ),
+})
+
+const Billing = Schema.Struct({
+  /** What a key with a limit may do at a host without a price. Default "deny". */
+  unknownPrice: field(Schema.Literal("deny", "estimate", "allow"), "deny").pipe(Schema.fromKey("unknown_price")),
+  /** Whether a stream that its host broke is charged. Default "free". G5. */
+  errorFinish: field(Schema.Literal("free", "metered"), "free").pipe(Schema.fromKey("error_finish")),
+  /** Bounds per key on models that cost nothing; 0: none. */
+  freeModels: part(
+    Schema.Struct({
+      /** Default 20. */
+      requestsPerMinute: field(amount, 20).pipe(Schema.fromKey("requests_per_minute")),
+      /** UTC days. Default 1,000. */
+      requestsPerDay: field(amount, 1000).pipe(Schema.fromKey("requests_per_day")),
+    }),
+  ).pipe(Schema.fromKey("free_models")),
+})
+
+const ContentPrivacy = Schema.Struct({
+  /** Whether prompts and answers may be logged. Default false. */
+  logContent: field(Schema.Boolean, false).pipe(Schema.fromKey("log_content")),
+  /** Whether an answer is kept for 24 hours for a caller who sent an Idempotency-Key. Default true. */
+  idempotencyBodies: field(Schema.Boolean, true).pipe(Schema.fromKey("idempotency_bodies")),
+})
+
+/** What is turned on without being configured. */
+const Discovery = Schema.Struct({
+  /** Providers whose key variable is set. Default true. */
+  environment: field(Schema.Boolean, true),
+  /** Model servers on loopback, at their usual ports. Default true. */
+  local: field(Schema.Boolean, true),
+})
+
+const Plugins = Schema.Struct({
+  /** Searched for plugins; these replace the default. Default ["./plugins"]. */
+  folders: field(Schema.Array(name), ["./plugins"]),
+  /** Names of packages that are plugins. Default: none. */
+  packages: field(Schema.Array(name), []),
+  /** Ids of plugins without which the gateway does not start. Default: none. */
+  required: field(Schema.Array(name), []),
+})
+
+/** Where keys and ledger are kept. */
+export type StorageChoice = { readonly _tag: "Memory" } | { readonly _tag: "Sqlite"; readonly path: string }
+
+const storageForms = '"memory:" or "sqlite:PATH"'
+
+/** `memory:` or `sqlite:PATH`, the path relative to the working directory. */
+export const StorageText = Schema.transformOrFail(
+  Schema.String,
+  Schema.declare((value: unknown): value is StorageChoice => isJsonObject(value)),
+  {
+    strict: true,
+    decode: (written, _options, ast) => {
+      if (written === "memory:") return ParseResult.succeed<StorageChoice>({ _tag: "Memory" })
+      const path = /^sqlite:([^:].*)$/.exec(written)?.[1]
+      if (path !== undefined) return ParseResult.succeed<StorageChoice>({ _tag: "Sqlite", path })
+      const why = /^postgres(ql)?:/.test(written) ? " (PostgreSQL is not available in this version yet)" : ""
+      return ParseResult.fail(
+        new ParseResult.Type(ast, written, `expected ${storageForms}${why}, got ${kindOf(written)}`),
+      )
+    },
+    encode: (choice) => ParseResult.succeed(choice._tag === "Memory" ? "memory:" : `sqlite:${choice.path}`),
+  },
+).annotations({ description: storageForms })
+
+const isProxyUrl = (written: string): boolean => /^https?:\/\/[^/]/i.test(written) && URL.canParse(written)
+
+/** The house's own fields of a provider; what else stands there is its plugin's. */
+const ProviderFields = Schema.Struct({
+  /** Id of the plugin. Default: the slug. */
+  plugin: field(Schema.NullOr(name), null),
+  /** Display name. Default: the plugin's. */
+  name: field(Schema.NullOr(name), null),
+  /** Ends with the version segment of the API. Default: the plugin's. https, unless `network` is "private". */
+  baseUrl: field(Schema.NullOr(Schema.String), null).pipe(Schema.fromKey("base_url")),
+  /** `{ "env": "NAME" }`. Default: the variable that the plugin names. */
+  apiKey: field(Schema.NullOr(Secret), null).pipe(Schema.fromKey("api_key")),
+  /** What the provider does with prompts; a member left out counts as true. Default: what the plugin says. */
+  privacy: field(
+    Schema.NullOr(
+      Schema.Struct({
+        mayTrain: field(Schema.Boolean, true).pipe(Schema.fromKey("may_train")),
+        retainsPrompts: field(Schema.Boolean, true).pipe(Schema.fromKey("retains_prompts")),
+      }),
+    ),
+    null,
+  ),
+  /** Requests at once to this provider. Default: no bound. */
+  maxConcurrent: field(Schema.NullOr(positive), null).pipe(Schema.fromKey("max_concurrent")),
+  /** Milliseconds until a stream's first event. Default: that of `limits`. */
+  ttfbMs: field(Schema.NullOr(milliseconds), null).pipe(Schema.fromKey("ttfb_ms")),
+  /** Default true. */
+  enabled: field(Schema.Boolean, true),
+  /** "private": loopback and private addresses, and http, are allowed. Default "public". G29. */
+  network: field(Schema.Literal("public", "private"), "public"),
+  /** URL of the HTTP proxy that leads there. Default: what `HTTPS_PROXY` says. */
+  proxy: field(Schema.NullOr(text("an http or https URL", isProxyUrl)), null),
+  /** The wire form that its hosts are called by. Default: the first of the plugin. */
+  api: field(Schema.NullOr(name), null),
+})
+
+/** What an author writes of a provider. */
+export type ProviderInput = typeof ProviderFields.Encoded & { readonly [pluginField: string]: unknown }
+
+/** A provider of the configuration. `null` leaves a choice to the plugin. */
+export interface ProviderSettings extends Omit<typeof ProviderFields.Type, "plugin"> {
+  readonly plugin: string
+  readonly apiKey: Redacted.Redacted | null
+  /** What is not the house's: for the plugin's own Schema. */
+  readonly own: JsonObject
+}
+
+const houseFields = new Set<PropertyKey>(
+  AST.getPropertySignatures(Schema.encodedSchema(ProviderFields).ast).map(({ name }) => name),
+)
+
+const decodeProvider = ParseResult.decodeUnknown(ProviderFields, { errors: "all", onExcessProperty: "error" })
+
+const Provider = Schema.transformOrFail(
+  // Any object: its members are checked below, so that one pass finds all problems of the house's fields.
+  Schema.declare((value: unknown): value is ProviderInput => isJsonObject(value), { description: "an object" }),
+  Schema.declare((value: unknown): value is Omit<ProviderSettings, "plugin"> & { readonly plugin: string | null } =>
+    isJsonObject(value),
+  ),
+  {
+    strict: true,
+    decode: (raw, _options, ast) => {
+      const members = Object.entries(raw)
+      const own: JsonObject = Object.fromEntries(members.filter(([member]) => !houseFields.has(member)))
+      const house = decodeProvider(Object.fromEntries(members.filter(([member]) => houseFields.has(member))))
+      const url =
+        typeof raw.base_url === "string"
+          ? checkBaseUrl(raw.base_url, raw.network === "private" ? "private" : "public")
+          : undefined
+      const decoded = ParseResult.map(house, (fields) => ({
+        ...fields,
+        baseUrl: fields.baseUrl === null ? null : normalBaseUrl(fields.baseUrl),
+        own,
+      }))
+      if (url === undefined) return decoded
+      const wrong = new ParseResult.Pointer("base_url", raw, new ParseResult.Type(ast, raw.base_url, url))
+      return ParseResult.flatMap(
+        ParseResult.mapError(decoded, (issue) => new ParseResult.Composite(ast, raw, [issue, wrong])),
+        () => ParseResult.fail(wrong),
+      )
+    },
+    encode: (settings, _options, ast) =>
+      ParseResult.fail(new ParseResult.Forbidden(ast, settings, "a configuration is not written")),
+  },
+)
+
+const Providers = Schema.transform(
+  Schema.Record({ key: ProviderSlug, value: Provider }),
+  Schema.declare((value: unknown): value is ReadonlyMap<string, ProviderSettings> => value instanceof Map),
+  {
+    strict: true,
+    decode: (record) =>
+      new Map(
+        Object.entries(record).map(
+          ([slug, settings]) => [slug, { ...settings, plugin: settings.plugin ?? slug }] as const,
+        ),
+      ),
+    encode: (map) => Object.fromEntries(map),
+  },
+)
+
+const Aliases = Schema.transform(
+  Schema.Record({ key: Schema.String, value: text("a model id <author>/<slug>", isModelId) }),
+  Schema.declare((value: unknown): value is ReadonlyMap<string, string> => value instanceof Map),
+  { strict: true, decode: (record) => new Map(Object.entries(record)), encode: (map) => Object.fromEntries(map) },
+)
+
+export const GatewayConfig = Schema.Struct({
+  server: part(Server),
+  /** "memory:" or "sqlite:PATH". Default "sqlite:./data/headgate.db". */
+  storage: field(StorageText, { _tag: "Sqlite", path: "./data/headgate.db" }),
+  /** "full": a reported cost survives a power cut. "process": it survives the end of the process. Default "full". G3. */
+  durability: field(Schema.Literal("full", "process"), "full"),
+  limits: part(Limits),
+  routing: part(Routing),
+  billing: part(Billing),
+  privacy: part(ContentPrivacy),
+  discovery: part(Discovery),
+  plugins: part(Plugins),
+  /** Names that callers may use, and the models that they mean. Default: none. */
+  aliases: field(Aliases, new Map()),
+  /** By slug. Default: none but what is discovered. */
+  providers: field(Providers, new Map()),
+  /** Kept as written: `decodeModels` reads them once the providers are known. Default: what the plugins bring. */
+  models: field(
+    Schema.declare((value: unknown): value is ReadonlyArray<ModelInput> => Array.isArray(value), {
+      description: "a list",
+    }),
+    [],
+  ),
+})
+
+/** A decoded configuration, all defaults filled in. */
+export type GatewayConfig = typeof GatewayConfig.Type
+
+/** What an author writes. */
+export type GatewayConfigInput = typeof GatewayConfig.Encoded
+
+/** The default export of `headgate.config.ts`. Gives back what it is given; editors complete and check it. */
+export const defineConfig = (config: GatewayConfigInput): GatewayConfigInput => config

@@ -1,0 +1,43 @@
+/** A configuration that cannot be used, and how it is said: a line per problem, all of them at once. G20. */
+import * as Data from "effect/Data"
+import type { Problem } from "../services/problems.ts"
+
+/** The gateway does not start. `message` is a line per problem and holds no value of the configuration. */
+export class ConfigInvalid extends Data.TaggedError("ConfigInvalid")<{
+  readonly problems: readonly [Problem, ...ReadonlyArray<Problem>]
+}> {
+  override get message() {
+    return this.problems.map(configErrorLine).join("\n")
+  }
+}
+
+export const configErrorLine = ({ path, message }: Problem): string =>
+  `config error: ${path}: ${message}`.replace(/[\r\n]+/g, " ")
+
+/** Why a file could not be imported, in one line and without the parts of it that messages of the runtime repeat. */
+export const importFailure = (cause: unknown): string => {
+  const [first = cause] = cause instanceof AggregateError ? cause.errors : []
+  if (first instanceof BuildMessage) {
+    const at = first.position
+    return `expected a file that parses, got an error${at === null ? "" : ` at line ${at.line}, column ${at.column}`}`
+  }
+  if (!(first instanceof Error) && !(first instanceof ResolveMessage))
+    return "expected a file that loads, got a throw of no Error"
+  return `expected a file that loads, got ${first.name}: ${withoutSource(first.message)}`
+}
+
+/** Why text is not JSON. The parser quotes the word it stumbled over, which may be a secret without its quotes. */
+export const jsonFailure = (cause: unknown): string => {
+  const why =
+    cause instanceof Error
+      ? cause.message.replace(/^JSON Parse error: /, "").replace(/\s*("|').{2,}\1/gs, "")
+      : "no JSON"
+  return `expected JSON, got text that does not parse (${why})`
+}
+
+// JavaScriptCore adds the source of the failed expression in brackets: "(In 'x.f({ api_key: ... })', 'x.f' is undefined)".
+const withoutSource = (message: string): string =>
+  message
+    .replace(/ ?\((In|near|evaluating) '.*$/s, "")
+    .replace(/(?=[\w+=-]*[A-Za-z])(?=[\w+=-]*\d)[\w+=-]{12,}/g, "…")
+    .slice(0, 300)

@@ -1,0 +1,220 @@
+/**
+ * Everything that can go wrong for a caller: one closed union. A class per distinct action, its fields what the
+ * actor needs. `message` is said to the caller: one sentence with a full stop, no secret, nothing of a host's body.
+ * What statuses these are, only `http/ErrorBody.ts` knows.
+ */
+import * as Data from "effect/Data"
+import type { Picodollars } from "./Money.ts"
+
+/** One thing wrong with a request, and where: `messages[0].role`. */
+export interface Issue {
+  readonly path: string
+  readonly message: string
+}
+
+/** The request itself is at fault. */
+export class BadRequest extends Data.TaggedError("BadRequest")<{
+  readonly issues: readonly [Issue, ...ReadonlyArray<Issue>]
+  readonly kind?: "invalid_request" | "invalid_prompt" | "context_length_exceeded"
+}> {
+  override get message() {
+    const [first, ...more] = this.issues
+    const rest = more.length === 0 ? "" : ` (and ${more.length} more)`
+    return `${first.path === "" ? "" : `${first.path}: `}${first.message}${rest}.`
+  }
+}
+
+/** No key came with the request. */
+export class KeyMissing extends Data.TaggedError("KeyMissing") {
+  override get message() {
+    return "Missing Authentication header: send your key as 'Authorization: Bearer <key>'."
+  }
+}
+
+/** The key is unknown, disabled, expired, deleted or no key at all: one text for all, so a prober learns nothing. */
+export class KeyNotAccepted extends Data.TaggedError("KeyNotAccepted") {
+  override get message() {
+    return "User not found."
+  }
+}
+
+/** The key's money does not cover this request. */
+export class PaymentRequired extends Data.TaggedError("PaymentRequired")<{
+  readonly reason: "limit_exhausted" | "request_exceeds_budget" | "in_flight_budget_exhausted" | "unknown_price"
+  readonly limitSource: string
+  readonly limit: Picodollars
+  readonly spend: Picodollars
+  readonly held: Picodollars
+  /** Unix milliseconds; `null`: the limit never resets. */
+  readonly resetsAt: number | null
+  readonly retryAfterSeconds?: number
+}> {
+  override get message() {
+    return paymentTexts[this.reason].replace("{limit}", this.limitSource)
+  }
+}
+
+const paymentTexts = {
+  limit_exhausted: "The key's {limit} limit is used up.",
+  request_exceeds_budget: "This request could cost more than the key has left: lower max_tokens or raise the limit.",
+  in_flight_budget_exhausted: "What the key has left is held by requests in flight: try again in a moment.",
+  unknown_price: "No price is known for this model's hosts, so a key with a limit may not call it.",
+}
+
+/** A rule forbids it: the wrong kind of key, a model that the key may not use. */
+export class NotPermitted extends Data.TaggedError("NotPermitted")<{ readonly rule: string }> {
+  override get message() {
+    return this.rule
+  }
+}
+
+/** There is no such route, model or key. */
+export class NotFound extends Data.TaggedError("NotFound")<{ readonly what: string }> {
+  override get message() {
+    return `${this.what} does not exist.`
+  }
+}
+
+/** Why a host was left out of a plan. */
+export interface Exclusion {
+  readonly host: string
+  readonly model: string
+  /** Name of the filter, such as `only` or `max_price`. */
+  readonly by: string
+  readonly reason: string
+}
+
+/** The model is known, but the caller's filters leave no host of it. */
+export class NoHostMatches extends Data.TaggedError("NoHostMatches")<{
+  readonly models: ReadonlyArray<string>
+  readonly excluded: ReadonlyArray<Exclusion>
+}> {
+  override get message() {
+    const filters = [...new Set(this.excluded.map((exclusion) => exclusion.by))]
+    const why = filters.length === 0 ? "it has none" : `excluded by ${filters.join(", ")}`
+    return `No endpoints found for ${this.models.join(", ")}: ${why}.`
+  }
+}
+
+/** Time ran out: while the caller sent the body, or while we waited for hosts. */
+export class TimedOut extends Data.TaggedError("TimedOut")<{
+  readonly phase: "body" | "upstream"
+  readonly afterMs: number
+}> {
+  override get message() {
+    return this.phase === "body"
+      ? `The request body was not complete after ${this.afterMs / 1000} seconds.`
+      : "Operation timed out."
+  }
+}
+
+export class BodyTooLarge extends Data.TaggedError("BodyTooLarge")<{ readonly limitBytes: number }> {
+  override get message() {
+    return `The request body is larger than ${this.limitBytes} bytes.`
+  }
+}
+
+/** What a host's failure means, in the host's own terms. Fixed by the plugin's `error`. G10. */
+export type HostReason =
+  | "unreachable"
+  | "timeout"
+  | "account"
+  | "forbidden"
+  | "not-found"
+  | "request"
+  | "rate-limited"
+  | "overloaded"
+  | "malformed"
+
+/** A host answered wrongly, or not at all. The dispatcher acts on it; a caller sees it only within `RoutingExhausted`. */
+export class HostFailed extends Data.TaggedError("HostFailed")<{
+  readonly reason: HostReason
+  /** What the host answered with; absent when it did not. */
+  readonly status?: number
+  /** What may be shown of the host's body: cut and cleaned. */
+  readonly detail?: string
+  /** The host's own code for it. */
+  readonly code?: string
+  /** Seconds the host asked us to wait. */
+  readonly retryAfterSeconds?: number
+  readonly cause?: unknown
+}> {
+  override get message() {
+    return `The host failed: ${this.reason}${this.status === undefined ? "" : ` (${this.status})`}.`
+  }
+}
+
+/** One attempt that failed. */
+export interface FailedAttempt {
+  readonly provider: string
+  readonly host: string
+  readonly model: string
+  readonly failure: HostFailed
+}
+
+export type ExhaustedBecause =
+  | "request"
+  | "rate-limited"
+  | "not-found"
+  | "cooling-down"
+  | "timeout"
+  | "forbidden"
+  | "unavailable"
+
+/** Every host of the plan failed, or none could be tried. Its `outcome` is settled by the table of G10. */
+export class RoutingExhausted extends Data.TaggedError("RoutingExhausted")<{
+  readonly outcome: ExhaustedBecause
+  readonly attempts: ReadonlyArray<FailedAttempt>
+  readonly retryAfterSeconds?: number
+}> {
+  override get message() {
+    return exhaustedTexts[this.outcome]
+  }
+}
+
+const exhaustedTexts: Readonly<Record<ExhaustedBecause, string>> = {
+  request: "Provider returned error: it found the request itself at fault.",
+  "rate-limited": "Every host of the model is rate limited.",
+  "not-found": "No host of the model knows it any more.",
+  "cooling-down": "Every host of the model is cooling down after failures.",
+  timeout: "Operation timed out.",
+  forbidden: "Provider refused permission.",
+  unavailable: "Provider returned error.",
+}
+
+/** The house cannot take the request now. */
+export class Unavailable extends Data.TaggedError("Unavailable")<{
+  readonly why: "overloaded" | "draining" | "metering"
+  readonly retryAfterSeconds: number
+}> {
+  override get message() {
+    return unavailableTexts[this.why]
+  }
+}
+
+const unavailableTexts = {
+  overloaded: "The gateway is overloaded.",
+  draining: "The gateway is shutting down.",
+  metering: "The ledger cannot be written, so no paid request starts.",
+}
+
+/** The caller went away; nobody reads the answer. */
+export class CallerGone extends Data.TaggedError("CallerGone") {
+  override get message() {
+    return "The caller closed the connection."
+  }
+}
+
+export type Failure =
+  | BadRequest
+  | KeyMissing
+  | KeyNotAccepted
+  | PaymentRequired
+  | NotPermitted
+  | NotFound
+  | NoHostMatches
+  | TimedOut
+  | BodyTooLarge
+  | RoutingExhausted
+  | Unavailable
+  | CallerGone

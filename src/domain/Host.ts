@@ -1,0 +1,63 @@
+/** Models and the hosts that serve them, as far as routing and billing care. Spec 2.4, reference 13. */
+import type { HostTag, ModelId } from "./Ids.ts"
+import type { Pricing } from "./Price.ts"
+
+/** What a provider does with prompts. Unknown counts as the worse. */
+export interface Privacy {
+  readonly mayTrain: boolean
+  readonly retainsPrompts: boolean
+}
+
+export interface ToolChoiceSupport {
+  readonly none: boolean
+  readonly auto: boolean
+  readonly required: boolean
+  readonly function: boolean
+}
+
+/** One upstream endpoint of one model. */
+export interface Host {
+  readonly tag: HostTag
+  /** Slug of the provider in the configuration: the tag without its variant. */
+  readonly provider: string
+  readonly providerName: string
+  readonly model: ModelId
+  /** What the host itself calls the model. */
+  readonly upstreamModel: string
+  readonly quantization: string
+  /** `null`: no price is known, which is not the same as free. */
+  readonly pricing: Pricing | null
+  /** Tokens. */
+  readonly contextLength: number
+  readonly maxCompletionTokens: number
+  readonly maxPromptTokens: number | null
+  /** Wire names of parameters; empty when nothing is known. */
+  readonly supportedParameters: ReadonlyArray<string>
+  readonly supportsToolChoice: ToolChoiceSupport
+  readonly supportsImplicitCaching: boolean
+  readonly privacy: Privacy
+  /** Whether it runs on this machine: nothing leaves it and nothing is paid. */
+  readonly local: boolean
+}
+
+export interface Architecture {
+  readonly tokenizer: string
+  readonly instructType: string | null
+  readonly inputModalities: ReadonlyArray<string>
+  readonly outputModalities: ReadonlyArray<string>
+}
+
+export interface Model {
+  readonly id: ModelId
+  readonly name: string
+  readonly description: string
+  /** Unix seconds. */
+  readonly created: number
+  readonly contextLength: number
+  readonly architecture: Architecture
+  /** In the order of the configuration. */
+  readonly hosts: ReadonlyArray<Host>
+}
+
+/** What one host of one model is called inside the house: its tag alone is shared by all models of the provider. */
+export const endpointKey = (host: Host): string => `${host.model} ${host.tag}`

@@ -1,0 +1,67 @@
+/** Keys of callers, their limits and the windows that the limits speak of. Spec 2.3, reference 17 and 18. */
+import type { KeyId } from "./Ids.ts"
+import type { Picodollars } from "./Money.ts"
+
+export type LimitReset = "daily" | "weekly" | "monthly"
+
+export interface KeyRecord {
+  readonly id: KeyId
+  readonly kind: "ordinary" | "management"
+  readonly name: string
+  /** The masked key: first characters, three dots, last three. */
+  readonly label: string
+  readonly disabled: boolean
+  /** `null`: none. */
+  readonly limit: Picodollars | null
+  /** When the limit starts anew, at 00:00 UTC; `null`: never. */
+  readonly limitReset: LimitReset | null
+  readonly includeByokInLimit: boolean
+  /** Unix milliseconds. */
+  readonly expiresAt: number | null
+  readonly createdAt: number
+  readonly updatedAt: number | null
+  readonly creatorUserId: string | null
+  readonly workspaceId: string
+}
+
+/** What a key has spent: in all, and in the current UTC day, week (from Monday) and month. */
+export interface Spend {
+  readonly total: Picodollars
+  readonly daily: Picodollars
+  readonly weekly: Picodollars
+  readonly monthly: Picodollars
+}
+
+export const noSpend: Spend = { total: 0n, daily: 0n, weekly: 0n, monthly: 0n }
+
+const day = 86_400_000
+
+/** Start of the UTC window that `now` (Unix milliseconds) lies in. G7. */
+export const windowStart = (reset: LimitReset, now: number): number => {
+  const midnight = now - (now % day)
+  switch (reset) {
+    case "daily":
+      return midnight
+    case "weekly":
+      // The epoch was a Thursday, three days after a Monday.
+      return midnight - ((midnight / day + 3) % 7) * day
+    case "monthly": {
+      const at = new Date(now)
+      return Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), 1)
+    }
+  }
+}
+
+/** When the next window begins, Unix milliseconds; `null` for a limit that never resets. */
+export const nextReset = (reset: LimitReset | null, now: number): number | null => {
+  if (reset === null) return null
+  const start = windowStart(reset, now)
+  if (reset === "daily") return start + day
+  if (reset === "weekly") return start + 7 * day
+  const at = new Date(start)
+  return Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1, 1)
+}
+
+/** The part of `spend` that counts against a limit with this reset. */
+export const spentInWindow = (spend: Spend, reset: LimitReset | null): Picodollars =>
+  reset === null ? spend.total : spend[reset]

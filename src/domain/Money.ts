@@ -1,0 +1,45 @@
+/**
+ * Money. Inside the house it is an integer of picodollars (1e-12 USD) as `bigint`; at the edges a decimal
+ * string (prices) or a JSON number of USD (spend, limits, costs). No float touches a sum. Architecture 6.
+ */
+
+/** 1e-12 USD. */
+export type Picodollars = bigint
+
+export const picodollarsPerUsd = 1_000_000_000_000n
+
+const decimal = /^(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/
+
+/**
+ * Picodollars in a decimal amount of USD, such as "0.0000025" or 1.5. Exact: an amount finer than a
+ * picodollar, a negative one and what is no decimal at all give `undefined`.
+ */
+export const parseUsd = (amount: string | number): Picodollars | undefined => {
+  const match = decimal.exec(String(amount))
+  if (match === null) return undefined
+  const [, whole = "0", fraction = "", exponent = "0"] = match
+  const scale = 12 - fraction.length + Number(exponent)
+  const digits = BigInt(whole + fraction)
+  if (scale >= 0) return digits * 10n ** BigInt(scale)
+  const divisor = 10n ** BigInt(-scale)
+  return digits % divisor === 0n ? digits / divisor : undefined
+}
+
+/** The nearest JSON number of USD. Exact to the picodollar up to $8,192. */
+export const toUsd = (amount: Picodollars): number => Number(amount) / 1e12
+
+/** A plain decimal of USD without exponent or trailing zeros: "0.00001275". */
+export const formatUsd = (amount: Picodollars): string => {
+  const sign = amount < 0n ? "-" : ""
+  const digits = (amount < 0n ? -amount : amount).toString().padStart(13, "0")
+  const fraction = digits.slice(-12).replace(/0+$/, "")
+  return sign + digits.slice(0, -12) + (fraction === "" ? "" : `.${fraction}`)
+}
+
+/** `amount / divisor`, to the nearest integer, a tie to the even one. */
+export const divideHalfEven = (amount: bigint, divisor: bigint): bigint => {
+  const quotient = amount / divisor
+  const twice = (amount % divisor) * 2n
+  if (twice < divisor || (twice === divisor && quotient % 2n === 0n)) return quotient
+  return quotient + 1n
+}

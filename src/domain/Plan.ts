@@ -1,0 +1,11 @@
+/** A routing decision as data: what to try, in which order, and why everything else was left out. Architecture 5. */
+import type { Exclusion } from "./Failure.ts"
+import type { Host } from "./Host.ts"
+
+export interface Plan {
+  /** In the order they are tried; never two of the same endpoint. */
+  readonly attempts: ReadonlyArray<Host>
+  readonly excluded: ReadonlyArray<Exclusion>
+  /** Id of the strategy that ordered the hosts. */
+  readonly strategy: string
+}

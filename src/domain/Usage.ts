@@ -1,0 +1,74 @@
+/** What a host counted. Tokens, always whole and never negative. Spec 2.2, reference 15.1. */
+import { isJsonObject } from "./Json.ts"
+
+export interface Usage {
+  /** All of the prompt, cached reads and cache writes included. */
+  readonly promptTokens: number
+  /** All of the output, reasoning included. */
+  readonly completionTokens: number
+  readonly cachedTokens: number
+  readonly cacheWriteTokens: number
+  /** Those of `cacheWriteTokens` that are kept for an hour and cost more. */
+  readonly cacheWrite1hTokens: number
+  readonly promptAudioTokens: number
+  readonly promptVideoTokens: number
+  readonly reasoningTokens: number
+  readonly completionImageTokens: number
+  readonly completionAudioTokens: number
+  readonly webSearches: number
+}
+
+export const noUsage: Usage = {
+  promptTokens: 0,
+  completionTokens: 0,
+  cachedTokens: 0,
+  cacheWriteTokens: 0,
+  cacheWrite1hTokens: 0,
+  promptAudioTokens: 0,
+  promptVideoTokens: 0,
+  reasoningTokens: 0,
+  completionImageTokens: 0,
+  completionAudioTokens: 0,
+  webSearches: 0,
+}
+
+const largestCount = 2 ** 31
+
+const isCount = (value: unknown): value is number =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= largestCount
+
+const part = (details: unknown, member: string, atMost: number): number => {
+  const value = isJsonObject(details) ? details[member] : undefined
+  return isCount(value) ? Math.min(value, atMost) : 0
+}
+
+/**
+ * The usage in a canonical `usage` object. `undefined` when its totals are missing or no valid counts
+ * (negative, fractional, above 2^31, text): the caller then estimates, it never takes zero. Parts above
+ * their total are clamped, cached reads first, then writes. G5.
+ */
+export const parseUsage = (raw: unknown): Usage | undefined => {
+  if (!isJsonObject(raw)) return undefined
+  const { prompt_tokens: promptTokens, completion_tokens: completionTokens = 0 } = raw
+  if (!isCount(promptTokens) || !isCount(completionTokens)) return undefined
+  const inward = raw["prompt_tokens_details"]
+  const outward = raw["completion_tokens_details"]
+  if (inward == null && outward == null && raw["server_tool_use_details"] == null) {
+    return { ...noUsage, promptTokens, completionTokens }
+  }
+  const cachedTokens = part(inward, "cached_tokens", promptTokens)
+  const cacheWriteTokens = part(inward, "cache_write_tokens", promptTokens - cachedTokens)
+  return {
+    promptTokens,
+    completionTokens,
+    cachedTokens,
+    cacheWriteTokens,
+    cacheWrite1hTokens: part(inward, "cache_write_1h_tokens", cacheWriteTokens),
+    promptAudioTokens: part(inward, "audio_tokens", promptTokens),
+    promptVideoTokens: part(inward, "video_tokens", promptTokens),
+    reasoningTokens: part(outward, "reasoning_tokens", completionTokens),
+    completionImageTokens: part(outward, "image_tokens", completionTokens),
+    completionAudioTokens: part(outward, "audio_tokens", completionTokens),
+    webSearches: part(raw["server_tool_use_details"], "web_search_requests", largestCount),
+  }
+}

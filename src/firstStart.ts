@@ -1,0 +1,45 @@
+/** The very first start: keys to begin with, and a line that works as it stands. To the terminal, never to the log. G24. */
+import * as HttpServer from "@effect/platform/HttpServer"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import type { LoadedConfig } from "./config/loadConfig.ts"
+import { KeyStore } from "./services/KeyStore.ts"
+import { ProviderRegistry } from "./services/ProviderRegistry.ts"
+import { Storage } from "./services/Storage.ts"
+
+/** Says where the gateway listens; at the first start of an installation without a key of the operator's, makes and shows two. */
+export const firstStart = ({ managementKey, config }: Pick<LoadedConfig, "managementKey" | "config">) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const { address } = yield* HttpServer.HttpServer
+      const storage = yield* Storage
+      const keys = yield* KeyStore
+      const registry = yield* ProviderRegistry
+      const port = address._tag === "TcpAddress" ? address.port : config.server.port
+      const host =
+        config.server.hostname === "0.0.0.0" || config.server.hostname === "::" ? "127.0.0.1" : config.server.hostname
+      const base = `http://${host.includes(":") ? `[${host}]` : host}:${port}/api/v1`
+      say(`headgate listens at ${base}`)
+      if (managementKey !== null || (yield* Effect.orDie(storage.managementKeys)) > 0) return
+
+      const management = yield* Effect.orDie(keys.create({ kind: "management", name: "first management key" }))
+      const ordinary = yield* Effect.orDie(keys.create({ kind: "ordinary", name: "first key" }))
+      const model =
+        registry.models.find(({ hosts }) => hosts.some(({ provider }) => provider === "echo")) ?? registry.models[0]
+      say(`
+These two keys are shown once and kept nowhere:
+
+  management key   ${Redacted.value(management.secret)}
+  ordinary key     ${Redacted.value(ordinary.secret)}
+
+Try it:
+
+  curl ${base}/chat/completions -H "Authorization: Bearer ${Redacted.value(ordinary.secret)}" -H "Content-Type: application/json" -d '{"model": "${model?.id ?? "headgate/echo"}", "messages": [{"role": "user", "content": "Hello, gateway!"}]}'
+`)
+    }),
+  )
+
+const say = (text: string): void => {
+  process.stdout.write(`${text}\n`)
+}

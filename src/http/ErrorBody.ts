@@ -1,0 +1,172 @@
+/**
+ * Failure → status and body: the one table that knows statuses. Spec 7, reference 5, reliability page section 1.
+ * A failure without a line here does not compile.
+ */
+import type { Exclusion, Failure, RoutingExhausted } from "../domain/Failure.ts"
+import type { JsonObject } from "../domain/Json.ts"
+import { toUsd } from "../domain/Money.ts"
+
+/** A failure as HTTP says it. */
+export interface Rendered {
+  readonly status: number
+  readonly errorType: string
+  readonly message: string
+  /** Besides `error_type`. `null`: no metadata at all, as the recorded 401 has none. */
+  readonly metadata: JsonObject | null
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const retryAfter = (seconds: number | undefined) =>
+  seconds === undefined ? {} : { headers: { "retry-after": String(seconds) } }
+
+export const render = (failure: Failure): Rendered => {
+  const { message } = failure
+  switch (failure._tag) {
+    case "BadRequest": {
+      const issues = failure.issues.slice(0, 10)
+      const metadata = { path: failure.issues[0].path, issues }
+      return { status: 400, errorType: failure.kind ?? "invalid_request", message, metadata }
+    }
+    case "KeyMissing":
+    case "KeyNotAccepted":
+      return {
+        status: 401,
+        errorType: "authentication",
+        message,
+        metadata: null,
+        headers: { "www-authenticate": "Bearer" },
+      }
+    case "PaymentRequired": {
+      const { reason, limitSource, limit, spend, held, resetsAt } = failure
+      const metadata = {
+        reason,
+        limit_source: limitSource,
+        limit_usd: toUsd(limit),
+        spend_usd: toUsd(spend),
+        held_usd: toUsd(held),
+        resets_at: resetsAt === null ? null : new Date(resetsAt).toISOString(),
+      }
+      return { status: 402, errorType: "payment_required", message, metadata, ...retryAfter(failure.retryAfterSeconds) }
+    }
+    case "NotPermitted":
+      return { status: 403, errorType: "permission_denied", message, metadata: {} }
+    case "NotFound":
+      return { status: 404, errorType: "not_found", message, metadata: {} }
+    case "NoHostMatches":
+      return { status: 404, errorType: "not_found", message, metadata: exclusions(failure.excluded) }
+    case "TimedOut":
+      return { status: 408, errorType: "timeout", message, metadata: { phase: failure.phase } }
+    case "BodyTooLarge":
+      return {
+        status: 413,
+        errorType: "payload_too_large",
+        message,
+        metadata: { limit_bytes: failure.limitBytes },
+        headers: { connection: "close" },
+      }
+    case "RoutingExhausted":
+      return exhausted(failure)
+    case "Unavailable": {
+      const errorType = failure.why === "metering" ? "metering_unavailable" : failure.why
+      return { status: 503, errorType, message, metadata: {}, ...retryAfter(failure.retryAfterSeconds) }
+    }
+    case "CallerGone":
+      // Nobody reads it; the status is for the log.
+      return { status: 408, errorType: "timeout", message, metadata: { phase: "body" } }
+  }
+}
+
+const exclusions = (excluded: ReadonlyArray<Exclusion>): JsonObject => ({
+  excluded_by: [...new Set(excluded.map(({ by }) => by))],
+  excluded,
+  available_providers: [...new Set(excluded.map(({ host }) => host))],
+})
+
+const exhausted = (failure: RoutingExhausted): Rendered => {
+  const { message, attempts } = failure
+  const wait = retryAfter(failure.retryAfterSeconds)
+  const previous = {
+    previous_errors: attempts.map(({ provider, model, failure: { reason, status, code } }) => ({
+      provider,
+      model,
+      code: code ?? reason,
+      status: status ?? null,
+    })),
+  }
+  const told =
+    failure.outcome === "request"
+      ? attempts.findLast((attempt) => attempt.failure.reason === "request")
+      : attempts.at(-1)
+  const provider = told === undefined ? {} : { provider_name: told.provider }
+  const raw = told?.failure.detail === undefined ? {} : { raw: told.failure.detail }
+  const code = told?.failure.code === undefined ? {} : { provider_code: told.failure.code }
+  switch (failure.outcome) {
+    case "request":
+      return {
+        status: 400,
+        errorType: "invalid_request",
+        message,
+        metadata: { ...provider, ...raw, ...code, ...previous },
+      }
+    case "rate-limited":
+      return {
+        status: 429,
+        errorType: "rate_limit_exceeded",
+        message,
+        metadata: { ...provider, ...raw, ...previous },
+        ...wait,
+      }
+    case "not-found":
+      return { status: 404, errorType: "not_found", message, metadata: { ...provider, ...previous } }
+    case "cooling-down":
+      return { status: 503, errorType: "provider_overloaded", message, metadata: previous, ...wait }
+    case "timeout":
+      return { status: 408, errorType: "timeout", message, metadata: { phase: "upstream", ...previous } }
+    case "forbidden":
+      return { status: 403, errorType: "permission_denied", message, metadata: { ...provider, ...previous } }
+    case "unavailable":
+      return {
+        status: 502,
+        errorType: "provider_unavailable",
+        message,
+        metadata: { ...provider, ...previous },
+        ...wait,
+      }
+  }
+}
+
+/** A defect of ours: nothing of it is said to the caller. */
+export const defect: Rendered = { status: 500, errorType: "server", message: "Internal error.", metadata: {} }
+
+/** The `error` member of the chat form; `code` equals the status. Spec 7.1. */
+export const chatError = ({ status, errorType, message, metadata }: Rendered) => ({
+  message,
+  code: status,
+  ...(metadata === null ? {} : { metadata: { error_type: errorType, ...metadata } }),
+})
+
+/** The whole body of the chat form, and of the control plane. */
+export const chatErrorBody = (rendered: Rendered) => ({ error: chatError(rendered) })
+
+const messagesTypes: Readonly<Record<string, string>> = {
+  authentication: "authentication_error",
+  permission_denied: "permission_error",
+  payment_required: "billing_error",
+  not_found: "not_found_error",
+  rate_limit_exceeded: "rate_limit_error",
+  provider_overloaded: "overloaded_error",
+  overloaded: "overloaded_error",
+  draining: "overloaded_error",
+  timeout: "timeout_error",
+  payload_too_large: "invalid_request_error",
+  invalid_request: "invalid_request_error",
+  invalid_prompt: "invalid_request_error",
+  context_length_exceeded: "invalid_request_error",
+}
+
+/** The whole body of the Messages form. Spec 7.2, reference 5.9. */
+export const messagesErrorBody = ({ errorType, message }: Rendered, requestId: string) => ({
+  type: "error",
+  error: { type: messagesTypes[errorType] ?? "api_error", message, error_type: errorType },
+  request_id: requestId,
+})

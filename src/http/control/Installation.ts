@@ -1,0 +1,20 @@
+/** The installation's own id, which stands wherever the API wants a workspace or a user that nobody has set. Settled points. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { Storage } from "../../services/Storage.ts"
+
+export class Installation extends Context.Tag("headgate/Installation")<Installation, string>() {
+  static readonly layer = Layer.effect(
+    Installation,
+    Effect.flatMap(Storage, (storage) => Effect.orDie(storage.installation)),
+  )
+}
+
+/** `workspace_id` of a request: there is one workspace. */
+export const OwnWorkspace = Schema.String.annotations({ description: "a workspace id" }).pipe(
+  Schema.filterEffect((id) =>
+    Effect.map(Installation, (own) => id === own || "expected the workspace of this installation, got another"),
+  ),
+)

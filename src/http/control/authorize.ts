@@ -1,0 +1,62 @@
+/** Who calls the control plane, and whether such a key may. Spec 5, reference 3, G24, G25. */
+import * as HttpApiMiddleware from "@effect/platform/HttpApiMiddleware"
+import * as HttpApiSecurity from "@effect/platform/HttpApiSecurity"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { KeyMissing, KeyNotAccepted, NotPermitted } from "../../domain/Failure.ts"
+import type { KeyRecord } from "../../domain/Key.ts"
+import { KeyStore } from "../../services/KeyStore.ts"
+import { presentedKey } from "../headers.ts"
+import { notAccepted, notPermitted, unavailable } from "./refusals.ts"
+
+/** The key of the request being served. */
+export class CurrentKey extends Context.Tag("headgate/CurrentKey")<CurrentKey, KeyRecord>() {}
+
+/** Both schemes of the API (`Authorization: Bearer`, `x-api-key`) are read in one place, so only one is declared. */
+const security = { bearer: HttpApiSecurity.bearer }
+
+/** Any key that is in force. */
+export class Authorize extends HttpApiMiddleware.Tag<Authorize>()("headgate/Authorize", {
+  failure: Schema.Union(notAccepted, unavailable),
+  provides: CurrentKey,
+  security,
+}) {
+  static readonly layer = Layer.effect(
+    Authorize,
+    Effect.map(KeyStore, (keys) => ({ bearer: () => authenticate(keys) })),
+  )
+}
+
+/** A management key. */
+export class AuthorizeManagement extends HttpApiMiddleware.Tag<AuthorizeManagement>()("headgate/AuthorizeManagement", {
+  failure: Schema.Union(notAccepted, notPermitted, unavailable),
+  provides: CurrentKey,
+  security,
+}) {
+  static readonly layer = Layer.effect(
+    AuthorizeManagement,
+    Effect.map(KeyStore, (keys) => ({
+      bearer: () =>
+        Effect.filterOrFail(
+          authenticate(keys),
+          ({ kind }) => kind === "management",
+          () => managersOnly,
+        ),
+    })),
+  )
+}
+
+const managersOnly = new NotPermitted({ rule: "Only management keys can perform this operation." })
+
+const authenticate = (keys: Context.Tag.Service<KeyStore>) =>
+  Effect.gen(function* () {
+    const { headers } = yield* HttpServerRequest.HttpServerRequest
+    const presented = presentedKey(new Headers(headers))
+    if (presented === undefined) return yield* new KeyMissing()
+    if (presented === "") return yield* new KeyNotAccepted()
+    return yield* keys.authenticate(Redacted.make(presented))
+  })

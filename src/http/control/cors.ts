@@ -1,0 +1,19 @@
+/** `http/cors.ts` for routes of the platform's router. G31. */
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Effect from "effect/Effect"
+import { type AllowOrigin, preflight } from "../cors.ts"
+
+const webRequest = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+  Effect.orDie(HttpServerRequest.toWeb(request)),
+)
+
+/** Lets pages of allowed origins read what `answer` says, errors too. */
+export const shared = <E, R>(allow: AllowOrigin, answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  Effect.zipWith(webRequest, answer, (request, response) =>
+    HttpServerResponse.setHeaders(response, allow(request, new Response()).headers),
+  )
+
+/** What a browser asks before the request itself; it brings no key. */
+export const preflighted = (allow: AllowOrigin) =>
+  Effect.map(webRequest, (request) => HttpServerResponse.fromWeb(preflight(allow, request)))

@@ -1,0 +1,38 @@
+/** `GET /healthz`: the process answers. `GET /readyz`: it may be sent requests. Both without a key, outside /api/v1. */
+import * as HttpApi from "@effect/platform/HttpApi"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { Unavailable } from "../../domain/Failure.ts"
+import { InFlight } from "../../services/InFlight.ts"
+import { Storage } from "../../services/Storage.ts"
+import { unavailable } from "./refusals.ts"
+
+const Ok = Schema.Struct({ status: Schema.Literal("ok") })
+const ok = { status: "ok" } as const
+
+const group = HttpApiGroup.make("health")
+  .add(HttpApiEndpoint.get("healthz", "/healthz").addSuccess(Ok))
+  .add(HttpApiEndpoint.get("readyz", "/readyz").addSuccess(Ok).addError(unavailable))
+
+export const HealthApi = HttpApi.make("headgate").add(group)
+
+export const healthHandlers = HttpApiBuilder.group(HealthApi, "health", (handlers) =>
+  Effect.gen(function* () {
+    const inFlight = yield* InFlight
+    const storage = yield* Storage
+    // Any question will do that the database itself has to answer.
+    const readable = Effect.mapError(
+      storage.managementKeys,
+      () => new Unavailable({ why: "metering", retryAfterSeconds: 5 }),
+    )
+    const open = Effect.suspend(() =>
+      inFlight.draining() ? Effect.fail(new Unavailable({ why: "draining", retryAfterSeconds: 1 })) : Effect.void,
+    )
+    return handlers
+      .handle("healthz", () => Effect.succeed(ok))
+      .handle("readyz", () => open.pipe(Effect.zipRight(readable), Effect.as(ok)))
+  }),
+)

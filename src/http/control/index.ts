@@ -1,0 +1,84 @@
+/**
+ * The control plane as routes: keys, models, health and their own description. Merge it with whatever else an
+ * `HttpLayerRouter` serves. Architecture, decision 2.
+ */
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import type * as PlatformRouter from "@effect/platform/HttpRouter"
+import * as HttpServer from "@effect/platform/HttpServer"
+import * as HttpServerError from "@effect/platform/HttpServerError"
+import * as HttpServerRespondable from "@effect/platform/HttpServerRespondable"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as OpenApi from "@effect/platform/OpenApi"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Alarms } from "../../services/Alarms.ts"
+import { allowOrigin } from "../cors.ts"
+import { Api } from "./Api.ts"
+import { answered, noSuchRoute, spelledAs } from "./answer.ts"
+import { Authorize, AuthorizeManagement } from "./authorize.ts"
+import { type ControlOptions, ControlSettings } from "./ControlSettings.ts"
+import { preflighted, shared } from "./cors.ts"
+import { healthHandlers } from "./health.ts"
+import { Installation } from "./Installation.ts"
+import { keyStatusHandlers } from "./keyStatus.ts"
+import { keysHandlers } from "./keys.ts"
+import { modelsHandlers, modelsPath } from "./models.ts"
+
+export { CurrentKey } from "./authorize.ts"
+export type { ControlOptions } from "./ControlSettings.ts"
+
+/** The operations of `Api`. In place of `addHttpApi`, which answers failures in its own way (see `answer.ts`). */
+const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
+  HttpLayerRouter.use((router) =>
+    Effect.gen(function* () {
+      const allow = allowOrigin((yield* ControlSettings).corsOrigins)
+      const platform = yield* Effect.context<PlatformRouter.HttpRouter.DefaultServices>()
+      for (const { method, path, handler } of routes) {
+        // An embedder's own HttpApi is in the same list.
+        if (method !== "GET" && method !== "POST" && method !== "PATCH" && method !== "DELETE") continue
+        if (!ours.has(`${method} ${path}`)) continue
+        const operation = Effect.flatMap(Effect.provide(handler, platform), HttpServerRespondable.toResponse)
+        const answer = answered(spelledAs(path, operation))
+        yield* router.add(method, path, path.startsWith(modelsPath) ? shared(allow, answer) : answer)
+        if (path.startsWith(modelsPath)) {
+          yield* router.add("OPTIONS", path, answered(spelledAs(path, preflighted(allow))))
+        }
+      }
+    }),
+  ),
+)
+
+const ours = new Set(
+  Object.values(Api.groups).flatMap((group) =>
+    Object.values(group.endpoints).map(({ method, path }) => `${method} ${path}`),
+  ),
+)
+
+const openApiPath = "/api/v1/openapi.json"
+
+const description = HttpLayerRouter.use((router) => {
+  const document = HttpServerResponse.unsafeJson(OpenApi.fromApi(Api))
+  return router.add("GET", openApiPath, answered(spelledAs(openApiPath, Effect.succeed(document))))
+})
+
+// The type is written out: inferred, it would claim to know more of a failure than the router lets it.
+const isRouteNotFound = (failure: unknown): boolean => failure instanceof HttpServerError.RouteNotFound
+
+/**
+ * What nobody serves. Not a route for every path: such a one would also be found for HEAD, where the route of the GET
+ * is meant.
+ */
+const unknownRoutes = HttpLayerRouter.middleware(
+  (found) => Effect.catchIf(found, isRouteNotFound, () => answered(Effect.fail(noSuchRoute))),
+  { global: true },
+)
+
+export const controlRoutes = (options?: ControlOptions) =>
+  Layer.mergeAll(operations, description, unknownRoutes).pipe(
+    Layer.provide([keyStatusHandlers, modelsHandlers, keysHandlers, healthHandlers]),
+    Layer.provide([Authorize.layer, AuthorizeManagement.layer, Installation.layer, Alarms.layer]),
+    Layer.provide(ControlSettings.layer(options)),
+    // HttpApi can take files in; it asks for what it would need for that.
+    Layer.provide(HttpServer.layerContext),
+  )

@@ -1,0 +1,177 @@
+/** `GET /models` and `GET /models/{author}/{slug}/endpoints`. Spec 2.4 and 4.3, reference 2, 2.1 and 13. */
+import * as HttpApi from "@effect/platform/HttpApi"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { NotFound } from "../../domain/Failure.ts"
+import type { Architecture, Host, Model } from "../../domain/Host.ts"
+import { HostStats } from "../../services/HostStats.ts"
+import { ProviderRegistry } from "../../services/ProviderRegistry.ts"
+import { Authorize } from "./authorize.ts"
+import { ListedHost, ListedPricing, listedHost, listedPricing } from "./hostListing.ts"
+import { offset, wholeNumber } from "./query.ts"
+import { badRequest, notFound } from "./refusals.ts"
+
+/** Where the paths begin that pages of other origins may call. G31. */
+export const modelsPath = "/api/v1/models"
+
+const ListedArchitecture = Schema.Struct({
+  tokenizer: Schema.String,
+  instruct_type: Schema.NullOr(Schema.String),
+  /** Inputs and outputs: `text+image->text`. */
+  modality: Schema.String,
+  input_modalities: Schema.Array(Schema.String),
+  output_modalities: Schema.Array(Schema.String),
+}).annotations({ identifier: "Architecture" })
+
+const ListedModel = Schema.Struct({
+  id: Schema.String,
+  canonical_slug: Schema.String,
+  name: Schema.String,
+  /** Unix seconds. */
+  created: Schema.Int,
+  description: Schema.String,
+  context_length: Schema.Int,
+  architecture: ListedArchitecture,
+  pricing: ListedPricing,
+  top_provider: Schema.Struct({
+    context_length: Schema.NullOr(Schema.Int),
+    max_completion_tokens: Schema.NullOr(Schema.Int),
+    is_moderated: Schema.Boolean,
+  }),
+  per_request_limits: Schema.Null,
+  /** Of all hosts together. */
+  supported_parameters: Schema.Array(Schema.String),
+  default_parameters: Schema.Null,
+  supported_voices: Schema.Null,
+  links: Schema.Struct({ details: Schema.String }),
+}).annotations({ identifier: "Model" })
+
+const Page = Schema.Struct({
+  data: Schema.Array(ListedModel),
+  /** Relative URL of the next page; null on the last. */
+  links: Schema.Struct({ next: Schema.NullOr(Schema.String) }),
+  total_count: Schema.Int,
+})
+
+const ModelHosts = Schema.Struct({
+  id: Schema.String,
+  name: Schema.String,
+  created: Schema.Int,
+  description: Schema.String,
+  architecture: ListedArchitecture,
+  endpoints: Schema.Array(ListedHost),
+}).annotations({ identifier: "ModelHosts" })
+
+const author = HttpApiSchema.param("author", Schema.String)
+const slug = HttpApiSchema.param("slug", Schema.String)
+
+const group = HttpApiGroup.make("models")
+  .add(
+    HttpApiEndpoint.get("list", "/models")
+      .setUrlParams(
+        Schema.Struct({
+          offset: Schema.optionalWith(offset, { exact: true }),
+          limit: Schema.optionalWith(wholeNumber(1, 1000), { exact: true }),
+        }).annotations({ parseOptions: { errors: "all" } }),
+      )
+      .addSuccess(Page)
+      .addError(badRequest),
+  )
+  .add(
+    HttpApiEndpoint.get("hosts")`/models/${author}/${slug}/endpoints`
+      .addSuccess(Schema.Struct({ data: ModelHosts }))
+      .addError(notFound),
+  )
+  .middleware(Authorize)
+  .prefix("/api/v1")
+
+export const ModelsApi = HttpApi.make("headgate").add(group)
+
+export const modelsHandlers = HttpApiBuilder.group(ModelsApi, "models", (handlers) =>
+  Effect.gen(function* () {
+    const registry = yield* ProviderRegistry
+    const stats = yield* HostStats
+    // Models never change after the start.
+    const listed = registry.models.map(listedModel)
+
+    return handlers
+      .handle("list", ({ urlParams }) => Effect.succeed(pageOf(listed, urlParams)))
+      .handle("hosts", ({ path }) =>
+        Effect.gen(function* () {
+          const model = yield* Effect.mapError(
+            registry.resolve(`${path.author}/${path.slug}`),
+            () => new NotFound({ what: "This model" }),
+          )
+          const endpoints = model.hosts.map((host) => listedHost(model, host, stats.report(host)))
+          const { id, name, created, description } = model
+          return {
+            data: { id, name, created, description, architecture: listedArchitecture(model.architecture), endpoints },
+          }
+        }),
+      )
+  }),
+)
+
+/** Everything when neither bound is given. Reference 2. */
+const pageOf = (
+  models: ReadonlyArray<typeof ListedModel.Type>,
+  asked: { readonly offset?: number | undefined; readonly limit?: number | undefined },
+): typeof Page.Type => {
+  const all = asked.offset === undefined && asked.limit === undefined
+  const { offset: from = 0, limit = all ? models.length : 500 } = asked
+  const end = from + limit
+  const next = end < models.length ? `${modelsPath}?offset=${end}&limit=${limit}` : null
+  return { data: models.slice(from, end), links: { next }, total_count: models.length }
+}
+
+const listedModel = (model: Model): typeof ListedModel.Type => {
+  const top = cheapest(model.hosts)
+  return {
+    id: model.id,
+    canonical_slug: model.id,
+    name: model.name,
+    created: model.created,
+    description: model.description,
+    context_length: model.contextLength,
+    architecture: listedArchitecture(model.architecture),
+    pricing: listedPricing(top?.pricing ?? null),
+    top_provider: {
+      context_length: top?.contextLength ?? null,
+      max_completion_tokens: top?.maxCompletionTokens ?? null,
+      is_moderated: false,
+    },
+    per_request_limits: null,
+    supported_parameters: [...new Set(model.hosts.flatMap((host) => host.supportedParameters))],
+    default_parameters: null,
+    supported_voices: null,
+    links: { details: `${modelsPath}/${pathOf(model.id)}/endpoints` },
+  }
+}
+
+/** The model's price is that of its cheapest host, prompt and output weighed alike; unknown prices come last. Reference 13. */
+const cheapest = (hosts: ReadonlyArray<Host>): Host | undefined =>
+  hosts.reduce<Host | undefined>((best, host) => {
+    if (best === undefined || best.pricing === null) return host.pricing === null ? (best ?? host) : host
+    const cheaper = host.pricing !== null && pairPrice(host.pricing) < pairPrice(best.pricing)
+    return cheaper ? host : best
+  }, undefined)
+
+const pairPrice = ({ prompt, completion }: NonNullable<Host["pricing"]>): bigint => prompt + completion
+
+const listedArchitecture = (facts: Architecture): typeof ListedArchitecture.Type => ({
+  tokenizer: facts.tokenizer,
+  instruct_type: facts.instructType,
+  modality: `${facts.inputModalities.join("+")}->${facts.outputModalities.join("+")}`,
+  input_modalities: facts.inputModalities,
+  output_modalities: facts.outputModalities,
+})
+
+/** An id as the two segments of a path: whatever stands behind the author is one. */
+const pathOf = (id: string): string => {
+  const [of = "", ...rest] = id.split("/")
+  return `${encodeURI(of)}/${encodeURI(rest.join("/")).replaceAll("/", "%2F")}`
+}

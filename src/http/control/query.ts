@@ -1,0 +1,22 @@
+/** Numbers in a query string. */
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+
+/** A whole number within bounds, given once. */
+export const wholeNumber = (least: number, most: number) =>
+  Schema.transformOrFail(Schema.String, Schema.Int, {
+    strict: true,
+    decode: (written, _options, ast) => {
+      const number = /^\d{1,15}$/.test(written) ? Number(written) : Number.NaN
+      return number >= least && number <= most
+        ? ParseResult.succeed(number)
+        : ParseResult.fail(new ParseResult.Type(ast, written))
+    },
+    encode: (number) => ParseResult.succeed(String(number)),
+  }).annotations({
+    message: () => ({ message: `expected a whole number from ${least} to ${most}`, override: true }),
+    jsonSchema: { type: "integer", minimum: least, maximum: most },
+  })
+
+/** Where a page begins. */
+export const offset = wholeNumber(0, Number.MAX_SAFE_INTEGER)

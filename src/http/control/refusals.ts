@@ -1,0 +1,62 @@
+/**
+ * The failures that an operation of the control plane may end in, as `HttpApi` describes them: the status and the body
+ * of each are what `http/ErrorBody.ts` makes of one. Spec 7.1.
+ */
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import {
+  BadRequest,
+  BodyTooLarge,
+  CallerGone,
+  type Failure,
+  KeyMissing,
+  KeyNotAccepted,
+  NotFound,
+  NotPermitted,
+  TimedOut,
+  Unavailable,
+} from "../../domain/Failure.ts"
+import { chatErrorBody, render } from "../ErrorBody.ts"
+
+const ErrorBody = Schema.Struct({
+  error: Schema.Struct({
+    /** Equal to the status. */
+    code: Schema.Int,
+    message: Schema.String,
+    metadata: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.Unknown }), { exact: true }),
+  }),
+}).annotations({ identifier: "Error" })
+
+/** A failure of the house on this side, the documented body on the wire. `example` says which, and what its status is. */
+const refusal = <F extends Failure>(example: F) => {
+  const kind = example.constructor
+  return Schema.transformOrFail(
+    ErrorBody,
+    Schema.declare((value): value is F => value instanceof kind),
+    {
+      strict: true,
+      encode: (failure) => ParseResult.succeed(chatErrorBody(render(failure))),
+      decode: (body, _options, ast) => ParseResult.fail(new ParseResult.Forbidden(ast, body, "failures are not read")),
+    },
+  ).annotations(HttpApiSchema.annotations({ status: render(example).status }))
+}
+
+export const badRequest = refusal(new BadRequest({ issues: [{ path: "name", message: "is required" }] }))
+export const notPermitted = refusal(new NotPermitted({ rule: "Only management keys can perform this operation." }))
+export const notFound = refusal(new NotFound({ what: "This key" }))
+export const unavailable = refusal(new Unavailable({ why: "metering", retryAfterSeconds: 1 }))
+
+/** Who is it? */
+export const notAccepted = Schema.Union(refusal(new KeyMissing()), refusal(new KeyNotAccepted()))
+
+/** What may be wrong with a body. */
+export const badBody = Schema.Union(
+  badRequest,
+  refusal(new BodyTooLarge({ limitBytes: 0 })),
+  refusal(new TimedOut({ phase: "body", afterMs: 0 })),
+  refusal(new CallerGone()),
+)
+
+/** Whether `value` is one of the failures that this plane answers with. */
+export const isRefusal = Schema.is(Schema.Union(badBody, notAccepted, notPermitted, notFound, unavailable))

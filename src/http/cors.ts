@@ -1,0 +1,30 @@
+/** Which pages may call us from a browser. Never with credentials; key management says nothing at all. G31. */
+
+const exposed = "X-GW-Host, X-GW-Cost-USD, X-GW-Request-Id, X-Generation-Id, Retry-After"
+
+export type AllowOrigin = (request: Request, response: Response) => Response
+
+/** Adds the permission to a response, for the origins of the configuration. */
+export const allowOrigin = (origins: ReadonlyArray<string>): AllowOrigin => {
+  const everyone = origins.includes("*")
+  return (request, response) => {
+    const origin = request.headers.get("origin")
+    if (origin === null || !(everyone || origins.includes(origin))) return response
+    response.headers.set("access-control-allow-origin", everyone ? "*" : origin)
+    response.headers.set("access-control-expose-headers", exposed)
+    if (!everyone) response.headers.append("vary", "origin")
+    return response
+  }
+}
+
+/** The answer to a browser that asks before it calls. */
+export const preflight = (allow: AllowOrigin, request: Request): Response => {
+  const wanted = request.headers.get("access-control-request-headers")
+  const headers = {
+    "access-control-allow-methods": "GET, POST, OPTIONS",
+    "access-control-allow-headers":
+      wanted !== null && /^[\x20-\x7e]{1,1000}$/.test(wanted) ? wanted : "authorization, content-type",
+    "access-control-max-age": "86400",
+  }
+  return allow(request, new Response(null, { status: 204, headers }))
+}

@@ -1,0 +1,420 @@
+/**
+ * A chat completion's JSON to a `ChatRequest`: every problem at once, at most ten. Spec 2.1, reference 6, bad inputs 18
+ * to 54, G29, G30. Plain functions and a table, since it runs on every request (see `checks.ts`).
+ *
+ * Null stands for absent where the reference allows it. Ranges that only hosts know are theirs to check.
+ */
+import * as Either from "effect/Either"
+import type { ChatRequest } from "../../domain/Chat.ts"
+import { BadRequest } from "../../domain/Failure.ts"
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { noPreferences, type Preferences } from "../../domain/Preferences.ts"
+import {
+  anyInteger,
+  anyObject,
+  anything,
+  byType,
+  type Check,
+  filledText,
+  flag,
+  type Issues,
+  integer,
+  listOf,
+  matching,
+  numberWithin,
+  objectOf,
+  oneOf,
+  onlyKnown,
+  orNull,
+  quoted,
+  report,
+  shortText,
+  text,
+} from "./checks.ts"
+import { decodePreferences } from "./preferences.ts"
+
+/** G30. */
+const most = { messages: 4096, tools: 512, models: 16, stop: 4, metadata: 16, tokens: 2 ** 31 - 1 }
+
+/** Tokens that a message's frame may take beyond its text. G1. */
+const tokensPerMessage = 16
+
+const malformedModel = /\p{Cc}|[\u2028\u2029]|\.\.[/\\]|%00/u
+
+const model: Check = (value, path, issues) => {
+  if (typeof value !== "string" || value === "") report(issues, path, "must be a non-empty string")
+  else if (value.length > 256 || malformedModel.test(value))
+    report(issues, path, `${quoted(value)} is not a valid model ID`)
+}
+
+const name = matching(/^[a-zA-Z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, underscores and dashes")
+const maybeText = orNull(text)
+const maybeFlag = orNull(flag)
+const maybeObject = orNull(anyObject)
+const effort = oneOf("max", "xhigh", "high", "medium", "low", "minimal", "none")
+
+const textPart: Check = objectOf({ text }, "text")
+const videoPart = objectOf({ video_url: objectOf({ url: filledText }, "url") }, "video_url")
+const imageUrl = matching(/^(?:https?:\/\/|data:)./i, "must be an http(s) URL or a data URL")
+const partTypes: ReadonlyMap<string, Check> = new Map([
+  ["text", textPart],
+  ["image_url", objectOf({ image_url: objectOf({ url: imageUrl, detail: maybeText }, "url") }, "image_url")],
+  [
+    "input_audio",
+    objectOf({ input_audio: objectOf({ data: filledText, format: filledText }, "data", "format") }, "input_audio"),
+  ],
+  ["video_url", videoPart],
+  ["input_video", videoPart],
+  ["file", objectOf({ file: objectOf({ filename: maybeText, file_data: maybeText, file_id: maybeText }) }, "file")],
+])
+
+const contentOf = (types: ReadonlyMap<string, Check>): Check => {
+  const part = byType(types, onlyKnown(types))
+  const parts = listOf(part)
+  return (value, path, issues) => {
+    if (Array.isArray(value)) parts(value, path, issues)
+    else if (typeof value !== "string") report(issues, path, "must be a string or an array of parts")
+  }
+}
+const anyContent = contentOf(partTypes)
+const textContent = contentOf(new Map([["text", textPart]]))
+
+const functionCall = objectOf(
+  { id: text, function: objectOf({ name: filledText, arguments: text }, "name", "arguments") },
+  "id",
+  "function",
+)
+// Kinds of calls that the house does not know are the host's to judge.
+const toolCall: Check = (value, path, issues) =>
+  (isJsonObject(value) && typeof value["type"] === "string" && value["type"] !== "function" ? anyObject : functionCall)(
+    value,
+    path,
+    issues,
+  )
+
+const instruction = objectOf({ content: textContent, name: maybeText }, "content")
+const roles: ReadonlyMap<unknown, Check> = new Map<string, Check>([
+  ["system", instruction],
+  ["developer", instruction],
+  ["user", objectOf({ content: anyContent, name: maybeText }, "content")],
+  [
+    "assistant",
+    objectOf({
+      content: orNull(anyContent),
+      name: maybeText,
+      tool_calls: orNull(listOf(toolCall)),
+      reasoning: maybeText,
+      reasoning_content: maybeText,
+      reasoning_details: orNull(listOf(anyObject)),
+      refusal: maybeText,
+      images: orNull(listOf(anyObject)),
+      audio: maybeObject,
+    }),
+  ],
+  ["tool", objectOf({ content: anyContent, tool_call_id: filledText }, "content", "tool_call_id")],
+])
+const knownRoles = [...roles.keys()].join(", ")
+
+/** What an assistant may have said without a `content`. */
+const wordless = [
+  "tool_calls",
+  "function_call",
+  "refusal",
+  "audio",
+  "images",
+  "reasoning",
+  "reasoning_content",
+  "reasoning_details",
+]
+
+const isWordless = (message: JsonObject): boolean =>
+  wordless.some((member) => {
+    const value = message[member]
+    return value != null && !(Array.isArray(value) && value.length === 0)
+  })
+
+const message: Check = (value, path, issues) => {
+  if (!isJsonObject(value)) return report(issues, path, "must be an object")
+  const check = roles.get(value["role"])
+  if (check === undefined) return report(issues, `${path}.role`, `must be one of ${knownRoles}`)
+  check(value, path, issues)
+  if (value["role"] === "assistant" && value["content"] == null && !isWordless(value)) {
+    report(issues, `${path}.content`, "is required unless the assistant called tools")
+  }
+}
+
+/** Most turns are a role and a text, nothing else: no paths need be built for those. */
+const isPlainTurn = (value: unknown): boolean =>
+  isJsonObject(value) &&
+  typeof value["content"] === "string" &&
+  value["role"] !== "tool" &&
+  roles.has(value["role"]) &&
+  Object.keys(value).length === 2
+
+const messages: Check = (value, path, issues) => {
+  if (!Array.isArray(value)) return report(issues, path, "must be an array")
+  if (value.length === 0) return report(issues, path, "must have at least one message")
+  if (value.length > most.messages)
+    return report(issues, path, `must have at most ${most.messages} messages, not ${value.length}`)
+  for (let at = 0; at < value.length; at++) {
+    if (!isPlainTurn(value[at])) message(value[at], `${path}[${at}]`, issues)
+  }
+}
+
+const toolTypes: ReadonlyMap<string, Check> = new Map([
+  [
+    "function",
+    objectOf(
+      { function: objectOf({ name, description: maybeText, parameters: maybeObject, strict: maybeFlag }, "name") },
+      "function",
+    ),
+  ],
+])
+
+// A host may search the web by itself; the rest only the router that the name speaks of could run. Reference 6.4.
+const foreignTool = /^(?:open)?router:(?!web_search$)/
+
+const tools = listOf(
+  byType(toolTypes, (type, _tool, path, issues) => {
+    if (foreignTool.test(type))
+      report(issues, `${path}.type`, `${quoted(type)} is a server tool that this gateway does not run`)
+  }),
+  most.tools,
+)
+
+const namedChoice = byType(
+  new Map([["function", objectOf({ function: objectOf({ name: filledText }, "name") }, "function")]]),
+  () => {},
+)
+const wordChoice = oneOf("none", "auto", "required")
+const toolChoice: Check = (value, path, issues) => (isJsonObject(value) ? namedChoice : wordChoice)(value, path, issues)
+
+const formats: ReadonlyMap<string, Check> = new Map([
+  ["text", anything],
+  ["json_object", anything],
+  [
+    "json_schema",
+    objectOf(
+      { json_schema: objectOf({ name, description: maybeText, schema: maybeObject, strict: maybeFlag }, "name") },
+      "json_schema",
+    ),
+  ],
+  ["grammar", objectOf({ grammar: text }, "grammar")],
+  ["python", anything],
+])
+
+const reasoning = objectOf({
+  effort: orNull(effort),
+  max_tokens: orNull(integer(0, most.tokens)),
+  enabled: flag,
+  exclude: flag,
+  summary: orNull(oneOf("auto", "concise", "detailed")),
+  context: oneOf("auto", "all_turns", "current_turn"),
+  mode: oneOf("standard", "pro"),
+})
+
+const stops = listOf(text, most.stop)
+const stop: Check = (value, path, issues) => {
+  if (Array.isArray(value)) stops(value, path, issues)
+  else if (typeof value !== "string") report(issues, path, "must be a string or an array of strings")
+}
+
+const bias = numberWithin(-100, 100)
+const logitBias: Check = (value, path, issues) => {
+  if (!isJsonObject(value)) return report(issues, path, "must be an object")
+  for (const token in value) bias(value[token], `${path}[${quoted(token)}]`, issues)
+}
+
+const metadataValue = shortText(512)
+const metadata: Check = (value, path, issues) => {
+  if (!isJsonObject(value)) return report(issues, path, "must be an object")
+  const names = Object.keys(value)
+  if (names.length > most.metadata)
+    report(issues, path, `must have at most ${most.metadata} members, not ${names.length}`)
+  for (const key of names) {
+    if (key.length > 64) report(issues, path, `${quoted(key)} is longer than 64 characters`)
+    metadataValue(value[key], `${path}[${quoted(key)}]`, issues)
+  }
+}
+
+const tokenCount = orNull(integer(1, most.tokens))
+const share = orNull(numberWithin(0, 1))
+const penalty = orNull(numberWithin(-2, 2))
+const answers = orNull(integer(1, 8))
+
+/** Parameters that a host may or may not support. Reference 13, `supported_parameters`. */
+const parameters: Readonly<Record<string, Check>> = {
+  temperature: orNull(numberWithin(0, 2)),
+  top_p: share,
+  top_k: orNull(integer(0, most.tokens)),
+  min_p: share,
+  top_a: share,
+  frequency_penalty: penalty,
+  presence_penalty: penalty,
+  repetition_penalty: orNull(numberWithin(0, 2)),
+  max_tokens: tokenCount,
+  max_completion_tokens: tokenCount,
+  logit_bias: orNull(logitBias),
+  logprobs: maybeFlag,
+  top_logprobs: orNull(integer(0, 20)),
+  prediction: orNull(objectOf({ type: oneOf("content"), content: textContent }, "type", "content")),
+  seed: orNull(anyInteger),
+  response_format: orNull(byType(formats, onlyKnown(formats))),
+  structured_outputs: maybeFlag,
+  stop: orNull(stop),
+  tools: orNull(tools),
+  tool_choice: orNull(toolChoice),
+  parallel_tool_calls: maybeFlag,
+  include_reasoning: maybeFlag,
+  reasoning: orNull(reasoning),
+  reasoning_effort: orNull(effort),
+  web_search_options: anyObject,
+  verbosity: orNull(oneOf("low", "medium", "high", "xhigh", "max")),
+}
+
+const others: Readonly<Record<string, Check>> = {
+  messages,
+  prompt: text,
+  model: orNull(model),
+  models: listOf(model, most.models),
+  route: orNull(oneOf("fallback", "sort")),
+  preset: filledText,
+  stream: maybeFlag,
+  stream_options: orNull(objectOf({ include_usage: maybeFlag })),
+  usage: orNull(objectOf({ include: maybeFlag })),
+  n: answers,
+  best_of: answers,
+  service_tier: orNull(oneOf("auto", "default", "fast", "flex", "priority", "scale")),
+  modalities: orNull(listOf(oneOf("text", "image", "audio"))),
+  image_config: anyObject,
+  audio: anyObject,
+  cache_control: objectOf({ type: oneOf("ephemeral"), ttl: oneOf("5m", "1h") }, "type"),
+  prompt_cache_key: maybeText,
+  prompt_cache_options: maybeObject,
+  session_id: shortText(256),
+  user: maybeText,
+  metadata: orNull(metadata),
+  trace: anyObject,
+  plugins: listOf(objectOf({ id: filledText }, "id")),
+  transforms: listOf(text),
+  stop_server_tools_when: listOf(anyObject, Number.POSITIVE_INFINITY, 1),
+  debug: anyObject,
+}
+
+interface Member {
+  readonly check: Check
+  readonly kind: "parameter" | "other" | "dropped"
+}
+
+/** Credentials and addresses, which are the host record's alone. G29. */
+const dropped = [
+  "api_base",
+  "base_url",
+  "api_key",
+  "api_version",
+  "organization",
+  "headers",
+  "extra_headers",
+  "extra_body",
+  "extra_query",
+  "timeout",
+]
+
+const members: ReadonlyMap<string, Member> = new Map<string, Member>([
+  ...Object.entries(parameters).map(([key, check]) => [key, { check, kind: "parameter" }] as const),
+  ...Object.entries(others).map(([key, check]) => [key, { check, kind: "other" }] as const),
+  ...dropped.map((key) => [key, { check: anything, kind: "dropped" }] as const),
+])
+
+const requireMembers = (body: JsonObject, issues: Issues): void => {
+  if (body["model"] == null) {
+    const { models } = body
+    if (models === undefined) {
+      report(
+        issues,
+        "model",
+        body["model"] === null ? "must be a non-empty string" : "is required, or models in its place",
+      )
+    } else if (Array.isArray(models) && models.length === 0) report(issues, "models", "must name at least one model")
+  }
+  if (body["messages"] === undefined) report(issues, "messages", "is required")
+}
+
+/** Effort, its shorthand and a token budget are three ways to say one thing. Reference 6.2. */
+const checkReasoning = (body: JsonObject, issues: Issues): void => {
+  const { reasoning: asked, reasoning_effort: shorthand } = body
+  if (!isJsonObject(asked)) return
+  if (asked["max_tokens"] != null && (asked["effort"] ?? shorthand) != null) {
+    report(issues, "reasoning", "takes either an effort or max_tokens, not both")
+  }
+  if (shorthand != null && asked["effort"] != null && asked["effort"] !== shorthand) {
+    report(issues, "reasoning_effort", "differs from reasoning.effort")
+  }
+}
+
+const modelsOf = (body: JsonObject): ReadonlyArray<string> => {
+  const wanted = typeof body["model"] === "string" ? [body["model"]] : []
+  const { models } = body
+  return Array.isArray(models) ? [...new Set([...wanted, ...models.filter((id) => typeof id === "string")])] : wanted
+}
+
+const listLength = (value: unknown): number => (Array.isArray(value) ? value.length : 0)
+
+const mediaIn = (turn: unknown): number => {
+  if (!isJsonObject(turn)) return 0
+  const { content } = turn
+  let found = 0
+  if (Array.isArray(content)) {
+    for (const part of content) if (isJsonObject(part) && part["type"] !== "text") found++
+  }
+  // What a model drew or said earlier comes back with its turn.
+  return turn["role"] === "assistant" ? found + listLength(turn["images"]) + (turn["audio"] == null ? 0 : 1) : found
+}
+
+const countOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
+
+const withoutDropped = (body: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(body).filter(([key]) => members.get(key)?.kind !== "dropped"))
+
+/** `bodyBytes`: length of the body as it came, which bounds the prompt's tokens. `body` becomes the request's: it must not change any more. */
+export const decodeChat = (body: JsonObject, bodyBytes: number): Either.Either<ChatRequest, BadRequest> => {
+  const issues: Issues = []
+  const optional: Array<string> = []
+  let preferences: Preferences = noPreferences
+  let mustDrop = false
+  requireMembers(body, issues)
+  for (const key in body) {
+    const value = body[key]
+    if (value === undefined) continue
+    if (key === "provider") {
+      preferences = decodePreferences(value, key, issues)
+      continue
+    }
+    const member = members.get(key)
+    if (member === undefined) continue
+    member.check(value, key, issues)
+    if (member.kind === "dropped") mustDrop = true
+    else if (member.kind === "parameter" && value !== null) optional.push(key)
+  }
+  checkReasoning(body, issues)
+  const [first, ...rest] = issues
+  if (first !== undefined) return Either.left(new BadRequest({ issues: [first, ...rest] }))
+
+  const turns: ReadonlyArray<unknown> = Array.isArray(body["messages"]) ? body["messages"] : []
+  let mediaParts = 0
+  for (const turn of turns) mediaParts += mediaIn(turn)
+  const { reasoning: asked } = body
+  return Either.right({
+    models: modelsOf(body),
+    preferences,
+    stream: body["stream"] === true,
+    maxTokens: countOf(body["max_completion_tokens"]) ?? countOf(body["max_tokens"]),
+    // A host that picks the best of several answers bills them all.
+    choices: Math.max(countOf(body["n"]) ?? 1, countOf(body["best_of"]) ?? 1),
+    excludeReasoning: body["include_reasoning"] === false || (isJsonObject(asked) && asked["exclude"] === true),
+    promptBound: bodyBytes + tokensPerMessage * turns.length,
+    mediaParts,
+    parameters: optional,
+    body: mustDrop ? withoutDropped(body) : body,
+  })
+}

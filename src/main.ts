@@ -1,0 +1,45 @@
+/** The front door: reads the configuration, builds the layers, launches. The only file that starts the runtime. */
+import * as BunRuntime from "@effect/platform-bun/BunRuntime"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import { type LoadedConfig, loadConfig } from "./config/loadConfig.ts"
+import { firstStart } from "./firstStart.ts"
+import * as Gateway from "./Gateway.ts"
+import { discover } from "./plugin/discover.ts"
+import { Upstream } from "./plugin/Upstream.ts"
+import { KeyStore } from "./services/KeyStore.ts"
+import { Storage } from "./services/Storage.ts"
+import * as SqliteStorage from "./sql/SqliteStorage.ts"
+import { exitCodeOf, refusalLines, runtimeWarnings } from "./start.ts"
+
+const storageOf = ({ storage, durability }: LoadedConfig["config"]) =>
+  storage._tag === "Memory" ? Storage.layerMemory : SqliteStorage.layer({ path: storage.path, durability })
+
+const gateway = Effect.gen(function* () {
+  const { config, managementKey, warnings } = yield* loadConfig
+  const { plugins, invalid } = yield* discover(config.plugins.folders)
+  for (const plugin of invalid) yield* Effect.logError(plugin.message)
+  for (const warning of [...warnings, ...runtimeWarnings(config)]) yield* Effect.logWarning(warning)
+
+  const storage = storageOf(config)
+  const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
+  return firstStart({ managementKey, config }).pipe(
+    Layer.provide(Gateway.serve(config)),
+    Layer.provide(Gateway.servicesOf({ plugins, config })),
+    Layer.provide([keys, Upstream.layer]),
+    Layer.provide(storage),
+  )
+})
+
+const program = Layer.launch(Layer.unwrapEffect(gateway)).pipe(
+  Effect.catchAll((refusal) =>
+    Effect.sync(() => {
+      process.stderr.write(`${refusalLines(refusal)}\n`)
+      process.exitCode = exitCodeOf(refusal)
+    }),
+  ),
+  Effect.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))),
+)
+
+BunRuntime.runMain(program, { disablePrettyLogger: true })

@@ -1,0 +1,26 @@
+/** A secret in the configuration: `{ "env": "NAME" }` in the file, a `Redacted` in the program. */
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as ParseResult from "effect/ParseResult"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+
+const Reference = Schema.Struct({ env: Schema.NonEmptyString })
+
+/** Reads `{ env }` from the environment when it is decoded; a variable that is not set is a configuration error that names it. */
+export const Secret = Schema.transformOrFail(
+  Schema.Union(Reference, Schema.NonEmptyString),
+  Schema.RedactedFromSelf(Schema.String),
+  {
+    strict: true,
+    decode: (written, _options, ast) =>
+      typeof written === "string"
+        ? ParseResult.succeed(Redacted.make(written))
+        : Config.nonEmptyString(written.env).pipe(
+            Effect.map((value) => Redacted.make(value)),
+            Effect.mapError(() => new ParseResult.Type(ast, written, `environment variable ${written.env} is not set`)),
+          ),
+    encode: (_secret, _options, ast) =>
+      ParseResult.fail(new ParseResult.Forbidden(ast, _secret, "secrets are not written")),
+  },
+).annotations({ identifier: "Secret", description: 'a secret: { "env": "NAME" }' })

@@ -1,0 +1,114 @@
+/**
+ * Finds plugins in folders: `<folder>/providers/<id>/index.ts` and `<folder>/strategies/<id>/index.ts`, each a default
+ * export. What cannot be used is reported and left out; nothing a plugin does while it is imported stops the house. G33.
+ */
+import { readdir, stat } from "node:fs/promises"
+import { join, resolve } from "node:path"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import { isJsonObject } from "../domain/Json.ts"
+import { PluginInvalid } from "./PluginInvalid.ts"
+import { contractVersion, type ProviderPlugin } from "./Provider.ts"
+import type { StrategyPlugin } from "./Strategy.ts"
+
+export type Plugin = ProviderPlugin | StrategyPlugin
+
+export interface Discovered {
+  readonly plugins: ReadonlyArray<Plugin>
+  readonly invalid: ReadonlyArray<PluginInvalid>
+}
+
+const shelves = { providers: "provider", strategies: "strategy" } as const
+
+/** What every plugin found in `folders` is, in the order of the folders and of the names in them. A folder that is not there holds none. */
+export const discover = (folders: ReadonlyArray<string>): Effect.Effect<Discovered> =>
+  Effect.gen(function* () {
+    const found = yield* Effect.promise(() => candidates(folders))
+    const tried = yield* Effect.forEach(found, load, { concurrency: "unbounded" })
+    return withoutDuplicates(tried)
+  })
+
+interface Found {
+  readonly path: string
+  readonly id: string
+  readonly kind: Plugin["kind"]
+}
+
+const candidates = async (folders: ReadonlyArray<string>): Promise<ReadonlyArray<Found>> => {
+  const found: Array<Found> = []
+  for (const folder of folders) {
+    for (const [shelf, kind] of Object.entries(shelves)) {
+      const names = await readdir(join(folder, shelf)).catch(() => [])
+      for (const id of names.toSorted()) {
+        const path = resolve(folder, shelf, id)
+        if ((await stat(path)).isDirectory()) found.push({ path, id, kind })
+      }
+    }
+  }
+  return found
+}
+
+const load = ({ path, id, kind }: Found): Effect.Effect<Either.Either<Plugin, PluginInvalid>> => {
+  const invalid = (phase: PluginInvalid["phase"], reason: string) => new PluginInvalid({ plugin: path, phase, reason })
+  return Effect.gen(function* () {
+    const entry = yield* Effect.tryPromise({
+      try: () => entryOf(path),
+      catch: (cause) => invalid("find", oneLine(cause)),
+    })
+    const module: unknown = yield* Effect.tryPromise({
+      try: () => import(entry),
+      catch: (cause) => invalid("import", oneLine(cause)),
+    }).pipe(
+      Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => invalid("import", "not loaded after 5 seconds") }),
+    )
+    const plugin = isJsonObject(module) ? module["default"] : undefined
+    if (!isPlugin(plugin))
+      return yield* invalid("shape", "the default export is not made by defineProvider or defineStrategy")
+    if (plugin.contract !== contractVersion) {
+      return yield* invalid("shape", `made for contract ${plugin.contract}, this gateway has ${contractVersion}`)
+    }
+    if (plugin.kind !== kind)
+      return yield* invalid("shape", `a ${plugin.kind} stands among the plugins of kind ${kind}`)
+    if (plugin.id !== id) return yield* invalid("shape", `its id "${plugin.id}" is not the name of its folder`)
+    return plugin
+  }).pipe(Effect.either)
+}
+
+const entryOf = async (path: string): Promise<string> => {
+  for (const name of ["index.ts", "index.js"]) {
+    if (await Bun.file(join(path, name)).exists()) return join(path, name)
+  }
+  throw new Error("no index.ts")
+}
+
+/** Whether `value` was made by `defineProvider` or `defineStrategy`. */
+export const isPlugin = (value: unknown): value is Plugin =>
+  isJsonObject(value) &&
+  (value["kind"] === "provider" || value["kind"] === "strategy") &&
+  typeof value["id"] === "string" &&
+  typeof value["load"] === "function"
+
+/** Keeps the first of two plugins with one id. */
+export const withoutDuplicates = (tried: ReadonlyArray<Either.Either<Plugin, PluginInvalid>>): Discovered => {
+  const plugins = new Map<string, Plugin>()
+  const invalid: Array<PluginInvalid> = []
+  for (const result of tried) {
+    if (Either.isLeft(result)) {
+      invalid.push(result.left)
+      continue
+    }
+    const plugin = result.right
+    const name = `${plugin.kind} ${plugin.id}`
+    if (plugins.has(name)) {
+      invalid.push(
+        new PluginInvalid({ plugin: plugin.id, phase: "duplicate", reason: `another ${name} was found before it` }),
+      )
+    } else {
+      plugins.set(name, plugin)
+    }
+  }
+  return { plugins: [...plugins.values()], invalid }
+}
+
+const oneLine = (cause: unknown): string =>
+  (cause instanceof Error ? cause.message : String(cause)).split("\n", 1)[0] ?? ""

@@ -1,0 +1,95 @@
+/** The money of the keys in use, in memory: what each has spent per window and what its requests in flight hold. */
+import * as Effect from "effect/Effect"
+import type { KeyId } from "../domain/Ids.ts"
+import { type LimitReset, type Spend, windowStart } from "../domain/Key.ts"
+import type { Picodollars } from "../domain/Money.ts"
+
+const resets = ["daily", "weekly", "monthly"] as const satisfies ReadonlyArray<LimitReset>
+
+/** One key's money. Its windows only ever move forward: a clock that steps back reopens none. G7. */
+export class KeyAccount {
+  held: Picodollars = 0n
+  /** Requests whose outcome is not booked yet: as long as there are any, the account may not be forgotten. */
+  open = 0
+  private total: Picodollars
+  private readonly windows: Record<LimitReset, { start: number; amount: Picodollars }>
+
+  constructor(spend: Spend, now: number) {
+    this.total = spend.total
+    const opened = (reset: LimitReset) => ({ start: windowStart(reset, now), amount: spend[reset] })
+    this.windows = { daily: opened("daily"), weekly: opened("weekly"), monthly: opened("monthly") }
+  }
+
+  take(amount: Picodollars): void {
+    this.open += 1
+    this.held += amount
+  }
+
+  giveBack(amount: Picodollars): void {
+    this.open -= 1
+    this.held -= amount
+  }
+
+  /** Books a cost into the windows in which its request was admitted. */
+  spend(amount: Picodollars, admittedAt: number): void {
+    this.turn(admittedAt)
+    this.total += amount
+    for (const reset of resets) {
+      const window = this.windows[reset]
+      if (windowStart(reset, admittedAt) === window.start) window.amount += amount
+    }
+  }
+
+  spendAt(now: number): Spend {
+    this.turn(now)
+    const { daily, weekly, monthly } = this.windows
+    return { total: this.total, daily: daily.amount, weekly: weekly.amount, monthly: monthly.amount }
+  }
+
+  private turn(now: number): void {
+    // The day is the shortest window: while it stands, the others do.
+    if (now < this.windows.daily.start + 86_400_000) return
+    for (const reset of resets) {
+      const start = windowStart(reset, now)
+      if (start > this.windows[reset].start) this.windows[reset] = { start, amount: 0n }
+    }
+  }
+}
+
+const mostAccounts = 10_000
+
+/** Accounts by key, read from the ledger when first asked for; the ones idle longest are forgotten. */
+export class KeyAccounts<E> {
+  private readonly accounts = new Map<KeyId, KeyAccount>()
+  private readonly load: (key: KeyId) => Effect.Effect<{ readonly spend: Spend; readonly now: number }, E>
+
+  constructor(load: (key: KeyId) => Effect.Effect<{ readonly spend: Spend; readonly now: number }, E>) {
+    this.load = load
+  }
+
+  of(key: KeyId): Effect.Effect<KeyAccount, E> {
+    const known = this.accounts.get(key)
+    return known !== undefined ? Effect.succeed(known) : Effect.suspend(() => this.read(key))
+  }
+
+  // Two requests of one key that come at once must find one account, not two.
+  private read(key: KeyId): Effect.Effect<KeyAccount, E> {
+    return Effect.map(this.load(key), ({ spend, now }) => {
+      const meanwhile = this.accounts.get(key)
+      if (meanwhile !== undefined) return meanwhile
+      const account = new KeyAccount(spend, now)
+      this.forgetIdle()
+      this.accounts.set(key, account)
+      return account
+    })
+  }
+
+  private forgetIdle(): void {
+    if (this.accounts.size < mostAccounts) return
+    for (const [key, account] of this.accounts) {
+      if (account.open > 0) continue
+      this.accounts.delete(key)
+      if (this.accounts.size < mostAccounts) return
+    }
+  }
+}

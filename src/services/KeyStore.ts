@@ -1,0 +1,226 @@
+/** Who may call, and within what limits. Keys are kept by their SHA-256 alone. Spec 2.3 and 5, reference 3 and 18, G24. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { KeyNotAccepted, NotFound, Unavailable } from "../domain/Failure.ts"
+import { KeyId, randomText } from "../domain/Ids.ts"
+import type { KeyRecord, LimitReset } from "../domain/Key.ts"
+import type { Picodollars } from "../domain/Money.ts"
+import { type KeyPage, type KeyPatch, Storage, type StorageUnavailable } from "./Storage.ts"
+
+/** What a new key is to be. */
+export interface NewKey {
+  readonly kind: KeyRecord["kind"]
+  readonly name: string
+  readonly limit?: Picodollars | null
+  readonly limitReset?: LimitReset | null
+  readonly includeByokInLimit?: boolean
+  /** Unix milliseconds. */
+  readonly expiresAt?: number | null
+  readonly creatorUserId?: string | null
+}
+
+/** A new key: the only time that its secret is known. */
+export interface CreatedKey {
+  readonly record: KeyRecord
+  readonly secret: Redacted.Redacted
+}
+
+type Unreachable = Unavailable
+
+export class KeyStore extends Context.Tag("headgate/KeyStore")<
+  KeyStore,
+  {
+    /** The record of a live key. Unknown, disabled, expired and deleted keys fail alike, so a prober learns nothing. */
+    readonly authenticate: (secret: Redacted.Redacted) => Effect.Effect<KeyRecord, KeyNotAccepted | Unreachable>
+    readonly create: (key: NewKey) => Effect.Effect<CreatedKey, Unreachable | NotFound>
+    /** Ordinary keys, newest first. */
+    readonly list: (page: KeyPage) => Effect.Effect<ReadonlyArray<KeyRecord>, Unreachable | NotFound>
+    readonly read: (id: KeyId) => Effect.Effect<KeyRecord, Unreachable | NotFound>
+    /** In force at once in this process. */
+    readonly update: (id: KeyId, patch: Omit<KeyPatch, "updatedAt">) => Effect.Effect<KeyRecord, Unreachable | NotFound>
+    readonly remove: (id: KeyId) => Effect.Effect<void, Unreachable | NotFound>
+  }
+>() {
+  /** Keys in `Storage`. `managementKey` is one that the operator brought along: it is accepted, and kept nowhere. */
+  static readonly layer = (options: { readonly managementKey?: Redacted.Redacted | undefined } = {}) =>
+    Layer.effect(
+      KeyStore,
+      Effect.gen(function* () {
+        const storage = yield* Storage
+        const clock = yield* Effect.clock
+        const now = () => clock.unsafeCurrentTimeMillis()
+        const workspaceId = yield* Effect.orDie(storage.installation)
+        const cache = new KeyCache()
+        const brought = options.managementKey && broughtKey(options.managementKey, workspaceId, now())
+
+        const accept = (record: KeyRecord | undefined) =>
+          record === undefined || record.disabled || (record.expiresAt !== null && record.expiresAt <= now())
+            ? notAccepted
+            : Effect.succeed(record)
+
+        const find = (id: KeyId) => {
+          const known = cache.get(id)
+          return known !== undefined
+            ? Effect.succeed(known)
+            : storage.findKey(id).pipe(
+                Effect.tap((record) => record && cache.put(record)),
+                Effect.mapError(unreachable),
+              )
+        }
+
+        return {
+          authenticate: (secret) => {
+            const text = Redacted.value(secret)
+            const id = keyId(text)
+            if (id === brought?.id) return Effect.succeed(brought)
+            if (!hasChecksum(text)) return notAccepted
+            const known = cache.get(id)
+            return known !== undefined ? accept(known) : Effect.flatMap(find(id), accept)
+          },
+          create: (key) =>
+            Effect.gen(function* () {
+              const secret = makeSecret(key.kind)
+              const record: KeyRecord = {
+                id: keyId(secret),
+                kind: key.kind,
+                name: key.name,
+                label: mask(secret),
+                disabled: false,
+                limit: key.limit ?? null,
+                limitReset: key.limitReset ?? null,
+                includeByokInLimit: key.includeByokInLimit ?? false,
+                expiresAt: key.expiresAt ?? null,
+                createdAt: now(),
+                updatedAt: null,
+                creatorUserId: key.creatorUserId ?? null,
+                workspaceId,
+              }
+              yield* Effect.mapError(storage.insertKey(record), unreachable)
+              return { record, secret: Redacted.make(secret) }
+            }),
+          list: (page) => Effect.mapError(storage.listKeys(page), unreachable),
+          read: (id) => Effect.filterOrElse(find(id), isOrdinary, () => noSuchKey),
+          update: (id, patch) =>
+            Effect.gen(function* () {
+              const before = yield* find(id)
+              if (before?.kind !== "ordinary") return yield* noSuchKey
+              const after = yield* Effect.mapError(storage.updateKey(id, { ...patch, updatedAt: now() }), unreachable)
+              cache.drop(id)
+              return after ?? (yield* noSuchKey)
+            }),
+          remove: (id) =>
+            Effect.gen(function* () {
+              const before = yield* find(id)
+              if (before?.kind !== "ordinary") return yield* noSuchKey
+              yield* Effect.mapError(storage.deleteKey(id), unreachable)
+              cache.drop(id)
+            }),
+        }
+      }),
+    )
+
+  /** Keys held in memory: tests, demos, a gateway for one. */
+  static readonly layerMemory = KeyStore.layer().pipe(Layer.provide(Storage.layerMemory))
+
+  /** An embedder's own idea of who may call. The gateway's own keys are out of use: their routes answer 404. */
+  static readonly layerFrom = (
+    authenticate: (
+      secret: Redacted.Redacted,
+    ) => Effect.Effect<Pick<KeyRecord, "id"> & Partial<KeyRecord>, KeyNotAccepted>,
+  ) =>
+    Layer.succeed(KeyStore, {
+      authenticate: (secret) => Effect.map(authenticate(secret), (known) => ({ ...plainKey, ...known })),
+      create: () => noSuchKey,
+      list: () => noSuchKey,
+      read: () => noSuchKey,
+      update: () => noSuchKey,
+      remove: () => noSuchKey,
+    })
+}
+
+const plainKey = {
+  kind: "ordinary",
+  name: "",
+  label: "",
+  disabled: false,
+  limit: null,
+  limitReset: null,
+  includeByokInLimit: false,
+  expiresAt: null,
+  createdAt: 0,
+  updatedAt: null,
+  creatorUserId: null,
+  workspaceId: "00000000-0000-0000-0000-000000000000",
+} as const satisfies Omit<KeyRecord, "id">
+
+const isOrdinary = (record: KeyRecord | undefined): record is KeyRecord => record?.kind === "ordinary"
+
+const notAccepted = Effect.fail(new KeyNotAccepted())
+const noSuchKey = Effect.fail(new NotFound({ what: "This key" }))
+const unreachable = (_: StorageUnavailable) => new Unavailable({ why: "metering", retryAfterSeconds: 5 })
+
+/** The id of a key: the lower-case hex SHA-256 of all its characters. */
+export const keyId = (secret: string): KeyId => KeyId.make(new Bun.CryptoHasher("sha256").update(secret).digest("hex"))
+
+/** `sk-gw-AbC...xyz`: the prefix and three characters, and the last three. */
+export const mask = (secret: string): string => {
+  const prefix = /^sk-gwm?-/.exec(secret)?.[0] ?? ""
+  return `${prefix}${secret.slice(prefix.length, prefix.length + 3)}...${secret.slice(-3)}`
+}
+
+const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+const checksum = (body: string): string => {
+  let rest = Bun.hash.crc32(body)
+  let text = ""
+  for (let place = 0; place < 6; place++) {
+    text = digits.charAt(rest % 62) + text
+    rest = Math.floor(rest / 62)
+  }
+  return text
+}
+
+/** A prefix that says the kind, 43 random characters (256 bits), 6 of their CRC-32. G24. */
+const makeSecret = (kind: KeyRecord["kind"]): string => {
+  const body = `${kind === "management" ? "sk-gwm-" : "sk-gw-"}${randomText(43)}`
+  return body + checksum(body)
+}
+
+const form = /^sk-gwm?-[0-9A-Za-z]{49}$/
+
+/** Whether a text can be a key of ours at all: a mistyped one is refused without asking the database. */
+const hasChecksum = (secret: string): boolean => form.test(secret) && checksum(secret.slice(0, -6)) === secret.slice(-6)
+
+const broughtKey = (secret: Redacted.Redacted, workspaceId: string, createdAt: number): KeyRecord => ({
+  ...plainKey,
+  id: keyId(Redacted.value(secret)),
+  kind: "management",
+  name: "HEADGATE_MANAGEMENT_KEY",
+  label: mask(Redacted.value(secret)),
+  createdAt,
+  workspaceId,
+})
+
+/** The keys seen lately: bounded, so that a million keys cost no more than the thousands in use. */
+class KeyCache {
+  private readonly records = new Map<KeyId, KeyRecord>()
+  private static readonly most = 10_000
+
+  get(id: KeyId): KeyRecord | undefined {
+    return this.records.get(id)
+  }
+
+  put(record: KeyRecord): void {
+    if (this.records.size >= KeyCache.most) {
+      const [oldest] = this.records.keys()
+      if (oldest !== undefined) this.records.delete(oldest)
+    }
+    this.records.set(record.id, record)
+  }
+
+  drop(id: KeyId): void {
+    this.records.delete(id)
+  }
+}

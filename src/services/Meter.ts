@@ -1,0 +1,163 @@
+/**
+ * Money: what a request may cost at most, what it did cost, and that it is written down before anybody is told. Holds
+ * and spends are kept in memory for the keys in use, in integer picodollars; the ledger is `Storage`'s. G1, G3, G5, G7.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as FiberSet from "effect/FiberSet"
+import * as Layer from "effect/Layer"
+import { type Answer, type Charge, chargeFor } from "../domain/Charge.ts"
+import type { ChatRequest } from "../domain/Chat.ts"
+import { PaymentRequired, Unavailable } from "../domain/Failure.ts"
+import { type HoldSize, holdSize, type Purse, type Refusal } from "../domain/Hold.ts"
+import type { Host } from "../domain/Host.ts"
+import type { KeyId } from "../domain/Ids.ts"
+import { type KeyRecord, nextReset, type Spend, spentInWindow } from "../domain/Key.ts"
+import type { Picodollars } from "../domain/Money.ts"
+import type { Call } from "./Call.ts"
+import { GroupCommit } from "./GroupCommit.ts"
+import { type KeyAccount, KeyAccounts } from "./KeyAccounts.ts"
+import { type LedgerRow, Storage } from "./Storage.ts"
+
+/** Money reserved for one attempt. Ends in `settle` or `release`; the first wins. */
+export interface Hold extends HoldSize {
+  readonly call: Call
+  readonly host: Host
+}
+
+/** What the ledger keeps of an answer besides its money. */
+export interface Settlement extends Answer {
+  readonly streamed: boolean
+  /** Milliseconds since admission: to the first token, and to the end. */
+  readonly latencyMs: number
+  readonly durationMs: number
+}
+
+export class Meter extends Context.Tag("headgate/Meter")<
+  Meter,
+  {
+    /** Reserves what this host could charge at most. Fails when it does not fit what the key has left. */
+    readonly reserve: (
+      call: Call,
+      request: ChatRequest,
+      host: Host,
+    ) => Effect.Effect<Hold, PaymentRequired | Unavailable>
+    /** Gives the money back: nothing was billable. */
+    readonly release: (hold: Hold) => void
+    /** Books the true cost in place of the hold. Succeeds once the row is durable. */
+    readonly settle: (hold: Hold, settlement: Settlement) => Effect.Effect<Charge, Unavailable>
+    /** What a key has spent, and what its requests in flight hold. */
+    readonly spent: (key: KeyId) => Effect.Effect<Spend & { readonly held: Picodollars }, Unavailable>
+  }
+>() {
+  static readonly layer = Layer.scoped(
+    Meter,
+    Effect.gen(function* () {
+      const storage = yield* Storage
+      const clock = yield* Effect.clock
+      const run = yield* FiberSet.makeRuntime<never>()
+      const now = () => clock.unsafeCurrentTimeMillis()
+      const accounts = new KeyAccounts((key) => {
+        const at = now()
+        return Effect.mapBoth(storage.spend(key, at), {
+          onSuccess: (spend) => ({ spend, now: at }),
+          onFailure: unwritable,
+        })
+      })
+      const ledger = new GroupCommit<LedgerRow, Unavailable>((rows, done) => {
+        run(
+          storage.append(rows).pipe(
+            Effect.mapError(unwritable),
+            Effect.matchCause({
+              onSuccess: () => done(Effect.void),
+              onFailure: (cause) => done(Effect.failCause(cause)),
+            }),
+          ),
+        )
+      })
+      const open = new WeakMap<Hold, KeyAccount>()
+
+      const close = (hold: Hold): KeyAccount | undefined => {
+        const account = open.get(hold)
+        open.delete(hold)
+        account?.giveBack(hold.amount)
+        return account
+      }
+
+      return {
+        reserve: (call, request, host) =>
+          Effect.flatMap(accounts.of(call.key.id), (account) => {
+            const at = now()
+            const { limit, limitReset } = call.key
+            const purse = { limit, spend: spentInWindow(account.spendAt(at), limitReset), held: account.held }
+            const size = holdSize(purse, request, host)
+            if (typeof size === "string") return Effect.fail(refusal(call.key, size, purse, at))
+            const hold: Hold = { call, host, ...size }
+            account.take(size.amount)
+            open.set(hold, account)
+            return Effect.succeed(hold)
+          }),
+        release: (hold) => {
+          close(hold)
+        },
+        settle: (hold, settlement) => {
+          const charge = chargeFor(hold.host.pricing, settlement, hold.call.admittedAt)
+          const account = open.get(hold)
+          if (account === undefined) return Effect.succeed(charge)
+          open.delete(hold)
+          return ledger.add(ledgerRow(hold, settlement, charge, now())).pipe(
+            Effect.map(() => {
+              account.spend(charge.cost.total, hold.call.admittedAt)
+              account.giveBack(hold.amount)
+              return charge
+            }),
+            // What could not be written stays held: the key must not spend it again.
+            Effect.tapError(() =>
+              Effect.logError("a settled request could not be written to the ledger", hold.call.requestId),
+            ),
+          )
+        },
+        spent: (key) => Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), held: account.held })),
+      }
+    }),
+  )
+}
+
+const unwritable = () => new Unavailable({ why: "metering", retryAfterSeconds: 5 })
+
+const ledgerRow = ({ call, host }: Hold, settlement: Settlement, charge: Charge, settledAt: number): LedgerRow => ({
+  requestId: call.requestId,
+  generationId: call.generationId,
+  key: call.key.id,
+  model: host.model,
+  host: host.tag,
+  provider: host.provider,
+  cost: charge.cost.total,
+  upstreamCost: charge.upstream.total,
+  promptTokens: charge.usage.promptTokens,
+  completionTokens: charge.usage.completionTokens,
+  cachedTokens: charge.usage.cachedTokens,
+  cacheWriteTokens: charge.usage.cacheWriteTokens,
+  reasoningTokens: charge.usage.reasoningTokens,
+  estimated: charge.estimated,
+  streamed: settlement.streamed,
+  finishReason: settlement.finishReason,
+  outcome: settlement.outcome,
+  admittedAt: call.admittedAt,
+  settledAt,
+  latencyMs: Math.round(settlement.latencyMs),
+  durationMs: Math.round(settlement.durationMs),
+  appTitle: call.attribution.appTitle,
+  appUrl: call.attribution.appUrl,
+})
+
+const refusal = (key: KeyRecord, reason: Refusal, { limit, spend, held }: Purse, now: number): PaymentRequired =>
+  new PaymentRequired({
+    reason,
+    limitSource: key.limitReset ?? "total",
+    limit: limit ?? 0n,
+    spend,
+    held,
+    resetsAt: nextReset(key.limitReset, now),
+    ...(reason === "in_flight_budget_exhausted" ? { retryAfterSeconds: 1 } : {}),
+  })

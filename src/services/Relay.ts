@@ -1,0 +1,388 @@
+/**
+ * Carries a streamed answer to its caller. Effects open it; then one pull loop moves bytes: one network read, one
+ * synchronous pass through `wire/hostStream.ts`, at most one write, and nothing is read that the caller has not room
+ * for. The end is settled before it is told. Architecture 3 and 7, G5, G6, G10, G11, G15.
+ */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as FiberSet from "effect/FiberSet"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type { AnswerOutcome, Charge } from "../domain/Charge.ts"
+import type { ChatChunk, ChatRequest } from "../domain/Chat.ts"
+import { CallerGone, type Failure, HostFailed, TimedOut } from "../domain/Failure.ts"
+import type { Host } from "../domain/Host.ts"
+import type { Plan } from "../domain/Plan.ts"
+import { parseUsage } from "../domain/Usage.ts"
+import type { ChunkWriter } from "../wire/hostStream.ts"
+import { type Alarm, Alarms } from "./Alarms.ts"
+import type { Call } from "./Call.ts"
+import { Dispatcher, type DispatchFailure, type Opened } from "./Dispatcher.ts"
+import { exhausted } from "./exhausted.ts"
+import { HostStats } from "./HostStats.ts"
+import { InFlight } from "./InFlight.ts"
+import { Meter } from "./Meter.ts"
+
+/** Milliseconds, bytes, bytes per second. */
+export interface RelayOptions {
+  readonly deadlineMs: number
+  /** How long a host may be silent between events, and while a model thinks before its first text. */
+  readonly idleMs: number
+  readonly thinkingIdleMs: number
+  /** The head goes out after this long even without an event: then failures are told in the stream. */
+  readonly commitAfterMs: number
+  /** How long a caller may take no byte. */
+  readonly clientStallMs: number
+  /** The slowest host that is still listened to, over a minute. */
+  readonly minBytesPerSecond: number
+  readonly streamBytes: number
+}
+
+/** Writes one streamed answer in a caller's form. */
+export interface StreamWriter extends ChunkWriter {
+  /** The finish that was withheld, with its usage and cost, and the end of the stream. */
+  readonly finish: (chunk: ChatChunk, charge: Charge) => string
+  /** A failure inside the running stream, with what is charged all the same, and the end of the stream. */
+  readonly failure: (failure: Failure, charge: Charge | undefined) => string
+  /** Says that we are alive. */
+  readonly heartbeat: string
+}
+
+/** `host` is `undefined` as long as none has answered. */
+export type WriterFor = (host: Host | undefined) => StreamWriter
+
+export interface StreamHead {
+  readonly body: ReadableStream<Uint8Array>
+  /** The host that answers; `undefined` when the head goes out before any did. */
+  readonly host: Host | undefined
+}
+
+export class Relay extends Context.Tag("headgate/Relay")<
+  Relay,
+  {
+    /** Succeeds with the first event, or after `commitAfterMs` without one. The call has left the house when the body has ended. */
+    readonly stream: (
+      call: Call,
+      request: ChatRequest,
+      plan: Plan,
+      writer: WriterFor,
+    ) => Effect.Effect<StreamHead, DispatchFailure>
+  }
+>() {
+  static readonly layer = (options: RelayOptions) =>
+    Layer.scoped(
+      Relay,
+      Effect.gen(function* () {
+        const dispatcher = yield* Dispatcher
+        const meter = yield* Meter
+        const stats = yield* HostStats
+        const alarms = yield* Alarms
+        const inFlight = yield* InFlight
+        const run = yield* FiberSet.makeRuntimePromise<never>()
+        const fork = yield* FiberSet.makeRuntime<never>()
+
+        /** Books how the stream ended. The promise rejects when the ledger cannot be written. */
+        const settle = (call: Call, request: ChatRequest, opened: Opened, outcome: AnswerOutcome): Promise<Charge> => {
+          const { stream, host, hold, latencyMs } = opened
+          const durationMs = dispatcher.elapsed(call)
+          const settlement = {
+            outcome,
+            usage: parseUsage(stream.usage),
+            promptBytes: request.promptBound,
+            outputBytes: stream.outputBytes,
+            finishReason: stream.finish().choices[0]?.finish_reason ?? "",
+            streamed: true,
+            latencyMs,
+            durationMs,
+          }
+          return run(
+            Effect.tap(meter.settle(hold, settlement), (charge) => {
+              if (outcome === "caller-gone" || outcome === "cut") return
+              const seconds = durationMs / 1000
+              const tokensPerSecond = seconds > 0 ? { tokensPerSecond: charge.usage.completionTokens / seconds } : {}
+              stats.record(host, { ok: outcome === "finished", latencyMs, ...tokensPerSecond })
+            }),
+          )
+        }
+
+        return {
+          stream: Effect.fnUntraced(function* (call, request, plan, writer) {
+            const deadline = alarms.set(options.deadlineMs, () =>
+              call.end(new TimedOut({ phase: "upstream", afterMs: options.deadlineMs })),
+            )
+            const left = () => {
+              deadline.clear()
+              inFlight.leave(call)
+            }
+            const opening = fork(dispatcher.open(call, request, plan, writer))
+            const opened = yield* Effect.onError(atMost(opening, options.commitAfterMs, alarms), () =>
+              Effect.sync(left),
+            )
+            const source = Option.isNone(opened) ? exitOf(opening) : Exit.succeed(opened.value)
+            const body = new StreamBody({
+              call,
+              options,
+              alarms,
+              writer,
+              source,
+              settle: (stream, outcome) => settle(call, request, stream, outcome).finally(left),
+              left,
+            })
+            return { body: body.readable(), host: Option.getOrUndefined(opened)?.host }
+          }),
+        }
+      }),
+    )
+}
+
+type Opening = Fiber.RuntimeFiber<Opened, DispatchFailure>
+
+/** What `opening` comes to, or none once the time is over. Two callbacks, since a race of fibers costs more than the rest of a request. */
+const atMost = (
+  opening: Opening,
+  milliseconds: number,
+  alarms: Context.Tag.Service<Alarms>,
+): Effect.Effect<Option.Option<Opened>, DispatchFailure> =>
+  Effect.async((resume) => {
+    const alarm = alarms.set(milliseconds, () => resume(Effect.succeedNone))
+    opening.addObserver((exit) => {
+      alarm.clear()
+      resume(Effect.asSome(exit))
+    })
+  })
+
+const exitOf = (opening: Opening): Promise<Exit.Exit<Opened, DispatchFailure>> =>
+  new Promise((resolve) => opening.addObserver(resolve))
+
+interface StreamBodyOptions {
+  readonly call: Call
+  readonly options: RelayOptions
+  readonly alarms: Context.Tag.Service<Alarms>
+  readonly writer: WriterFor
+  /** What the opening comes to, or came to. */
+  readonly source: Exit.Exit<Opened, DispatchFailure> | Promise<Exit.Exit<Opened, DispatchFailure>>
+  /** Books the end; the call has left the house afterwards. */
+  readonly settle: (opened: Opened, outcome: AnswerOutcome) => Promise<Charge>
+  /** The call has left the house without anything to book. */
+  readonly left: () => void
+}
+
+const encoder = new TextEncoder()
+const heartbeatMs = 5000
+const slowWindowMs = 60_000
+/** A host that has said how it ended, but neither closes nor says it is done, is not waited for longer. */
+const afterFinishMs = 5000
+
+/** One running answer: its pull loop, its watch, and its one end. */
+class StreamBody {
+  private readonly of: StreamBodyOptions
+  private controller: ReadableStreamDefaultController<Uint8Array> | undefined
+  private opened: Opened | undefined
+  private watch: Alarm | undefined
+  /** Whether the caller waits for us; otherwise we wait for the caller. */
+  private pulling = false
+  private concluded = false
+  /** Nobody takes what is written. */
+  private cancelled = false
+  /** It was we who ended it, for its size. */
+  private cutByUs = false
+  private lastRead: number
+  private lastWrite: number
+  private windowStart: number
+  private windowBytes = 0
+  private bytes = 0
+
+  constructor(options: StreamBodyOptions) {
+    this.of = options
+    this.lastRead = this.lastWrite = this.windowStart = options.alarms.now()
+  }
+
+  readable(): ReadableStream<Uint8Array> {
+    const { call, alarms } = this.of
+    this.watch = alarms.set(this.tickMs, () => this.look())
+    call.onEnded = () => this.ended()
+    if (call.ending !== undefined) queueMicrotask(() => this.ended())
+    return new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.controller = controller
+        },
+        pull: async () => {
+          this.pulling = true
+          await this.pull()
+          this.pulling = false
+        },
+        cancel: () => this.callerGone(),
+      },
+      { highWaterMark: 0 },
+    )
+  }
+
+  private async pull(): Promise<void> {
+    if (this.opened === undefined) {
+      const exit = await this.of.source
+      if (this.concluded) return
+      if (Exit.isFailure(exit)) return this.refuse(exit)
+      this.opened = exit.value
+      this.lastRead = this.of.alarms.now()
+      if (this.opened.text !== "") return this.write(this.opened.text)
+    }
+    await this.relay(this.opened)
+  }
+
+  /** Reads until there is something to write, or the answer has ended. */
+  private async relay(opened: Opened): Promise<void> {
+    const { stream, reader } = opened
+    while (stream.state === "speaking") {
+      const next = await reader.read().catch(() => undefined)
+      if (this.concluded) return
+      if (next === undefined) return this.broken(opened)
+      this.lastRead = this.of.alarms.now()
+      const text = next.done ? stream.end() : this.count(opened, next.value)
+      if (text !== "") return this.write(text)
+    }
+    if (stream.state === "ended") return this.conclude(opened, this.cutByUs ? "cut" : "finished")
+    return this.fail(opened, stream.failure ?? new HostFailed({ reason: "malformed" }))
+  }
+
+  private count({ stream }: Opened, bytes: Uint8Array): string {
+    this.bytes += bytes.byteLength
+    this.windowBytes += bytes.byteLength
+    const text = stream.push(bytes)
+    if (this.bytes > this.of.options.streamBytes && stream.state === "speaking") {
+      this.cutByUs = true
+      stream.cut("stream_limit")
+    }
+    return text
+  }
+
+  private write(text: string): void {
+    this.controller?.enqueue(encoder.encode(text))
+    this.lastWrite = this.of.alarms.now()
+  }
+
+  /** The call was ended from outside. A pending read fails of itself; where none is, the end is written at once. */
+  private ended(): void {
+    if (this.of.call.ending?._tag === "CallerGone") this.callerGone()
+    else if (!this.pulling && this.opened !== undefined) void this.broken(this.opened)
+  }
+
+  /** The read was ended: by us, for a reason, or by the host, for none. */
+  private broken(opened: Opened): Promise<void> {
+    const { ending, hungUp } = this.of.call
+    if (ending !== undefined) return this.end(opened, "cut", (charge) => this.writerOf(opened).failure(ending, charge))
+    if (opened.stream.hasFinish) return this.conclude(opened, "finished")
+    return this.fail(opened, hungUp ?? new HostFailed({ reason: "unreachable" }))
+  }
+
+  private conclude(opened: Opened, outcome: AnswerOutcome): Promise<void> {
+    return this.end(opened, outcome, (charge) => this.writerOf(opened).finish(opened.stream.finish(), charge))
+  }
+
+  private fail(opened: Opened, failure: HostFailed): Promise<void> {
+    const { host } = opened
+    const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure }
+    return this.end(opened, "host-failed", (charge) =>
+      this.writerOf(opened).failure(exhausted([attempt], undefined), charge),
+    )
+  }
+
+  /** No host answered, and the head is gone already: the failure goes into the stream. */
+  private refuse({ cause }: Exit.Failure<Opened, DispatchFailure>): void {
+    const writer = this.of.writer(undefined)
+    this.conclusion()
+    this.of.left()
+    this.write(
+      Option.match(Cause.failureOption(cause), {
+        onSome: (failure) => writer.failure(failure, undefined),
+        onNone: () => "",
+      }),
+    )
+    this.controller?.close()
+  }
+
+  /** The one end of an answer that somebody reads: booked, then told. */
+  private async end(opened: Opened, outcome: AnswerOutcome, last: (charge: Charge) => string): Promise<void> {
+    if (this.concluded) return
+    this.conclusion()
+    opened.reader.cancel().catch(() => {})
+    const text = await this.of
+      .settle(opened, outcome)
+      .then(last, (failure) => this.writerOf(opened).failure(failure, undefined))
+    if (this.cancelled) return
+    this.write(text)
+    this.controller?.close()
+  }
+
+  /** Nobody reads any more: booked, and told to nobody. */
+  private callerGone(): void {
+    this.cancelled = true
+    if (this.concluded) return
+    this.conclusion()
+    this.of.call.end(new CallerGone())
+    void this.bookUnread("caller-gone")
+  }
+
+  /** The caller takes no bytes any more: what was made so far is paid for. G18. */
+  private cutStalled(): void {
+    this.cancelled = true
+    this.conclusion()
+    void this.bookUnread("cut")
+    this.controller?.error(new Error("the caller took no bytes"))
+  }
+
+  private async bookUnread(outcome: AnswerOutcome): Promise<void> {
+    const exit = this.opened === undefined ? await this.of.source : Exit.succeed(this.opened)
+    if (Exit.isFailure(exit)) return this.of.left()
+    const { value: opened } = exit
+    opened.reader.cancel().catch(() => {})
+    // What could not be written to the ledger was logged by the meter; there is nobody to tell.
+    await this.of.settle(opened, opened.stream.state === "ended" ? "finished" : outcome).catch(() => {})
+  }
+
+  private conclusion(): void {
+    this.concluded = true
+    this.watch?.clear()
+  }
+
+  private writerOf({ host }: Opened): StreamWriter {
+    return this.of.writer(host)
+  }
+
+  private get tickMs(): number {
+    const { idleMs, clientStallMs } = this.of.options
+    return Math.min(1000, idleMs, clientStallMs)
+  }
+
+  /** Looks, about once a second, whether host or caller have been silent for too long. Moves no bytes. */
+  private look(): void {
+    if (this.concluded) return
+    const { options, alarms, call } = this.of
+    const now = alarms.now()
+    if (this.pulling) {
+      const stream = this.opened?.stream
+      const patience = stream?.hasFinish ? afterFinishMs : stream?.hasContent ? options.idleMs : options.thinkingIdleMs
+      if (stream !== undefined && now - this.lastRead >= patience) call.hangUp(new HostFailed({ reason: "timeout" }))
+      else if (this.tooSlow(now)) call.hangUp(new HostFailed({ reason: "timeout" }))
+      else if (now - this.lastWrite >= heartbeatMs) this.write(this.of.writer(undefined).heartbeat)
+    } else if (now - this.lastWrite >= options.clientStallMs) {
+      this.cutStalled()
+      return
+    }
+    this.watch?.again(this.tickMs)
+  }
+
+  /** Fewer bytes in the last full minute than the slowest host may send. */
+  private tooSlow(now: number): boolean {
+    if (this.opened === undefined || now - this.windowStart < slowWindowMs) return false
+    const slow = this.windowBytes < (this.of.options.minBytesPerSecond * slowWindowMs) / 1000
+    const silent = this.windowBytes === 0
+    this.windowStart = now
+    this.windowBytes = 0
+    // A host that sent nothing at all is judged by its silence, above.
+    return slow && !silent
+  }
+}

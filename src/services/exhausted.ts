@@ -1,0 +1,57 @@
+/** What failed attempts add up to, and how long a failed host is left alone. Pure; G10. */
+import { type ExhaustedBecause, type FailedAttempt, type HostFailed, RoutingExhausted } from "../domain/Failure.ts"
+
+/** Seconds. */
+export interface Cooldowns {
+  readonly accountSeconds: number
+  readonly notFoundSeconds: number
+  readonly rateLimitSeconds: number
+  /** Caps a host's own `Retry-After` too. */
+  readonly maxSeconds: number
+}
+
+/** Milliseconds that a host is not called again after this failure; 0 for failures that say nothing of the next call. */
+export const cooldownFor = (failure: HostFailed, cooldowns: Cooldowns): number => {
+  const asked = failure.retryAfterSeconds
+  const clamped = (seconds: number) => Math.min(Math.max(seconds, 1), cooldowns.maxSeconds) * 1000
+  switch (failure.reason) {
+    case "account":
+      return cooldowns.accountSeconds * 1000
+    case "not-found":
+      return cooldowns.notFoundSeconds * 1000
+    case "rate-limited":
+      return asked === undefined ? cooldowns.rateLimitSeconds * 1000 : clamped(asked)
+    case "overloaded":
+      return asked === undefined ? 0 : clamped(asked)
+    default:
+      return 0
+  }
+}
+
+/** Whether a failure speaks against the host's health: a caller's bad request does not, nor does a rate limit. */
+export const unhealthy = ({ reason }: HostFailed): boolean =>
+  reason !== "request" && reason !== "rate-limited" && reason !== "forbidden"
+
+/**
+ * The one outcome of a route that is used up; `coolingMs` is the shortest wait among hosts that were not tried for it.
+ * The first line that fits. Settled points.
+ */
+export const exhausted = (attempts: ReadonlyArray<FailedAttempt>, coolingMs: number | undefined): RoutingExhausted => {
+  const reasons = attempts.map(({ failure }) => failure.reason)
+  const all = (reason: string) => reasons.length > 0 && reasons.every((each) => each === reason)
+  const outcome = (): ExhaustedBecause => {
+    if (reasons.includes("request")) return "request"
+    if (all("rate-limited")) return "rate-limited"
+    if (all("not-found")) return "not-found"
+    if (reasons.length === 0) return "cooling-down"
+    if (all("timeout")) return "timeout"
+    return reasons.at(-1) === "forbidden" ? "forbidden" : "unavailable"
+  }
+  const waits = attempts.flatMap(({ failure }) => failure.retryAfterSeconds ?? [])
+  if (coolingMs !== undefined) waits.push(Math.ceil(coolingMs / 1000))
+  return new RoutingExhausted({
+    outcome: outcome(),
+    attempts,
+    ...(waits.length === 0 ? {} : { retryAfterSeconds: Math.min(Math.max(Math.min(...waits), 1), 300) }),
+  })
+}

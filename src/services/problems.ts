@@ -1,0 +1,147 @@
+/**
+ * What is wrong with a configuration, in words: a Schema's issues as paths and sentences. Values are not repeated, since
+ * any of them may be a secret in the wrong place; only numbers are, where a number was wanted. G20.
+ */
+import * as Option from "effect/Option"
+import type * as ParseResult from "effect/ParseResult"
+import * as AST from "effect/SchemaAST"
+
+export interface Problem {
+  /** `models[0].hosts[1].pricing`; empty: the whole. */
+  readonly path: string
+  /** Without the path and without a full stop: `expected a number, got list`. */
+  readonly message: string
+}
+
+export type Path = ReadonlyArray<PropertyKey>
+
+/** One problem per issue. Decode with `errors: "all"` for all of them, and with `onExcessProperty: "error"` for unknown fields. */
+export const problemsOf = (issue: ParseResult.ParseIssue, at: Path = []): ReadonlyArray<Problem> =>
+  walk(issue, at, undefined)
+
+/** A path as it is written in code; what is no plain name stands in brackets and quotes. */
+export const renderPath = (path: Path): string => {
+  let text = ""
+  for (const step of path) {
+    if (typeof step === "number") text += `[${step}]`
+    else if (typeof step === "string" && !/^[A-Za-z_][\w-]*$/.test(step)) text += `[${JSON.stringify(step)}]`
+    else text += `${text === "" ? "" : "."}${String(step)}`
+  }
+  return text
+}
+
+/** What `value` is, without saying its value. */
+export const kindOf = (value: unknown): string => {
+  if (value === undefined) return "nothing"
+  if (value === null) return "null"
+  return Array.isArray(value) ? "list" : typeof value
+}
+
+/** `, did you mean "port"?` when one of `names` is close to `name`, else nothing. */
+export const hint = (name: string, names: Iterable<string>): string => {
+  const plain = (text: string) => text.toLowerCase().replace(/[_-]/g, "")
+  let nearest: string | undefined
+  let least = Math.max(1, Math.floor(name.length / 3)) + 1
+  for (const known of names) {
+    const steps = distance(plain(name), plain(known))
+    if (steps < least) [nearest, least] = [known, steps]
+  }
+  return nearest === undefined ? "" : `, did you mean ${JSON.stringify(nearest)}?`
+}
+
+const walk = (issue: ParseResult.ParseIssue, path: Path, within: AST.AST | undefined): ReadonlyArray<Problem> => {
+  switch (issue._tag) {
+    case "Pointer":
+      return walk(issue.issue, path.concat(issue.path), within)
+    case "Composite": {
+      const issues = "_tag" in issue.issues ? [issue.issues] : issue.issues
+      if (!AST.isUnion(issue.ast)) return issues.flatMap((inner) => walk(inner, path, issue.ast))
+      const [only, ...more] = issues.filter((inner) => !speaksOfAbsence(inner))
+      return only !== undefined && more.length === 0
+        ? walk(only, path, within)
+        : [mismatch(issue.ast, issue.actual, path)]
+    }
+    case "Refinement":
+    case "Transformation": {
+      const own = Option.isSome(AST.getDescriptionAnnotation(issue.ast))
+      const said = issue.kind === "Predicate" || issue.kind === "Transformation"
+      return own && !said ? [mismatch(issue.ast, issue.actual, path)] : walk(issue.issue, path, within)
+    }
+    case "Type":
+    case "Forbidden":
+      return issue.message === undefined
+        ? [mismatch(issue.ast, issue.actual, path)]
+        : [{ path: renderPath(path), message: issue.message }]
+    case "Missing":
+      return [{ path: renderPath(path), message: `expected ${describe(issue.ast.type)}, got nothing` }]
+    case "Unexpected":
+      return [{ path: renderPath(path), message: unexpected(String(path.at(-1)), within) }]
+  }
+}
+
+/** Whether it only says that a value is not `null` or not left out: of no use to who gave one. */
+const speaksOfAbsence = (issue: ParseResult.ParseIssue): boolean =>
+  issue._tag === "Type" &&
+  (AST.isUndefinedKeyword(issue.ast) || (AST.isLiteral(issue.ast) && issue.ast.literal === null))
+
+const unexpected = (name: string, within: AST.AST | undefined): string => {
+  if (within === undefined || !AST.isTypeLiteral(within)) return "unknown field"
+  const [index] = within.indexSignatures
+  if (index !== undefined) return `expected ${describe(index.parameter)} as its name`
+  return `unknown field${hint(
+    name,
+    within.propertySignatures.map((field) => String(field.name)),
+  )}`
+}
+
+const mismatch = (ast: AST.AST, actual: unknown, path: Path): Problem => ({
+  path: renderPath(path),
+  message: `expected ${describe(ast)}, got ${typeof actual === "number" && wantsNumber(ast) ? actual : kindOf(actual)}`,
+})
+
+const wantsNumber = (ast: AST.AST): boolean => {
+  if (AST.isUnion(ast)) return ast.types.some(wantsNumber)
+  return AST.isRefinement(ast) ? wantsNumber(ast.from) : AST.isNumberKeyword(ast)
+}
+
+const describe = (ast: AST.AST): string => {
+  const described = AST.getDescriptionAnnotation(ast)
+  if (Option.isSome(described)) return described.value
+  switch (ast._tag) {
+    case "Literal":
+      return JSON.stringify(ast.literal)
+    case "Union": {
+      const members = ast.types.filter((member) => !AST.isUndefinedKeyword(member)).map(describe)
+      const last = members.pop() ?? ""
+      return members.length === 0 ? last : `${members.join(", ")} or ${last}`
+    }
+    case "TypeLiteral":
+      return "an object"
+    case "TupleType":
+      return "a list"
+    case "Refinement":
+    case "Transformation":
+      return describe(ast.from)
+    default:
+      return "something else"
+  }
+}
+
+/** Insertions, removals, exchanges and swaps of neighbours that make `b` of `a`. */
+const distance = (a: string, b: string): number => {
+  let before: ReadonlyArray<number> = []
+  let row: ReadonlyArray<number> = Array.from({ length: b.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const [above = 0, left = 0, corner = 0] = [row[j], next[j - 1], row[j - 1]]
+      let least = Math.min(above + 1, left + 1, corner + (a[i - 1] === b[j - 1] ? 0 : 1))
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        least = Math.min(least, (before[j - 2] ?? 0) + 1)
+      next.push(least)
+    }
+    before = row
+    row = next
+  }
+  return row[b.length] ?? 0
+}

@@ -1,0 +1,92 @@
+/**
+ * The tables in SQLite's dialect, one numbered step after another. A step that was released is never changed; what is
+ * newer than this file is refused. All steps that a database lacks run in one transaction.
+ *
+ * STRICT tables hold only what their columns say: arithmetic that leaves 64 bits becomes a REAL in SQLite, which such a
+ * column refuses, so the transaction fails where money would otherwise turn into a float.
+ */
+import * as Migrator from "@effect/sql/Migrator"
+import { SqlClient } from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+
+/** Where the steps that ran are noted. */
+export const migrationsTable = "migrations"
+
+const inOrder = (...statements: ReadonlyArray<string>) =>
+  Effect.flatMap(SqlClient, (sql) =>
+    Effect.forEach(statements, (statement) => sql.unsafe(statement), { discard: true }),
+  )
+
+const steps = {
+  "1_keys_and_ledger": inOrder(
+    `CREATE TABLE installation (
+      only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+      id TEXT NOT NULL
+    ) STRICT`,
+
+    `CREATE TABLE keys (
+      seq INTEGER PRIMARY KEY,
+      id TEXT NOT NULL UNIQUE,
+      kind TEXT NOT NULL,
+      name TEXT NOT NULL,
+      label TEXT NOT NULL,
+      disabled INTEGER NOT NULL,
+      limit_amount INTEGER CHECK (limit_amount >= 0),
+      limit_reset TEXT,
+      include_byok_in_limit INTEGER NOT NULL,
+      expires_at INTEGER,
+      created_at INTEGER NOT NULL,
+      updated_at INTEGER,
+      creator_user_id TEXT,
+      workspace_id TEXT NOT NULL
+    ) STRICT`,
+    "CREATE INDEX keys_by_age ON keys (kind, created_at)",
+
+    `CREATE TABLE ledger (
+      seq INTEGER PRIMARY KEY,
+      request_id TEXT NOT NULL UNIQUE,
+      generation_id TEXT NOT NULL,
+      key_id TEXT NOT NULL,
+      model TEXT NOT NULL,
+      host TEXT NOT NULL,
+      provider TEXT NOT NULL,
+      cost INTEGER NOT NULL CHECK (cost >= 0),
+      upstream_cost INTEGER NOT NULL CHECK (upstream_cost >= 0),
+      prompt_tokens INTEGER NOT NULL,
+      completion_tokens INTEGER NOT NULL,
+      cached_tokens INTEGER NOT NULL,
+      cache_write_tokens INTEGER NOT NULL,
+      reasoning_tokens INTEGER NOT NULL,
+      estimated INTEGER NOT NULL,
+      streamed INTEGER NOT NULL,
+      finish_reason TEXT NOT NULL,
+      outcome TEXT NOT NULL,
+      admitted_at INTEGER NOT NULL,
+      settled_at INTEGER NOT NULL,
+      latency_ms REAL NOT NULL,
+      duration_ms REAL NOT NULL,
+      app_title TEXT NOT NULL,
+      app_url TEXT NOT NULL
+    ) STRICT`,
+    "CREATE INDEX ledger_by_key ON ledger (key_id, admitted_at)",
+    `CREATE TRIGGER ledger_keeps_rows BEFORE DELETE ON ledger
+      BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END`,
+    `CREATE TRIGGER ledger_keeps_values BEFORE UPDATE ON ledger
+      BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END`,
+
+    // Sums of the ledger, written with it. `total` starts at 0, a window at its first Unix millisecond.
+    `CREATE TABLE spend (
+      key_id TEXT NOT NULL,
+      window_kind TEXT NOT NULL,
+      window_start INTEGER NOT NULL,
+      amount INTEGER NOT NULL CHECK (amount >= 0),
+      PRIMARY KEY (key_id, window_kind, window_start)
+    ) STRICT, WITHOUT ROWID`,
+  ),
+}
+
+/** The schema that this binary writes. */
+export const schemaVersion = Math.max(...Object.keys(steps).map((name) => Number.parseInt(name, 10)))
+
+/** Runs the steps that are missing. */
+export const migrate = Migrator.make({})({ loader: Migrator.fromRecord(steps), table: migrationsTable })

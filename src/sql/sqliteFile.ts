@@ -1,0 +1,195 @@
+/**
+ * Opens the database file, or says why not; what is there and not ours is left as it is. G21, G22.
+ *
+ * One gateway a file: a second database beside it, `<file>.lock`, whose write lock is held for as long as the gateway
+ * lives. The kernel drops it however the process ends, which a file with a process id in it cannot promise (in
+ * containers every gateway has the same one). SQLite's own exclusive mode on the ledger would be simpler, but shuts out
+ * readers too: backups, `sqlite3`, `reconcile`.
+ */
+import { Database } from "bun:sqlite"
+import { mkdirSync, statSync } from "node:fs"
+import { dirname } from "node:path"
+import { SqlClient } from "@effect/sql/SqlClient"
+import * as SqliteClient from "@effect/sql-sqlite-bun/SqliteClient"
+import * as Cause from "effect/Cause"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import { migrate, migrationsTable, schemaVersion } from "./migrations.ts"
+import { makeSqlStorage, type SqlStorage } from "./SqlStorage.ts"
+import { makeAppend } from "./sqliteAppend.ts"
+
+export interface Opening {
+  /** Relative to the working directory until it reaches the thread. */
+  readonly path: string
+  /** `full` survives a loss of power, `process` only the death of the process. G3. */
+  readonly durability: "full" | "process"
+}
+
+export interface Refusal {
+  readonly reason: "in-use" | "unwritable" | "corrupt" | "newer"
+  readonly message: string
+}
+
+export class Refused extends Data.TaggedError("Refused")<Refusal> {}
+
+/** "hdgt": tells our files from those of other programs. */
+const applicationId = 0x68646774
+
+/** How long another program that has the file locked is waited for. G22. */
+const busyTimeoutMs = 5000
+
+/** The same for our own lock: whoever holds it for longer is a gateway that runs. */
+const lockTimeoutMs = 250
+
+const refused = (reason: Refusal["reason"], path: string, detail: string): Refused => {
+  switch (reason) {
+    case "in-use":
+      return new Refused({ reason, message: `${path} is already in use by ${detail}.` })
+    case "unwritable":
+      return new Refused({ reason, message: `${path} cannot be opened for writing: ${detail}.` })
+    case "corrupt":
+      return new Refused({
+        reason,
+        message: `${path} is damaged or no Headgate database: ${detail}. It was left as it is: restore a backup, or try "sqlite3 ${path} .recover" on a copy.`,
+      })
+    case "newer":
+      return new Refused({ reason, message: `${path}: ${detail}.` })
+  }
+}
+
+/** SQLite's name for what went wrong, such as SQLITE_CANTOPEN_ISDIR, from wherever in the chain of causes it is. */
+const sqliteCode = (error: unknown): string | undefined => {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if ("code" in at && typeof at.code === "string" && at.code.startsWith("SQLITE_")) return at.code
+  }
+  return undefined
+}
+
+const reasons: ReadonlyArray<readonly [code: string, reason: Refusal["reason"], detail: string]> = [
+  ["SQLITE_NOTADB", "corrupt", "it is not a database"],
+  ["SQLITE_CORRUPT", "corrupt", "its contents do not hold together"],
+  ["SQLITE_BUSY", "in-use", "another program, which has it locked"],
+  ["SQLITE_CANTOPEN", "unwritable", "the path is no file, or may not be opened"],
+  ["SQLITE_READONLY", "unwritable", "it is read-only"],
+  ["SQLITE_PERM", "unwritable", "permission denied"],
+  ["SQLITE_IOERR", "unwritable", "the disk answers with an error"],
+  ["SQLITE_FULL", "unwritable", "the disk is full"],
+]
+
+const refusalFor = (path: string, error: unknown): Refused | undefined => {
+  if (error instanceof Refused) return error
+  const code = sqliteCode(error)
+  const known = reasons.find(([prefix]) => code?.startsWith(prefix))
+  return known === undefined ? undefined : refused(known[1], path, known[2])
+}
+
+const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
+
+const prepare = (path: string): void => {
+  try {
+    mkdirSync(dirname(path), { recursive: true })
+  } catch (error) {
+    throw refused("unwritable", path, error instanceof Error ? error.message : "its folder cannot be made")
+  }
+  // SQLite would take an empty file (or one of a single byte) for a new database and throw the journal away.
+  if (sizeOf(path) <= 1 && sizeOf(`${path}-wal`) > 0) {
+    throw refused("corrupt", path, "it is gone or empty, but its journal is there")
+  }
+}
+
+/** Written and taken again: others cannot read who holds it before that is committed. */
+const takeLock = (path: string): Database => {
+  const lock = new Database(`${path}.lock`)
+  try {
+    lock.run(`PRAGMA busy_timeout = ${lockTimeoutMs}`)
+    lock.run("BEGIN IMMEDIATE")
+    lock.run(`PRAGMA user_version = ${process.pid}`)
+    lock.run("COMMIT")
+    lock.run("BEGIN IMMEDIATE")
+    return lock
+  } catch (error) {
+    const busy = sqliteCode(error)?.startsWith("SQLITE_BUSY") === true
+    const holder = busy
+      ? lock.query<{ user_version: number }, []>("PRAGMA user_version").get()?.user_version
+      : undefined
+    lock.close()
+    throw busy ? refused("in-use", path, `pid ${holder}`) : error
+  }
+}
+
+/** Before anything is written: is it ours, and can we read it? */
+const recognise = (path: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient
+    const tables = yield* sql<{ readonly name: string }>`SELECT name FROM sqlite_schema WHERE type = 'table'`
+    if (tables.length === 0) return yield* sql.unsafe(`PRAGMA application_id = ${applicationId}`)
+    const [owner] = yield* sql<{ readonly application_id: number }>`PRAGMA application_id`
+    if (owner?.application_id !== applicationId) {
+      return yield* refused("corrupt", path, "it belongs to another program")
+    }
+    if (!tables.some((table) => table.name === migrationsTable)) return
+    const [last] = yield* sql<{ readonly version: number | null }>`
+      SELECT MAX(migration_id) AS version FROM ${sql(migrationsTable)}`
+    const version = last?.version ?? 0
+    if (version > schemaVersion) {
+      return yield* refused("newer", path, `database schema ${version} is newer than this binary (${schemaVersion})`)
+    }
+  })
+
+const setUp = (path: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient
+    yield* sql.unsafe(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
+    yield* recognise(path)
+    const [journal] = yield* sql<{ readonly journal_mode: string }>`PRAGMA journal_mode = WAL`
+    if (journal?.journal_mode !== "wal") {
+      return yield* refused("unwritable", path, "its file system cannot carry a write-ahead log")
+    }
+    yield* sql.unsafe("PRAGMA synchronous = FULL")
+    yield* sql.unsafe("PRAGMA foreign_keys = ON")
+    yield* migrate
+    return yield* makeSqlStorage
+  })
+
+/** A connection of its own for the ledger's rows. Both are used by one thread, a whole transaction at a time. */
+const openLedger = ({ path, durability }: Opening) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => new Database(path, { readwrite: true, create: false })),
+      (db) => Effect.sync(() => db.close()),
+    ),
+    (db) => {
+      db.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
+      db.run(`PRAGMA synchronous = ${durability === "full" ? "FULL" : "NORMAL"}`)
+      db.run("PRAGMA foreign_keys = ON")
+      return makeAppend(db)
+    },
+  )
+
+export interface OpenFile {
+  readonly storage: SqlStorage
+  /** Takes rows as `encodeRows` writes them; throws when they are not committed. */
+  readonly append: (rows: string) => void
+}
+
+/** The file, until the scope closes. Everything runs on the calling thread and stops it meanwhile. */
+export const openFile = (opening: Opening): Effect.Effect<OpenFile, Refused, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { path } = opening
+    yield* Effect.sync(() => prepare(path))
+    yield* Effect.acquireRelease(
+      Effect.sync(() => takeLock(path)),
+      (lock) => Effect.sync(() => lock.close()),
+    )
+    const client = yield* Layer.build(SqliteClient.layer({ filename: path, disableWAL: true }))
+    const storage = yield* Effect.provide(setUp(path), client)
+    return { storage, append: yield* openLedger(opening) }
+  }).pipe(
+    // bun:sqlite throws while it opens, the migrator dies of a failed step: why is known by the code alone.
+    Effect.catchAllCause((cause) => {
+      const refusal = refusalFor(opening.path, Cause.squash(cause))
+      return refusal === undefined ? Effect.die(Cause.squash(cause)) : Effect.fail(refusal)
+    }),
+  )

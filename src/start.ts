@@ -1,0 +1,34 @@
+/** What the terminal is told when the gateway starts, or does not. Exit codes are those of sysexits.h. G20 to G22. */
+import { ConfigInvalid, configErrorLine } from "./config/configError.ts"
+import type { GatewayConfig } from "./config/GatewayConfig.ts"
+import { ProvidersInvalid } from "./services/ProviderRegistry.ts"
+import { StorageNotOpened } from "./sql/SqliteStorage.ts"
+
+/** A line per problem. */
+export const refusalLines = (refusal: ConfigInvalid | ProvidersInvalid | StorageNotOpened | Error): string =>
+  refusal instanceof ProvidersInvalid ? refusal.problems.map(configErrorLine).join("\n") : refusal.message
+
+export const exitCodeOf = (refusal: unknown): number => {
+  if (refusal instanceof ConfigInvalid || refusal instanceof ProvidersInvalid) return 78
+  if (refusal instanceof StorageNotOpened)
+    return refusal.reason === "in-use" || refusal.reason === "unwritable" ? 73 : 65
+  return 70
+}
+
+const poolVariable = "BUN_CONFIG_MAX_HTTP_REQUESTS"
+
+/** What the operator should know of the runtime, a sentence each. */
+export const runtimeWarnings = ({ limits }: GatewayConfig): ReadonlyArray<string> => {
+  const pool = Number(process.env[poolVariable] ?? 256)
+  const proxy =
+    process.env["HTTPS_PROXY"] ?? process.env["https_proxy"] ?? process.env["HTTP_PROXY"] ?? process.env["http_proxy"]
+  return [
+    ...(pool < limits.maxInFlight
+      ? [
+          `Bun calls at most ${pool} hosts at once, limits.max_in_flight is ${limits.maxInFlight}: ` +
+            `set ${poolVariable}=${Math.max(4096, limits.maxInFlight)} before the process starts, as \`bun start\` does.`,
+        ]
+      : []),
+    ...(proxy === undefined ? [] : ["HTTP_PROXY or HTTPS_PROXY is set: hosts are called through that proxy."]),
+  ]
+}

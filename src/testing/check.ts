@@ -1,0 +1,49 @@
+/** What a check is, and the few words that all checks are written in. Bound to no test runner: a check throws or it does not. */
+
+export interface Check {
+  readonly name: string
+  /** Throws, or rejects, with a sentence that says what is wrong and where the contract says so. */
+  readonly run: () => Promise<void> | void
+}
+
+/** `contract` names the place: a member of a type in `headgate/plugin`, a guarantee such as "G29". */
+export function must(holds: boolean, wrong: string, contract: string): asserts holds {
+  if (!holds) throw new Error(`${wrong}. Contract: ${contract}.`)
+}
+
+/** Calls what a plugin's author wrote. A throw is the author's, so it is told as such. */
+export const attempt = <A>(what: string, contract: string, call: () => A): A => {
+  try {
+    return call()
+  } catch (cause) {
+    throw new Error(`${what} threw "${oneLine(cause)}". Contract: ${contract}.`, { cause })
+  }
+}
+
+export const oneLine = (cause: unknown): string =>
+  (cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)).split("\n", 1)[0] ?? ""
+
+/** The same value with everything in it frozen: whoever changes it throws. */
+export const deepFreeze = <A>(value: A): A => {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value
+  Object.freeze(value)
+  for (const name of Reflect.ownKeys(value)) deepFreeze(Reflect.get(value, name))
+  return value
+}
+
+/** A value as it stands in a message: cut, so that a message stays readable. */
+export const shown = (value: unknown): string => {
+  const text = JSON.stringify(value) ?? String(value)
+  return text.length > 200 ? `${text.slice(0, 200)}...` : text
+}
+
+/** Numbers in [0, 1) that are the same for the same seed (mulberry32). */
+export const seeded = (seed: number): (() => number) => {
+  let state = seed | 0
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}

@@ -1,0 +1,140 @@
+/** Checks of `Provider.error`: what a status means, and that no body of ill will gets through it. G10, G27. */
+import { HostFailed, type HostReason } from "../domain/Failure.ts"
+import type { Provider } from "../plugin/Provider.ts"
+import { attempt, type Check, deepFreeze, must, shown } from "./check.ts"
+import { anyJson, forAll } from "./samples.ts"
+import { load, type ProviderSubject } from "./subject.ts"
+
+const contract = "Provider.error; G10"
+
+const meanings: ReadonlyArray<readonly [statuses: ReadonlyArray<number>, reasons: ReadonlyArray<HostReason>]> = [
+  [[401, 402], ["account"]],
+  [[403], ["forbidden", "account"]],
+  [[404], ["not-found"]],
+  [[429], ["rate-limited"]],
+  [[500, 503, 529], ["overloaded"]],
+  [[400, 422], ["request"]],
+]
+
+/** Bodies that say nothing, so that the status alone decides. */
+const wordless: ReadonlyArray<unknown> = ["", {}, "<html><body>Sorry</body></html>"]
+
+export const errorChecks = (subject: ProviderSubject): ReadonlyArray<Check> => [
+  ...meanings.map(([statuses, reasons]) => ({
+    name: `error(): ${statuses.join(", ")} is ${reasons.join(" or ")}`,
+    run: () => means(load(subject), statuses, reasons),
+  })),
+  { name: "error(): a rate limit keeps the host's Retry-After", run: () => keepsWait(load(subject)) },
+  { name: "error() never throws, and cuts and cleans what it shows", run: () => survives(load(subject)) },
+  { name: "error() shows nothing of a secret", run: () => discreet(load(subject)) },
+]
+
+const call = (provider: Provider, status: number, body: unknown, headers: Record<string, string> = {}): HostFailed => {
+  const what = `error() of ${status} and ${shown(body)}`
+  const failure = attempt(what, contract, () => provider.error(status, new Headers(headers), body))
+  must(failure instanceof HostFailed, `${what} gave ${shown(failure)}, not a HostFailed of headgate/plugin`, contract)
+  return failure
+}
+
+const means = (provider: Provider, statuses: ReadonlyArray<number>, reasons: ReadonlyArray<HostReason>): void => {
+  for (const status of statuses) {
+    for (const body of wordless) {
+      const { reason } = call(provider, status, body)
+      must(
+        reasons.includes(reason),
+        `error() says that ${status} is "${reason}", expected "${reasons.join('" or "')}" (httpError knows the table)`,
+        contract,
+      )
+    }
+  }
+}
+
+const keepsWait = (provider: Provider): void => {
+  const { retryAfterSeconds } = call(provider, 429, {}, { "retry-after": "17" })
+  must(
+    retryAfterSeconds === 17,
+    `error() of 429 with "Retry-After: 17" has retryAfterSeconds ${shown(retryAfterSeconds)}: the host would be called too soon`,
+    "HostFailed.retryAfterSeconds",
+  )
+}
+
+const statuses = [
+  ...[204, 301, 400, 401, 402, 403, 404, 408, 409, 413, 418, 422, 425, 429, 451, 500, 501, 502, 503, 504, 529, 599],
+]
+
+/** An array in an array in an array, as deep as the longest body that is read. */
+const abyss = (): unknown => {
+  let value: unknown = []
+  for (let depth = 0; depth < 30_000; depth++) value = [value]
+  return value
+}
+
+const mebibyte = 1_048_576
+
+const garbage: ReadonlyArray<unknown> = [
+  ...["", "\0", "<html><head>", "null", "x".repeat(mebibyte)],
+  ...[null, undefined, 0, -1, true, [], [[]], [null], {}, { error: null }, { error: [] }, { error: {} }],
+  ...[{ error: 7 }, { error: { message: 7, code: {}, type: [], status: null } }, { error: { message: null } }],
+  ...[{ message: { message: {} } }, { error: { error: { error: {} } } }, { detail: [{ msg: 7 }] }, { detail: [null] }],
+  { error: { message: `a\r\n\0\u2028${"y".repeat(mebibyte)}`, code: "z".repeat(mebibyte), type: "\r\n" } },
+]
+
+const survives = (provider: Provider): void => {
+  for (const status of statuses) {
+    for (const body of garbage) clean(call(provider, status, deepFreeze(body), { "retry-after": "soon" }))
+    for (const body of [abyss(), { error: abyss() }, { error: { message: abyss() } }]) {
+      const answered = attempt(`error() of ${status} and a body of 30,000 levels`, contract, () =>
+        provider.error(status, new Headers(), body),
+      )
+      clean(answered)
+    }
+  }
+  forAll(anyJson, (body) => {
+    for (const status of [400, 401, 429, 503]) {
+      clean(call(provider, status, body))
+      clean(call(provider, status, { error: body }))
+    }
+  })
+}
+
+const clean = ({ reason, detail, code, retryAfterSeconds: wait }: HostFailed): void => {
+  const fits = (text: unknown, most: number) =>
+    text === undefined || (typeof text === "string" && text.length <= most && !/\p{Cc}/u.test(text))
+  must(
+    fits(detail, 2048),
+    `The detail ${shown(detail)} is not a clean text of at most 2048 characters`,
+    "HostFailed.detail",
+  )
+  must(fits(code, 200), `The code ${shown(code)} is not a clean text of at most 200 characters`, "HostFailed.code")
+  must(
+    wait === undefined || (Number.isFinite(wait) && wait >= 0),
+    `retryAfterSeconds is ${wait} for a "${reason}" without a time in it`,
+    "HostFailed.retryAfterSeconds",
+  )
+}
+
+const secret = "sk-check-7d1f0c8e2b6a4953"
+
+/** What is said of our account, or of the host's troubles, is not the caller's to read. */
+const discreet = (provider: Provider): void => {
+  const said = `Incorrect API key provided: ${secret}.`
+  const bodies = [
+    said,
+    { message: said },
+    { detail: said },
+    { error: said },
+    { error: { message: said, type: "invalid_request_error", code: "invalid_api_key" } },
+    { type: "error", error: { type: "authentication_error", message: said } },
+    { error: { message: said, status: "UNAUTHENTICATED", code: 401 } },
+  ]
+  for (const status of [401, 402, 403, 500, 502, 503]) {
+    for (const body of bodies) {
+      const { detail = "", code = "", message } = call(provider, status, body)
+      must(
+        !`${detail} ${code} ${message}`.includes(secret),
+        `error() of ${status} shows the host's words about a key (${shown(detail)}): detail is told to the caller`,
+        "HostFailed.detail; G27",
+      )
+    }
+  }
+}

@@ -1,0 +1,147 @@
+/** What every strategy plugin has to fulfil: a pure ranking that neither loses nor makes up a host. Reference 14.4. */
+import * as Either from "effect/Either"
+import * as FastCheck from "effect/FastCheck"
+import { HostTag } from "../domain/Ids.ts"
+import type { JsonObject } from "../domain/Json.ts"
+import { freePricing } from "../domain/Price.ts"
+import type { Candidate, Rank, StrategyPlugin } from "../plugin/Strategy.ts"
+import { attempt, type Check, deepFreeze, must, seeded } from "./check.ts"
+import { pluginChecks } from "./facts.ts"
+import { forAll, host, requestOf } from "./samples.ts"
+
+export interface StrategySubject {
+  /** The plugin's default export. */
+  readonly plugin: StrategyPlugin
+  /** The plugin's own configuration. Default: nothing. */
+  readonly config?: JsonObject
+}
+
+const contract = "Rank"
+
+/** For any test runner: `for (const check of strategyChecks({ plugin })) test(check.name, check.run)`. */
+export const strategyChecks = ({ plugin, config = {} }: StrategySubject): ReadonlyArray<Check> => {
+  const load = (): Rank => {
+    const loaded = attempt("load()", "StrategyPlugin.load", () => plugin.load(config))
+    must(
+      Either.isRight(loaded),
+      `load() refuses the configuration given: ${Either.isLeft(loaded) && loaded.left.message}`,
+      "StrategyPlugin.load",
+    )
+    return loaded.right
+  }
+  return [
+    ...pluginChecks(plugin, "strategy", () => config),
+    { name: "leaves what it is given as it is", run: () => pure(load()) },
+    { name: "neither drops nor adds a candidate", run: () => permutes(load()) },
+    { name: "gives the same order for the same random numbers", run: () => deterministic(load()) },
+    { name: "ranks no candidate, one and fifty", run: () => anyNumber(load()) },
+    { name: "ranks hosts of which nothing was seen", run: () => ranksAll(load(), hosts({ unseen: true })) },
+    { name: "ranks hosts without a known price", run: () => ranksAll(load(), hosts({ prices: [null] })) },
+    { name: "ranks hosts at equal prices, and at none", run: () => equalPrices(load()) },
+  ]
+}
+
+const nothingSeen = { failing: false, uptime: null, latencyMs: null, throughput: null }
+
+interface HostsOf {
+  readonly count?: number
+  /** Picodollars per token, in turn. */
+  readonly prices?: ReadonlyArray<bigint | null>
+  readonly unseen?: boolean
+}
+
+const hosts = ({ count = 12, prices = [3n, null, 0n, 1n, 1n], unseen = false }: HostsOf): ReadonlyArray<Candidate> =>
+  Array.from({ length: count }, (_, at) => {
+    const price = prices[at % prices.length] ?? null
+    const seen = {
+      failing: at % 4 === 1,
+      uptime: at % 3 === 0 ? null : 100 - at,
+      latencyMs: at % 5 === 0 ? null : 100 * (at % 7),
+      throughput: at % 5 === 1 ? null : 10 * (at % 6),
+    }
+    return {
+      host: {
+        ...host,
+        tag: HostTag.make(`host-${at}`),
+        provider: `host-${at}`,
+        pricing: price === null ? null : { ...freePricing, prompt: price * 1_000_000n, completion: price * 2_000_000n },
+      },
+      seen: unseen ? nothingSeen : seen,
+    }
+  })
+
+/** Ranks in a context that is the same for the same random numbers. */
+const ranked = (rank: Rank, candidates: ReadonlyArray<Candidate>, random = seeded(1)): ReadonlyArray<Candidate> =>
+  attempt(`Ranking ${candidates.length} candidates`, contract, () =>
+    rank(candidates, { request: requestOf(false), now: 1_800_000_000_000, random }),
+  )
+
+const pure = (rank: Rank): void => {
+  const context = deepFreeze({ request: requestOf(false), now: 1_800_000_000_000, random: seeded(1) })
+  attempt("Ranking frozen candidates (`toSorted`, not `sort`)", `${contract} is pure`, () =>
+    rank(deepFreeze(hosts({})), context),
+  )
+}
+
+const isPermutation = (ranking: ReadonlyArray<Candidate>, candidates: ReadonlyArray<Candidate>): boolean =>
+  Array.isArray(ranking) &&
+  ranking.length === candidates.length &&
+  new Set(ranking).size === candidates.length &&
+  candidates.every((candidate) => ranking.includes(candidate))
+
+const tags = (candidates: ReadonlyArray<Candidate>) => candidates.map((candidate) => candidate?.host?.tag).join(", ")
+
+const ranksAll = (rank: Rank, candidates: ReadonlyArray<Candidate>, random = seeded(1)): void => {
+  const ranking = ranked(rank, candidates, random)
+  must(
+    isPermutation(ranking, candidates),
+    `Of [${tags(candidates)}] the ranking makes [${Array.isArray(ranking) ? tags(ranking) : String(ranking)}]`,
+    `${contract}: it may not drop or add any`,
+  )
+}
+
+const anyCandidates: FastCheck.Arbitrary<ReadonlyArray<Candidate>> = FastCheck.array(
+  FastCheck.record({
+    price: FastCheck.option(FastCheck.bigInt(0n, 10_000n)),
+    failing: FastCheck.boolean(),
+    uptime: FastCheck.option(FastCheck.double({ min: 0, max: 100, noNaN: true })),
+    latencyMs: FastCheck.option(FastCheck.double({ min: 0, max: 600_000, noNaN: true })),
+    throughput: FastCheck.option(FastCheck.double({ min: 0, max: 5000, noNaN: true })),
+  }),
+  { minLength: 2, maxLength: 12 },
+).map((all) =>
+  all.flatMap(({ price, ...seen }, at) =>
+    hosts({ count: 1, prices: [price] }).map((candidate) => ({
+      host: { ...candidate.host, tag: HostTag.make(`host-${at}`), provider: `host-${at}` },
+      seen,
+    })),
+  ),
+)
+
+const permutes = (rank: Rank): void => {
+  forAll(FastCheck.tuple(anyCandidates, FastCheck.integer()), ([candidates, seed]) =>
+    ranksAll(rank, candidates, seeded(seed)),
+  )
+  // The ends of the range: what is picked by chance has to be there.
+  for (const number of [0, 1 - 2 ** -53]) ranksAll(rank, hosts({}), () => number)
+}
+
+const deterministic = (rank: Rank): void => {
+  for (let seed = 1; seed <= 30; seed++) {
+    const candidates = hosts({ count: 30 })
+    const [first, second] = [ranked(rank, candidates, seeded(seed)), ranked(rank, candidates, seeded(seed))]
+    must(
+      tags(first) === tags(second),
+      `The same candidates, time and random numbers give [${tags(first)}] and [${tags(second)}]: chance and time come in the context`,
+      "RankContext",
+    )
+  }
+}
+
+const anyNumber = (rank: Rank): void => {
+  for (const count of [0, 1, 50]) ranksAll(rank, hosts({ count }))
+}
+
+const equalPrices = (rank: Rank): void => {
+  for (const price of [7n, 0n]) ranksAll(rank, hosts({ prices: [price] }))
+}

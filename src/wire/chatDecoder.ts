@@ -1,0 +1,213 @@
+/** The events of a streamed chat answer, made canonical: a chunk for each. Reference 8. */
+import type { ChatChunk, ChatChunkChoice, ChatDelta } from "../domain/Chat.ts"
+import { HostFailed } from "../domain/Failure.ts"
+import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import type { ChatQuirks } from "./chat.ts"
+import {
+  addRest,
+  argumentsOf,
+  choiceError,
+  errorOf,
+  finishOf,
+  logprobsOf,
+  type Mutable,
+  nativeOf,
+  newCallId,
+  partsOf,
+  takenOfBody,
+  takenOfChoice,
+  usageOf,
+} from "./chatResponse.ts"
+import type { Decoder } from "./Form.ts"
+import { malformed } from "./httpError.ts"
+import { type ThinkTags, thinkTags } from "./thinkTags.ts"
+
+/** What has to be remembered of one choice. */
+interface Choice {
+  readonly calls: Calls
+  readonly tags: ThinkTags | undefined
+}
+
+export const chatDecoder = (quirks: ChatQuirks): Decoder => {
+  const known = new Map<number, Choice>()
+  const choiceAt = (index: number): Choice => {
+    let choice = known.get(index)
+    if (choice === undefined) {
+      choice = { calls: toolCalls(), tags: quirks.thinkTags === true ? thinkTags() : undefined }
+      known.set(index, choice)
+    }
+    return choice
+  }
+  return {
+    event: (name, data) => {
+      if (!isJsonObject(data)) return malformed()
+      const wrong = errorOf(data, name)
+      if (wrong !== undefined) return wrong
+      const listed: unknown = data["choices"]
+      const usage = usageOf(data, quirks)
+      if (!Array.isArray(listed)) return usage === undefined ? [] : [{ choices: [], usage }]
+      const choices: Array<ChatChunkChoice> = []
+      for (let at = 0; at < listed.length; at++) {
+        const choice = readChoice(listed[at], at, choiceAt)
+        if (choice instanceof HostFailed) return choice
+        choices.push(choice)
+      }
+      const chunk: Mutable<ChatChunk> = { choices }
+      const { system_fingerprint: fingerprint, service_tier: tier } = data
+      if (typeof fingerprint === "string") chunk["system_fingerprint"] = fingerprint
+      if (typeof tier === "string") chunk["service_tier"] = tier
+      addRest(chunk, data, takenOfBody)
+      if (usage !== undefined) chunk.usage = usage
+      return [chunk]
+    },
+    end: () => {
+      const choices: Array<ChatChunkChoice> = []
+      for (const [index, { tags }] of known) {
+        const delta: Mutable<ChatDelta> = {}
+        if (tags !== undefined) addThought(delta, tags.end())
+        if (delta.content || delta["reasoning"]) choices.push({ index, delta, finish_reason: null })
+      }
+      return choices.length === 0 ? [] : [{ choices }]
+    },
+  }
+}
+
+const readChoice = (choice: unknown, at: number, choiceAt: (index: number) => Choice): ChatChunkChoice | HostFailed => {
+  if (!isJsonObject(choice)) return malformed()
+  let finish = finishOf(choice["finish_reason"])
+  const wrong = choiceError(choice, finish)
+  if (wrong !== undefined) return wrong
+  const index = typeof choice["index"] === "number" ? choice["index"] : at
+  const state = choiceAt(index)
+  // A host that ignores `stream` within an event stream sends its message whole.
+  const said = choice["delta"] ?? choice["message"]
+  const delta = readDelta(isJsonObject(said) ? said : {}, state)
+  if (finish !== null) {
+    if (state.tags !== undefined) addThought(delta, state.tags.end())
+    if (finish === "stop" && state.calls.any()) finish = "tool_calls"
+  }
+  const out: Mutable<ChatChunkChoice> = {
+    index,
+    delta,
+    finish_reason: finish,
+    native_finish_reason: nativeOf(choice),
+    logprobs: logprobsOf(choice["logprobs"]),
+  }
+  addRest(out, choice, takenOfChoice)
+  return out
+}
+
+const readDelta = (said: JsonObject, { calls, tags }: Choice): Mutable<ChatDelta> => {
+  const delta: Mutable<ChatDelta> = {}
+  for (const name in said) {
+    const value = said[name]
+    switch (name) {
+      case "__proto__":
+        break
+      case "content":
+        if (typeof value === "string") {
+          if (tags === undefined) delta.content = value
+          else addThought(delta, tags.push(value))
+        } else if (Array.isArray(value)) addThought(delta, partsOf(value))
+        else delta.content = null
+        break
+      case "reasoning":
+      case "reasoning_content":
+        // Some hosts send both names with the same text.
+        if (typeof value === "string" && !delta["reasoning"]) delta["reasoning"] = value
+        break
+      case "tool_calls":
+        if (Array.isArray(value) && value.length > 0) delta["tool_calls"] = value.map(calls.piece)
+        break
+      default:
+        // Nulls say nothing, and strict clients stumble over them.
+        if (value !== null) delta[name] = value
+    }
+  }
+  return delta
+}
+
+const addThought = (
+  delta: Mutable<ChatDelta>,
+  thought: { readonly text: string; readonly reasoning: string },
+): void => {
+  if (thought.reasoning !== "") {
+    const before = delta["reasoning"]
+    delta["reasoning"] = typeof before === "string" ? before + thought.reasoning : thought.reasoning
+  }
+  delta.content = (delta.content ?? "") + thought.text
+}
+
+interface Call {
+  /** Its place in our numbering: the order in which the calls appeared. */
+  readonly at: number
+  readonly id: string
+  /** "" until it was said. */
+  name: string
+}
+
+interface Calls {
+  readonly any: () => boolean
+  /** One piece of a call as the canonical form has it: id, type and name with the first piece only. Reference 8.3. */
+  readonly piece: (call: unknown) => unknown
+}
+
+/**
+ * Tells apart the tool calls of one choice. Hosts leave out the index, share one among several calls, repeat the id in
+ * each piece, make up another one for it, or send "". A new id together with a name is a new call; a piece that has
+ * neither goes on with the call of its index, or with the last one.
+ */
+const toolCalls = (): Calls => {
+  const byIndex = new Map<number, Call>()
+  const byId = new Map<string, Call>()
+  let last: Call | undefined
+  let count = 0
+
+  /** The call that a piece goes on with; `undefined`: it begins one. */
+  const continued = (index: number | undefined, id: string, name: string): Call | undefined => {
+    if (index === undefined) {
+      if (id !== "") return byId.get(id) ?? (name === "" ? last : undefined)
+      return name === "" || last?.name === "" ? last : undefined
+    }
+    const placed = byIndex.get(index)
+    if (placed === undefined || placed.id === id || name === "") return placed
+    if (id !== "") return byId.get(id)
+    return placed.name === "" || placed.name === name ? placed : undefined
+  }
+
+  const begin = (id: string): Call => {
+    const call = { at: count++, id: id === "" ? newCallId() : id, name: "" }
+    byId.set(call.id, call)
+    return call
+  }
+
+  return {
+    any: () => count > 0,
+    piece: (piece) => {
+      const {
+        id: givenId,
+        index: givenIndex,
+        type,
+        function: givenFunction,
+        ...rest
+      } = isJsonObject(piece) ? piece : {}
+      const called = isJsonObject(givenFunction) ? givenFunction : {}
+      const index = typeof givenIndex === "number" ? givenIndex : undefined
+      const id = typeof givenId === "string" ? givenId : ""
+      const name = typeof called["name"] === "string" ? called["name"] : ""
+      const going = continued(index, id, name)
+      const call = going ?? begin(id)
+      if (index !== undefined) byIndex.set(index, call)
+      last = call
+      const spoken: Record<string, unknown> = {}
+      if (call.name === "" && name !== "") {
+        spoken["name"] = name
+        call.name = name
+      }
+      spoken["arguments"] = argumentsOf(called["arguments"])
+      return going !== undefined
+        ? { index: call.at, ...rest, function: spoken }
+        : { index: call.at, id: call.id, type: typeof type === "string" ? type : "function", ...rest, function: spoken }
+    },
+  }
+}

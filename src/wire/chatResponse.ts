@@ -1,0 +1,200 @@
+/** A whole answer in the chat form, made canonical, and the small readings that whole and streamed answers share. Spec 2.2, reference 7. */
+import type { ChatChoice, ChatMessage, ChatResponse, FinishReason } from "../domain/Chat.ts"
+import { HostFailed } from "../domain/Failure.ts"
+import { randomText } from "../domain/Ids.ts"
+import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import type { ChatQuirks } from "./chat.ts"
+import { canonicalUsage } from "./chatUsage.ts"
+import { errorInBody, malformed } from "./httpError.ts"
+import { thinkTags } from "./thinkTags.ts"
+
+export type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+/** Adds what else `from` has to `into`. */
+export const addRest = (into: Record<string, unknown>, from: JsonObject, taken: ReadonlySet<string>): void => {
+  for (const name in from) {
+    if (!taken.has(name)) into[name] = from[name]
+  }
+}
+
+// The house writes its own ids, names and costs; `__proto__` would not be a member but a prototype.
+export const takenOfBody = new Set([
+  ...["__proto__", "id", "object", "created", "model", "provider", "cost"],
+  ...["choices", "usage", "error", "system_fingerprint", "service_tier"],
+])
+export const takenOfChoice = new Set([
+  ...["__proto__", "index", "message", "delta", "text", "error"],
+  ...["finish_reason", "native_finish_reason", "logprobs"],
+])
+
+/** What hosts call an end that is not simply a stop. Reference 7 and the settled points. */
+const wordsFor = {
+  length: "length max_tokens max_output_tokens max_length model_length model_context_window_exceeded",
+  tool_calls: "tool_calls tool_call tool_use function_call",
+  content_filter:
+    "content_filter content_filtered safety refusal recitation blocked blocklist sensitive prohibited_content spii guardrail_intervened",
+  error: "error malformed_function_call insufficient_system_resource network_error abort",
+} as const
+
+const finishWords = new Map<string, FinishReason>()
+for (const finish of ["length", "tool_calls", "content_filter", "error"] as const) {
+  for (const word of wordsFor[finish].split(" ")) finishWords.set(word, finish)
+}
+
+/** The canonical word; `null` while the answer goes on. Some hosts say "" then. */
+export const finishOf = (word: unknown): FinishReason | null => {
+  if (typeof word !== "string" || word === "") return null
+  return finishWords.get(word) ?? finishWords.get(word.toLowerCase()) ?? "stop"
+}
+
+export const nativeOf = (choice: JsonObject): string | null => {
+  const { native_finish_reason: native, finish_reason: word } = choice
+  if (typeof native === "string" && native !== "") return native
+  return typeof word === "string" && word !== "" ? word : null
+}
+
+/** What is wrong, when a body or an event of a 200 says that something is. */
+export const errorOf = (body: JsonObject, event: string): HostFailed | undefined => {
+  if (body["error"]) return errorInBody(body["error"])
+  if (event === "error" || body["object"] === "error") return errorInBody(body)
+  const groq = body["x_groq"]
+  return isJsonObject(groq) && groq["error"] ? errorInBody(groq["error"]) : undefined
+}
+
+/** What is wrong with one choice. A host that ends with `error` and says no more has failed as well. */
+export const choiceError = (choice: JsonObject, finish: FinishReason | null): HostFailed | undefined => {
+  if (choice["error"]) return errorInBody(choice["error"])
+  return finish === "error"
+    ? new HostFailed({ reason: "overloaded", code: String(nativeOf(choice)).slice(0, 100) })
+    : undefined
+}
+
+/** Groq's streams say it twice, or only in a corner of their own. */
+export const usageOf = (body: JsonObject, { reasoningBeside = false }: ChatQuirks): JsonObject | undefined => {
+  const groq = body["x_groq"]
+  return canonicalUsage(body["usage"] ?? (isJsonObject(groq) ? groq["usage"] : undefined), reasoningBeside)
+}
+
+/** Strict clients want `content` in every `logprobs`. Reference 2.1. */
+export const logprobsOf = (logprobs: unknown): JsonObject | null => {
+  if (!isJsonObject(logprobs)) return null
+  return logprobs["content"] === undefined ? { content: null, ...logprobs } : logprobs
+}
+
+/** Text and reasoning of a content that is a list of parts: Mistral's form of thinking. */
+export const partsOf = (content: ReadonlyArray<unknown>): { readonly text: string; readonly reasoning: string } => {
+  let text = ""
+  let reasoning = ""
+  for (const part of content) {
+    if (!isJsonObject(part)) continue
+    if (typeof part["text"] === "string") text += part["text"]
+    const thinking = part["thinking"]
+    if (Array.isArray(thinking)) reasoning += partsOf(thinking).text
+    else if (typeof thinking === "string") reasoning += thinking
+  }
+  return { text, reasoning }
+}
+
+export const argumentsOf = (written: unknown): string => {
+  if (typeof written === "string") return written
+  return written == null ? "" : JSON.stringify(written)
+}
+
+export const newCallId = (): string => `call_${randomText(24)}`
+
+// --- whole answers
+
+export const readResponse = (body: unknown, quirks: ChatQuirks): ChatResponse | HostFailed => {
+  if (!isJsonObject(body)) return malformed()
+  const wrong = errorOf(body, "")
+  if (wrong !== undefined) return wrong
+  const listed: unknown = body["choices"]
+  if (!Array.isArray(listed) || listed.length === 0) return malformed()
+  const choices: Array<ChatChoice> = []
+  for (const [at, one] of listed.entries()) {
+    const choice = readChoice(one, at, quirks)
+    if (choice instanceof HostFailed) return choice
+    choices.push(choice)
+  }
+  const { system_fingerprint: fingerprint, service_tier: tier } = body
+  const out: Mutable<ChatResponse> = {
+    choices,
+    system_fingerprint: typeof fingerprint === "string" ? fingerprint : null,
+  }
+  if (typeof tier === "string") out["service_tier"] = tier
+  addRest(out, body, takenOfBody)
+  const usage = usageOf(body, quirks)
+  if (usage !== undefined) out.usage = usage
+  return out
+}
+
+const readChoice = (choice: unknown, at: number, quirks: ChatQuirks): ChatChoice | HostFailed => {
+  if (!isJsonObject(choice)) return malformed()
+  let finish = finishOf(choice["finish_reason"])
+  const wrong = choiceError(choice, finish)
+  if (wrong !== undefined) return wrong
+  const said = choice["message"]
+  // A filter may leave nothing but its word (Azure, recorded).
+  if (!isJsonObject(said) && finish !== "content_filter") return malformed()
+  const message = readMessage(isJsonObject(said) ? said : { content: "" }, quirks)
+  if (finish === "stop" && message["tool_calls"] !== undefined) finish = "tool_calls"
+  const { index } = choice
+  const out: Mutable<ChatChoice> = {
+    index: typeof index === "number" ? index : at,
+    logprobs: logprobsOf(choice["logprobs"]),
+    finish_reason: finish,
+    native_finish_reason: nativeOf(choice),
+    message,
+  }
+  addRest(out, choice, takenOfChoice)
+  return out
+}
+
+const takenOfMessage = new Set([
+  "__proto__",
+  "role",
+  "content",
+  "refusal",
+  "reasoning",
+  "reasoning_content",
+  "tool_calls",
+])
+
+const readMessage = (message: JsonObject, quirks: ChatQuirks): ChatMessage => {
+  const { content, refusal, reasoning, reasoning_content: other, tool_calls: calls } = message
+  const parts = Array.isArray(content) ? partsOf(content) : undefined
+  let text = typeof content === "string" ? content : (parts?.text ?? null)
+  let thought =
+    typeof reasoning === "string" ? reasoning : typeof other === "string" ? other : (parts?.reasoning ?? null)
+  if (quirks.thinkTags === true && text !== null) {
+    const tags = thinkTags()
+    const first = tags.push(text)
+    const last = tags.end()
+    text = first.text + last.text
+    const tagged = first.reasoning + last.reasoning
+    if (tagged !== "") thought = (thought ?? "") + tagged
+  }
+  const out: Mutable<ChatMessage> = {
+    role: "assistant",
+    content: text,
+    refusal: typeof refusal === "string" ? refusal : null,
+    reasoning: thought === "" ? null : thought,
+  }
+  if (Array.isArray(calls) && calls.length > 0) out["tool_calls"] = calls.map(readCall)
+  for (const name in message) {
+    if (!takenOfMessage.has(name) && message[name] !== null) out[name] = message[name]
+  }
+  return out
+}
+
+const readCall = (call: unknown): unknown => {
+  if (!isJsonObject(call)) return call
+  const { id, type, function: called } = call
+  const { name = "", ...rest } = isJsonObject(called) ? called : {}
+  return {
+    ...call,
+    id: typeof id === "string" && id !== "" ? id : newCallId(),
+    type: typeof type === "string" ? type : "function",
+    function: { name, ...rest, arguments: argumentsOf(rest["arguments"]) },
+  }
+}

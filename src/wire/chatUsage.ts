@@ -1,0 +1,80 @@
+/**
+ * The `usage` of a chat answer in canonical names. Names and places only: whether the counts are any good is for the
+ * meter to say (`parseUsage`). Reference 15.1; G5.
+ */
+import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+
+const noDetails: JsonObject = {}
+
+const objectOr = (value: unknown): JsonObject => (isJsonObject(value) ? value : noDetails)
+
+const count = (value: unknown): number => (typeof value === "number" && value > 0 ? value : 0)
+
+/** The given counts that a host really gave, `undefined` when it gave none. */
+const given = (counts: JsonObject): JsonObject | undefined => {
+  const kept: Record<string, unknown> = {}
+  let any = false
+  for (const name in counts) {
+    if (counts[name] == null) continue
+    kept[name] = counts[name]
+    any = true
+  }
+  return any ? kept : undefined
+}
+
+/**
+ * `undefined` when the host said nothing. Canonically the prompt includes its audio and the output its reasoning. Some
+ * hosts count them beside: xAI reasoning, Mistral audio (both recorded). Their `total_tokens` gives it away; where it
+ * does not, `reasoningBeside` says so.
+ */
+export const canonicalUsage = (raw: unknown, reasoningBeside: boolean): JsonObject | undefined => {
+  if (!isJsonObject(raw)) return undefined
+  const inward = objectOr(raw["prompt_tokens_details"])
+  const outward = objectOr(raw["completion_tokens_details"])
+  const reasoning = outward["reasoning_tokens"] ?? raw["reasoning_tokens"]
+  const promptAudio = inward["audio_tokens"] ?? raw["audio_prompt_tokens"]
+  let prompt = raw["prompt_tokens"]
+  let completion = raw["completion_tokens"]
+  if (typeof prompt === "number" && typeof completion === "number") {
+    const missing = count(raw["total_tokens"]) - prompt - completion
+    const reasoned = count(reasoning)
+    const heard = count(promptAudio)
+    const both = missing > 0 && missing === reasoned + heard
+    if (reasoningBeside || both || (missing > 0 && missing === reasoned)) completion += reasoned
+    if (both || (missing > 0 && missing === heard && missing !== reasoned)) prompt += heard
+  }
+  const promptDetails = given({
+    cached_tokens:
+      inward["cached_tokens"] ??
+      raw["prompt_cache_hit_tokens"] ??
+      raw["cached_tokens"] ??
+      raw["num_cached_tokens"] ??
+      raw["cache_read_input_tokens"],
+    cache_write_tokens: inward["cache_write_tokens"] ?? raw["cache_creation_input_tokens"],
+    cache_write_1h_tokens:
+      inward["cache_write_1h_tokens"] ?? objectOr(raw["cache_creation"])["ephemeral_1h_input_tokens"],
+    audio_tokens: promptAudio,
+    video_tokens: inward["video_tokens"],
+  })
+  const completionDetails = given({
+    reasoning_tokens: reasoning,
+    image_tokens: outward["image_tokens"],
+    audio_tokens: outward["audio_tokens"],
+    accepted_prediction_tokens: outward["accepted_prediction_tokens"],
+    rejected_prediction_tokens: outward["rejected_prediction_tokens"],
+  })
+  const tools = given({
+    web_search_requests:
+      objectOr(raw["server_tool_use_details"] ?? raw["server_tool_use"])["web_search_requests"] ??
+      raw["num_search_queries"],
+  })
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens:
+      typeof prompt === "number" && typeof completion === "number" ? prompt + completion : raw["total_tokens"],
+    ...(promptDetails === undefined ? {} : { prompt_tokens_details: promptDetails }),
+    ...(completionDetails === undefined ? {} : { completion_tokens_details: completionDetails }),
+    ...(tools === undefined ? {} : { server_tool_use_details: tools }),
+  }
+}

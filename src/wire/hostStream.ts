@@ -1,0 +1,279 @@
+/**
+ * One streamed answer of a host, from its bytes to the caller's text: bytes → events → canonical chunks → watch →
+ * caller's form, in one synchronous pass over each network read. The finish is withheld, so that its cost can be
+ * booked before it is told. Architecture 3, style 11, G10, G11.
+ */
+import type { ChatChunk, ChatChunkChoice } from "../domain/Chat.ts"
+import { HostFailed } from "../domain/Failure.ts"
+import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import type { Decoder } from "./Form.ts"
+import { isTooDeep } from "./jsonDepth.ts"
+import { splice } from "./splice.ts"
+import { type SseFrame, sseReader } from "./sse.ts"
+
+/** Writes canonical chunks in the form that the caller asked for. Synchronous; made for one answer. */
+export interface ChunkWriter {
+  /** One chunk with something in it. */
+  readonly chunk: (chunk: ChatChunk) => string
+  /** The JSON in the text of `chunk`, and the text around any JSON, when a plain text delta may be exchanged (`wire/splice.ts`). */
+  readonly spliceable?: { readonly json: (text: string) => string; readonly text: (json: string) => string }
+}
+
+export type HostStreamState =
+  /** Nothing has come that a caller would see: another host may still take over. */
+  | "silent"
+  | "speaking"
+  /** The host came to its end. Nothing is read after that. */
+  | "ended"
+  /** It broke off, or said so: `failure` tells. */
+  | "failed"
+
+export interface HostStreamOptions {
+  readonly decoder: Decoder
+  readonly writer: ChunkWriter
+  /** `WireForm.transparent`. */
+  readonly transparent: boolean
+  readonly excludeReasoning: boolean
+}
+
+export class HostStream {
+  state: HostStreamState = "silent"
+  failure: HostFailed | undefined
+  /** The `usage` objects that came: the one that counts more stands, since some hosts send a running estimate. */
+  usage: unknown
+  /** UTF-8 bytes of text, reasoning and tool calls so far. */
+  outputBytes = 0
+  /** Events so far. Comments are none. */
+  events = 0
+  /** Whether text came, and not only reasoning: a model that thinks may be silent for longer. */
+  hasContent = false
+  /** Something was odd but not wrong: counted, for the operator. */
+  anomalies = 0
+  /** Last of what the host said of itself: they ride on the finish. */
+  private readonly extras: { system_fingerprint?: unknown; service_tier?: unknown } = {}
+  private readonly finishes: Array<ChatChunkChoice> = []
+  private readonly reader = sseReader()
+  private readonly exchange
+  private readonly options: HostStreamOptions
+  private notJson = 0
+
+  constructor(options: HostStreamOptions) {
+    this.options = options
+    const exchangeable = options.transparent && options.writer.spliceable !== undefined
+    this.exchange = exchangeable ? splice() : undefined
+  }
+
+  /** What the caller is to get for these bytes; "" for nothing yet. */
+  push(bytes: Uint8Array): string {
+    if (this.closed) return ""
+    const text = this.read(this.reader.push(bytes))
+    if (!this.closed && this.reader.overlong()) this.fail(new HostFailed({ reason: "malformed" }))
+    return text
+  }
+
+  /** The source ran dry. */
+  end(): string {
+    if (this.closed) return ""
+    const text = this.read(this.reader.end(), () => this.chunks(this.options.decoder.end()))
+    if (this.closed) return text
+    if (this.hasFinish) this.state = "ended"
+    else this.fail(new HostFailed({ reason: "unreachable" }))
+    return text
+  }
+
+  /** Whether the host said how it ended. */
+  get hasFinish(): boolean {
+    return this.finishes.length > 0
+  }
+
+  private get closed(): boolean {
+    return this.state === "ended" || this.state === "failed"
+  }
+
+  /** The chunk that was withheld: every choice's end, without the usage. */
+  finish(): ChatChunk {
+    return { choices: this.finishes, ...this.extras }
+  }
+
+  /** Ends the answer on our own account, with a finish that says why. */
+  cut(native: string): void {
+    if (!this.hasFinish)
+      this.finishes.push({ index: 0, delta: { content: "" }, finish_reason: "length", native_finish_reason: native })
+    this.state = "ended"
+  }
+
+  private fail(failure: HostFailed): void {
+    // An error after the finish: the finish stands. Settled points.
+    if (this.hasFinish) {
+      this.anomalies += 1
+      this.state = "ended"
+      return
+    }
+    this.failure = failure
+    this.state = "failed"
+  }
+
+  /** What makes a decoder throw, such as an event nested too deeply to be written again, is a host not understood. */
+  private read(frames: ReadonlyArray<SseFrame>, last = () => ""): string {
+    let text = ""
+    try {
+      for (const { event, data } of frames) {
+        text += this.frame(event, data)
+        if (this.closed) return text
+      }
+      text += last()
+    } catch (cause) {
+      this.fail(new HostFailed({ reason: "malformed", cause }))
+    }
+    return text
+  }
+
+  private frame(name: string, data: string): string {
+    this.events += 1
+    // A name may change what the event means: only the decoder knows.
+    const exchanged = name === "" ? this.exchange?.exchange(data) : undefined
+    if (exchanged !== undefined && this.exchange !== undefined) {
+      this.outputBytes += this.exchange.bytes()
+      return this.options.writer.spliceable?.text(exchanged) ?? ""
+    }
+    if (data === "[DONE]") return this.done()
+    if (data === "") return ""
+    if (isTooDeep(data)) {
+      this.fail(new HostFailed({ reason: "malformed" }))
+      return ""
+    }
+    const json = parse(data)
+    if (json === undefined) {
+      this.notJson += 1
+      this.anomalies += 1
+      if (this.notJson >= 3 || this.state === "silent") this.fail(new HostFailed({ reason: "malformed" }))
+      return ""
+    }
+    const decoded = this.options.decoder.event(name, json)
+    if (decoded instanceof HostFailed) {
+      this.fail(decoded)
+      return ""
+    }
+    const text = this.chunks(decoded)
+    if (this.options.decoder.done?.() === true) return text + this.done()
+    this.learn(data, decoded, text)
+    return text
+  }
+
+  private done(): string {
+    const text = this.chunks(this.options.decoder.end())
+    if (!this.hasFinish) {
+      this.anomalies += 1
+      if (this.state === "silent") {
+        this.fail(new HostFailed({ reason: "malformed" }))
+        return text
+      }
+      this.finishes.push({ index: 0, delta: { content: "" }, finish_reason: "stop", native_finish_reason: "stop" })
+    }
+    this.state = "ended"
+    return text
+  }
+
+  private chunks(chunks: ReadonlyArray<ChatChunk>): string {
+    let text = ""
+    for (const chunk of chunks) text += this.chunk(chunk)
+    return text
+  }
+
+  private chunk(chunk: ChatChunk): string {
+    if (chunk.usage != null) this.usage = larger(this.usage, chunk.usage)
+    if (chunk["system_fingerprint"] != null) this.extras.system_fingerprint = chunk["system_fingerprint"]
+    if (chunk["service_tier"] != null) this.extras.service_tier = chunk["service_tier"]
+    const passing: Array<ChatChunkChoice> = []
+    for (const choice of chunk.choices) {
+      const shown = this.options.excludeReasoning ? withoutReasoning(choice) : choice
+      this.watch(choice)
+      if (choice.finish_reason !== null) {
+        this.withhold(shown)
+        if (this.state === "silent") this.state = "speaking"
+      } else if (says(shown)) passing.push(shown)
+    }
+    if (passing.length === 0) return ""
+    if (this.state === "silent") this.state = "speaking"
+    const { usage: _, ...rest } = chunk
+    return this.options.writer.chunk({ ...rest, choices: passing })
+  }
+
+  private withhold(choice: ChatChunkChoice): void {
+    const at = this.finishes.findIndex((finish) => finish.index === choice.index)
+    if (at === -1) this.finishes.push(choice)
+    else this.anomalies += 1
+  }
+
+  private watch({ delta }: ChatChunkChoice): void {
+    this.outputBytes += bytesSaid(delta)
+    if ((typeof delta.content === "string" && delta.content !== "") || Array.isArray(delta["tool_calls"])) {
+      this.hasContent = true
+    }
+  }
+
+  /** A chunk that was one plain text delta and nothing else shows the frame of those to come. */
+  private learn(data: string, chunks: ReadonlyArray<ChatChunk>, written: string): void {
+    const { spliceable } = this.options.writer
+    const [chunk, more] = chunks
+    if (this.exchange === undefined || spliceable === undefined || chunk === undefined || more !== undefined) return
+    const [choice, others] = chunk.choices
+    if (choice === undefined || others !== undefined || choice.finish_reason !== null || chunk.usage != null) return
+    const text = plainText(choice)
+    if (text !== undefined && written !== "") this.exchange.learn(data, spliceable.json(written), text)
+  }
+}
+
+const parse = (data: string): unknown => {
+  try {
+    return JSON.parse(data)
+  } catch {
+    return undefined
+  }
+}
+
+/** UTF-8 bytes of the text, reasoning and tool calls in a delta or a message: what an estimate counts. G5. */
+export const bytesSaid = (said: JsonObject): number => {
+  let bytes = 0
+  for (const member of ["content", "reasoning", "refusal"]) bytes += bytesIn(said[member])
+  const calls = said["tool_calls"]
+  if (!Array.isArray(calls)) return bytes
+  for (const call of calls) {
+    const called = isJsonObject(call) ? call["function"] : undefined
+    if (isJsonObject(called)) bytes += bytesIn(called["name"]) + bytesIn(called["arguments"])
+  }
+  return bytes
+}
+
+const bytesIn = (text: unknown): number => (typeof text === "string" ? Buffer.byteLength(text) : 0)
+
+/** Whether a delta has more in it than a role: only that commits us to this host. G11. */
+const says = ({ delta, logprobs }: ChatChunkChoice): boolean => {
+  for (const member in delta) {
+    const value = delta[member]
+    if (member !== "role" && value != null && value !== "" && !(Array.isArray(value) && value.length === 0)) return true
+  }
+  return logprobs != null
+}
+
+/** The text of a delta that has nothing else in it. */
+const plainText = ({ delta, logprobs }: ChatChunkChoice): string | undefined => {
+  for (const member in delta) {
+    if (member !== "role" && member !== "content" && delta[member] != null) return undefined
+  }
+  return logprobs == null && typeof delta.content === "string" ? delta.content : undefined
+}
+
+const withoutReasoning = (choice: ChatChunkChoice): ChatChunkChoice => {
+  if (choice.delta["reasoning"] === undefined && choice.delta["reasoning_details"] === undefined) return choice
+  const { reasoning: _, reasoning_details: __, ...delta } = choice.delta
+  return { ...choice, delta }
+}
+
+const counted = (usage: unknown): number => {
+  if (!isJsonObject(usage)) return -1
+  const { prompt_tokens: prompt, completion_tokens: completion } = usage
+  return (typeof prompt === "number" ? prompt : 0) + (typeof completion === "number" ? completion : 0)
+}
+
+const larger = (one: unknown, other: unknown): unknown => (counted(one) > counted(other) ? one : other)

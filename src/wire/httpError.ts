@@ -1,0 +1,194 @@
+/**
+ * What a host's failure means where its vendor has no words of its own for it: the table of G10. Plugins refine it
+ * (`Provider.error`), they do not repeat it.
+ */
+import { HostFailed, type HostReason } from "../domain/Failure.ts"
+import { isJsonObject } from "../domain/Json.ts"
+
+/** The failure that an HTTP answer other than 200 stands for. `body` is parsed JSON, or text where it was none. */
+export const httpError = (status: number, headers: Headers, body: unknown): HostFailed => {
+  const said = errorMember(body)
+  return failed({
+    reason: reasonOf(status),
+    status,
+    code: codeOf(said),
+    detail: shown(status) ? detailOf(said) : undefined,
+    retryAfterSeconds: status === 429 || status >= 500 ? retryAfter(headers) : undefined,
+  })
+}
+
+/**
+ * The failure in an error object that came within a 200, as a body or as an event: its numeric code or status, else
+ * what is known of its words, else `overloaded` (502). Settled point "an error object in a 200".
+ */
+export const errorInBody = (error: unknown): HostFailed => {
+  const status = numericStatus(error)
+  const reason = status === undefined ? (knownReason(error) ?? "overloaded") : reasonOf(status)
+  return failed({
+    reason,
+    status,
+    code: codeOf(error),
+    detail: reason === "request" || reason === "rate-limited" ? detailOf(error) : undefined,
+    retryAfterSeconds: undefined,
+  })
+}
+
+/** The failure of an answer that is no answer: HTML, `null`, no choices. */
+export const malformed = (): HostFailed => new HostFailed({ reason: "malformed" })
+
+const reasonOf = (status: number): HostReason => {
+  if (status >= 500) return "overloaded"
+  switch (status) {
+    case 401:
+    case 402:
+      return "account"
+    case 403:
+      return "forbidden"
+    case 404:
+      return "not-found"
+    case 408:
+      return "timeout"
+    case 429:
+      return "rate-limited"
+    default:
+      return status >= 400 ? "request" : "malformed"
+  }
+}
+
+/** Statuses whose text helps the caller to mend the request and says nothing of our account. */
+const shown = (status: number): boolean => status === 400 || status === 413 || status === 422 || status === 429
+
+/** Parts of error codes and types that vendors use, the more telling ones first. */
+const knownWords: ReadonlyArray<readonly [part: string, reason: HostReason]> = [
+  ["insufficient_quota", "account"],
+  ["insufficient_balance", "account"],
+  ["billing", "account"],
+  ["payment", "account"],
+  ["authentication", "account"],
+  ["unauthenticated", "account"],
+  ["unauthorized", "account"],
+  ["api_key", "account"],
+  ["rate_limit", "rate-limited"],
+  ["ratelimit", "rate-limited"],
+  ["too_many_requests", "rate-limited"],
+  ["resource_exhausted", "rate-limited"],
+  ["throttling", "rate-limited"],
+  ["permission", "forbidden"],
+  ["forbidden", "forbidden"],
+  ["not_found", "not-found"],
+  ["timeout", "timeout"],
+  ["deadline_exceeded", "timeout"],
+  ["overloaded", "overloaded"],
+  ["unavailable", "overloaded"],
+  ["server_error", "overloaded"],
+  ["internal", "overloaded"],
+  ["context_length", "request"],
+  ["context_size", "request"],
+  ["prompt_tokens", "request"],
+  ["too_large", "request"],
+  ["content_filter", "request"],
+  ["content_policy", "request"],
+  ["tool_use_failed", "request"],
+  ["bad_request", "request"],
+  ["invalid", "request"],
+]
+
+const knownReason = (error: unknown): HostReason | undefined => {
+  for (const word of wordsOf(error)) {
+    const small = word.toLowerCase()
+    const known = knownWords.find(([part]) => small.includes(part))
+    if (known !== undefined) return known[1]
+  }
+  return undefined
+}
+
+/** What names the error, the most exact name first. */
+const wordsOf = (error: unknown): ReadonlyArray<string> => {
+  if (typeof error === "string") return [error]
+  if (!isJsonObject(error)) return []
+  const { code, type, status } = error
+  return [code, type, status].filter((word) => typeof word === "string" && word !== "").map(String)
+}
+
+const numericStatus = (error: unknown): number | undefined => {
+  if (!isJsonObject(error)) return undefined
+  for (const name of ["code", "status", "status_code", "http_status"]) {
+    const value = error[name]
+    const number = typeof value === "string" && /^\d{3}$/.test(value) ? Number(value) : value
+    if (typeof number === "number" && Number.isInteger(number) && number >= 400 && number < 600) return number
+  }
+  return undefined
+}
+
+/** The object that says what is wrong: `error` in most bodies, the body itself in others. */
+const errorMember = (body: unknown): unknown => (isJsonObject(body) && body["error"] != null ? body["error"] : body)
+
+const longestCode = 100
+
+/** A word where the host has one, else its number. */
+const codeOf = (error: unknown): string | undefined => {
+  if (!isJsonObject(error)) return undefined
+  const words = wordsOf(error)
+  const word = words.find((one) => !/^\d+$/.test(one)) ?? words[0]
+  const code = word ?? (typeof error["code"] === "number" ? String(error["code"]) : undefined)
+  return code === undefined ? undefined : clean(code, longestCode)
+}
+
+const longestDetail = 1024
+
+const detailOf = (error: unknown): string | undefined => {
+  const text = messageOf(error)
+  const detail = text === undefined ? "" : clean(text, longestDetail)
+  return detail === "" ? undefined : detail
+}
+
+const messageOf = (error: unknown): string | undefined => {
+  // A page of HTML is a proxy's, and says nothing of the request.
+  if (typeof error === "string") return error.trimStart().startsWith("<") ? undefined : error
+  if (!isJsonObject(error)) return undefined
+  const { message, detail } = error
+  if (typeof message === "string") return message
+  if (typeof detail === "string") return detail
+  const first: unknown = Array.isArray(detail) ? detail[0] : undefined
+  return isJsonObject(first) && typeof first["msg"] === "string" ? first["msg"] : undefined
+}
+
+const clean = (text: string, longest: number): string =>
+  text
+    .replace(/\p{Cc}+/gu, " ")
+    .trim()
+    .slice(0, longest)
+    .toWellFormed()
+
+const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/
+
+/**
+ * Seconds that `Retry-After` asks for, as seconds or as an HTTP date; `undefined` for anything else. A date is held
+ * against the host's own clock where the answer carries it. Not clamped here.
+ */
+const retryAfter = (headers: Headers): number | undefined => {
+  const value = headers.get("retry-after")?.trim() ?? ""
+  if (/^\d{1,9}$/.test(value)) return Number(value)
+  if (!httpDate.test(value)) return undefined
+  const sent = headers.get("date") ?? ""
+  const now = httpDate.test(sent) ? Date.parse(sent) : Date.now()
+  const seconds = Math.ceil((Date.parse(value) - now) / 1000)
+  return Number.isNaN(seconds) ? undefined : Math.max(0, seconds)
+}
+
+interface Said {
+  readonly reason: HostReason
+  readonly status: number | undefined
+  readonly code: string | undefined
+  readonly detail: string | undefined
+  readonly retryAfterSeconds: number | undefined
+}
+
+const failed = ({ reason, status, code, detail, retryAfterSeconds }: Said): HostFailed =>
+  new HostFailed({
+    reason,
+    ...(status === undefined ? {} : { status }),
+    ...(code === undefined ? {} : { code }),
+    ...(detail === undefined ? {} : { detail }),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  })

@@ -1,0 +1,43 @@
+/** How deep JSON is nested, asked before it is parsed: what is nested too deep cannot be walked or written again. G10, G30. */
+
+/** Objects and arrays within each other, the outermost counted. */
+export const deepest = 64
+
+const quote = 0x22
+const backslash = 0x5c
+const isOpening = (code: number): boolean => code === 0x7b || code === 0x5b
+const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d
+
+/** How many of `sign` are in `text`, counted up to one more than `most`. */
+export const count = (text: string, sign: string, most: number): number => {
+  let found = 0
+  for (let at = text.indexOf(sign); at !== -1 && found <= most; at = text.indexOf(sign, at + 1)) found++
+  return found
+}
+
+/** Index of the quote that ends the string whose opening quote is at `start`; the text's length if none does. */
+const endOfString = (text: string, start: number): number => {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let before = end - 1
+    while (text.charCodeAt(before) === backslash) before--
+    if ((end - before) % 2 === 1) return end
+  }
+  return text.length
+}
+
+/**
+ * Whether brackets stand more than `deepest` deep in each other. Most texts have too few brackets for that, which
+ * two native searches tell; else only what stands between strings is looked at. Right up to the first fault in
+ * the text, which is as far as a parser gets.
+ */
+export const isTooDeep = (text: string): boolean => {
+  if (count(text, "{", deepest) + count(text, "[", deepest) <= deepest) return false
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === quote) at = endOfString(text, at)
+    else if (isOpening(code) && ++depth > deepest) return true
+    else if (isClosing(code)) depth--
+  }
+  return false
+}

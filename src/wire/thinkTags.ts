@@ -1,0 +1,81 @@
+/**
+ * Reasoning that a host writes into its text: `<think>...</think>` at the start. Only for hosts whose quirks say so;
+ * elsewhere the tags are text. Settled point "`tool_plan`, `<think>`".
+ */
+
+export interface Thought {
+  readonly reasoning: string
+  readonly text: string
+}
+
+export interface ThinkTags {
+  /** The next piece of text, told apart. What may yet become a tag is held back. */
+  readonly push: (piece: string) => Thought
+  /** The text is over: what was held back. */
+  readonly end: () => Thought
+}
+
+const opening = "<think>"
+const closing = "</think>"
+
+/** For one text. */
+export const thinkTags = (): ThinkTags => {
+  let state: "start" | "thinking" | "closed" | "text" = "start"
+  let held = ""
+
+  /** Length of the longest end of `text` that begins the closing tag. */
+  const unfinished = (text: string): number => {
+    for (let length = Math.min(closing.length - 1, text.length); length > 0; length--) {
+      if (closing.startsWith(text.slice(-length))) return length
+    }
+    return 0
+  }
+
+  const think = (): Thought => {
+    const close = held.indexOf(closing)
+    if (close === -1) {
+      const kept = held.length - unfinished(held)
+      const reasoning = held.slice(0, kept)
+      held = held.slice(kept)
+      return { reasoning, text: "" }
+    }
+    const reasoning = held.slice(0, close)
+    held = held.slice(close + closing.length)
+    state = "closed"
+    return { reasoning, text: after() }
+  }
+
+  /** The blank lines between the thought and the answer belong to neither. */
+  const after = (): string => {
+    const text = held.trimStart()
+    held = ""
+    if (text !== "") state = "text"
+    return text
+  }
+
+  return {
+    push: (piece) => {
+      if (state === "text") return { reasoning: "", text: piece }
+      held += piece
+      if (state === "closed") return { reasoning: "", text: after() }
+      if (state === "start") {
+        const begun = held.trimStart()
+        if (begun.length < opening.length && opening.startsWith(begun)) return { reasoning: "", text: "" }
+        if (!begun.startsWith(opening)) {
+          state = "text"
+          const text = held
+          held = ""
+          return { reasoning: "", text }
+        }
+        held = begun.slice(opening.length)
+        state = "thinking"
+      }
+      return think()
+    },
+    end: () => {
+      const rest = held
+      held = ""
+      return state === "thinking" ? { reasoning: rest, text: "" } : { reasoning: "", text: rest }
+    },
+  }
+}

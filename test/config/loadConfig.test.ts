@@ -1,0 +1,601 @@
+import { afterAll, describe, expect, test } from "bun:test"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Redacted from "effect/Redacted"
+import { defineConfig } from "../../src/config/GatewayConfig.ts"
+import { type LoadedConfig, loadConfigIn } from "../../src/config/loadConfig.ts"
+
+const root = mkdtempSync(join(tmpdir(), "headgate-config-"))
+afterAll(() => rmSync(root, { recursive: true }))
+
+const definition = resolve(import.meta.dir, "../../src/config/GatewayConfig.ts")
+const canary = "sk-canary-0a1b2c3d4e5f60718293a4b5c6d7e8f9"
+
+/** Files of a fresh directory, and the environment. */
+interface Ground {
+  readonly files?: Readonly<Record<string, string>>
+  readonly env?: Readonly<Record<string, string>>
+}
+
+let count = 0
+const outcome = async ({ files = {}, env = {} }: Ground) => {
+  const directory = join(root, String(count++))
+  await Bun.write(join(directory, ".keep"), "")
+  for (const [name, text] of Object.entries(files)) await Bun.write(join(directory, name), text)
+  const provider = ConfigProvider.fromMap(new Map(Object.entries(env)))
+  const result = await Effect.runPromise(Effect.either(Effect.withConfigProvider(loadConfigIn(directory), provider)))
+  return { directory, result }
+}
+
+const loaded = async (ground: Ground): Promise<LoadedConfig> => Either.getOrThrow((await outcome(ground)).result)
+
+/** The lines that the operator reads, the directory's name left out. */
+const lines = async (ground: Ground): Promise<ReadonlyArray<string>> => {
+  const { directory, result } = await outcome(ground)
+  if (Either.isRight(result)) return []
+  return result.left.message.split("\n").map((line) => line.replaceAll(`${directory}/`, "").replaceAll(directory, "."))
+}
+
+const json = (config: unknown) => ({ "headgate.config.json": JSON.stringify(config) })
+
+/** The example of the architecture page. */
+const example = defineConfig({
+  server: {
+    hostname: "127.0.0.1",
+    port: 8787,
+    workers: 1,
+    trusted_proxies: [],
+    cors_origins: ["*"],
+    drain_s: 30,
+    open_metrics: false,
+  },
+  storage: "sqlite:./data/headgate.db",
+  durability: "full",
+  limits: {
+    ttfb_ms: 300000,
+    idle_ms: 60000,
+    thinking_idle_ms: 300000,
+    deadline_ms: 600000,
+    commit_after_ms: 10000,
+    max_in_flight: 1024,
+    body_bytes: 33554432,
+    stream_bytes: 67108864,
+    client_stall_ms: 60000,
+    min_bytes_per_s: 16,
+    breaker: { consecutive_failures: 5, error_rate: 0.5, min_requests: 20, open_s: 30 },
+    cooldown: { account_s: 60, not_found_s: 60, rate_limit_s: 5, max_s: 300 },
+  },
+  routing: { strategy: "balanced", hedge: { enabled: false, max_cost_share: 0.05 } },
+  billing: {
+    unknown_price: "deny",
+    error_finish: "free",
+    free_models: { requests_per_minute: 20, requests_per_day: 1000 },
+  },
+  privacy: { log_content: false, idempotency_bodies: true },
+  discovery: { environment: true, local: true },
+  plugins: { folders: ["./plugins"], packages: [], required: [] },
+  aliases: { "gpt-4o": "openai/gpt-4o" },
+  providers: {
+    acme: {
+      plugin: "openai-compatible",
+      name: "Acme",
+      base_url: "https://api.acme.example/v1/",
+      api_key: { env: "ACME_KEY" },
+      privacy: { may_train: false, retains_prompts: false },
+      max_concurrent: null,
+      ttfb_ms: null,
+      enabled: true,
+      network: "private",
+      reasoning_field: "thoughts",
+    },
+  },
+  models: [
+    {
+      id: "acme/small",
+      name: "Acme Small",
+      description: "",
+      created: 1760000000,
+      context_length: 8192,
+      architecture: {
+        tokenizer: "Other",
+        instruct_type: null,
+        input_modalities: ["text"],
+        output_modalities: ["text"],
+      },
+      hosts: [
+        {
+          provider: "acme",
+          variant: "eu",
+          model: "upstream-name",
+          quantization: "fp8",
+          pricing: { prompt: "0.0000001", completion: "0.0000002", overrides: [] },
+          context_length: 8192,
+          max_completion_tokens: 4096,
+          max_prompt_tokens: null,
+          supported_parameters: ["tools"],
+          supports_tool_choice: { none: true, auto: true, required: true, function: true },
+          supports_implicit_caching: false,
+        },
+      ],
+    },
+  ],
+})
+
+describe("a good configuration", () => {
+  test("says everything that the whole example says", async () => {
+    const { config, file, warnings } = await loaded({ files: json(example), env: { ACME_KEY: canary } })
+    expect(file).toEndWith("/headgate.config.json")
+    expect(warnings).toEqual([])
+    expect(config.aliases).toEqual(new Map([["gpt-4o", "openai/gpt-4o"]]))
+    const acme = config.providers.get("acme")
+    expect(acme).toMatchObject({
+      plugin: "openai-compatible",
+      name: "Acme",
+      baseUrl: "https://api.acme.example/v1",
+      privacy: { mayTrain: false, retainsPrompts: false },
+      maxConcurrent: null,
+      ttfbMs: null,
+      enabled: true,
+      network: "private",
+      proxy: null,
+      api: null,
+      own: { reasoning_field: "thoughts" },
+    })
+    expect(acme?.apiKey && Redacted.value(acme.apiKey)).toBe(canary)
+    expect(config.models).toEqual(example.models ?? [])
+  })
+
+  test("has the same defaults as the example, so that nothing at all is as good", async () => {
+    const whole = await loaded({ files: json(example), env: { ACME_KEY: "k" } })
+    const { config, file, managementKey } = await loaded({})
+    expect(file).toBeNull()
+    expect(managementKey).toBeNull()
+    expect(config).toEqual({ ...whole.config, aliases: new Map(), providers: new Map(), models: [] })
+    expect((await loaded({ files: json({}) })).config).toEqual(config)
+    expect(config.limits.breaker).toEqual({ consecutiveFailures: 5, errorRate: 0.5, minRequests: 20, openSeconds: 30 })
+    expect(config.storage).toEqual({ _tag: "Sqlite", path: "./data/headgate.db" })
+  })
+
+  test("may be TypeScript", async () => {
+    const source = `
+      import { defineConfig } from ${JSON.stringify(definition)}
+      const port: number = 9000
+      export default defineConfig({ server: { port }, providers: { openai: {}, "my-vllm": { plugin: "x", api_key: "${canary}" } } })`
+    const { config, file, warnings } = await loaded({ files: { "headgate.config.ts": source } })
+    expect(file).toEndWith("/headgate.config.ts")
+    expect(config.server.port).toBe(9000)
+    expect([...config.providers].map(([slug, { plugin }]) => [slug, plugin])).toEqual([
+      ["openai", "openai"],
+      ["my-vllm", "x"],
+    ])
+    expect(warnings).toEqual([
+      'providers.my-vllm.api_key: a secret stands in the file; { "env": "NAME" } keeps it out.',
+    ])
+    expect(Bun.inspect(config)).not.toContain(canary)
+    expect(JSON.stringify([...config.providers])).not.toContain(canary)
+  })
+
+  test("keeps the order of providers, whether their keys come from the environment or not", async () => {
+    const providers = { zeta: { api_key: { env: "Z" } }, alpha: {}, mid: { api_key: { env: "Z" } } }
+    const { config } = await loaded({ files: json({ providers }), env: { Z: "z" } })
+    expect([...config.providers.keys()]).toEqual(["zeta", "alpha", "mid"])
+  })
+
+  test("takes a privacy that says only half as the worse half", async () => {
+    const { config } = await loaded({ files: json({ providers: { acme: { privacy: { may_train: false } } } }) })
+    expect(config.providers.get("acme")?.privacy).toEqual({ mayTrain: false, retainsPrompts: true })
+  })
+})
+
+test("an editor sees what is wrong before the gateway does", () => {
+  // @ts-expect-error a misspelt field
+  defineConfig({ server: { prot: 1 } })
+  // @ts-expect-error a choice that is none
+  defineConfig({ providers: { acme: { network: "lan" } } })
+  // @ts-expect-error a host without its provider
+  defineConfig({ models: [{ id: "a/b", hosts: [{ variant: "eu" }] }] })
+  expect(defineConfig({ providers: { acme: { of_the_plugin: [1] } } })).toEqual({
+    providers: { acme: { of_the_plugin: [1] } },
+  })
+})
+
+describe("the environment", () => {
+  const env = {
+    HEADGATE_PORT: "0",
+    HEADGATE_HOSTNAME: "0.0.0.0",
+    HEADGATE_STORAGE: "memory:",
+    HEADGATE_MANAGEMENT_KEY: canary,
+  }
+
+  test("wins over the file", async () => {
+    const files = json({ server: { port: 1, hostname: "::1", drain_s: 3 }, storage: "sqlite:x.db" })
+    const { config, managementKey, warnings } = await loaded({ files, env })
+    expect(config.server).toMatchObject({ port: 0, hostname: "0.0.0.0", drainSeconds: 3 })
+    expect(config.storage).toEqual({ _tag: "Memory" })
+    expect(managementKey && Redacted.value(managementKey)).toBe(canary)
+    expect(warnings).toEqual(['storage: keys and ledger end with the process ("memory:").'])
+  })
+
+  test("names the file, relative to the working directory", async () => {
+    const files = { "etc/other.json": JSON.stringify({ server: { port: 7 } }), ...json({ server: { port: 8 } }) }
+    const { config, file } = await loaded({ files, env: { HEADGATE_CONFIG: "etc/other.json" } })
+    expect(config.server.port).toBe(7)
+    expect(file).toEndWith("/etc/other.json")
+  })
+
+  test("counts as silent where a variable is empty", async () => {
+    const { config } = await loaded({
+      env: { HEADGATE_PORT: "", HEADGATE_CONFIG: "", HEADGATE_STORAGE: "", HEADGATE_MANAGEMENT_KEY: "" },
+    })
+    expect(config.server.port).toBe(8787)
+  })
+})
+
+const model = (hosts: ReadonlyArray<unknown>, more: object = {}) => ({
+  id: "acme/small",
+  context_length: 8192,
+  hosts,
+  ...more,
+})
+const acme = { provider: "acme" }
+const port = "a whole number from 0 to 65535"
+const usd = 'a decimal of USD such as "0.0000025", not negative and not finer than 1e-12'
+const slugForm = 'a slug of a-z, 0-9, ".", "_" and "-"'
+
+const bad: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>]> = [
+  ["no object", [], ["headgate.config.json: expected an object, got list"]],
+  ["no object either", null, ["headgate.config.json: expected an object, got null"]],
+  ["a field of the wrong kind", { server: { port: "8787" } }, [`server.port: expected ${port}, got string`]],
+  ["a number out of range", { server: { port: 70000 } }, [`server.port: expected ${port}, got 70000`]],
+  ["a broken number", { server: { port: 1.5 } }, [`server.port: expected ${port}, got 1.5`]],
+  ["a null", { server: { port: null } }, [`server.port: expected ${port}, got null`]],
+  ["a section that is none", { limits: 3 }, ["limits: expected an object, got number"]],
+  ["a list that is none", { server: { cors_origins: "*" } }, ["server.cors_origins: expected a list, got string"]],
+  ["an unknown field", { server: { prot: 1 } }, ['server.prot: unknown field, did you mean "port"?']],
+  [
+    "an unknown field in the program's spelling",
+    { server: { openMetrics: true } },
+    ['server.openMetrics: unknown field, did you mean "open_metrics"?'],
+  ],
+  [
+    "swapped letters",
+    { limits: { breaker: { opne_s: 1 } } },
+    ['limits.breaker.opne_s: unknown field, did you mean "open_s"?'],
+  ],
+  ["an unknown field like nothing known", { colour: "red" }, ["colour: unknown field"]],
+  ["an unknown field with an odd name", { 'a "b"\n': 1 }, [String.raw`["a \"b\"\n"]: unknown field`]],
+  ["a choice that is none", { durability: canary }, ['durability: expected "full" or "process", got string']],
+  [
+    "three choices",
+    { billing: { unknown_price: 1 } },
+    ['billing.unknown_price: expected "deny", "estimate" or "allow", got number'],
+  ],
+  [
+    "a share above one",
+    { routing: { hedge: { max_cost_share: 5 } } },
+    ["routing.hedge.max_cost_share: expected a number from 0 to 1, got 5"],
+  ],
+  [
+    "a time that no timer can wait",
+    { limits: { idle_ms: 1e12 } },
+    ["limits.idle_ms: expected a whole number from 0 to 2147483647, got 1000000000000"],
+  ],
+  [
+    "a range that is none",
+    { server: { trusted_proxies: ["10.0.0.0/8", "::1", "10.0.0.0/33", "x"] } },
+    [2, 3].map(
+      (n) => `server.trusted_proxies[${n}]: expected an IP address or a range such as "10.0.0.0/8", got string`,
+    ),
+  ],
+  [
+    "an origin with a path",
+    { server: { cors_origins: ["https://a.example", "https://a.example/x"] } },
+    ['server.cors_origins[1]: expected "*" or an origin such as "https://app.example", got string'],
+  ],
+  [
+    "several workers",
+    { server: { workers: 4 } },
+    ["server.workers: expected 1 (more of them need PostgreSQL, which is not available in this version yet), got 4"],
+  ],
+  [
+    "PostgreSQL",
+    { storage: `postgres://u:${canary}@h/db` },
+    ['storage: expected "memory:" or "sqlite:PATH" (PostgreSQL is not available in this version yet), got string'],
+  ],
+  ["a storage without a path", { storage: "sqlite:" }, ['storage: expected "memory:" or "sqlite:PATH", got string']],
+  [
+    "SQLite's own word for memory",
+    { storage: "sqlite::memory:" },
+    ['storage: expected "memory:" or "sqlite:PATH", got string'],
+  ],
+  [
+    "a storage of another kind",
+    { storage: { path: canary } },
+    ['storage: expected "memory:" or "sqlite:PATH", got object'],
+  ],
+  [
+    "an alias for what is no model",
+    { aliases: { "gpt-4.1": "gpt", x: 3 } },
+    [
+      'aliases["gpt-4.1"]: expected a model id <author>/<slug>, got string',
+      "aliases.x: expected a model id <author>/<slug>, got number",
+    ],
+  ],
+  ["a provider that is none", { providers: { acme: canary } }, ["providers.acme: expected an object, got string"]],
+  [
+    "a provider with a wrong slug",
+    { providers: { "My/Host": {} } },
+    [`providers["My/Host"]: expected ${slugForm} as its name`],
+  ],
+  [
+    "a variable that is not set",
+    { providers: { acme: { api_key: { env: "ACME_KEY" } }, b: { api_key: { env: "B_KEY" } } } },
+    [
+      "providers.acme.api_key: environment variable ACME_KEY is not set",
+      "providers.b.api_key: environment variable B_KEY is not set",
+    ],
+  ],
+  [
+    "a secret of the wrong kind",
+    { providers: { acme: { api_key: 123456789 } } },
+    ['providers.acme.api_key: expected a secret: { "env": "NAME" }, got number'],
+  ],
+  [
+    "a secret that is misspelt",
+    { providers: { acme: { api_key: { environment: canary } } } },
+    ['providers.acme.api_key: expected a secret: { "env": "NAME" }, got object'],
+  ],
+  [
+    "http to the world",
+    { providers: { acme: { base_url: "http://api.acme.example/v1" } } },
+    ['providers.acme.base_url: expected https (http needs "network": "private"), got http'],
+  ],
+  [
+    "an address with a password",
+    { providers: { acme: { base_url: `https://u:${canary}@h/v1` } } },
+    ["providers.acme.base_url: expected a URL without user name and password, got one with them"],
+  ],
+  [
+    "a private address",
+    { providers: { acme: { base_url: "https://10.0.0.5/v1" } } },
+    [
+      'providers.acme.base_url: expected a public address (loopback and private ones need "network": "private"), got a private one',
+    ],
+  ],
+  [
+    "metadata",
+    { providers: { acme: { network: "private", base_url: "http://169.254.169.254/v1" } } },
+    ["providers.acme.base_url: expected an address that may be dialled, got a link-local, metadata or reserved one"],
+  ],
+  [
+    "two things wrong with one provider",
+    { providers: { acme: { enabled: "yes", base_url: "ftp://x" } } },
+    [
+      "providers.acme.enabled: expected a boolean, got string",
+      'providers.acme.base_url: expected a URL such as "https://host/v1", got string',
+    ],
+  ],
+  [
+    "a proxy that is none",
+    { providers: { acme: { proxy: "proxy:3128" } } },
+    ["providers.acme.proxy: expected an http or https URL, got string"],
+  ],
+  [
+    "a part of a provider",
+    { providers: { acme: { privacy: { may_trian: false } } } },
+    ['providers.acme.privacy.may_trian: unknown field, did you mean "may_train"?'],
+  ],
+  ["models that are no list", { models: {} }, ["models: expected a list, got object"]],
+  [
+    "a model without an id",
+    { models: [{ context_length: 1 }] },
+    ["models[0].id: expected a model id <author>/<slug>, got nothing"],
+  ],
+  ["a model that is none", { models: [3] }, ["models[0]: expected an object, got number"]],
+  [
+    "a host at an unknown provider",
+    { providers: { acme: {} }, models: [model([{ provider: "acne" }])] },
+    ['models[0].hosts[0].provider: expected the slug of a configured provider, got string, did you mean "acme"?'],
+  ],
+  [
+    "a model twice",
+    { providers: { acme: {} }, models: [model([acme]), model([acme])] },
+    ["models[1].id: expected an id of its own, got that of models[0]"],
+  ],
+  [
+    "a tag twice",
+    { providers: { acme: {} }, models: [model([acme, { ...acme, variant: "eu" }, acme])] },
+    ['models[0].hosts[2]: expected a host with a tag of its own (its "variant" makes one), got the tag of hosts[0]'],
+  ],
+  [
+    "no context length",
+    { providers: { acme: {} }, models: [{ id: "a/b", hosts: [acme] }, { id: "a/c" }] },
+    [
+      "models[0].hosts[0].context_length: expected a number of tokens here or at the model, got nothing",
+      "models[1].context_length: expected a number of tokens here or at its hosts, got nothing",
+    ],
+  ],
+  [
+    "a price too fine",
+    { providers: { acme: {} }, models: [model([{ ...acme, pricing: { prompt: "0.0000000000001", completion: -1 } }])] },
+    [
+      `models[0].hosts[0].pricing.prompt: expected ${usd}, got string`,
+      `models[0].hosts[0].pricing.completion: expected ${usd}, got number`,
+    ],
+  ],
+  [
+    "a price of the wrong kind",
+    { providers: { acme: {} }, models: [model([{ ...acme, pricing: { prompt: "0", completion: "0", audio: [] } }])] },
+    [`models[0].hosts[0].pricing.audio: expected ${usd}, got list`],
+  ],
+  [
+    "a price left out",
+    { providers: { acme: {} }, models: [model([{ ...acme, pricing: { prompt: "0" } }])] },
+    [`models[0].hosts[0].pricing.completion: expected ${usd}, got nothing`],
+  ],
+  [
+    "a discount above one",
+    {
+      providers: { acme: {} },
+      models: [model([{ ...acme, pricing: { prompt: "0", completion: "0", discount: 1.5 } }])],
+    },
+    ["models[0].hosts[0].pricing.discount: expected a share from 0 to 1 with at most 6 decimals, got number"],
+  ],
+  [
+    "an hour that is none",
+    {
+      providers: { acme: {} },
+      models: [model([{ ...acme, pricing: { prompt: "0", completion: "0", overrides: [{ utc_start: 1260 }] } }])],
+    },
+    [
+      "models[0].hosts[0].pricing.overrides[0].utc_start: expected a time of the UTC day as a number HHMM from 0 to 2400, got 1260",
+    ],
+  ],
+  [
+    "a bad host of a bad model",
+    { models: [{ id: "small", hosts: [{ provder: "acme" }] }] },
+    [
+      "models[0].id: expected a model id <author>/<slug>, got string",
+      'models[0].hosts[0].provder: unknown field, did you mean "provider"?',
+      `models[0].hosts[0].provider: expected ${slugForm}, got nothing`,
+    ],
+  ],
+]
+
+describe("a bad configuration", () => {
+  test.each(bad)("%s", async (_name, config, expected) => {
+    expect(await lines({ files: json(config) })).toEqual(expected.map((line) => `config error: ${line}`))
+  })
+
+  test("says all that is wrong with file and environment at once", async () => {
+    const files = json({
+      server: { port: "x", hostname: "" },
+      limit: {},
+      providers: { acme: { api_key: { env: "ACME_KEY" }, base_url: "http://1.1.1.1" } },
+      models: [model([{ provider: "nobody" }])],
+    })
+    const env = { HEADGATE_PORT: "http", HEADGATE_STORAGE: "mysql:x", HEADGATE_MANAGEMENT_KEY: canary.slice(0, 31) }
+    expect(await lines({ files, env })).toEqual([
+      'config error: limit: unknown field, did you mean "limits"?',
+      "config error: server.hostname: expected a text that is not empty, got string",
+      `config error: server.port: expected ${port}, got string`,
+      "config error: providers.acme.api_key: environment variable ACME_KEY is not set",
+      'config error: providers.acme.base_url: expected https (http needs "network": "private"), got http',
+      "config error: models[0].hosts[0].provider: expected the slug of a configured provider, got string",
+      `config error: HEADGATE_PORT: expected ${port}, got string`,
+      'config error: HEADGATE_STORAGE: expected "memory:" or "sqlite:PATH", got string',
+      "config error: HEADGATE_MANAGEMENT_KEY: expected at least 32 visible ASCII characters, got fewer",
+    ])
+  })
+
+  test.each([
+    ["65536", `${port}, got 65536`],
+    ["-1", `${port}, got string`],
+    ["80.5", `${port}, got string`],
+    ["0x50", `${port}, got string`],
+  ])("HEADGATE_PORT=%s", async (value, expected) => {
+    expect(await lines({ env: { HEADGATE_PORT: value } })).toEqual([
+      `config error: HEADGATE_PORT: expected ${expected}`,
+    ])
+  })
+
+  test("a management key with a blank could not be sent", async () => {
+    const key = "0123456789 0123456789 0123456789 0123"
+    expect(await lines({ env: { HEADGATE_MANAGEMENT_KEY: key } })).toEqual([
+      "config error: HEADGATE_MANAGEMENT_KEY: expected at least 32 visible ASCII characters, got others among them",
+    ])
+  })
+})
+
+describe("a file that cannot be read", () => {
+  test("is missed when it was asked for", async () => {
+    expect(await lines({ env: { HEADGATE_CONFIG: "gone.json", HEADGATE_PORT: "x" } })).toEqual([
+      "config error: HEADGATE_CONFIG: expected the path of a file, but there is no gone.json",
+      `config error: HEADGATE_PORT: expected ${port}, got string`,
+    ])
+  })
+
+  test("is not chosen between two", async () => {
+    expect(await lines({ files: { ...json({}), "headgate.config.ts": "export default {}" } })).toEqual([
+      "config error: .: expected one configuration file, got headgate.config.ts and headgate.config.json",
+    ])
+  })
+
+  test.each([
+    ["bad.json", "{", "expected JSON, got text that does not parse (Expected '}')"],
+    ["word.json", `{ "api_key": ${canary} }`, "expected JSON, got text that does not parse (Unexpected identifier)"],
+    ["empty.json", "", "expected JSON, got text that does not parse (Unexpected EOF)"],
+    [
+      "syntax.ts",
+      `export default { a: "${canary}"\n "b" }`,
+      "expected a file that parses, got an error at line 2, column 2",
+    ],
+    [
+      "identifier.ts",
+      `export default { a: ${canary}}`,
+      "expected a file that parses, got an error at line 1, column 31",
+    ],
+    ["throws.ts", "throw new RangeError('no disk')", "expected a file that loads, got RangeError: no disk"],
+    ["throwsText.ts", `throw "${canary}"`, "expected a file that loads, got a throw of no Error"],
+    [
+      "throwsSecret.ts",
+      `throw new Error("bad key ${canary} here")`,
+      "expected a file that loads, got Error: bad key … here",
+    ],
+    [
+      "calls.ts",
+      `const x = {}\nexport default x.f({ api_key: "${canary}" })`,
+      "expected a file that loads, got TypeError: x.f is not a function.",
+    ],
+    [
+      "imports.ts",
+      `import x from "nowhere-at-all"\nexport default x`,
+      /^expected a file that loads, got ResolveMessage: Cannot find package 'nowhere-at-all'/,
+    ],
+    ["nothing.ts", "export const config = {}", "expected a default export made by defineConfig, got nothing"],
+    ["list.ts", "export default [1]", "expected a default export made by defineConfig, got list"],
+    ["config.yaml", "a: 1", "expected a file that ends in .ts, .js or .json"],
+  ])("%s", async (file, text, expected) => {
+    const [line = "", ...more] = await lines({ files: { [file]: text }, env: { HEADGATE_CONFIG: file } })
+    expect(more).toEqual([])
+    expect(line).toStartWith(`config error: ${file}: `)
+    const message = line.slice(`config error: ${file}: `.length)
+    if (typeof expected === "string") expect(message).toBe(expected)
+    else expect(message).toMatch(expected)
+    expect(line).not.toContain(canary)
+  })
+})
+
+test("a secret anywhere in a bad configuration is never repeated", async () => {
+  const broken = [
+    ...bad.map(([, config]) => config),
+    { [`x`]: canary, server: canary, storage: `postgres://${canary}`, aliases: { a: canary }, models: canary },
+    {
+      server: { hostname: 1, port: canary, cors_origins: [canary], trusted_proxies: canary },
+      plugins: { folders: canary },
+    },
+    { providers: { acme: { api_key: { env: "NOT_SET", key: canary } } } },
+    { providers: { acme: { api_key: [canary] } } },
+    { providers: { acme: { api_key: canary, base_url: canary, proxy: canary, network: canary, privacy: canary } } },
+    {
+      models: [
+        {
+          id: canary,
+          hosts: [{ provider: canary, pricing: { prompt: canary, completion: canary, discount: canary } }],
+        },
+      ],
+    },
+  ]
+  for (const config of broken) {
+    const { result } = await outcome({ files: json(config) })
+    expect(Either.isLeft(result)).toBe(true)
+    if (Either.isLeft(result)) {
+      expect(result.left.message).not.toContain(canary)
+      expect(Bun.inspect(result.left)).not.toContain(canary)
+    }
+  }
+})

@@ -1,0 +1,332 @@
+import { Database } from "bun:sqlite"
+import { afterAll, describe, expect, test } from "bun:test"
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { Storage, StorageUnavailable } from "../../src/services/Storage.ts"
+import { migrationsTable, schemaVersion } from "../../src/sql/migrations.ts"
+import { layer, makeWith, type StorageNotOpened } from "../../src/sql/SqliteStorage.ts"
+import { alice, sampleKey, sampleRow } from "./samples.ts"
+
+type Methods = Context.Tag.Service<typeof Storage>
+
+const folder = mkdtempSync(join(tmpdir(), "headgate-sqlite-"))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+let made = 0
+const newFolder = (): string => {
+  const path = join(folder, `${made++}`)
+  mkdirSync(path)
+  return path
+}
+
+const at = 1_760_000_000_000
+
+const using = <A, E>(path: string, use: (storage: Methods) => Effect.Effect<A, E>): Promise<A> =>
+  Effect.runPromise(Effect.provide(Effect.flatMap(Storage, use), layer({ path, durability: "full" })))
+
+const refusalOf = (path: string): Promise<StorageNotOpened> =>
+  Effect.runPromise(
+    Effect.flip(
+      Effect.provide(
+        Effect.flatMap(Storage, () => Effect.void),
+        layer({ path, durability: "full" }),
+      ),
+    ),
+  )
+
+/** What `change` does to a closed database that has one row in it. */
+const changed = async (change: (db: Database) => void): Promise<string> => {
+  const path = join(newFolder(), "headgate.db")
+  await using(path, (storage) => storage.append([sampleRow("r1")]))
+  const db = new Database(path)
+  change(db)
+  db.close(true)
+  return path
+}
+
+describe("the file", () => {
+  test("is made with its folders, and closing leaves everything in it", async () => {
+    const home = newFolder()
+    const path = join(home, "a", "b", "headgate.db")
+    const installation = await using(path, (storage) =>
+      Effect.gen(function* () {
+        yield* storage.insertKey(sampleKey(alice, { limit: 2n ** 62n }))
+        yield* storage.append([sampleRow("r1", { cost: 2n ** 60n + 1n })])
+        return yield* storage.installation
+      }),
+    )
+    expect(readdirSync(join(home, "a", "b")).sort()).toEqual(["headgate.db", "headgate.db.lock"])
+    const again = await using(path, (storage) =>
+      Effect.all([storage.installation, storage.findKey(alice), storage.ledger(alice, 9), storage.spend(alice, at)]),
+    )
+    const sum = 2n ** 60n + 1n
+    expect(again).toEqual([
+      installation,
+      sampleKey(alice, { limit: 2n ** 62n }),
+      [sampleRow("r1", { cost: sum })],
+      { total: sum, daily: sum, weekly: sum, monthly: sum },
+    ])
+  })
+
+  test("migrations run once", async () => {
+    const path = await changed(() => {})
+    await using(path, (storage) => storage.installation)
+    const db = new Database(path, { readonly: true })
+    const ran = db.query<{ migration_id: number }, []>(`SELECT migration_id FROM ${migrationsTable}`).all()
+    db.close()
+    expect(ran.map((step) => step.migration_id)).toEqual(Array.from({ length: schemaVersion }, (_, n) => n + 1))
+  })
+
+  test("its ledger refuses changes, whoever asks", async () => {
+    await changed((db) => {
+      expect(() => db.run("UPDATE ledger SET cost = 0")).toThrow("append-only")
+      expect(() => db.run("DELETE FROM ledger")).toThrow("append-only")
+    })
+  })
+
+  test("can be read by others while the gateway runs", async () => {
+    const path = join(newFolder(), "headgate.db")
+    const seen = await using(path, (storage) =>
+      Effect.map(storage.append([sampleRow("r1"), sampleRow("r2")]), () => {
+        const db = new Database(path, { readonly: true })
+        const rows = db.query<{ n: number }, []>("SELECT COUNT(*) AS n FROM ledger").get()
+        db.close()
+        return rows?.n
+      }),
+    )
+    expect(seen).toBe(2)
+  })
+
+  test("a lookup of a key's spend or rows touches no other rows", async () => {
+    await changed((db) => {
+      const plan = (sql: string) =>
+        db
+          .query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${sql}`)
+          .all()
+          .map((step) => step.detail)
+          .join("; ")
+      expect(plan("SELECT * FROM ledger WHERE key_id = 'k' ORDER BY admitted_at DESC, seq DESC LIMIT 5")).toBe(
+        "SEARCH ledger USING INDEX ledger_by_key (key_id=?)",
+      )
+      expect(plan("SELECT amount FROM spend WHERE key_id = 'k' AND window_kind = 'daily' AND window_start = 0")).toBe(
+        "SEARCH spend USING PRIMARY KEY (key_id=? AND window_kind=? AND window_start=?)",
+      )
+      expect(plan("SELECT * FROM keys WHERE kind = 'ordinary' ORDER BY created_at DESC, seq DESC LIMIT 5")).toBe(
+        "SEARCH keys USING INDEX keys_by_age (kind=?)",
+      )
+    })
+  })
+})
+
+describe("refused at start", () => {
+  test("a second gateway on the same file, under any name, while the first goes on", async () => {
+    const path = join(newFolder(), "headgate.db")
+    const link = join(folder, "link.db")
+    const { refusals, rows } = await using(path, (storage) =>
+      Effect.gen(function* () {
+        symlinkSync(path, link)
+        const refusals = yield* Effect.forEach([path, link], (name) => Effect.promise(() => refusalOf(name)))
+        yield* storage.append([sampleRow("r1")])
+        return { refusals, rows: yield* storage.ledger(alice, 9) }
+      }),
+    )
+    const [direct, linked] = refusals
+    expect(direct).toMatchObject({ _tag: "StorageNotOpened", path, reason: "in-use" })
+    expect(direct?.message).toBe(`${path} is already in use by pid ${process.pid}.`)
+    expect(linked).toMatchObject({ reason: "in-use" })
+    expect(rows).toHaveLength(1)
+    expect(await using(path, (storage) => storage.ledger(alice, 9))).toHaveLength(1)
+  })
+
+  test("a second gateway in another process", async () => {
+    const path = join(newFolder(), "headgate.db")
+    const child = Bun.spawn([process.execPath, join(import.meta.dir, "writer.ts"), path], { stdout: "pipe" })
+    try {
+      await child.stdout.getReader().read()
+      const refusal = await refusalOf(path)
+      expect(refusal).toMatchObject({ reason: "in-use" })
+      expect(refusal.message).toContain(`pid ${child.pid}`)
+    } finally {
+      child.kill("SIGKILL")
+      await child.exited
+    }
+    expect((await using(path, (storage) => storage.ledger(alice, 1))).length).toBe(1)
+  })
+
+  test.each([
+    ["text", Buffer.from("these are my notes, not a database\n".repeat(500))],
+    ["a few bytes", Buffer.from("xyz")],
+  ])("%s, and it stays as it was", async (_, bytes) => {
+    const path = join(newFolder(), "headgate.db")
+    writeFileSync(path, bytes)
+    const refusal = await refusalOf(path)
+    expect(refusal).toMatchObject({ reason: "corrupt", path })
+    expect(refusal.message).toContain(path)
+    expect(readFileSync(path).equals(bytes)).toBe(true)
+    expect(existsSync(`${path}-wal`)).toBe(false)
+  })
+
+  test.each([
+    ["cut in half", (bytes: Buffer) => bytes.subarray(0, bytes.length / 2)],
+    [
+      "with a schema overwritten",
+      (bytes: Buffer) => Buffer.concat([bytes.subarray(0, 100), Buffer.alloc(3996, 0x5a), bytes.subarray(4096)]),
+    ],
+  ])("a ledger %s, and it stays as it was", async (_, damage) => {
+    const path = await changed(() => {})
+    const bytes = damage(readFileSync(path))
+    writeFileSync(path, bytes)
+    expect(await refusalOf(path)).toMatchObject({ reason: "corrupt" })
+    expect(readFileSync(path).equals(bytes)).toBe(true)
+  })
+
+  test("another program's database, and it stays as it was", async () => {
+    const path = join(newFolder(), "theirs.db")
+    const db = new Database(path)
+    db.run("CREATE TABLE theirs (a)")
+    db.close()
+    const bytes = readFileSync(path)
+    const refusal = await refusalOf(path)
+    expect(refusal).toMatchObject({ reason: "corrupt" })
+    expect(refusal.message).toContain("belongs to another program")
+    expect(readFileSync(path).equals(bytes)).toBe(true)
+  })
+
+  test("a journal whose database is gone", async () => {
+    const path = join(newFolder(), "headgate.db")
+    writeFileSync(`${path}-wal`, "rows that were committed")
+    expect(await refusalOf(path)).toMatchObject({ reason: "corrupt" })
+    expect(readFileSync(`${path}-wal`, "utf8")).toBe("rows that were committed")
+    expect(existsSync(path)).toBe(false)
+  })
+
+  test("a newer schema, and it stays as it was", async () => {
+    const path = await changed((db) => {
+      db.run(`INSERT INTO ${migrationsTable} (migration_id, name) VALUES (999, 'from_the_future')`)
+    })
+    const bytes = readFileSync(path)
+    const refusal = await refusalOf(path)
+    expect(refusal).toMatchObject({ reason: "newer" })
+    expect(refusal.message).toContain(`database schema 999 is newer than this binary (${schemaVersion})`)
+    expect(readFileSync(path).equals(bytes)).toBe(true)
+  })
+
+  test("a folder in the file's place, and a file in a folder's place", async () => {
+    const home = newFolder()
+    mkdirSync(join(home, "taken.db"))
+    writeFileSync(join(home, "file"), "")
+    expect(await refusalOf(join(home, "taken.db"))).toMatchObject({ reason: "unwritable" })
+    expect(await refusalOf(join(home, "file", "headgate.db"))).toMatchObject({ reason: "unwritable" })
+  })
+})
+
+describe("the thread", () => {
+  const start = (source: string) => () => {
+    const path = join(newFolder(), "thread.js")
+    writeFileSync(path, source)
+    return new Worker(path)
+  }
+
+  test("many calls at once are answered each with its own", async () => {
+    const path = join(newFolder(), "headgate.db")
+    const names = Array.from({ length: 50 }, (_, n) => `k${n}`)
+    const found = await using(path, (storage) =>
+      Effect.andThen(
+        Effect.forEach(names, (name) => storage.insertKey(sampleKey(name)), { concurrency: "unbounded" }),
+        Effect.forEach(names, (name) => storage.findKey(sampleKey(name).id), { concurrency: "unbounded" }),
+      ),
+    )
+    expect(found.map((key) => key?.id)).toEqual(names.map((name) => sampleKey(name).id))
+  })
+
+  test("when it dies, calls that wait fail, and so do those that come later", async () => {
+    const dies = start(`
+      self.onmessage = () => {
+        self.postMessage({ refusal: undefined })
+        let calls = 0
+        self.onmessage = () => { if (++calls === 2) throw new Error("out of luck") }
+      }`)
+    const errors = await Effect.runPromise(
+      Effect.scoped(
+        Effect.gen(function* () {
+          const storage = yield* makeWith(dies, { path: join(newFolder(), "x.db"), durability: "full" })
+          const waiting = yield* Effect.all(
+            [Effect.flip(storage.installation), Effect.flip(storage.append([sampleRow("r1")]))],
+            {
+              concurrency: "unbounded",
+            },
+          )
+          return [...waiting, yield* Effect.flip(storage.spend(alice, at))]
+        }),
+      ),
+    )
+    expect(errors).toHaveLength(3)
+    for (const error of errors) expect(error).toBeInstanceOf(StorageUnavailable)
+    expect(errors[0]?.reason).toContain("out of luck")
+  })
+
+  test("when its code does not load, the start dies of it", async () => {
+    const options = { path: join(newFolder(), "x.db"), durability: "full" } as const
+    const exit = await Effect.runPromise(
+      Effect.scoped(Effect.sandbox(makeWith(start(`throw new Error("no such thing")`), options))).pipe(Effect.flip),
+    )
+    expect(exit._tag).toBe("Die")
+    expect(String(exit)).toContain("no such thing")
+  })
+
+  test("after the layer is closed, calls fail", async () => {
+    const path = join(newFolder(), "headgate.db")
+    const storage = await using(path, Effect.succeed)
+    expect(await Effect.runPromise(Effect.flip(storage.append([sampleRow("r1")])))).toBeInstanceOf(StorageUnavailable)
+  })
+
+  test("it holds the process while it works for it, and no longer", async () => {
+    const path = join(newFolder(), "headgate.db")
+    const child = Bun.spawn([process.execPath, join(import.meta.dir, "writer.ts"), path, "3"], { stdout: "pipe" })
+    const said = await new Response(child.stdout).text()
+    expect(await child.exited).toBe(0)
+    expect(said.trim().split("\n")).toHaveLength(3)
+    expect((await using(path, (storage) => storage.ledger(alice, 99))).length).toBe(1 + 2 + 3)
+  })
+})
+
+test("SIGKILL loses no row that was reported, and counts none twice", async () => {
+  const path = join(newFolder(), "headgate.db")
+  const reported = new Set<string>()
+  for (let round = 0; round < 10; round++) {
+    const child = Bun.spawn([process.execPath, join(import.meta.dir, "writer.ts"), path], { stdout: "pipe" })
+    const lines: Array<string> = []
+    let rest = ""
+    for await (const bytes of child.stdout) {
+      const parts = (rest + new TextDecoder().decode(bytes)).split("\n")
+      rest = parts.pop() ?? ""
+      lines.push(...parts)
+      // Whatever it says between this and its end is read too.
+      if (lines.length >= 1 + round * 7) child.kill("SIGKILL")
+    }
+    await child.exited
+    expect(child.signalCode).toBe("SIGKILL")
+    for (const id of lines.flatMap((line) => line.split(" "))) reported.add(id)
+  }
+  expect(reported.size).toBeGreaterThan(10)
+  const [rows, spend] = await using(path, (storage) =>
+    Effect.all([storage.ledger(alice, 1_000_000), storage.spend(alice, at)]),
+  )
+  const kept = new Set(rows.map((row) => row.requestId))
+  expect([...reported].filter((id) => !kept.has(id))).toEqual([])
+  expect(kept.size).toBe(rows.length)
+  const sum = 7n * BigInt(rows.length)
+  expect(spend).toEqual({ total: sum, daily: sum, weekly: sum, monthly: sum })
+}, 60_000)

@@ -1,0 +1,51 @@
+/** Keys and rows with nothing special about them but what a test says. */
+import { KeyId } from "../../src/domain/Ids.ts"
+import type { KeyRecord } from "../../src/domain/Key.ts"
+import type { LedgerRow } from "../../src/services/Storage.ts"
+
+export const alice = KeyId.make("a".repeat(64))
+export const bob = KeyId.make("b".repeat(64))
+
+export const sampleKey = (id: string, members: Partial<KeyRecord> = {}): KeyRecord => ({
+  id: KeyId.make(id),
+  kind: "ordinary",
+  name: `key ${id}`,
+  label: "sk-or-v1-abc...xyz",
+  disabled: false,
+  limit: null,
+  limitReset: null,
+  includeByokInLimit: false,
+  expiresAt: null,
+  createdAt: 1_760_000_000_000,
+  updatedAt: null,
+  creatorUserId: null,
+  workspaceId: "0b3c9f5e-0000-4000-8000-000000000000",
+  ...members,
+})
+
+export const sampleRow = (requestId: string, members: Partial<LedgerRow> = {}): LedgerRow => ({
+  requestId,
+  generationId: `gen-${requestId}`,
+  key: alice,
+  model: "acme/small",
+  host: "acme/eu",
+  provider: "acme",
+  cost: 1n,
+  upstreamCost: 2n,
+  promptTokens: 10,
+  completionTokens: 20,
+  cachedTokens: 3,
+  cacheWriteTokens: 4,
+  reasoningTokens: 5,
+  estimated: false,
+  streamed: true,
+  finishReason: "stop",
+  outcome: "finished",
+  admittedAt: 1_760_000_000_000,
+  settledAt: 1_760_000_001_000,
+  latencyMs: 120.5,
+  durationMs: 1000,
+  appTitle: "An app",
+  appUrl: "https://app.example",
+  ...members,
+})

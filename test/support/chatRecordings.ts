@@ -1,0 +1,181 @@
+/**
+ * What recordings in the chat form say, read without any of our code, and the tests that hold a provider to it.
+ * What the vendors mean by their counts is written down here by hand, vendor by vendor.
+ */
+import { describe, expect, test } from "bun:test"
+import { HostFailed, type HostReason } from "../../src/domain/Failure.ts"
+import type { Provider } from "../../src/plugin/Provider.ts"
+import {
+  bodyOf,
+  bytesOf,
+  type RecordedCase,
+  recordingsPresent,
+  replay,
+  splits,
+  type Told,
+  type ToldCall,
+  type ToldUsage,
+  wholeOf,
+} from "./recordings.ts"
+
+// The recordings are trusted here: whoever reads them naively may not also guard every member.
+// biome-ignore lint/suspicious/noExplicitAny: see above
+type Anything = any
+
+const events = (raw: string): ReadonlyArray<Anything> =>
+  raw
+    .split(/\r?\n/)
+    .filter((line) => line.startsWith("data:") && !line.includes("[DONE]"))
+    .map((line) => JSON.parse(line.slice(5)))
+
+const join = (...pieces: ReadonlyArray<unknown>) => pieces.filter((piece) => typeof piece === "string").join("")
+
+const partTexts = (content: Anything, thinking: boolean): string =>
+  Array.isArray(content)
+    ? content.map((part) => (thinking ? partTexts(part.thinking, false) : (part.text ?? ""))).join("")
+    : ""
+
+const textIn = (message: Anything) =>
+  Array.isArray(message.content) ? partTexts(message.content, false) : message.content
+
+const reasoningIn = (message: Anything) =>
+  message.reasoning || message.reasoning_content || partTexts(message.content, true)
+
+const expectedUsage = (recorded: RecordedCase, usage: Anything): ToldUsage | null => {
+  if (!usage) return null
+  const { provider } = recorded
+  const reasoning = usage.completion_tokens_details?.reasoning_tokens ?? 0
+  const audio = usage.prompt_tokens_details?.audio_tokens ?? 0
+  return {
+    promptTokens: usage.prompt_tokens + (provider === "mistral" ? audio : 0),
+    completionTokens: usage.completion_tokens + (provider === "xai" ? reasoning : 0),
+    cachedTokens: Math.max(
+      usage.prompt_tokens_details?.cached_tokens ?? 0,
+      usage.cached_tokens ?? 0,
+      usage.num_cached_tokens ?? 0,
+    ),
+    cacheWriteTokens: usage.prompt_tokens_details?.cache_write_tokens ?? 0,
+    reasoningTokens: reasoning,
+  }
+}
+
+/** The two recorded errors within a stream and the one within a whole answer. */
+const recordedErrors: Readonly<Record<string, HostReason>> = {
+  tool_use_failed: "request",
+  content_filter: "request",
+  "502": "overloaded",
+}
+
+const failureOf = (error: Anything): HostReason | null => (error ? (recordedErrors[String(error.code)] ?? null) : null)
+
+const finished = (reason: string | null, calls: ReadonlyArray<ToldCall>) =>
+  reason === "stop" && calls.length > 0 ? "tool_calls" : reason
+
+/** What a whole recorded answer says. */
+export const expectedOfWhole = (recorded: RecordedCase): Told => {
+  const body: Anything = bodyOf(recorded)
+  const choices = (body.choices ?? []).map((choice: Anything) => {
+    const message = choice.message ?? {}
+    const toolCalls = (message.tool_calls ?? []).map((call: Anything) => ({
+      id: call.id,
+      name: call.function.name,
+      arguments: call.function.arguments,
+    }))
+    return {
+      text: join(textIn(message)),
+      reasoning: join(reasoningIn(message)),
+      refusal: join(message.refusal),
+      toolCalls,
+      finishReason: finished(choice.finish_reason, toolCalls),
+    }
+  })
+  return { choices, usage: expectedUsage(recorded, body.usage), failed: failureOf(body.error) }
+}
+
+/** What a streamed recorded answer says. */
+export const expectedOfStream = (recorded: RecordedCase): Told => {
+  const told: Array<{
+    text: string
+    reasoning: string
+    refusal: string
+    calls: Array<Anything>
+    finish: string | null
+  }> = []
+  let usage: Anything = null
+  let failed: HostReason | null = null
+  for (const event of events(recorded.response.raw ?? "")) {
+    if (event.error) {
+      failed = failureOf(event.error)
+      break
+    }
+    usage = event.usage ?? event.x_groq?.usage ?? usage
+    for (const { index, delta, finish_reason: finish } of event.choices) {
+      told[index] ??= { text: "", reasoning: "", refusal: "", calls: [], finish: null }
+      const choice = told[index]
+      choice.text += join(textIn(delta))
+      choice.reasoning += join(reasoningIn(delta))
+      choice.refusal += join(delta.refusal)
+      choice.finish = finish ?? choice.finish
+      for (const call of delta.tool_calls ?? []) {
+        // One recorded host gives fifteen calls the same index: only their ids differ.
+        let gathered = choice.calls.findLast((one) => one.index === call.index)
+        if (gathered === undefined || (call.id && call.id !== gathered.id)) {
+          gathered = { index: call.index, id: call.id ?? "", name: call.function.name ?? "", arguments: "" }
+          choice.calls.push(gathered)
+        }
+        gathered.arguments += call.function.arguments ?? ""
+      }
+    }
+  }
+  const choices = told.map(({ text, reasoning, refusal, calls, finish }) => {
+    const toolCalls = calls.map(({ index: _, ...call }) => call)
+    return { text, reasoning, refusal, toolCalls, finishReason: finished(finish, toolCalls) }
+  })
+  return { choices, usage: expectedUsage(recorded, usage), failed }
+}
+
+const reasons: Readonly<Record<number, HostReason>> = {
+  400: "request",
+  401: "account",
+  403: "forbidden",
+  404: "not-found",
+  422: "request",
+  429: "rate-limited",
+  500: "overloaded",
+}
+
+/**
+ * Tests that `provider` reads every one of `cases` as it was meant. `atLeast`: how many there are, so that the count is
+ * seen where the recordings are absent and missed where some are lost.
+ */
+export const chatRecordingTests = (provider: Provider, cases: ReadonlyArray<RecordedCase>, atLeast: number): void => {
+  const form = provider.operations.chat
+  if (form === undefined) throw new Error("the provider has no chat form")
+  describe("recorded traffic", () => {
+    test.skipIf(!recordingsPresent())(`${atLeast} recorded cases`, () => {
+      expect(cases.length).toBeGreaterThanOrEqual(atLeast)
+    })
+    for (const recorded of cases) {
+      const { status, headers } = recorded.response
+      if (status !== 200) {
+        test(`${recorded.id}: ${status}`, () => {
+          const failed = provider.error(status, new Headers(headers ?? {}), bodyOf(recorded))
+          expect(failed).toBeInstanceOf(HostFailed)
+          expect(failed.reason).toBe(reasons[status] ?? "malformed")
+          expect(failed.status).toBe(status)
+          if ([400, 422, 429].includes(status)) expect(failed.detail?.length).toBeGreaterThan(0)
+          else expect(failed.detail).toBeUndefined()
+        })
+      } else if (recorded.stream) {
+        for (const [seed, { name }] of splits(new Uint8Array(1), 0).entries()) {
+          test(`${recorded.id}: ${name}`, () => {
+            const split = splits(bytesOf(recorded), recorded.id.length + seed)[seed]
+            expect(replay(form, recorded, split?.pieces ?? [])).toEqual(expectedOfStream(recorded))
+          })
+        }
+      } else {
+        test(recorded.id, () => expect(wholeOf(form, recorded)).toEqual(expectedOfWhole(recorded)))
+      }
+    }
+  })
+}

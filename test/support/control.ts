@@ -1,0 +1,185 @@
+/** The control plane as a function from request to response: no port, the real services, everything in memory. */
+import { expect } from "bun:test"
+import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import { parseUsd } from "../../src/domain/Money.ts"
+import { type ControlOptions, controlRoutes } from "../../src/http/control/index.ts"
+import { chatForm, defineProvider, httpError } from "../../src/plugin.ts"
+import { HostStats } from "../../src/services/HostStats.ts"
+import { InFlight } from "../../src/services/InFlight.ts"
+import { KeyStore, keyId, type NewKey } from "../../src/services/KeyStore.ts"
+import { Meter } from "../../src/services/Meter.ts"
+import { ProviderRegistry } from "../../src/services/ProviderRegistry.ts"
+import { type LedgerRow, Storage } from "../../src/services/Storage.ts"
+
+export const managementKey = "a-management-key-that-the-operator-brought-along"
+
+const toy = defineProvider({
+  id: "toy",
+  name: "Toy",
+  config: Schema.Struct({}),
+  load: () => ({ operations: { chat: chatForm() }, error: httpError, answer: () => Response.json({}) }),
+})
+
+const pricing = {
+  prompt: "0.000001",
+  completion: 0.000002,
+  input_cache_read: "0.0000001",
+  overrides: [{ min_prompt_tokens: 200_000, prompt: "0.000003" }],
+}
+
+export const models = [
+  {
+    id: "acme/small-2.5:free",
+    name: "Acme Small",
+    description: "A small one.",
+    created: 1_760_000_000,
+    context_length: 8192,
+    architecture: { input_modalities: ["text", "image"] },
+    hosts: [
+      { provider: "toy", variant: "dear", pricing: { prompt: "1", completion: "1" }, supported_parameters: ["seed"] },
+      { provider: "toy", pricing, max_completion_tokens: 4096, supported_parameters: ["tools"], quantization: "fp8" },
+      { provider: "toy", variant: "unpriced" },
+    ],
+  },
+  ...Array.from({ length: 6 }, (_, n) => ({ id: `acme/m${n}`, context_length: 100, hosts: [{ provider: "toy" }] })),
+]
+
+const registry = Layer.orDie(
+  ProviderRegistry.layer({ plugins: [toy], providers: [{ slug: "toy", plugin: "toy", name: "Toy Ltd" }], models }),
+)
+
+type Services = KeyStore | Storage | Meter | HostStats | InFlight | ProviderRegistry
+
+interface HouseOptions {
+  readonly control?: ControlOptions
+  readonly storage?: Layer.Layer<Storage>
+  readonly meter?: Layer.Layer<Meter, never, Storage>
+}
+
+/** Where the house's clock stands: a Wednesday. It moves when a test says so. */
+export const noon = Date.UTC(2026, 6, 15, 12)
+
+export const houseOf = async ({ control, storage = Storage.layerMemory, meter = Meter.layer }: HouseOptions = {}) => {
+  const time = { now: noon }
+  const log: Array<string> = []
+  const table: Array<string> = []
+  const clock = Object.assign(Clock.make(), {
+    unsafeCurrentTimeMillis: () => time.now,
+    currentTimeMillis: Effect.sync(() => time.now),
+  })
+  const setting = Layer.mergeAll(
+    Layer.setClock(clock),
+    Logger.replace(
+      Logger.defaultLogger,
+      Logger.make(({ message, cause }) => log.push(`${JSON.stringify(message)} ${String(cause)}`)),
+    ),
+  )
+  const services = Layer.mergeAll(
+    KeyStore.layer({ managementKey: Redacted.make(managementKey) }),
+    meter,
+    registry,
+    HostStats.layer,
+    InFlight.layer({ maxInFlight: 10 }),
+  ).pipe(Layer.provideMerge(storage), Layer.provideMerge(setting))
+  const scope = await Effect.runPromise(Scope.make())
+  const context = await Effect.runPromise(Layer.buildWithScope(services, scope))
+  const recorded = Layer.effect(
+    HttpLayerRouter.HttpRouter,
+    Effect.map(HttpLayerRouter.HttpRouter, (router) =>
+      Object.assign({}, router, {
+        add: (...route: Parameters<typeof router.add>) => {
+          table.push(`${route[0]} ${route[1]}`)
+          return router.add(...route)
+        },
+      }),
+    ),
+  )
+  const { handler, dispose } = HttpLayerRouter.toWebHandler(
+    controlRoutes(control).pipe(
+      Layer.provide(recorded),
+      Layer.provide(Layer.succeedContext(context)),
+      Layer.provideMerge(setting),
+    ),
+    { disableLogger: true },
+  )
+  const run = <A, E>(effect: Effect.Effect<A, E, Services>) => Effect.runPromise(Effect.provide(effect, context))
+  return {
+    time,
+    log,
+    table,
+    run,
+    send: (path: string, init?: RequestInit) => handler(new Request(`http://house.test${path}`, init)),
+    newKey: async (key: Partial<NewKey> = {}) => {
+      const create = Effect.flatMap(KeyStore, (keys) => keys.create({ kind: "ordinary", name: "test", ...key }))
+      return Redacted.value((await run(create)).secret)
+    },
+    close: async () => {
+      await dispose()
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+    },
+  }
+}
+
+export type House = Awaited<ReturnType<typeof houseOf>>
+
+export const bearer = (secret: string) => ({ headers: { authorization: `Bearer ${secret}` } })
+export const asManager = (method = "GET", body?: unknown) => ({
+  method,
+  ...bearer(managementKey),
+  ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+})
+
+// biome-ignore lint/suspicious/noExplicitAny: the tests look into answers, and a wrong guess is a failing test.
+export type Anything = any
+
+export const json = async (response: Response): Promise<Anything> => response.json()
+
+/** Every answer has its id; every error has the one documented body. */
+export const expectAnswer = (response: Response, status: number): void => {
+  expect(response.status).toBe(status)
+  expect(response.headers.get("x-gw-request-id")).toMatch(/^req_[A-Za-z0-9]{24}$/)
+  expect(response.headers.get("content-type")).toBe("application/json")
+}
+
+export const expectError = async (response: Response, status: number): Promise<Anything> => {
+  expectAnswer(response, status)
+  const body = await json(response)
+  expect(Object.keys(body)).toEqual(["error"])
+  expect(body.error.code).toBe(status)
+  expect(body.error.message).toMatch(/\.$/)
+  return body.error
+}
+
+export const row = (secret: string, cost: string, admittedAt: number): LedgerRow => ({
+  requestId: crypto.randomUUID(),
+  generationId: "gen-1-x",
+  key: keyId(secret),
+  model: "acme/m0",
+  host: "toy",
+  provider: "toy",
+  cost: parseUsd(cost) ?? 0n,
+  upstreamCost: 0n,
+  promptTokens: 1,
+  completionTokens: 1,
+  cachedTokens: 0,
+  cacheWriteTokens: 0,
+  reasoningTokens: 0,
+  estimated: false,
+  streamed: false,
+  finishReason: "stop",
+  outcome: "finished",
+  admittedAt,
+  settledAt: admittedAt,
+  latencyMs: 1,
+  durationMs: 1,
+  appTitle: "",
+  appUrl: "",
+})

@@ -1,0 +1,136 @@
+/** The whole gateway for a test: on a socket of its own, or as a function without one. */
+import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import * as HttpServer from "@effect/platform/HttpServer"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
+import type { GatewayConfigInput } from "../../src/config/GatewayConfig.ts"
+import { decodeConfig } from "../../src/config/loadConfig.ts"
+import * as Gateway from "../../src/Gateway.ts"
+import type { Plugin } from "../../src/plugin/discover.ts"
+import { discover } from "../../src/plugin/discover.ts"
+import { Upstream } from "../../src/plugin/Upstream.ts"
+import { KeyStore, type NewKey } from "../../src/services/KeyStore.ts"
+import type { Meter } from "../../src/services/Meter.ts"
+import { Storage } from "../../src/services/Storage.ts"
+
+const pluginFolder = new URL("../../plugins", import.meta.url).pathname
+
+/** The plugins in the project's own folder. */
+export const ownPlugins = Effect.map(discover([pluginFolder]), ({ plugins, invalid }) => {
+  if (invalid.length > 0) throw new Error(invalid.map(({ message }) => message).join("\n"))
+  return plugins
+})
+
+export interface HouseOptions {
+  readonly config?: GatewayConfigInput
+  readonly plugins?: ReadonlyArray<Plugin>
+  readonly storage?: Layer.Layer<Storage, unknown>
+}
+
+export interface House {
+  /** `http://127.0.0.1:<port>/api/v1`; for a house without a socket, an address that nobody listens at. */
+  readonly url: string
+  /** An ordinary key without a limit, and a management key. */
+  readonly key: string
+  readonly managementKey: string
+  /** Calls a path below `/api/v1` with the ordinary key, unless `authorization` says otherwise. */
+  readonly call: (path: string, init?: RequestInit) => Promise<Response>
+  /** `POST /chat/completions` of this body. */
+  readonly chat: (body: unknown, init?: RequestInit) => Promise<Response>
+  /** Runs an effect that asks the services inside. */
+  readonly run: <A, E>(effect: Effect.Effect<A, E, KeyStore | Storage | Meter>) => Promise<A>
+  readonly newKey: (key?: Partial<NewKey>) => Promise<string>
+  /** Closes it as SIGTERM would: drains, settles, ends. */
+  readonly stop: () => Promise<void>
+}
+
+/** A gateway on a free port of 127.0.0.1, with the project's own plugins and everything in memory unless said. */
+export const startHouse = async (options: HouseOptions = {}): Promise<House> => {
+  const served = Effect.map(houseLayers(options), ({ config, services }) =>
+    Gateway.serve({ ...config, server: { ...config.server, port: 0 } }).pipe(Layer.provideMerge(services)),
+  )
+  const { context, close } = await build(Layer.unwrapEffect(served))
+  const { address } = Context.get(context, HttpServer.HttpServer)
+  const port = address._tag === "TcpAddress" ? address.port : 0
+  return houseOf(context, `http://127.0.0.1:${port}/api/v1`, (request) => fetch(request), close)
+}
+
+/** The same as a function from request to response: no port, no network. */
+export const houseWithoutSocket = async (options: HouseOptions = {}): Promise<House> => {
+  const { services } = await Effect.runPromise(houseLayers(options))
+  const { context, close } = await build(services)
+  const { handler, dispose } = HttpLayerRouter.toWebHandler(
+    Gateway.routes.pipe(Layer.provide(Layer.succeedContext(context)), Layer.provide(HttpServer.layerContext)),
+    { disableLogger: true },
+  )
+  return houseOf(
+    context,
+    "http://house.test/api/v1",
+    (request) => handler(request),
+    async () => {
+      await dispose()
+      await close()
+    },
+  )
+}
+
+const houseLayers = ({ config = {}, plugins, storage = Storage.layerMemory }: HouseOptions) =>
+  Effect.gen(function* () {
+    const decoded = yield* decodeConfig(config)
+    const all = plugins ?? (yield* ownPlugins)
+    const services = Gateway.servicesOf({ plugins: all, config: decoded }).pipe(
+      Layer.provideMerge(KeyStore.layer()),
+      Layer.provideMerge(storage),
+      Layer.provide(Upstream.layer),
+      Layer.provide(Logger.remove(Logger.defaultLogger)),
+    )
+    return { config: decoded, services }
+  })
+
+const build = async <A>(layer: Layer.Layer<A, unknown>) => {
+  const scope = await Effect.runPromise(Scope.make())
+  const context = await Effect.runPromise(Layer.buildWithScope(layer, scope))
+  return { context, close: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
+}
+
+const houseOf = async (
+  context: Context.Context<KeyStore | Storage | Meter>,
+  url: string,
+  send: (request: Request) => Promise<Response>,
+  stop: () => Promise<void>,
+): Promise<House> => {
+  const run = <A, E>(effect: Effect.Effect<A, E, KeyStore | Storage | Meter>) =>
+    Effect.runPromise(Effect.provide(effect, context))
+  const make = (key: NewKey) =>
+    run(Effect.flatMap(KeyStore, (keys) => Effect.map(keys.create(key), ({ secret }) => Redacted.value(secret))))
+  const key = await make({ kind: "ordinary", name: "test" })
+  const managementKey = await make({ kind: "management", name: "test" })
+  const call = (path: string, { headers, ...init }: RequestInit = {}) =>
+    send(
+      new Request(`${url}${path}`, {
+        ...init,
+        headers: { authorization: `Bearer ${key}`, ...Object.fromEntries(new Headers(headers)) },
+      }),
+    )
+  return {
+    url,
+    key,
+    managementKey,
+    call,
+    chat: (body, { headers, ...init } = {}) =>
+      call("/chat/completions", {
+        method: "POST",
+        body: JSON.stringify(body),
+        ...init,
+        headers: { "content-type": "application/json", ...Object.fromEntries(new Headers(headers)) },
+      }),
+    run,
+    newKey: (options) => make({ kind: "ordinary", name: "test", ...options }),
+    stop,
+  }
+}

@@ -1,0 +1,103 @@
+/** Whole answers of Anthropic's and what they are in canonical words. */
+import { describe, expect, test } from "bun:test"
+import * as Arbitrary from "effect/FastCheck"
+import { HostFailed } from "../../../src/domain/Failure.ts"
+import { parseUsage } from "../../../src/domain/Usage.ts"
+import { answer, choiceOf, read, said, toolUse } from "./build.ts"
+
+describe("a whole answer", () => {
+  test.each([
+    ["end_turn", "stop"],
+    ["stop_sequence", "stop"],
+    ["pause_turn", "stop"],
+    ["max_tokens", "length"],
+    ["model_context_window_exceeded", "length"],
+    ["tool_use", "tool_calls"],
+    ["refusal", "content_filter"],
+    ["something_new", "stop"],
+  ])("%s is %s", (native, canonical) => {
+    const choice = choiceOf(read(answer([said("x")], { stop_reason: native })))
+    expect([choice.finish_reason, choice.native_finish_reason]).toEqual([canonical as never, native])
+  })
+
+  test("usage in canonical names, as the meter reads it", () => {
+    const usage = {
+      input_tokens: 10,
+      cache_read_input_tokens: 200,
+      cache_creation_input_tokens: 3000,
+      cache_creation: { ephemeral_5m_input_tokens: 1000, ephemeral_1h_input_tokens: 2000 },
+      output_tokens: 50,
+      output_tokens_details: { thinking_tokens: 20 },
+      server_tool_use: { web_search_requests: 2 },
+      service_tier: "standard",
+    }
+    const response = read(answer([said("x")], { usage }))
+    if (response instanceof HostFailed) throw response
+    expect(parseUsage(response.usage)).toMatchObject({
+      ...{ promptTokens: 3210, completionTokens: 50, cachedTokens: 200, cacheWriteTokens: 3000 },
+      ...{ cacheWrite1hTokens: 2000, reasoningTokens: 20, webSearches: 2 },
+    })
+    expect(response["service_tier"]).toBe("default")
+  })
+
+  test.each([
+    { input_tokens: -1, output_tokens: 1 },
+    { input_tokens: 1.5, output_tokens: 1 },
+    { output_tokens: 1 },
+    null,
+  ])("no usage rather than a wrong one: %j", (usage) => {
+    expect(read(answer([said("x")], { usage }))).not.toHaveProperty("usage")
+  })
+
+  test("calls without text have null for content, an empty answer has none of either", () => {
+    const called = choiceOf(read(answer([toolUse("a", {})], { stop_reason: "tool_use" }))).message
+    expect(called.content).toBeNull()
+    expect(called["tool_calls"]).toEqual([{ id: "a", type: "function", function: { name: "f", arguments: "{}" } }])
+    const refused = answer([], { stop_reason: "refusal", stop_details: { type: "refusal", explanation: "no" } })
+    expect(choiceOf(read(refused)).message).toMatchObject({ content: "", refusal: "no" })
+  })
+
+  test("a citation stands for the text of its block", () => {
+    const cited = { type: "web_search_result_location", url: "https://example.com", title: "T", cited_text: "C" }
+    const content = [
+      said("It is "),
+      { ...said("so"), citations: [cited, { type: "char_location", document_index: 0 }] },
+      said("."),
+    ]
+    expect(choiceOf(read(answer(content))).message).toMatchObject({
+      content: "It is so.",
+      annotations: [
+        {
+          type: "url_citation",
+          url_citation: { url: "https://example.com", title: "T", content: "C", start_index: 6, end_index: 8 },
+        },
+      ],
+    })
+  })
+
+  test.each([[null], [[]], ["text"], [7], [{}], [{ type: "message", content: "x" }]])("%j is no answer", (body) => {
+    const failure = read(body)
+    expect(failure).toBeInstanceOf(HostFailed)
+    expect(failure).toMatchObject({ reason: "malformed" })
+  })
+
+  test("an error in a 200", () => {
+    expect(read({ type: "error", error: { type: "overloaded_error", message: "busy" } })).toMatchObject({
+      _tag: "HostFailed",
+      reason: "overloaded",
+      code: "overloaded_error",
+    })
+  })
+
+  test("any JSON is an answer or a failure, never a throw", () => {
+    Arbitrary.assert(
+      Arbitrary.property(Arbitrary.jsonValue(), Arbitrary.boolean(), (value, inside) => {
+        const response = read(
+          inside ? { type: "message", content: [value, { type: "text", text: value }], usage: value } : value,
+        )
+        expect(response instanceof HostFailed || Array.isArray(response.choices)).toBe(true)
+      }),
+      { numRuns: 300 },
+    )
+  })
+})

@@ -1,0 +1,336 @@
+/** Canonical bodies and what Anthropic is sent for them. */
+import { describe, expect, test } from "bun:test"
+import { hostFor, requestWith } from "../../support/recordings.ts"
+import {
+  assistant,
+  cached,
+  call,
+  expectRow,
+  form,
+  hello,
+  png,
+  type Row,
+  result,
+  said,
+  sent,
+  thought,
+  tool,
+  toolUse,
+  user,
+} from "./build.ts"
+
+describe("the envelope of a request", () => {
+  test("goes to /messages with the version of the API", () => {
+    const request = form.request(requestWith({ messages: hello, model: "acme/small" }), hostFor("claude-x"))
+    expect(request.path).toBe("/messages")
+    expect(request.headers).toEqual({ "anthropic-version": "2023-06-01" })
+    expect(request.body).toEqual({
+      model: "claude-x",
+      max_tokens: 16_384,
+      messages: [{ role: "user", content: [said("hello")] }],
+    })
+  })
+
+  test("asks for uploaded files by their beta", () => {
+    const body = { messages: [user([{ type: "file", file: { file_id: "file_1" } }])] }
+    const request = form.request(requestWith(body), hostFor("claude-x"))
+    expect(request.headers?.["anthropic-beta"]).toBe("files-api-2025-04-14")
+    expect(request.body["messages"]).toEqual([
+      user([{ type: "document", source: { type: "file", file_id: "file_1" } }]),
+    ])
+  })
+
+  test("is the same twice, and leaves the canonical body as it was", () => {
+    const body = {
+      messages: [{ role: "system", content: "s" }, user("a"), user("b"), { role: "assistant", content: "c " }],
+      tools: [{ type: "function", function: { name: "f" } }],
+      output_config: { effort: "low" },
+      response_format: { type: "json_schema", json_schema: { name: "x", schema: { type: "object" } } },
+    }
+    const before = structuredClone(body)
+    expect(sent(body)).toEqual(sent(body))
+    expect(body).toEqual(before)
+  })
+
+  test("streams only when the caller does", () => {
+    expect(sent({ messages: hello }, { stream: true })["stream"]).toBe(true)
+    expect(sent({ messages: hello, stream: false })).not.toHaveProperty("stream")
+  })
+})
+const messageRows: ReadonlyArray<Row> = [
+  {
+    name: "system and developer text stands apart, wherever it was",
+    body: { messages: [{ role: "system", content: "one" }, ...hello, { role: "developer", content: "two" }] },
+    expected: { system: [said("one"), said("two")], messages: [user([said("hello")])] },
+  },
+  {
+    name: "system parts keep their cache marks",
+    body: { messages: [{ role: "system", content: [{ ...said("one"), cache_control: cached }] }, ...hello] },
+    expected: { system: [{ ...said("one"), cache_control: cached }] },
+  },
+  {
+    name: "instructions alone are the question",
+    body: { messages: [{ role: "system", content: "one" }] },
+    expected: { system: undefined, messages: [user([said("one")])] },
+  },
+  {
+    name: "a prompt in place of messages",
+    body: { messages: undefined, prompt: "once" },
+    expected: { messages: [user([said("once")])], prompt: undefined },
+  },
+  {
+    name: "neighbours of one role are one turn, blank text is none",
+    body: { messages: [user("a"), user(""), assistant({ content: " \n" }), user([said("b"), said("  ")])] },
+    expected: { messages: [user([said("a"), said("b")])] },
+  },
+  {
+    name: "images by data URL and by address",
+    body: {
+      messages: [
+        user([
+          { type: "image_url", image_url: { url: png, detail: "high" }, cache_control: cached },
+          { type: "image_url", image_url: { url: "data:image/jpg;base64,BBBB" } },
+          { type: "image_url", image_url: { url: "https://example.com/a.png" } },
+        ]),
+      ],
+    },
+    expected: {
+      messages: [
+        user([
+          { type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" }, cache_control: cached },
+          { type: "image", source: { type: "base64", media_type: "image/jpeg", data: "BBBB" } },
+          { type: "image", source: { type: "url", url: "https://example.com/a.png" } },
+        ]),
+      ],
+    },
+  },
+  {
+    name: "files: PDF, text in two encodings, address",
+    body: {
+      messages: [
+        user([
+          { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,AAAA" } },
+          { type: "file", file: { file_data: "data:text/plain;base64,aMOp" } },
+          { type: "file", file: { file_data: "data:text/csv,a%2Cb" } },
+          { type: "file", file: { file_data: "https://example.com/b.pdf" } },
+        ]),
+      ],
+    },
+    expected: {
+      messages: [
+        user([
+          { type: "document", source: { type: "base64", media_type: "application/pdf", data: "AAAA" }, title: "a.pdf" },
+          { type: "document", source: { type: "text", media_type: "text/plain", data: "hé" } },
+          { type: "document", source: { type: "text", media_type: "text/plain", data: "a,b" } },
+          { type: "document", source: { type: "url", url: "https://example.com/b.pdf" } },
+        ]),
+      ],
+    },
+  },
+  {
+    name: "a block of Anthropic's own passes",
+    body: { messages: [user([{ type: "search_result", source: "s", title: "t", content: [said("x")] }])] },
+    expected: { messages: [user([{ type: "search_result", source: "s", title: "t", content: [said("x")] }])] },
+  },
+  {
+    name: "tool calls and their results, two results in one turn with what the user says next",
+    body: {
+      messages: [
+        ...hello,
+        assistant({ content: "let me see", tool_calls: [call("a", '{"x":1}'), call("b", "")] }),
+        result("a", "one"),
+        result("b", [said("two"), { type: "image_url", image_url: { url: png } }]),
+        user("and?"),
+      ],
+    },
+    expected: {
+      messages: [
+        user([said("hello")]),
+        { role: "assistant", content: [said("let me see"), toolUse("a", { x: 1 }), toolUse("b", {})] },
+        user([
+          { type: "tool_result", tool_use_id: "a", content: "one" },
+          {
+            type: "tool_result",
+            tool_use_id: "b",
+            content: [
+              said("two"),
+              { type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" } },
+            ],
+          },
+          said("and?"),
+        ]),
+      ],
+    },
+  },
+  {
+    name: "ids and arguments that the host would refuse, from another host's answer",
+    body: {
+      messages: [
+        ...hello,
+        assistant({ tool_calls: [call("functions.f:0", "[1]"), call("x", '{"cut')] }),
+        result("functions.f:0", ""),
+      ],
+    },
+    expected: {
+      messages: [
+        user([said("hello")]),
+        {
+          role: "assistant",
+          content: [toolUse("functions_f_0", { arguments: [1] }), toolUse("x", { arguments: '{"cut' })],
+        },
+        user([{ type: "tool_result", tool_use_id: "functions_f_0" }]),
+      ],
+    },
+  },
+  {
+    name: "thinking goes back as it came, fragments of a stream joined, others' reasoning left out",
+    body: {
+      messages: [
+        ...hello,
+        assistant({
+          content: "4",
+          reasoning: "two and two",
+          reasoning_details: [
+            thought({ index: 0, text: "two and" }),
+            thought({ index: 0, text: " two" }),
+            thought({ index: 0, signature: "sig0" }),
+            { type: "reasoning.encrypted", format: "anthropic-claude-v1", index: 1, data: "hidden" },
+            thought({ index: 2, text: "", signature: "sig2" }),
+            thought({ index: 3, text: "never signed" }),
+            thought({ index: 5, text: "signed", signature: "sig5" }),
+            { type: "reasoning.text", format: "unknown", index: 4, text: "else", signature: "x" },
+          ],
+        }),
+        user("sure?"),
+      ],
+    },
+    expected: {
+      messages: [
+        user([said("hello")]),
+        {
+          role: "assistant",
+          content: [
+            { type: "thinking", thinking: "two and two", signature: "sig0" },
+            { type: "redacted_thinking", data: "hidden" },
+            { type: "thinking", thinking: "", signature: "sig2" },
+            { type: "thinking", thinking: "signed", signature: "sig5" },
+            said("4"),
+          ],
+        },
+        user([said("sure?")]),
+      ],
+    },
+  },
+  {
+    name: "a prefill does not end in white space",
+    body: { messages: [...hello, assistant({ content: "Answer: \n" })] },
+    expected: { messages: [user([said("hello")]), { role: "assistant", content: [said("Answer:")] }] },
+  },
+]
+
+const plainTool = { name: "f", description: "d", input_schema: { type: "object", properties: {} } }
+
+const fieldRows: ReadonlyArray<Row> = [
+  { name: "the caller's max_tokens", body: {}, more: { maxTokens: 5 }, expected: { max_tokens: 5 } },
+  { name: "cut to what the host can do", body: {}, more: { maxTokens: 9000 }, expected: { max_tokens: 8000 } },
+  { name: "tools", body: { tools: [tool] }, expected: { tools: [plainTool], tool_choice: undefined } },
+  {
+    name: "strict tools where the model has structured outputs",
+    body: { tools: [{ ...tool, cache_control: cached }] },
+    host: { supportedParameters: ["structured_outputs"] },
+    expected: { tools: [{ ...plainTool, strict: true, cache_control: cached }] },
+  },
+  {
+    name: "a function without parameters, and a tool of the host's own",
+    body: {
+      tools: [
+        { type: "function", function: { name: "f" } },
+        { type: "web_search_20250305", name: "web_search" },
+      ],
+    },
+    expected: {
+      tools: [
+        { name: "f", input_schema: { type: "object", properties: {} } },
+        { type: "web_search_20250305", name: "web_search" },
+      ],
+    },
+  },
+  { name: "choice none", body: { tools: [tool], tool_choice: "none" }, expected: { tool_choice: { type: "none" } } },
+  { name: "choice auto", body: { tools: [tool], tool_choice: "auto" }, expected: { tool_choice: { type: "auto" } } },
+  {
+    name: "choice required, one at a time",
+    body: { tools: [tool], tool_choice: "required", parallel_tool_calls: false },
+    expected: { tool_choice: { type: "any", disable_parallel_tool_use: true }, parallel_tool_calls: undefined },
+  },
+  {
+    name: "a named function",
+    body: { tools: [tool], tool_choice: { type: "function", function: { name: "f" } } },
+    expected: { tool_choice: { type: "tool", name: "f" } },
+  },
+  {
+    name: "one at a time without a choice",
+    body: { tools: [tool], parallel_tool_calls: false },
+    expected: { tool_choice: { type: "auto", disable_parallel_tool_use: true } },
+  },
+  {
+    name: "no choice among no tools",
+    body: { tools: [], tool_choice: "auto", parallel_tool_calls: false },
+    expected: { tools: undefined, tool_choice: undefined },
+  },
+  { name: "one stop", body: { stop: "x" }, expected: { stop_sequences: ["x"], stop: undefined } },
+  { name: "several stops", body: { stop: ["x", "y"] }, expected: { stop_sequences: ["x", "y"] } },
+  { name: "no stop", body: { stop: null }, expected: { stop_sequences: undefined, stop: undefined } },
+  {
+    name: "sampling",
+    body: { temperature: 1.4, top_p: 0.5, top_k: 7 },
+    expected: { temperature: 1, top_p: undefined, top_k: 7 },
+  },
+  { name: "top_p alone", body: { top_p: 0.5, top_k: 0 }, expected: { top_p: 0.5, top_k: undefined } },
+  {
+    name: "a JSON Schema",
+    body: {
+      response_format: { type: "json_schema", json_schema: { name: "n", strict: true, schema: { type: "object" } } },
+    },
+    expected: {
+      output_config: { format: { type: "json_schema", schema: { type: "object" } } },
+      response_format: undefined,
+    },
+  },
+  {
+    name: "JSON without a schema has no counterpart",
+    body: { response_format: { type: "json_object" } },
+    expected: { output_config: undefined, response_format: undefined },
+  },
+  {
+    name: "the user",
+    body: { user: "u", metadata: { a: "b" } },
+    expected: { metadata: { user_id: "u" }, user: undefined },
+  },
+  { name: "the user in metadata", body: { metadata: { user_id: "u" } }, expected: { metadata: { user_id: "u" } } },
+  { name: "other metadata is not its", body: { metadata: { a: "b" } }, expected: { metadata: undefined } },
+  { name: "default tier", body: { service_tier: "default" }, expected: { service_tier: "standard_only" } },
+  { name: "a tier it does not know", body: { service_tier: "flex" }, expected: { service_tier: undefined } },
+  {
+    name: "what the host may know passes, the router's and the chat form's own do not",
+    body: {
+      ...{ container: "c", context_management: { edits: [] }, cache_control: cached, nothing: null },
+      ...{ models: ["a"], provider: {}, route: "fallback", usage: {}, plugins: [], transforms: [], session_id: "s" },
+      ...{ trace: {}, debug: {}, n: 2, logprobs: true, top_logprobs: 1, frequency_penalty: 1, presence_penalty: 1 },
+      ...{ seed: 1, logit_bias: {}, stream_options: {}, verbosity: "low", prediction: {}, min_p: 0.1 },
+    },
+    expected: {
+      ...{ container: "c", context_management: { edits: [] }, cache_control: cached, nothing: undefined },
+      ...{ models: undefined, provider: undefined, route: undefined, usage: undefined, plugins: undefined },
+      ...{ transforms: undefined, session_id: undefined, trace: undefined, debug: undefined, n: undefined },
+      ...{ logprobs: undefined, top_logprobs: undefined, frequency_penalty: undefined, presence_penalty: undefined },
+      ...{ seed: undefined, logit_bias: undefined, stream_options: undefined, verbosity: undefined },
+      ...{ prediction: undefined, min_p: undefined, output_config: undefined },
+    },
+  },
+]
+
+for (const [title, rows] of Object.entries({ messages: messageRows, fields: fieldRows })) {
+  describe(title, () => {
+    for (const row of rows) test(row.name, () => expectRow(row))
+  })
+}

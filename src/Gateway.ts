@@ -1,14 +1,13 @@
 /** Where layers meet: the services of a gateway, its routes, and the server that carries both planes on one port. */
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import * as BunHttpServer from "@effect/platform-bun/BunHttpServer"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { ConfigInvalid } from "./config/configError.ts"
 import { discoverProviders } from "./config/discoverProviders.ts"
 import type { GatewayConfig, GatewayConfigInput } from "./config/GatewayConfig.ts"
 import { decodeConfig } from "./config/loadConfig.ts"
-import { type ControlOptions, controlRoutes } from "./http/control/index.ts"
+import { ControlSettings, controlRoutes } from "./http/control/index.ts"
 import { Inference } from "./http/data/inference.ts"
 import { DataPlane, dataRoutes } from "./http/data/routes.ts"
 import { runAtOnce } from "./http/data/runAtOnce.ts"
@@ -64,7 +63,6 @@ export const servicesOf = (options: Omit<GatewayOptions, "config"> & { readonly 
   )
   const router = Layer.unwrapEffect(Effect.map(rankings(options), (strategies) => Router.layer(strategies)))
   const streams = {
-    deadlineMs: limits.deadlineMs,
     idleMs: limits.idleMs,
     thinkingIdleMs: limits.thinkingIdleMs,
     commitAfterMs: limits.commitAfterMs,
@@ -73,19 +71,21 @@ export const servicesOf = (options: Omit<GatewayOptions, "config"> & { readonly 
     streamBytes: limits.streamBytes,
   }
   const calls = {
-    deadlineMs: limits.deadlineMs,
     ttfbMs: limits.ttfbMs,
     answerBytes: limits.bodyBytes,
     cooldowns: limits.cooldown,
   }
   const ground = Layer.mergeAll(
     registry,
-    Alarms.layer,
     HostStats.layer,
-    InFlight.layer({ maxInFlight: limits.maxInFlight }),
+    InFlight.layer({ maxInFlight: limits.maxInFlight, deadlineMs: limits.deadlineMs }),
     Meter.layer,
-    RouteSettings.layer(config),
-  )
+    ControlSettings.layer({
+      corsOrigins: server.corsOrigins,
+      bodyBytes: limits.bodyBytes,
+      freeModelsPerDay: config.billing.freeModels.requestsPerDay,
+    }),
+  ).pipe(Layer.provideMerge(Alarms.layer))
   return DataPlane.layer(server).pipe(
     Layer.provideMerge(Inference.layer({ bodyBytes: limits.bodyBytes })),
     Layer.provideMerge(layerDrain(server.drainSeconds * 1000)),
@@ -113,18 +113,8 @@ const rankings = ({ plugins, config, strategy }: Omit<GatewayOptions, "config"> 
     return { strategies, strategy: wanted }
   })
 
-/** What of the configuration the routes need. */
-class RouteSettings extends Context.Tag("headgate/RouteSettings")<RouteSettings, ControlOptions>() {
-  static readonly layer = ({ server, limits, billing }: GatewayConfig) =>
-    Layer.succeed(RouteSettings, {
-      corsOrigins: server.corsOrigins,
-      bodyBytes: limits.bodyBytes,
-      freeModelsPerDay: billing.freeModels.requestsPerDay,
-    })
-}
-
 /** Every route of both planes, for an app of `HttpLayerRouter`. */
-export const routes = Layer.mergeAll(dataRoutes, Layer.unwrapEffect(Effect.map(RouteSettings, controlRoutes)))
+export const routes = Layer.mergeAll(dataRoutes, controlRoutes)
 
 /** Serves both planes on one port: the data plane by Bun's native routes, everything else by the router. */
 export const serve = ({ server, limits }: GatewayConfig) =>
@@ -138,7 +128,11 @@ export const serve = ({ server, limits }: GatewayConfig) =>
           { POST: (request: Request) => run(handle(request)), OPTIONS: preflight },
         ]),
       )
-      return HttpLayerRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
+      return HttpLayerRouter.serve(routes, {
+        disableLogger: true,
+        disableListenLog: true,
+        routerConfig: { maxParamLength: 256 },
+      }).pipe(
         Layer.provideMerge(
           BunHttpServer.layer({
             hostname: server.hostname,

@@ -184,7 +184,7 @@ const exhaustedTexts: Readonly<Record<ExhaustedBecause, string>> = {
 
 /** The house cannot take the request now. */
 export class Unavailable extends Data.TaggedError("Unavailable")<{
-  readonly why: "overloaded" | "draining" | "metering"
+  readonly why: "overloaded" | "draining" | "metering" | "storage"
   readonly retryAfterSeconds: number
 }> {
   override get message() {
@@ -196,6 +196,7 @@ const unavailableTexts = {
   overloaded: "The gateway is overloaded.",
   draining: "The gateway is shutting down.",
   metering: "The ledger cannot be written, so no paid request starts.",
+  storage: "The database cannot be read.",
 }
 
 /** The caller went away; nobody reads the answer. */

@@ -67,13 +67,20 @@ export const render = (failure: Failure): Rendered => {
     case "RoutingExhausted":
       return exhausted(failure)
     case "Unavailable": {
-      const errorType = failure.why === "metering" ? "metering_unavailable" : failure.why
+      const errorType = unavailableTypes[failure.why]
       return { status: 503, errorType, message, metadata: {}, ...retryAfter(failure.retryAfterSeconds) }
     }
     case "CallerGone":
       // Nobody reads it; the status is for the log.
       return { status: 408, errorType: "timeout", message, metadata: { phase: "body" } }
   }
+}
+
+const unavailableTypes = {
+  overloaded: "overloaded",
+  draining: "draining",
+  metering: "metering_unavailable",
+  storage: "metering_unavailable",
 }
 
 const exclusions = (excluded: ReadonlyArray<Exclusion>): JsonObject => ({

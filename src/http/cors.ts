@@ -8,11 +8,12 @@ export type AllowOrigin = (request: Request, response: Response) => Response
 export const allowOrigin = (origins: ReadonlyArray<string>): AllowOrigin => {
   const everyone = origins.includes("*")
   return (request, response) => {
+    // The answer depends on the origin, also where there is none or it is refused: a cache must know.
+    if (!everyone) response.headers.append("vary", "origin")
     const origin = request.headers.get("origin")
     if (origin === null || !(everyone || origins.includes(origin))) return response
     response.headers.set("access-control-allow-origin", everyone ? "*" : origin)
     response.headers.set("access-control-expose-headers", exposed)
-    if (!everyone) response.headers.append("vary", "origin")
     return response
   }
 }

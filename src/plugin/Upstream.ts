@@ -15,34 +15,42 @@ export interface UpstreamCall {
   readonly proxy?: string
 }
 
+/** What is made of an answer: its head alone, or all of it. What it throws is a failure of the host. */
+export type ReadAnswer<A> = (response: Response) => A | Promise<A>
+
 export class Upstream extends Context.Tag("headgate/Upstream")<
   Upstream,
   {
-    /** Succeeds with the head of the answer, whatever its status. Fails as `unreachable` when there is none, and when `signal` ends it. */
-    readonly dial: (call: UpstreamCall) => Effect.Effect<Response, HostFailed>
+    /**
+     * Calls, and reads the answer, whatever its status. One step, since every request takes it. Fails as `unreachable` when
+     * there is no answer or it breaks off, and when `signal` ends it.
+     */
+    readonly dial: <A>(call: UpstreamCall, read: ReadAnswer<A>) => Effect.Effect<A, HostFailed>
   }
 >() {
   /** Over the network. Redirects are answers, not instructions. */
   static readonly layer = Layer.succeed(Upstream, {
-    dial: ({ url, ...init }) => answered(() => fetch(url, { ...init, redirect: "manual" })),
+    dial: ({ url, ...init }, read) => answered(() => fetch(url, { ...init, redirect: "manual" }), read),
   })
 
   /** Whatever `answer` says, without a network: tests, and hosts that live in this process. */
   static readonly layerFrom = (answer: (request: Request) => Response | Promise<Response>) =>
-    Layer.succeed(Upstream, { dial: (call) => dialFunction(answer, call) })
+    Layer.succeed(Upstream, { dial: (call, read) => dialFunction(answer, call, read) })
 }
 
 /** Calls a function in place of a host. */
-export const dialFunction = (
+export const dialFunction = <A>(
   answer: (request: Request) => Response | Promise<Response>,
   { url, ...init }: UpstreamCall,
-): Effect.Effect<Response, HostFailed> => answered(async () => answer(new Request(url, init)))
+  read: ReadAnswer<A>,
+): Effect.Effect<A, HostFailed> => answered(async () => answer(new Request(url, init)), read)
 
-// One `async` in place of `tryPromise`: this stands on the way of every request (architecture, what it must cost).
-const answered = (call: () => Promise<Response>): Effect.Effect<Response, HostFailed> =>
+const answered = <A>(call: () => Promise<Response>, read: ReadAnswer<A>): Effect.Effect<A, HostFailed> =>
   Effect.async((resume) => {
-    call().then(
-      (response) => resume(Effect.succeed(response)),
-      (cause) => resume(Effect.fail(new HostFailed({ reason: "unreachable", cause }))),
-    )
+    call()
+      .then(read)
+      .then(
+        (answer) => resume(Effect.succeed(answer)),
+        (cause) => resume(cause instanceof HostFailed ? cause : new HostFailed({ reason: "unreachable", cause })),
+      )
   })

@@ -5,7 +5,10 @@ import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 
 /** A struct without fields means "anything" to Schema; here it means that there is nothing to configure. */
-const nothing = Schema.Record({ key: Schema.String, value: Schema.Never })
+const nothing = Schema.Record({
+  key: Schema.String,
+  value: Schema.Never.annotations({ description: "no field: there is nothing to configure" }),
+})
 
 const isEmpty = ({ ast }: Schema.Schema.All): boolean =>
   AST.isTypeLiteral(ast) && ast.propertySignatures.length === 0 && ast.indexSignatures.length === 0

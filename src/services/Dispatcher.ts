@@ -13,13 +13,12 @@ import {
   HostFailed,
   type PaymentRequired,
   type RoutingExhausted,
-  TimedOut,
   type Unavailable,
 } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import type { Plan } from "../domain/Plan.ts"
 import { parseUsage } from "../domain/Usage.ts"
-import { dialFunction, Upstream, type UpstreamCall } from "../plugin/Upstream.ts"
+import { dialFunction, type ReadAnswer, Upstream, type UpstreamCall } from "../plugin/Upstream.ts"
 import { bytesSaid, type ChunkWriter, HostStream } from "../wire/hostStream.ts"
 import { isTooDeep } from "../wire/jsonDepth.ts"
 import { Alarms } from "./Alarms.ts"
@@ -28,11 +27,9 @@ import { type Cooldowns, cooldownFor, exhausted, unhealthy } from "./exhausted.t
 import { HostStats } from "./HostStats.ts"
 import { type Hold, Meter } from "./Meter.ts"
 import { type Endpoint, ProviderRegistry } from "./ProviderRegistry.ts"
-import { readText } from "./readBody.ts"
+import { readStart, readText } from "./readBody.ts"
 
 export interface DispatcherOptions {
-  /** All attempts together, milliseconds. */
-  readonly deadlineMs: number
   /** To the first event of a stream; a provider may have its own. */
   readonly ttfbMs: number
   /** The largest whole answer of a host, bytes. */
@@ -67,7 +64,7 @@ export type DispatchFailure = RoutingExhausted | PaymentRequired | Ending
 export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
   Dispatcher,
   {
-    /** Ends the call when it is interrupted or its deadline passes. */
+    /** Succeeds when the answer is paid for. */
     readonly complete: (call: Call, request: ChatRequest, plan: Plan) => Effect.Effect<Completed, DispatchFailure>
     /** Succeeds with the first event. The rest, and its settlement, are `Relay`'s. `writer` is asked for anew at each attempt. */
     readonly open: (
@@ -92,29 +89,26 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
         const clock = yield* Effect.clock
         const elapsed = (call: Call) => Number(clock.unsafeCurrentTimeNanos()) / 1e6 - call.startedAt
 
-        const dial = (call: Call, endpoint: Endpoint, request: ChatRequest): Effect.Effect<Response, HostFailed> => {
+        /** Calls a host and reads its answer; any status but 200 is a failure that the plugin explains. */
+        const dial = <A>(call: Call, endpoint: Endpoint, request: ChatRequest, read: ReadAnswer<A>) => {
+          const { answer, error } = endpoint.provider
           const upstreamCall = callTo(endpoint, request, call.attempt())
-          const { answer } = endpoint.provider
-          return answer === undefined ? upstream.dial(upstreamCall) : dialFunction(answer, upstreamCall)
+          const accepted = async (response: Response): Promise<A> => {
+            if (response.status === 200) return read(response)
+            throw error(response.status, response.headers, parsed(await readStart(response, longestErrorBody)))
+          }
+          return answer === undefined
+            ? upstream.dial(upstreamCall, accepted)
+            : dialFunction(answer, upstreamCall, accepted)
         }
 
-        /** The head of an answer that can be read on; any status but 200 is a failure that the plugin explains. */
-        const accepted = (endpoint: Endpoint, response: Response): Effect.Effect<Response, HostFailed> =>
-          response.status === 200
-            ? Effect.succeed(response)
-            : Effect.flatMap(readText(response, longestErrorBody), (text) =>
-                Effect.fail(endpoint.provider.error(response.status, response.headers, parsed(text))),
-              )
-
         const completeAt = (call: Call, endpoint: Endpoint, request: ChatRequest) =>
-          dial(call, endpoint, request).pipe(
-            Effect.flatMap((response) => accepted(endpoint, response)),
-            Effect.flatMap((response) => readText(response, options.answerBytes)),
-            Effect.flatMap((text) => {
-              const answer = endpoint.form.response(parsed(text), request, endpoint.host)
-              return answer instanceof HostFailed ? Effect.fail(answer) : Effect.succeed(answer)
-            }),
-          )
+          dial(call, endpoint, request, async (response) => {
+            const body = parsed(await readText(response, options.answerBytes))
+            const answer = endpoint.form.response(body, request, endpoint.host)
+            if (answer instanceof HostFailed) throw answer
+            return answer
+          })
 
         const openAt = (call: Call, endpoint: Endpoint, request: ChatRequest, hold: Hold, writer: ChunkWriter) =>
           Effect.suspend(() => {
@@ -131,9 +125,7 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
           hold: Hold,
           writer: ChunkWriter,
         ) {
-          const { body } = yield* Effect.flatMap(dial(call, endpoint, request), (response) =>
-            accepted(endpoint, response),
-          )
+          const { body } = yield* dial(call, endpoint, request, (response) => response)
           if (body === null) return yield* new HostFailed({ reason: "malformed" })
           const reader: BodyReader = body.getReader()
           const stream = new HostStream({
@@ -214,14 +206,6 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
           })
         }
 
-        const withDeadline = <A, E>(call: Call, work: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-          Effect.suspend(() => {
-            const deadline = alarms.set(options.deadlineMs, () =>
-              call.end(new TimedOut({ phase: "upstream", afterMs: options.deadlineMs })),
-            )
-            return Effect.ensuring(work, Effect.sync(deadline.clear))
-          })
-
         const complete = Effect.fnUntraced(function* (call: Call, request: ChatRequest, plan: Plan) {
           const { host, hold, answer } = yield* walk(call, request, plan, (endpoint, bounded) =>
             completeAt(call, endpoint, bounded),
@@ -243,7 +227,7 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
         })
 
         return {
-          complete: (call, request, plan) => withDeadline(call, complete(call, request, plan)),
+          complete,
           open: (call, request, plan, writer) =>
             Effect.map(
               walk(call, request, plan, (endpoint, bounded, hold) =>

@@ -3,41 +3,44 @@
  * runs are gathered into the next one. So an idle ledger answers in one commit's time and a busy one commits no more often
  * than the disk can. Reliability page, G3.
  */
-import * as Effect from "effect/Effect"
 
 /** The most rows that one commit takes. */
 const largestBatch = 256
 
-type Resume<E> = (result: Effect.Effect<void, E>) => void
+/** Told whether the row is durable now. */
+type Done = (durable: boolean) => void
 
-export class GroupCommit<Row, E> {
+export class GroupCommit<Row> {
   private rows: Array<Row> = []
-  private waiting: Array<Resume<E>> = []
+  private waiting: Array<Done> = []
   private writing = false
-  private readonly write: (rows: ReadonlyArray<Row>, done: Resume<E>) => void
+  private readonly write: (rows: ReadonlyArray<Row>, done: Done) => void
 
   /** `write` commits all rows or none and says how it went, once. */
-  constructor(write: (rows: ReadonlyArray<Row>, done: Resume<E>) => void) {
+  constructor(write: (rows: ReadonlyArray<Row>, done: Done) => void) {
     this.write = write
   }
 
-  /** Succeeds once the row is durable; fails when its commit did. */
-  add(row: Row): Effect.Effect<void, E> {
-    return Effect.async((resume) => {
-      this.rows.push(row)
-      this.waiting.push(resume)
-      if (!this.writing) this.next()
-    })
+  add(row: Row, done: Done): void {
+    this.rows.push(row)
+    this.waiting.push(done)
+    if (!this.writing) this.next()
   }
 
   private next(): void {
+    this.writing = this.rows.length > 0
+    if (!this.writing) return
     const rows = this.rows.splice(0, largestBatch)
     const waiting = this.waiting.splice(0, largestBatch)
-    this.writing = rows.length > 0
-    if (!this.writing) return
-    this.write(rows, (result) => {
-      for (const resume of waiting) resume(result)
+    this.write(rows, (durable) => {
+      // A batch with one row that the database refuses must not take the others with it.
+      if (!durable && rows.length > 1) this.oneByOne(rows, waiting)
+      else for (const done of waiting) done(durable)
       this.next()
     })
+  }
+
+  private oneByOne(rows: ReadonlyArray<Row>, waiting: ReadonlyArray<Done>): void {
+    for (const [at, row] of rows.entries()) this.write([row], (durable) => waiting[at]?.(durable))
   }
 }

@@ -5,15 +5,22 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { Unavailable } from "../domain/Failure.ts"
+import { TimedOut, Unavailable } from "../domain/Failure.ts"
+import { type Alarm, Alarms } from "./Alarms.ts"
 import type { Call } from "./Call.ts"
+
+export interface InFlightOptions {
+  readonly maxInFlight: number
+  /** All attempts of a call together, milliseconds. G14. */
+  readonly deadlineMs: number
+}
 
 export class InFlight extends Context.Tag("headgate/InFlight")<
   InFlight,
   {
-    /** Fails when no further call may start. Asked before the body is read. */
-    readonly admit: Effect.Effect<void, Unavailable>
-    /** The call runs until `leave`. */
+    /** Why no further call may start; `undefined`: it may. Asked before the body is read. */
+    readonly refusal: () => Unavailable | undefined
+    /** The call runs until `leave`, and is ended at its deadline. */
     readonly enter: (call: Call) => void
     readonly leave: (call: Call) => void
     readonly draining: () => boolean
@@ -21,33 +28,39 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
     readonly drain: (milliseconds: number) => Effect.Effect<void>
   }
 >() {
-  static readonly layer = ({ maxInFlight }: { readonly maxInFlight: number }) =>
-    Layer.sync(InFlight, () => {
-      const running = new Set<Call>()
-      let draining = false
-      const refuse = (why: Unavailable["why"]) => Effect.fail(new Unavailable({ why, retryAfterSeconds: 1 }))
-      const full = refuse("overloaded")
-      const closing = refuse("draining")
-      const emptied = Effect.void.pipe(
-        Effect.delay("20 millis"),
-        Effect.repeat({ while: () => running.size > 0 }),
-        Effect.unless(() => running.size === 0),
-      )
-      return {
-        admit: Effect.suspend(() => (draining ? closing : running.size >= maxInFlight ? full : Effect.void)),
-        enter: (call) => {
-          running.add(call)
-        },
-        leave: (call) => {
-          running.delete(call)
-        },
-        draining: () => draining,
-        drain: Effect.fnUntraced(function* (milliseconds) {
-          draining = true
-          yield* Effect.timeoutOption(emptied, milliseconds)
-          for (const call of running) call.end(new Unavailable({ why: "draining", retryAfterSeconds: 1 }))
-          yield* Effect.timeoutOption(emptied, "2 seconds")
-        }),
-      }
-    })
+  static readonly layer = ({ maxInFlight, deadlineMs }: InFlightOptions) =>
+    Layer.effect(
+      InFlight,
+      Effect.map(Alarms, (alarms) => {
+        const running = new Map<Call, Alarm>()
+        let draining = false
+        const refuse = (why: Unavailable["why"]) => new Unavailable({ why, retryAfterSeconds: 1 })
+        const emptied = Effect.void.pipe(
+          Effect.delay("20 millis"),
+          Effect.repeat({ while: () => running.size > 0 }),
+          Effect.unless(() => running.size === 0),
+        )
+        return {
+          refusal: () => {
+            if (draining) return refuse("draining")
+            return running.size >= maxInFlight ? refuse("overloaded") : undefined
+          },
+          enter: (call) => {
+            const late = () => call.end(new TimedOut({ phase: "upstream", afterMs: deadlineMs }))
+            running.set(call, alarms.set(deadlineMs, late))
+          },
+          leave: (call) => {
+            running.get(call)?.clear()
+            running.delete(call)
+          },
+          draining: () => draining,
+          drain: Effect.fnUntraced(function* (milliseconds) {
+            draining = true
+            yield* Effect.timeoutOption(emptied, milliseconds)
+            for (const call of running.keys()) call.end(new Unavailable({ why: "draining", retryAfterSeconds: 1 }))
+            yield* Effect.timeoutOption(emptied, "2 seconds")
+          }),
+        }
+      }),
+    )
 }

@@ -67,6 +67,11 @@ export class KeyAccounts<E> {
     this.load = load
   }
 
+  /** The account of a key that is in use. */
+  known(key: KeyId): KeyAccount | undefined {
+    return this.accounts.get(key)
+  }
+
   of(key: KeyId): Effect.Effect<KeyAccount, E> {
     const known = this.accounts.get(key)
     return known !== undefined ? Effect.succeed(known) : Effect.suspend(() => this.read(key))

@@ -159,7 +159,7 @@ const isOrdinary = (record: KeyRecord | undefined): record is KeyRecord => recor
 
 const notAccepted = Effect.fail(new KeyNotAccepted())
 const noSuchKey = Effect.fail(new NotFound({ what: "This key" }))
-const unreachable = (_: StorageUnavailable) => new Unavailable({ why: "metering", retryAfterSeconds: 5 })
+const unreachable = (_: StorageUnavailable) => new Unavailable({ why: "storage", retryAfterSeconds: 5 })
 
 /** The id of a key: the lower-case hex SHA-256 of all its characters. */
 export const keyId = (secret: string): KeyId => KeyId.make(new Bun.CryptoHasher("sha256").update(secret).digest("hex"))

@@ -64,18 +64,36 @@ export class Meter extends Context.Tag("headgate/Meter")<
           onFailure: unwritable,
         })
       })
-      const ledger = new GroupCommit<LedgerRow, Unavailable>((rows, done) => {
+      const ledger = new GroupCommit<LedgerRow>((rows, done) => {
         run(
-          storage.append(rows).pipe(
-            Effect.mapError(unwritable),
-            Effect.matchCause({
-              onSuccess: () => done(Effect.void),
-              onFailure: (cause) => done(Effect.failCause(cause)),
-            }),
-          ),
+          Effect.matchCauseEffect(storage.append(rows), {
+            onSuccess: () => Effect.sync(() => done(true)),
+            onFailure: (cause) =>
+              Effect.zipRight(
+                Effect.logError(
+                  "settled requests could not be written to the ledger",
+                  rows.map(({ requestId }) => requestId),
+                  cause,
+                ),
+                Effect.sync(() => done(false)),
+              ),
+          }),
         )
       })
       const open = new WeakMap<Hold, KeyAccount>()
+
+      const reserveIn = (account: KeyAccount, call: Call, request: ChatRequest, host: Host) => {
+        const at = now()
+        const { limit, limitReset } = call.key
+        const spend = limit === null ? 0n : spentInWindow(account.spendAt(at), limitReset)
+        const purse = { limit, spend, held: account.held }
+        const size = holdSize(purse, request, host)
+        if (typeof size === "string") return Effect.fail(refusal(call.key, size, purse, at))
+        const hold: Hold = { call, host, amount: size.amount, outputBound: size.outputBound }
+        account.take(size.amount)
+        open.set(hold, account)
+        return Effect.succeed(hold)
+      }
 
       const close = (hold: Hold): KeyAccount | undefined => {
         const account = open.get(hold)
@@ -85,18 +103,11 @@ export class Meter extends Context.Tag("headgate/Meter")<
       }
 
       return {
-        reserve: (call, request, host) =>
-          Effect.flatMap(accounts.of(call.key.id), (account) => {
-            const at = now()
-            const { limit, limitReset } = call.key
-            const purse = { limit, spend: spentInWindow(account.spendAt(at), limitReset), held: account.held }
-            const size = holdSize(purse, request, host)
-            if (typeof size === "string") return Effect.fail(refusal(call.key, size, purse, at))
-            const hold: Hold = { call, host, ...size }
-            account.take(size.amount)
-            open.set(hold, account)
-            return Effect.succeed(hold)
-          }),
+        reserve: (call, request, host) => {
+          const known = accounts.known(call.key.id)
+          if (known !== undefined) return reserveIn(known, call, request, host)
+          return Effect.flatMap(accounts.of(call.key.id), (account) => reserveIn(account, call, request, host))
+        },
         release: (hold) => {
           close(hold)
         },
@@ -105,17 +116,15 @@ export class Meter extends Context.Tag("headgate/Meter")<
           const account = open.get(hold)
           if (account === undefined) return Effect.succeed(charge)
           open.delete(hold)
-          return ledger.add(ledgerRow(hold, settlement, charge, now())).pipe(
-            Effect.map(() => {
+          return Effect.async((resume) => {
+            ledger.add(ledgerRow(hold, settlement, charge, now()), (durable) => {
+              // What could not be written stays held: the key must not spend it again.
+              if (!durable) return resume(unwritable())
               account.spend(charge.cost.total, hold.call.admittedAt)
               account.giveBack(hold.amount)
-              return charge
-            }),
-            // What could not be written stays held: the key must not spend it again.
-            Effect.tapError(() =>
-              Effect.logError("a settled request could not be written to the ledger", hold.call.requestId),
-            ),
-          )
+              resume(Effect.succeed(charge))
+            })
+          })
         },
         spent: (key) => Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), held: account.held })),
       }

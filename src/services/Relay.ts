@@ -13,7 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { AnswerOutcome, Charge } from "../domain/Charge.ts"
 import type { ChatChunk, ChatRequest } from "../domain/Chat.ts"
-import { CallerGone, type Failure, HostFailed, TimedOut } from "../domain/Failure.ts"
+import { CallerGone, type Failure, HostFailed } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import type { Plan } from "../domain/Plan.ts"
 import { parseUsage } from "../domain/Usage.ts"
@@ -28,7 +28,6 @@ import { Meter } from "./Meter.ts"
 
 /** Milliseconds, bytes, bytes per second. */
 export interface RelayOptions {
-  readonly deadlineMs: number
   /** How long a host may be silent between events, and while a model thinks before its first text. */
   readonly idleMs: number
   readonly thinkingIdleMs: number
@@ -63,7 +62,7 @@ export interface StreamHead {
 export class Relay extends Context.Tag("headgate/Relay")<
   Relay,
   {
-    /** Succeeds with the first event, or after `commitAfterMs` without one. The call has left the house when the body has ended. */
+    /** Succeeds with the first event, or after `commitAfterMs` without one. Once it has succeeded, the call leaves the house with the end of the body. */
     readonly stream: (
       call: Call,
       request: ChatRequest,
@@ -110,17 +109,9 @@ export class Relay extends Context.Tag("headgate/Relay")<
 
         return {
           stream: Effect.fnUntraced(function* (call, request, plan, writer) {
-            const deadline = alarms.set(options.deadlineMs, () =>
-              call.end(new TimedOut({ phase: "upstream", afterMs: options.deadlineMs })),
-            )
-            const left = () => {
-              deadline.clear()
-              inFlight.leave(call)
-            }
+            const left = () => inFlight.leave(call)
             const opening = fork(dispatcher.open(call, request, plan, writer))
-            const opened = yield* Effect.onError(atMost(opening, options.commitAfterMs, alarms), () =>
-              Effect.sync(left),
-            )
+            const opened = yield* atMost(opening, options.commitAfterMs, alarms)
             const source = Option.isNone(opened) ? exitOf(opening) : Exit.succeed(opened.value)
             const body = new StreamBody({
               call,

@@ -20,7 +20,11 @@ export const answerChecks = (subject: FormSubject): ReadonlyArray<Check> => [
       const { response } = subject.form()
       forAll(known === undefined ? anyJson : FastCheck.oneof(anyJson, spoiled(known)), (body) => {
         wellFormedResponse(
-          attempt(`response() of ${shown(body)}`, contractOfResponse, () => response(body, requestOf(false), host)),
+          attempt(
+            () => `response() of ${shown(body)}`,
+            contractOfResponse,
+            () => response(body, requestOf(false), host),
+          ),
         )
       })
     },
@@ -29,7 +33,13 @@ export const answerChecks = (subject: FormSubject): ReadonlyArray<Check> => [
     name: `${subject.operation}: response() refuses what is no answer`,
     run: () => {
       const { response } = subject.form()
-      for (const body of noAnswers) refused(response(body, requestOf(false), host), `response() of ${shown(body)}`)
+      for (const body of noAnswers) {
+        const what = `response() of ${shown(body)}`
+        refused(
+          attempt(what, contractOfResponse, () => response(body, requestOf(false), host)),
+          what,
+        )
+      }
     },
   },
   {
@@ -83,14 +93,14 @@ const eventsOf = (bytes: string | Uint8Array): ReadonlyArray<Event> => {
 const wellDecoded = (decoderOf: WireForm["decoder"], events: ReadonlyArray<Event>): void => {
   const decoder = attempt("decoder()", contractOfDecoder, () => decoderOf(requestOf(true), host))
   for (const [name, data] of events) {
-    const what = `The decoder's event(${shown(name)}, ${shown(data)})`
+    const what = () => `The decoder's event(${shown(name)}, ${shown(data)})`
     const chunks = attempt(what, contractOfDecoder, () => decoder.event(name, data))
     if (chunks instanceof HostFailed) return
     wellFormedChunks(chunks, what)
     if (attempt("The decoder's done()", contractOfDecoder, () => decoder.done?.()) === true) break
   }
   const rest = attempt("The decoder's end()", contractOfDecoder, () => decoder.end())
-  wellFormedChunks(rest, "The decoder's end()")
+  wellFormedChunks(rest, () => "The decoder's end()")
 }
 
 const noAnswerFrom = ({ form }: FormSubject, event: unknown): void => {
@@ -128,7 +138,7 @@ const finishReasons: ReadonlySet<unknown> = new Set(["stop", "length", "tool_cal
 /** Throws unless `answer` is a whole canonical answer, or a failure. */
 export const wellFormedResponse = (answer: unknown): void => {
   if (answer instanceof HostFailed) return
-  const wrong = (what: string) => `response() gave ${shown(answer)}: ${what}`
+  const wrong = (what: string) => () => `response() gave ${shown(answer)}: ${what}`
   must(isJsonObject(answer), wrong("neither a ChatResponse nor a HostFailed of headgate/plugin"), contractOfResponse)
   const { choices } = answer
   must(Array.isArray(choices) && choices.length > 0, wrong("no choices"), "ChatResponse.choices")
@@ -144,14 +154,14 @@ export const wellFormedResponse = (answer: unknown): void => {
   attempt("Writing the answer as JSON", "ChatResponse", () => JSON.stringify(answer))
 }
 
-const wellFormedChunks = (chunks: unknown, what: string): void => {
+const wellFormedChunks = (chunks: unknown, what: () => string): void => {
   must(
     Array.isArray(chunks),
-    `${what} gave ${shown(chunks)}, neither chunks nor a HostFailed of headgate/plugin`,
+    () => `${what()} gave ${shown(chunks)}, neither chunks nor a HostFailed of headgate/plugin`,
     "Decoder",
   )
   for (const chunk of chunks) {
-    const wrong = (why: string) => `${what} gave ${shown(chunk)}: ${why}`
+    const wrong = (why: string) => () => `${what()} gave ${shown(chunk)}: ${why}`
     must(isJsonObject(chunk) && Array.isArray(chunk["choices"]), wrong("no choices"), "ChatChunk.choices")
     for (const choice of chunk["choices"]) {
       must(

@@ -6,17 +6,22 @@ export interface Check {
   readonly run: () => Promise<void> | void
 }
 
+/** A function where the sentence is dear to make: it is asked only when something is wrong. */
+type Said = string | (() => string)
+
+const sentence = (said: Said): string => (typeof said === "string" ? said : said())
+
 /** `contract` names the place: a member of a type in `headgate/plugin`, a guarantee such as "G29". */
-export function must(holds: boolean, wrong: string, contract: string): asserts holds {
-  if (!holds) throw new Error(`${wrong}. Contract: ${contract}.`)
+export function must(holds: boolean, wrong: Said, contract: string): asserts holds {
+  if (!holds) throw new Error(`${sentence(wrong)}. Contract: ${contract}.`)
 }
 
 /** Calls what a plugin's author wrote. A throw is the author's, so it is told as such. */
-export const attempt = <A>(what: string, contract: string, call: () => A): A => {
+export const attempt = <A>(what: Said, contract: string, call: () => A): A => {
   try {
     return call()
   } catch (cause) {
-    throw new Error(`${what} threw "${oneLine(cause)}". Contract: ${contract}.`, { cause })
+    throw new Error(`${sentence(what)} threw "${oneLine(cause)}". Contract: ${contract}.`, { cause })
   }
 }
 
@@ -33,8 +38,12 @@ export const deepFreeze = <A>(value: A): A => {
 
 /** A value as it stands in a message: cut, so that a message stays readable. */
 export const shown = (value: unknown): string => {
-  const text = JSON.stringify(value) ?? String(value)
-  return text.length > 200 ? `${text.slice(0, 200)}...` : text
+  try {
+    const text = JSON.stringify(value) ?? String(value)
+    return text.length > 200 ? `${text.slice(0, 200)}...` : text
+  } catch (cause) {
+    return `a value that is no JSON (${oneLine(cause)})`
+  }
 }
 
 /** Numbers in [0, 1) that are the same for the same seed (mulberry32). */

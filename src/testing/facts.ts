@@ -1,5 +1,6 @@
 /** Checks of what a plugin says of itself: contract, id, address, configuration, models. Architecture, plugin contract; G20, G29, G33. */
 import * as Either from "effect/Either"
+import type { ParseError } from "effect/ParseResult"
 import { checkBaseUrl } from "../config/baseUrl.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { isPlugin, type Plugin } from "../plugin/discover.ts"
@@ -47,7 +48,7 @@ export const pluginChecks = (plugin: Plugin, kind: Plugin["kind"], own: () => Js
 const refusesUnknown = (plugin: Plugin, own: JsonObject): void => {
   const contract = `${plugin.kind === "provider" ? "defineProvider" : "defineStrategy"}, config; G20`
   const refusal = (raw: unknown) => {
-    const loaded = attempt("load()", contract, () => plugin.load(raw))
+    const loaded = attempt("load()", contract, (): Either.Either<unknown, ParseError> => plugin.load(raw))
     return Either.isLeft(loaded) ? problemsOf(loaded.left.issue) : undefined
   }
   const problems = refusal({ ...own, [strangeField]: 1 })

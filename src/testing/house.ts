@@ -10,7 +10,7 @@ import type { Host } from "../domain/Host.ts"
 import { generationId, KeyId, requestId } from "../domain/Ids.ts"
 import { parseUsage } from "../domain/Usage.ts"
 import * as Gateway from "../Gateway.ts"
-import type { ProviderPlugin } from "../plugin/Provider.ts"
+import type { Provider, ProviderPlugin } from "../plugin/Provider.ts"
 import { Upstream } from "../plugin/Upstream.ts"
 import { Call } from "../services/Call.ts"
 import { Dispatcher } from "../services/Dispatcher.ts"
@@ -28,10 +28,8 @@ export const houseChecks = (form: FormSubject): ReadonlyArray<Check> => {
   const [sample] = form.streams
   const checks: Array<Check> = []
   if (subject.answer !== undefined || answersItself(subject)) {
-    checks.push(
-      { name: `${operation}: a whole answer comes through the gateway`, run: () => answered(form) },
-      { name: `${operation}: a whole answer is counted by its host`, run: () => counted(form) },
-    )
+    const name = `${operation}: a whole answer comes through the gateway, counted by its host`
+    checks.push({ name, run: () => answered(form) })
   }
   if (sample !== undefined) {
     checks.push({
@@ -50,21 +48,12 @@ const answersItself = (subject: ProviderSubject): boolean => {
   }
 }
 
-const completed = (form: FormSubject) =>
-  inHouse(
-    form,
-    form.subject.plugin,
-    form.subject.answer ?? (() => new Response(null, { status: 404 })),
-    ({ call, plan }) => Effect.flatMap(Dispatcher, ({ complete }) => complete(call, requestOf(false), plan)),
-  )
-
 const answered = async (form: FormSubject): Promise<void> => {
-  const { response } = await completed(form)
+  const { plugin, answer } = form.subject
+  const { response, charge } = await inHouse(form, alone(plugin, answer === undefined), answer, ({ call, plan }) =>
+    Effect.flatMap(Dispatcher, ({ complete }) => complete(call, requestOf(false), plan)),
+  )
   wellFormedResponse(response)
-}
-
-const counted = async (form: FormSubject): Promise<void> => {
-  const { response, charge } = await completed(form)
   must(
     parseUsage(response.usage) !== undefined && !charge.estimated,
     `The answer's usage is ${shown(response.usage)}: the caller would be billed by an estimate`,
@@ -80,7 +69,7 @@ const hangsUp = async (form: FormSubject, sample: NamedSample): Promise<void> =>
     signal.addEventListener("abort", () => hungUp.resolve(true), { once: true })
     return new Response(speaking(events.slice(0, -1), signal))
   }
-  await inHouse(form, overTheNetwork(form.subject.plugin), answer, ({ call, plan }) =>
+  await inHouse(form, alone(form.subject.plugin, false), answer, ({ call, plan }) =>
     Effect.gen(function* () {
       const relay = yield* Relay
       const { body } = yield* relay.stream(call, requestOf(true), plan, () => writer)
@@ -131,14 +120,17 @@ const speaking = (events: ReadonlyArray<string>, signal: AbortSignal): ReadableS
   })
 }
 
-/** The plugin without an answer of its own: its host is ours to play. */
-const overTheNetwork = (plugin: ProviderPlugin): ProviderPlugin => ({
+/** The plugin with nothing in its gateway but the one model of the check; `answering`: by itself, in place of a host. */
+const alone = (plugin: ProviderPlugin, answering: boolean): ProviderPlugin => ({
   ...plugin,
+  // It is configured: it need not be on a second time by itself.
+  always: false,
   load: (config) =>
-    Either.map(plugin.load(config), (provider) => ({
-      operations: provider.operations,
-      error: (...said) => provider.error(...said),
-    })),
+    Either.map(plugin.load(config), (provider) => {
+      const { operations, answer } = provider
+      const error: Provider["error"] = (status, headers, body) => provider.error(status, headers, body)
+      return answering && answer !== undefined ? { operations, error, answer } : { operations, error }
+    }),
 })
 
 const writer: StreamWriter = {
@@ -157,13 +149,13 @@ interface Admitted {
 const inHouse = async <A>(
   { subject, operation }: FormSubject,
   plugin: ProviderPlugin,
-  answer: (request: Request) => Response | Promise<Response>,
+  answer: ProviderSubject["answer"],
   work: (admitted: Admitted) => Effect.Effect<A, Failure, Dispatcher | Relay>,
 ): Promise<A> => {
   const house = Gateway.servicesOf({ plugins: [plugin], config: gatewayConfig(subject, operation) }).pipe(
     Layer.provideMerge(KeyStore.layer()),
     Layer.provideMerge(Storage.layerMemory),
-    Layer.provide(Upstream.layerFrom(answer)),
+    Layer.provide(Upstream.layerFrom(answer ?? (() => new Response(null, { status: 404 })))),
     Layer.provide(Logger.remove(Logger.defaultLogger)),
   )
   const program = Effect.gen(function* () {

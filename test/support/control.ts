@@ -10,8 +10,9 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { parseUsd } from "../../src/domain/Money.ts"
-import { type ControlOptions, controlRoutes } from "../../src/http/control/index.ts"
+import { type ControlOptions, ControlSettings, controlRoutes } from "../../src/http/control/index.ts"
 import { chatForm, defineProvider, httpError } from "../../src/plugin.ts"
+import { Alarms } from "../../src/services/Alarms.ts"
 import { HostStats } from "../../src/services/HostStats.ts"
 import { InFlight } from "../../src/services/InFlight.ts"
 import { KeyStore, keyId, type NewKey } from "../../src/services/KeyStore.ts"
@@ -87,8 +88,8 @@ export const houseOf = async ({ control, storage = Storage.layerMemory, meter = 
     meter,
     registry,
     HostStats.layer,
-    InFlight.layer({ maxInFlight: 10 }),
-  ).pipe(Layer.provideMerge(storage), Layer.provideMerge(setting))
+    InFlight.layer({ maxInFlight: 10, deadlineMs: 1000 }),
+  ).pipe(Layer.provideMerge(Alarms.layer), Layer.provideMerge(storage), Layer.provideMerge(setting))
   const scope = await Effect.runPromise(Scope.make())
   const context = await Effect.runPromise(Layer.buildWithScope(services, scope))
   const recorded = Layer.effect(
@@ -103,7 +104,8 @@ export const houseOf = async ({ control, storage = Storage.layerMemory, meter = 
     ),
   )
   const { handler, dispose } = HttpLayerRouter.toWebHandler(
-    controlRoutes(control).pipe(
+    controlRoutes.pipe(
+      Layer.provide(ControlSettings.layer(control)),
       Layer.provide(recorded),
       Layer.provide(Layer.succeedContext(context)),
       Layer.provideMerge(setting),

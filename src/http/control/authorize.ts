@@ -5,12 +5,11 @@ import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import { KeyMissing, KeyNotAccepted, NotPermitted } from "../../domain/Failure.ts"
+import { NotPermitted } from "../../domain/Failure.ts"
 import type { KeyRecord } from "../../domain/Key.ts"
 import { KeyStore } from "../../services/KeyStore.ts"
-import { presentedKey } from "../headers.ts"
+import { authenticate } from "../authenticate.ts"
 import { notAccepted, notPermitted, unavailable } from "./refusals.ts"
 
 /** The key of the request being served. */
@@ -27,7 +26,7 @@ export class Authorize extends HttpApiMiddleware.Tag<Authorize>()("headgate/Auth
 }) {
   static readonly layer = Layer.effect(
     Authorize,
-    Effect.map(KeyStore, (keys) => ({ bearer: () => authenticate(keys) })),
+    Effect.map(KeyStore, (keys) => ({ bearer: () => currentKey(keys) })),
   )
 }
 
@@ -42,7 +41,7 @@ export class AuthorizeManagement extends HttpApiMiddleware.Tag<AuthorizeManageme
     Effect.map(KeyStore, (keys) => ({
       bearer: () =>
         Effect.filterOrFail(
-          authenticate(keys),
+          currentKey(keys),
           ({ kind }) => kind === "management",
           () => managersOnly,
         ),
@@ -52,11 +51,5 @@ export class AuthorizeManagement extends HttpApiMiddleware.Tag<AuthorizeManageme
 
 const managersOnly = new NotPermitted({ rule: "Only management keys can perform this operation." })
 
-const authenticate = (keys: Context.Tag.Service<KeyStore>) =>
-  Effect.gen(function* () {
-    const { headers } = yield* HttpServerRequest.HttpServerRequest
-    const presented = presentedKey(new Headers(headers))
-    if (presented === undefined) return yield* new KeyMissing()
-    if (presented === "") return yield* new KeyNotAccepted()
-    return yield* keys.authenticate(Redacted.make(presented))
-  })
+const currentKey = (keys: Context.Tag.Service<KeyStore>) =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => authenticate(keys, new Headers(headers)))

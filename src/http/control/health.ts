@@ -13,20 +13,18 @@ import { unavailable } from "./refusals.ts"
 const Ok = Schema.Struct({ status: Schema.Literal("ok") })
 const ok = { status: "ok" } as const
 
-const group = HttpApiGroup.make("health")
+export const HealthGroup = HttpApiGroup.make("health")
   .add(HttpApiEndpoint.get("healthz", "/healthz").addSuccess(Ok))
   .add(HttpApiEndpoint.get("readyz", "/readyz").addSuccess(Ok).addError(unavailable))
 
-export const HealthApi = HttpApi.make("headgate").add(group)
-
-export const healthHandlers = HttpApiBuilder.group(HealthApi, "health", (handlers) =>
+export const healthHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(HealthGroup), "health", (handlers) =>
   Effect.gen(function* () {
     const inFlight = yield* InFlight
     const storage = yield* Storage
     // Any question will do that the database itself has to answer.
     const readable = Effect.mapError(
       storage.managementKeys,
-      () => new Unavailable({ why: "metering", retryAfterSeconds: 5 }),
+      () => new Unavailable({ why: "storage", retryAfterSeconds: 5 }),
     )
     const open = Effect.suspend(() =>
       inFlight.draining() ? Effect.fail(new Unavailable({ why: "draining", retryAfterSeconds: 1 })) : Effect.void,

@@ -12,12 +12,11 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { Alarms } from "../../services/Alarms.ts"
 import { allowOrigin } from "../cors.ts"
 import { Api } from "./Api.ts"
 import { answered, noSuchRoute, spelledAs } from "./answer.ts"
 import { Authorize, AuthorizeManagement } from "./authorize.ts"
-import { type ControlOptions, ControlSettings } from "./ControlSettings.ts"
+import { ControlSettings } from "./ControlSettings.ts"
 import { preflighted, shared } from "./cors.ts"
 import { healthHandlers } from "./health.ts"
 import { Installation } from "./Installation.ts"
@@ -26,7 +25,7 @@ import { keysHandlers } from "./keys.ts"
 import { modelsHandlers, modelsPath } from "./models.ts"
 
 export { CurrentKey } from "./authorize.ts"
-export type { ControlOptions } from "./ControlSettings.ts"
+export { type ControlOptions, ControlSettings } from "./ControlSettings.ts"
 
 /** The operations of `Api`. In place of `addHttpApi`, which answers failures in its own way (see `answer.ts`). */
 const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
@@ -74,11 +73,9 @@ const unknownRoutes = HttpLayerRouter.middleware(
   { global: true },
 )
 
-export const controlRoutes = (options?: ControlOptions) =>
-  Layer.mergeAll(operations, description, unknownRoutes).pipe(
-    Layer.provide([keyStatusHandlers, modelsHandlers, keysHandlers, healthHandlers]),
-    Layer.provide([Authorize.layer, AuthorizeManagement.layer, Installation.layer, Alarms.layer]),
-    Layer.provide(ControlSettings.layer(options)),
-    // HttpApi can take files in; it asks for what it would need for that.
-    Layer.provide(HttpServer.layerContext),
-  )
+export const controlRoutes = Layer.mergeAll(operations, description, unknownRoutes).pipe(
+  Layer.provide([keyStatusHandlers, modelsHandlers, keysHandlers, healthHandlers]),
+  Layer.provide([Authorize.layer, AuthorizeManagement.layer, Installation.layer]),
+  // HttpApi can take files in; it asks for what it would need for that.
+  Layer.provide(HttpServer.layerContext),
+)

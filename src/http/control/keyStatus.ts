@@ -50,45 +50,46 @@ export const KeyStatus = Schema.Struct({
 
 const Answer = Schema.Struct({ data: KeyStatus })
 
-const group = HttpApiGroup.make("keyStatus")
+export const KeyStatusGroup = HttpApiGroup.make("keyStatus")
   .add(HttpApiEndpoint.get("authKey", "/auth/key").addSuccess(Answer).addError(unavailable))
   .add(HttpApiEndpoint.get("key", "/key").addSuccess(Answer).addError(unavailable))
   .middleware(Authorize)
   .prefix("/api/v1")
 
-export const KeyStatusApi = HttpApi.make("headgate").add(group)
+export const keyStatusHandlers = HttpApiBuilder.group(
+  HttpApi.make("headgate").add(KeyStatusGroup),
+  "keyStatus",
+  (handlers) =>
+    Effect.gen(function* () {
+      const meter = yield* Meter
+      const installation = yield* Installation
+      const { freeModelsPerDay } = yield* ControlSettings
 
-export const keyStatusHandlers = HttpApiBuilder.group(KeyStatusApi, "keyStatus", (handlers) =>
-  Effect.gen(function* () {
-    const meter = yield* Meter
-    const installation = yield* Installation
-    const { freeModelsPerDay } = yield* ControlSettings
+      const status = Effect.fnUntraced(function* () {
+        const key = yield* CurrentKey
+        const spend = yield* meter.spent(key.id)
+        const budgets = budgetsOf(key, spend, yield* Clock.currentTimeMillis)
+        const data: typeof KeyStatus.Type = {
+          label: key.label,
+          is_management_key: key.kind === "management",
+          is_provisioning_key: key.kind === "management",
+          ...figuresOf(key, spend),
+          budgets,
+          effective_budget: budgets[0] ?? null,
+          is_free_tier: false,
+          expires_at: key.expiresAt === null ? null : isoTime(key.expiresAt),
+          creator_user_id: key.creatorUserId ?? installation,
+          organization_id: null,
+          workspace_id: key.workspaceId,
+          allowed_data_regions: ["global"],
+          free_model_daily_requests: { used: 0, limit: freeModelsPerDay, remaining: freeModelsPerDay },
+          rate_limit: { requests: -1, interval: "10s", note: "Deprecated: no such limit is kept." },
+        }
+        return { data }
+      })
 
-    const status = Effect.fnUntraced(function* () {
-      const key = yield* CurrentKey
-      const spend = yield* meter.spent(key.id)
-      const budgets = budgetsOf(key, spend, yield* Clock.currentTimeMillis)
-      const data: typeof KeyStatus.Type = {
-        label: key.label,
-        is_management_key: key.kind === "management",
-        is_provisioning_key: key.kind === "management",
-        ...figuresOf(key, spend),
-        budgets,
-        effective_budget: budgets[0] ?? null,
-        is_free_tier: false,
-        expires_at: key.expiresAt === null ? null : isoTime(key.expiresAt),
-        creator_user_id: key.creatorUserId ?? installation,
-        organization_id: null,
-        workspace_id: key.workspaceId,
-        allowed_data_regions: ["global"],
-        free_model_daily_requests: { used: 0, limit: freeModelsPerDay, remaining: freeModelsPerDay },
-        rate_limit: { requests: -1, interval: "10s", note: "Deprecated: no such limit is kept." },
-      }
-      return { data }
-    })
-
-    return handlers.handle("authKey", status).handle("key", status)
-  }),
+      return handlers.handle("authKey", status).handle("key", status)
+    }),
 )
 
 /** Only the key's own limit so far. */

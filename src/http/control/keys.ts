@@ -13,8 +13,8 @@ import type { KeyRecord, Spend } from "../../domain/Key.ts"
 import { Alarms } from "../../services/Alarms.ts"
 import { KeyStore } from "../../services/KeyStore.ts"
 import { Meter } from "../../services/Meter.ts"
-import { readRequest } from "../data/readRequest.ts"
 import { parseBody } from "../decode/json.ts"
+import { readRequest } from "../readRequest.ts"
 import { AuthorizeManagement } from "./authorize.ts"
 import { ControlSettings } from "./ControlSettings.ts"
 import { figuresOf, isoTime, keyFigures } from "./keyFigures.ts"
@@ -42,11 +42,12 @@ export const Key = Schema.Struct({
 const Answer = Schema.Struct({ data: Key })
 const hash = HttpApiSchema.param("hash", KeyId)
 
-const group = HttpApiGroup.make("keys")
+export const KeysGroup = HttpApiGroup.make("keys")
   .add(
     HttpApiEndpoint.get("list", "/keys")
       .setUrlParams(KeyQuery)
-      .addSuccess(Schema.Struct({ data: Schema.Array(Key) })),
+      .addSuccess(Schema.Struct({ data: Schema.Array(Key) }))
+      .addError(badRequest),
   )
   .add(
     HttpApiEndpoint.post("create", "/keys")
@@ -58,19 +59,16 @@ const group = HttpApiGroup.make("keys")
   .add(HttpApiEndpoint.get("read")`/keys/${hash}`.addSuccess(Answer))
   .add(HttpApiEndpoint.patch("change")`/keys/${hash}`.setPayload(KeyChange).addSuccess(Answer).addError(badBody))
   .add(HttpApiEndpoint.del("remove")`/keys/${hash}`.addSuccess(Schema.Struct({ deleted: Schema.Literal(true) })))
-  .addError(badRequest)
   .addError(notFound)
   .addError(unavailable)
   .middleware(AuthorizeManagement)
   .prefix("/api/v1")
 
-export const KeysApi = HttpApi.make("headgate").add(group)
-
 const members = new Set([...Object.keys(Key.fields), ...Object.keys(KeyStatus.fields)])
 const decodeNewKey = decodeBody(NewKey, members)
 const decodeKeyChange = decodeBody(KeyChange, members)
 
-export const keysHandlers = HttpApiBuilder.group(KeysApi, "keys", (handlers) =>
+export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(KeysGroup), "keys", (handlers) =>
   Effect.gen(function* () {
     const keys = yield* KeyStore
     const meter = yield* Meter

@@ -69,7 +69,7 @@ const ModelHosts = Schema.Struct({
 const author = HttpApiSchema.param("author", Schema.String)
 const slug = HttpApiSchema.param("slug", Schema.String)
 
-const group = HttpApiGroup.make("models")
+export const ModelsGroup = HttpApiGroup.make("models")
   .add(
     HttpApiEndpoint.get("list", "/models")
       .setUrlParams(
@@ -89,9 +89,7 @@ const group = HttpApiGroup.make("models")
   .middleware(Authorize)
   .prefix("/api/v1")
 
-export const ModelsApi = HttpApi.make("headgate").add(group)
-
-export const modelsHandlers = HttpApiBuilder.group(ModelsApi, "models", (handlers) =>
+export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(ModelsGroup), "models", (handlers) =>
   Effect.gen(function* () {
     const registry = yield* ProviderRegistry
     const stats = yield* HostStats

@@ -3,8 +3,9 @@ import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 
 /** A whole number within bounds, given once. */
-export const wholeNumber = (least: number, most: number) =>
-  Schema.transformOrFail(Schema.String, Schema.Int, {
+export const wholeNumber = (least: number, most: number) => {
+  const description = `a whole number from ${least} to ${most}`
+  return Schema.transformOrFail(Schema.String, Schema.Number, {
     strict: true,
     decode: (written, _options, ast) => {
       const number = /^\d{1,15}$/.test(written) ? Number(written) : Number.NaN
@@ -14,9 +15,11 @@ export const wholeNumber = (least: number, most: number) =>
     },
     encode: (number) => ParseResult.succeed(String(number)),
   }).annotations({
-    message: () => ({ message: `expected a whole number from ${least} to ${most}`, override: true }),
+    description,
+    message: () => ({ message: `expected ${description}`, override: true }),
     jsonSchema: { type: "integer", minimum: least, maximum: most },
   })
+}
 
 /** Where a page begins. */
-export const offset = wholeNumber(0, Number.MAX_SAFE_INTEGER)
+export const offset = wholeNumber(0, 1_000_000_000)

@@ -28,34 +28,29 @@ const ErrorBody = Schema.Struct({
   }),
 }).annotations({ identifier: "Error" })
 
-/** A failure of the house on this side, the documented body on the wire. `example` says which, and what its status is. */
-const refusal = <F extends Failure>(example: F) => {
-  const kind = example.constructor
-  return Schema.transformOrFail(
-    ErrorBody,
-    Schema.declare((value): value is F => value instanceof kind),
-    {
-      strict: true,
-      encode: (failure) => ParseResult.succeed(chatErrorBody(render(failure))),
-      decode: (body, _options, ast) => ParseResult.fail(new ParseResult.Forbidden(ast, body, "failures are not read")),
-    },
-  ).annotations(HttpApiSchema.annotations({ status: render(example).status }))
+/** Failures of one status on this side, the documented body on the wire. The examples say which, and what their status is. */
+const refusal = <F extends Failure>(first: F, ...others: ReadonlyArray<F>) => {
+  const kinds = [first, ...others].map(({ constructor }) => constructor)
+  const isOne = (value: unknown): value is F => kinds.some((kind) => value instanceof kind)
+  return Schema.transformOrFail(ErrorBody, Schema.declare(isOne), {
+    strict: true,
+    encode: (failure) => ParseResult.succeed(chatErrorBody(render(failure))),
+    decode: (body, _options, ast) => ParseResult.fail(new ParseResult.Forbidden(ast, body, "failures are not read")),
+  }).annotations(HttpApiSchema.annotations({ status: render(first).status, description: render(first).errorType }))
 }
 
 export const badRequest = refusal(new BadRequest({ issues: [{ path: "name", message: "is required" }] }))
+/** Who is it? */
+export const notAccepted = refusal<KeyMissing | KeyNotAccepted>(new KeyMissing(), new KeyNotAccepted())
 export const notPermitted = refusal(new NotPermitted({ rule: "Only management keys can perform this operation." }))
 export const notFound = refusal(new NotFound({ what: "This key" }))
-export const unavailable = refusal(new Unavailable({ why: "metering", retryAfterSeconds: 1 }))
-
-/** Who is it? */
-export const notAccepted = Schema.Union(refusal(new KeyMissing()), refusal(new KeyNotAccepted()))
+export const unavailable = refusal(new Unavailable({ why: "metering", retryAfterSeconds: 5 }))
 
 /** What may be wrong with a body. */
 export const badBody = Schema.Union(
   badRequest,
-  refusal(new BodyTooLarge({ limitBytes: 0 })),
-  refusal(new TimedOut({ phase: "body", afterMs: 0 })),
-  refusal(new CallerGone()),
+  refusal<TimedOut | CallerGone>(new TimedOut({ phase: "body", afterMs: 30_000 }), new CallerGone()),
+  refusal(new BodyTooLarge({ limitBytes: 33_554_432 })),
 )
 
 /** Whether `value` is one of the failures that this plane answers with. */

@@ -1,0 +1,19 @@
+/** Whose key a request came with: the one place that reads it, for both planes. Spec 5, G24. */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import { KeyMissing, KeyNotAccepted, type Unavailable } from "../domain/Failure.ts"
+import type { KeyRecord } from "../domain/Key.ts"
+import type { KeyStore } from "../services/KeyStore.ts"
+import { presentedKey } from "./headers.ts"
+
+/** The record of the key in `Authorization` or `x-api-key`. */
+export const authenticate = (
+  keys: Context.Tag.Service<KeyStore>,
+  headers: Headers,
+): Effect.Effect<KeyRecord, KeyMissing | KeyNotAccepted | Unavailable> => {
+  const presented = presentedKey(headers)
+  if (presented === undefined) return Effect.fail(new KeyMissing())
+  if (presented === "") return Effect.fail(new KeyNotAccepted())
+  return keys.authenticate(Redacted.make(presented))
+}

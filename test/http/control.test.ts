@@ -1,0 +1,415 @@
+/** What the control plane says of keys, models and hosts, and to whom. Spec 2.3, 2.4, 4.2, 4.3 and 5. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { ListEndpointsResponse$inboundSchema, ModelsListResponse$inboundSchema } from "@openrouter/sdk/models"
+import { GetCurrentKeyResponse$inboundSchema } from "@openrouter/sdk/models/operations"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import { HostStats } from "../../src/services/HostStats.ts"
+import { keyId } from "../../src/services/KeyStore.ts"
+import { ProviderRegistry } from "../../src/services/ProviderRegistry.ts"
+import { Storage } from "../../src/services/Storage.ts"
+import {
+  type Anything,
+  asManager,
+  bearer,
+  expectAnswer,
+  expectError,
+  type House,
+  houseOf,
+  json,
+  managementKey,
+  models,
+  noon,
+  row,
+} from "../support/control.ts"
+
+let house: House
+let key: string
+
+beforeAll(async () => {
+  house = await houseOf()
+  key = await house.newKey()
+})
+afterAll(() => house.close())
+
+describe("who may", () => {
+  const missing = "Missing Authentication header"
+  test.each([
+    ["nothing", {}, missing],
+    ["another scheme", { authorization: "Basic abc" }, "User not found."],
+    ["no key behind the scheme", { authorization: "Bearer" }, "User not found."],
+    ["only blanks behind the scheme", { authorization: "Bearer  " }, "User not found."],
+    ["two keys", { authorization: "Bearer a, Bearer b" }, "User not found."],
+    ["SQL", { authorization: "Bearer ' OR 1=1 --" }, "User not found."],
+    ["an unknown key", { authorization: `Bearer sk-gw-${"x".repeat(49)}` }, "User not found."],
+    ["15 KiB", { authorization: `Bearer ${"x".repeat(15_360)}` }, "User not found."],
+    ["an unknown x-api-key", { "x-api-key": "x" }, "User not found."],
+  ])("%s is 401", async (_, headers, message) => {
+    const response = await house.send("/api/v1/auth/key", { headers })
+    expect(response.headers.get("www-authenticate")).toBe("Bearer")
+    const error = await expectError(response, 401)
+    expect(error.message).toStartWith(message)
+    expect(error).not.toHaveProperty("metadata")
+  })
+
+  test("disabled, expired and deleted keys are told apart by nobody", async () => {
+    const disabled = await house.newKey()
+    const deleted = await house.newKey()
+    const expired = await house.newKey({ expiresAt: noon - 1 })
+    await house.send(`/api/v1/keys/${keyId(disabled)}`, asManager("PATCH", { disabled: true }))
+    await house.send(`/api/v1/keys/${keyId(deleted)}`, asManager("DELETE"))
+    const errors = await Promise.all(
+      [disabled, deleted, expired, `${key.slice(0, -1)}!`].map(async (secret) =>
+        expectError(await house.send("/api/v1/key", bearer(secret)), 401),
+      ),
+    )
+    expect(errors).toEqual(errors.map(() => ({ code: 401, message: "User not found." })))
+  })
+
+  test("x-api-key counts like Bearer, and Bearer first", async () => {
+    expectAnswer(await house.send("/api/v1/key", { headers: { "x-api-key": key } }), 200)
+    const both = { authorization: "Bearer wrong", "x-api-key": key }
+    await expectError(await house.send("/api/v1/key", { headers: both }), 401)
+    await expectError(await house.send(`/api/v1/key?api_key=${key}`), 401)
+  })
+
+  const operations = [
+    ["GET", "/api/v1/keys"],
+    ["POST", "/api/v1/keys"],
+    ["GET", "/api/v1/keys/abc"],
+    ["PATCH", "/api/v1/keys/abc"],
+    ["DELETE", "/api/v1/keys/abc"],
+  ] as const
+  test.each(operations)("an ordinary key may not %s %s", async (method, path) => {
+    for (const headers of [{ authorization: `Bearer ${key}` }, { "x-api-key": key }]) {
+      const error = await expectError(await house.send(path, { method, headers }), 403)
+      expect(error.message).toContain("management key")
+      expect(error.metadata.error_type).toBe("permission_denied")
+    }
+  })
+
+  test("of all routes only the open ones answer without a key", async () => {
+    await house.send("/healthz")
+    const open = ["GET /api/v1/openapi.json", "GET /healthz", "GET /readyz"]
+    expect(house.table.toSorted()).toEqual([
+      "DELETE /api/v1/keys/:hash",
+      "GET /api/v1/auth/key",
+      "GET /api/v1/key",
+      "GET /api/v1/keys",
+      "GET /api/v1/keys/:hash",
+      "GET /api/v1/models",
+      "GET /api/v1/models/:author/:slug/endpoints",
+      ...open,
+      "OPTIONS /api/v1/models",
+      "OPTIONS /api/v1/models/:author/:slug/endpoints",
+      "PATCH /api/v1/keys/:hash",
+      "POST /api/v1/keys",
+    ])
+    for (const route of house.table) {
+      const [method = "", path = ""] = route.split(" ")
+      const response = await house.send(path.replace(/:\w+/g, "x"), { method })
+      if (method === "OPTIONS") expect(response.status).toBe(204)
+      else if (open.includes(route)) expectAnswer(response, 200)
+      else await expectError(response, 401)
+    }
+  })
+})
+
+describe("routes that are not there", () => {
+  test.each([
+    ["GET", "/"],
+    ["GET", "/api/v1"],
+    ["GET", "/api/v1/nothing"],
+    ["PUT", "/api/v1/keys"],
+    ["POST", "/api/v1/models"],
+    ["DELETE", "/api/v1/auth/key"],
+    ["OPTIONS", "/api/v1/keys"],
+    ["PROPFIND", "/api/v1/keys"],
+    ["HEAD", "/api/v1/nothing"],
+    ["GET", "/api/v1//keys"],
+    ["GET", "//api/v1/keys"],
+    ["GET", "/api/v1/keys/"],
+    ["GET", "/API/V1/keys"],
+    ["GET", "/api/v1/Keys"],
+    ["GET", "/api/v1/%6beys"],
+    ["GET", "/api/v1/%2e%2e/keys"],
+    ["GET", "/api/v1/keys;a=b"],
+    ["GET", "/api/v1/%zz"],
+    ["GET", "/healthz/"],
+    ["GET", "/api/v1/openapi.json/"],
+    ["GET", "/api/v1/models/acme/m0/Endpoints"],
+    ["GET", `/api/v1/keys/${"a".repeat(101)}`],
+  ])("%s %s is 404", async (method, path) => {
+    const response = await house.send(path, asManager(method))
+    if (method === "HEAD") return expectAnswer(response, 404)
+    const error = await expectError(response, 404)
+    expect(error.message).toBe("This route does not exist.")
+    expect(error.metadata).toEqual({ error_type: "not_found" })
+  })
+
+  test("HEAD is GET without its body", async () => {
+    const response = await house.send("/api/v1/auth/key", { method: "HEAD", ...bearer(key) })
+    expectAnswer(response, 200)
+    expect(await response.text()).toBe("")
+  })
+})
+
+describe("key status", () => {
+  const members = [
+    "label is_management_key is_provisioning_key limit limit_reset limit_remaining include_byok_in_limit budgets",
+    "effective_budget usage usage_daily usage_weekly usage_monthly byok_usage byok_usage_daily byok_usage_weekly",
+    "byok_usage_monthly is_free_tier expires_at creator_user_id organization_id workspace_id allowed_data_regions",
+    "free_model_daily_requests rate_limit",
+  ].flatMap((line) => line.split(" "))
+
+  const statusOf = async (secret: string): Promise<Anything> => {
+    const response = await house.send("/api/v1/auth/key", bearer(secret))
+    expectAnswer(response, 200)
+    const body = await json(response)
+    expect(GetCurrentKeyResponse$inboundSchema.safeParse(body).error).toBeUndefined()
+    expect(Object.keys(body.data).toSorted()).toEqual(members.toSorted())
+    return body.data
+  }
+
+  test("of a key without a limit", async () => {
+    const installation = await house.run(Effect.flatMap(Storage, (storage) => storage.installation))
+    const status = await statusOf(key)
+    expect(status).toMatchObject({
+      limit: null,
+      limit_remaining: null,
+      budgets: [],
+      effective_budget: null,
+      usage: 0,
+      is_management_key: false,
+      creator_user_id: installation,
+      workspace_id: installation,
+      expires_at: null,
+      allowed_data_regions: ["global"],
+      free_model_daily_requests: { used: 0, limit: 1000, remaining: 1000 },
+    })
+    expect(status.rate_limit).toMatchObject({ requests: -1, interval: "10s" })
+    const other = await json(await house.send("/api/v1/key", bearer(key)))
+    expect(other.data).toEqual(status)
+    expect(await statusOf(managementKey)).toMatchObject({ is_management_key: true, is_provisioning_key: true })
+  })
+
+  test("of a limited key, through its windows", async () => {
+    const limited = await house.newKey({
+      limit: 10_000_000_000_000n,
+      limitReset: "weekly",
+      expiresAt: Date.UTC(2027, 0, 1),
+      creatorUserId: "user_1",
+    })
+    const day = 86_400_000
+    const spent = [
+      row(limited, "0.1", noon),
+      row(limited, "0.2", noon - day),
+      row(limited, "3", noon - 9 * day),
+      row(limited, "20", noon - 40 * day),
+    ]
+    await house.run(Effect.flatMap(Storage, (storage) => storage.append(spent)))
+    const status = await statusOf(limited)
+    const budget = {
+      scope: "key_limit",
+      guardrail_id: null,
+      budget_id: null,
+      limit_usd: 10,
+      spend_usd: 0.3,
+      remaining_usd: 9.7,
+      reset_interval: "weekly",
+      resets_at: "2026-07-20T00:00:00.000Z",
+      include_byok: false,
+    }
+    expect(status).toMatchObject({
+      limit: 10,
+      limit_remaining: 9.7,
+      usage: 23.3,
+      usage_daily: 0.1,
+      usage_weekly: 0.3,
+      usage_monthly: 3.3,
+      effective_budget: budget,
+      expires_at: "2027-01-01T00:00:00.000Z",
+      creator_user_id: "user_1",
+    })
+    expect(status.budgets).toEqual([budget])
+    house.time.now = Date.UTC(2026, 6, 20)
+    expect(await statusOf(limited)).toMatchObject({ usage: 23.3, usage_daily: 0, usage_weekly: 0, limit_remaining: 10 })
+    house.time.now = Date.UTC(2027, 0, 1)
+    await expectError(await house.send("/api/v1/key", bearer(limited)), 401)
+    house.time.now = noon
+  })
+
+  test("never shows less than nothing", async () => {
+    const overspent = await house.newKey({ limit: 1_000_000_000_000n })
+    await house.run(Effect.flatMap(Storage, (storage) => storage.append([row(overspent, "1.5", noon)])))
+    expect(await statusOf(overspent)).toMatchObject({
+      limit_remaining: 0,
+      effective_budget: { spend_usd: 1.5, remaining_usd: 0, reset_interval: null, resets_at: null },
+    })
+  })
+})
+
+describe("models", () => {
+  const page = async (query: string): Promise<Anything> => {
+    const response = await house.send(`/api/v1/models${query}`, bearer(key))
+    expectAnswer(response, 200)
+    const body = await json(response)
+    expect(ModelsListResponse$inboundSchema.safeParse(body).error).toBeUndefined()
+    return body
+  }
+
+  test("all of them, as clients want them", async () => {
+    const { data, links, total_count } = await page("")
+    expect([data.length, links.next, total_count]).toEqual([7, null, 7])
+    expect(data[0]).toEqual({
+      id: "acme/small-2.5:free",
+      canonical_slug: "acme/small-2.5:free",
+      name: "Acme Small",
+      created: 1_760_000_000,
+      description: "A small one.",
+      context_length: 8192,
+      architecture: {
+        tokenizer: "Other",
+        instruct_type: null,
+        modality: "text+image->text",
+        input_modalities: ["text", "image"],
+        output_modalities: ["text"],
+      },
+      // Those of the cheapest host, not of the first.
+      pricing: expect.objectContaining({ prompt: "0.000001", completion: "0.000002", discount: 0 }),
+      top_provider: { context_length: 8192, max_completion_tokens: 4096, is_moderated: false },
+      per_request_limits: null,
+      supported_parameters: ["seed", "tools"],
+      default_parameters: null,
+      supported_voices: null,
+      links: { details: "/api/v1/models/acme/small-2.5:free/endpoints" },
+    })
+    expect(data[1].pricing).toMatchObject({ prompt: "-1", completion: "-1" })
+  })
+
+  test("page by page", async () => {
+    const seen: Array<string> = []
+    let next: string | null = "?limit=3"
+    while (next !== null) {
+      const { data, links }: Anything = await page(next)
+      seen.push(...data.map(({ id }: Anything) => id))
+      next = links.next === null ? null : links.next.replace("/api/v1/models", "")
+    }
+    expect(seen).toEqual(models.map(({ id }) => id))
+    expect((await page("?offset=5")).data.length).toBe(2)
+    expect(await page("?offset=100")).toMatchObject({ data: [], links: { next: null }, total_count: 7 })
+    expect((await page("?limit=2")).links.next).toBe("/api/v1/models?offset=2&limit=2")
+  })
+
+  test("bad pages are told all at once", async () => {
+    const error = await expectError(await house.send("/api/v1/models?offset=-1&limit=5000", bearer(key)), 400)
+    expect(error.metadata.issues.map(({ path }: Anything) => path).toSorted()).toEqual(["limit", "offset"])
+    for (const query of ["offset=abc", "limit=0", "limit=", "limit=1.5", "offset=1&offset=2", "limit=1e2"]) {
+      await expectError(await house.send(`/api/v1/models?${query}`, bearer(key)), 400)
+    }
+  })
+
+  test("a model that is not there", async () => {
+    for (const path of ["acme/none", "acme%2Fm0/x", "m0/acme", "%2e/%2e"]) {
+      await expectError(await house.send(`/api/v1/models/${path}/endpoints`, bearer(key)), 404)
+    }
+  })
+})
+
+describe("hosts of a model", () => {
+  const path = "/api/v1/models/acme/small-2.5:free/endpoints"
+  const members = [
+    "name model_id model_name context_length pricing provider_name tag quantization max_completion_tokens",
+    "max_prompt_tokens supported_parameters supports_tool_choice status uptime_last_30m uptime_last_5m uptime_last_1d",
+    "supports_implicit_caching native_tools supports_voice_cloning supports_multiple_audio_references",
+    "supports_image_reference supports_diarization latency_last_30m throughput_last_30m perf_last_30m_by_workload",
+  ].flatMap((line) => line.split(" "))
+
+  const hostsOf = async (at: House): Promise<Anything> => {
+    const response = await at.send(path, bearer(managementKey))
+    expectAnswer(response, 200)
+    const body = await json(response)
+    expect(ListEndpointsResponse$inboundSchema.safeParse(body.data).error).toBeUndefined()
+    for (const host of body.data.endpoints) expect(Object.keys(host).toSorted()).toEqual(members.toSorted())
+    return body.data
+  }
+
+  test("say everything that the contract lists", async () => {
+    const { endpoints, ...model } = await hostsOf(house)
+    expect(model).toMatchObject({ id: "acme/small-2.5:free", name: "Acme Small", created: 1_760_000_000 })
+    expect(endpoints.map(({ tag }: Anything) => tag)).toEqual(["toy/dear", "toy", "toy/unpriced"])
+    expect(endpoints[1]).toMatchObject({
+      name: "Toy Ltd | acme/small-2.5:free",
+      model_id: "acme/small-2.5:free",
+      model_name: "Acme Small",
+      context_length: 8192,
+      provider_name: "Toy Ltd",
+      quantization: "fp8",
+      max_completion_tokens: 4096,
+      max_prompt_tokens: null,
+      supports_tool_choice: { none: true, auto: true, required: true, function: true },
+      status: 0,
+      uptime_last_30m: null,
+      latency_last_30m: null,
+      throughput_last_30m: null,
+      perf_last_30m_by_workload: {},
+      native_tools: {},
+    })
+    expect(endpoints[1].pricing).toMatchObject({
+      prompt: "0.000001",
+      completion: "0.000002",
+      web_search: "0",
+      input_cache_read: "0.0000001",
+      input_cache_write: "0.000001",
+      discount: 0,
+      // Writing to the cache costs what the prompt costs, so it moves with it; reading has a price of its own.
+      overrides: [{ min_prompt_tokens: 200_000, prompt: "0.000003", input_cache_write: "0.000003" }],
+    })
+    expect(endpoints[2].pricing).toMatchObject({ prompt: "-1", completion: "-1", overrides: [] })
+  })
+
+  test.each([
+    [96, 4, 0],
+    [94, 6, -1],
+    [80, 20, -1],
+    [79, 21, -2],
+    [0, 99, 0],
+  ])("%p good and %p bad answers are status %p", async (good, bad, status) => {
+    const fresh = await houseOf()
+    await fresh.run(
+      Effect.gen(function* () {
+        const stats = yield* HostStats
+        const { models: known } = yield* ProviderRegistry
+        const host = known[0]?.hosts[0]
+        if (host === undefined) throw new Error("no host")
+        for (let n = 0; n < good; n++) stats.record(host, { ok: true, latencyMs: n + 1, tokensPerSecond: 50 })
+        for (let n = 0; n < bad; n++) stats.record(host, { ok: false })
+      }),
+    )
+    const [seen, unseen] = (await hostsOf(fresh)).endpoints
+    expect(seen).toMatchObject({ status, uptime_last_5m: (good / (good + bad)) * 100 })
+    expect(seen.perf_last_30m_by_workload.text_generation.request_count).toBe(good + bad)
+    if (good > 0) {
+      expect(seen.latency_last_30m.p50).toBe(Math.ceil(good / 2))
+      expect(seen.throughput_last_30m).toEqual({ p50: 50, p75: 50, p90: 50, p99: 50 })
+    }
+    expect(unseen).toMatchObject({ status: 0, uptime_last_5m: null })
+    await fresh.close()
+  })
+
+  test("one that is left alone is status -3", async () => {
+    const fresh = await houseOf()
+    await fresh.run(
+      Effect.gen(function* () {
+        const model = yield* Either.merge(
+          Either.map((yield* ProviderRegistry).resolve("acme/small-2.5:free"), Effect.succeed),
+        )
+        for (const host of model.hosts.slice(0, 1)) (yield* HostStats).coolDown(host, 60_000)
+      }),
+    )
+    expect((await hostsOf(fresh)).endpoints.map(({ status }: Anything) => status)).toEqual([-3, 0, 0])
+    fresh.time.now += 60_000
+    expect((await hostsOf(fresh)).endpoints.map(({ status }: Anything) => status)).toEqual([0, 0, 0])
+    await fresh.close()
+  })
+})

@@ -1,0 +1,41 @@
+/**
+ * A small app of its own that has the gateway beside its own page: who may call is the app's idea, the hosts are the
+ * configuration's, and everything is kept in memory. `bun examples/embed.ts` serves it on port 3000.
+ */
+import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as BunHttpServer from "@effect/platform-bun/BunHttpServer"
+import * as BunRuntime from "@effect/platform-bun/BunRuntime"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { Gateway, KeyId, KeyNotAccepted, KeyStore, Storage, Upstream } from "headgate"
+import echo from "../plugins/providers/echo/index.ts"
+
+const Home = HttpLayerRouter.add("GET", "/", HttpServerResponse.text("our own page"))
+
+/** The app's own idea of who may call, in place of the gateway's keys. */
+const OurKeys = KeyStore.layerFrom((secret) =>
+  Redacted.value(secret) === "a-session-of-ours"
+    ? Effect.succeed({ id: KeyId.make("staff"), name: "staff" })
+    : Effect.fail(new KeyNotAccepted()),
+)
+
+const OurGateway = Gateway.services({
+  plugins: [echo],
+  config: { aliases: { ours: "headgate/echo" } },
+  strategy: (candidates) => candidates,
+})
+
+/** Every route of the app. Everything that the gateway needs from outside is given here, and the types insist on it. */
+export const App = Layer.mergeAll(Home, Gateway.routes).pipe(
+  Layer.provide(OurGateway),
+  Layer.provide([OurKeys, Upstream.layer]),
+  Layer.provide(Storage.layerMemory),
+)
+
+/** Bun closes a connection after ten silent seconds unless told otherwise; a model may think for longer. */
+export const serve = (port: number) =>
+  HttpLayerRouter.serve(App).pipe(Layer.provideMerge(BunHttpServer.layer({ port, idleTimeout: 0 })))
+
+if (import.meta.main) BunRuntime.runMain(Layer.launch(serve(3000)))

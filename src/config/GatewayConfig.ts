@@ -4,6 +4,7 @@
  * Architecture, configuration contract.
  */
 import { isIP } from "node:net"
+import { fileURLToPath } from "node:url"
 import * as ParseResult from "effect/ParseResult"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
@@ -182,9 +183,11 @@ const Discovery = Schema.Struct({
   local: field(Schema.Boolean, true),
 })
 
+const builtInPlugins = fileURLToPath(new URL("../../plugins", import.meta.url))
+
 const Plugins = Schema.Struct({
-  /** Searched for plugins; these replace the default. Default ["./plugins"]. */
-  folders: field(Schema.Array(name), ["./plugins"]),
+  /** Searched for plugins; these replace the default. Default: "./plugins", then the plugins that come with the gateway. */
+  folders: field(Schema.Array(name), ["./plugins", builtInPlugins]),
   /** Names of packages that are plugins. Default: none. */
   packages: field(Schema.Array(name), []),
   /** Ids of plugins without which the gateway does not start. Default: none. */

@@ -2,7 +2,7 @@
  * From files and environment to a configuration, or to all that is wrong with it at once. The file says what the
  * gateway is, the environment where it runs; where both speak, the environment wins. G20.
  */
-import { resolve } from "node:path"
+import { dirname, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
@@ -12,6 +12,7 @@ import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
 import { isJsonObject } from "../domain/Json.ts"
+import { lendModules } from "../plugin/resolve.ts"
 import { decodeModels } from "../services/catalogue.ts"
 import { kindOf, type Problem, problemsOf, renderPath } from "../services/problems.ts"
 import { ConfigInvalid, importFailure, jsonFailure } from "./configError.ts"
@@ -159,7 +160,10 @@ const readRaw = (file: string): Effect.Effect<unknown, Problem> => {
   if (!/\.[cm]?[jt]s$/.test(file))
     return Effect.fail({ path: file, message: "expected a file that ends in .ts, .js or .json" })
   return Effect.tryPromise({
-    try: (): Promise<unknown> => import(pathToFileURL(file).href),
+    try: async (): Promise<unknown> => {
+      await lendModules([dirname(file)])
+      return import(pathToFileURL(file).href)
+    },
     catch: (cause) => ({ path: file, message: importFailure(cause) }),
   }).pipe(
     Effect.flatMap((module) => {

@@ -55,7 +55,14 @@ export const render = (failure: Failure): Rendered => {
     case "NoHostMatches":
       return { status: 404, errorType: "not_found", message, metadata: exclusions(failure.excluded) }
     case "TimedOut":
-      return { status: 408, errorType: "timeout", message, metadata: { phase: failure.phase } }
+      return {
+        status: 408,
+        errorType: "timeout",
+        message,
+        metadata: { phase: failure.phase },
+        // Of a body that is not all there nobody knows where the next request begins.
+        ...(failure.phase === "body" ? { headers: { connection: "close" } } : {}),
+      }
     case "BodyTooLarge":
       return {
         status: 413,

@@ -9,6 +9,7 @@ import * as Either from "effect/Either"
 import { isJsonObject } from "../domain/Json.ts"
 import { PluginInvalid } from "./PluginInvalid.ts"
 import { contractVersion, type ProviderPlugin } from "./Provider.ts"
+import { lendModules } from "./resolve.ts"
 import type { StrategyPlugin } from "./Strategy.ts"
 
 export type Plugin = ProviderPlugin | StrategyPlugin
@@ -24,6 +25,7 @@ const shelves = { providers: "provider", strategies: "strategy" } as const
 export const discover = (folders: ReadonlyArray<string>): Effect.Effect<Discovered> =>
   Effect.gen(function* () {
     const found = yield* Effect.promise(() => candidates(folders))
+    yield* Effect.promise(() => lendModules(found.map(({ path }) => path)))
     const tried = yield* Effect.forEach(found, load, { concurrency: "unbounded" })
     return withoutDuplicates(tried)
   })
@@ -36,19 +38,25 @@ interface Found {
 
 const candidates = async (folders: ReadonlyArray<string>): Promise<ReadonlyArray<Found>> => {
   const found: Array<Found> = []
-  for (const folder of folders) {
+  for (const folder of new Set(folders.map((each) => resolve(each)))) {
     for (const [shelf, kind] of Object.entries(shelves)) {
       const names = await readdir(join(folder, shelf)).catch(() => [])
       for (const id of names.toSorted()) {
         const path = resolve(folder, shelf, id)
-        if ((await stat(path)).isDirectory()) found.push({ path, id, kind })
+        // What cannot be looked at, such as a link into nowhere, is reported like a folder without a plugin.
+        if ((await stat(path).catch(() => undefined))?.isDirectory() !== false) found.push({ path, id, kind })
       }
     }
   }
   return found
 }
 
-const load = ({ path, id, kind }: Found): Effect.Effect<Either.Either<Plugin, PluginInvalid>> => {
+interface Loaded {
+  readonly plugin: Plugin
+  readonly path: string
+}
+
+const load = ({ path, id, kind }: Found): Effect.Effect<Either.Either<Loaded, PluginInvalid>> => {
   const invalid = (phase: PluginInvalid["phase"], reason: string) => new PluginInvalid({ plugin: path, phase, reason })
   return Effect.gen(function* () {
     const entry = yield* Effect.tryPromise({
@@ -70,7 +78,7 @@ const load = ({ path, id, kind }: Found): Effect.Effect<Either.Either<Plugin, Pl
     if (plugin.kind !== kind)
       return yield* invalid("shape", `a ${plugin.kind} stands among the plugins of kind ${kind}`)
     if (plugin.id !== id) return yield* invalid("shape", `its id "${plugin.id}" is not the name of its folder`)
-    return plugin
+    return { plugin, path }
   }).pipe(Effect.either)
 }
 
@@ -89,25 +97,21 @@ export const isPlugin = (value: unknown): value is Plugin =>
   typeof value["load"] === "function"
 
 /** Keeps the first of two plugins with one id. */
-export const withoutDuplicates = (tried: ReadonlyArray<Either.Either<Plugin, PluginInvalid>>): Discovered => {
-  const plugins = new Map<string, Plugin>()
+const withoutDuplicates = (tried: ReadonlyArray<Either.Either<Loaded, PluginInvalid>>): Discovered => {
+  const kept = new Map<string, Loaded>()
   const invalid: Array<PluginInvalid> = []
   for (const result of tried) {
     if (Either.isLeft(result)) {
       invalid.push(result.left)
       continue
     }
-    const plugin = result.right
+    const { plugin, path } = result.right
     const name = `${plugin.kind} ${plugin.id}`
-    if (plugins.has(name)) {
-      invalid.push(
-        new PluginInvalid({ plugin: plugin.id, phase: "duplicate", reason: `another ${name} was found before it` }),
-      )
-    } else {
-      plugins.set(name, plugin)
-    }
+    const before = kept.get(name)
+    if (before === undefined) kept.set(name, result.right)
+    else invalid.push(new PluginInvalid({ plugin: path, phase: "duplicate", reason: `${before.path} has its id` }))
   }
-  return { plugins: [...plugins.values()], invalid }
+  return { plugins: Array.from(kept.values(), ({ plugin }) => plugin), invalid }
 }
 
 const oneLine = (cause: unknown): string =>

@@ -39,7 +39,9 @@ export class Alarms extends Context.Tag("headgate/Alarms")<
           entry.ring()
         }
       })
-      yield* tick.pipe(Effect.delay("50 millis"), Effect.forever, Effect.forkScoped)
+      // One that throws all the same is a defect of its own, and not the end of all deadlines.
+      const guarded = Effect.catchAllDefect(tick, (cause) => Effect.logError("a defect in an alarm", cause))
+      yield* guarded.pipe(Effect.delay("50 millis"), Effect.forever, Effect.forkScoped)
 
       return {
         now: () => now,

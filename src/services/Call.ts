@@ -45,6 +45,13 @@ export class Call {
     return this.aborter.signal
   }
 
+  /** Runs `then` when the host of the current attempt is hung up on, or at once if it was. */
+  whenHungUp(then: () => void): void {
+    const signal = this.aborter?.signal
+    if (signal?.aborted === true) then()
+    else signal?.addEventListener("abort", then, { once: true })
+  }
+
   /** Ends the call: the host is hung up on at once, and no other is tried. */
   end(why: Ending): void {
     if (this.ending !== undefined) return

@@ -2,9 +2,11 @@
  * The corridor: carries a plan out. Reserves, calls, falls back before the first event, hands the outcome to the
  * meter. Knows no provider's wire form and no caller's. Architecture, services; G5, G10, G11, G14.
  */
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type { Charge } from "../domain/Charge.ts"
 import type { ChatRequest, ChatResponse } from "../domain/Chat.ts"
@@ -23,7 +25,7 @@ import { bytesSaid, type ChunkWriter, HostStream } from "../wire/hostStream.ts"
 import { isTooDeep } from "../wire/jsonDepth.ts"
 import { Alarms } from "./Alarms.ts"
 import type { Call, Ending } from "./Call.ts"
-import { type Cooldowns, cooldownFor, exhausted, unhealthy } from "./exhausted.ts"
+import { type Cooldowns, cooldownFor, exhausted, unhealthy, withoutSecret } from "./exhausted.ts"
 import { HostStats } from "./HostStats.ts"
 import { type Hold, Meter } from "./Meter.ts"
 import { type Endpoint, ProviderRegistry } from "./ProviderRegistry.ts"
@@ -52,6 +54,8 @@ export interface Opened {
   readonly host: Host
   readonly hold: Hold
   readonly stream: HostStream
+  /** The provider's key: for nobody's eyes. */
+  readonly secret: string | undefined
   readonly reader: BodyReader
   /** What the first events gave the caller. */
   readonly text: string
@@ -128,6 +132,8 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
           const { body } = yield* dial(call, endpoint, request, (response) => response)
           if (body === null) return yield* new HostFailed({ reason: "malformed" })
           const reader: BodyReader = body.getReader()
+          // The signal ends a body of the network; one of this process may not know of it.
+          call.whenHungUp(() => reader.cancel().catch(() => {}))
           const stream = new HostStream({
             decoder: endpoint.form.decoder(request, endpoint.host),
             writer,
@@ -143,7 +149,8 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
             reader.cancel().catch(() => {})
             return yield* stream.failure
           }
-          return { host: endpoint.host, hold, stream, reader, text, latencyMs: elapsed(call) }
+          const { host, secret } = endpoint
+          return { host, secret, hold, stream, reader, text, latencyMs: elapsed(call) }
         })
 
         /** Tries the hosts of a plan one after another until one has an answer. */
@@ -171,14 +178,24 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
               continue
             }
             const hold = reserved.right
-            const result = yield* Effect.either(attempt(endpoint, within(request, hold), hold))
-            if (Either.isRight(result)) return { host, hold, answer: result.right }
+            // Who left before this host was asked does not pay for it.
+            if (call.ending !== undefined) {
+              meter.release(hold)
+              break
+            }
+            const result = yield* Effect.exit(Effect.suspend(() => attempt(endpoint, within(request, hold), hold)))
+            if (Exit.isSuccess(result)) return { host, hold, answer: result.value }
+            const wrong = Cause.failureOrCause(result.cause)
+            if (Either.isRight(wrong)) {
+              meter.release(hold)
+              return yield* Effect.failCause(wrong.right)
+            }
             if (call.ending !== undefined) {
               yield* abandoned(call, request, hold)
               break
             }
             meter.release(hold)
-            const failure = call.hungUp ?? result.left
+            const failure = withoutSecret(call.hungUp ?? wrong.left, endpoint.secret)
             failed.push({ provider: host.providerName, host: host.tag, model: host.model, failure })
             if (unhealthy(failure)) stats.record(host, { ok: false })
             const cooldown = cooldownFor(failure, options.cooldowns)

@@ -39,6 +39,8 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
           Effect.delay("20 millis"),
           Effect.repeat({ while: () => running.size > 0 }),
           Effect.unless(() => running.size === 0),
+          // Finalizers are uninterruptible, and a time-out waits for what it cannot interrupt.
+          Effect.interruptible,
         )
         return {
           refusal: () => {

@@ -64,6 +64,8 @@ export interface Endpoint {
   readonly baseUrl: string
   /** Address and credentials are the house's: a plugin's headers come first and cannot take their place. */
   readonly headers: Readonly<Record<string, string>>
+  /** The provider's key, which may not be told to anybody, whatever the host says. G27. */
+  readonly secret: string | undefined
   readonly ttfbMs: number | undefined
   readonly proxy: string | undefined
 }
@@ -172,6 +174,7 @@ const endpointOf = (host: Host, { settings, plugin, provider }: LoadedProvider):
       "accept-encoding": "identity",
       ...credentials(plugin.auth, settings.apiKey),
     },
+    secret: settings.apiKey == null ? undefined : Redacted.value(settings.apiKey),
     ttfbMs: settings.ttfbMs ?? undefined,
     proxy: settings.proxy ?? undefined,
   }

@@ -13,7 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { AnswerOutcome, Charge } from "../domain/Charge.ts"
 import type { ChatChunk, ChatRequest } from "../domain/Chat.ts"
-import { CallerGone, type Failure, HostFailed } from "../domain/Failure.ts"
+import { CallerGone, type Failure, HostFailed, RoutingExhausted } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import type { Plan } from "../domain/Plan.ts"
 import { parseUsage } from "../domain/Usage.ts"
@@ -21,7 +21,7 @@ import type { ChunkWriter } from "../wire/hostStream.ts"
 import { type Alarm, Alarms } from "./Alarms.ts"
 import type { Call } from "./Call.ts"
 import { Dispatcher, type DispatchFailure, type Opened } from "./Dispatcher.ts"
-import { exhausted } from "./exhausted.ts"
+import { exhausted, withoutSecret } from "./exhausted.ts"
 import { HostStats } from "./HostStats.ts"
 import { InFlight } from "./InFlight.ts"
 import { Meter } from "./Meter.ts"
@@ -180,15 +180,15 @@ class StreamBody {
   private cancelled = false
   /** It was we who ended it, for its size. */
   private cutByUs = false
-  private lastRead: number
+  private lastEvent: number
   private lastWrite: number
+  private lastPull: number
   private windowStart: number
   private windowBytes = 0
-  private bytes = 0
 
   constructor(options: StreamBodyOptions) {
     this.of = options
-    this.lastRead = this.lastWrite = this.windowStart = options.alarms.now()
+    this.lastEvent = this.lastWrite = this.lastPull = this.windowStart = options.alarms.now()
   }
 
   readable(): ReadableStream<Uint8Array> {
@@ -200,10 +200,17 @@ class StreamBody {
       {
         start: (controller) => {
           this.controller = controller
+          // The server sends a head with the first bytes behind it, so one that goes out alone needs some.
+          if (this.of.source instanceof Promise) this.write(this.of.writer(undefined).heartbeat)
         },
         pull: async () => {
           this.pulling = true
-          await this.pull()
+          // While the caller took nothing we did not listen, and the host could not speak.
+          const paused = alarms.now() - this.lastPull
+          this.lastEvent += paused
+          this.windowStart += paused
+          await this.pull().catch((cause) => this.defect(cause))
+          this.lastPull = alarms.now()
           this.pulling = false
         },
         cancel: () => this.callerGone(),
@@ -218,7 +225,7 @@ class StreamBody {
       if (this.concluded) return
       if (Exit.isFailure(exit)) return this.refuse(exit)
       this.opened = exit.value
-      this.lastRead = this.of.alarms.now()
+      this.lastEvent = this.of.alarms.now()
       if (this.opened.text !== "") return this.write(this.opened.text)
     }
     await this.relay(this.opened)
@@ -228,26 +235,33 @@ class StreamBody {
   private async relay(opened: Opened): Promise<void> {
     const { stream, reader } = opened
     while (stream.state === "speaking") {
+      if (stream.bytes > this.of.options.streamBytes) {
+        this.cutByUs = true
+        stream.cut("stream_limit")
+        break
+      }
       const next = await reader.read().catch(() => undefined)
       if (this.concluded) return
-      if (next === undefined) return this.broken(opened)
-      this.lastRead = this.of.alarms.now()
-      const text = next.done ? stream.end() : this.count(opened, next.value)
+      if (next === undefined || (next.done && this.hasHungUp)) return this.broken(opened)
+      const text = next.done ? stream.end() : this.heard(opened, next.value)
       if (text !== "") return this.write(text)
     }
     if (stream.state === "ended") return this.conclude(opened, this.cutByUs ? "cut" : "finished")
     return this.fail(opened, stream.failure ?? new HostFailed({ reason: "malformed" }))
   }
 
-  private count({ stream }: Opened, bytes: Uint8Array): string {
-    this.bytes += bytes.byteLength
+  private heard({ stream }: Opened, bytes: Uint8Array): string {
     this.windowBytes += bytes.byteLength
+    const { events } = stream
     const text = stream.push(bytes)
-    if (this.bytes > this.of.options.streamBytes && stream.state === "speaking") {
-      this.cutByUs = true
-      stream.cut("stream_limit")
-    }
+    if (stream.events > events) this.lastEvent = this.of.alarms.now()
     return text
+  }
+
+  /** Whether it was we who ended the read: a body that does not know of the signal just ends. */
+  private get hasHungUp(): boolean {
+    const { ending, hungUp } = this.of.call
+    return ending !== undefined || hungUp !== undefined
   }
 
   private write(text: string): void {
@@ -264,8 +278,8 @@ class StreamBody {
   /** The read was ended: by us, for a reason, or by the host, for none. */
   private broken(opened: Opened): Promise<void> {
     const { ending, hungUp } = this.of.call
-    if (ending !== undefined) return this.end(opened, "cut", (charge) => this.writerOf(opened).failure(ending, charge))
     if (opened.stream.hasFinish) return this.conclude(opened, "finished")
+    if (ending !== undefined) return this.end(opened, "cut", (charge) => this.writerOf(opened).failure(ending, charge))
     return this.fail(opened, hungUp ?? new HostFailed({ reason: "unreachable" }))
   }
 
@@ -274,8 +288,9 @@ class StreamBody {
   }
 
   private fail(opened: Opened, failure: HostFailed): Promise<void> {
-    const { host } = opened
-    const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure }
+    const { host, secret } = opened
+    const shown = withoutSecret(failure, secret)
+    const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure: shown }
     return this.end(opened, "host-failed", (charge) =>
       this.writerOf(opened).failure(exhausted([attempt], undefined), charge),
     )
@@ -289,10 +304,20 @@ class StreamBody {
     this.write(
       Option.match(Cause.failureOption(cause), {
         onSome: (failure) => writer.failure(failure, undefined),
-        onNone: () => "",
+        onNone: () => writer.failure(new RoutingExhausted({ outcome: "unavailable", attempts: [] }), undefined),
       }),
     )
     this.controller?.close()
+  }
+
+  /** A mistake of our own: the answer cannot go on, but it is booked, and the call leaves the house. */
+  private defect(cause: unknown): void {
+    this.cancelled = true
+    if (!this.concluded) {
+      this.conclusion()
+      void this.bookUnread("host-failed")
+    }
+    this.controller?.error(cause)
   }
 
   /** The one end of an answer that somebody reads: booked, then told. */
@@ -356,7 +381,7 @@ class StreamBody {
     if (this.pulling) {
       const stream = this.opened?.stream
       const patience = stream?.hasFinish ? afterFinishMs : stream?.hasContent ? options.idleMs : options.thinkingIdleMs
-      if (stream !== undefined && now - this.lastRead >= patience) call.hangUp(new HostFailed({ reason: "timeout" }))
+      if (stream !== undefined && now - this.lastEvent >= patience) call.hangUp(new HostFailed({ reason: "timeout" }))
       else if (this.tooSlow(now)) call.hangUp(new HostFailed({ reason: "timeout" }))
       else if (now - this.lastWrite >= heartbeatMs) this.write(this.of.writer(undefined).heartbeat)
     } else if (now - this.lastWrite >= options.clientStallMs) {

@@ -1,5 +1,5 @@
 /** What failed attempts add up to, and how long a failed host is left alone. Pure; G10. */
-import { type ExhaustedBecause, type FailedAttempt, type HostFailed, RoutingExhausted } from "../domain/Failure.ts"
+import { type ExhaustedBecause, type FailedAttempt, HostFailed, RoutingExhausted } from "../domain/Failure.ts"
 
 /** Seconds. */
 export interface Cooldowns {
@@ -26,6 +26,22 @@ export const cooldownFor = (failure: HostFailed, cooldowns: Cooldowns): number =
     default:
       return 0
   }
+}
+
+/** The failure without our own key in it: a host that refuses a request may quote what it was sent. G27. */
+export const withoutSecret = (failure: HostFailed, secret: string | undefined): HostFailed => {
+  const { reason, status, detail, code, retryAfterSeconds, cause } = failure
+  const told = `${detail ?? ""} ${code ?? ""}`
+  if (secret === undefined || !told.includes(secret)) return failure
+  const hide = (text: string) => text.replaceAll(secret, "[secret]")
+  return new HostFailed({
+    reason,
+    ...(status === undefined ? {} : { status }),
+    ...(detail === undefined ? {} : { detail: hide(detail) }),
+    ...(code === undefined ? {} : { code: hide(code) }),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    cause,
+  })
 }
 
 /** Whether a failure speaks against the host's health: a caller's bad request does not, nor does a rate limit. */

@@ -74,10 +74,10 @@ const hangsUp = async (form: FormSubject, sample: NamedSample): Promise<void> =>
       const relay = yield* Relay
       const { body } = yield* relay.stream(call, requestOf(true), plan, () => writer)
       const reader = body.getReader()
-      const first = yield* Effect.promise(() => within(reader.read()))
+      const spoken = yield* Effect.promise(() => within(firstWords(reader)))
       yield* Effect.promise(() => reader.cancel())
       must(
-        first !== undefined && !first.done,
+        spoken === true,
         `Nothing of ${sample.name} reached the caller while the host was still speaking: the decoder holds its chunks back`,
         "Decoder.event; architecture 3",
       )
@@ -88,6 +88,20 @@ const hangsUp = async (form: FormSubject, sample: NamedSample): Promise<void> =>
       )
     }),
   )
+}
+
+interface EventReader {
+  readonly read: () => Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
+}
+
+/** Whether anything comes but signs of life. */
+const firstWords = async (reader: EventReader): Promise<boolean> => {
+  const decoder = new TextDecoder()
+  for (;;) {
+    const next = await reader.read()
+    if (next.done) return false
+    if (decoder.decode(next.value).replaceAll(heartbeat, "") !== "") return true
+  }
 }
 
 /** Far longer than a stream in memory takes; only a check that fails waits for it. */
@@ -133,11 +147,13 @@ const alone = (plugin: ProviderPlugin, answering: boolean): ProviderPlugin => ({
     }),
 })
 
+const heartbeat = "\u2026"
+
 const writer: StreamWriter = {
   chunk: (chunk) => JSON.stringify(chunk),
   finish: (chunk) => JSON.stringify(chunk),
   failure: (failure) => failure.message,
-  heartbeat: "",
+  heartbeat,
 }
 
 interface Admitted {

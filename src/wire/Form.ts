@@ -7,8 +7,8 @@ import type { HostFailed } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import type { JsonObject } from "../domain/Json.ts"
 
-/** How the bytes of a streamed answer are cut into events. Cut by the house, not by plugins. */
-export type Framing = "sse" | "ndjson" | "json-array" | "aws-eventstream"
+/** How the bytes of a streamed answer are cut into events: by the house, not by plugins. */
+export type Framing = "sse"
 
 /** What to send, relative to the provider's base URL. The house adds address and credentials. */
 export interface UpstreamRequest {

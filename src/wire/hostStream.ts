@@ -43,7 +43,8 @@ export class HostStream {
   usage: unknown
   /** UTF-8 bytes of text, reasoning and tool calls so far. */
   outputBytes = 0
-  /** Events so far. Comments are none. */
+  /** Bytes that were read, and events that were in them. Comments are none. */
+  bytes = 0
   events = 0
   /** Whether text came, and not only reasoning: a model that thinks may be silent for longer. */
   hasContent = false
@@ -66,6 +67,7 @@ export class HostStream {
   /** What the caller is to get for these bytes; "" for nothing yet. */
   push(bytes: Uint8Array): string {
     if (this.closed) return ""
+    this.bytes += bytes.byteLength
     const text = this.read(this.reader.push(bytes))
     if (!this.closed && this.reader.overlong()) this.fail(new HostFailed({ reason: "malformed" }))
     return text

@@ -77,7 +77,7 @@ const example = defineConfig({
   },
   privacy: { log_content: false, idempotency_bodies: true },
   discovery: { environment: true, local: true },
-  plugins: { folders: ["./plugins"], packages: [], required: [] },
+  plugins: { folders: ["./plugins", resolve(import.meta.dir, "../../plugins")], packages: [], required: [] },
   aliases: { "gpt-4o": "openai/gpt-4o" },
   providers: {
     acme: {

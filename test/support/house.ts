@@ -30,6 +30,8 @@ export interface HouseOptions {
   readonly config?: GatewayConfigInput
   readonly plugins?: ReadonlyArray<Plugin>
   readonly storage?: Layer.Layer<Storage, unknown>
+  /** A clock, a logger: what everything in the house is built under. */
+  readonly setting?: Layer.Layer<never>
 }
 
 export interface House {
@@ -50,22 +52,26 @@ export interface House {
 }
 
 /** A gateway on a free port of 127.0.0.1, with the project's own plugins and everything in memory unless said. */
-export const startHouse = async (options: HouseOptions = {}): Promise<House> => {
+export const startHouse = async ({ setting = Layer.empty, ...options }: HouseOptions = {}): Promise<House> => {
   const served = Effect.map(houseLayers(options), ({ config, services }) =>
     Gateway.serve({ ...config, server: { ...config.server, port: 0 } }).pipe(Layer.provideMerge(services)),
   )
-  const { context, close } = await build(Layer.unwrapEffect(served))
+  const { context, close } = await build(Layer.provide(Layer.unwrapEffect(served), setting))
   const { address } = Context.get(context, HttpServer.HttpServer)
   const port = address._tag === "TcpAddress" ? address.port : 0
   return houseOf(context, `http://127.0.0.1:${port}/api/v1`, (request) => fetch(request), close)
 }
 
 /** The same as a function from request to response: no port, no network. */
-export const houseWithoutSocket = async (options: HouseOptions = {}): Promise<House> => {
+export const houseWithoutSocket = async ({ setting = Layer.empty, ...options }: HouseOptions = {}): Promise<House> => {
   const { services } = await Effect.runPromise(houseLayers(options))
-  const { context, close } = await build(services)
+  const { context, close } = await build(Layer.provide(services, setting))
   const { handler, dispose } = HttpLayerRouter.toWebHandler(
-    Gateway.routes.pipe(Layer.provide(Layer.succeedContext(context)), Layer.provide(HttpServer.layerContext)),
+    Gateway.routes.pipe(
+      Layer.provide(Layer.succeedContext(context)),
+      Layer.provide(HttpServer.layerContext),
+      Layer.provide(setting),
+    ),
     { disableLogger: true },
   )
   return houseOf(

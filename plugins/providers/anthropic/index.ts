@@ -20,7 +20,6 @@ export default defineProvider({
   keyVariable: "ANTHROPIC_API_KEY",
   // Not trained on; kept for 30 days. Catalogue, state of 2026-08.
   privacy: { mayTrain: false, retainsPrompts: true },
-  // Nothing of its own. An empty Struct would take anything, 7 included.
-  config: Schema.Record({ key: Schema.String, value: Schema.Never }),
+  config: Schema.Struct({}),
   load: () => ({ operations: { messages: form }, error: form.error, models }),
 })

@@ -120,6 +120,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
           const call = callOf(visit.requestId, key, request)
           visit.call = call
           request.signal.addEventListener("abort", () => call.end(new CallerGone()), { once: true })
+          // Nobody is told twice: who left while the body was read is gone already.
+          if (request.signal.aborted) call.end(new CallerGone())
           inFlight.enter(call)
           return yield* chat.stream ? stream(form, call, chat, plan) : whole(form, call, chat, plan)
         })
@@ -129,7 +131,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
           const respond = (rendered: Rendered) =>
             Response.json(form.error(rendered, requestId), {
               status: rendered.status,
-              headers: { ...rendered.headers, [requestIdHeader]: requestId },
+              headers: { "content-type": "application/json", ...rendered.headers, [requestIdHeader]: requestId },
             })
           return Option.match(Cause.failureOption(cause), {
             onSome: (failure) => Effect.succeed(respond(render(failure))),

@@ -5,6 +5,7 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { answered, noSuchRoute } from "../control/answer.ts"
 import { allowOrigin, preflight } from "../cors.ts"
 import { chat } from "./chat.ts"
 import { type ClientForm, Inference, type InferenceHandler } from "./inference.ts"
@@ -45,14 +46,21 @@ export const dataRoutes: Layer.Layer<never, never, DataPlane | HttpLayerRouter.H
       const plane = yield* DataPlane
       for (const [path, handle] of plane.handlers) {
         yield* router.add("POST", path, (request) =>
-          Effect.map(Effect.flatMap(webOf(request), handle), HttpServerResponse.raw),
+          isSpelled(path, request)
+            ? Effect.map(Effect.flatMap(webOf(request), handle), HttpServerResponse.raw)
+            : answered(noSuchRoute),
         )
         yield* router.add("OPTIONS", path, (request) =>
-          Effect.map(webOf(request), (web) => HttpServerResponse.raw(plane.preflight(web))),
+          isSpelled(path, request)
+            ? Effect.map(webOf(request), (web) => HttpServerResponse.raw(plane.preflight(web)))
+            : answered(noSuchRoute),
         )
       }
     }),
 )
+
+/** As `spelledAs` of the control plane: the router takes more spellings of a path than whatever looks at paths in front of us. */
+const isSpelled = (path: string, { url }: HttpServerRequest.HttpServerRequest): boolean => url.split("?", 1)[0] === path
 
 /** The web request inside: a server that has none to give is no server of ours. */
 const webOf = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<Request> =>

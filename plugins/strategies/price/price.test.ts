@@ -1,0 +1,42 @@
+import { describe, expect, test } from "bun:test"
+import * as Either from "effect/Either"
+import { strategyChecks } from "headgate/testing"
+import { candidatesAt, contextWith } from "../../../test/support/candidates.ts"
+import price from "./index.ts"
+
+describe("conformance", () => {
+  for (const check of strategyChecks({ plugin: price })) test(check.name, check.run)
+})
+
+describe("price", () => {
+  const rank = Either.getOrThrow(price.load({}))
+  const order = (...[prices]: Parameters<typeof candidatesAt>) =>
+    rank(candidatesAt(prices), contextWith(Math.random)).map(({ host }) => String(host.tag))
+
+  test("the cheapest first, prompt and completion together", () => {
+    expect(order({ A: [3n, 3n], B: [1n, 4n], C: [4n, 0n] })).toEqual(["C", "B", "A"])
+  })
+
+  test("among equals the order given", () => {
+    expect(order({ C: [1n, 2n], A: [2n, 1n], B: [3n, 0n], D: [1n, 1n] })).toEqual(["D", "C", "A", "B"])
+  })
+
+  test("free before all others, an unknown price behind them", () => {
+    expect(order({ unknown: null, dear: [9n, 9n], free: [0n, 0n], another: null })).toEqual([
+      "free",
+      "dear",
+      "unknown",
+      "another",
+    ])
+  })
+
+  test("a difference of one picodollar at sums that no float tells apart", () => {
+    const much = 2n ** 60n
+    expect(order({ A: [much, 2n], B: [much, 1n], C: [much, 3n] })).toEqual(["B", "A", "C"])
+  })
+
+  test("a failing host keeps its place: who sorts by price gets it", () => {
+    const candidates = candidatesAt({ A: [2n, 0n], B: [1n, 0n] }, ["B"])
+    expect(rank(candidates, contextWith(Math.random)).map(({ host }) => String(host.tag))).toEqual(["B", "A"])
+  })
+})

@@ -1,0 +1,142 @@
+/** The turns of a conversation: roles, contents and the calls in them. Reference 6.1, bad inputs 25 to 31, G30. */
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import {
+  anyObject,
+  byType,
+  type Check,
+  filledText,
+  listOf,
+  matching,
+  objectOf,
+  onlyKnown,
+  orNull,
+  report,
+  text,
+} from "./checks.ts"
+
+const most = { messages: 4096 }
+const maybeText = orNull(text)
+const maybeObject = orNull(anyObject)
+
+const textPart: Check = objectOf({ text }, "text")
+const videoPart = objectOf({ video_url: objectOf({ url: filledText }, "url") }, "video_url")
+const imageUrl = matching(/^(?:https?:\/\/|data:)./i, "must be an http(s) URL or a data URL")
+const partTypes: ReadonlyMap<string, Check> = new Map([
+  ["text", textPart],
+  ["image_url", objectOf({ image_url: objectOf({ url: imageUrl, detail: maybeText }, "url") }, "image_url")],
+  [
+    "input_audio",
+    objectOf({ input_audio: objectOf({ data: filledText, format: filledText }, "data", "format") }, "input_audio"),
+  ],
+  ["video_url", videoPart],
+  ["input_video", videoPart],
+  ["file", objectOf({ file: objectOf({ filename: maybeText, file_data: maybeText, file_id: maybeText }) }, "file")],
+])
+
+const contentOf = (types: ReadonlyMap<string, Check>): Check => {
+  const part = byType(types, onlyKnown(types))
+  const parts = listOf(part)
+  return (value, path, issues) => {
+    if (Array.isArray(value)) parts(value, path, issues)
+    else if (typeof value !== "string") report(issues, path, "must be a string or an array of parts")
+  }
+}
+const anyContent = contentOf(partTypes)
+/** Text alone: a string, or text parts. */
+export const textContent = contentOf(new Map([["text", textPart]]))
+
+const functionCall = objectOf(
+  { id: text, function: objectOf({ name: filledText, arguments: text }, "name", "arguments") },
+  "id",
+  "function",
+)
+// Kinds of calls that the house does not know are the host's to judge.
+const toolCall: Check = (value, path, issues) =>
+  (isJsonObject(value) && typeof value["type"] === "string" && value["type"] !== "function" ? anyObject : functionCall)(
+    value,
+    path,
+    issues,
+  )
+
+const instruction = objectOf({ content: textContent, name: maybeText }, "content")
+const roles: ReadonlyMap<unknown, Check> = new Map<string, Check>([
+  ["system", instruction],
+  ["developer", instruction],
+  ["user", objectOf({ content: anyContent, name: maybeText }, "content")],
+  [
+    "assistant",
+    objectOf({
+      content: orNull(anyContent),
+      name: maybeText,
+      tool_calls: orNull(listOf(toolCall)),
+      reasoning: maybeText,
+      reasoning_content: maybeText,
+      reasoning_details: orNull(listOf(anyObject)),
+      refusal: maybeText,
+      images: orNull(listOf(anyObject)),
+      audio: maybeObject,
+    }),
+  ],
+  ["tool", objectOf({ content: anyContent, tool_call_id: filledText }, "content", "tool_call_id")],
+])
+const knownRoles = [...roles.keys()].join(", ")
+
+/** What an assistant may have said without a `content`. */
+const wordless = [
+  "tool_calls",
+  "function_call",
+  "refusal",
+  "audio",
+  "images",
+  "reasoning",
+  "reasoning_content",
+  "reasoning_details",
+]
+
+const isWordless = (message: JsonObject): boolean =>
+  wordless.some((member) => {
+    const value = message[member]
+    return value != null && !(Array.isArray(value) && value.length === 0)
+  })
+
+const message: Check = (value, path, issues) => {
+  if (!isJsonObject(value)) return report(issues, path, "must be an object")
+  const check = roles.get(value["role"])
+  if (check === undefined) return report(issues, `${path}.role`, `must be one of ${knownRoles}`)
+  check(value, path, issues)
+  if (value["role"] === "assistant" && value["content"] == null && !isWordless(value)) {
+    report(issues, `${path}.content`, "is required unless the assistant called tools")
+  }
+}
+
+/** Most turns are a role and a text, nothing else: no paths need be built for those. */
+const isPlainTurn = (value: unknown): boolean =>
+  isJsonObject(value) &&
+  typeof value["content"] === "string" &&
+  value["role"] !== "tool" &&
+  roles.has(value["role"]) &&
+  Object.keys(value).length === 2
+
+export const messages: Check = (value, path, issues) => {
+  if (!Array.isArray(value)) return report(issues, path, "must be an array")
+  if (value.length === 0) return report(issues, path, "must have at least one message")
+  if (value.length > most.messages)
+    return report(issues, path, `must have at most ${most.messages} messages, not ${value.length}`)
+  for (let at = 0; at < value.length; at++) {
+    if (!isPlainTurn(value[at])) message(value[at], `${path}[${at}]`, issues)
+  }
+}
+
+const listLength = (value: unknown): number => (Array.isArray(value) ? value.length : 0)
+
+/** How many parts of a turn are no text. */
+export const mediaIn = (turn: unknown): number => {
+  if (!isJsonObject(turn)) return 0
+  const { content } = turn
+  let found = 0
+  if (Array.isArray(content)) {
+    for (const part of content) if (isJsonObject(part) && part["type"] !== "text") found++
+  }
+  // What a model drew or said earlier comes back with its turn.
+  return turn["role"] === "assistant" ? found + listLength(turn["images"]) + (turn["audio"] == null ? 0 : 1) : found
+}

@@ -1,0 +1,285 @@
+/** Keys with a limit: what they may still ask, and that no burst spends more. G1, G2; settled points. */
+import { describe, expect, test } from "bun:test"
+import * as Effect from "effect/Effect"
+import * as FastCheck from "effect/FastCheck"
+import type { LimitReset } from "../../src/domain/Key.ts"
+import { keyId } from "../../src/services/KeyStore.ts"
+import { Meter } from "../../src/services/Meter.ts"
+import { Storage } from "../../src/services/Storage.ts"
+import { errorOf, picodollars, streamOf, wholeBodyOf } from "../support/answers.ts"
+import { chunkOf, type HeldStream, heldStream, wholeAnswer } from "../support/host.ts"
+import { type Answer, ask, closeAfterEach, good, type Routed, routed, silent, status } from "../support/routed.ts"
+
+closeAfterEach()
+
+/** Output alone costs something: a microdollar a token. So what a request can cost at most is its `max_tokens`. */
+const outputOnly = { prices: { host: { prompt: "0", completion: "0.000001" } } }
+const microdollars = (count: number): bigint => BigInt(count) * 1_000_000n
+
+const keyWith = async (house: Routed, limit: bigint, limitReset: LimitReset | null = null) => {
+  const key = await house.newKey({ limit, limitReset })
+  const headers = { authorization: `Bearer ${key}` }
+  return {
+    chat: (more: Record<string, unknown> = {}, init: RequestInit = {}) => house.chat(ask(more), { ...init, headers }),
+    spent: () => house.run(Effect.flatMap(Meter, (meter) => meter.spent(keyId(key)))),
+    rows: () => house.run(Effect.flatMap(Storage, (storage) => storage.ledger(keyId(key), 1000))),
+  }
+}
+
+/** Writes as many tokens as it may, at most. */
+const greedy: Answer = ({ max_tokens }) =>
+  wholeAnswer("x", { prompt_tokens: 1, completion_tokens: typeof max_tokens === "number" ? max_tokens : 4096 })
+
+const usage = (completion: number) => wholeAnswer("x", { prompt_tokens: 1, completion_tokens: completion })
+
+describe("a limit", () => {
+  test("that is used up", async () => {
+    const house = await routed({ host: greedy }, outputOnly)
+    const key = await keyWith(house, microdollars(100))
+    expect((await key.chat({ max_tokens: 100 })).status).toBe(200)
+    const response = await key.chat({ max_tokens: 1 })
+    expect(response.status).toBe(402)
+    expect((await errorOf(response)).metadata).toEqual({
+      error_type: "payment_required",
+      reason: "limit_exhausted",
+      limit_source: "total",
+      limit_usd: 0.0001,
+      spend_usd: 0.0001,
+      held_usd: 0,
+      resets_at: null,
+    })
+    expect(response.headers.get("retry-after")).toBeNull()
+    expect(house.called()).toHaveLength(1)
+  })
+
+  test.each(["daily", "weekly", "monthly"] as const)("that is %s says when it starts anew", async (reset) => {
+    const house = await routed({ host: greedy }, outputOnly)
+    const key = await keyWith(house, 0n, reset)
+    const { metadata } = await errorOf(await key.chat())
+    expect(metadata).toMatchObject({ limit_source: reset })
+    const resets = String(metadata?.["resets_at"])
+    expect(resets).toMatch(/^\d{4}-\d\d-\d\dT00:00:00\.000Z$/)
+    const day = 86_400_000
+    expect(Date.parse(resets) - Date.now()).toBeWithin(
+      1,
+      (reset === "daily" ? 1 : reset === "weekly" ? 7 : 31) * day + 1,
+    )
+  })
+
+  test("that a request could pass", async () => {
+    const house = await routed({ host: greedy }, outputOnly)
+    const key = await keyWith(house, microdollars(100))
+    for (const stream of [false, true]) {
+      const response = await key.chat({ max_tokens: 101, stream })
+      expect(response.status).toBe(402)
+      const { message, metadata } = await errorOf(response)
+      expect(metadata).toMatchObject({ reason: "request_exceeds_budget", limit_usd: 0.0001, spend_usd: 0, held_usd: 0 })
+      expect(message).toContain("max_tokens")
+      expect(response.headers.get("retry-after")).toBeNull()
+    }
+    expect(house.called()).toEqual([])
+  })
+
+  test("that requests in flight hold: the money is free when they have ended", async () => {
+    const holding = Promise.withResolvers<HeldStream>()
+    const host: Answer = (body, request, call) => {
+      if (body["stream"] !== true) return greedy(body, request, call)
+      const held = heldStream(request)
+      holding.resolve(held)
+      return held.response
+    }
+    const house = await routed({ host }, outputOnly)
+    const key = await keyWith(house, microdollars(100))
+    const streaming = key.chat({ max_tokens: 60, stream: true })
+    const held = await holding.promise
+    expect(await key.spent()).toMatchObject({ total: 0n, held: microdollars(60) })
+
+    const response = await key.chat({ max_tokens: 60 })
+    expect(response.status).toBe(402)
+    expect((await errorOf(response)).metadata).toMatchObject({
+      reason: "in_flight_budget_exhausted",
+      spend_usd: 0,
+      held_usd: 0.00006,
+    })
+    expect(Number(response.headers.get("retry-after"))).toBeWithin(1, 6)
+
+    held.send(chunkOf({ delta: { content: "one" }, finish_reason: "stop" }))
+    held.send(JSON.stringify({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } }))
+    held.send("[DONE]")
+    expect((await streamOf(await streaming)).last.usage?.cost).toBe(0.000001)
+    expect(await key.spent()).toMatchObject({ total: microdollars(1), held: 0n })
+    expect((await key.chat({ max_tokens: 60 })).status).toBe(200)
+  })
+
+  test("counts every answer that is asked for", async () => {
+    const house = await routed({ host: greedy }, outputOnly)
+    const key = await keyWith(house, microdollars(100))
+    for (const [more, expected] of [
+      [{ n: 3 }, 402],
+      [{ best_of: 3 }, 402],
+      [{ n: 2 }, 200],
+    ] as const) {
+      expect((await key.chat({ max_tokens: 50, ...more })).status).toBe(expected)
+    }
+  })
+
+  test("is told to a host that would otherwise write more than the key can pay", async () => {
+    const house = await routed({ host: greedy }, outputOnly)
+    const key = await keyWith(house, microdollars(100))
+    const { usage: told } = await wholeBodyOf(await key.chat())
+    expect(house.hosts["host"]?.calls[0]?.body["max_tokens"]).toBe(100)
+    expect(picodollars(told.cost)).toBe(microdollars(100))
+    expect((await key.chat()).status).toBe(402)
+  })
+
+  test("without which a host is told nothing", async () => {
+    const house = await routed({ host: greedy }, outputOnly)
+    await wholeBodyOf(await house.chat(ask()))
+    expect(house.hosts["host"]?.calls[0]?.body).not.toHaveProperty("max_tokens")
+  })
+
+  test("and a host that writes more all the same: billed as it reports", async () => {
+    const house = await routed({ host: () => usage(500) }, outputOnly)
+    const key = await keyWith(house, microdollars(100))
+    expect((await wholeBodyOf(await key.chat({ max_tokens: 100 }))).usage.cost).toBe(0.0005)
+    expect(await key.spent()).toMatchObject({ total: microdollars(500), held: 0n })
+    expect((await errorOf(await key.chat({ max_tokens: 1 }))).metadata).toMatchObject({
+      reason: "limit_exhausted",
+      spend_usd: 0.0005,
+    })
+  })
+
+  test("leaves out the hosts that are too dear for it", async () => {
+    const prices = { dear: { prompt: "0", completion: "0.000009" }, cheap: { prompt: "0", completion: "0.000001" } }
+    const house = await routed({ dear: good(), cheap: good() }, { prices })
+    const key = await keyWith(house, microdollars(100))
+    const response = await key.chat({ max_tokens: 100, provider: { order: ["dear"] } })
+    expect(response.headers.get("x-gw-host")).toBe("cheap")
+    expect(house.called()).toEqual(["cheap"])
+  })
+})
+
+describe("what was held is given back", () => {
+  test.each([
+    ["a host that fails", status(500), {}, 502],
+    ["a host that finds the request at fault", status(400), {}, 400],
+    ["a deadline", silent, { limits: { deadline_ms: 100 } }, 408],
+    ["a first event that never comes", silent, { limits: { ttfb_ms: 100 } }, 408],
+  ] as const)("after %s", async (_name, host, more, expected) => {
+    const house = await routed({ host }, { ...outputOnly, ...more })
+    const key = await keyWith(house, microdollars(100))
+    expect((await key.chat({ max_tokens: 100, stream: true })).status).toBe(expected)
+    expect(await key.spent()).toMatchObject({ total: 0n, held: 0n })
+    expect(await key.rows()).toEqual([])
+  })
+
+  test("before the next host is tried", async () => {
+    const prices = { bad: { prompt: "0", completion: "0.000001" }, host: { prompt: "0", completion: "0.000001" } }
+    const house = await routed({ bad: status(500), host: greedy }, { prices })
+    const key = await keyWith(house, microdollars(100))
+    expect((await wholeBodyOf(await key.chat({ max_tokens: 100 }))).usage.cost).toBe(0.0001)
+    expect(house.called()).toEqual(["bad", "host"])
+  })
+})
+
+describe("200 requests at once at a key with room for 37", () => {
+  const burst = async (tokens: number) => {
+    const settled = Promise.withResolvers<void>()
+    let decided = 0
+    const decide = () => {
+      decided += 1
+      if (decided === 200) settled.resolve()
+    }
+    // No host answers before every request was let through or refused: nothing is given back meanwhile.
+    const host: Answer = async () => {
+      decide()
+      await settled.promise
+      return usage(tokens)
+    }
+    const house = await routed({ host }, outputOnly)
+    const key = await keyWith(house, microdollars(3700))
+    const statuses = await Promise.all(
+      Array.from({ length: 200 }, async () => {
+        const response = await key.chat({ max_tokens: 100 })
+        if (response.status === 402) {
+          expect((await errorOf(response)).metadata).toMatchObject({
+            reason: "in_flight_budget_exhausted",
+            held_usd: 0.0037,
+          })
+          decide()
+        }
+        return response.status
+      }),
+    )
+    return { house, key, statuses }
+  }
+
+  test("lets exactly 37 through, and spends the limit to the last picodollar", async () => {
+    const { house, key, statuses } = await burst(100)
+    expect(statuses.filter((each) => each === 200)).toHaveLength(37)
+    expect(statuses.filter((each) => each === 402)).toHaveLength(163)
+    expect(house.called()).toHaveLength(37)
+    expect(await key.spent()).toMatchObject({ total: microdollars(3700), held: 0n })
+    expect((await errorOf(await key.chat({ max_tokens: 1 }))).metadata).toMatchObject({ reason: "limit_exhausted" })
+  })
+
+  test("leaves the rest of the money usable when they cost less", async () => {
+    const { house, key, statuses } = await burst(60)
+    expect(statuses.filter((each) => each === 200)).toHaveLength(37)
+    expect(await key.spent()).toMatchObject({ total: microdollars(37 * 60), held: 0n })
+    expect((await key.chat({ max_tokens: 3700 - 37 * 60 })).status).toBe(200)
+    expect(house.called()).toHaveLength(38)
+  })
+})
+
+test("whatever comes at once, a key never spends more than its limit, and its ledger is what it spent", async () => {
+  const one = FastCheck.record({
+    max_tokens: FastCheck.option(FastCheck.integer({ min: 1, max: 300 }), { nil: undefined }),
+    stream: FastCheck.boolean(),
+    content: FastCheck.string({ maxLength: 40, unit: "binary" }),
+  })
+  // A host that counts every byte of the prompt as a token and writes all that it may.
+  const host: Answer = ({ messages, max_tokens: most, stream }) => {
+    const counts = {
+      prompt_tokens: Buffer.byteLength(JSON.stringify(messages)),
+      completion_tokens: Number(most ?? 4096),
+    }
+    if (stream !== true) return wholeAnswer("x", counts)
+    const events = [
+      chunkOf({ delta: { content: "x" }, finish_reason: "stop" }),
+      JSON.stringify({ choices: [], usage: counts }),
+      "[DONE]",
+    ]
+    return new Response(events.map((event) => `data: ${event}\n\n`).join(""))
+  }
+  const house = await routed({ host, fails: status(500) })
+  await FastCheck.assert(
+    FastCheck.asyncProperty(
+      FastCheck.array(one, { minLength: 1, maxLength: 40 }),
+      FastCheck.bigInt({ min: 0n, max: microdollars(4000) }),
+      async (requests, limit) => {
+        const key = await keyWith(house, limit)
+        const costs = await Promise.all(
+          requests.map(async ({ content, ...more }, at) => {
+            const order = at % 3 === 0 ? ["fails"] : []
+            const response = await key.chat({ ...more, messages: [{ role: "user", content }], provider: { order } })
+            if (response.status !== 200) {
+              expect(response.status).toBe(402)
+              await response.body?.cancel()
+              return 0n
+            }
+            const told = more.stream ? (await streamOf(response)).last.usage : (await wholeBodyOf(response)).usage
+            return picodollars(told?.cost)
+          }),
+        )
+        const { total, held } = await key.spent()
+        const rows = await key.rows()
+        expect(held).toBe(0n)
+        expect(total).toBeLessThanOrEqual(limit)
+        expect(total).toBe(costs.reduce((sum, cost) => sum + cost, 0n))
+        expect(total).toBe(rows.reduce((sum, { cost }) => sum + cost, 0n))
+      },
+    ),
+    { numRuns: 30 },
+  )
+})

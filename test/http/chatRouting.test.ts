@@ -1,0 +1,435 @@
+/** Which host answers, and what is told when none does. G10, G11, settled points; spec 2.1, reference 6.3 and 14. */
+import { describe, expect, test } from "bun:test"
+import { errorOf, streamOf, wholeBodyOf } from "../support/answers.ts"
+import { deserted } from "../support/host.ts"
+import { type Answer, ask, closeAfterEach, good, type Routed, routed, silent, status } from "../support/routed.ts"
+
+closeAfterEach()
+
+const html = "<html><body>Bad gateway</body></html>"
+
+/** What can be wrong with a host before its first event: what a caller gets who has no other host. */
+const faults: ReadonlyArray<readonly [name: string, answer: Answer | "refused", alone: number]> = [
+  ["500", status(500), 502],
+  ["503", status(503), 502],
+  ["529", status(529), 502],
+  ["429", status(429), 429],
+  ["401", status(401), 502],
+  ["402", status(402), 502],
+  ["403", status(403), 403],
+  ["404", status(404), 404],
+  ["408", status(408), 408],
+  ["204", () => new Response(null, { status: 204 }), 502],
+  ["302", () => new Response(null, { status: 302, headers: { location: "http://127.0.0.1:1/v1" } }), 502],
+  ["a refused connection", "refused", 502],
+  ["a page of HTML", () => new Response(html, { headers: { "content-type": "text/html" } }), 502],
+  ["an empty body", () => new Response(""), 502],
+  ["null", () => new Response("null"), 502],
+  ["a list", () => new Response("[]"), 502],
+  ["no JSON", () => new Response('{"choices":['), 502],
+  ["no choices", () => Response.json({ choices: [] }), 502],
+  ["choices that are none", () => Response.json({ choices: [null] }), 502],
+  ["an error in a 200", () => Response.json({ error: { message: "no" } }), 502],
+  [
+    "an error in a 200 that is an account's",
+    () => Response.json({ error: { message: "no", code: "insufficient_quota" } }),
+    502,
+  ],
+]
+
+const wholeFaults: typeof faults = [
+  ["an error in a 200 that is a rate limit", () => Response.json({ error: { message: "no", code: 429 } }), 429],
+  ["an error in a 200 that is a time-out", () => Response.json({ error: { message: "no", code: "timeout" } }), 408],
+]
+
+/** The same faults in an event stream, where the host began one. */
+const streamFaults: typeof faults = [
+  ["an event that is no JSON", () => new Response("data: {\n\n"), 502],
+  ["an event with an error", () => new Response('data: {"error":{"message":"no","code":500}}\n\n'), 502],
+  ["an event with a rate limit", () => new Response('data: {"error":{"message":"no","code":429}}\n\n'), 429],
+  ["an end without any event", () => new Response("", { headers: { "content-type": "text/event-stream" } }), 502],
+  ["nothing but comments", () => new Response(": hello\n\n: there\n\n"), 502],
+  ["[DONE] and nothing else", () => new Response("data: [DONE]\n\n"), 502],
+  [
+    "a role and then the end",
+    () => new Response('data: {"choices":[{"index":0,"delta":{"role":"assistant"}}]}\n\n'),
+    502,
+  ],
+]
+
+const addressOf = async (answer: Answer | "refused"): Promise<Answer | string> =>
+  answer === "refused" ? await deserted() : answer
+
+const both = [
+  ...faults.flatMap((fault) => [[...fault, false] as const, [...fault, true] as const]),
+  ...wholeFaults.map((fault) => [...fault, false] as const),
+  ...streamFaults.map((fault) => [...fault, true] as const),
+]
+const kinds = both.map(
+  ([name, answer, alone, stream]) => [name, stream ? "streamed" : "whole", answer, alone, stream] as const,
+)
+
+const textOf = async (response: Response, stream: boolean): Promise<unknown> =>
+  stream ? (await streamOf(response)).text : (await wholeBodyOf(response)).choices[0]?.message.content
+
+describe("a host that fails before its first event", () => {
+  test.each(kinds)("%s, %s: the next host answers", async (_name, _kind, answer, _alone, stream) => {
+    const house = await routed({ bad: await addressOf(answer), next: good("from the next") })
+    const response = await house.chat(ask({ stream }))
+    expect(response.headers.get("x-gw-host")).toBe("next")
+    expect(await textOf(response, stream)).toBe("from the next")
+    expect(house.called()).toEqual(answer === "refused" ? ["next"] : ["bad", "next"])
+  })
+
+  test.each(kinds)("%s, %s: as the only host it is told as such", async (_name, _kind, answer, alone, stream) => {
+    const house = await routed({ bad: await addressOf(answer) })
+    const response = await house.chat(ask({ stream }))
+    expect(response.status).toBe(alone)
+    const { message, metadata } = await errorOf(response)
+    expect(metadata?.["previous_errors"]).toMatchObject([{ provider: "bad", model: "acme/small" }])
+    expect(message).not.toContain("host says no")
+    expect(house.called().length).toBeLessThan(2)
+  })
+
+  test("what a host says of our account is never told", async () => {
+    for (const code of [401, 402, 403, 500]) {
+      const house = await routed({ bad: status(code, {}, "key-of-bad has no credit at https://internal.test") })
+      const response = await house.chat(ask())
+      expect(await response.text()).not.toMatch(/key-of|credit|internal/)
+    }
+  })
+
+  test("each host is tried once", async () => {
+    const house = await routed({ a: status(500), b: status(500), c: status(500) })
+    const { metadata } = await errorOf(await house.chat(ask()))
+    expect(house.called()).toEqual(["a", "b", "c"])
+    expect(metadata).toMatchObject({
+      error_type: "provider_unavailable",
+      provider_name: "c",
+      previous_errors: ["a", "b", "c"].map((provider) => ({
+        provider,
+        model: "acme/small",
+        status: 500,
+        code: "some_error",
+      })),
+    })
+  })
+
+  test("nothing is charged for it", async () => {
+    const house = await routed({ bad: status(500), next: good() })
+    const { usage } = await wholeBodyOf(await house.chat(ask()))
+    // Ten tokens of the second host's prompt, five of its output.
+    expect(usage.cost).toBe(0.00003)
+  })
+})
+
+describe("a host that does not answer", () => {
+  test("a stream without a first event within `ttfb_ms`: the next host answers", async () => {
+    const house = await routed({ bad: silent, next: good("from the next") }, { limits: { ttfb_ms: 100 } })
+    const { text } = await streamOf(await house.chat(ask({ stream: true })))
+    expect(text).toBe("from the next")
+    expect(house.called()).toEqual(["bad", "next"])
+  })
+
+  test("comments and blank lines are no first event", async () => {
+    const comments: Answer = () => heldOpen(": hi\n\n\n\n: there\n\n")
+    const house = await routed({ bad: comments, next: good("from the next") }, { limits: { ttfb_ms: 100 } })
+    expect((await streamOf(await house.chat(ask({ stream: true })))).text).toBe("from the next")
+  })
+
+  test("as the only host, 408", async () => {
+    const house = await routed({ bad: silent }, { limits: { ttfb_ms: 100 } })
+    const response = await house.chat(ask({ stream: true }))
+    expect(response.status).toBe(408)
+    expect((await errorOf(response)).metadata).toMatchObject({ error_type: "timeout", phase: "upstream" })
+  })
+
+  test.each([false, true])("`deadline_ms` ends it all, and no other host is tried (stream: %p)", async (stream) => {
+    const house = await routed({ bad: silent, next: good() }, { limits: { deadline_ms: 100 } })
+    const response = await house.chat(ask({ stream }))
+    expect(response.status).toBe(408)
+    expect((await errorOf(response)).metadata).toMatchObject({ error_type: "timeout", phase: "upstream" })
+    expect(house.called()).toEqual(["bad"])
+  })
+
+  test("a whole answer may take longer than `ttfb_ms`", async () => {
+    const waiting = Promise.withResolvers<void>()
+    const slow: Answer = async (body, request, call) => {
+      await waiting.promise
+      return good("at last")(body, request, call)
+    }
+    const house = await routed({ slow, quick: silent }, { limits: { ttfb_ms: 50 } })
+    const answered = house.chat(ask())
+    // A stream to the other host runs into its time-out: so long the whole answer has been waited for.
+    expect((await house.chat(ask({ stream: true, provider: { only: ["quick"] } }))).status).toBe(408)
+    waiting.resolve()
+    expect(await textOf(await answered, false)).toBe("at last")
+    expect(house.called()).toEqual(["slow", "quick"])
+  })
+})
+
+/** Says this much and stays open. */
+const heldOpen = (said: string): Response =>
+  new Response(
+    new ReadableStream({
+      start: (controller) => controller.enqueue(new TextEncoder().encode(said)),
+      pull: () => new Promise(() => {}),
+    }),
+  )
+
+describe("a request that a host finds at fault", () => {
+  test.each([400, 413, 422])(
+    "%p: not retried on another host of the model; told as 400 with the host's words",
+    async (code) => {
+      const house = await routed({ first: status(code, {}, "messages[0] is too funny"), second: good() })
+      const response = await house.chat(ask())
+      expect(response.status).toBe(400)
+      const { metadata } = await errorOf(response)
+      expect(metadata).toMatchObject({
+        error_type: "invalid_request",
+        provider_name: "first",
+        raw: "messages[0] is too funny",
+      })
+      expect(house.called()).toEqual(["first"])
+    },
+  )
+
+  test("another model is tried", async () => {
+    const house = await routed(
+      { first: status(400), second: good(), other: good("from the other") },
+      { models: { "acme/other": ["other"] } },
+    )
+    const response = await house.chat(ask({ models: ["acme/other"] }))
+    const { model, choices } = await wholeBodyOf(response)
+    expect([model, choices[0]?.message.content]).toEqual(["acme/other", "from the other"])
+    expect(house.called()).toEqual(["first", "other"])
+  })
+
+  test("it does not cool the host down, nor speak against its health", async () => {
+    let wrong = true
+    const house = await routed({ host: (...call) => (wrong ? status(400) : good("fine now"))(...call) })
+    expect((await house.chat(ask())).status).toBe(400)
+    wrong = false
+    expect(await textOf(await house.chat(ask()), false)).toBe("fine now")
+  })
+})
+
+describe("a route that is used up", () => {
+  test.each([
+    ["a request at fault before anything else", [400, 500], true, 400],
+    ["all rate limited", [429, 429], false, 429],
+    ["rate limited and broken", [429, 500], false, 502],
+    ["all unknown", [404, 404], false, 404],
+    ["unknown and broken", [404, 500], false, 502],
+    ["all timed out", [408, 408], false, 408],
+    ["timed out and broken", [408, 500], false, 502],
+    ["forbidden at last", [500, 403], false, 403],
+    ["forbidden at first", [403, 500], false, 502],
+    ["our account, and then forbidden", [401, 403], false, 403],
+    ["forbidden, and then our account", [403, 401], false, 502],
+  ] as const)("%s", async (_name, [one, other], apart, expected) => {
+    const models = apart ? { "acme/other": ["second"] } : {}
+    const house = await routed({ first: status(one), second: status(other) }, { models })
+    for (const stream of [false, true]) {
+      const response = await house.chat(ask({ stream, ...(apart ? { models: ["acme/other"] } : {}) }))
+      // Hosts that cool down after the first round are not called again.
+      if (stream && house.called().length < 4) continue
+      expect(response.status).toBe(expected)
+      expect((await errorOf(response)).metadata?.["previous_errors"]).toHaveLength(2)
+    }
+  })
+
+  test("429 says the shortest wait", async () => {
+    const house = await routed({
+      first: status(429, { "retry-after": "40" }),
+      second: status(429, { "retry-after": "20" }),
+    })
+    const response = await house.chat(ask())
+    expect(response.status).toBe(429)
+    expect(response.headers.get("retry-after")).toBe("20")
+    expect(response.headers.get("x-ratelimit-limit")).toBeNull()
+  })
+})
+
+describe("cooling down", () => {
+  const twice = async (answer: Answer, more = {}): Promise<{ readonly house: Routed; readonly second: Response }> => {
+    const house = await routed({ host: answer }, more)
+    await house.chat(ask())
+    return { house, second: await house.chat(ask()) }
+  }
+
+  test.each([401, 402, 404, 429])("a host is left alone after %p", async (code) => {
+    const { house, second } = await twice(status(code))
+    expect(second.status).toBe(503)
+    expect((await errorOf(second)).metadata).toMatchObject({ error_type: "provider_overloaded" })
+    expect(Number(second.headers.get("retry-after"))).toBeWithin(1, code === 429 ? 6 : 61)
+    expect(house.called()).toEqual(["host"])
+  })
+
+  test.each([400, 403, 408, 500])("but not after %p", async (code) => {
+    const { house } = await twice(status(code))
+    expect(house.called()).toEqual(["host", "host"])
+  })
+
+  test("for as long as it asks, at most `max_s`", async () => {
+    const { second } = await twice(status(429, { "retry-after": "100000" }), { limits: { cooldown: { max_s: 200 } } })
+    expect(Number(second.headers.get("retry-after"))).toBeWithin(199, 201)
+  })
+
+  test("a time that makes no sense is none", async () => {
+    const { second } = await twice(status(429, { "retry-after": "soon" }))
+    expect(Number(second.headers.get("retry-after"))).toBeWithin(1, 6)
+  })
+
+  test("0 switches it off", async () => {
+    const off = { limits: { cooldown: { account_s: 0, not_found_s: 0, rate_limit_s: 0 } } }
+    for (const code of [401, 404, 429]) expect((await twice(status(code), off)).house.called()).toHaveLength(2)
+  })
+
+  test("the other hosts answer meanwhile, and other models of the host are not concerned", async () => {
+    const house = await routed({ first: status(429), second: good() })
+    for (let at = 0; at < 3; at++) expect((await house.chat(ask())).status).toBe(200)
+    expect(house.called()).toEqual(["first", "second", "second", "second"])
+  })
+})
+
+describe("preferences", () => {
+  const abc = (more?: Parameters<typeof routed>[1]) => routed({ a: good("a"), b: good("b"), c: good("c") }, more)
+  const failing = (...names: ReadonlyArray<string>) =>
+    routed(Object.fromEntries(["a", "b", "c"].map((name) => [name, names.includes(name) ? status(500) : good(name)])))
+
+  test.each([
+    ["none", {}, "a"],
+    ["order", { order: ["c", "a"] }, "c"],
+    ["order with names that nobody has", { order: ["nobody", "b"] }, "b"],
+    ["only", { only: ["b", "c"] }, "b"],
+    ["only in capitals", { only: ["B"] }, "b"],
+    ["ignore", { ignore: ["a"] }, "b"],
+    ["only and ignore", { only: ["a", "b"], ignore: ["a"] }, "b"],
+    ["order and only", { order: ["a", "c"], only: ["b", "c"] }, "c"],
+    ["a ceiling that two keep", { max_price: { prompt: 2 }, order: ["c", "b"] }, "b"],
+    ["a ceiling that is just reached", { max_price: { prompt: "1", completion: 2 }, order: ["c"] }, "a"],
+  ] as const)("%s", async (_name, provider, expected) => {
+    const house = await abc()
+    const response = await house.chat(ask({ provider }))
+    expect(await textOf(response, false)).toBe(expected)
+    expect(response.headers.get("x-gw-host")).toBe(expected)
+    expect(house.called()).toEqual([expected])
+  })
+
+  test("the rest follows the listed ones", async () => {
+    const house = await failing("a", "b", "c")
+    await house.chat(ask({ provider: { order: ["c", "b"] } }))
+    expect(house.called()).toEqual(["c", "b", "a"])
+  })
+
+  test("unless fallbacks are not allowed: then the listed ones alone", async () => {
+    const house = await failing("b", "c")
+    expect((await house.chat(ask({ provider: { order: ["c", "b"], allow_fallbacks: false } }))).status).toBe(502)
+    expect(house.called()).toEqual(["c", "b"])
+  })
+
+  test("or, where none is listed, the first alone", async () => {
+    const house = await failing("a")
+    expect((await house.chat(ask({ provider: { allow_fallbacks: false } }))).status).toBe(502)
+    expect(house.called()).toEqual(["a"])
+  })
+
+  test("fallbacks that are not allowed are hosts, not models", async () => {
+    const house = await routed(
+      { a: status(500), b: good(), other: good("other") },
+      { models: { "acme/other": ["other"] } },
+    )
+    const { model } = await wholeBodyOf(
+      await house.chat(ask({ models: ["acme/other"], provider: { allow_fallbacks: false } })),
+    )
+    expect(model).toBe("acme/other")
+    expect(house.called()).toEqual(["a", "other"])
+  })
+
+  test("`X-GW-Host` pins one host, whatever else is asked", async () => {
+    const house = await abc()
+    const response = await house.chat(ask({ provider: { order: ["a"] } }), { headers: { "x-gw-host": "b" } })
+    expect(response.headers.get("x-gw-host")).toBe("b")
+    const nobody = await house.chat(ask(), { headers: { "x-gw-host": "nobody" } })
+    expect(nobody.status).toBe(404)
+    expect(house.called()).toEqual(["b"])
+  })
+
+  test("a pinned host that fails is not replaced", async () => {
+    const house = await failing("b")
+    expect((await house.chat(ask(), { headers: { "x-gw-host": "b" } })).status).toBe(502)
+    expect(house.called()).toEqual(["b"])
+  })
+
+  test("sort by price beats a strategy that spreads the load", async () => {
+    const house = await abc({ routing: { strategy: "balanced" } })
+    for (let at = 0; at < 24; at++) await house.chat(ask({ provider: { sort: "price" } }))
+    expect(new Set(house.called())).toEqual(new Set(["a"]))
+  })
+
+  test("a spread load goes to every host, most of it to the cheapest", async () => {
+    const house = await abc({ routing: { strategy: "balanced" } })
+    // Prices 3, 4 and 5: some 48, 27 and 17 of these. That one of them gets none has a chance below 1e-9.
+    for (let at = 0; at < 100; at++) await house.chat(ask())
+    expect(new Set(house.called())).toEqual(new Set(["a", "b", "c"]))
+  })
+
+  test("models: the next one when all hosts of the first failed, none asked twice", async () => {
+    const models = { "acme/second": ["c"], "acme/third": ["d"] }
+    const house = await routed({ a: status(500), b: status(429), c: status(404), d: good("d") }, { models })
+    const response = await house.chat(ask({ models: ["acme/small", "acme/second", "acme/third"], stream: true }))
+    const { chunks, text } = await streamOf(response)
+    expect(text).toBe("d")
+    expect(chunks.every(({ model }) => model === "acme/third")).toBe(true)
+    expect(response.headers.get("x-gw-host")).toBe("d")
+    expect(house.called()).toEqual(["a", "b", "c", "d"])
+  })
+
+  test("models without a model", async () => {
+    const house = await routed({ a: good("a"), c: good("c") }, { models: { "acme/second": ["c"] } })
+    const { model } = await wholeBodyOf(
+      await house.chat(ask({ model: undefined, models: ["acme/second", "acme/small"] })),
+    )
+    expect(model).toBe("acme/second")
+    expect(house.called()).toEqual(["c"])
+  })
+
+  test.each([
+    ["only", { only: ["nobody"] }],
+    ["ignore", { ignore: ["a", "b", "c"] }],
+    ["max_price", { max_price: { prompt: 0.5 } }],
+    ["max_price", { max_price: { completion: "1.999999" } }],
+    ["quantizations", { quantizations: ["fp8"] }],
+    ["data_collection", { data_collection: "deny" }],
+    ["zdr", { zdr: true }],
+  ] as const)("%s that leaves no host: 404 with every host and why", async (by, provider) => {
+    const house = await abc()
+    const response = await house.chat(ask({ provider }))
+    expect(response.status).toBe(404)
+    const { metadata } = await errorOf(response)
+    expect(metadata).toMatchObject({ error_type: "not_found", excluded_by: [by], available_providers: ["a", "b", "c"] })
+    expect(metadata?.["excluded"]).toMatchObject(
+      ["a", "b", "c"].map((host) => ({ host, model: "acme/small", by, reason: expect.any(String) })),
+    )
+    expect(house.called()).toEqual([])
+  })
+
+  test("require_parameters keeps the hosts that know them all", async () => {
+    const house = await abc()
+    const response = await house.chat(ask({ temperature: 1, provider: { require_parameters: true } }))
+    expect(response.status).toBe(404)
+    expect((await errorOf(response)).metadata).toMatchObject({ excluded_by: ["require_parameters"] })
+  })
+
+  test("a prompt that fits no host", async () => {
+    const house = await abc()
+    const response = await house.chat(ask({ messages: [{ role: "user", content: "x".repeat(8 * 8192 + 8) }] }))
+    expect(response.status).toBe(400)
+    expect((await errorOf(response)).metadata).toMatchObject({
+      error_type: "context_length_exceeded",
+      path: "messages",
+    })
+    expect(house.called()).toEqual([])
+  })
+})

@@ -1,0 +1,537 @@
+/**
+ * What hosts do wrong in the middle of a stream, on real sockets: each fault has one outcome, told to the caller, booked,
+ * with no money held and no connection left afterwards. G5, G10, G11, G14; reference 8.4.
+ */
+import { afterEach, describe, expect, test } from "bun:test"
+import { isJsonObject } from "../../src/domain/Json.ts"
+import type { LedgerRow } from "../../src/services/Storage.ts"
+import { type Books, openBooks } from "../support/books.ts"
+import { chunkOf, configFor, scriptedHost, streamAnswer } from "../support/host.ts"
+import { type House, startHouse } from "../support/house.ts"
+import {
+  deadUrl,
+  event,
+  lastPart,
+  openHead,
+  type Peer,
+  part,
+  type RawHost,
+  rawHost,
+  streamHead,
+  until,
+} from "../support/rawHost.ts"
+import { contentOf, finishesOf, readStrictly } from "../support/strictSse.ts"
+
+const ask = { model: "acme/small", messages: [{ role: "user", content: "hello" }], stream: true, max_tokens: 50 }
+const delta = (content: string) => event(chunkOf({ delta: { content }, finish_reason: null }))
+const role = event(chunkOf({ delta: { role: "assistant", content: "" }, finish_reason: null }))
+const finish = event(chunkOf({ delta: {}, finish_reason: "stop" }))
+const usage = event(JSON.stringify({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 5 } }))
+const done = event("[DONE]")
+/** 10 prompt tokens at a millionth of a dollar, 5 output tokens at two. */
+const costOfUsage = 20_000_000n
+
+/** What is sent in one write comes in one read, mostly; what is sent after this comes later. */
+const say = (peer: Peer, ...parts: ReadonlyArray<string | Uint8Array>) => {
+  peer.write(Buffer.concat(parts.map((each) => (typeof each === "string" ? Buffer.from(each) : each))))
+}
+
+const closing: Array<() => unknown> = []
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
+
+interface Scene {
+  readonly house: House
+  readonly books: Books
+  readonly second: ReturnType<typeof scriptedHost>
+  readonly request: (init?: RequestInit) => Promise<Response>
+}
+
+/** A house whose first host is at `url`; the second, if wanted, answers well. */
+const scene = async (
+  url: string,
+  options: { second?: boolean; limits?: Record<string, unknown> } = {},
+): Promise<Scene> => {
+  const second = scriptedHost(() => streamAnswer(["from ", "the second"]))
+  closing.push(second.stop)
+  const hosts = { a: { url }, ...(options.second === true ? { b: { url: second.url } } : {}) }
+  const house = await startHouse({
+    config: configFor(hosts, { routing: { strategy: "price" }, limits: options.limits ?? {} }),
+  })
+  closing.push(house.stop)
+  const books = await openBooks(house)
+  const authorization = `Bearer ${books.secret}`
+  return { house, books, second, request: (init) => house.chat(ask, { ...init, headers: { authorization } }) }
+}
+
+const raw = (script: (peer: Peer, call: number) => void): RawHost => {
+  const host = rawHost(script)
+  closing.push(host.stop)
+  return host
+}
+
+/** Everything is as if the request had never been, but for its row. */
+const expectClean = async ({ books }: Scene, host: RawHost | undefined, rows: number) => {
+  await until(async () => (await books.rows()).length >= rows, "the row")
+  await until(async () => (await books.held()) === 0n, "the release of what was held")
+  if (host !== undefined) await until(() => host.open() === 0, "the end of the host's connection")
+  expect((await books.rows()).length).toBe(rows)
+}
+
+/** The error chunk of reference 8.4, with the cost in it, and then [DONE]. */
+const expectBroken = (text: string, code: number, content: string, who: string | null = "a") => {
+  const { events, done: isDone } = readStrictly(text)
+  expect(isDone).toBe(true)
+  expect(contentOf(events)).toBe(content)
+  const last = events.at(-1)
+  expect(last).toMatchObject({
+    object: "chat.completion.chunk",
+    model: "acme/small",
+    error: {
+      code,
+      metadata: { error_type: { 408: "timeout", 429: "rate_limit_exceeded", 502: "provider_unavailable" }[code] },
+    },
+    choices: [{ index: 0, delta: { content: "" }, finish_reason: "error", native_finish_reason: null }],
+  })
+  expect(last?.["provider"] ?? null).toBe(who)
+  expect(last?.["id"]).toBe(events[0]?.["id"])
+  expect(isJsonObject(last?.["error"]) ? last["error"]["message"] : undefined).toMatch(/\.$/)
+  expect(finishesOf(events).length).toBe(1)
+  return { cost: isJsonObject(last?.["usage"]) ? last["usage"]["cost"] : undefined }
+}
+
+describe("a fault before the first event", () => {
+  const faults: ReadonlyArray<
+    readonly [
+      name: string,
+      status: number,
+      script: ((peer: Peer) => void) | "refused",
+      limits?: Record<string, unknown>,
+    ]
+  > = [
+    ["the connection is refused", 502, "refused"],
+    ["a reset before the status", 502, (peer) => peer.reset()],
+    ["an end before the status", 502, (peer) => peer.end()],
+    ["a status that is none", 502, (peer) => say(peer, "SSH-2.0-OpenSSH_9.6\r\n\r\n")],
+    [
+      "another protocol's noise",
+      502,
+      (peer) => {
+        say(peer, Uint8Array.of(0, 0, 18, 4, 0, 0, 0, 0, 0))
+        peer.end()
+      },
+    ],
+    [
+      "a head and an end",
+      502,
+      (peer) => {
+        say(peer, streamHead)
+        peer.end()
+      },
+    ],
+    [
+      "a head and a reset",
+      502,
+      (peer) => {
+        say(peer, streamHead)
+        peer.reset()
+      },
+    ],
+    ["an empty body", 502, (peer) => say(peer, streamHead, lastPart)],
+    ["204", 502, (peer) => say(peer, "HTTP/1.1 204 No Content\r\n\r\n")],
+    [
+      "a redirect",
+      502,
+      (peer) => say(peer, `HTTP/1.1 302 Found\r\nlocation: ${deadUrl()}\r\ncontent-length: 0\r\n\r\n`),
+    ],
+    ["HTML", 502, (peer) => say(peer, streamHead, part("<html>\n<body>Bad gateway</body>\n</html>\n"), lastPart)],
+    ["comments and an end", 502, (peer) => say(peer, streamHead, part(": hello\n\n: hello\n\n"), lastPart)],
+    ["a role and an end", 502, (peer) => say(peer, streamHead, role, lastPart)],
+    [
+      "a role and a reset",
+      502,
+      (peer) => {
+        say(peer, streamHead, role)
+        peer.reset()
+      },
+    ],
+    ["[DONE] at once", 502, (peer) => say(peer, streamHead, done, lastPart)],
+    [
+      "no JSON in the first event",
+      502,
+      (peer) => say(peer, streamHead, event("oops"), delta("a"), finish, done, lastPart),
+    ],
+    ["an event without choices", 502, (peer) => say(peer, streamHead, event('{"hello":1}'), lastPart)],
+    ["an event that is null", 502, (peer) => say(peer, streamHead, event("null"), delta("a"), finish, done, lastPart)],
+    ["an error event", 502, (peer) => say(peer, streamHead, event('{"error":{"code":503,"message":"x"}}'), lastPart)],
+    [
+      "an error event of a rate limit",
+      429,
+      (peer) => say(peer, streamHead, event('{"error":{"code":429,"message":"x"}}'), lastPart),
+    ],
+    [
+      "text and an error in one read",
+      502,
+      (peer) =>
+        say(
+          peer,
+          streamHead,
+          part(
+            `data: ${chunkOf({ delta: { content: "a" }, finish_reason: null })}\n\ndata: {"error":{"code":503}}\n\n`,
+          ),
+          lastPart,
+        ),
+    ],
+    ["a line of more than 1 MiB", 502, (peer) => say(peer, streamHead, part(`data: ${"x".repeat(1_200_000)}`))],
+    ["bad chunked framing", 502, (peer) => say(peer, streamHead, "zz\r\nhello\r\n")],
+    [
+      "a page of more than 64 KiB with 500",
+      502,
+      (peer) => say(peer, `HTTP/1.1 500 Oh\r\ncontent-length: 100000\r\n\r\n${"<p>".repeat(33_334).slice(0, 100_000)}`),
+    ],
+    [
+      "a page of more than 64 KiB with 429",
+      429,
+      (peer) => say(peer, `HTTP/1.1 429 Slow\r\ncontent-length: 100000\r\n\r\n${"x".repeat(100_000)}`),
+    ],
+    ["no event in time", 408, (peer) => say(peer, streamHead), { ttfb_ms: 100 }],
+    ["no head in time", 408, () => {}, { ttfb_ms: 100 }],
+    [
+      "comments, but no event in time",
+      408,
+      (peer) => say(peer, streamHead, part(": still here\n\n"), role),
+      { ttfb_ms: 100 },
+    ],
+  ]
+  const start = (script: (typeof faults)[number][2]) => {
+    const host = script === "refused" ? undefined : raw(script)
+    return { host, url: host?.url ?? deadUrl() }
+  }
+
+  test.each(faults)("%s: with one host, the caller gets the status", async (_, status, script, limits = {}) => {
+    const { host, url } = start(script)
+    const stage = await scene(url, { limits })
+    const response = await stage.request()
+    expect(response.status).toBe(status)
+    expect(response.headers.get("x-gw-request-id")).toStartWith("req_")
+    expect(await response.json()).toMatchObject({
+      error: { code: status, metadata: { previous_errors: [{ provider: "a", model: "acme/small" }] } },
+    })
+    // A connection that a host ended well may be kept for the next request.
+    await expectClean(stage, undefined, 0)
+    if (status === 408) await until(() => host?.open() === 0, "the end of the host's connection")
+  })
+
+  test.each(faults)(
+    "%s: another host takes over, and nothing is to be seen of it",
+    async (_, __, script, limits = {}) => {
+      const { url } = start(script)
+      const stage = await scene(url, { limits, second: true })
+      const response = await stage.request()
+      const { events, done: isDone } = readStrictly(await response.text())
+      expect([response.status, response.headers.get("x-gw-host"), isDone]).toEqual([200, "b", true])
+      expect(contentOf(events)).toBe("from the second")
+      expect(events.every(({ provider }) => provider === "b")).toBe(true)
+      await expectClean(stage, undefined, 1)
+      expect(await stage.books.rows()).toMatchObject([{ host: "b", outcome: "finished", cost: costOfUsage }])
+    },
+  )
+})
+
+describe("a fault after text was sent", () => {
+  /** The script is told when the caller has seen the text, so that the fault cannot come in the same read. */
+  const faults: ReadonlyArray<
+    readonly [name: string, code: number, fault: (peer: Peer) => void, limits?: Record<string, unknown>]
+  > = [
+    ["an end within the framing", 502, (peer) => peer.end()],
+    ["a well framed end without a finish", 502, (peer) => say(peer, lastPart)],
+    ["a reset", 502, (peer) => peer.reset()],
+    ["bad chunked framing", 502, (peer) => say(peer, "zz\r\nhello\r\n")],
+    [
+      "three lines that are no JSON",
+      502,
+      (peer) => say(peer, event("oops"), event("oops"), event("oops"), finish, done),
+    ],
+    ["an error event", 502, (peer) => say(peer, event('{"error":{"code":503,"message":"x"}}'))],
+    ["an error event of a rate limit", 429, (peer) => say(peer, event('{"error":{"code":429,"message":"x"}}'))],
+    ["the host's account used up", 502, (peer) => say(peer, event('{"error":{"code":402,"message":"pay"}}'))],
+    ["an event of the name error", 502, (peer) => say(peer, part('event: error\ndata: {"message":"x"}\n\n'))],
+    [
+      "a finish that is an error",
+      502,
+      (peer) => say(peer, event(chunkOf({ delta: {}, finish_reason: "error" })), done),
+    ],
+    ["a line of more than 1 MiB", 502, (peer) => say(peer, part(`data: ${"x".repeat(1_200_000)}`))],
+    [
+      "an event 100,000 deep",
+      502,
+      (peer) => say(peer, event(`{"choices":[],"x":${"[".repeat(100_000)}${"]".repeat(100_000)}}`)),
+    ],
+    ["silence", 408, () => {}, { idle_ms: 150 }],
+    [
+      "nothing but comments",
+      408,
+      (peer) => {
+        const more = setInterval(() => (peer.isOpen() ? say(peer, part(": still here\n\n")) : clearInterval(more)), 20)
+      },
+      { idle_ms: 150 },
+    ],
+  ]
+
+  for (const second of [false, true]) {
+    test.each(faults)(
+      `%s: told in the stream, free of charge${second ? "; no other host is called" : ""}`,
+      async (name, code, fault, limits = {}) => {
+        const host = raw((peer) => say(peer, streamHead, role, delta("Hel"), delta("lo")))
+        const stage = await scene(host.url, { limits, second })
+        const response = await stage.request()
+        expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "a"])
+        const text = await readAround(response, "lo", () => fault(host.peer()))
+        expect(expectBroken(text, code, "Hello").cost).toBe(0)
+        // What ends as it should may be kept for the next request; else we close, though the host does not.
+        await expectClean(stage, name.startsWith("a well framed") ? undefined : host, 1)
+        const [row] = await stage.books.rows()
+        expect(row).toMatchObject({ host: "a", outcome: "host-failed", cost: 0n, estimated: true })
+        expect(row?.upstreamCost).toBeGreaterThan(0n)
+        expect(await stage.books.total()).toBe(0n)
+        expect(stage.second.calls.length).toBe(0)
+      },
+    )
+  }
+
+  test("a body whose end is the end of the connection, without a finish, is broken too", async () => {
+    const host = raw((peer) => say(peer, openHead, `data: ${chunkOf({ delta: { content: "Hello" } })}\n\n`))
+    const stage = await scene(host.url)
+    const text = await readAround(await stage.request(), "Hello", () => host.peer().end())
+    expectBroken(text, 502, "Hello")
+    await expectClean(stage, host, 1)
+  })
+})
+
+/** The text of an answer; `then` is run once `seen` has come. */
+const readAround = async (response: Response, seen: string, then: () => void): Promise<string> => {
+  const decoder = new TextDecoder()
+  let text = ""
+  let told = false
+  for await (const bytes of response.body ?? []) {
+    text += decoder.decode(bytes, { stream: true })
+    if (told || !text.includes(seen)) continue
+    told = true
+    then()
+  }
+  return text
+}
+
+describe("an odd but good end", () => {
+  const ends: ReadonlyArray<
+    readonly [
+      name: string,
+      parts: ReadonlyArray<string | Uint8Array>,
+      after?: ((peer: Peer) => void) | undefined,
+      row?: Partial<LedgerRow>,
+    ]
+  > = [
+    ["a finish, but no [DONE]", [finish, usage, lastPart]],
+    ["a finish, and an end within the framing", [finish, usage], (peer) => peer.end()],
+    ["a finish, and a reset", [finish, usage], (peer) => peer.reset()],
+    [
+      "usage on the finish",
+      [
+        event(chunkOf({ delta: {}, finish_reason: "stop" }, { usage: { prompt_tokens: 10, completion_tokens: 5 } })),
+        done,
+        lastPart,
+      ],
+    ],
+    ["usage before the finish", [usage, finish, done, lastPart]],
+    ["events after [DONE]", [finish, usage, done, delta("more"), finish, done, lastPart]],
+    ["a connection left open after [DONE]", [finish, usage, done]],
+    ["an error after the finish", [finish, usage, event('{"error":{"code":500,"message":"x"}}'), lastPart]],
+    ["no JSON after the finish", [finish, usage, event("oops"), event("oops"), event("oops"), lastPart]],
+    ["one line that is no JSON", [event("oops"), finish, usage, done, lastPart]],
+    ["a finish that comes twice", [finish, finish, usage, done, lastPart]],
+    ["[DONE], but no finish", [usage, done, lastPart]],
+    ["no usage", [finish, done, lastPart], undefined, { estimated: true }],
+    [
+      "a usage below zero",
+      [finish, event('{"choices":[],"usage":{"prompt_tokens":-1,"completion_tokens":-1}}'), done, lastPart],
+      undefined,
+      { estimated: true },
+    ],
+    [
+      "a usage in words",
+      [finish, event('{"choices":[],"usage":{"prompt_tokens":"10","completion_tokens":"5"}}'), done, lastPart],
+      undefined,
+      { estimated: true },
+    ],
+    [
+      "a usage of nothing at all",
+      [finish, event('{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}'), done, lastPart],
+      undefined,
+      { cost: 0n },
+    ],
+    [
+      "a cost of the host's own",
+      [
+        finish,
+        event('{"choices":[],"cost":9,"usage":{"prompt_tokens":10,"completion_tokens":5,"cost":99}}'),
+        done,
+        lastPart,
+      ],
+    ],
+  ]
+
+  // Whole rows: what is left out, Bun takes for a wish to call `done`.
+  const rows = ends.map(([name, parts, after = () => {}, row = {}]) => [name, parts, after, row] as const)
+
+  test.each(rows)("%s", async (_, parts, after, row) => {
+    const host = raw((peer) => {
+      say(peer, streamHead, delta("Hel"), delta("lo"), ...parts)
+      after(peer)
+    })
+    const stage = await scene(host.url, { second: true })
+    const response = await stage.request()
+    const { events, done: isDone } = readStrictly(await response.text())
+    expect(isDone).toBe(true)
+    expect(contentOf(events)).toBe("Hello")
+    expect(finishesOf(events)).toEqual(events.slice(-1))
+    const last = events.at(-1)
+    expect(last).toMatchObject({ choices: [{ finish_reason: "stop", native_finish_reason: "stop" }] })
+    await expectClean(stage, undefined, 1)
+    const [booked] = await stage.books.rows()
+    expect(booked).toMatchObject({ host: "a", outcome: "finished", finishReason: "stop" })
+    if (row.estimated === true) expect(booked).toMatchObject({ estimated: true, completionTokens: 2 })
+    else expect(booked).toMatchObject({ estimated: false, cost: row.cost ?? costOfUsage })
+    expect(isJsonObject(last?.["usage"]) ? last["usage"]["cost"] : undefined).toBe(Number(booked?.cost) / 1e12)
+    expect(await stage.books.total()).toBe(booked?.cost ?? -1n)
+    if (!parts.includes(lastPart)) await until(() => host.open() === 0, "the end of the host's connection")
+  })
+
+  test("bytes in every manner: a BOM, CRLF, comments, no UTF-8, a packet a byte", async () => {
+    const text = Buffer.concat([
+      Buffer.from(
+        `\ufeff: hi\r\n\r\nretry: 1\r\ndata:${chunkOf({ delta: { content: "a " }, finish_reason: null })}\r\n\r\n`,
+      ),
+      Buffer.from(`data: ${chunkOf({ delta: { content: "😀|" }, finish_reason: null })}`),
+      Buffer.from(`\n\ndata: ${chunkOf({ delta: { content: "~" }, finish_reason: null })}\r\r`),
+      Buffer.from(`id: 7\ndata: ${chunkOf({ delta: {}, finish_reason: "stop" })}\n\ndata: [DONE]\n\n`),
+    ]).map((byte) => (byte === 126 ? 0xff : byte))
+    const host = raw((peer) => {
+      say(peer, streamHead)
+      for (const byte of text) say(peer, part(Uint8Array.of(byte)))
+      say(peer, lastPart)
+    })
+    const stage = await scene(host.url)
+    const { events, done: isDone } = readStrictly(new Uint8Array(await (await stage.request()).arrayBuffer()))
+    expect([isDone, contentOf(events)]).toEqual([true, "a 😀|\ufffd"])
+    await expectClean(stage, undefined, 1)
+  })
+})
+
+describe("a stream that we cut is paid for", () => {
+  test("at its size: length, and the reason", async () => {
+    const host = raw((peer) => {
+      say(peer, streamHead)
+      for (let at = 0; at < 1000; at++) say(peer, delta(`word${at} `))
+    })
+    const stage = await scene(host.url, { limits: { stream_bytes: 20_000 } })
+    const { events, done: isDone } = readStrictly(await (await stage.request()).text())
+    expect(isDone).toBe(true)
+    expect(finishesOf(events)).toMatchObject([
+      { choices: [{ finish_reason: "length", native_finish_reason: "stream_limit" }], usage: {} },
+    ])
+    await expectClean(stage, host, 1)
+    const [row] = await stage.books.rows()
+    expect(row).toMatchObject({ outcome: "cut", finishReason: "length", estimated: true })
+    expect(row?.completionTokens).toBe(Math.ceil(contentOf(events).length / 4))
+    expect(row?.cost).toBe(row?.upstreamCost ?? -1n)
+    expect(row?.cost).toBeGreaterThan(0n)
+  })
+
+  test("at the deadline: 408 in the stream, with the cost that is charged all the same", async () => {
+    const host = raw((peer) => say(peer, streamHead, delta("Hello")))
+    const stage = await scene(host.url, { limits: { deadline_ms: 250 } })
+    const { cost } = expectBroken(await (await stage.request()).text(), 408, "Hello")
+    await expectClean(stage, host, 1)
+    const [row] = await stage.books.rows()
+    expect(row).toMatchObject({ outcome: "cut", estimated: true })
+    expect(row?.cost).toBeGreaterThan(0n)
+    expect(cost).toBe(Number(row?.cost) / 1e12)
+  })
+
+  test("at the deadline before any event: 408, free, and no other host", async () => {
+    const host = raw(() => {})
+    const stage = await scene(host.url, { limits: { deadline_ms: 150 }, second: true })
+    const response = await stage.request()
+    expect(response.status).toBe(408)
+    expect(await response.json()).toMatchObject({ error: { code: 408, metadata: { phase: "upstream" } } })
+    await expectClean(stage, host, 0)
+    expect(stage.second.calls.length).toBe(0)
+  })
+
+  test("at the deadline between the finish and [DONE]: the finish stands", async () => {
+    const host = raw((peer) => say(peer, streamHead, delta("Hello"), finish, usage))
+    const stage = await scene(host.url, { limits: { deadline_ms: 250 } })
+    const { events, done: isDone } = readStrictly(await (await stage.request()).text())
+    expect(isDone).toBe(true)
+    expect(finishesOf(events)).toMatchObject([
+      { choices: [{ finish_reason: "stop" }], usage: { completion_tokens: 5 } },
+    ])
+    await expectClean(stage, host, 1)
+    expect(await stage.books.rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
+  })
+})
+
+describe("a head that goes out before any event", () => {
+  const limits = { commit_after_ms: 60 }
+
+  test("comes with a comment at once, and the answer follows", async () => {
+    const host = raw((peer) => say(peer, streamHead, role))
+    const stage = await scene(host.url, { limits })
+    const response = await stage.request()
+    expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, null])
+    const text = await readAround(response, ": GW PROCESSING\n\n", () =>
+      say(host.peer(), delta("Hello"), finish, usage, done, lastPart),
+    )
+    expect(text).toStartWith(": GW PROCESSING\n\n")
+    expect(contentOf(readStrictly(text).events)).toBe("Hello")
+    await expectClean(stage, undefined, 1)
+    expect(await stage.books.rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
+  })
+
+  test("a failure after it is told in the stream", async () => {
+    const host = raw(() => {})
+    const stage = await scene(host.url, { limits })
+    const response = await stage.request()
+    const text = await readAround(response, ": GW PROCESSING\n\n", () => host.peer().reset())
+    expect(response.status).toBe(200)
+    expect(expectBroken(text, 502, "", null).cost).toBe(0)
+    await expectClean(stage, host, 0)
+  })
+
+  test("another host may still take over", async () => {
+    const host = raw(() => {})
+    const stage = await scene(host.url, { limits, second: true })
+    const text = await readAround(await stage.request(), ": GW PROCESSING\n\n", () => host.peer().reset())
+    expect(contentOf(readStrictly(text).events)).toBe("from the second")
+    await expectClean(stage, host, 1)
+    expect(await stage.books.rows()).toMatchObject([{ host: "b", outcome: "finished" }])
+  })
+
+  test("the deadline is told in the stream, and nothing is charged", async () => {
+    const host = raw(() => {})
+    const stage = await scene(host.url, { limits: { ...limits, deadline_ms: 250 } })
+    const text = await (await stage.request()).text()
+    expect(expectBroken(text, 408, "", null).cost).toBe(0)
+    await expectClean(stage, host, 0)
+  })
+})
+
+test("while a stream runs its money is held", async () => {
+  const host = raw((peer) => say(peer, streamHead, delta("Hello")))
+  const stage = await scene(host.url)
+  const response = await stage.request()
+  expect(await stage.books.held()).toBeGreaterThan(0n)
+  await readAround(response, "Hello", () => say(host.peer(), finish, usage, done, lastPart))
+  await expectClean(stage, undefined, 1)
+})

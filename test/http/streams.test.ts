@@ -1,0 +1,284 @@
+/**
+ * Streams as their callers see them: what the first event decides, what becomes of the host when its caller goes, what
+ * no text can do, and how the house closes under them. Faults of hosts: `streamFaults.test.ts`. G5, G11, G15, G17 to G19, G28.
+ */
+import { describe, expect, test } from "bun:test"
+import * as Effect from "effect/Effect"
+import { keyId } from "../../src/services/KeyStore.ts"
+import { Meter } from "../../src/services/Meter.ts"
+import { type LedgerRow, Storage } from "../../src/services/Storage.ts"
+import { errorOf, picodollars, readStream, streamOf, wholeBodyOf } from "../support/answers.ts"
+import { chunkOf, type HeldStream, heldStream } from "../support/host.ts"
+import { type Answer, ask, closeAfterEach, good, type Routed, routed, says, silent, status } from "../support/routed.ts"
+
+closeAfterEach()
+
+const word = (content: string) => chunkOf({ delta: { content }, finish_reason: null })
+const stop = chunkOf({ delta: {}, finish_reason: "stop" })
+const usage = JSON.stringify({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 5 } })
+const streamed = ask({ stream: true })
+
+/** A host whose streams the test conducts, and the next of them that is asked for. */
+const conducted = () => {
+  const streams: Array<HeldStream> = []
+  const waiting: Array<(stream: HeldStream) => void> = []
+  const answer: Answer = (_, request) => {
+    const stream = heldStream(request)
+    const wants = waiting.shift()
+    if (wants === undefined) streams.push(stream)
+    else wants(stream)
+    return stream.response
+  }
+  const next = (): Promise<HeldStream> => {
+    const stream = streams.shift()
+    return stream === undefined ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve(stream)
+  }
+  return { answer, next }
+}
+
+/** A stream that has said `words`: what is left of it is read by `rest`. */
+const begun = async (
+  house: Routed,
+  host: ReturnType<typeof conducted>,
+  words: ReadonlyArray<string>,
+  init: RequestInit = {},
+) => {
+  const asked = house.chat(streamed, init)
+  const held = await host.next()
+  for (const each of words) held.send(word(each))
+  const response = await asked
+  if (response.body === null) throw new Error("no body")
+  const reader = response.body.getReader()
+  const decoder = new TextDecoder()
+  let text = ""
+  const readUntil = async (wanted: string): Promise<void> => {
+    while (!text.includes(wanted)) {
+      const { done, value } = await reader.read()
+      if (done) throw new Error(`the stream ended without ${wanted}: ${text}`)
+      text += decoder.decode(value, { stream: true })
+    }
+  }
+  const rest = async () => {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return readStream(text)
+      text += decoder.decode(value, { stream: true })
+    }
+  }
+  const last = words.at(-1)
+  if (last !== undefined) await readUntil(last)
+  return { response, held, reader, readUntil, rest }
+}
+
+/** Rows of the ordinary key, once there are so many: they are booked when the answer ends, which the caller may not see. */
+const rowsOf = async (house: Routed, count: number): Promise<ReadonlyArray<LedgerRow>> => {
+  for (;;) {
+    const rows = await house.run(Effect.flatMap(Storage, (storage) => storage.ledger(keyId(house.key), 100)))
+    if (rows.length >= count) return rows
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+const spent = (house: Routed) => house.run(Effect.flatMap(Meter, (meter) => meter.spent(keyId(house.key))))
+
+describe("the first event decides", () => {
+  test("a role is none: the host that says no more is passed over", async () => {
+    const role = chunkOf({ delta: { role: "assistant", content: "" }, finish_reason: null })
+    const error = JSON.stringify({ error: { message: "no", code: 500 } })
+    const house = await routed({ bad: says(role, role, error), next: good("from the next") })
+    const { text } = await streamOf(await house.chat(streamed))
+    expect(text).toBe("from the next")
+  })
+
+  test.each([
+    ["text", { content: "x" }],
+    ["reasoning", { reasoning: "x" }],
+    ["a refusal", { refusal: "x" }],
+    ["a tool call", { tool_calls: [{ index: 0, id: "a", type: "function", function: { name: "f", arguments: "" } }] }],
+  ])("%s is one: no other host takes over afterwards", async (_name, delta) => {
+    const host = conducted()
+    const house = await routed({ first: host.answer, next: good("from the next") })
+    const asked = house.chat(streamed)
+    const held = await host.next()
+    held.send(chunkOf({ delta, finish_reason: null }))
+    const response = await asked
+    held.close()
+    const { chunks, last } = await streamOf(response)
+    expect(chunks[0]?.choices[0]?.delta).toMatchObject(delta)
+    expect(last.error?.code).toBe(502)
+    expect(house.called()).toEqual(["first"])
+  })
+
+  test("the head waits for it, so that a failure before it has its status", async () => {
+    const house = await routed({ bad: status(500) })
+    const response = await house.chat(streamed)
+    expect(response.status).toBe(502)
+    await errorOf(response)
+  })
+})
+
+describe.each([
+  ["on a socket", true],
+  ["without one", false],
+] as const)("a caller who goes, %s", (_name, socket) => {
+  test("amid a stream: the host is hung up on, what was said is paid for", async () => {
+    const host = conducted()
+    const house = await routed({ host: host.answer }, { socket })
+    const { held, reader } = await begun(house, host, ["so ", "far"])
+    await reader.cancel()
+    await held.left
+    const [row] = await rowsOf(house, 1)
+    expect(row).toMatchObject({ outcome: "caller-gone", completionTokens: 2, estimated: true, streamed: true })
+    expect(row?.cost).toBe(row?.upstreamCost)
+    expect(row?.cost).toBeGreaterThan(0n)
+    expect(await spent(house)).toMatchObject({ total: row?.cost ?? 0n, held: 0n })
+  })
+
+  test.each([true, false])(
+    "before the first event (stream: %p): the host is hung up on, the prompt is paid for",
+    async (stream) => {
+      const called = Promise.withResolvers<Request>()
+      const host: Answer = (body, request, call) => {
+        called.resolve(request)
+        return silent(body, request, call)
+      }
+      const house = await routed({ host, next: good() }, { socket })
+      const controller = new AbortController()
+      const asked = house.chat(ask({ stream }), { signal: controller.signal }).then(
+        () => "answered",
+        () => "given up",
+      )
+      const { signal } = await called.promise
+      const hungUp = new Promise<void>((resolve) => {
+        if (signal.aborted) resolve()
+        else signal.addEventListener("abort", () => resolve(), { once: true })
+      })
+      controller.abort()
+      await hungUp
+      const [row] = await rowsOf(house, 1)
+      expect(row).toMatchObject({ outcome: "caller-gone", completionTokens: 0, estimated: true, streamed: stream })
+      expect(row?.cost).toBeGreaterThan(0n)
+      if (socket) expect(await asked).toBe("given up")
+      expect(house.called()).toEqual(["host"])
+    },
+  )
+
+  test("after its host has counted: the host's count is paid for", async () => {
+    const host = conducted()
+    const house = await routed({ host: host.answer }, { socket })
+    const { held, reader, readUntil } = await begun(house, host, ["fine"])
+    held.send(usage)
+    held.send(word("more"))
+    await readUntil("more")
+    await reader.cancel()
+    await held.left
+    expect((await rowsOf(house, 1))[0]).toMatchObject({
+      outcome: "caller-gone",
+      promptTokens: 10,
+      completionTokens: 5,
+      estimated: false,
+    })
+  })
+})
+
+describe("a text cannot break out of its event", () => {
+  test.each([
+    "\r\n\r\ndata: [DONE]\n\n",
+    "\n\nevent: error\ndata: {}\n\n",
+    "\u2028\u2029\u0000\ufeff",
+    '"}]}\n\ndata: {"x":1}',
+    "\\u000a\\n",
+    "𝄞é汉",
+  ])("%j", async (text) => {
+    const house = await routed({ host: says(word("a"), word("b"), word(text), word(text), stop, usage, "[DONE]") })
+    const answer = await streamOf(await house.chat(streamed))
+    expect(answer.text).toBe(`ab${text}${text}`)
+    expect(answer.last.choices[0]?.finish_reason).toBe("stop")
+  })
+
+  test("characters that come in pieces come whole", async () => {
+    const bytes = new TextEncoder().encode(
+      [word("𝄞é汉"), stop, usage, "[DONE]"].map((event) => `data: ${event}\r\n\r\n`).join(""),
+    )
+    const host: Answer = () =>
+      new Response(
+        new ReadableStream({
+          start: (controller) => {
+            for (const byte of bytes) controller.enqueue(new Uint8Array([byte]))
+            controller.close()
+          },
+        }),
+      )
+    const house = await routed({ host })
+    expect((await streamOf(await house.chat(streamed))).text).toBe("𝄞é汉")
+  })
+})
+
+describe("the house", () => {
+  test("admits `max_in_flight` requests, and no more until one has ended", async () => {
+    const host = conducted()
+    const house = await routed({ host: host.answer, quick: good() }, { limits: { max_in_flight: 1 } })
+    const { held, rest } = await begun(house, host, ["first"])
+    const quick = ask({ provider: { only: ["quick"] } })
+    const refused = await house.chat(quick)
+    expect(refused.status).toBe(503)
+    expect((await errorOf(refused)).metadata).toEqual({ error_type: "overloaded" })
+    expect(Number(refused.headers.get("retry-after"))).toBeWithin(1, 4)
+    for (const event of [stop, usage, "[DONE]"]) held.send(event)
+    await rest()
+    expect((await wholeBodyOf(await house.chat(quick))).usage.cost).toBeGreaterThan(0)
+  })
+
+  test("lets a stream end when it closes", async () => {
+    const host = conducted()
+    const house = await routed({ host: host.answer })
+    const { held, rest } = await begun(house, host, ["first"])
+    const stopped = house.stop()
+    for (const event of [word(" last"), stop, usage, "[DONE]"]) held.send(event)
+    const { text, last } = await rest()
+    expect(text).toBe("first last")
+    await stopped
+    expect((await rowsOf(house, 1))[0]).toMatchObject({ outcome: "finished", cost: picodollars(last.usage?.cost) })
+  })
+
+  test("cuts a stream that does not end in time, tells it, and books it", async () => {
+    const host = conducted()
+    const house = await routed({ host: host.answer }, { server: { drain_s: 0 } })
+    const { held, rest } = await begun(house, host, ["so far"])
+    const stopped = house.stop()
+    const { text, last } = await rest()
+    expect(text).toBe("so far")
+    expect(last.error).toMatchObject({ code: 503, metadata: { error_type: "draining" } })
+    await stopped
+    await held.left
+    expect((await rowsOf(house, 1))[0]).toMatchObject({
+      outcome: "cut",
+      completionTokens: 2,
+      cost: picodollars(last.usage?.cost),
+    })
+  })
+
+  test("cuts a caller who takes no bytes, and books what was made for it", async () => {
+    const host = conducted()
+    const house = await routed({ host: host.answer }, { limits: { client_stall_ms: 100 } })
+    const asked = house.chat(streamed)
+    const held = await host.next()
+    held.send(word("so far"))
+    const response = await asked
+    const [row] = await rowsOf(house, 1)
+    expect(row).toMatchObject({ outcome: "cut", completionTokens: 2 })
+    expect(row?.cost).toBeGreaterThan(0n)
+    await held.left
+    await expect(response.text()).rejects.toThrow()
+  })
+
+  test("gives the same stream twice the same text, whatever else runs", async () => {
+    const words = Array.from({ length: 200 }, (_, at) => `${at} `)
+    const house = await routed({ host: says(...words.map(word), stop, usage, "[DONE]") }, { socket: true })
+    const texts = await Promise.all(
+      Array.from({ length: 30 }, async () => (await streamOf(await house.chat(streamed))).text),
+    )
+    expect(new Set(texts)).toEqual(new Set([words.join("")]))
+    expect((await rowsOf(house, 30)).every(({ cost }) => cost === 20_000_000n)).toBe(true)
+  })
+})

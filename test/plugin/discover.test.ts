@@ -1,0 +1,202 @@
+/** Plugins that cannot be used are reported with their path and cause, and the rest load. G33. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { mkdir, mkdtemp, rm, symlink } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as Chunk from "effect/Chunk"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/TestClock"
+import * as TestContext from "effect/TestContext"
+import { HostFailed } from "headgate/plugin"
+import { discover } from "../../src/plugin/discover.ts"
+
+const repository = new URL("../../", import.meta.url).pathname
+
+/** A folder outside of the repository, with our packages linked into it as a package manager would. */
+let home = ""
+
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), "headgate-plugins-"))
+  await mkdir(join(home, "node_modules"))
+  await symlink(join(repository, "node_modules/effect"), join(home, "node_modules/effect"))
+  await symlink(repository.slice(0, -1), join(home, "node_modules/headgate"))
+})
+afterAll(() => rm(home, { recursive: true }))
+
+const providerSource = (id: string) => `
+import * as Schema from "effect/Schema"
+import { chatForm, defineProvider, HostFailed } from "headgate/plugin"
+export default defineProvider({
+  id: "${id}",
+  name: "Some",
+  config: Schema.Struct({ region: Schema.optional(Schema.String) }),
+  load: () => ({ operations: { chat: chatForm() }, error: () => new HostFailed({ reason: "overloaded" }) }),
+})`
+
+const strategySource = (id: string) => `
+import * as Schema from "effect/Schema"
+import { defineStrategy } from "headgate/plugin"
+export default defineStrategy({ id: "${id}", config: Schema.Struct({}), load: () => (candidates) => candidates })`
+
+/** A folder of plugins: sources by the path of the plugin's own folder. */
+const folderWith = async (within: string, sources: Readonly<Record<string, string>>, entry = "index.ts") => {
+  const folder = await mkdtemp(join(within, "plugins-"))
+  for (const [path, source] of Object.entries(sources)) await Bun.write(join(folder, path, entry), source)
+  return folder
+}
+
+const found = async (...folders: ReadonlyArray<string>) => {
+  const { plugins, invalid } = await Effect.runPromise(discover(folders))
+  return { plugins: plugins.map(({ kind, id }) => `${kind} ${id}`), invalid, loaded: plugins }
+}
+
+const good = { "providers/acme": providerSource("acme"), "strategies/first": strategySource("first") }
+
+test("plugins outside of the repository, with a node_modules of their own, work with the house's own classes", async () => {
+  const { plugins, invalid, loaded } = await found(await folderWith(home, good))
+  expect({ plugins, invalid }).toEqual({ plugins: ["provider acme", "strategy first"], invalid: [] })
+  const [acme] = loaded
+  const provider = acme?.kind === "provider" ? Either.getOrThrow(acme.load({ region: "eu" })) : undefined
+  expect(provider?.error(500, new Headers(), "")).toBeInstanceOf(HostFailed)
+  expect(acme?.kind === "provider" && Either.isLeft(acme.load({ regoin: "eu" }))).toBe(true)
+})
+
+test("the order is that of the folders, and of the names in them", async () => {
+  const first = await folderWith(home, {
+    "providers/zeta": providerSource("zeta"),
+    "providers/beta": providerSource("beta"),
+  })
+  const second = await folderWith(home, { "providers/alpha": providerSource("alpha") })
+  expect((await found(first, second)).plugins).toEqual(["provider beta", "provider zeta", "provider alpha"])
+})
+
+test("a plugin may be JavaScript", async () => {
+  const folder = await folderWith(home, { "providers/acme": providerSource("acme") }, "index.js")
+  expect((await found(folder)).plugins).toEqual(["provider acme"])
+})
+
+test("a folder that is not there, a file among the plugins and an empty shelf hold nothing, and are no fault", async () => {
+  const folder = await folderWith(home, good)
+  await Bun.write(join(folder, "providers", "README.md"), "# Ours")
+  await mkdir(join(folder, "empty", "providers"), { recursive: true })
+  const { plugins, invalid } = await found(join(home, "nowhere"), join(folder, "empty"), folder)
+  expect({ plugins, invalid }).toEqual({ plugins: ["provider acme", "strategy first"], invalid: [] })
+})
+
+describe("one that is broken is reported, and the rest load", () => {
+  test.each([
+    ["a syntax error", "export default {", "import", /./],
+    ["a throw while it is imported", 'throw new Error("no licence\\nin line two")', "import", /^no licence$/],
+    ["a rejection while it is imported", 'await Promise.reject("a mere text")', "import", /^a mere text$/],
+    ["a module that is not there", 'import "./missing.ts"', "import", /missing/],
+    ["no default export", "export const plugin = 1", "shape", /not made by defineProvider or defineStrategy/],
+    [
+      "a default export of its own make",
+      "export default { id: 'broken', load: 7, kind: 'provider' }",
+      "shape",
+      /not made by/,
+    ],
+    ["null", "export default null", "shape", /not made by/],
+    [
+      "another contract",
+      `import good from "../acme/index.ts"\nexport default { ...good, id: "broken", contract: 99 }`,
+      "shape",
+      /made for contract 99, this gateway has 1$/,
+    ],
+    ["an id that is not its folder's name", providerSource("other"), "shape", /"other" is not the name of its folder/],
+    ["a strategy among the providers", strategySource("broken"), "shape", /strategy stands among/],
+  ] as const)("%s", async (_, source, phase, reason) => {
+    const folder = await folderWith(home, { ...good, "providers/broken": source })
+    const { plugins, invalid } = await found(folder)
+    expect(plugins).toEqual(["provider acme", "strategy first"])
+    expect(invalid.map(({ plugin, phase: at }) => [plugin, at])).toEqual([[join(folder, "providers/broken"), phase]])
+    expect(invalid[0]?.reason).toMatch(reason)
+    expect(invalid[0]?.message).toBe(`plugin ${join(folder, "providers/broken")}: ${phase}: ${invalid[0]?.reason}`)
+    expect(invalid[0]?.message).not.toContain("\n")
+  })
+
+  test("a folder without an index.ts", async () => {
+    const folder = await folderWith(home, good)
+    await mkdir(join(folder, "strategies", "empty"))
+    const { plugins, invalid } = await found(folder)
+    expect(plugins).toEqual(["provider acme", "strategy first"])
+    expect(invalid).toMatchObject([{ plugin: join(folder, "strategies/empty"), phase: "find", reason: "no index.ts" }])
+  })
+
+  test("a link into nowhere: it used to stop the start", async () => {
+    const folder = await folderWith(home, good)
+    await symlink(join(folder, "gone"), join(folder, "providers", "linked"))
+    const { plugins, invalid } = await found(folder)
+    expect(plugins).toEqual(["provider acme", "strategy first"])
+    expect(invalid).toMatchObject([{ plugin: join(folder, "providers/linked"), phase: "find" }])
+  })
+
+  test("an id that is taken: the second is named, and who has it", async () => {
+    const first = await folderWith(home, good)
+    const second = await folderWith(home, { ...good, "providers/another": providerSource("another") })
+    const { plugins, invalid, loaded } = await found(first, second)
+    expect(plugins).toEqual(["provider acme", "strategy first", "provider another"])
+    expect(loaded[0]).toBe((await found(first)).loaded[0])
+    expect(invalid.map(({ message }) => message)).toEqual([
+      `plugin ${join(second, "providers/acme")}: duplicate: ${join(first, "providers/acme")} has its id`,
+      `plugin ${join(second, "strategies/first")}: duplicate: ${join(first, "strategies/first")} has its id`,
+    ])
+  })
+
+  test("a provider and a strategy may share an id", async () => {
+    const folder = await folderWith(home, {
+      "providers/same": providerSource("same"),
+      "strategies/same": strategySource("same"),
+    })
+    expect((await found(folder)).plugins).toEqual(["provider same", "strategy same"])
+  })
+
+  test("an import that never ends is given up after 5 seconds", async () => {
+    const folder = await folderWith(home, {
+      ...good,
+      "providers/stuck": "await new Promise(() => {})\nexport default 1",
+    })
+    const neighbours = [join(folder, "providers/acme/index.ts"), join(folder, "strategies/first/index.ts")]
+    const importNeighbours = Effect.promise(() => Promise.all(neighbours.map((path) => import(path))))
+    const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+    const program = Effect.gen(function* () {
+      yield* importNeighbours
+      const searching = yield* Effect.fork(discover([folder]))
+      // Each import has its clock: when the third is set, all are under way, and what was imported before ends at once.
+      while (Chunk.size(yield* TestClock.sleeps()) < 3) yield* turn
+      yield* importNeighbours
+      for (let turns = 0; turns < 20; turns++) yield* turn
+      yield* TestClock.adjust("5 seconds")
+      return yield* Fiber.join(searching)
+    })
+    const { plugins, invalid } = await Effect.runPromise(Effect.provide(program, TestContext.TestContext))
+    expect(plugins.map(({ id }) => id)).toEqual(["acme", "first"])
+    expect(invalid).toMatchObject([
+      { plugin: join(folder, "providers/stuck"), phase: "import", reason: "not loaded after 5 seconds" },
+    ])
+  })
+})
+
+test("plugins where no node_modules is work with the house's own modules, wherever the gateway was started", async () => {
+  const bare = await mkdtemp(join(tmpdir(), "headgate-bare-"))
+  try {
+    await folderWith(bare, good)
+    const child = Bun.spawn([process.execPath, join(repository, "test/plugin/discoverHere.ts")], {
+      cwd: bare,
+      stdout: "pipe",
+      stderr: "pipe",
+    })
+    const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
+    expect(err).toBe("")
+    expect(JSON.parse(out)).toEqual({
+      plugins: ["acme", "first", "echo"],
+      invalid: [],
+      ownHostFailed: true,
+      ownSchema: true,
+    })
+  } finally {
+    await rm(bare, { recursive: true })
+  }
+})

@@ -1,0 +1,27 @@
+/**
+ * A process of its own for discover.test.ts, since what is lent to plugins is lent to all that runs in it. Finds the
+ * plugins below the working directory, then those of the repository, and says what it found.
+ */
+import { readdir } from "node:fs/promises"
+import { resolve } from "node:path"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
+import { HostFailed } from "../../src/domain/Failure.ts"
+import { discover } from "../../src/plugin/discover.ts"
+
+const folders = (await readdir(".")).map((name) => resolve(name))
+const here = await Effect.runPromise(discover(folders))
+const own = await Effect.runPromise(discover([new URL("../../plugins", import.meta.url).pathname]))
+const [acme] = here.plugins
+if (acme?.kind !== "provider") throw new Error("the provider was not found")
+const [loaded, refused] = [acme.load({}), acme.load({ nobody: 1 })]
+
+process.stdout.write(
+  JSON.stringify({
+    plugins: [...here.plugins, ...own.plugins.filter(({ id }) => id === "echo")].map(({ id }) => id),
+    invalid: [...here.invalid, ...own.invalid].map(({ message }) => message),
+    ownHostFailed: Either.isRight(loaded) && loaded.right.error(500, new Headers(), "") instanceof HostFailed,
+    ownSchema: Either.isLeft(refused) && refused.left instanceof ParseResult.ParseError,
+  }),
+)

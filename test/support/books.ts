@@ -1,0 +1,33 @@
+/** One limited key and its books: what a test of money looks at before and after. */
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import type { KeyId } from "../../src/domain/Ids.ts"
+import type { Picodollars } from "../../src/domain/Money.ts"
+import { KeyStore } from "../../src/services/KeyStore.ts"
+import { Meter } from "../../src/services/Meter.ts"
+import { type LedgerRow, Storage } from "../../src/services/Storage.ts"
+import type { House } from "./house.ts"
+
+export interface Books {
+  /** The whole key. */
+  readonly secret: string
+  readonly id: KeyId
+  /** Newest first. */
+  readonly rows: () => Promise<ReadonlyArray<LedgerRow>>
+  readonly held: () => Promise<Picodollars>
+  readonly total: () => Promise<Picodollars>
+}
+
+/** A new key with a limit of ten dollars, so that each of its requests holds money. */
+export const openBooks = async (house: House): Promise<Books> => {
+  const secret = await house.newKey({ limit: 10_000_000_000_000n })
+  const { id } = await house.run(Effect.flatMap(KeyStore, (keys) => keys.authenticate(Redacted.make(secret))))
+  const spent = () => house.run(Effect.flatMap(Meter, (meter) => meter.spent(id)))
+  return {
+    secret,
+    id,
+    rows: () => house.run(Effect.flatMap(Storage, (storage) => storage.ledger(id, 10_000))),
+    held: async () => (await spent()).held,
+    total: async () => (await spent()).total,
+  }
+}

@@ -1,0 +1,25 @@
+/** Hosts for a strategy to rank, of which only tag, price and failing matter. */
+import { HostTag } from "../../src/domain/Ids.ts"
+import { freePricing } from "../../src/domain/Price.ts"
+import type { Candidate, RankContext } from "../../src/plugin/Strategy.ts"
+import { hostFor, requestWith } from "./recordings.ts"
+
+/** In the order given. Prices of prompt and completion are picodollars per token; `null`: unknown. */
+export const candidatesAt = (
+  prices: Readonly<Record<string, readonly [prompt: bigint, completion: bigint] | null>>,
+  failing: ReadonlyArray<string> = [],
+): ReadonlyArray<Candidate> =>
+  Object.entries(prices).map(([tag, price]) => ({
+    host: {
+      ...hostFor("upstream"),
+      tag: HostTag.make(tag),
+      pricing: price === null ? null : { ...freePricing, prompt: price[0], completion: price[1] },
+    },
+    seen: { failing: failing.includes(tag), uptime: null, latencyMs: null, throughput: null },
+  }))
+
+export const contextWith = (random: () => number): RankContext => ({
+  request: requestWith({ messages: [{ role: "user", content: "x" }] }),
+  now: 1_800_000_000_000,
+  random,
+})

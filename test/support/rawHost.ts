@@ -1,0 +1,152 @@
+/** Hosts that speak bytes: what a broken server, a proxy in between, or a cut cable might send. */
+import type { Socket } from "bun"
+
+/** One connection of the gateway to the host. */
+export interface Peer {
+  /** Sends in order, waiting for room where there is none. */
+  readonly write: (bytes: string | Uint8Array) => void
+  /** FIN. */
+  readonly end: () => void
+  /** RST. */
+  readonly reset: () => void
+  readonly isOpen: () => boolean
+  /** Bytes that the kernel has taken. */
+  readonly sent: () => number
+}
+
+export interface RawHost {
+  /** For `base_url`. */
+  readonly url: string
+  /** Requests that came. */
+  readonly requests: () => number
+  /** Connections that are open. */
+  readonly open: () => number
+  /** The newest connection that asked. */
+  readonly peer: () => Peer
+  readonly stop: () => void
+}
+
+interface State {
+  received: string
+  readonly waiting: Array<Uint8Array>
+  ending: boolean
+  sent: number
+  open: boolean
+  more: (() => void) | undefined
+}
+
+const bytesOf = (bytes: string | Uint8Array): Uint8Array =>
+  typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes
+
+const flush = (socket: Socket<State>): void => {
+  const { data } = socket
+  for (let next = data.waiting.shift(); next !== undefined; next = data.waiting.shift()) {
+    const taken = Math.max(0, socket.write(next))
+    data.sent += taken
+    if (taken < next.length) {
+      data.waiting.unshift(next.subarray(taken))
+      return
+    }
+  }
+  if (data.ending) socket.end()
+  else data.more?.()
+}
+
+/** The requests in what was received: whole ones are taken out. */
+const taken = (data: State): boolean => {
+  const head = data.received.indexOf("\r\n\r\n")
+  if (head === -1) return false
+  const length = Number(/content-length: *(\d+)/i.exec(data.received)?.[1] ?? 0)
+  if (Buffer.byteLength(data.received) < head + 4 + length) return false
+  data.received = data.received.slice(head + 4 + length)
+  return true
+}
+
+/** `script` is run for each request; `call` counts from 1. It may keep the peer and go on later. */
+export const rawHost = (script: (peer: Peer, call: number) => void): RawHost => {
+  let requests = 0
+  let open = 0
+  let last: Peer | undefined
+  const peerOf = (socket: Socket<State>): Peer => ({
+    write: (bytes) => {
+      socket.data.waiting.push(bytesOf(bytes))
+      flush(socket)
+    },
+    end: () => {
+      socket.data.ending = true
+      flush(socket)
+    },
+    reset: () => socket.terminate(),
+    isOpen: () => socket.data.open,
+    sent: () => socket.data.sent,
+  })
+  const server = Bun.listen<State>({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      open: (socket) => {
+        open += 1
+        socket.data = { received: "", waiting: [], ending: false, sent: 0, open: true, more: undefined }
+      },
+      data: (socket, bytes) => {
+        socket.data.received += bytes.toString("latin1")
+        while (taken(socket.data)) {
+          requests += 1
+          last = peerOf(socket)
+          script(last, requests)
+        }
+      },
+      drain: flush,
+      close: (socket) => {
+        open -= 1
+        socket.data.open = false
+        socket.data.waiting.length = 0
+      },
+      error: () => {},
+    },
+  })
+  return {
+    url: `http://127.0.0.1:${server.port}/v1`,
+    requests: () => requests,
+    open: () => open,
+    peer: () => {
+      if (last === undefined) throw new Error("nobody has asked yet")
+      return last
+    },
+    stop: () => server.stop(true),
+  }
+}
+
+/** The head of an event stream whose end is told by chunked framing. */
+export const streamHead = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+
+/** The same whose end is the end of the connection. */
+export const openHead = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+
+/** One chunk of chunked framing. */
+export const part = (text: string | Uint8Array): Uint8Array => {
+  const bytes = bytesOf(text)
+  return Buffer.concat([bytesOf(`${bytes.length.toString(16)}\r\n`), bytes, bytesOf("\r\n")])
+}
+
+export const lastPart = "0\r\n\r\n"
+
+/** One event, chunked, of this data. */
+export const event = (data: string): Uint8Array => part(`data: ${data}\n\n`)
+
+/** A port that nobody listens at. */
+export const deadUrl = (): string => {
+  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } })
+  const { port } = server
+  server.stop(true)
+  return `http://127.0.0.1:${port}/v1`
+}
+
+/** Waits until something holds; throws after four seconds. */
+export const until = async (holds: () => boolean | Promise<boolean>, what = "the condition"): Promise<void> => {
+  const end = performance.now() + 4000
+  while (!(await holds())) {
+    if (performance.now() > end) throw new Error(`${what} did not come`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}

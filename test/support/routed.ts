@@ -1,0 +1,106 @@
+/** A gateway with hosts of its own for one test: what each answers, and who was called in what order. */
+import { afterEach } from "bun:test"
+import { configFor, heldStream, type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "./host.ts"
+import { type House, houseWithoutSocket, startHouse } from "./house.ts"
+
+export type Answer = (body: Record<string, unknown>, request: Request, call: number) => Response | Promise<Response>
+
+export interface Routed extends House {
+  /** The hosts that were called, in that order. */
+  readonly called: () => ReadonlyArray<string>
+  readonly hosts: Readonly<Record<string, ScriptedHost>>
+}
+
+export interface RoutedOptions {
+  readonly models?: Readonly<Record<string, ReadonlyArray<string>>>
+  readonly prices?: Readonly<Record<string, { readonly prompt?: string; readonly completion?: string }>>
+  /** Whether it listens on a socket; else it is a function. */
+  readonly socket?: boolean
+  /** More of the configuration. */
+  readonly [field: string]: unknown
+}
+
+/** Answers as it is asked: whole or streamed. */
+export const good =
+  (text = "fine"): Answer =>
+  (body) =>
+    body["stream"] === true ? streamAnswer([text]) : wholeAnswer(text)
+
+/** An HTTP status with an error body in the chat form. */
+export const status =
+  (code: number, headers: Record<string, string> = {}, message = "the host says no"): Answer =>
+  () =>
+    Response.json({ error: { message, type: "some_error", code: null } }, { status: code, headers })
+
+/** Never answers, until it is hung up on. */
+export const silent: Answer = (_, request) =>
+  new Promise((resolve) => {
+    request.signal.addEventListener("abort", () => resolve(new Response()), { once: true })
+  })
+
+/** A stream of these events that stays open. */
+export const says =
+  (...events: ReadonlyArray<string>): Answer =>
+  (_, request) => {
+    const held = heldStream(request)
+    for (const event of events) held.send(event)
+    return held.response
+  }
+
+const open: Array<() => Promise<void>> = []
+
+/** Closes what `routed` opened in a test. Call it once in each file that uses it. */
+export const closeAfterEach = (): void =>
+  afterEach(async () => {
+    for (const close of open.splice(0)) await close()
+  })
+
+/**
+ * A gateway with these hosts for `acme/small`, the first the cheapest, ordered by price unless `more` says otherwise; the
+ * answer may be the URL of a host instead. `models`: further models, by the names of their hosts. `prices`: USD per token.
+ */
+export const routed = async (
+  answers: Readonly<Record<string, Answer | string>>,
+  { models = {}, prices = {}, socket = false, ...more }: RoutedOptions = {},
+): Promise<Routed> => {
+  const called: Array<string> = []
+  const hosts: Record<string, ScriptedHost> = {}
+  const addresses: Record<string, { url: string; prompt: string; completion: string }> = {}
+  for (const [at, [name, answer]] of Object.entries(answers).entries()) {
+    const price = { prompt: `0.00000${at + 1}`, completion: "0.000002", ...prices[name] }
+    if (typeof answer === "string") {
+      addresses[name] = { url: answer, ...price }
+      continue
+    }
+    const host = scriptedHost((body, request, call) => {
+      called.push(name)
+      return answer(body, request, call)
+    })
+    hosts[name] = host
+    open.push(host.stop)
+    addresses[name] = { url: host.url, ...price }
+  }
+  const config = configFor(addresses)
+  const [small] = config.models
+  if (small === undefined) throw new Error("no model")
+  const others = Object.entries(models).map(([id, names]) => ({
+    ...small,
+    id,
+    hosts: small.hosts.filter(({ provider }) => names.includes(provider)),
+  }))
+  const first = {
+    ...small,
+    hosts: small.hosts.filter(({ provider }) => !Object.values(models).flat().includes(provider)),
+  }
+  const house = await (socket ? startHouse : houseWithoutSocket)({
+    config: { routing: { strategy: "price" }, ...config, models: [first, ...others], ...more },
+  })
+  open.unshift(house.stop)
+  return { ...house, hosts, called: () => called }
+}
+
+export const ask = (more: Record<string, unknown> = {}): Record<string, unknown> => ({
+  model: "acme/small",
+  messages: [{ role: "user", content: "hi" }],
+  ...more,
+})

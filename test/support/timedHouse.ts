@@ -1,0 +1,244 @@
+/** The data plane under a clock that the test turns, with hosts that the test speaks for. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Redacted from "effect/Redacted"
+import * as Runtime from "effect/Runtime"
+import * as TestClock from "effect/TestClock"
+import * as TestContext from "effect/TestContext"
+import { decodeConfig } from "../../src/config/loadConfig.ts"
+import * as Gateway from "../../src/Gateway.ts"
+import { DataPlane } from "../../src/http/data/routes.ts"
+import type { Plugin } from "../../src/plugin/discover.ts"
+import { Upstream } from "../../src/plugin/Upstream.ts"
+import { KeyStore } from "../../src/services/KeyStore.ts"
+import { Meter } from "../../src/services/Meter.ts"
+import { type LedgerRow, Storage } from "../../src/services/Storage.ts"
+import { configFor } from "./host.ts"
+import { ownPlugins } from "./house.ts"
+
+/** One call to a host, answered by the test. */
+export class Said {
+  /** Times that it was asked for more. */
+  pulls = 0
+  cancelled = false
+  aborted = false
+  /** Of the host's port: 1 for `a`, 2 for `b`. */
+  readonly port: number
+  readonly response: Promise<Response>
+  private controller: ReadableStreamDefaultController<Uint8Array> | undefined
+  private answer: (response: Response) => void = () => {}
+  private readonly body: ReadableStream<Uint8Array>
+
+  /** One that is `deaf` does not end its body when it is hung up on. */
+  constructor(request: Request, deaf: boolean) {
+    this.port = Number(new URL(request.url).port)
+    this.body = new ReadableStream(
+      {
+        start: (controller) => {
+          this.controller = controller
+        },
+        pull: () => {
+          this.pulls += 1
+        },
+        cancel: () => {
+          this.cancelled = true
+        },
+      },
+      { highWaterMark: 0 },
+    )
+    this.response = new Promise((resolve, reject) => {
+      this.answer = resolve
+      request.signal.addEventListener("abort", () => {
+        this.aborted = true
+        if (deaf) return
+        reject(request.signal.reason)
+        this.break()
+      })
+    })
+  }
+
+  /** The head: an event stream begins. */
+  head(): this {
+    this.answer(new Response(this.body, { headers: { "content-type": "text/event-stream" } }))
+    return this
+  }
+
+  /** Data lines, an event each. */
+  events(...data: ReadonlyArray<string>): this {
+    return this.text(data.map((line) => `data: ${line}\n\n`).join(""))
+  }
+
+  text(text: string): this {
+    this.whileOpen((controller) => controller.enqueue(new TextEncoder().encode(text)))
+    return this
+  }
+
+  end(): void {
+    this.whileOpen((controller) => controller.close())
+  }
+
+  break(): void {
+    this.whileOpen((controller) => controller.error(new Error("the connection broke")))
+  }
+
+  // What was cancelled takes nothing more.
+  private whileOpen(act: (controller: ReadableStreamDefaultController<Uint8Array>) => void): void {
+    try {
+      if (this.controller !== undefined && !this.cancelled) act(this.controller)
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error
+    }
+  }
+}
+
+/** A caller who reads whatever comes. */
+export class Reading {
+  text = ""
+  over: "no" | "ended" | "broken" = "no"
+  readonly response: Response
+  private readonly reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+  constructor(response: Response) {
+    this.response = response
+    this.reader = response.body?.getReader()
+  }
+
+  /** Reads one piece. */
+  async one(): Promise<boolean> {
+    try {
+      const next = await this.reader?.read()
+      if (next === undefined || next.done) this.over = "ended"
+      else this.text += new TextDecoder().decode(next.value)
+    } catch {
+      this.over = "broken"
+    }
+    return this.over === "no"
+  }
+
+  /** Reads to the end. Not to be waited for where the end is far. */
+  async all(): Promise<this> {
+    while (await this.one());
+    return this
+  }
+
+  async leave(): Promise<void> {
+    this.over = "ended"
+    await this.reader?.cancel()
+  }
+}
+
+export interface TimedHouse {
+  /** A streamed request to both hosts, `a` first. */
+  readonly ask: (more?: Record<string, unknown>, signal?: AbortSignal) => Promise<Response>
+  /** The same, read as it comes. Rejects when the answer is no stream. */
+  readonly listen: (more?: Record<string, unknown>, signal?: AbortSignal) => Promise<Reading>
+  /** The calls to hosts so far. */
+  readonly calls: ReadonlyArray<Said>
+  /** The call of this number, once it has come. */
+  readonly call: (number?: number) => Promise<Said>
+  /** Turns the clock, in steps of a second at most, and lets everything happen that is due. */
+  readonly pass: (milliseconds: number) => Promise<void>
+  /** Lets everything happen that needs no time. */
+  readonly settle: () => Promise<void>
+  readonly rows: () => Promise<ReadonlyArray<LedgerRow>>
+  readonly held: () => Promise<bigint>
+  readonly total: () => Promise<bigint>
+}
+
+export interface TimedOptions {
+  readonly limits?: Record<string, unknown>
+  readonly hosts?: ReadonlyArray<"a" | "b">
+  readonly deaf?: boolean
+  /** A plugin in place of `openai-compatible`. */
+  readonly plugin?: Plugin
+}
+
+const turns = async (): Promise<void> => {
+  for (let turn = 0; turn < 8; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+const configOf = ({ hosts = ["a"], limits = {}, plugin }: TimedOptions) => {
+  const urls = hosts.map((slug) => [slug, { url: `http://127.0.0.1:${slug === "a" ? 1 : 2}/v1` }] as const)
+  const { providers, models } = configFor(Object.fromEntries(urls))
+  const named = Object.entries(providers).map(([slug, settings]) => [
+    slug,
+    { ...settings, plugin: plugin?.id ?? settings.plugin },
+  ])
+  return { providers: Object.fromEntries(named), models, limits }
+}
+
+/** Runs `body` in a house of its own, which is closed after it. */
+export const inTimedHouse = (options: TimedOptions, body: (house: TimedHouse) => Promise<void>): Promise<void> =>
+  Effect.gen(function* () {
+    const calls: Array<Said> = []
+    const upstream = Upstream.layerFrom((request) => {
+      const said = new Said(request, options.deaf === true)
+      calls.push(said)
+      return said.response
+    })
+    const plugins = (yield* ownPlugins).filter(({ kind }) => kind === "provider")
+    const config = yield* decodeConfig(configOf(options))
+    const all = options.plugin === undefined ? plugins : [...plugins, options.plugin]
+    const context = yield* Layer.build(
+      Gateway.servicesOf({ plugins: all, config }).pipe(
+        Layer.provideMerge(KeyStore.layer()),
+        Layer.provideMerge(Storage.layerMemory),
+        Layer.provide(upstream),
+        Layer.provide(Logger.remove(Logger.defaultLogger)),
+      ),
+    )
+    const run = Runtime.runPromise(yield* Effect.runtime<never>())
+    const keys = Context.get(context, KeyStore)
+    const { secret, record } = yield* keys.create({ kind: "ordinary", name: "test", limit: 10_000_000_000_000n })
+    const handle = Context.get(context, DataPlane).handlers.get("/api/v1/chat/completions")
+    if (handle === undefined) throw new Error("no chat completions")
+
+    const ask: TimedHouse["ask"] = (more = {}, signal) => {
+      const asked = { model: "acme/small", messages: [{ role: "user", content: "hello" }], stream: true, ...more }
+      const request = new Request("http://house.test/api/v1/chat/completions", {
+        method: "POST",
+        headers: { authorization: `Bearer ${Redacted.value(secret)}`, "content-type": "application/json" },
+        body: JSON.stringify({ provider: { order: ["a", "b"] }, max_tokens: 50, ...asked }),
+        ...(signal === undefined ? {} : { signal }),
+      })
+      return run(handle(request))
+    }
+    const spent = () => run(Context.get(context, Meter).spent(record.id))
+    yield* Effect.promise(() =>
+      body({
+        ask,
+        listen: async (...asked) => {
+          const response = await ask(...asked)
+          if (response.status !== 200) throw new Error(`no stream: ${response.status} ${await response.text()}`)
+          const reading = new Reading(response)
+          void reading.all()
+          return reading
+        },
+        calls,
+        call: async (number = 1) => {
+          for (let patience = 0; patience < 200; patience++) {
+            const said = calls[number - 1]
+            if (said !== undefined) return said
+            await turns()
+          }
+          throw new Error(`there were ${calls.length} calls`)
+        },
+        pass: async (milliseconds) => {
+          for (let left = milliseconds; left > 0; left -= 1000) {
+            await run(TestClock.adjust(Math.min(left, 1000)))
+            await turns()
+          }
+        },
+        settle: turns,
+        rows: () => run(Context.get(context, Storage).ledger(record.id, 10_000)),
+        held: async () => (await spent()).held,
+        total: async () => (await spent()).total,
+      }),
+    )
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(TestContext.TestContext),
+    Effect.mapError((problem) => new Error(JSON.stringify(problem))),
+    Effect.runPromise,
+  )

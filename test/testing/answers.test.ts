@@ -1,0 +1,224 @@
+/** The conformance kit, held against providers that misread what their host answers: one check fails, and no other. */
+import { expect, test } from "bun:test"
+import { type ChatChunk, type Decoder, defineProvider, HostFailed, type WireForm } from "headgate/plugin"
+import { type ProviderSubject, providerChecks } from "headgate/testing"
+import { type Broken, bytes, chat, definition, failuresOf, provider, subject, wholeOf, withForm } from "./acme.ts"
+
+/** The good decoder, with each chunk changed. */
+const decoding = (change: (chunk: ChatChunk) => ChatChunk, form: Partial<WireForm> = {}) =>
+  withForm({
+    transparent: false,
+    decoder: (request, host) => {
+      const decoder = chat.decoder(request, host)
+      const changed = (chunks: ReturnType<Decoder["event"]>) =>
+        chunks instanceof HostFailed ? chunks : chunks.map(change)
+      return { event: (name, data) => changed(decoder.event(name, data)), end: decoder.end }
+    },
+    ...form,
+  })
+
+const finishes = ({ choices }: ChatChunk) => choices.some(({ finish_reason: reason }) => reason !== null)
+
+/** One decoder for all answers: it tells how many events it ever saw. */
+const shared = (): WireForm => {
+  let seen = 0
+  return {
+    ...chat,
+    transparent: false,
+    decoder: (request, host) => {
+      const decoder = chat.decoder(request, host)
+      return {
+        ...decoder,
+        event: (name, data) => {
+          seen += 1
+          const chunks = decoder.event(name, data)
+          if (chunks instanceof HostFailed || seen <= 5) return chunks
+          return chunks.map((chunk) => ({
+            ...chunk,
+            choices: chunk.choices.map((choice) => ({ ...choice, delta: { ...choice.delta, content: `${seen}` } })),
+          }))
+        },
+      }
+    },
+  }
+}
+
+/** Gives nothing before the finish. */
+const hoarding = (): Partial<WireForm> => ({
+  transparent: false,
+  decoder: (request, host) => {
+    const decoder = chat.decoder(request, host)
+    const kept: Array<ChatChunk> = []
+    return {
+      event: (name, data) => {
+        const chunks = decoder.event(name, data)
+        if (chunks instanceof HostFailed) return chunks
+        kept.push(...chunks)
+        return []
+      },
+      end: () => kept.splice(0),
+    }
+  },
+})
+
+/** Looks at counts without a guard. */
+const countedBy = (body: unknown): string | undefined => Object(body).usage?.prompt_tokens.toFixed()
+
+const deep = (value: unknown): number =>
+  typeof value === "object" && value !== null ? 1 + Math.max(0, ...Object.values(value).map(deep)) : 0
+
+const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
+  [
+    "chat: response() never throws and never gives half an answer",
+    "a response() that trusts its host",
+    withForm({
+      response: (body, request, host) => {
+        countedBy(body)
+        return chat.response(body, request, host)
+      },
+    }),
+    "threw",
+  ],
+  [
+    "chat: response() never throws and never gives half an answer",
+    "an answer that is passed on as it is",
+    withForm({
+      response: (body, request, host) => {
+        const read = chat.response(body, request, host)
+        return read instanceof HostFailed ? read : { ...read, choices: Object(body).choices }
+      },
+    }),
+    "response() gave",
+  ],
+  [
+    "chat: response() refuses what is no answer",
+    "an empty answer out of nothing",
+    withForm({
+      response: (body, request, host) => {
+        const read = chat.response(body, request, host)
+        return deep(body) === 0 && read instanceof HostFailed
+          ? {
+              choices: [
+                {
+                  index: 0,
+                  finish_reason: "stop",
+                  native_finish_reason: null,
+                  message: { role: "assistant", content: "" },
+                },
+              ],
+            }
+          : read
+      },
+    }),
+    "taken for an answer",
+  ],
+  [
+    "chat: response() refuses what is no answer",
+    "the caller's fault",
+    withForm({
+      response: (body, request, host) => {
+        const read = chat.response(body, request, host)
+        return read instanceof HostFailed && read.reason === "malformed" ? new HostFailed({ reason: "request" }) : read
+      },
+    }),
+    '"malformed"',
+  ],
+  [
+    "chat: the decoder never throws and never gives half a chunk",
+    "a decoder that trusts its host",
+    withForm({
+      decoder: (request, host) => {
+        const decoder = chat.decoder(request, host)
+        return {
+          ...decoder,
+          event: (name, data) => {
+            countedBy(data)
+            return decoder.event(name, data)
+          },
+        }
+      },
+    }),
+    "threw",
+  ],
+  [
+    "chat: the decoder makes no answer of a stream that has none",
+    "a finish out of nothing",
+    withForm({
+      decoder: (request, host) => {
+        const decoder = chat.decoder(request, host)
+        return {
+          ...decoder,
+          event: (name, data) =>
+            deep(data) === 0
+              ? [{ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }]
+              : decoder.event(name, data),
+        }
+      },
+    }),
+    "takes null for an answer",
+  ],
+  [
+    "chat: words reads the same however its bytes are cut",
+    "state that outlives an answer",
+    {
+      ...subject,
+      plugin: defineProvider({ ...definition, load: () => ({ ...provider, operations: { chat: shared() } }) }),
+    },
+    "state outside",
+  ],
+  [
+    "chat: words ends once",
+    "a second finish",
+    decoding((chunk) => (finishes(chunk) ? { ...chunk, choices: [...chunk.choices, ...chunk.choices] } : chunk)),
+    "more than once",
+  ],
+  ["chat: words is counted", "a usage that is lost", decoding(({ usage: _, ...chunk }) => chunk), "estimate"],
+  [
+    "chat: words is counted",
+    "a usage that is none",
+    decoding((chunk) => (chunk.usage === undefined ? chunk : { ...chunk, usage: { tokens: 3 } })),
+    "not accepted",
+  ],
+  [
+    "chat: words says what it should",
+    "text that is changed",
+    decoding((chunk) => ({
+      ...chunk,
+      choices: chunk.choices.map((choice) => ({
+        ...choice,
+        delta: { ...choice.delta, content: choice.delta.content?.toUpperCase() ?? null },
+      })),
+    })),
+    "HI THÈRE NOW",
+  ],
+  [
+    "chat: words says what it should",
+    "another reason",
+    { ...subject, streams: [{ name: "words", bytes, expects: { text: "hi thère now", finishReason: "length" } }] },
+    '"length"',
+  ],
+  [
+    "chat: a whole answer comes through the gateway, counted by its host",
+    "an answer that is an error",
+    { ...subject, answer: () => Response.json({ error: { message: "no" } }, { status: 500 }) },
+    "500",
+  ],
+  [
+    "chat: a whole answer comes through the gateway, counted by its host",
+    "an answer without usage",
+    { ...subject, answer: () => wholeOf({}) },
+    "estimate",
+  ],
+  [
+    "chat: a stream is passed on as it comes, and the host is told when its caller leaves",
+    "a decoder that holds everything back",
+    withForm(hoarding()),
+    "holds its chunks back",
+  ],
+]
+
+test.each([...brokenProviders])("%s: %s", async (check, _, broken, says) => {
+  const failures = await failuresOf(providerChecks(broken))
+  expect([...failures.keys()]).toEqual([check])
+  expect(failures.get(check)).toContain(says)
+})

@@ -1,0 +1,411 @@
+import { describe, expect, test } from "bun:test"
+import * as FastCheck from "effect/FastCheck"
+import { type Charge, chargeFor } from "../../src/domain/Charge.ts"
+import { HostFailed } from "../../src/domain/Failure.ts"
+import { chunkWriter } from "../../src/http/data/chatAnswer.ts"
+import { chatDecoder } from "../../src/wire/chatDecoder.ts"
+import type { Decoder } from "../../src/wire/Form.ts"
+import { HostStream } from "../../src/wire/hostStream.ts"
+import {
+  bytesOfScript,
+  cutAt,
+  eventBy,
+  hostsId,
+  hostsModel,
+  type Manner,
+  plainManner,
+  type Script,
+  Scripts,
+  ScriptWriter,
+} from "../support/hostScript.ts"
+import { bytesOf, hostFor, recordings, recordingsPresent, splits } from "../support/recordings.ts"
+import { contentOf, finishesOf, gather, readStrictly } from "../support/strictSse.ts"
+
+const encode = (text: string) => new TextEncoder().encode(text)
+const ours = { generationId: "gen-7-ours", created: 7, model: "asked/model" }
+const host = hostFor("upstream")
+const charge: Charge = chargeFor(
+  null,
+  { outcome: "finished", usage: undefined, promptBytes: 4, outputBytes: 4, finishReason: "stop" },
+  0,
+)
+
+/** Everything that comes of a stream: what the caller got, and what the house knows of it. */
+const relayed = (pieces: Iterable<Uint8Array>, transparent: boolean, decoder: Decoder = chatDecoder({})) => {
+  const plain = chunkWriter(ours, host)
+  const { spliceable } = plain
+  let parsed = 0
+  let spliced = 0
+  const stream = new HostStream({
+    decoder,
+    transparent,
+    excludeReasoning: false,
+    writer: {
+      chunk: (chunk) => {
+        parsed += 1
+        return plain.chunk(chunk)
+      },
+      ...(spliceable === undefined
+        ? {}
+        : {
+            spliceable: {
+              json: spliceable.json,
+              text: (json) => {
+                spliced += 1
+                return spliceable.text(json)
+              },
+            },
+          }),
+    },
+  })
+  let text = ""
+  for (const piece of pieces) text += stream.push(piece)
+  text += stream.end()
+  const failed = stream.failure instanceof HostFailed ? stream.failure.reason : null
+  if (stream.state === "ended") text += plain.finish(stream.finish(), charge)
+  const { usage, outputBytes, hasContent, hasFinish, anomalies, events, state } = stream
+  return {
+    text,
+    parsed,
+    spliced,
+    told: readStrictly(text),
+    known: { usage, outputBytes, hasContent, hasFinish, anomalies, events, state, failed },
+  }
+}
+
+/** What the host meant to say, by choice, read off the script. */
+const meant = ({ steps, choices }: Script) => {
+  const all = Array.from({ length: choices }, () => ({
+    content: "",
+    reasoning: "",
+    refusal: "",
+    calls: new Map<number, string>(),
+  }))
+  for (const { said, choice } of steps) {
+    const into = all[choice % choices]
+    if (into === undefined) continue
+    if (said.kind === "text" || said.kind === "logprobs" || said.kind === "thought") into.content += said.text
+    if (said.kind === "reasoning" || said.kind === "reasoning_content" || said.kind === "thought")
+      into.reasoning += said.text
+    if (said.kind === "refusal") into.refusal += said.text
+    if (said.kind === "call") into.calls.set(said.call, (into.calls.get(said.call) ?? "") + said.text)
+  }
+  return all.map(({ calls, ...rest }, index) => ({
+    ...rest,
+    calls: Array.from(calls, ([call, args]) => ({ id: `call_${index}_${call}`, name: "look", arguments: args })),
+  }))
+}
+
+const Cuts = FastCheck.array(FastCheck.nat(), { maxLength: 12 })
+
+describe("any stream of the chat form", () => {
+  test("reaches the caller whole, under our names, with one finish at its end; the fast path changes nothing", () => {
+    FastCheck.assert(
+      FastCheck.property(Scripts, Cuts, (script, cuts) => {
+        const bytes = bytesOfScript(script)
+        const slow = relayed([bytes], false)
+        const fast = relayed(cutAt(bytes, cuts), true)
+        expect(fast.told).toEqual(slow.told)
+        expect(fast.known).toEqual(slow.known)
+        expect(fast.known.state).toBe("ended")
+        expect(fast.told.done).toBe(true)
+
+        const { events } = fast.told
+        for (const event of events) {
+          expect(event).toMatchObject({
+            id: ours.generationId,
+            provider: host.providerName,
+            model: host.model,
+            created: ours.created,
+            object: "chat.completion.chunk",
+          })
+        }
+        expect(finishesOf(events)).toEqual(events.slice(-1))
+        const told = gather(events)
+        for (const [index, { calls, ...said }] of meant(script).entries()) {
+          const { finishes, calls: got, ...rest } = told.get(index) ?? { finishes: [], calls: [] }
+          expect(rest).toEqual(said)
+          expect(got).toEqual(calls)
+          expect(finishes).toEqual([calls.length > 0 ? "tool_calls" : "stop"])
+        }
+        expect(fast.text).not.toContain(hostsId)
+        expect(fast.text).not.toContain(hostsModel)
+      }),
+      { numRuns: 800 },
+    )
+  })
+
+  test("gives the same with and without the fast path when bytes of it are broken", () => {
+    const Damage = FastCheck.array(
+      FastCheck.record({
+        at: FastCheck.nat(),
+        byte: FastCheck.oneof(FastCheck.nat(255), FastCheck.constantFrom(34, 92, 10, 13, 44, 58, 123, 125)),
+        how: FastCheck.constantFrom("replace", "insert", "remove"),
+      }),
+      { minLength: 1, maxLength: 6 },
+    )
+    FastCheck.assert(
+      FastCheck.property(Scripts, Damage, Cuts, (script, damage, cuts) => {
+        const broken = Array.from(bytesOfScript(script))
+        for (const { at, byte, how } of damage) {
+          broken.splice(at % broken.length, how === "insert" ? 0 : 1, ...(how === "remove" ? [] : [byte]))
+        }
+        const bytes = Uint8Array.from(broken)
+        const slow = relayed([bytes], false)
+        const fast = relayed(cutAt(bytes, cuts), true)
+        expect(withoutMadeUpIds(fast.told)).toEqual(withoutMadeUpIds(slow.told))
+        expect(fast.known).toEqual(slow.known)
+      }),
+      { numRuns: 800 },
+    )
+  })
+
+  test("never throws, whatever JSON the events are", () => {
+    const Events = FastCheck.array(
+      FastCheck.oneof(
+        FastCheck.jsonValue(),
+        FastCheck.record({ choices: FastCheck.array(FastCheck.jsonValue()), usage: FastCheck.jsonValue() }),
+        FastCheck.record({
+          choices: FastCheck.array(
+            FastCheck.record({
+              index: FastCheck.jsonValue(),
+              delta: FastCheck.dictionary(
+                FastCheck.constantFrom("role", "content", "tool_calls", "reasoning", "__proto__", "refusal"),
+                FastCheck.jsonValue(),
+              ),
+              finish_reason: FastCheck.constantFrom(null, "stop", "error", 7, ""),
+            }),
+          ),
+        }),
+      ),
+      { maxLength: 8 },
+    )
+    FastCheck.assert(
+      FastCheck.property(Events, (events) => {
+        const bytes = encode(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""))
+        const slow = relayed([bytes], false)
+        const fast = relayed([bytes], true)
+        expect(fast.known.state).toBeOneOf(["ended", "failed"])
+        expect(fast.known.state).toBe(slow.known.state)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test.skipIf(!recordingsPresent())("recorded streams: the fast path changes nothing, at any split", () => {
+    const streams = recordings("openai-chat").filter(({ stream, response }) => stream && response.status === 200)
+    expect(streams.length).toBeGreaterThan(20)
+    for (const recorded of streams) {
+      const bytes = bytesOf(recorded)
+      const slow = relayed([bytes], false)
+      for (const { pieces } of splits(bytes, bytes.length)) {
+        const fast = relayed(pieces, true)
+        expect(withoutMadeUpIds(fast.told)).toEqual(withoutMadeUpIds(slow.told))
+        expect(fast.known).toEqual(slow.known)
+      }
+    }
+  })
+})
+
+/** Calls that came without an id were given one by us, another one each time. */
+const withoutMadeUpIds = (told: unknown): unknown => JSON.parse(JSON.stringify(told).replace(/call_\w{24}"/g, 'call_"'))
+
+describe("the fast path", () => {
+  const streamOf = (manner: Manner, texts: ReadonlyArray<string>) => {
+    const writer = new ScriptWriter()
+    return texts.map((text) => eventBy(manner, writer.chunk(manner, 0, { kind: "text", text }))).join("")
+  }
+  const finish = (manner: Manner) => eventBy(manner, new ScriptWriter().chunk(manner, 0, "finish"))
+  const words = ["Hel", "lo", ' "wor\\ld"\n', "你好", "😀", "."]
+
+  test.each<readonly [string, Partial<Manner>]>([
+    ["as most hosts write", {}],
+    ["with Python's spaces", { spaced: true }],
+    ["with escapes for all but ASCII", { ascii: true, spaced: true }],
+    ["with the role in each", { role: true }],
+    ["with usage null in each", { usage: "null", fingerprint: true }],
+    ["with the finish reason first", { finishFirst: true, lineEnd: "\r\n" }],
+  ])("is taken by every plain delta but the first: %s", (_, more) => {
+    const manner = { ...plainManner, ...more }
+    const { parsed, spliced, told, known } = relayed([encode(streamOf(manner, words) + finish(manner))], true)
+    expect([parsed, spliced]).toEqual([1, words.length - 1])
+    expect(contentOf(told.events)).toBe(words.join(""))
+    expect(known.outputBytes).toBe(Buffer.byteLength(words.join("")))
+  })
+
+  test("is found again when the host changes its manner in the middle", () => {
+    const other = { ...plainManner, spaced: true, fingerprint: true }
+    const text = streamOf(plainManner, words) + streamOf(other, words) + finish(other)
+    const { parsed, spliced, told } = relayed([encode(text)], true)
+    expect([parsed, spliced]).toEqual([2, 2 * (words.length - 1)])
+    expect(contentOf(told.events)).toBe(words.join("").repeat(2))
+  })
+
+  test.each<readonly [string, Partial<Manner>]>([
+    ["a member that is different in each chunk", { obfuscation: true }],
+    ["usage that grows", { usage: "running" }],
+    ["another member called delta", { decoy: true }],
+  ])("is not taken where chunks differ in more than their text: %s", (_, more) => {
+    const manner = { ...plainManner, ...more }
+    const { spliced, told } = relayed([encode(streamOf(manner, words) + finish(manner))], true)
+    expect(spliced).toBe(0)
+    expect(contentOf(told.events)).toBe(words.join(""))
+  })
+
+  test("a decoy whose own text changes while the delta's stays is not taken for it", () => {
+    const chunk = (decoy: string) =>
+      `data: {"other":{"delta":{"content":"${decoy}"}},"choices":[{"index":0,"delta":{"content":"same"}}]}\n\n`
+    const { told } = relayed([encode(chunk("same") + chunk("leak") + chunk("leak") + finish(plainManner))], true)
+    expect(contentOf(told.events)).toBe("samesamesame")
+  })
+
+  test("of a content that comes twice, the last counts, as for any JSON parser", () => {
+    const chunk = (first: string, last: string) =>
+      `data: {"choices":[{"index":0,"delta":{"content":"${first}","content":"${last}"}}]}\n\n`
+    const { told } = relayed([encode(chunk("a", "a") + chunk("x", "a") + chunk("y", "a") + finish(plainManner))], true)
+    expect(contentOf(told.events)).toBe("aaa")
+  })
+
+  test("an event of the name error is an error, though it looks like a text delta", () => {
+    const text = streamOf(plainManner, ["a", "b"])
+    const { told, known } = relayed([encode(`${text}event: error\n${streamOf(plainManner, ["c"])}`)], true)
+    expect(contentOf(told.events)).toBe("ab")
+    expect(known).toMatchObject({ state: "failed", failed: "overloaded" })
+  })
+
+  test("an empty text is told by neither way", () => {
+    const { told } = relayed([encode(streamOf(plainManner, ["a", "b", "", "c"]) + finish(plainManner))], true)
+    expect(told.events.length).toBe(4)
+  })
+
+  test("what a caller pays for without usage does not depend on how the host escapes", () => {
+    const text = ["你好", "，世界", "é\n"]
+    const bytes = [plainManner, { ...plainManner, ascii: true }].map(
+      (manner) => relayed([encode(streamOf(manner, text) + finish(manner))], true).known.outputBytes,
+    )
+    expect(bytes).toEqual([18, 18])
+  })
+})
+
+describe("the end of a stream", () => {
+  const delta = (content: string) =>
+    `data: {"choices":[{"index":0,"delta":{"content":${JSON.stringify(content)}}}]}\n\n`
+  const role = 'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n'
+  const finish = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
+  const done = "data: [DONE]\n\n"
+
+  test.each<readonly [string, string, string, string | null]>([
+    ["nothing", "", "failed", "unreachable"],
+    ["HTML", "<html>\n<body>oh</body>\n</html>\n", "failed", "unreachable"],
+    ["comments only", ": a\n\n: b\n\n", "failed", "unreachable"],
+    ["a role and no more", role, "failed", "unreachable"],
+    ["[DONE] at once", done, "failed", "malformed"],
+    ["no JSON at first", `data: oops\n\n${delta("a")}`, "failed", "malformed"],
+    ["no JSON later, once", delta("a") + "data: oops\n\n" + delta("b") + finish, "ended", null],
+    ["no JSON later, twice", `${delta("a")}${"data: oops\n\n".repeat(2)}${finish}`, "ended", null],
+    ["no JSON later, three times", `${delta("a")}${"data: oops\n\n".repeat(3)}${finish}`, "failed", "malformed"],
+    ["text and no finish", delta("a"), "failed", "unreachable"],
+    ["text, [DONE], no finish", delta("a") + done, "ended", null],
+    ["a finish and no [DONE]", delta("a") + finish, "ended", null],
+    ["a finish without its blank line", delta("a") + finish.trimEnd(), "ended", null],
+    ["a finish and nothing before it", finish + done, "ended", null],
+    ["an error first", 'data: {"error":{"code":429}}\n\n', "failed", "rate-limited"],
+    ["an error after text", `${delta("a")}data: {"error":{"code":503}}\n\n`, "failed", "overloaded"],
+    ["an error after the finish", `${delta("a")}${finish}data: {"error":{"code":503}}\n\n`, "ended", null],
+    ["no JSON after the finish", `${delta("a")}${finish}${"data: oops\n\n".repeat(3)}`, "ended", null],
+  ])("%s", (_, text, state, failed) => {
+    for (const transparent of [true, false]) {
+      expect(relayed([encode(text)], transparent).known).toMatchObject({ state, failed })
+      expect(relayed(cutAt(encode(text), [3, 17, 40, 41]), transparent).known).toMatchObject({ state, failed })
+    }
+  })
+
+  test("nothing is read after [DONE]", () => {
+    const { told, known } = relayed([encode(delta("a") + finish + done + delta("b") + done), encode(delta("c"))], true)
+    expect(contentOf(told.events)).toBe("a")
+    expect(known.events).toBe(3)
+  })
+
+  test("[DONE] without a finish is a stop", () => {
+    const { told } = relayed([encode(delta("a") + done)], true)
+    expect(finishesOf(told.events)).toMatchObject([
+      { choices: [{ finish_reason: "stop", native_finish_reason: "stop" }] },
+    ])
+  })
+
+  test("a line longer than 1 MiB fails, at any split, and no more than it is kept", () => {
+    for (const size of [1_100_000, 5_000]) {
+      const line = encode(delta("a") + delta("x".repeat(1_100_000)) + delta("b"))
+      const pieces = Array.from({ length: Math.ceil(line.length / size) }, (__, at) =>
+        line.subarray(at * size, (at + 1) * size),
+      )
+      expect(relayed(pieces, true).known).toMatchObject({ state: "failed", failed: "malformed", events: 1 })
+    }
+  })
+
+  test("an event of nearly 1 MiB passes, also on the fast path", () => {
+    const long = "x".repeat(1_000_000)
+    const { told, spliced } = relayed([encode(delta("a") + delta(long) + finish)], true)
+    expect(contentOf(told.events)).toBe(`a${long}`)
+    expect(spliced).toBe(1)
+  })
+
+  test("bytes that are no UTF-8 become replacement characters", () => {
+    const [before, after] = delta("a|b").split("|")
+    const bytes = Buffer.concat([encode(delta("x") + before), Uint8Array.of(0xff, 0xc3), encode(after + finish)])
+    for (const transparent of [true, false])
+      expect(contentOf(relayed([bytes], transparent).told.events)).toBe("xa\ufffd\ufffdb")
+  })
+
+  test("an event nested 100,000 deep fails the host; it once ended the stream without an end and without a bill", () => {
+    const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`
+    const chunk = `data: {"choices":[{"index":0,"delta":{"content":"b"}}],"x":${deep}}\n\n`
+    const { told, known } = relayed([encode(delta("a") + chunk + finish)], true)
+    expect(contentOf(told.events)).toBe("a")
+    expect(known).toMatchObject({ state: "failed", failed: "malformed" })
+  })
+
+  test("a decoder that throws fails its host, not the house", () => {
+    const events: Decoder = {
+      event: () => {
+        throw new Error("a plugin's mistake")
+      },
+      end: () => [],
+    }
+    const end: Decoder = {
+      event: () => [],
+      end: () => {
+        throw new Error("a plugin's mistake")
+      },
+    }
+    for (const decoder of [events, end]) {
+      expect(relayed([encode(delta("a"))], true, decoder).known).toMatchObject({ state: "failed", failed: "malformed" })
+      expect(relayed([encode(done)], true, decoder).known).toMatchObject({ state: "failed", failed: "malformed" })
+    }
+  })
+})
+
+describe("a stream that we cut", () => {
+  const delta = `data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n`
+  const finish = `data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}\n\n`
+  const streamAt = (text: string) => {
+    const writer = chunkWriter(ours, host)
+    const stream = new HostStream({ decoder: chatDecoder({}), writer, transparent: true, excludeReasoning: false })
+    stream.push(encode(text))
+    stream.cut("stream_limit")
+    return stream
+  }
+
+  test("ends as if its length were reached, and says why", () => {
+    const stream = streamAt(delta)
+    expect(stream.state).toBe("ended")
+    expect(stream.finish().choices).toMatchObject([
+      { index: 0, finish_reason: "length", native_finish_reason: "stream_limit" },
+    ])
+    expect(stream.push(encode(delta))).toBe("")
+  })
+
+  test("keeps the finish that the host gave", () => {
+    expect(streamAt(delta + finish).finish().choices).toMatchObject([{ index: 0, finish_reason: "tool_calls" }])
+  })
+})

@@ -3,6 +3,7 @@ import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import * as BunHttpServer from "@effect/platform-bun/BunHttpServer"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Record from "effect/Record"
 import { ConfigInvalid } from "./config/configError.ts"
 import { discoverProviders } from "./config/discoverProviders.ts"
 import type { GatewayConfig, GatewayConfigInput } from "./config/GatewayConfig.ts"
@@ -48,7 +49,8 @@ export const services = ({ config = {}, ...options }: GatewayOptions) =>
 /** The same, of a configuration that is decoded already. */
 export const servicesOf = (options: Omit<GatewayOptions, "config"> & { readonly config: GatewayConfig }) => {
   const { config, plugins } = options
-  const { limits, server } = config
+  const { server } = config
+  const limits = inForce(config.limits)
   const providers = plugins.filter((plugin): plugin is ProviderPlugin => plugin.kind === "provider")
 
   const registry = Layer.unwrapEffect(
@@ -69,6 +71,7 @@ export const servicesOf = (options: Omit<GatewayOptions, "config"> & { readonly 
     clientStallMs: limits.clientStallMs,
     minBytesPerSecond: limits.minBytesPerSecond,
     streamBytes: limits.streamBytes,
+    cooldowns: limits.cooldown,
   }
   const calls = {
     ttfbMs: limits.ttfbMs,
@@ -95,6 +98,13 @@ export const servicesOf = (options: Omit<GatewayOptions, "config"> & { readonly 
     Layer.provideMerge(ground),
   )
 }
+
+/** The limits of the configuration, as figures are held against them: nothing reaches one that 0 has switched off. */
+const inForce = ({ breaker: _, cooldown, minBytesPerSecond, ...bounds }: GatewayConfig["limits"]) => ({
+  ...Record.map(bounds, (bound) => (bound === 0 ? Number.POSITIVE_INFINITY : bound)),
+  minBytesPerSecond,
+  cooldown,
+})
 
 /** Every strategy by id, and the one in force. */
 const rankings = ({ plugins, config, strategy }: Omit<GatewayOptions, "config"> & { readonly config: GatewayConfig }) =>

@@ -1,4 +1,6 @@
 /** Who pays what, by how an answer ended. Pure; G5 of the reliability page, reference 15.5. */
+import { bytesAsked, tokensIn } from "./Estimate.ts"
+import type { JsonObject } from "./Json.ts"
 import { type Cost, costOf, noCost, type Pricing } from "./Price.ts"
 import { noUsage, type Usage } from "./Usage.ts"
 
@@ -15,7 +17,8 @@ export interface Answer {
   readonly outcome: AnswerOutcome
   /** As the host counted; `undefined`: it did not, or not validly. */
   readonly usage: Usage | undefined
-  readonly promptBytes: number
+  /** The body of the request: read where its tokens have to be estimated. */
+  readonly asked: JsonObject
   /** Bytes of text, reasoning and tool calls that came from the host. */
   readonly outputBytes: number
   /** "" for a blank one. */
@@ -32,13 +35,10 @@ export interface Charge {
   readonly estimated: boolean
 }
 
-// Without a tokenizer at hand: four bytes a token. G5.
-const tokensIn = (bytes: number): number => Math.ceil(bytes / 4)
-
 export const chargeFor = (pricing: Pricing | null, answer: Answer, admittedAt: number): Charge => {
   const usage = answer.usage ?? {
     ...noUsage,
-    promptTokens: tokensIn(answer.promptBytes),
+    promptTokens: tokensIn(bytesAsked(answer.asked)),
     completionTokens: tokensIn(answer.outputBytes),
   }
   const upstream = pricing === null ? noCost : costOf(pricing, usage, admittedAt)

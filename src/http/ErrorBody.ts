@@ -75,7 +75,12 @@ export const render = (failure: Failure): Rendered => {
       return exhausted(failure)
     case "Unavailable": {
       const errorType = unavailableTypes[failure.why]
-      return { status: 503, errorType, message, metadata: {}, ...retryAfter(failure.retryAfterSeconds) }
+      // Whoever comes again finds another gateway, not this one. G19.
+      const headers = {
+        "retry-after": String(failure.retryAfterSeconds),
+        ...(failure.why === "draining" ? { connection: "close" } : {}),
+      }
+      return { status: 503, errorType, message, metadata: {}, headers }
     }
     case "CallerGone":
       // Nobody reads it; the status is for the log.

@@ -1,4 +1,6 @@
 /** Which pages may call us from a browser. Never with credentials; key management says nothing at all. G31. */
+import { requestId } from "../domain/Ids.ts"
+import { requestIdHeader } from "./headers.ts"
 
 const exposed = "X-GW-Host, X-GW-Cost-USD, X-GW-Request-Id, X-Generation-Id, Retry-After"
 
@@ -26,6 +28,7 @@ export const preflight = (allow: AllowOrigin, request: Request): Response => {
     "access-control-allow-headers":
       wanted !== null && /^[\x20-\x7e]{1,1000}$/.test(wanted) ? wanted : "authorization, content-type",
     "access-control-max-age": "86400",
+    [requestIdHeader]: requestId(),
   }
   return allow(request, new Response(null, { status: 204, headers }))
 }

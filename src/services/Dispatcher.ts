@@ -10,6 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type { Charge } from "../domain/Charge.ts"
 import type { ChatRequest, ChatResponse } from "../domain/Chat.ts"
+import { bytesSaid } from "../domain/Estimate.ts"
 import {
   type FailedAttempt,
   HostFailed,
@@ -21,11 +22,11 @@ import type { Host } from "../domain/Host.ts"
 import type { Plan } from "../domain/Plan.ts"
 import { parseUsage } from "../domain/Usage.ts"
 import { dialFunction, type ReadAnswer, Upstream, type UpstreamCall } from "../plugin/Upstream.ts"
-import { bytesSaid, type ChunkWriter, HostStream } from "../wire/hostStream.ts"
+import { type ChunkWriter, HostStream } from "../wire/hostStream.ts"
 import { isTooDeep } from "../wire/jsonDepth.ts"
 import { Alarms } from "./Alarms.ts"
 import type { Call, Ending } from "./Call.ts"
-import { type Cooldowns, cooldownFor, exhausted, unhealthy, withoutSecret } from "./exhausted.ts"
+import { blame, type Cooldowns, exhausted, withoutSecret } from "./exhausted.ts"
 import { HostStats } from "./HostStats.ts"
 import { type Hold, Meter } from "./Meter.ts"
 import { type Endpoint, ProviderRegistry } from "./ProviderRegistry.ts"
@@ -114,6 +115,14 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
             return answer
           })
 
+        /** A streamed request answered by no stream: most likely an error that came with 200. Else it is read as the stream it may be. */
+        const unstreamed = async (response: Response, endpoint: Endpoint, request: ChatRequest) => {
+          const text = await readText(response, options.answerBytes)
+          const answer = endpoint.form.response(parsed(text), request, endpoint.host)
+          if (answer instanceof HostFailed && answer.reason !== "malformed") throw answer
+          return new Response(text)
+        }
+
         const openAt = (call: Call, endpoint: Endpoint, request: ChatRequest, hold: Hold, writer: ChunkWriter) =>
           Effect.suspend(() => {
             const silence = alarms.set(endpoint.ttfbMs ?? options.ttfbMs, () =>
@@ -129,7 +138,9 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
           hold: Hold,
           writer: ChunkWriter,
         ) {
-          const { body } = yield* dial(call, endpoint, request, (response) => response)
+          const { body } = yield* dial(call, endpoint, request, (response) =>
+            isJson(response) ? unstreamed(response, endpoint, request) : response,
+          )
           if (body === null) return yield* new HostFailed({ reason: "malformed" })
           const reader: BodyReader = body.getReader()
           // The signal ends a body of the network; one of this process may not know of it.
@@ -197,9 +208,7 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
             meter.release(hold)
             const failure = withoutSecret(call.hungUp ?? wrong.left, endpoint.secret)
             failed.push({ provider: host.providerName, host: host.tag, model: host.model, failure })
-            if (unhealthy(failure)) stats.record(host, { ok: false })
-            const cooldown = cooldownFor(failure, options.cooldowns)
-            if (cooldown > 0) stats.coolDown(host, cooldown)
+            blame(stats, host, failure, options.cooldowns)
             // Another host would find the same fault with the request; another model may not.
             if (failure.reason === "request") spoiled.add(host.model)
           }
@@ -214,7 +223,7 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
           return meter.settle(hold, {
             outcome: "caller-gone",
             usage: undefined,
-            promptBytes: request.promptBound,
+            asked: request.body,
             outputBytes: 0,
             finishReason: "",
             streamed: request.stream,
@@ -232,7 +241,7 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
           const charge = yield* meter.settle(hold, {
             outcome: "finished",
             usage,
-            promptBytes: request.promptBound,
+            asked: request.body,
             outputBytes: answer.choices.reduce((sum, { message }) => sum + bytesSaid(message), 0),
             finishReason: answer.choices[0]?.finish_reason ?? "",
             streamed: false,
@@ -257,6 +266,8 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
       }),
     )
 }
+
+const isJson = ({ headers }: Response): boolean => /^application\/json\b/i.test(headers.get("content-type") ?? "")
 
 /** Longer error bodies are not read: they explain nothing. G10. */
 const longestErrorBody = 65_536
@@ -296,6 +307,6 @@ const read = (reader: BodyReader) =>
   Effect.async<Awaited<ReturnType<BodyReader["read"]>>, HostFailed>((resume) => {
     reader.read().then(
       (next) => resume(Effect.succeed(next)),
-      (cause) => resume(Effect.fail(new HostFailed({ reason: "unreachable", cause }))),
+      (cause) => resume(new HostFailed({ reason: "unreachable", cause })),
     )
   })

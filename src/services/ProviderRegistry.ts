@@ -175,7 +175,7 @@ const endpointOf = (host: Host, { settings, plugin, provider }: LoadedProvider):
       ...credentials(plugin.auth, settings.apiKey),
     },
     secret: settings.apiKey == null ? undefined : Redacted.value(settings.apiKey),
-    ttfbMs: settings.ttfbMs ?? undefined,
+    ttfbMs: settings.ttfbMs === 0 ? Number.POSITIVE_INFINITY : (settings.ttfbMs ?? undefined),
     proxy: settings.proxy ?? undefined,
   }
 }

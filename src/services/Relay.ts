@@ -21,7 +21,7 @@ import type { ChunkWriter } from "../wire/hostStream.ts"
 import { type Alarm, Alarms } from "./Alarms.ts"
 import type { Call } from "./Call.ts"
 import { Dispatcher, type DispatchFailure, type Opened } from "./Dispatcher.ts"
-import { exhausted, withoutSecret } from "./exhausted.ts"
+import { blame, type Cooldowns, exhausted, withoutSecret } from "./exhausted.ts"
 import { HostStats } from "./HostStats.ts"
 import { InFlight } from "./InFlight.ts"
 import { Meter } from "./Meter.ts"
@@ -38,6 +38,7 @@ export interface RelayOptions {
   /** The slowest host that is still listened to, over a minute. */
   readonly minBytesPerSecond: number
   readonly streamBytes: number
+  readonly cooldowns: Cooldowns
 }
 
 /** Writes one streamed answer in a caller's form. */
@@ -90,7 +91,7 @@ export class Relay extends Context.Tag("headgate/Relay")<
           const settlement = {
             outcome,
             usage: parseUsage(stream.usage),
-            promptBytes: request.promptBound,
+            asked: request.body,
             outputBytes: stream.outputBytes,
             finishReason: stream.finish().choices[0]?.finish_reason ?? "",
             streamed: true,
@@ -99,10 +100,10 @@ export class Relay extends Context.Tag("headgate/Relay")<
           }
           return run(
             Effect.tap(meter.settle(hold, settlement), (charge) => {
-              if (outcome === "caller-gone" || outcome === "cut") return
+              if (outcome !== "finished") return
               const seconds = durationMs / 1000
               const tokensPerSecond = seconds > 0 ? { tokensPerSecond: charge.usage.completionTokens / seconds } : {}
-              stats.record(host, { ok: outcome === "finished", latencyMs, ...tokensPerSecond })
+              stats.record(host, { ok: true, latencyMs, ...tokensPerSecond })
             }),
           )
         }
@@ -119,6 +120,7 @@ export class Relay extends Context.Tag("headgate/Relay")<
               alarms,
               writer,
               source,
+              blame: (host, failure) => blame(stats, host, failure, options.cooldowns),
               settle: (stream, outcome) => settle(call, request, stream, outcome).finally(left),
               left,
             })
@@ -155,6 +157,8 @@ interface StreamBodyOptions {
   readonly writer: WriterFor
   /** What the opening comes to, or came to. */
   readonly source: Exit.Exit<Opened, DispatchFailure> | Promise<Exit.Exit<Opened, DispatchFailure>>
+  /** Holds a failure against the host that broke off. */
+  readonly blame: (host: Host, failure: HostFailed) => void
   /** Books the end; the call has left the house afterwards. */
   readonly settle: (opened: Opened, outcome: AnswerOutcome) => Promise<Charge>
   /** The call has left the house without anything to book. */
@@ -172,6 +176,8 @@ class StreamBody {
   private readonly of: StreamBodyOptions
   private controller: ReadableStreamDefaultController<Uint8Array> | undefined
   private opened: Opened | undefined
+  /** Whether what the first events gave is written. */
+  private begun = false
   private watch: Alarm | undefined
   /** Whether the caller waits for us; otherwise we wait for the caller. */
   private pulling = false
@@ -188,6 +194,8 @@ class StreamBody {
 
   constructor(options: StreamBodyOptions) {
     this.of = options
+    const { source } = options
+    if (!(source instanceof Promise) && Exit.isSuccess(source)) this.opened = source.value
     this.lastEvent = this.lastWrite = this.lastPull = this.windowStart = options.alarms.now()
   }
 
@@ -226,6 +234,9 @@ class StreamBody {
       if (Exit.isFailure(exit)) return this.refuse(exit)
       this.opened = exit.value
       this.lastEvent = this.of.alarms.now()
+    }
+    if (!this.begun) {
+      this.begun = true
       if (this.opened.text !== "") return this.write(this.opened.text)
     }
     await this.relay(this.opened)
@@ -290,6 +301,7 @@ class StreamBody {
   private fail(opened: Opened, failure: HostFailed): Promise<void> {
     const { host, secret } = opened
     const shown = withoutSecret(failure, secret)
+    this.of.blame(host, failure)
     const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure: shown }
     return this.end(opened, "host-failed", (charge) =>
       this.writerOf(opened).failure(exhausted([attempt], undefined), charge),

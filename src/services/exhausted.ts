@@ -1,5 +1,8 @@
-/** What failed attempts add up to, and how long a failed host is left alone. Pure; G10. */
+/** What failed attempts add up to, and what they are held against their hosts. G10. */
+import type * as Context from "effect/Context"
 import { type ExhaustedBecause, type FailedAttempt, HostFailed, RoutingExhausted } from "../domain/Failure.ts"
+import type { Host } from "../domain/Host.ts"
+import type { HostStats } from "./HostStats.ts"
 
 /** Seconds. */
 export interface Cooldowns {
@@ -44,8 +47,20 @@ export const withoutSecret = (failure: HostFailed, secret: string | undefined): 
   })
 }
 
+/** Remembers a failure against its host: its health, and how long it is left alone. */
+export const blame = (
+  stats: Context.Tag.Service<HostStats>,
+  host: Host,
+  failure: HostFailed,
+  cooldowns: Cooldowns,
+): void => {
+  if (unhealthy(failure)) stats.record(host, { ok: false })
+  const cooldown = cooldownFor(failure, cooldowns)
+  if (cooldown > 0) stats.coolDown(host, cooldown)
+}
+
 /** Whether a failure speaks against the host's health: a caller's bad request does not, nor does a rate limit. */
-export const unhealthy = ({ reason }: HostFailed): boolean =>
+const unhealthy = ({ reason }: HostFailed): boolean =>
   reason !== "request" && reason !== "rate-limited" && reason !== "forbidden"
 
 /**

@@ -4,8 +4,9 @@
  * booked before it is told. Architecture 3, style 11, G10, G11.
  */
 import type { ChatChunk, ChatChunkChoice } from "../domain/Chat.ts"
+import { bytesSaid } from "../domain/Estimate.ts"
 import { HostFailed } from "../domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { isJsonObject } from "../domain/Json.ts"
 import type { Decoder } from "./Form.ts"
 import { isTooDeep } from "./jsonDepth.ts"
 import { splice } from "./splice.ts"
@@ -233,21 +234,6 @@ const parse = (data: string): unknown => {
     return undefined
   }
 }
-
-/** UTF-8 bytes of the text, reasoning and tool calls in a delta or a message: what an estimate counts. G5. */
-export const bytesSaid = (said: JsonObject): number => {
-  let bytes = 0
-  for (const member of ["content", "reasoning", "refusal"]) bytes += bytesIn(said[member])
-  const calls = said["tool_calls"]
-  if (!Array.isArray(calls)) return bytes
-  for (const call of calls) {
-    const called = isJsonObject(call) ? call["function"] : undefined
-    if (isJsonObject(called)) bytes += bytesIn(called["name"]) + bytesIn(called["arguments"])
-  }
-  return bytes
-}
-
-const bytesIn = (text: unknown): number => (typeof text === "string" ? Buffer.byteLength(text) : 0)
 
 /** Whether a delta has more in it than a role: only that commits us to this host. G11. */
 const says = ({ delta, logprobs }: ChatChunkChoice): boolean => {

@@ -334,7 +334,6 @@ describe("an odd but good end", () => {
   > = [
     ["a finish, but no [DONE]", [finish, usage, lastPart]],
     ["a finish, and an end within the framing", [finish, usage], (peer) => peer.end()],
-    ["a finish, and a reset", [finish, usage], (peer) => peer.reset()],
     [
       "usage on the finish",
       [

@@ -1,12 +1,12 @@
 /** The data plane under a clock that the test turns, with hosts that the test speaks for. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
 import * as Runtime from "effect/Runtime"
-import * as TestClock from "effect/TestClock"
-import * as TestContext from "effect/TestContext"
+import * as Scope from "effect/Scope"
 import { decodeConfig } from "../../src/config/loadConfig.ts"
 import * as Gateway from "../../src/Gateway.ts"
 import { DataPlane } from "../../src/http/data/routes.ts"
@@ -15,6 +15,7 @@ import { Upstream } from "../../src/plugin/Upstream.ts"
 import { KeyStore } from "../../src/services/KeyStore.ts"
 import { Meter } from "../../src/services/Meter.ts"
 import { type LedgerRow, Storage } from "../../src/services/Storage.ts"
+import { HandClock } from "./handClock.ts"
 import { configFor } from "./host.ts"
 import { ownPlugins } from "./house.ts"
 
@@ -98,7 +99,7 @@ export class Reading {
   text = ""
   over: "no" | "ended" | "broken" = "no"
   readonly response: Response
-  private readonly reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+  private readonly reader: Pick<ReadableStreamDefaultReader<Uint8Array>, "read" | "cancel"> | undefined
   constructor(response: Response) {
     this.response = response
     this.reader = response.body?.getReader()
@@ -142,6 +143,8 @@ export interface TimedHouse {
   /** Lets everything happen that needs no time. */
   readonly settle: () => Promise<void>
   readonly rows: () => Promise<ReadonlyArray<LedgerRow>>
+  /** Closes it as SIGTERM would. */
+  readonly stop: () => Promise<void>
   readonly held: () => Promise<bigint>
   readonly total: () => Promise<bigint>
 }
@@ -169,8 +172,9 @@ const configOf = ({ hosts = ["a"], limits = {}, plugin }: TimedOptions) => {
 }
 
 /** Runs `body` in a house of its own, which is closed after it. */
-export const inTimedHouse = (options: TimedOptions, body: (house: TimedHouse) => Promise<void>): Promise<void> =>
-  Effect.gen(function* () {
+export const inTimedHouse = (options: TimedOptions, body: (house: TimedHouse) => Promise<void>): Promise<void> => {
+  const clock = new HandClock()
+  return Effect.gen(function* () {
     const calls: Array<Said> = []
     const upstream = Upstream.layerFrom((request) => {
       const said = new Said(request, options.deaf === true)
@@ -180,14 +184,17 @@ export const inTimedHouse = (options: TimedOptions, body: (house: TimedHouse) =>
     const plugins = (yield* ownPlugins).filter(({ kind }) => kind === "provider")
     const config = yield* decodeConfig(configOf(options))
     const all = options.plugin === undefined ? plugins : [...plugins, options.plugin]
-    const context = yield* Layer.build(
+    const scope = yield* Scope.make()
+    const context = yield* Layer.buildWithScope(
       Gateway.servicesOf({ plugins: all, config }).pipe(
         Layer.provideMerge(KeyStore.layer()),
         Layer.provideMerge(Storage.layerMemory),
         Layer.provide(upstream),
         Layer.provide(Logger.remove(Logger.defaultLogger)),
       ),
+      scope,
     )
+    const stop = Scope.close(scope, Exit.void)
     const run = Runtime.runPromise(yield* Effect.runtime<never>())
     const keys = Context.get(context, KeyStore)
     const { secret, record } = yield* keys.create({ kind: "ordinary", name: "test", limit: 10_000_000_000_000n })
@@ -226,19 +233,21 @@ export const inTimedHouse = (options: TimedOptions, body: (house: TimedHouse) =>
         },
         pass: async (milliseconds) => {
           for (let left = milliseconds; left > 0; left -= 1000) {
-            await run(TestClock.adjust(Math.min(left, 1000)))
+            clock.turn(Math.min(left, 1000))
             await turns()
           }
         },
         settle: turns,
+        stop: () => run(stop),
         rows: () => run(Context.get(context, Storage).ledger(record.id, 10_000)),
         held: async () => (await spent()).held,
         total: async () => (await spent()).total,
       }),
     )
+    yield* stop
   }).pipe(
-    Effect.scoped,
-    Effect.provide(TestContext.TestContext),
+    Effect.withClock(clock),
     Effect.mapError((problem) => new Error(JSON.stringify(problem))),
     Effect.runPromise,
   )
+}

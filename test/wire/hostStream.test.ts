@@ -26,7 +26,7 @@ const ours = { generationId: "gen-7-ours", created: 7, model: "asked/model" }
 const host = hostFor("upstream")
 const charge: Charge = chargeFor(
   null,
-  { outcome: "finished", usage: undefined, promptBytes: 4, outputBytes: 4, finishReason: "stop" },
+  { outcome: "finished", usage: undefined, asked: {}, outputBytes: 4, finishReason: "stop" },
   0,
 )
 

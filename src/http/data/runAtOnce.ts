@@ -6,6 +6,7 @@
 import * as Cause from "effect/Cause"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as FiberRef from "effect/FiberRef"
 import * as Runtime from "effect/Runtime"
 import type { Scheduler } from "effect/Scheduler"
 
@@ -16,10 +17,10 @@ const atOnce: Scheduler = {
 }
 
 export const runAtOnce = (runtime: Runtime.Runtime<never>) => {
-  const fork = Runtime.runFork(runtime)
+  const fork = Runtime.runFork(Runtime.setFiberRef(runtime, FiberRef.currentScheduler, atOnce))
   return <A>(effect: Effect.Effect<A>): Promise<A> =>
     new Promise((resolve, reject) => {
-      fork(effect, { scheduler: atOnce }).addObserver((exit) =>
+      fork(effect).addObserver((exit) =>
         Exit.isSuccess(exit) ? resolve(exit.value) : reject(Cause.squash(exit.cause)),
       )
     })

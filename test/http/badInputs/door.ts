@@ -1,0 +1,124 @@
+/** What the rows of the table share: a gateway on a real socket, its host, and how a row is tried. */
+import { expect, test } from "bun:test"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import { keyId } from "../../../src/services/KeyStore.ts"
+import { type LedgerRow, Storage } from "../../../src/services/Storage.ts"
+import { wholeBodyOf } from "../../support/answers.ts"
+import { expectRefusal, fine, type Json, type Refusal } from "../../support/badInputs.ts"
+import { configFor, type HeldStream, heldStream, scriptedHost, streamAnswer, wholeAnswer } from "../../support/host.ts"
+import { type House, startHouse } from "../../support/house.ts"
+
+/** The rows that have a test. */
+export const covered = new Set<number>()
+
+/** A test of one row. */
+export const row = (number: number, name: string, run: () => Promise<unknown>): void => {
+  covered.add(number)
+  test(`row ${number}: ${name}`, async () => {
+    await run()
+  })
+}
+
+export const chatPath = "/api/v1/chat/completions"
+/** The largest body. */
+export const limitBytes = 33_554_432
+
+/** What the gateway logged. */
+export const log: Array<string> = []
+/** How often the database was asked for a key, and whether it breaks when it is. */
+export const asked = { keys: 0, broken: false }
+
+const watchedStorage = Layer.effect(
+  Storage,
+  Effect.map(Storage, (storage) => ({
+    ...storage,
+    findKey: (...asking: Parameters<typeof storage.findKey>) => {
+      asked.keys += 1
+      return asked.broken ? Effect.die(new Error("SELECT broke at /work/secret")) : storage.findKey(...asking)
+    },
+  })),
+).pipe(Layer.provide(Storage.layerMemory))
+
+const logged = Logger.replace(
+  Logger.defaultLogger,
+  Logger.make(({ message, cause }) => log.push(`${JSON.stringify(message)} ${String(cause)}`)),
+)
+
+/** Streams of `user: "held"`, which go on when a test says so. */
+export const held: Array<HeldStream> = []
+
+export const host = scriptedHost((body, request) => {
+  if (body["user"] === "held") {
+    const stream = heldStream(request)
+    held.push(stream)
+    return stream.response
+  }
+  return body["stream"] === true ? streamAnswer(["Hello", " there."]) : wholeAnswer("Hello.")
+})
+
+export let house: House
+
+export const openDoor = async (): Promise<void> => {
+  const config = configFor({ acme: { url: host.url } })
+  const [small] = config.models
+  if (small === undefined) throw new Error("no model")
+  const large = { ...small, id: "acme/large", context_length: 1_000_000 }
+  house = await startHouse({
+    config: { ...config, models: [small, large] },
+    storage: watchedStorage,
+    setting: logged,
+  })
+}
+
+export const closeDoor = async (): Promise<void> => {
+  await house.stop()
+  await host.stop()
+}
+
+type Body = string | Uint8Array<ArrayBuffer>
+
+export const secrets = () => [house.key, house.managementKey]
+export const rowsOf = (secret: string): Promise<ReadonlyArray<LedgerRow>> =>
+  house.run(Effect.flatMap(Storage, (storage) => storage.ledger(keyId(secret), 100)))
+
+/** A body as it is, with the ordinary key. */
+export const post = (body: Body, headers: Record<string, string> = { "content-type": "application/json" }) =>
+  house.call("/chat/completions", { method: "POST", body, headers })
+
+/** What `send` is answered is this refusal, and neither host nor ledger heard of it. */
+export const refused = async (send: () => Promise<Response>, wanted: Refusal): Promise<Json> => {
+  const calls = host.calls.length
+  const rows = (await rowsOf(house.key)).length
+  const metadata = await expectRefusal(await send(), wanted, secrets())
+  expect(host.calls.length).toBe(calls)
+  expect((await rowsOf(house.key)).length).toBe(rows)
+  return metadata
+}
+
+/** The body that the host got for this one, which is answered with 200. */
+export const passed = async (body: Body, headers?: Record<string, string>): Promise<Json> => {
+  const calls = host.calls.length
+  await wholeBodyOf(await post(body, headers))
+  expect(host.calls.length).toBe(calls + 1)
+  return host.calls.at(-1)?.body ?? {}
+}
+
+export const ordinary = () => ({ Authorization: `Bearer ${house.key}`, "Content-Type": "application/json" })
+export const json = JSON.stringify(fine)
+export const bytes = (text: string) => new TextEncoder().encode(text)
+
+export const asKey = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })
+export const asManager = (method = "GET", body?: unknown) => ({
+  method,
+  ...asKey(house.managementKey),
+  ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+})
+
+/** The only answer of a connection that is closed. */
+export const onlyOne = (answers: ReadonlyArray<Response>): Response => {
+  const [answer] = answers
+  if (answer === undefined || answers.length > 1) throw new Error(`${answers.length} answers`)
+  return answer
+}

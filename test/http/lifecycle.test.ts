@@ -1,0 +1,393 @@
+/** Starting and stopping: what becomes of running streams, of money, and of an operator's mistakes. G2, G3, G19, G20, G22. */
+import { afterEach, describe, expect, test } from "bun:test"
+import { existsSync } from "node:fs"
+import * as Effect from "effect/Effect"
+import { isJsonObject } from "../../src/domain/Json.ts"
+import { keyId } from "../../src/services/KeyStore.ts"
+import { type LedgerRow, Storage } from "../../src/services/Storage.ts"
+import { openBooks } from "../support/books.ts"
+import { chunkOf, configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
+import { startHouse } from "../support/house.ts"
+import { firstKey, type Installation, install, type RunningGateway } from "../support/process.ts"
+import { event, lastPart, type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
+import { contentOf, finishesOf, readStrictly } from "../support/strictSse.ts"
+
+const ask = { model: "acme/small", messages: [{ role: "user", content: "hello" }], stream: true, max_tokens: 50 }
+const delta = (content: string) => event(chunkOf({ delta: { content }, finish_reason: null }))
+const ending = Buffer.concat([
+  event(chunkOf({ delta: {}, finish_reason: "stop" })),
+  event(JSON.stringify({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 5 } })),
+  event("[DONE]"),
+  Buffer.from(lastPart),
+])
+
+const closing: Array<() => unknown> = []
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
+
+/** What a caller was told that it cost, in picodollars. */
+const costTold = (told: unknown): bigint | undefined => {
+  const usage = isJsonObject(told) ? told["usage"] : undefined
+  const cost = isJsonObject(usage) ? usage["cost"] : undefined
+  return typeof cost === "number" ? BigInt(Math.round(cost * 1e12)) : undefined
+}
+
+describe("a house that stops", () => {
+  /** A house with one stream that has said a word; its host goes on when it is told to. */
+  const running = async (drainSeconds: number) => {
+    const peers: Array<Peer> = []
+    const host = rawHost((peer) => {
+      peers.push(peer)
+      peer.write(streamHead)
+      peer.write(delta("Hello"))
+    })
+    closing.push(host.stop)
+    const house = await startHouse({
+      config: configFor({ a: { url: host.url } }, { server: { drain_s: drainSeconds } }),
+    })
+    closing.push(house.stop)
+    const books = await openBooks(house)
+    const request = () => house.chat(ask, { headers: { authorization: `Bearer ${books.secret}` } })
+    const response = await request()
+    return { house, host, peers, books, response, request }
+  }
+
+  /** A caller who speaks HTTP by hand, over one connection. */
+  const dial = async (url: string, secret: string) => {
+    let text = ""
+    let over = false
+    const socket = await Bun.connect({
+      hostname: "127.0.0.1",
+      port: Number(new URL(url).port),
+      socket: {
+        data: (_, bytes) => {
+          text += bytes.toString("latin1")
+        },
+        close: () => {
+          over = true
+        },
+        error: () => {},
+      },
+    })
+    closing.push(() => socket.terminate())
+    const body = JSON.stringify(ask)
+    const post = () => {
+      socket.write(
+        `POST /api/v1/chat/completions HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${secret}\r\n` +
+          `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      )
+    }
+    return { post, text: () => text, isOver: () => over }
+  }
+
+  test("lets a stream end, and takes no new one, neither on its connection nor on another", async () => {
+    const { house, host, peers, books, response } = await running(20)
+    const caller = await dial(house.url, books.secret)
+    caller.post()
+    await until(() => caller.text().includes("Hello"), "the text")
+
+    const stopped = house.stop()
+    const refused = fetch(`${house.url}/models`).then(
+      () => "answered",
+      () => "refused",
+    )
+    expect(await refused).toBe("refused")
+    for (const peer of peers) peer.write(Buffer.concat([delta(" world"), ending]))
+    const { events, done } = readStrictly(await response.text())
+    expect([done, contentOf(events)]).toEqual([true, "Hello world"])
+
+    // Kept connections are closed behind their answer: what comes on them later is taken by nobody.
+    await until(() => caller.text().includes("data: [DONE]"), "the end of the stream")
+    caller.post()
+    await until(caller.isOver, "the end of the connection")
+    expect(caller.text().match(/^HTTP\/1\.1 /gm)?.length).toBe(1)
+
+    await stopped
+    expect(host.requests()).toBe(2)
+    expect((await books.rows()).map(({ outcome, cost }) => [outcome, cost])).toEqual([
+      ["finished", 20_000_000n],
+      ["finished", 20_000_000n],
+    ])
+    expect(await books.held()).toBe(0n)
+  })
+
+  test("ends what is left with a 503 in the stream, which is paid for", async () => {
+    const { house, host, books, response } = await running(0)
+    const reading = response.text()
+    await house.stop()
+    const { events, done } = readStrictly(await reading)
+    const last = events.at(-1)
+    expect([done, contentOf(events)]).toEqual([true, "Hello"])
+    expect(last).toMatchObject({
+      error: { code: 503, metadata: { error_type: "draining" } },
+      choices: [{ index: 0, delta: { content: "" }, finish_reason: "error" }],
+    })
+    const [row, ...more] = await books.rows()
+    expect([row, more]).toMatchObject([{ outcome: "cut", estimated: true }, []])
+    expect(row?.cost).toBeGreaterThan(0n)
+    expect(costTold(last)).toBe(row?.cost ?? -1n)
+    expect(await books.held()).toBe(0n)
+    await until(() => host.open() === 0, "the end of the host's connection")
+  })
+
+  test("ends what has not begun with a 503, free of charge", async () => {
+    const host = rawHost(() => {})
+    closing.push(host.stop)
+    const house = await startHouse({ config: configFor({ a: { url: host.url } }, { server: { drain_s: 0 } }) })
+    closing.push(house.stop)
+    const books = await openBooks(house)
+    const response = house.chat(ask, { headers: { authorization: `Bearer ${books.secret}` } })
+    await until(() => host.requests() === 1, "the call")
+    await house.stop()
+    expect((await response).status).toBe(503)
+    expect(await books.rows()).toEqual([])
+    expect(await books.held()).toBe(0n)
+  })
+
+  test("waits for no caller who does not read", async () => {
+    const { house, books, response } = await running(0)
+    await house.stop()
+    expect(await books.rows()).toMatchObject([{ outcome: "cut" }])
+    await response.body?.cancel()
+  })
+})
+
+// --- the process
+
+const installed = (): Installation => {
+  const installation = install()
+  closing.push(installation.remove)
+  return installation
+}
+
+const hostFor = (answer: Parameters<typeof scriptedHost>[0]) => {
+  const host = scriptedHost(answer)
+  closing.push(host.stop)
+  return host
+}
+
+const rowsOf = (installation: Installation, secret: string): Promise<ReadonlyArray<LedgerRow>> =>
+  installation.ask(Effect.flatMap(Storage, (storage) => storage.ledger(keyId(secret), 100_000)))
+
+const post = (url: string, secret: string, body: unknown): Promise<Response> =>
+  fetch(`${url}/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  })
+
+/** Every cost that was told is in the ledger, once, to the picodollar. */
+const expectBooked = (rows: ReadonlyArray<LedgerRow>, told: ReadonlyMap<unknown, bigint>) => {
+  const booked = new Map(rows.map((row) => [row.generationId as unknown, row.cost]))
+  expect(booked.size).toBe(rows.length)
+  for (const [generation, cost] of told) expect([generation, booked.get(generation)]).toEqual([generation, cost])
+}
+
+describe("the process", () => {
+  const patience = 60_000
+
+  test(
+    "shows two keys and a line that works at its first start, and never again",
+    async () => {
+      const installation = installed()
+      const first = installation.start({ config: { discovery: { environment: false, local: false } } })
+      await first.url()
+      await until(() => first.out().includes("curl "), "the line")
+      const key = firstKey(first.out())
+      expect(key).toMatch(/^sk-gw-[A-Za-z0-9]{49}$/)
+      expect(first.out().match(/sk-gwm-[A-Za-z0-9]{49}/g)?.length).toBe(1)
+      expect(first.out().split(key).length - 1).toBe(2)
+      expect(first.err()).not.toContain("sk-gw")
+
+      const line = /^ *(curl .*)$/m.exec(first.out())?.[1] ?? ""
+      const shell = Bun.spawn(["sh", "-c", line], { stdout: "pipe", stderr: "ignore" })
+      expect(JSON.parse(await new Response(shell.stdout).text())).toMatchObject({
+        choices: [{ message: { content: "Hello, gateway!" } }],
+      })
+      first.kill("SIGTERM")
+      expect(await first.exited).toBe(0)
+      expect((await rowsOf(installation, key)).length).toBe(1)
+
+      const second = installation.start()
+      expect((await post(await second.url(), key, { model: "headgate/echo", messages: ask.messages })).status).toBe(200)
+      expect(second.out()).not.toContain("sk-gw")
+      expect(second.out()).not.toContain("curl")
+      second.kill("SIGTERM")
+      expect(await second.exited).toBe(0)
+    },
+    patience,
+  )
+
+  test(
+    "told to stop amid streams, ends with 0, and every cost that a caller saw is in the ledger",
+    async () => {
+      const finishing: Array<() => void> = []
+      const encoder = new TextEncoder()
+      // Every other stream ends when the gateway has been told to stop; the rest never would.
+      const host = hostFor((_, __, call) => {
+        const body = new ReadableStream<Uint8Array>({
+          start: (controller) => {
+            controller.enqueue(encoder.encode(`data: ${chunkOf({ delta: { content: "Hello" } })}\n\n`))
+            if (call % 2 === 0) return
+            finishing.push(() => {
+              controller.enqueue(encoder.encode(`data: ${chunkOf({ delta: {}, finish_reason: "stop" })}\n\n`))
+              controller.enqueue(encoder.encode("data: [DONE]\n\n"))
+              controller.close()
+            })
+          },
+        })
+        return new Response(body, { headers: { "content-type": "text/event-stream" } })
+      })
+      const installation = installed()
+      const gateway = installation.start({ config: configFor({ a: { url: host.url } }, { server: { drain_s: 1 } }) })
+      const url = await gateway.url()
+      await until(() => gateway.out().includes("curl "), "the keys")
+      const key = firstKey(gateway.out())
+      const responses = await Promise.all(Array.from({ length: 20 }, () => post(url, key, ask)))
+      const texts = responses.map((response) => response.text())
+      gateway.kill("SIGTERM")
+      for (const end of finishing) end()
+      const streams = (await Promise.all(texts)).map(readStrictly)
+      expect(await gateway.exited).toBe(0)
+
+      const ends = streams.map(({ events }) => finishesOf(events).at(-1))
+      expect(streams.every(({ done, events }) => done && contentOf(events) === "Hello")).toBe(true)
+      expect(ends.filter((end) => end?.["error"] === undefined).length).toBe(10)
+      expect(ends.filter((end) => end?.["error"] !== undefined).length).toBe(10)
+      const rows = await rowsOf(installation, key)
+      expect(rows.length).toBe(20)
+      expectBooked(rows, new Map(ends.map((end) => [end?.["id"], costTold(end) ?? -1n])))
+      expect(rows.filter(({ outcome }) => outcome === "cut").length).toBe(10)
+    },
+    patience,
+  )
+
+  test(
+    "killed at any moment, has written every cost that a caller saw",
+    async () => {
+      const words = Array.from({ length: 5 }, (_, at) => `word${at} `)
+      const host = hostFor((body) => (body["stream"] === true ? streamAnswer(words) : wholeAnswer("Hello")))
+      const installation = installed()
+      const told = new Map<unknown, bigint>()
+      let key = ""
+      let config: unknown = configFor({ a: { url: host.url } })
+
+      const round = async (least: number) => {
+        const gateway: RunningGateway = installation.start(config === undefined ? {} : { config })
+        config = undefined
+        const url = await gateway.url()
+        if (key === "") {
+          await until(() => gateway.out().includes("curl "), "the keys")
+          key = firstKey(gateway.out())
+        }
+        const before = told.size
+        let killed = false
+        const hear = (answer: unknown) => {
+          const cost = costTold(answer)
+          if (isJsonObject(answer) && cost !== undefined) told.set(answer["id"], cost)
+          if (told.size - before < least || killed) return
+          killed = true
+          gateway.kill("SIGKILL")
+        }
+        const caller = async (stream: boolean) => {
+          while (!killed) {
+            const response = await post(url, key, { ...ask, stream })
+            // Ends as the connection does: what was not told whole does not count.
+            const text = await response.text()
+            if (stream) for (const end of finishesOf(readStrictly(text).events)) hear(end)
+            else hear(JSON.parse(text))
+          }
+        }
+        await Promise.allSettled(Array.from({ length: 12 }, (_, at) => caller(at % 2 === 0)))
+        expect(await gateway.exited).toBe(137)
+        expect(told.size - before).toBeGreaterThanOrEqual(least)
+        const rows = await rowsOf(installation, key)
+        expectBooked(rows, told)
+        const spent = await installation.ask(
+          Effect.flatMap(Storage, (storage) => storage.spend(keyId(key), Date.now())),
+        )
+        expect(spent.total).toBe(rows.reduce((sum, { cost }) => sum + cost, 0n))
+      }
+      for (const least of [1, 3, 7, 12, 20, 2, 33, 50, 5, 80]) await round(least)
+      expect(told.size).toBeGreaterThan(200)
+    },
+    patience,
+  )
+
+  test(
+    "a second one on the same file does not start, and says which the first is",
+    async () => {
+      const installation = installed()
+      const config = { discovery: { environment: false, local: false } }
+      const first = installation.start({ config })
+      const url = await first.url()
+      const second = installation.start()
+      expect(await second.exited).toBe(73)
+      expect(second.err()).toContain(`already in use by pid ${first.pid}`)
+      expect(second.err()).toContain(installation.database)
+      expect(second.out()).toBe("")
+      expect((await fetch(`${url}/models`)).status).toBe(401)
+      first.kill("SIGTERM")
+      expect(await first.exited).toBe(0)
+    },
+    patience,
+  )
+
+  test(
+    "with mistakes in its configuration says all of them, takes no port and makes no file",
+    async () => {
+      const installation = installed()
+      // Whoever tried to take this port would say so.
+      const taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } })
+      closing.push(() => taken.stop(true))
+      const config = {
+        server: { prot: 1, drain_s: "soon" },
+        limits: { idle_ms: -5 },
+        providers: {
+          a: { plugin: "openai-compatible", base_url: "http://198.51.100.7/v1", api_key: "sk-very-secret" },
+        },
+      }
+      const gateway = installation.start({
+        config,
+        env: { HEADGATE_PORT: String(taken.port), HEADGATE_STORAGE: "oracle:x" },
+      })
+      expect(await gateway.exited).toBe(78)
+      const lines = gateway.err().trimEnd().split("\n")
+      expect(lines.every((line) => line.startsWith("config error: "))).toBe(true)
+      for (const path of [
+        "server.prot",
+        "server.drain_s",
+        "limits.idle_ms",
+        "providers.a.base_url",
+        "HEADGATE_STORAGE",
+      ])
+        expect(lines.filter((line) => line.startsWith(`config error: ${path}: `)).length).toBe(1)
+      expect(gateway.err()).toContain('did you mean "port"?')
+      expect(gateway.err()).not.toContain("sk-very-secret")
+      expect([gateway.out(), existsSync(installation.database)]).toEqual(["", false])
+    },
+    patience,
+  )
+
+  test(
+    "warns of an environment that will not do, and not of one that will",
+    async () => {
+      const config = { discovery: { environment: false, local: false }, storage: "memory:" }
+      const started = async (env: Readonly<Record<string, string>>) => {
+        const gateway = installed().start({ config, env: { HEADGATE_STORAGE: "memory:", ...env } })
+        await gateway.url()
+        gateway.kill("SIGTERM")
+        expect(await gateway.exited).toBe(0)
+        return gateway.err()
+      }
+      const poor = await started({ BUN_CONFIG_MAX_HTTP_REQUESTS: "", HTTP_PROXY: "http://127.0.0.1:9" })
+      expect(poor).toContain("BUN_CONFIG_MAX_HTTP_REQUESTS=4096")
+      expect(poor).toContain("HTTP_PROXY")
+      const rich = await started({ BUN_CONFIG_MAX_HTTP_REQUESTS: "2048" })
+      expect(rich).not.toContain("BUN_CONFIG_MAX_HTTP_REQUESTS")
+      expect(rich).not.toContain("HTTP_PROXY")
+    },
+    patience,
+  )
+})

@@ -1,0 +1,51 @@
+/**
+ * A clock that only the test turns. Like Effect's `TestClock`, but it does not look for fibers to come to rest after each
+ * turn, which takes 70 ms: an hour in steps of a second is too long then.
+ */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+
+interface Sleeper {
+  readonly at: number
+  readonly wake: () => void
+}
+
+export class HandClock implements Clock.Clock {
+  readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
+  private now: number
+  private sleepers: Array<Sleeper> = []
+
+  constructor(now = Date.UTC(2026, 0, 15)) {
+    this.now = now
+  }
+
+  unsafeCurrentTimeMillis(): number {
+    return this.now
+  }
+
+  unsafeCurrentTimeNanos(): bigint {
+    return BigInt(this.now) * 1_000_000n
+  }
+
+  readonly currentTimeMillis = Effect.sync(() => this.unsafeCurrentTimeMillis())
+  readonly currentTimeNanos = Effect.sync(() => this.unsafeCurrentTimeNanos())
+
+  sleep(duration: Duration.Duration): Effect.Effect<void> {
+    return Effect.async((resume) => {
+      const sleeper = { at: this.now + Duration.toMillis(duration), wake: () => resume(Effect.void) }
+      this.sleepers.push(sleeper)
+      return Effect.sync(() => {
+        this.sleepers = this.sleepers.filter((other) => other !== sleeper)
+      })
+    })
+  }
+
+  /** Turns it on, and wakes whose time has come. */
+  turn(milliseconds: number): void {
+    this.now += milliseconds
+    const due = this.sleepers.filter(({ at }) => at <= this.now)
+    this.sleepers = this.sleepers.filter(({ at }) => at > this.now)
+    for (const { wake } of due) wake()
+  }
+}

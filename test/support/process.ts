@@ -1,0 +1,119 @@
+/** The gateway as an operator runs it: a process of its own, with its files in a folder that is removed afterwards. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { Storage } from "../../src/services/Storage.ts"
+import * as SqliteStorage from "../../src/sql/SqliteStorage.ts"
+
+const root = new URL("../..", import.meta.url).pathname
+
+export interface Installation {
+  readonly folder: string
+  readonly database: string
+  /** Starts a process; `config` stays until it is given anew. */
+  readonly start: (options?: StartOptions) => RunningGateway
+  /** Asks the ledger and the keys, while no gateway runs. */
+  readonly ask: <A, E>(question: Effect.Effect<A, E, Storage>) => Promise<A>
+  readonly remove: () => Promise<void>
+}
+
+export interface StartOptions {
+  readonly config?: unknown
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export interface RunningGateway {
+  readonly pid: number
+  /** `http://127.0.0.1:<port>/api/v1`, once it listens. Rejects when it ends before. */
+  readonly url: () => Promise<string>
+  readonly out: () => string
+  readonly err: () => string
+  /** Its exit code; 128 and the signal's number when one ended it. */
+  readonly exited: Promise<number>
+  readonly kill: (signal: "SIGTERM" | "SIGKILL") => void
+}
+
+/** Nothing of the developer's own environment: a provider's key would turn that provider on. */
+const bare = { PATH: process.env["PATH"] ?? "", HOME: tmpdir(), BUN_CONFIG_MAX_HTTP_REQUESTS: "4096" }
+
+const collect = async (stream: ReadableStream<Uint8Array>, into: (text: string) => void): Promise<void> => {
+  const decoder = new TextDecoder()
+  for await (const bytes of stream) into(decoder.decode(bytes, { stream: true }))
+}
+
+const run = (env: Readonly<Record<string, string>>): RunningGateway => {
+  let out = ""
+  let err = ""
+  const child = Bun.spawn([process.execPath, "src/main.ts"], { cwd: root, env, stdout: "pipe", stderr: "pipe" })
+  const told = Promise.all([
+    collect(child.stdout, (text) => {
+      out += text
+    }),
+    collect(child.stderr, (text) => {
+      err += text
+    }),
+  ])
+  let over = false
+  const exited = child.exited.then(async (code) => {
+    await told
+    over = true
+    return code
+  })
+  return {
+    pid: child.pid,
+    url: async () => {
+      for (;;) {
+        const found = /headgate listens at (\S+)/.exec(out)?.[1]
+        if (found !== undefined) return found
+        if (over) throw new Error(`it ended: ${err}`)
+        await new Promise((resolve) => setTimeout(resolve, 5))
+      }
+    },
+    out: () => out,
+    err: () => err,
+    exited,
+    kill: (signal) => child.kill(signal),
+  }
+}
+
+export const install = (): Installation => {
+  const folder = mkdtempSync(join(tmpdir(), "headgate-test-"))
+  const database = join(folder, "data", "headgate.db")
+  const file = join(folder, "headgate.config.json")
+  const running = new Set<RunningGateway>()
+  return {
+    folder,
+    database,
+    start: ({ config, env = {} } = {}) => {
+      if (config !== undefined) writeFileSync(file, JSON.stringify(config))
+      const gateway = run({
+        ...bare,
+        HEADGATE_CONFIG: file,
+        HEADGATE_PORT: "0",
+        HEADGATE_STORAGE: `sqlite:${database}`,
+        ...env,
+      })
+      running.add(gateway)
+      void gateway.exited.then(() => running.delete(gateway))
+      return gateway
+    },
+    ask: (question) =>
+      Effect.runPromise(
+        Effect.scoped(
+          Effect.flatMap(Layer.build(SqliteStorage.layer({ path: database, durability: "process" })), (context) =>
+            Effect.provide(question, context),
+          ),
+        ),
+      ),
+    remove: async () => {
+      for (const gateway of running) gateway.kill("SIGKILL")
+      await Promise.all([...running].map(({ exited }) => exited))
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The ordinary key of the first start's message. */
+export const firstKey = (out: string): string => /ordinary key\s+(\S+)/.exec(out)?.[1] ?? ""

@@ -80,15 +80,16 @@ export const servicesOf = (options: Omit<GatewayOptions, "config"> & { readonly 
   }
   const ground = Layer.mergeAll(
     registry,
-    HostStats.layer,
+    // Fresh: a layer that is a constant would be shared by all gateways of one program, and their money with it.
+    Layer.fresh(HostStats.layer),
     InFlight.layer({ maxInFlight: limits.maxInFlight, deadlineMs: limits.deadlineMs }),
-    Meter.layer,
+    Layer.fresh(Meter.layer),
     ControlSettings.layer({
       corsOrigins: server.corsOrigins,
       bodyBytes: limits.bodyBytes,
       freeModelsPerDay: config.billing.freeModels.requestsPerDay,
     }),
-  ).pipe(Layer.provideMerge(Alarms.layer))
+  ).pipe(Layer.provideMerge(Layer.fresh(Alarms.layer)))
   return DataPlane.layer(server).pipe(
     Layer.provideMerge(Inference.layer({ bodyBytes: limits.bodyBytes })),
     Layer.provideMerge(layerDrain(server.drainSeconds * 1000)),
@@ -144,6 +145,7 @@ export const serve = ({ server }: GatewayConfig) =>
         disableListenLog: true,
         routerConfig: { maxParamLength: 256 },
       }).pipe(
+        Layer.fresh,
         Layer.provideMerge(
           BunHttpServer.layer({
             hostname: server.hostname,

@@ -301,7 +301,7 @@ describe("the end of a stream", () => {
     ["a role and no more", role, "failed", "unreachable"],
     ["[DONE] at once", done, "failed", "malformed"],
     ["no JSON at first", `data: oops\n\n${delta("a")}`, "failed", "malformed"],
-    ["no JSON later, once", delta("a") + "data: oops\n\n" + delta("b") + finish, "ended", null],
+    ["no JSON later, once", `${delta("a")}data: oops\n\n${delta("b")}${finish}`, "ended", null],
     ["no JSON later, twice", `${delta("a")}${"data: oops\n\n".repeat(2)}${finish}`, "ended", null],
     ["no JSON later, three times", `${delta("a")}${"data: oops\n\n".repeat(3)}${finish}`, "failed", "malformed"],
     ["text and no finish", delta("a"), "failed", "unreachable"],

@@ -9,7 +9,14 @@ import { ProviderRegistry } from "./services/ProviderRegistry.ts"
 import { Storage } from "./services/Storage.ts"
 
 /** Says where the gateway listens; at the first start of an installation without a key of the operator's, makes and shows two. */
-export const firstStart = ({ managementKey, config }: Pick<LoadedConfig, "managementKey" | "config">) =>
+export const firstStart = ({
+  managementKey,
+  config,
+}: Pick<LoadedConfig, "managementKey" | "config">): Layer.Layer<
+  never,
+  never,
+  HttpServer.HttpServer | KeyStore | ProviderRegistry | Storage
+> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const { address } = yield* HttpServer.HttpServer

@@ -1,10 +1,10 @@
 /** Door for embedders: `headgate`. */
-export { ConfigInvalid } from "./config/configError.ts"
 export { defineConfig, type GatewayConfig, type GatewayConfigInput } from "./config/GatewayConfig.ts"
 export type { Failure } from "./domain/Failure.ts"
 export { KeyNotAccepted } from "./domain/Failure.ts"
 export { HostTag, KeyId, ModelId } from "./domain/Ids.ts"
 export type { KeyRecord, Spend } from "./domain/Key.ts"
+export { ConfigInvalid, type Problem } from "./domain/Problem.ts"
 export * as Gateway from "./Gateway.ts"
 export { discover } from "./plugin/discover.ts"
 export { Upstream } from "./plugin/Upstream.ts"

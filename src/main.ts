@@ -1,8 +1,12 @@
-/** The front door: reads the configuration, builds the layers, launches. The only file that starts the runtime. */
+/**
+ * The front door: reads the configuration, builds the layers, launches. The only file that starts the
+ * gateway's runtime; the thread of the database has one of its own (`sql/sqliteThread.ts`).
+ */
 import * as BunRuntime from "@effect/platform-bun/BunRuntime"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import { blueprintOf } from "./config/blueprint.ts"
 import { type LoadedConfig, loadConfig } from "./config/loadConfig.ts"
 import { firstStart } from "./firstStart.ts"
 import * as Gateway from "./Gateway.ts"
@@ -11,22 +15,22 @@ import { Upstream } from "./plugin/Upstream.ts"
 import { KeyStore } from "./services/KeyStore.ts"
 import { Storage } from "./services/Storage.ts"
 import * as SqliteStorage from "./sql/SqliteStorage.ts"
-import { exitCodeOf, refusalLines, runtimeWarnings } from "./start.ts"
+import { exitCodeOf, runtimeWarnings } from "./start.ts"
 
 const storageOf = ({ storage, durability }: LoadedConfig["config"]) =>
   storage._tag === "Memory" ? Storage.layerMemory : SqliteStorage.layer({ path: storage.path, durability })
 
 const gateway = Effect.gen(function* () {
-  const { config, managementKey, warnings } = yield* loadConfig
-  const { plugins, invalid } = yield* discover(config.plugins.folders)
-  for (const plugin of invalid) yield* Effect.logError(plugin.message)
+  const { managementKey, warnings, ...reading } = yield* loadConfig
+  const blueprint = yield* blueprintOf(yield* discover(reading.config.plugins.folders), reading)
+  const { config } = blueprint
   for (const warning of [...warnings, ...runtimeWarnings(config)]) yield* Effect.logWarning(warning)
 
   const storage = storageOf(config)
   const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
   return firstStart({ managementKey, config }).pipe(
     Layer.provide(Gateway.serve(config)),
-    Layer.provide(Gateway.servicesOf({ plugins, config })),
+    Layer.provide(Gateway.servicesFrom(blueprint)),
     Layer.provide([keys, Upstream.layer]),
     Layer.provide(storage),
   )
@@ -35,7 +39,7 @@ const gateway = Effect.gen(function* () {
 const program = Layer.launch(Layer.unwrapEffect(gateway)).pipe(
   Effect.catchAll((refusal) =>
     Effect.sync(() => {
-      process.stderr.write(`${refusalLines(refusal)}\n`)
+      process.stderr.write(`${refusal.message}\n`)
       process.exitCode = exitCodeOf(refusal)
     }),
   ),

@@ -31,7 +31,8 @@ export {
   type Seen,
   type StrategyPlugin,
 } from "./plugin/Strategy.ts"
-export { type ChatQuirks, chatForm } from "./wire/chat.ts"
+export type { ChatQuirks } from "./wire/chat/quirks.ts"
+export { chatForm } from "./wire/chat.ts"
 export type { Decoder, Framing, UpstreamRequest, WireForm } from "./wire/Form.ts"
 export { httpError } from "./wire/httpError.ts"
 export { messagesForm } from "./wire/messages.ts"

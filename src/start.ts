@@ -1,15 +1,10 @@
 /** What the terminal is told when the gateway starts, or does not. Exit codes are those of sysexits.h. G20 to G22. */
-import { ConfigInvalid, configErrorLine } from "./config/configError.ts"
 import type { GatewayConfig } from "./config/GatewayConfig.ts"
-import { ProvidersInvalid } from "./services/ProviderRegistry.ts"
+import { ConfigInvalid } from "./domain/Problem.ts"
 import { StorageNotOpened } from "./sql/SqliteStorage.ts"
 
-/** A line per problem. */
-export const refusalLines = (refusal: ConfigInvalid | ProvidersInvalid | StorageNotOpened | Error): string =>
-  refusal instanceof ProvidersInvalid ? refusal.problems.map(configErrorLine).join("\n") : refusal.message
-
 export const exitCodeOf = (refusal: unknown): number => {
-  if (refusal instanceof ConfigInvalid || refusal instanceof ProvidersInvalid) return 78
+  if (refusal instanceof ConfigInvalid) return 78
   if (refusal instanceof StorageNotOpened)
     return refusal.reason === "in-use" || refusal.reason === "unwritable" ? 73 : 65
   return 70

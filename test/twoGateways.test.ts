@@ -18,7 +18,10 @@ import { ownPlugins } from "./support/house.ts"
 
 /** One gateway as a service of the program, so that two of them can stand side by side in one layer. */
 class First extends Context.Tag("test/First")<First, Context.Context<KeyStore | Storage | HttpServer.HttpServer>>() {}
-class Second extends Context.Tag("test/Second")<Second, Context.Context<KeyStore | Storage | HttpServer.HttpServer>>() {}
+class Second extends Context.Tag("test/Second")<
+  Second,
+  Context.Context<KeyStore | Storage | HttpServer.HttpServer>
+>() {}
 
 test("two gateways of one program share neither ledger nor keys", async () => {
   const plugins = await Effect.runPromise(ownPlugins)

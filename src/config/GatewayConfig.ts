@@ -3,40 +3,36 @@
  * camelCase: each field is renamed where it is declared. Every field has a default; `{}` is a valid file.
  * Architecture, configuration contract.
  */
-import { isIP } from "node:net"
 import { fileURLToPath } from "node:url"
 import * as ParseResult from "effect/ParseResult"
-import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { kindOf } from "../domain/Problem.ts"
 import { Secret } from "../plugin/Secret.ts"
-import { isModelId, type ModelInput, ProviderSlug } from "../services/catalogue.ts"
-import { kindOf } from "../services/problems.ts"
+import { field, isModelId, type ModelInput, ProviderSlug, wholeNumber } from "../services/catalogue.ts"
+import type { ProviderSettings } from "../services/loadProviders.ts"
 import { checkBaseUrl, normalBaseUrl } from "./baseUrl.ts"
-
-const field = <A, I>(schema: Schema.Schema<A, I>, fallback: A) =>
-  Schema.optionalWith(schema, { default: () => fallback })
 
 /** A part of the configuration whose own fields have defaults, so that it may be left out. */
 const part = <A, I>(struct: Schema.Schema<A, I>) =>
   Schema.optionalWith(struct, { default: () => Schema.decodeUnknownSync(struct)({}) })
 
-const wholeNumber = (least: number, most?: number) =>
-  Schema.Number.pipe(
-    Schema.filter((n) => Number.isSafeInteger(n) && n >= least && (most === undefined || n <= most), {
-      description:
-        most === undefined ? `a whole number of at least ${least}` : `a whole number from ${least} to ${most}`,
-    }),
+/** A field of the contract that nothing in this version heeds: it may say its default, and nothing that would be promised in vain. */
+const later = <A>(schema: Schema.Schema<A>, fallback: A, why = "anything else is") =>
+  field(
+    schema.pipe(
+      Schema.filter((written) => JSON.stringify(written) === JSON.stringify(fallback), {
+        description: `${JSON.stringify(fallback)} (${why} not available in this version yet)`,
+      }),
+    ),
+    fallback,
   )
 
 const amount = wholeNumber(0)
-const positive = wholeNumber(1)
 
 /** A timer of JavaScript cannot wait longer. */
 const milliseconds = wholeNumber(0, 2 ** 31 - 1)
-
-const share = Schema.Number.pipe(Schema.filter((n) => n >= 0 && n <= 1, { description: "a number from 0 to 1" }))
 
 const text = (description: string, holds: (written: string) => boolean) =>
   Schema.String.pipe(Schema.filter(holds, { description }))
@@ -45,16 +41,6 @@ const name = text("a text that is not empty", (written) => written !== "")
 
 /** A TCP port; 0 takes any free one. */
 export const Port = wholeNumber(0, 65535)
-
-const isAddressRange = (written: string): boolean => {
-  const [address = "", bits, ...more] = written.split("/")
-  const version = isIP(address)
-  return (
-    version !== 0 &&
-    more.length === 0 &&
-    (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128)))
-  )
-}
 
 const isOrigin = (written: string): boolean =>
   written === "*" || (URL.canParse(written) && new URL(written).origin === written)
@@ -65,38 +51,29 @@ const Server = Schema.Struct({
   /** TCP port; 0: any free one. Default 8787. */
   port: field(Port, 8787),
   /** Processes that share the port. Default 1. */
-  workers: field(
-    Schema.Number.pipe(
-      Schema.filter((n) => n === 1, {
-        description: "1 (more of them need PostgreSQL, which is not available in this version yet)",
-      }),
-    ),
-    1,
-  ),
+  workers: later(Schema.Number, 1, "more of them need PostgreSQL, which is"),
   /** Addresses or ranges (CIDR) whose `X-Forwarded-For` is believed. Default: none. */
-  trustedProxies: field(Schema.Array(text('an IP address or a range such as "10.0.0.0/8"', isAddressRange)), []).pipe(
-    Schema.fromKey("trusted_proxies"),
-  ),
-  /** Origins whose pages may call the data plane. Default ["*"]: all. */
+  trustedProxies: later(Schema.Array(Schema.String), []).pipe(Schema.fromKey("trusted_proxies")),
+  /** Origins whose pages may call the data plane and read the model listings. Default ["*"]: all. */
   corsOrigins: field(Schema.Array(text('"*" or an origin such as "https://app.example"', isOrigin)), ["*"]).pipe(
     Schema.fromKey("cors_origins"),
   ),
   /** Seconds that running requests get to end when the gateway stops. Default 30. */
   drainSeconds: field(wholeNumber(0, 86_400), 30).pipe(Schema.fromKey("drain_s")),
   /** Whether `/metrics` is open to all. Default false: it wants the management key. */
-  openMetrics: field(Schema.Boolean, false).pipe(Schema.fromKey("open_metrics")),
+  openMetrics: later(Schema.Boolean, false).pipe(Schema.fromKey("open_metrics")),
 })
 
-/** When a host that keeps failing is left alone. G12. */
+/** When a host that keeps failing is left alone. Nothing counts its failures in this version yet. G12. */
 const Breaker = Schema.Struct({
   /** Failures in a row that open it; 0: never. Default 5. */
-  consecutiveFailures: field(amount, 5).pipe(Schema.fromKey("consecutive_failures")),
+  consecutiveFailures: later(Schema.Number, 5).pipe(Schema.fromKey("consecutive_failures")),
   /** Share of failures within 30 seconds that opens it, 0 to 1; 0: never. Default 0.5. */
-  errorRate: field(share, 0.5).pipe(Schema.fromKey("error_rate")),
+  errorRate: later(Schema.Number, 0.5).pipe(Schema.fromKey("error_rate")),
   /** Requests within 30 seconds before the share counts. Default 20. */
-  minRequests: field(amount, 20).pipe(Schema.fromKey("min_requests")),
+  minRequests: later(Schema.Number, 20).pipe(Schema.fromKey("min_requests")),
   /** Seconds that it stays open the first time. Default 30. */
-  openSeconds: field(amount, 30).pipe(Schema.fromKey("open_s")),
+  openSeconds: later(Schema.Number, 30).pipe(Schema.fromKey("open_s")),
 })
 
 /** Seconds that a host is left alone after an answer of a kind; 0: not at all. G10. */
@@ -125,7 +102,7 @@ const Limits = Schema.Struct({
   commitAfterMs: field(milliseconds, 10_000).pipe(Schema.fromKey("commit_after_ms")),
   /** Requests at once. Default 1,024. */
   maxInFlight: field(amount, 1024).pipe(Schema.fromKey("max_in_flight")),
-  /** Bytes of a request's body. Default 33,554,432. */
+  /** Bytes of a request's body, and of a host's whole answer. Default 33,554,432. */
   bodyBytes: field(amount, 33_554_432).pipe(Schema.fromKey("body_bytes")),
   /** Bytes of one stream of a host. Default 67,108,864. */
   streamBytes: field(amount, 67_108_864).pipe(Schema.fromKey("stream_bytes")),
@@ -145,23 +122,23 @@ const Routing = Schema.Struct({
   hedge: part(
     Schema.Struct({
       /** Default false. */
-      enabled: field(Schema.Boolean, false),
+      enabled: later(Schema.Boolean, false),
       /** Share of the spend that the second calls may cost, 0 to 1. Default 0.05. */
-      maxCostShare: field(share, 0.05).pipe(Schema.fromKey("max_cost_share")),
+      maxCostShare: later(Schema.Number, 0.05).pipe(Schema.fromKey("max_cost_share")),
     }),
   ),
 })
 
 const Billing = Schema.Struct({
   /** What a key with a limit may do at a host without a price. Default "deny". */
-  unknownPrice: field(Schema.Literal("deny", "estimate", "allow"), "deny").pipe(Schema.fromKey("unknown_price")),
+  unknownPrice: later(Schema.Literal("deny", "estimate", "allow"), "deny").pipe(Schema.fromKey("unknown_price")),
   /** Whether a stream that its host broke is charged. Default "free". G5. */
-  errorFinish: field(Schema.Literal("free", "metered"), "free").pipe(Schema.fromKey("error_finish")),
+  errorFinish: later(Schema.Literal("free", "metered"), "free").pipe(Schema.fromKey("error_finish")),
   /** Bounds per key on models that cost nothing; 0: none. */
   freeModels: part(
     Schema.Struct({
       /** Default 20. */
-      requestsPerMinute: field(amount, 20).pipe(Schema.fromKey("requests_per_minute")),
+      requestsPerMinute: later(Schema.Number, 20).pipe(Schema.fromKey("requests_per_minute")),
       /** UTC days. Default 1,000. */
       requestsPerDay: field(amount, 1000).pipe(Schema.fromKey("requests_per_day")),
     }),
@@ -170,8 +147,8 @@ const Billing = Schema.Struct({
 
 const ContentPrivacy = Schema.Struct({
   /** Whether prompts and answers may be logged. Default false. */
-  logContent: field(Schema.Boolean, false).pipe(Schema.fromKey("log_content")),
-  /** Whether an answer is kept for 24 hours for a caller who sent an Idempotency-Key. Default true. */
+  logContent: later(Schema.Boolean, false).pipe(Schema.fromKey("log_content")),
+  /** Whether an answer is kept for 24 hours for a caller who sent an Idempotency-Key. Default true. In this version none is, as after `false`. */
   idempotencyBodies: field(Schema.Boolean, true).pipe(Schema.fromKey("idempotency_bodies")),
 })
 
@@ -179,7 +156,7 @@ const ContentPrivacy = Schema.Struct({
 const Discovery = Schema.Struct({
   /** Providers whose key variable is set. Default true. */
   environment: field(Schema.Boolean, true),
-  /** Model servers on loopback, at their usual ports. Default true. */
+  /** Model servers on loopback, at their usual ports. Default true. In this version none is looked for, as after `false`. */
   local: field(Schema.Boolean, true),
 })
 
@@ -189,7 +166,7 @@ const Plugins = Schema.Struct({
   /** Searched for plugins; these replace the default. Default: "./plugins", then the plugins that come with the gateway. */
   folders: field(Schema.Array(name), ["./plugins", builtInPlugins]),
   /** Names of packages that are plugins. Default: none. */
-  packages: field(Schema.Array(name), []),
+  packages: later(Schema.Array(Schema.String), []),
   /** Ids of plugins without which the gateway does not start. Default: none. */
   required: field(Schema.Array(name), []),
 })
@@ -241,7 +218,7 @@ const ProviderFields = Schema.Struct({
     null,
   ),
   /** Requests at once to this provider. Default: no bound. */
-  maxConcurrent: field(Schema.NullOr(positive), null).pipe(Schema.fromKey("max_concurrent")),
+  maxConcurrent: later(Schema.NullOr(Schema.Number), null).pipe(Schema.fromKey("max_concurrent")),
   /** Milliseconds until a stream's first event. Default: that of `limits`. */
   ttfbMs: field(Schema.NullOr(milliseconds), null).pipe(Schema.fromKey("ttfb_ms")),
   /** Default true. */
@@ -257,26 +234,19 @@ const ProviderFields = Schema.Struct({
 /** What an author writes of a provider. */
 export type ProviderInput = typeof ProviderFields.Encoded & { readonly [pluginField: string]: unknown }
 
-/** A provider of the configuration. `null` leaves a choice to the plugin. */
-export interface ProviderSettings extends Omit<typeof ProviderFields.Type, "plugin"> {
-  readonly plugin: string
-  readonly apiKey: Redacted.Redacted | null
-  /** What is not the house's: for the plugin's own Schema. */
-  readonly own: JsonObject
-}
-
 const houseFields = new Set<PropertyKey>(
   AST.getPropertySignatures(Schema.encodedSchema(ProviderFields).ast).map(({ name }) => name),
 )
 
 const decodeProvider = ParseResult.decodeUnknown(ProviderFields, { errors: "all", onExcessProperty: "error" })
 
+/** The slug is not in the entry, and `plugin` may be left to it. */
+type ProviderEntry = Omit<ProviderSettings, "slug" | "plugin"> & { readonly plugin: string | null }
+
 const Provider = Schema.transformOrFail(
   // Any object: its members are checked below, so that one pass finds all problems of the house's fields.
   Schema.declare((value: unknown): value is ProviderInput => isJsonObject(value), { description: "an object" }),
-  Schema.declare((value: unknown): value is Omit<ProviderSettings, "plugin"> & { readonly plugin: string | null } =>
-    isJsonObject(value),
-  ),
+  Schema.declare((value: unknown): value is ProviderEntry => isJsonObject(value)),
   {
     strict: true,
     decode: (raw, _options, ast) => {
@@ -312,12 +282,17 @@ const Providers = Schema.transform(
     decode: (record) =>
       new Map(
         Object.entries(record).map(
-          ([slug, settings]) => [slug, { ...settings, plugin: settings.plugin ?? slug }] as const,
+          ([slug, entry]) => [slug, { ...entry, slug, plugin: entry.plugin ?? slug }] as const,
         ),
       ),
     encode: (map) => Object.fromEntries(map),
   },
 )
+
+const emptyEntry: ProviderEntry = Schema.decodeUnknownSync(Provider)({})
+
+/** What an empty entry under this slug would say. */
+export const unconfigured = (slug: string): ProviderSettings => ({ ...emptyEntry, slug, plugin: slug })
 
 const Aliases = Schema.transform(
   Schema.Record({ key: Schema.String, value: text("a model id <author>/<slug>", isModelId) }),

@@ -12,32 +12,43 @@ import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
 import { isJsonObject } from "../domain/Json.ts"
+import { ConfigInvalid, kindOf, type Path, type Problem, pathsOf, problemsOf, renderPath } from "../domain/Problem.ts"
 import { lendModules } from "../plugin/resolve.ts"
-import { decodeModels } from "../services/catalogue.ts"
-import { kindOf, type Problem, problemsOf, renderPath } from "../services/problems.ts"
-import { ConfigInvalid, importFailure, jsonFailure } from "./configError.ts"
+import { importFailure, jsonFailure } from "./fileFailure.ts"
 import { GatewayConfig, Port, StorageText } from "./GatewayConfig.ts"
 
-export interface LoadedConfig {
+/** What could be read of a configuration, and all that is wrong with the rest. */
+export interface Reading {
+  /** Where something was wrong, as if it had been left out. */
   readonly config: GatewayConfig
-  /** Absolute path; `null`: there is no file, and every default holds. */
-  readonly file: string | null
+  readonly problems: ReadonlyArray<Problem>
+  /** What was left out, a provider always as a whole: nothing that depends on it can be judged. */
+  readonly unread: ReadonlyArray<Path>
+}
+
+export interface LoadedConfig extends Reading {
   /** From the environment. `null`: one is made at the first start. */
   readonly managementKey: Redacted.Redacted | null
   /** A sentence each, without secrets: for the log at start. */
   readonly warnings: ReadonlyArray<string>
 }
 
-type Problems = ConfigInvalid["problems"]
-
-/** Every problem of a raw configuration, or the configuration. Reads the variables that its secrets name. */
-export const decodeConfig = (raw: unknown): Effect.Effect<GatewayConfig, Problems> =>
+/** Reads a raw configuration, and the variables that its secrets name. */
+export const readConfig = (raw: unknown): Effect.Effect<Reading> =>
   Effect.gen(function* () {
-    const decoded = yield* Effect.either(decode(raw))
-    const [first, ...more] = [...(Either.isLeft(decoded) ? problemsOf(decoded.left) : []), ...modelProblems(raw)]
-    if (first !== undefined) return yield* Effect.fail<Problems>([first, ...more])
-    return yield* Effect.orDie(decoded)
+    const whole = yield* Effect.either(decode(raw))
+    if (Either.isRight(whole)) return { config: whole.right, problems: [], unread: [] }
+    const unread = pathsOf(whole.left).map(leftOut)
+    const rest = decode(unread.reduce(without, raw))
+    const config = yield* Effect.orElse(rest, () => Effect.orDie(decode({})))
+    return { config, problems: problemsOf(whole.left), unread }
   })
+
+/** The configuration, or every problem that can be seen without its plugins. */
+export const decodeConfig = (raw: unknown): Effect.Effect<GatewayConfig, ReadonlyArray<Problem>> =>
+  Effect.flatMap(readConfig(raw), ({ config, problems }) =>
+    problems.length > 0 ? Effect.fail(problems) : Effect.succeed(config),
+  )
 
 const decode = ParseResult.decodeUnknown(GatewayConfig, {
   errors: "all",
@@ -45,18 +56,29 @@ const decode = ParseResult.decodeUnknown(GatewayConfig, {
   propertyOrder: "original",
 })
 
-// Nothing of this is kept: what a provider is called and does is known only with its plugin. Only the slugs matter here.
-const modelProblems = (raw: unknown): ReadonlyArray<Problem> => {
-  if (!isJsonObject(raw) || !Array.isArray(raw["models"])) return []
-  const slugs = isJsonObject(raw["providers"]) ? Object.keys(raw["providers"]) : []
-  const facts = { name: "", privacy: { mayTrain: true, retainsPrompts: true }, local: false }
-  return decodeModels(raw["models"], new Map(slugs.map((slug) => [slug, facts]))).problems
+/** What goes when something at `path` is wrong: a whole provider, a whole list, else only what is there. */
+const leftOut = (path: Path): Path => {
+  if (path[0] === "providers") return path.slice(0, 2)
+  const item = path.findIndex((step) => typeof step === "number")
+  return item < 0 ? path : path.slice(0, item)
 }
 
-/** The configuration of a gateway that runs in `directory`. */
+const without = (value: unknown, [step, ...more]: Path): unknown => {
+  if (step === undefined) return {}
+  if (!isJsonObject(value)) return value
+  const others = Object.entries(value).filter(([member]) => member !== step)
+  const at = value[String(step)]
+  return Object.fromEntries(more.length === 0 || at === undefined ? others : [...others, [step, without(at, more)]])
+}
+
+/**
+ * The configuration of a gateway that runs in `directory`, with what is wrong with it. Fails where that says nothing of
+ * what else may be wrong: when there is nothing to read, or the plugins cannot be looked for.
+ */
 export const loadConfigIn = (directory: string): Effect.Effect<LoadedConfig, ConfigInvalid> =>
   Effect.gen(function* () {
     const environment = yield* Effect.orDie(variables)
+    const overrides = overridesOf(environment)
     const found = yield* Effect.either(
       findFile(directory, environment.config).pipe(
         Effect.flatMap((file) =>
@@ -64,22 +86,27 @@ export const loadConfigIn = (directory: string): Effect.Effect<LoadedConfig, Con
         ),
       ),
     )
-    const file = Either.isRight(found) ? found.right.file : null
-    const decoded = yield* Effect.either(
-      Either.isLeft(found) ? Effect.fail<Problems>([found.left]) : decodeConfig(found.right.raw),
-    )
-    const overrides = overridesOf(environment)
+    if (Either.isLeft(found)) return yield* new ConfigInvalid({ problems: [found.left, ...overrides.problems] })
+    const { file, raw } = found.right
+    const { config, problems, unread } = yield* readConfig(raw)
     const [first, ...more] = [
-      ...(Either.isLeft(decoded)
-        ? decoded.left.map((problem) => (problem.path === "" ? { ...problem, path: file ?? "" } : problem))
-        : []),
+      ...problems.map((problem) => (problem.path === "" ? { ...problem, path: file ?? "" } : problem)),
       ...overrides.problems,
     ]
-    if (first !== undefined) return yield* new ConfigInvalid({ problems: [first, ...more] })
-    const config = overrides.apply(yield* Effect.orDie(decoded))
-    const raw = Either.isRight(found) ? found.right.raw : undefined
-    return { config, file, managementKey: environment.managementKey, warnings: warningsOf(raw, config) }
+    if (first !== undefined && unread.some(hidesPlugins))
+      return yield* new ConfigInvalid({ problems: [first, ...more] })
+    const inForce = overrides.apply(config)
+    return {
+      config: inForce,
+      problems: first === undefined ? [] : [first, ...more],
+      unread,
+      managementKey: environment.managementKey,
+      warnings: warningsOf(raw, inForce),
+    }
   })
+
+const hidesPlugins = ([section, member]: Path): boolean =>
+  section === undefined || (section === "plugins" && (member === undefined || member === "folders"))
 
 /** The configuration of a gateway that runs in the working directory. */
 export const loadConfig: Effect.Effect<LoadedConfig, ConfigInvalid> = Effect.suspend(() => loadConfigIn(process.cwd()))

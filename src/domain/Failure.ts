@@ -15,7 +15,8 @@ export interface Issue {
 /** The request itself is at fault. */
 export class BadRequest extends Data.TaggedError("BadRequest")<{
   readonly issues: readonly [Issue, ...ReadonlyArray<Issue>]
-  readonly kind?: "invalid_request" | "invalid_prompt" | "context_length_exceeded"
+  /** Absent: nothing more exact is known. */
+  readonly kind?: "context_length_exceeded"
 }> {
   override get message() {
     const [first, ...more] = this.issues

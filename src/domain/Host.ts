@@ -36,7 +36,7 @@ export interface Host {
   readonly supportsToolChoice: ToolChoiceSupport
   readonly supportsImplicitCaching: boolean
   readonly privacy: Privacy
-  /** Whether it runs on this machine: nothing leaves it and nothing is paid. */
+  /** Whether the provider is on the operator's own network (`network: "private"`). */
   readonly local: boolean
 }
 

@@ -32,8 +32,6 @@ export interface Spend {
   readonly monthly: Picodollars
 }
 
-export const noSpend: Spend = { total: 0n, daily: 0n, weekly: 0n, monthly: 0n }
-
 const day = 86_400_000
 
 /** Start of the UTC window that `now` (Unix milliseconds) lies in. G7. */

@@ -11,18 +11,27 @@ export const picodollarsPerUsd = 1_000_000_000_000n
 const decimal = /^(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/
 
 /**
- * Picodollars in a decimal amount of USD, such as "0.0000025" or 1.5. Exact: an amount finer than a
- * picodollar, a negative one and what is no decimal at all give `undefined`.
+ * A decimal amount with its point moved `places` to the right, and what is then finer than one cut off; `exact` where
+ * nothing was. A negative amount and what is no decimal at all give `undefined`.
  */
-export const parseUsd = (amount: string | number): Picodollars | undefined => {
+export const scaled = (
+  amount: string | number,
+  places: number,
+): { readonly value: bigint; readonly exact: boolean } | undefined => {
   const match = decimal.exec(String(amount))
   if (match === null) return undefined
   const [, whole = "0", fraction = "", exponent = "0"] = match
-  const scale = 12 - fraction.length + Number(exponent)
+  const scale = places - fraction.length + Number(exponent)
   const digits = BigInt(whole + fraction)
-  if (scale >= 0) return digits * 10n ** BigInt(scale)
+  if (scale >= 0) return { value: digits * 10n ** BigInt(scale), exact: true }
   const divisor = 10n ** BigInt(-scale)
-  return digits % divisor === 0n ? digits / divisor : undefined
+  return { value: digits / divisor, exact: digits % divisor === 0n }
+}
+
+/** Picodollars in a decimal amount of USD, such as "0.0000025" or 1.5; `undefined` for what is finer than a picodollar, too. */
+export const parseUsd = (amount: string | number): Picodollars | undefined => {
+  const picodollars = scaled(amount, 12)
+  return picodollars?.exact === true ? picodollars.value : undefined
 }
 
 /** The nearest JSON number of USD. Exact to the picodollar up to $8,192. */

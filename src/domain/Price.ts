@@ -41,7 +41,7 @@ export interface Pricing extends Prices {
   readonly overrides: ReadonlyArray<PriceOverride>
 }
 
-export const noPrices: Prices = {
+export const freePricing: Pricing = {
   prompt: 0n,
   completion: 0n,
   request: 0n,
@@ -54,9 +54,9 @@ export const noPrices: Prices = {
   audio: null,
   audioOutput: null,
   imageOutput: null,
+  discountPpm: 0n,
+  overrides: [],
 }
-
-export const freePricing: Pricing = { ...noPrices, discountPpm: 0n, overrides: [] }
 
 const weekdays = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"]
 
@@ -72,7 +72,7 @@ const holds = (entry: PriceOverride, promptTokens: number, admittedAt: number): 
 }
 
 /** The prices in force for a prompt of this size, admitted at this time (Unix milliseconds). */
-export const pricesFor = (pricing: Pricing, promptTokens: number, admittedAt: number): Prices => {
+const pricesFor = (pricing: Pricing, promptTokens: number, admittedAt: number): Prices => {
   if (pricing.overrides.length === 0) return pricing
   let prices: Prices = pricing
   for (const entry of pricing.overrides) {
@@ -151,10 +151,4 @@ export const dearest = (
     completion: most("completion", "internalReasoning", "audioOutput", "imageOutput"),
     request: most("request"),
   }
-}
-
-/** Whether nothing at this host can cost anything. */
-export const isFree = (pricing: Pricing): boolean => {
-  const most = dearest(pricing)
-  return most.prompt === 0n && most.completion === 0n && most.request === 0n && pricing.webSearch === 0n
 }

@@ -179,7 +179,6 @@ const messagesTypes: Readonly<Record<string, string>> = {
   timeout: "timeout_error",
   payload_too_large: "invalid_request_error",
   invalid_request: "invalid_request_error",
-  invalid_prompt: "invalid_request_error",
   context_length_exceeded: "invalid_request_error",
 }
 

@@ -39,6 +39,7 @@ export const readRequest = (
         resume(Effect.fail(new CallerGone()))
       },
     )
+    return Effect.sync(alarm.clear)
   })
 }
 

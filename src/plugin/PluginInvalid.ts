@@ -1,4 +1,5 @@
 import * as Data from "effect/Data"
+import * as Either from "effect/Either"
 
 /** A plugin could not be used. It is off; the rest of the house starts. G33. */
 export class PluginInvalid extends Data.TaggedError("PluginInvalid")<{
@@ -11,3 +12,14 @@ export class PluginInvalid extends Data.TaggedError("PluginInvalid")<{
     return `plugin ${this.plugin}: ${this.phase}: ${this.reason}`
   }
 }
+
+/** What `load` gives. What it throws, itself or in the plugin, is the plugin's failure to load. */
+export const guarded = <A>(plugin: string, load: () => A): Either.Either<A, PluginInvalid> =>
+  Either.try({
+    try: load,
+    catch: (cause) => new PluginInvalid({ plugin, phase: "load", reason: oneLine(cause) }),
+  })
+
+/** Why, in one line. */
+export const oneLine = (cause: unknown): string =>
+  (cause instanceof Error ? cause.message || cause.name : String(cause)).split("\n", 1)[0] ?? ""

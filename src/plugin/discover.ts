@@ -7,7 +7,7 @@ import { join, resolve } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { isJsonObject } from "../domain/Json.ts"
-import { PluginInvalid } from "./PluginInvalid.ts"
+import { oneLine, PluginInvalid } from "./PluginInvalid.ts"
 import { contractVersion, type ProviderPlugin } from "./Provider.ts"
 import { lendModules } from "./resolve.ts"
 import type { StrategyPlugin } from "./Strategy.ts"
@@ -113,6 +113,3 @@ const withoutDuplicates = (tried: ReadonlyArray<Either.Either<Loaded, PluginInva
   }
   return { plugins: Array.from(kept.values(), ({ plugin }) => plugin), invalid }
 }
-
-const oneLine = (cause: unknown): string =>
-  (cause instanceof Error ? cause.message : String(cause)).split("\n", 1)[0] ?? ""

@@ -1,4 +1,5 @@
 /** One request on its way through the house: who asks, since when, and the one handle to end it. */
+import type * as Clock from "effect/Clock"
 import type { CallerGone, HostFailed, TimedOut, Unavailable } from "../domain/Failure.ts"
 import type { KeyRecord } from "../domain/Key.ts"
 
@@ -11,6 +12,11 @@ export interface Attribution {
   readonly appUrl: string
 }
 
+export type CallFacts = Pick<Call, "requestId" | "generationId" | "key" | "attribution" | "admittedAt">
+
+/** Milliseconds on a clock that never steps back. */
+export const monotonic = (clock: Clock.Clock) => (): number => Number(clock.unsafeCurrentTimeNanos()) / 1e6
+
 export class Call {
   readonly requestId: string
   readonly generationId: string
@@ -18,8 +24,8 @@ export class Call {
   readonly attribution: Attribution
   /** Unix milliseconds. The call belongs to the budget windows of this moment. G7. */
   readonly admittedAt: number
-  /** The same moment on a clock that never steps back, milliseconds. */
-  readonly startedAt: number
+  private readonly monotonicMs: () => number
+  private readonly startedMs: number
   /** Why it was ended; the first reason stands. */
   ending: Ending | undefined
   /** Why we hung up on the host of the current attempt. */
@@ -28,13 +34,20 @@ export class Call {
   onEnded: (() => void) | undefined
   private aborter: AbortController | undefined
 
-  constructor(facts: Pick<Call, "requestId" | "generationId" | "key" | "attribution" | "admittedAt" | "startedAt">) {
+  /** Begins now: `monotonicMs` is a clock that never steps back. */
+  constructor(facts: CallFacts, monotonicMs: () => number) {
     this.requestId = facts.requestId
     this.generationId = facts.generationId
     this.key = facts.key
     this.attribution = facts.attribution
     this.admittedAt = facts.admittedAt
-    this.startedAt = facts.startedAt
+    this.monotonicMs = monotonicMs
+    this.startedMs = monotonicMs()
+  }
+
+  /** Milliseconds since it began. */
+  elapsedMs(): number {
+    return this.monotonicMs() - this.startedMs
   }
 
   /** A signal for the next attempt, which takes the place of the one before. */

@@ -11,34 +11,19 @@ import * as Layer from "effect/Layer"
 import type { Charge } from "../domain/Charge.ts"
 import type { ChatRequest, ChatResponse } from "../domain/Chat.ts"
 import { bytesSaid } from "../domain/Estimate.ts"
-import {
-  type FailedAttempt,
-  HostFailed,
-  type PaymentRequired,
-  type RoutingExhausted,
-  type Unavailable,
-} from "../domain/Failure.ts"
+import type { FailedAttempt, HostFailed, PaymentRequired, RoutingExhausted, Unavailable } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import type { Plan } from "../domain/Plan.ts"
 import { parseUsage } from "../domain/Usage.ts"
-import { dialFunction, type ReadAnswer, Upstream, type UpstreamCall } from "../plugin/Upstream.ts"
-import { type ChunkWriter, HostStream } from "../wire/hostStream.ts"
-import { isTooDeep } from "../wire/jsonDepth.ts"
+import { Upstream } from "../plugin/Upstream.ts"
+import type { ChunkWriter } from "../wire/hostStream.ts"
 import { Alarms } from "./Alarms.ts"
 import type { Call, Ending } from "./Call.ts"
-import { blame, type Cooldowns, exhausted, withoutSecret } from "./exhausted.ts"
+import { exhausted } from "./exhausted.ts"
+import { type Begun, type HostCallOptions, makeHostCall } from "./HostCall.ts"
 import { HostStats } from "./HostStats.ts"
 import { type Hold, Meter } from "./Meter.ts"
 import { type Endpoint, ProviderRegistry } from "./ProviderRegistry.ts"
-import { readStart, readText } from "./readBody.ts"
-
-export interface DispatcherOptions {
-  /** To the first event of a stream; a provider may have its own. */
-  readonly ttfbMs: number
-  /** The largest whole answer of a host, bytes. */
-  readonly answerBytes: number
-  readonly cooldowns: Cooldowns
-}
 
 /** A whole answer, paid for and in the ledger. */
 export interface Completed {
@@ -47,25 +32,15 @@ export interface Completed {
   readonly charge: Charge
 }
 
-/** What is used of a web stream's reader. */
-export type BodyReader = Pick<ReadableStreamDefaultReader<Uint8Array>, "read" | "cancel">
-
 /** A stream that has begun: no other host takes over from here. */
-export interface Opened {
+export interface Opened extends Begun {
   readonly host: Host
   readonly hold: Hold
-  readonly stream: HostStream
-  /** The provider's key: for nobody's eyes. */
-  readonly secret: string | undefined
-  readonly reader: BodyReader
-  /** What the first events gave the caller. */
-  readonly text: string
-  /** Milliseconds since admission. */
-  readonly latencyMs: number
 }
 
 export type DispatchFailure = RoutingExhausted | PaymentRequired | Ending
 
+/** Neither can be interrupted, since money is held meanwhile: `call.end` ends them. */
 export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
   Dispatcher,
   {
@@ -78,98 +53,23 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
       plan: Plan,
       writer: (host: Host) => ChunkWriter,
     ) => Effect.Effect<Opened, DispatchFailure>
-    /** Milliseconds since the call was admitted. */
-    readonly elapsed: (call: Call) => number
   }
 >() {
-  static readonly layer = (options: DispatcherOptions) =>
+  static readonly layer = (options: HostCallOptions) =>
     Layer.effect(
       Dispatcher,
       Effect.gen(function* () {
         const registry = yield* ProviderRegistry
-        const upstream = yield* Upstream
         const meter = yield* Meter
         const stats = yield* HostStats
-        const alarms = yield* Alarms
-        const clock = yield* Effect.clock
-        const elapsed = (call: Call) => Number(clock.unsafeCurrentTimeNanos()) / 1e6 - call.startedAt
-
-        /** Calls a host and reads its answer; any status but 200 is a failure that the plugin explains. */
-        const dial = <A>(call: Call, endpoint: Endpoint, request: ChatRequest, read: ReadAnswer<A>) => {
-          const { answer, error } = endpoint.provider
-          const upstreamCall = callTo(endpoint, request, call.attempt())
-          const accepted = async (response: Response): Promise<A> => {
-            if (response.status === 200) return read(response)
-            throw error(response.status, response.headers, parsed(await readStart(response, longestErrorBody)))
-          }
-          return answer === undefined
-            ? upstream.dial(upstreamCall, accepted)
-            : dialFunction(answer, upstreamCall, accepted)
-        }
-
-        const completeAt = (call: Call, endpoint: Endpoint, request: ChatRequest) =>
-          dial(call, endpoint, request, async (response) => {
-            const body = parsed(await readText(response, options.answerBytes))
-            const answer = endpoint.form.response(body, request, endpoint.host)
-            if (answer instanceof HostFailed) throw answer
-            return answer
-          })
-
-        /** A streamed request answered by no stream: most likely an error that came with 200. Else it is read as the stream it may be. */
-        const unstreamed = async (response: Response, endpoint: Endpoint, request: ChatRequest) => {
-          const text = await readText(response, options.answerBytes)
-          const answer = endpoint.form.response(parsed(text), request, endpoint.host)
-          if (answer instanceof HostFailed && answer.reason !== "malformed") throw answer
-          return new Response(text)
-        }
-
-        const openAt = (call: Call, endpoint: Endpoint, request: ChatRequest, hold: Hold, writer: ChunkWriter) =>
-          Effect.suspend(() => {
-            const silence = alarms.set(endpoint.ttfbMs ?? options.ttfbMs, () =>
-              call.hangUp(new HostFailed({ reason: "timeout" })),
-            )
-            return Effect.ensuring(firstEvent(call, endpoint, request, hold, writer), Effect.sync(silence.clear))
-          })
-
-        const firstEvent = Effect.fnUntraced(function* (
-          call: Call,
-          endpoint: Endpoint,
-          request: ChatRequest,
-          hold: Hold,
-          writer: ChunkWriter,
-        ) {
-          const { body } = yield* dial(call, endpoint, request, (response) =>
-            isJson(response) ? unstreamed(response, endpoint, request) : response,
-          )
-          if (body === null) return yield* new HostFailed({ reason: "malformed" })
-          const reader: BodyReader = body.getReader()
-          // The signal ends a body of the network; one of this process may not know of it.
-          call.whenHungUp(() => reader.cancel().catch(() => {}))
-          const stream = new HostStream({
-            decoder: endpoint.form.decoder(request, endpoint.host),
-            writer,
-            transparent: endpoint.form.transparent === true,
-            excludeReasoning: request.excludeReasoning,
-          })
-          let text = ""
-          while (stream.state === "silent") {
-            const next = yield* read(reader)
-            text += next.done ? stream.end() : stream.push(next.value)
-          }
-          if (stream.failure !== undefined) {
-            reader.cancel().catch(() => {})
-            return yield* stream.failure
-          }
-          const { host, secret } = endpoint
-          return { host, secret, hold, stream, reader, text, latencyMs: elapsed(call) }
-        })
+        const hostCall = makeHostCall(yield* Upstream, yield* Alarms, options)
 
         /** Tries the hosts of a plan one after another until one has an answer. */
         const walk = Effect.fnUntraced(function* <A>(
           call: Call,
           request: ChatRequest,
           plan: Plan,
-          attempt: (endpoint: Endpoint, request: ChatRequest, hold: Hold) => Effect.Effect<A, HostFailed>,
+          attempt: (endpoint: Endpoint, request: ChatRequest) => Effect.Effect<A, HostFailed>,
         ) {
           const failed: Array<FailedAttempt> = []
           const spoiled = new Set<string>()
@@ -194,21 +94,22 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
               meter.release(hold)
               break
             }
-            const result = yield* Effect.exit(Effect.suspend(() => attempt(endpoint, within(request, hold), hold)))
-            if (Exit.isSuccess(result)) return { host, hold, answer: result.value }
+            const result = yield* Effect.exit(Effect.suspend(() => attempt(endpoint, within(request, hold))))
+            if (Exit.isSuccess(result)) return { hold, answer: result.value }
             const wrong = Cause.failureOrCause(result.cause)
             if (Either.isRight(wrong)) {
               meter.release(hold)
               return yield* Effect.failCause(wrong.right)
             }
             if (call.ending !== undefined) {
-              yield* abandoned(call, request, hold)
+              yield* abandoned(call, hold)
               break
             }
             meter.release(hold)
-            const failure = withoutSecret(call.hungUp ?? wrong.left, endpoint.secret)
+            const failure = call.hungUp ?? wrong.left
             failed.push({ provider: host.providerName, host: host.tag, model: host.model, failure })
-            blame(stats, host, failure, options.cooldowns)
+            stats.failed(host, failure)
+            yield* logFailure(call, host, failure)
             // Another host would find the same fault with the request; another model may not.
             if (failure.reason === "request") spoiled.add(host.model)
           }
@@ -218,95 +119,63 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
         })
 
         /** A caller who left pays for the prompt that the host was given; whom we cut off before any output does not. G5. */
-        const abandoned = (call: Call, request: ChatRequest, hold: Hold): Effect.Effect<void, Unavailable> => {
+        const abandoned = (call: Call, hold: Hold): Effect.Effect<void, Unavailable> => {
           if (call.ending?._tag !== "CallerGone") return Effect.sync(() => meter.release(hold))
+          const latencyMs = call.elapsedMs()
           return meter.settle(hold, {
             outcome: "caller-gone",
             usage: undefined,
-            asked: request.body,
             outputBytes: 0,
             finishReason: "",
-            streamed: request.stream,
-            latencyMs: elapsed(call),
-            durationMs: elapsed(call),
+            latencyMs,
           })
         }
 
         const complete = Effect.fnUntraced(function* (call: Call, request: ChatRequest, plan: Plan) {
-          const { host, hold, answer } = yield* walk(call, request, plan, (endpoint, bounded) =>
-            completeAt(call, endpoint, bounded),
+          const { hold, answer } = yield* walk(call, request, plan, (endpoint, bounded) =>
+            hostCall.whole(call, endpoint, bounded),
           )
-          const durationMs = elapsed(call)
-          const usage = parseUsage(answer.usage)
+          const durationMs = call.elapsedMs()
           const charge = yield* meter.settle(hold, {
             outcome: "finished",
-            usage,
-            asked: request.body,
+            usage: parseUsage(answer.usage),
             outputBytes: answer.choices.reduce((sum, { message }) => sum + bytesSaid(message), 0),
             finishReason: answer.choices[0]?.finish_reason ?? "",
-            streamed: false,
             latencyMs: durationMs,
-            durationMs,
           })
-          stats.record(host, { ok: true, latencyMs: durationMs, ...speed(charge, durationMs) })
-          return { host, response: answer, charge }
+          const { completionTokens } = charge.usage
+          stats.succeeded(hold.host, { latencyMs: durationMs, durationMs, completionTokens })
+          return { host: hold.host, response: answer, charge }
+        })
+
+        const open = Effect.fnUntraced(function* (
+          call: Call,
+          request: ChatRequest,
+          plan: Plan,
+          writer: (host: Host) => ChunkWriter,
+        ) {
+          const { hold, answer } = yield* walk(call, request, plan, (endpoint, bounded) =>
+            hostCall.open(call, endpoint, bounded, writer(endpoint.host)),
+          )
+          return { ...answer, hold, host: hold.host }
         })
 
         return {
-          complete,
-          open: (call, request, plan, writer) =>
-            Effect.map(
-              walk(call, request, plan, (endpoint, bounded, hold) =>
-                openAt(call, endpoint, bounded, hold, writer(endpoint.host)),
-              ),
-              ({ answer }) => answer,
-            ),
-          elapsed,
+          complete: (...asked) => Effect.uninterruptible(complete(...asked)),
+          open: (...asked) => Effect.uninterruptible(open(...asked)),
         }
       }),
     )
 }
 
-const isJson = ({ headers }: Response): boolean => /^application\/json\b/i.test(headers.get("content-type") ?? "")
-
-/** Longer error bodies are not read: they explain nothing. G10. */
-const longestErrorBody = 65_536
-
-const speed = (charge: Charge, durationMs: number) =>
-  durationMs > 0 ? { tokensPerSecond: charge.usage.completionTokens / (durationMs / 1000) } : {}
-
-const callTo = (
-  { form, host, baseUrl, headers, proxy }: Endpoint,
-  request: ChatRequest,
-  signal: AbortSignal,
-): UpstreamCall => {
-  const { method = "POST", path, headers: formHeaders, body } = form.request(request, host)
-  return {
-    url: baseUrl + path,
-    method,
-    headers: formHeaders === undefined ? headers : { ...formHeaders, ...headers },
-    body: JSON.stringify(body),
-    signal,
-    ...(proxy === undefined ? {} : { proxy }),
-  }
-}
+/** For the operator: what the caller is not told. Nothing that was said or asked is in it. */
+export const logFailure = ({ requestId }: Call, host: Host, { reason, status, cause }: HostFailed) =>
+  Effect.logWarning(
+    "a host failed",
+    { requestId, host: host.tag, model: host.model, reason, status },
+    Cause.fail(cause ?? reason),
+  )
 
 /** The request with the bound on its output that the meter put, where that is tighter than the caller's. */
 const within = (request: ChatRequest, { outputBound }: Hold): ChatRequest =>
   outputBound === undefined || outputBound === request.maxTokens ? request : { ...request, maxTokens: outputBound }
-
-const parsed = (text: string): unknown => {
-  try {
-    return isTooDeep(text) ? text : JSON.parse(text)
-  } catch {
-    return text
-  }
-}
-
-const read = (reader: BodyReader) =>
-  Effect.async<Awaited<ReturnType<BodyReader["read"]>>, HostFailed>((resume) => {
-    reader.read().then(
-      (next) => resume(Effect.succeed(next)),
-      (cause) => resume(new HostFailed({ reason: "unreachable", cause })),
-    )
-  })

@@ -5,6 +5,8 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { type Cooldowns, cooldownFor, speaksAgainst } from "../domain/Cooldown.ts"
+import type { HostFailed } from "../domain/Failure.ts"
 import { endpointKey, type Host } from "../domain/Host.ts"
 import type { Seen } from "../plugin/Strategy.ts"
 
@@ -39,6 +41,13 @@ export class HostStats extends Context.Tag("headgate/HostStats")<
   HostStats,
   {
     readonly record: (host: Host, outcome: Outcome) => void
+    /** A whole answer, milliseconds to its first token and to its end. */
+    readonly succeeded: (
+      host: Host,
+      answer: { readonly latencyMs: number; readonly durationMs: number; readonly completionTokens: number },
+    ) => void
+    /** Holds a failure against the host: its health, and how long it is left alone. */
+    readonly failed: (host: Host, failure: HostFailed) => void
     /** Leaves the host alone for so long; a longer wait that is already on stands. */
     readonly coolDown: (host: Host, milliseconds: number) => void
     /** Milliseconds until the host may be called again; 0: now. */
@@ -47,43 +56,54 @@ export class HostStats extends Context.Tag("headgate/HostStats")<
     readonly report: (host: Host) => HostReport
   }
 >() {
-  static readonly layer = Layer.effect(
-    HostStats,
-    Effect.map(Effect.clock, (clock) => {
-      const records = new Map<string, HostRecord>()
-      const recordOf = (host: Host): HostRecord => {
-        const key = endpointKey(host)
-        const known = records.get(key)
-        if (known !== undefined) return known
-        const fresh = new HostRecord()
-        records.set(key, fresh)
-        return fresh
-      }
-      const now = () => clock.unsafeCurrentTimeMillis()
-      return {
-        record: (host, outcome) => recordOf(host).add(now(), outcome),
-        coolDown: (host, milliseconds) => {
-          const record = recordOf(host)
-          record.coolUntil = Math.max(record.coolUntil, now() + milliseconds)
-        },
-        coolingFor: (host) => Math.max(0, (records.get(endpointKey(host))?.coolUntil ?? 0) - now()),
-        seen: (host) => new SeenNow(records.get(endpointKey(host)), now()),
-        report: (host) => {
-          const at = now()
-          const record = recordOf(host)
-          return {
-            uptime5m: record.uptime(at, 5),
-            uptime30m: record.uptime(at, 30),
-            uptime1d: record.uptime(at, minutesKept),
-            latency30m: percentiles(record.lately(at, "latencyMs")),
-            throughput30m: percentiles(record.lately(at, "tokensPerSecond")),
-            requests30m: record.count(at, 30),
-            coolingDown: record.coolUntil > at,
-          }
-        },
-      }
-    }),
-  )
+  static readonly layer = (cooldowns: Cooldowns) =>
+    Layer.effect(
+      HostStats,
+      Effect.map(Effect.clock, (clock) => {
+        const records = new Map<string, HostRecord>()
+        const recordOf = (host: Host): HostRecord => {
+          const key = endpointKey(host)
+          const known = records.get(key)
+          if (known !== undefined) return known
+          const fresh = new HostRecord()
+          records.set(key, fresh)
+          return fresh
+        }
+        const now = () => clock.unsafeCurrentTimeMillis()
+        const record = (host: Host, outcome: Outcome) => recordOf(host).add(now(), outcome)
+        const coolDown = (host: Host, milliseconds: number) => {
+          const known = recordOf(host)
+          known.coolUntil = Math.max(known.coolUntil, now() + milliseconds)
+        }
+        return {
+          record,
+          coolDown,
+          succeeded: (host, { latencyMs, durationMs, completionTokens }) => {
+            const speed = durationMs > 0 ? { tokensPerSecond: (completionTokens * 1000) / durationMs } : {}
+            record(host, { ok: true, latencyMs, ...speed })
+          },
+          failed: (host, failure) => {
+            if (speaksAgainst(failure)) record(host, { ok: false })
+            coolDown(host, cooldownFor(failure, cooldowns))
+          },
+          coolingFor: (host) => Math.max(0, (records.get(endpointKey(host))?.coolUntil ?? 0) - now()),
+          seen: (host) => new SeenNow(records.get(endpointKey(host)), now()),
+          report: (host) => {
+            const at = now()
+            const record = recordOf(host)
+            return {
+              uptime5m: record.uptime(at, 5),
+              uptime30m: record.uptime(at, 30),
+              uptime1d: record.uptime(at, minutesKept),
+              latency30m: percentiles(record.lately(at, "latencyMs")),
+              throughput30m: percentiles(record.lately(at, "tokensPerSecond")),
+              requests30m: record.count(at, 30),
+              coolingDown: record.coolUntil > at,
+            }
+          },
+        }
+      }),
+    )
 }
 
 const minute = 60_000

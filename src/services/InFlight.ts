@@ -18,11 +18,12 @@ export interface InFlightOptions {
 export class InFlight extends Context.Tag("headgate/InFlight")<
   InFlight,
   {
-    /** Why no further call may start; `undefined`: it may. Asked before the body is read. */
-    readonly refusal: () => Unavailable | undefined
-    /** The call runs until `leave`, and is ended at its deadline. */
+    /** Takes a place, before the body is read; or says why there is none. */
+    readonly admit: () => Unavailable | undefined
+    /** The call, which has a place, runs until `leave`, and is ended at its deadline. */
     readonly enter: (call: Call) => void
-    readonly leave: (call: Call) => void
+    /** Gives the place back: of a call, once; of a request that never became one. */
+    readonly leave: (call: Call | undefined) => void
     readonly draining: () => boolean
     /** Admits no more; waits so many milliseconds for what runs; then ends it, and waits until it has settled. */
     readonly drain: (milliseconds: number) => Effect.Effect<void>
@@ -34,6 +35,8 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
       Effect.map(Alarms, (alarms) => {
         const running = new Map<Call, Alarm>()
         let draining = false
+        /** Of calls, and of requests that are none yet: their bodies are still on the way. */
+        let places = 0
         const refuse = (why: Unavailable["why"]) => new Unavailable({ why, retryAfterSeconds: 1 })
         const emptied = Effect.void.pipe(
           Effect.delay("20 millis"),
@@ -43,17 +46,20 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
           Effect.interruptible,
         )
         return {
-          refusal: () => {
+          admit: () => {
             if (draining) return refuse("draining")
-            return running.size >= maxInFlight ? refuse("overloaded") : undefined
+            if (places >= maxInFlight) return refuse("overloaded")
+            places += 1
+            return undefined
           },
           enter: (call) => {
             const late = () => call.end(new TimedOut({ phase: "upstream", afterMs: deadlineMs }))
             running.set(call, alarms.set(deadlineMs, late))
           },
           leave: (call) => {
-            running.get(call)?.clear()
-            running.delete(call)
+            const deadline = call && running.get(call)
+            deadline?.clear()
+            if (call === undefined || running.delete(call)) places -= 1
           },
           draining: () => draining,
           drain: Effect.fnUntraced(function* (milliseconds) {

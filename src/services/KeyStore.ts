@@ -3,11 +3,13 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { KeyNotAccepted, NotFound, Unavailable } from "../domain/Failure.ts"
-import { KeyId, randomText } from "../domain/Ids.ts"
+import { KeyNotAccepted, NotFound, type Unavailable } from "../domain/Failure.ts"
+import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord, LimitReset } from "../domain/Key.ts"
+import { hasChecksum, keyId, makeSecret, mask } from "../domain/KeySecret.ts"
 import type { Picodollars } from "../domain/Money.ts"
-import { type KeyPage, type KeyPatch, Storage, type StorageUnavailable } from "./Storage.ts"
+import { type KeyPage, type KeyPatch, orUnavailable } from "./ledger.ts"
+import { Storage } from "./Storage.ts"
 
 /** What a new key is to be. */
 export interface NewKey {
@@ -27,20 +29,18 @@ export interface CreatedKey {
   readonly secret: Redacted.Redacted
 }
 
-type Unreachable = Unavailable
-
 export class KeyStore extends Context.Tag("headgate/KeyStore")<
   KeyStore,
   {
     /** The record of a live key. Unknown, disabled, expired and deleted keys fail alike, so a prober learns nothing. */
-    readonly authenticate: (secret: Redacted.Redacted) => Effect.Effect<KeyRecord, KeyNotAccepted | Unreachable>
-    readonly create: (key: NewKey) => Effect.Effect<CreatedKey, Unreachable | NotFound>
+    readonly authenticate: (secret: Redacted.Redacted) => Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable>
+    readonly create: (key: NewKey) => Effect.Effect<CreatedKey, Unavailable | NotFound>
     /** Ordinary keys, newest first. */
-    readonly list: (page: KeyPage) => Effect.Effect<ReadonlyArray<KeyRecord>, Unreachable | NotFound>
-    readonly read: (id: KeyId) => Effect.Effect<KeyRecord, Unreachable | NotFound>
+    readonly list: (page: KeyPage) => Effect.Effect<ReadonlyArray<KeyRecord>, Unavailable | NotFound>
+    readonly read: (id: KeyId) => Effect.Effect<KeyRecord, Unavailable | NotFound>
     /** In force at once in this process. */
-    readonly update: (id: KeyId, patch: Omit<KeyPatch, "updatedAt">) => Effect.Effect<KeyRecord, Unreachable | NotFound>
-    readonly remove: (id: KeyId) => Effect.Effect<void, Unreachable | NotFound>
+    readonly update: (id: KeyId, patch: Omit<KeyPatch, "updatedAt">) => Effect.Effect<KeyRecord, Unavailable | NotFound>
+    readonly remove: (id: KeyId) => Effect.Effect<void, Unavailable | NotFound>
   }
 >() {
   /** Keys in `Storage`. `managementKey` is one that the operator brought along: it is accepted, and kept nowhere. */
@@ -64,10 +64,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
           const known = cache.get(id)
           return known !== undefined
             ? Effect.succeed(known)
-            : storage.findKey(id).pipe(
-                Effect.tap((record) => record && cache.put(record)),
-                Effect.mapError(unreachable),
-              )
+            : Effect.tap(reached(storage.findKey(id)), (record) => record && cache.put(record))
         }
 
         return {
@@ -97,16 +94,16 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
                 creatorUserId: key.creatorUserId ?? null,
                 workspaceId,
               }
-              yield* Effect.mapError(storage.insertKey(record), unreachable)
+              yield* reached(storage.insertKey(record))
               return { record, secret: Redacted.make(secret) }
             }),
-          list: (page) => Effect.mapError(storage.listKeys(page), unreachable),
+          list: (page) => reached(storage.listKeys(page)),
           read: (id) => Effect.filterOrElse(find(id), isOrdinary, () => noSuchKey),
           update: (id, patch) =>
             Effect.gen(function* () {
               const before = yield* find(id)
               if (before?.kind !== "ordinary") return yield* noSuchKey
-              const after = yield* Effect.mapError(storage.updateKey(id, { ...patch, updatedAt: now() }), unreachable)
+              const after = yield* reached(storage.updateKey(id, { ...patch, updatedAt: now() }))
               cache.drop(id)
               return after ?? (yield* noSuchKey)
             }),
@@ -114,7 +111,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
             Effect.gen(function* () {
               const before = yield* find(id)
               if (before?.kind !== "ordinary") return yield* noSuchKey
-              yield* Effect.mapError(storage.deleteKey(id), unreachable)
+              yield* reached(storage.deleteKey(id))
               cache.drop(id)
             }),
         }
@@ -159,39 +156,7 @@ const isOrdinary = (record: KeyRecord | undefined): record is KeyRecord => recor
 
 const notAccepted = Effect.fail(new KeyNotAccepted())
 const noSuchKey = Effect.fail(new NotFound({ what: "This key" }))
-const unreachable = (_: StorageUnavailable) => new Unavailable({ why: "storage", retryAfterSeconds: 5 })
-
-/** The id of a key: the lower-case hex SHA-256 of all its characters. */
-export const keyId = (secret: string): KeyId => KeyId.make(new Bun.CryptoHasher("sha256").update(secret).digest("hex"))
-
-/** `sk-gw-AbC...xyz`: the prefix and three characters, and the last three. */
-export const mask = (secret: string): string => {
-  const prefix = /^sk-gwm?-/.exec(secret)?.[0] ?? ""
-  return `${prefix}${secret.slice(prefix.length, prefix.length + 3)}...${secret.slice(-3)}`
-}
-
-const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
-const checksum = (body: string): string => {
-  let rest = Bun.hash.crc32(body)
-  let text = ""
-  for (let place = 0; place < 6; place++) {
-    text = digits.charAt(rest % 62) + text
-    rest = Math.floor(rest / 62)
-  }
-  return text
-}
-
-/** A prefix that says the kind, 43 random characters (256 bits), 6 of their CRC-32. G24. */
-const makeSecret = (kind: KeyRecord["kind"]): string => {
-  const body = `${kind === "management" ? "sk-gwm-" : "sk-gw-"}${randomText(43)}`
-  return body + checksum(body)
-}
-
-const form = /^sk-gwm?-[0-9A-Za-z]{49}$/
-
-/** Whether a text can be a key of ours at all: a mistyped one is refused without asking the database. */
-const hasChecksum = (secret: string): boolean => form.test(secret) && checksum(secret.slice(0, -6)) === secret.slice(-6)
+const reached = orUnavailable("storage")
 
 const broughtKey = (secret: Redacted.Redacted, workspaceId: string, createdAt: number): KeyRecord => ({
   ...plainKey,

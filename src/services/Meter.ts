@@ -17,20 +17,20 @@ import type { Picodollars } from "../domain/Money.ts"
 import type { Call } from "./Call.ts"
 import { GroupCommit } from "./GroupCommit.ts"
 import { type KeyAccount, KeyAccounts } from "./KeyAccounts.ts"
-import { type LedgerRow, Storage } from "./Storage.ts"
+import type { LedgerRow } from "./ledger.ts"
+import { Storage } from "./Storage.ts"
 
 /** Money reserved for one attempt. Ends in `settle` or `release`; the first wins. */
 export interface Hold extends HoldSize {
   readonly call: Call
+  readonly request: ChatRequest
   readonly host: Host
 }
 
-/** What the ledger keeps of an answer besides its money. */
-export interface Settlement extends Answer {
-  readonly streamed: boolean
-  /** Milliseconds since admission: to the first token, and to the end. */
+/** What is known of an answer when it has ended; the rest stands in its hold. */
+export interface Settlement extends Omit<Answer, "asked"> {
+  /** Milliseconds from admission to the first token. */
   readonly latencyMs: number
-  readonly durationMs: number
 }
 
 export class Meter extends Context.Tag("headgate/Meter")<
@@ -89,7 +89,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
         const purse = { limit, spend, held: account.held }
         const size = holdSize(purse, request, host)
         if (typeof size === "string") return Effect.fail(refusal(call.key, size, purse, at))
-        const hold: Hold = { call, host, amount: size.amount, outputBound: size.outputBound }
+        const hold: Hold = { call, request, host, amount: size.amount, outputBound: size.outputBound }
         account.take(size.amount)
         open.set(hold, account)
         return Effect.succeed(hold)
@@ -112,7 +112,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
           close(hold)
         },
         settle: (hold, settlement) => {
-          const charge = chargeFor(hold.host.pricing, settlement, hold.call.admittedAt)
+          const charge = chargeFor(hold.host.pricing, { ...settlement, asked: hold.request.body }, hold.call.admittedAt)
           const account = open.get(hold)
           if (account === undefined) return Effect.succeed(charge)
           open.delete(hold)
@@ -134,7 +134,12 @@ export class Meter extends Context.Tag("headgate/Meter")<
 
 const unwritable = () => new Unavailable({ why: "metering", retryAfterSeconds: 5 })
 
-const ledgerRow = ({ call, host }: Hold, settlement: Settlement, charge: Charge, settledAt: number): LedgerRow => ({
+const ledgerRow = (
+  { call, request, host }: Hold,
+  settlement: Settlement,
+  charge: Charge,
+  settledAt: number,
+): LedgerRow => ({
   requestId: call.requestId,
   generationId: call.generationId,
   key: call.key.id,
@@ -149,13 +154,13 @@ const ledgerRow = ({ call, host }: Hold, settlement: Settlement, charge: Charge,
   cacheWriteTokens: charge.usage.cacheWriteTokens,
   reasoningTokens: charge.usage.reasoningTokens,
   estimated: charge.estimated,
-  streamed: settlement.streamed,
+  streamed: request.stream,
   finishReason: settlement.finishReason,
   outcome: settlement.outcome,
   admittedAt: call.admittedAt,
   settledAt,
   latencyMs: Math.round(settlement.latencyMs),
-  durationMs: Math.round(settlement.durationMs),
+  durationMs: Math.round(call.elapsedMs()),
   appTitle: call.attribution.appTitle,
   appUrl: call.attribution.appUrl,
 })

@@ -11,10 +11,11 @@ import type { ChatRequest } from "../domain/Chat.ts"
 import { BadRequest, type Exclusion, NoHostMatches } from "../domain/Failure.ts"
 import type { Host, Model } from "../domain/Host.ts"
 import type { Plan } from "../domain/Plan.ts"
+import { randomSequence } from "../domain/randomSequence.ts"
+import { filters, named } from "../domain/routeFilters.ts"
 import type { Candidate, Rank, RankContext } from "../plugin/Strategy.ts"
 import { HostStats } from "./HostStats.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
-import { filters, named } from "./routeFilters.ts"
 
 export interface RouterOptions {
   /** Strategies by id. */
@@ -42,7 +43,11 @@ export class Router extends Context.Tag("headgate/Router")<
           hosts.map((host) => ({ host, seen: stats.seen(host) }))
 
         const planWith = (request: ChatRequest, models: ReadonlyArray<Model>, seed: number) => {
-          const context = { request, now: clock.unsafeCurrentTimeMillis(), random: sequence(seed) }
+          const context = {
+            request,
+            now: clock.unsafeCurrentTimeMillis(),
+            random: randomSequence(Math.floor(seed * 2 ** 32)),
+          }
           return decide(request, models, options, candidates, context)
         }
 
@@ -136,15 +141,4 @@ const refusal = (request: ChatRequest, excluded: ReadonlyArray<Exclusion>): BadR
     return new BadRequest({ kind: "context_length_exceeded", issues: [{ path: "messages", message: first.reason }] })
   }
   return new NoHostMatches({ models: request.models, excluded })
-}
-
-/** A sequence in [0, 1) from a seed (mulberry32). */
-const sequence = (seed: number): (() => number) => {
-  let state = Math.floor(seed * 2 ** 32)
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }

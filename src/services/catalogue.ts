@@ -12,16 +12,17 @@ import { isJsonObject } from "../domain/Json.ts"
 import { parseUsd } from "../domain/Money.ts"
 import { quantizations } from "../domain/Preferences.ts"
 import type { Pricing } from "../domain/Price.ts"
-import { hint, kindOf, type Path, type Problem, problemsOf, renderPath } from "./problems.ts"
+import { hint, kindOf, type Path, type Problem, problemsOf, renderPath } from "../domain/Problem.ts"
 
 /** Field with a default. */
-const field = <A, I>(schema: Schema.Schema<A, I>, fallback: A) =>
+export const field = <A, I>(schema: Schema.Schema<A, I>, fallback: A) =>
   Schema.optionalWith(schema, { default: () => fallback })
 
-const wholeNumber = (least: number, most: number) =>
+export const wholeNumber = (least: number, most?: number) =>
   Schema.Number.pipe(
-    Schema.filter((n) => Number.isInteger(n) && n >= least && n <= most, {
-      description: `a whole number from ${least} to ${most}`,
+    Schema.filter((n) => Number.isSafeInteger(n) && n >= least && (most === undefined || n <= most), {
+      description:
+        most === undefined ? `a whole number of at least ${least}` : `a whole number from ${least} to ${most}`,
     }),
   )
 

@@ -4,7 +4,8 @@ import { HostFailed } from "../domain/Failure.ts"
 /** The text of an answer of at most `limit` bytes. Throws `HostFailed` where there is more. */
 export const readText = async (response: Response, limit: number): Promise<string> => {
   const length = response.headers.get("content-length")
-  if (length !== null && Number(length) <= limit) return response.text()
+  // The length of a compressed body says nothing of what comes out of it.
+  if (length !== null && Number(length) <= limit && !response.headers.has("content-encoding")) return response.text()
   const decoder = new TextDecoder()
   let body = ""
   let size = 0

@@ -2,11 +2,11 @@
  * Keys and ledger held in the process: tests, demos, `storage: "memory:"`. Gone when the process ends. It refuses what
  * a database refuses, so that whoever is tried on it is not surprised by the other.
  */
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { type KeyRecord, windowStart } from "../domain/Key.ts"
+import type { KeyId } from "../domain/Ids.ts"
+import { type KeyRecord, type Spend, windowStart } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
-import type { KeyPatch, LedgerRow, Storage, StorageUnavailable } from "./Storage.ts"
+import { type KeyPage, type KeyPatch, type LedgerRow, StorageUnavailable } from "./ledger.ts"
 
 /** What a 64-bit column holds: some 9.2 million USD. */
 const mostMoney = 2n ** 63n - 1n
@@ -40,10 +40,10 @@ const sumsWith = (
   return changed
 }
 
-/** `unavailable` is handed in, so that this file needs nothing of Storage.ts but types, and Storage.ts may import it. */
-export const makeMemory = (
-  unavailable: (reason: string) => StorageUnavailable,
-): Context.Tag.Service<typeof Storage> => {
+const doesNotFit = (what: string) => Effect.fail(new StorageUnavailable({ reason: `${what} does not fit its column` }))
+
+/** What `Storage.layerMemory` is made of: that it has every member of `Storage` is checked there. */
+export const makeMemory = () => {
   const installation = crypto.randomUUID()
   const keys = new Map<string, KeyRecord>()
   const rowsOf = new Map<string, Array<LedgerRow>>()
@@ -56,7 +56,7 @@ export const makeMemory = (
       if (!seen.has(row.requestId) && !fresh.has(row.requestId)) fresh.set(row.requestId, row)
     }
     const changed = sumsWith(sums, fresh.values())
-    if (changed === undefined) return Effect.fail(unavailable("an amount of money does not fit its column"))
+    if (changed === undefined) return doesNotFit("an amount of money")
     for (const [window, sum] of changed) sums.set(window, sum)
     for (const row of fresh.values()) {
       seen.add(row.requestId)
@@ -78,22 +78,19 @@ export const makeMemory = (
   return {
     installation: Effect.succeed(installation),
     managementKeys: Effect.sync(() => keys.values().reduce((n, key) => n + (key.kind === "management" ? 1 : 0), 0)),
-    findKey: (id) => Effect.sync(() => keys.get(id)),
-    insertKey: (key) =>
+    findKey: (id: KeyId) => Effect.sync(() => keys.get(id)),
+    insertKey: (key: KeyRecord) =>
       Effect.suspend(() => {
-        if (key.limit !== null && !isMoney(key.limit))
-          return Effect.fail(unavailable("the limit does not fit its column"))
+        if (key.limit !== null && !isMoney(key.limit)) return doesNotFit("the limit")
         if (!keys.has(key.id)) keys.set(key.id, key)
         return Effect.void
       }),
-    updateKey: (id, patch) =>
+    updateKey: (id: KeyId, patch: KeyPatch) =>
       Effect.suspend(() =>
-        patch.limit != null && !isMoney(patch.limit)
-          ? Effect.fail(unavailable("the limit does not fit its column"))
-          : Effect.succeed(update(id, patch)),
+        patch.limit != null && !isMoney(patch.limit) ? doesNotFit("the limit") : Effect.succeed(update(id, patch)),
       ),
-    deleteKey: (id) => Effect.sync(() => keys.delete(id)),
-    listKeys: ({ offset, limit, includeDisabled }) =>
+    deleteKey: (id: KeyId) => Effect.sync(() => keys.delete(id)),
+    listKeys: ({ offset, limit, includeDisabled }: KeyPage) =>
       Effect.sync(() =>
         [...keys.values()]
           .filter((key) => key.kind === "ordinary" && (includeDisabled || !key.disabled))
@@ -101,15 +98,15 @@ export const makeMemory = (
           .sort(byNewest)
           .slice(offset, offset + limit),
       ),
-    append: (rows) => Effect.suspend(() => append(rows)),
-    spend: (key, now) =>
-      Effect.sync(() => {
+    append: (rows: ReadonlyArray<LedgerRow>) => Effect.suspend(() => append(rows)),
+    spend: (key: KeyId, now: number) =>
+      Effect.sync((): Spend => {
         const [total = 0n, daily = 0n, weekly = 0n, monthly = 0n] = windowsOf(key, now).map((window) =>
           sums.get(window),
         )
         return { total, daily, weekly, monthly }
       }),
-    ledger: (key, limit) =>
+    ledger: (key: KeyId, limit: number) =>
       Effect.sync(() =>
         (rowsOf.get(key) ?? [])
           .toReversed()

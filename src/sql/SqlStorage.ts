@@ -10,7 +10,8 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { KeyId } from "../domain/Ids.ts"
 import { type KeyRecord, type LimitReset, windowStart } from "../domain/Key.ts"
-import { type KeyPatch, type LedgerRow, type Storage, StorageUnavailable } from "../services/Storage.ts"
+import { type KeyPatch, type LedgerRow, StorageUnavailable } from "../services/ledger.ts"
+import type { Storage } from "../services/Storage.ts"
 
 /** How a batch gets in is each database's own: all or nothing, sums included, known request ids left out. */
 export type SqlStorage = Omit<Context.Tag.Service<typeof Storage>, "append">

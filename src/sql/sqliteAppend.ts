@@ -5,7 +5,7 @@
  */
 import type { Database } from "bun:sqlite"
 import { windowStart } from "../domain/Key.ts"
-import type { LedgerRow } from "../services/Storage.ts"
+import type { LedgerRow } from "../services/ledger.ts"
 
 const columns = `request_id, generation_id, key_id, model, host, provider, cost, upstream_cost, prompt_tokens,
   completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, estimated, streamed, finish_reason, outcome,

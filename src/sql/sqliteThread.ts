@@ -9,7 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord } from "../domain/Key.ts"
-import type { KeyPage, KeyPatch, StorageUnavailable } from "../services/Storage.ts"
+import type { KeyPage, KeyPatch, StorageUnavailable } from "../services/ledger.ts"
 import type { SqlStorage } from "./SqlStorage.ts"
 import { type OpenFile, type Opening, openFile, type Refusal, Refused } from "./sqliteFile.ts"
 

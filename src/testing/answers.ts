@@ -110,6 +110,7 @@ const noAnswerFrom = ({ form }: FormSubject, event: unknown): void => {
     writer: { chunk: () => "" },
     transparent: false,
     excludeReasoning: false,
+    choices: 1,
   })
   attempt(`The decoder, given ${shown(event)} and the end of the stream,`, contractOfDecoder, () => {
     stream.push(new TextEncoder().encode(sseEvent(JSON.stringify(event))))

@@ -16,8 +16,9 @@ import { Call } from "../services/Call.ts"
 import { Dispatcher } from "../services/Dispatcher.ts"
 import { KeyStore } from "../services/KeyStore.ts"
 import { ProviderRegistry } from "../services/ProviderRegistry.ts"
-import { Relay, type StreamWriter } from "../services/Relay.ts"
+import { Relay } from "../services/Relay.ts"
 import { Storage } from "../services/Storage.ts"
+import type { StreamWriter } from "../services/StreamBody.ts"
 import { wellFormedResponse } from "./answers.ts"
 import { type Check, must, oneLine, shown } from "./check.ts"
 import { publicModel, requestOf } from "./samples.ts"
@@ -194,25 +195,27 @@ const whyExhausted = ({ attempts }: RoutingExhausted): string => {
 }
 
 const callOf = (): Call =>
-  new Call({
-    requestId: requestId(),
-    generationId: generationId(0),
-    key: {
-      id: KeyId.make("check"),
-      kind: "ordinary",
-      name: "check",
-      label: "check",
-      disabled: false,
-      limit: null,
-      limitReset: null,
-      includeByokInLimit: false,
-      expiresAt: null,
-      createdAt: 0,
-      updatedAt: null,
-      creatorUserId: null,
-      workspaceId: "00000000-0000-0000-0000-000000000000",
+  new Call(
+    {
+      requestId: requestId(),
+      generationId: generationId(0),
+      key: {
+        id: KeyId.make("check"),
+        kind: "ordinary",
+        name: "check",
+        label: "check",
+        disabled: false,
+        limit: null,
+        limitReset: null,
+        includeByokInLimit: false,
+        expiresAt: null,
+        createdAt: 0,
+        updatedAt: null,
+        creatorUserId: null,
+        workspaceId: "00000000-0000-0000-0000-000000000000",
+      },
+      attribution: { appTitle: "", appUrl: "" },
+      admittedAt: 0,
     },
-    attribution: { appTitle: "", appUrl: "" },
-    admittedAt: Date.now(),
-    startedAt: 0,
-  })
+    () => performance.now(),
+  )

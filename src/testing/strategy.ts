@@ -4,8 +4,9 @@ import * as FastCheck from "effect/FastCheck"
 import { HostTag } from "../domain/Ids.ts"
 import type { JsonObject } from "../domain/Json.ts"
 import { freePricing } from "../domain/Price.ts"
+import { randomSequence } from "../domain/randomSequence.ts"
 import type { Candidate, Rank, StrategyPlugin } from "../plugin/Strategy.ts"
-import { attempt, type Check, deepFreeze, must, seeded } from "./check.ts"
+import { attempt, type Check, deepFreeze, must } from "./check.ts"
 import { pluginChecks } from "./facts.ts"
 import { forAll, host, requestOf } from "./samples.ts"
 
@@ -71,13 +72,17 @@ const hosts = ({ count = 12, prices = [3n, null, 0n, 1n, 1n], unseen = false }: 
   })
 
 /** Ranks in a context that is the same for the same random numbers. */
-const ranked = (rank: Rank, candidates: ReadonlyArray<Candidate>, random = seeded(1)): ReadonlyArray<Candidate> =>
+const ranked = (
+  rank: Rank,
+  candidates: ReadonlyArray<Candidate>,
+  random = randomSequence(1),
+): ReadonlyArray<Candidate> =>
   attempt(`Ranking ${candidates.length} candidates`, contract, () =>
     rank(candidates, { request: requestOf(false), now: 1_800_000_000_000, random }),
   )
 
 const pure = (rank: Rank): void => {
-  const context = deepFreeze({ request: requestOf(false), now: 1_800_000_000_000, random: seeded(1) })
+  const context = deepFreeze({ request: requestOf(false), now: 1_800_000_000_000, random: randomSequence(1) })
   attempt("Ranking frozen candidates (`toSorted`, not `sort`)", `${contract} is pure`, () =>
     rank(deepFreeze(hosts({})), context),
   )
@@ -91,7 +96,7 @@ const isPermutation = (ranking: ReadonlyArray<Candidate>, candidates: ReadonlyAr
 
 const tags = (candidates: ReadonlyArray<Candidate>) => candidates.map((candidate) => candidate?.host?.tag).join(", ")
 
-const ranksAll = (rank: Rank, candidates: ReadonlyArray<Candidate>, random = seeded(1)): void => {
+const ranksAll = (rank: Rank, candidates: ReadonlyArray<Candidate>, random = randomSequence(1)): void => {
   const ranking = ranked(rank, candidates, random)
   must(
     isPermutation(ranking, candidates),
@@ -120,7 +125,7 @@ const anyCandidates: FastCheck.Arbitrary<ReadonlyArray<Candidate>> = FastCheck.a
 
 const permutes = (rank: Rank): void => {
   forAll(FastCheck.tuple(anyCandidates, FastCheck.integer()), ([candidates, seed]) =>
-    ranksAll(rank, candidates, seeded(seed)),
+    ranksAll(rank, candidates, randomSequence(seed)),
   )
   // The ends of the range: what is picked by chance has to be there.
   for (const number of [0, 1 - 2 ** -53]) ranksAll(rank, hosts({}), () => number)
@@ -129,7 +134,10 @@ const permutes = (rank: Rank): void => {
 const deterministic = (rank: Rank): void => {
   for (let seed = 1; seed <= 30; seed++) {
     const candidates = hosts({ count: 30 })
-    const [first, second] = [ranked(rank, candidates, seeded(seed)), ranked(rank, candidates, seeded(seed))]
+    const [first, second] = [
+      ranked(rank, candidates, randomSequence(seed)),
+      ranked(rank, candidates, randomSequence(seed)),
+    ]
     must(
       tags(first) === tags(second),
       `The same candidates, time and random numbers give [${tags(first)}] and [${tags(second)}]: chance and time come in the context`,

@@ -3,10 +3,11 @@ import { isDeepStrictEqual } from "node:util"
 import type { ChatChunk, FinishReason } from "../domain/Chat.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import { isJsonObject } from "../domain/Json.ts"
+import { randomSequence } from "../domain/randomSequence.ts"
 import { parseUsage } from "../domain/Usage.ts"
 import type { Decoder, WireForm } from "../wire/Form.ts"
 import { HostStream } from "../wire/hostStream.ts"
-import { attempt, type Check, must, seeded, shown } from "./check.ts"
+import { attempt, type Check, must, shown } from "./check.ts"
 import { host, requestOf } from "./samples.ts"
 import type { FormSubject, NamedSample } from "./subject.ts"
 
@@ -94,6 +95,7 @@ const read = (form: WireForm, sample: NamedSample, pieces: ReadonlyArray<Uint8Ar
     writer: { chunk: () => "" },
     transparent: false,
     excludeReasoning: false,
+    choices: 1,
   })
   attempt(`Reading ${sample.name}`, contract, () => {
     for (const piece of pieces) stream.push(piece)
@@ -120,7 +122,7 @@ const sameAtAnyCut = (form: WireForm, sample: NamedSample): void => {
 const oneByOne = (bytes: Uint8Array) => Array.from(bytes, (_, at) => bytes.subarray(at, at + 1))
 
 const atRandom = (bytes: Uint8Array, seed: number): ReadonlyArray<Uint8Array> => {
-  const random = seeded(seed)
+  const random = randomSequence(seed)
   const pieces: Array<Uint8Array> = []
   for (let at = 0; at < bytes.length; ) {
     const next = at + 1 + Math.floor(random() * 60)
@@ -184,6 +186,7 @@ const transparent = (form: WireForm, sample: NamedSample): void => {
       },
       transparent: isTransparent,
       excludeReasoning: false,
+      choices: 1,
     })
     const lines = `${stream.push(bytesOf(sample))}${stream.end()}`.split("\n").filter((line) => line !== "")
     return lines.map((line) => textOf(JSON.parse(line).choices[0]?.delta.content)).join("")

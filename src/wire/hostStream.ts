@@ -35,6 +35,8 @@ export interface HostStreamOptions {
   /** `WireForm.transparent`. */
   readonly transparent: boolean
   readonly excludeReasoning: boolean
+  /** How many answers were asked for: each has an end of its own. */
+  readonly choices: number
 }
 
 export class HostStream {
@@ -49,8 +51,6 @@ export class HostStream {
   events = 0
   /** Whether text came, and not only reasoning: a model that thinks may be silent for longer. */
   hasContent = false
-  /** Something was odd but not wrong: counted, for the operator. */
-  anomalies = 0
   /** Last of what the host said of itself: they ride on the finish. */
   private readonly extras: { system_fingerprint?: unknown; service_tier?: unknown } = {}
   private readonly finishes: Array<ChatChunkChoice> = []
@@ -80,13 +80,18 @@ export class HostStream {
     const text = this.read(this.reader.end(), () => this.chunks(this.options.decoder.end()))
     if (this.closed) return text
     if (this.hasFinish) this.state = "ended"
-    else this.fail(new HostFailed({ reason: "unreachable" }))
+    else this.fail(new HostFailed({ reason: this.events === 0 && this.bytes > 0 ? "malformed" : "unreachable" }))
     return text
   }
 
   /** Whether the host said how it ended. */
   get hasFinish(): boolean {
     return this.finishes.length > 0
+  }
+
+  /** Whether nothing is missing but the usage and the end itself. */
+  get hasAllFinishes(): boolean {
+    return this.finishes.length >= this.options.choices
   }
 
   private get closed(): boolean {
@@ -108,7 +113,6 @@ export class HostStream {
   private fail(failure: HostFailed): void {
     // An error after the finish: the finish stands. Settled points.
     if (this.hasFinish) {
-      this.anomalies += 1
       this.state = "ended"
       return
     }
@@ -148,7 +152,6 @@ export class HostStream {
     const json = parse(data)
     if (json === undefined) {
       this.notJson += 1
-      this.anomalies += 1
       if (this.notJson >= 3 || this.state === "silent") this.fail(new HostFailed({ reason: "malformed" }))
       return ""
     }
@@ -166,7 +169,6 @@ export class HostStream {
   private done(): string {
     const text = this.chunks(this.options.decoder.end())
     if (!this.hasFinish) {
-      this.anomalies += 1
       if (this.state === "silent") {
         this.fail(new HostFailed({ reason: "malformed" }))
         return text
@@ -203,9 +205,7 @@ export class HostStream {
   }
 
   private withhold(choice: ChatChunkChoice): void {
-    const at = this.finishes.findIndex((finish) => finish.index === choice.index)
-    if (at === -1) this.finishes.push(choice)
-    else this.anomalies += 1
+    if (!this.finishes.some((finish) => finish.index === choice.index)) this.finishes.push(choice)
   }
 
   private watch({ delta }: ChatChunkChoice): void {

@@ -164,15 +164,14 @@ const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\
 
 /**
  * Seconds that `Retry-After` asks for, as seconds or as an HTTP date; `undefined` for anything else. A date is held
- * against the host's own clock where the answer carries it. Not clamped here.
+ * against the host's own clock, so it says nothing where the answer does not carry that. Not clamped here.
  */
 const retryAfter = (headers: Headers): number | undefined => {
   const value = headers.get("retry-after")?.trim() ?? ""
   if (/^\d{1,9}$/.test(value)) return Number(value)
-  if (!httpDate.test(value)) return undefined
   const sent = headers.get("date") ?? ""
-  const now = httpDate.test(sent) ? Date.parse(sent) : Date.now()
-  const seconds = Math.ceil((Date.parse(value) - now) / 1000)
+  if (!httpDate.test(value) || !httpDate.test(sent)) return undefined
+  const seconds = Math.ceil((Date.parse(value) - Date.parse(sent)) / 1000)
   return Number.isNaN(seconds) ? undefined : Math.max(0, seconds)
 }
 

@@ -6,8 +6,12 @@ import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { blueprintOf } from "../../src/config/blueprint.ts"
 import { defineConfig } from "../../src/config/GatewayConfig.ts"
 import { type LoadedConfig, loadConfigIn } from "../../src/config/loadConfig.ts"
+import type { ConfigInvalid } from "../../src/domain/Problem.ts"
+import { chatForm, defineProvider, httpError } from "../../src/plugin.ts"
 
 const root = mkdtempSync(join(tmpdir(), "headgate-config-"))
 afterAll(() => rmSync(root, { recursive: true }))
@@ -21,14 +25,31 @@ interface Ground {
   readonly env?: Readonly<Record<string, string>>
 }
 
+/** Providers that are content with anything. */
+const plugins = ["acme", "b", "openai-compatible"].map((id) =>
+  defineProvider({
+    id,
+    name: id,
+    baseUrl: "https://api.acme.example/v1",
+    config: Schema.Struct({}),
+    load: () => ({ operations: { chat: chatForm() }, error: httpError }),
+  }),
+)
+
+interface Outcome {
+  readonly directory: string
+  /** As it is loaded when nothing at all is wrong with it. */
+  readonly result: Either.Either<LoadedConfig, ConfigInvalid>
+}
+
 let count = 0
-const outcome = async ({ files = {}, env = {} }: Ground) => {
+const outcome = async ({ files = {}, env = {} }: Ground): Promise<Outcome> => {
   const directory = join(root, String(count++))
   await Bun.write(join(directory, ".keep"), "")
   for (const [name, text] of Object.entries(files)) await Bun.write(join(directory, name), text)
   const provider = ConfigProvider.fromMap(new Map(Object.entries(env)))
-  const result = await Effect.runPromise(Effect.either(Effect.withConfigProvider(loadConfigIn(directory), provider)))
-  return { directory, result }
+  const start = Effect.tap(loadConfigIn(directory), (reading) => blueprintOf({ plugins }, reading))
+  return { directory, result: await Effect.runPromise(Effect.either(Effect.withConfigProvider(start, provider))) }
 }
 
 const loaded = async (ground: Ground): Promise<LoadedConfig> => Either.getOrThrow((await outcome(ground)).result)
@@ -90,7 +111,6 @@ const example = defineConfig({
       ttfb_ms: null,
       enabled: true,
       network: "private",
-      reasoning_field: "thoughts",
     },
   },
   models: [
@@ -127,8 +147,7 @@ const example = defineConfig({
 
 describe("a good configuration", () => {
   test("says everything that the whole example says", async () => {
-    const { config, file, warnings } = await loaded({ files: json(example), env: { ACME_KEY: canary } })
-    expect(file).toEndWith("/headgate.config.json")
+    const { config, warnings } = await loaded({ files: json(example), env: { ACME_KEY: canary } })
     expect(warnings).toEqual([])
     expect(config.aliases).toEqual(new Map([["gpt-4o", "openai/gpt-4o"]]))
     const acme = config.providers.get("acme")
@@ -143,7 +162,7 @@ describe("a good configuration", () => {
       network: "private",
       proxy: null,
       api: null,
-      own: { reasoning_field: "thoughts" },
+      own: {},
     })
     expect(acme?.apiKey && Redacted.value(acme.apiKey)).toBe(canary)
     expect(config.models).toEqual(example.models ?? [])
@@ -151,8 +170,7 @@ describe("a good configuration", () => {
 
   test("has the same defaults as the example, so that nothing at all is as good", async () => {
     const whole = await loaded({ files: json(example), env: { ACME_KEY: "k" } })
-    const { config, file, managementKey } = await loaded({})
-    expect(file).toBeNull()
+    const { config, managementKey } = await loaded({})
     expect(managementKey).toBeNull()
     expect(config).toEqual({ ...whole.config, aliases: new Map(), providers: new Map(), models: [] })
     expect((await loaded({ files: json({}) })).config).toEqual(config)
@@ -164,13 +182,12 @@ describe("a good configuration", () => {
     const source = `
       import { defineConfig } from ${JSON.stringify(definition)}
       const port: number = 9000
-      export default defineConfig({ server: { port }, providers: { openai: {}, "my-vllm": { plugin: "x", api_key: "${canary}" } } })`
-    const { config, file, warnings } = await loaded({ files: { "headgate.config.ts": source } })
-    expect(file).toEndWith("/headgate.config.ts")
+      export default defineConfig({ server: { port }, providers: { b: {}, "my-vllm": { plugin: "acme", api_key: "${canary}" } } })`
+    const { config, warnings } = await loaded({ files: { "headgate.config.ts": source } })
     expect(config.server.port).toBe(9000)
     expect([...config.providers].map(([slug, { plugin }]) => [slug, plugin])).toEqual([
-      ["openai", "openai"],
-      ["my-vllm", "x"],
+      ["b", "b"],
+      ["my-vllm", "acme"],
     ])
     expect(warnings).toEqual([
       'providers.my-vllm.api_key: a secret stands in the file; { "env": "NAME" } keeps it out.',
@@ -180,7 +197,8 @@ describe("a good configuration", () => {
   })
 
   test("keeps the order of providers, whether their keys come from the environment or not", async () => {
-    const providers = { zeta: { api_key: { env: "Z" } }, alpha: {}, mid: { api_key: { env: "Z" } } }
+    const entry = { plugin: "acme", api_key: { env: "Z" } }
+    const providers = { zeta: entry, alpha: { plugin: "b" }, mid: entry }
     const { config } = await loaded({ files: json({ providers }), env: { Z: "z" } })
     expect([...config.providers.keys()]).toEqual(["zeta", "alpha", "mid"])
   })
@@ -222,9 +240,8 @@ describe("the environment", () => {
 
   test("names the file, relative to the working directory", async () => {
     const files = { "etc/other.json": JSON.stringify({ server: { port: 7 } }), ...json({ server: { port: 8 } }) }
-    const { config, file } = await loaded({ files, env: { HEADGATE_CONFIG: "etc/other.json" } })
+    const { config } = await loaded({ files, env: { HEADGATE_CONFIG: "etc/other.json" } })
     expect(config.server.port).toBe(7)
-    expect(file).toEndWith("/etc/other.json")
   })
 
   test("counts as silent where a variable is empty", async () => {
@@ -270,26 +287,9 @@ const bad: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>]> = [
   ["an unknown field with an odd name", { 'a "b"\n': 1 }, [String.raw`["a \"b\"\n"]: unknown field`]],
   ["a choice that is none", { durability: canary }, ['durability: expected "full" or "process", got string']],
   [
-    "three choices",
-    { billing: { unknown_price: 1 } },
-    ['billing.unknown_price: expected "deny", "estimate" or "allow", got number'],
-  ],
-  [
-    "a share above one",
-    { routing: { hedge: { max_cost_share: 5 } } },
-    ["routing.hedge.max_cost_share: expected a number from 0 to 1, got 5"],
-  ],
-  [
     "a time that no timer can wait",
     { limits: { idle_ms: 1e12 } },
     ["limits.idle_ms: expected a whole number from 0 to 2147483647, got 1000000000000"],
-  ],
-  [
-    "a range that is none",
-    { server: { trusted_proxies: ["10.0.0.0/8", "::1", "10.0.0.0/33", "x"] } },
-    [2, 3].map(
-      (n) => `server.trusted_proxies[${n}]: expected an IP address or a range such as "10.0.0.0/8", got string`,
-    ),
   ],
   [
     "an origin with a path",
@@ -466,6 +466,42 @@ const bad: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>]> = [
   ],
 ]
 
+/** Fields that nothing heeds yet: a value that is not the default, and the default. */
+const later: ReadonlyArray<readonly [path: string, value: unknown, fallback: string]> = [
+  ["server.workers", 2, "1"],
+  ["server.trusted_proxies", ["10.0.0.0/8"], "[]"],
+  ["server.open_metrics", true, "false"],
+  ["limits.breaker.consecutive_failures", 0, "5"],
+  ["limits.breaker.error_rate", 0.25, "0.5"],
+  ["limits.breaker.min_requests", 1, "20"],
+  ["limits.breaker.open_s", 60, "30"],
+  ["routing.hedge.enabled", true, "false"],
+  ["routing.hedge.max_cost_share", 1, "0.05"],
+  ["billing.unknown_price", "allow", '"deny"'],
+  ["billing.error_finish", "metered", '"free"'],
+  ["billing.free_models.requests_per_minute", 0, "20"],
+  ["privacy.log_content", true, "false"],
+  ["plugins.packages", ["headgate-acme"], "[]"],
+  ["providers.acme.max_concurrent", 8, "null"],
+]
+
+const at = (path: string, value: unknown): unknown =>
+  path.split(".").reduceRight((inner, step) => ({ [step]: inner }), value)
+
+describe("an option that does nothing yet", () => {
+  test.each(later)("%s is refused unless it has its default", async (path, value, fallback) => {
+    const [line = "", ...more] = await lines({ files: json(at(path, value)) })
+    expect(more).toEqual([])
+    expect(line).toStartWith(`config error: ${path}: expected ${fallback} (`)
+    expect(line).toMatch(/ not available in this version yet\), got (list|boolean|string|[\d.]+)$/)
+    expect(await lines({ files: json(at(path, JSON.parse(fallback))) })).toEqual([])
+  })
+
+  test.each(["privacy.idempotency_bodies", "discovery.local"])("%s may be false: that is what is", async (path) => {
+    expect(await lines({ files: json(at(path, false)) })).toEqual([])
+  })
+})
+
 describe("a bad configuration", () => {
   test.each(bad)("%s", async (_name, config, expected) => {
     expect(await lines({ files: json(config) })).toEqual(expected.map((line) => `config error: ${line}`))
@@ -485,10 +521,22 @@ describe("a bad configuration", () => {
       `config error: server.port: expected ${port}, got string`,
       "config error: providers.acme.api_key: environment variable ACME_KEY is not set",
       'config error: providers.acme.base_url: expected https (http needs "network": "private"), got http',
-      "config error: models[0].hosts[0].provider: expected the slug of a configured provider, got string",
       `config error: HEADGATE_PORT: expected ${port}, got string`,
       'config error: HEADGATE_STORAGE: expected "memory:" or "sqlite:PATH", got string',
       "config error: HEADGATE_MANAGEMENT_KEY: expected at least 32 visible ASCII characters, got fewer",
+      "config error: models[0].hosts[0].provider: expected the slug of a configured provider, got string",
+    ])
+  })
+
+  test("does not blame hosts for a provider whose entry is wrong, nor for providers that are no object", async () => {
+    const models = [model([{ provider: "acme" }, { provider: "b" }, { provider: "nobody" }])]
+    const unread = { acme: { enabled: 1 }, b: {} }
+    expect(await lines({ files: json({ providers: unread, models }) })).toEqual([
+      "config error: providers.acme.enabled: expected a boolean, got number",
+      "config error: models[0].hosts[2].provider: expected the slug of a configured provider, got string",
+    ])
+    expect(await lines({ files: json({ providers: [], models }) })).toEqual([
+      "config error: providers: expected an object, got list",
     ])
   })
 

@@ -1,7 +1,7 @@
 /** Whatever is sent, the answer is a documented one and never a 500: bodies, paths, query strings and headers out of a generator. Reliability 6. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { keyId } from "../../src/services/KeyStore.ts"
+import { keyId } from "../../src/domain/KeySecret.ts"
 import { errorOf } from "../support/answers.ts"
 import { fine, type Json } from "../support/badInputs.ts"
 import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"

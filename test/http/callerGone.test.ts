@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import { type Books, openBooks } from "../support/books.ts"
-import { type Gate, gatedStorage } from "../support/gatedStorage.ts"
+import { gatedStorage } from "../support/gatedStorage.ts"
 import { chunkOf, configFor } from "../support/host.ts"
 import { type House, houseWithoutSocket, startHouse } from "../support/house.ts"
 import { event, lastPart, type Peer, part, type RawHost, rawHost, streamHead, until } from "../support/rawHost.ts"
@@ -25,7 +25,9 @@ interface Scene {
   readonly house: House
   readonly books: Books
   readonly host: RawHost
-  readonly storage: { readonly append: Gate; readonly spend: Gate }
+  readonly gates: ReturnType<typeof gatedStorage>["gates"]
+  /** Another house with the same keys and books, which has seen none of them yet. */
+  readonly another: () => Promise<House>
   readonly request: (init?: RequestInit) => Promise<Response>
 }
 
@@ -36,12 +38,23 @@ const scene = async (
 ): Promise<Scene> => {
   const host = rawHost(script)
   closing.push(host.stop)
-  const { layer, ...storage } = gatedStorage()
-  const house = await start({ config: configFor({ a: { url: host.url } }, { limits }), storage: layer })
-  closing.push(house.stop)
+  const { layer, gates } = gatedStorage()
+  const another = async () => {
+    const house = await start({ config: configFor({ a: { url: host.url } }, { limits }), storage: layer })
+    closing.push(house.stop)
+    return house
+  }
+  const house = await another()
   const books = await openBooks(house)
   const authorization = `Bearer ${books.secret}`
-  return { house, books, host, storage, request: (init) => house.chat(ask, { ...init, headers: { authorization } }) }
+  return {
+    house,
+    books,
+    host,
+    gates,
+    another,
+    request: (init) => house.chat(ask, { ...init, headers: { authorization } }),
+  }
 }
 
 /** Rows come and money is free, the host is hung up on, and nothing comes after. */
@@ -125,14 +138,14 @@ describe("a caller who leaves", () => {
 
   test("between the finish and its cost: booked as finished, by the host's own count", async () => {
     const stage = await scene((peer) => peer.write(Buffer.concat([Buffer.from(streamHead), delta("Hello"), ending])))
-    stage.storage.append.close()
+    stage.gates.append.close()
     const leave = new AbortController()
     const response = await stage.request({ signal: leave.signal })
     const reading = response.text().catch(() => "left")
-    await until(() => stage.storage.append.waiting() === 1, "the row")
+    await until(() => stage.gates.append.waiting() === 1, "the row")
     leave.abort()
     expect(await reading).toBe("left")
-    stage.storage.append.open()
+    stage.gates.append.open()
     await until(async () => (await stage.books.rows()).length === 1, "the row")
     await until(async () => (await stage.books.held()) === 0n, "the release of what was held")
     expect(await stage.books.rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
@@ -140,18 +153,32 @@ describe("a caller who leaves", () => {
 
   test("before any host was asked: pays nothing, and none is", async () => {
     const stage = await scene(() => {})
-    stage.storage.spend.close()
+    stage.gates.spend.close()
     const caller = await dial(stage)
     caller.ask()
-    await until(() => stage.storage.spend.waiting() === 1, "the request")
+    await until(() => stage.gates.spend.waiting() === 1, "the request")
     caller.socket.terminate()
-    // A second caller's request comes through the same door, behind the first one's going.
-    const other = stage.house.call("/nothing-here")
-    await other
-    stage.storage.spend.open()
+    await stage.house.call("/nothing-here")
+    stage.gates.spend.open()
     await until(async () => (await stage.books.held()) === 0n, "the release of what was held")
     expect(await stage.books.rows()).toEqual([])
     expect(stage.host.requests()).toBe(0)
+  })
+
+  test("while the key is looked up: pays nothing, and no host is asked", async () => {
+    const stage = await scene(() => {})
+    const house = await stage.another()
+    stage.gates.findKey.close()
+    const caller = await dial({ ...stage, house })
+    caller.ask()
+    await until(() => stage.gates.findKey.waiting() === 1, "the request")
+    caller.socket.terminate()
+    await house.call("/nothing-here")
+    stage.gates.findKey.open()
+    // What was let through has had its time when others have come and gone behind it.
+    for (let after = 0; after < 5; after++) await house.call("/nothing-here")
+    expect(stage.host.requests()).toBe(0)
+    expect(await stage.books.rows()).toEqual([])
   })
 
   test.each(["a half-closed connection", "a reset"] as const)("by %s, amid the stream", async (how) => {

@@ -1,9 +1,9 @@
 /** `POST /chat/completions` as its caller sees it: bodies, headers, costs. On a socket and without one alike. Spec 2.1, 2.2 and 4. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
-import { keyId } from "../../src/services/KeyStore.ts"
+import { keyId } from "../../src/domain/KeySecret.ts"
+import type { LedgerRow } from "../../src/services/ledger.ts"
 import { Meter } from "../../src/services/Meter.ts"
-import type { LedgerRow } from "../../src/services/Storage.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import { errorOf, picodollars, streamOf, wholeBodyOf } from "../support/answers.ts"
 import { chunkOf, scriptedHost, sse } from "../support/host.ts"

@@ -4,8 +4,8 @@ import { ListEndpointsResponse$inboundSchema, ModelsListResponse$inboundSchema }
 import { GetCurrentKeyResponse$inboundSchema } from "@openrouter/sdk/models/operations"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import { keyId } from "../../src/domain/KeySecret.ts"
 import { HostStats } from "../../src/services/HostStats.ts"
-import { keyId } from "../../src/services/KeyStore.ts"
 import { ProviderRegistry } from "../../src/services/ProviderRegistry.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import {

@@ -9,10 +9,11 @@ import {
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
 import * as Layer from "effect/Layer"
+import { keyId } from "../../src/domain/KeySecret.ts"
 import { InFlight } from "../../src/services/InFlight.ts"
-import { keyId } from "../../src/services/KeyStore.ts"
+import { StorageUnavailable } from "../../src/services/ledger.ts"
 import { Meter } from "../../src/services/Meter.ts"
-import { Storage, StorageUnavailable } from "../../src/services/Storage.ts"
+import { Storage } from "../../src/services/Storage.ts"
 import {
   type Anything,
   asManager,

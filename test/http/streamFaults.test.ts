@@ -4,7 +4,7 @@
  */
 import { afterEach, describe, expect, test } from "bun:test"
 import { isJsonObject } from "../../src/domain/Json.ts"
-import type { LedgerRow } from "../../src/services/Storage.ts"
+import type { LedgerRow } from "../../src/services/ledger.ts"
 import { type Books, openBooks } from "../support/books.ts"
 import { chunkOf, configFor, scriptedHost, streamAnswer } from "../support/host.ts"
 import { type House, startHouse } from "../support/house.ts"
@@ -333,7 +333,6 @@ describe("an odd but good end", () => {
     ]
   > = [
     ["a finish, but no [DONE]", [finish, usage, lastPart]],
-    ["a finish, and an end within the framing", [finish, usage], (peer) => peer.end()],
     [
       "usage on the finish",
       [

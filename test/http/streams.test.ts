@@ -4,9 +4,10 @@
  */
 import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
-import { keyId } from "../../src/services/KeyStore.ts"
+import { keyId } from "../../src/domain/KeySecret.ts"
+import type { LedgerRow } from "../../src/services/ledger.ts"
 import { Meter } from "../../src/services/Meter.ts"
-import { type LedgerRow, Storage } from "../../src/services/Storage.ts"
+import { Storage } from "../../src/services/Storage.ts"
 import { errorOf, picodollars, readStream, streamOf, wholeBodyOf } from "../support/answers.ts"
 import { chunkOf, type HeldStream, heldStream } from "../support/host.ts"
 import { type Answer, ask, closeAfterEach, good, type Routed, routed, says, silent, status } from "../support/routed.ts"

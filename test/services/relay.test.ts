@@ -495,13 +495,13 @@ describe("a plugin that throws", () => {
       }),
     })
 
-  test.each(["request", "decoder"] as const)("in %s holds no money, and is a defect of ours", (what) =>
+  test.each(["request", "decoder"] as const)("in %s holds no money, and is a failure of its host", (what) =>
     inTimedHouse({ plugin: throwing(what) }, async ({ ask, calls, settle, held, rows }) => {
       const asked = ask()
       await settle()
       for (const host of calls) host.head().events(delta("Hello"))
       const response = await asked
-      expect([response.status, await response.json()]).toMatchObject([500, { error: { message: "Internal error." } }])
+      expect([response.status, await response.json()]).toMatchObject([502, { error: { code: 502 } }])
       expect(await held()).toBe(0n)
       expect(await rows()).toEqual([])
     }),

@@ -1,7 +1,7 @@
 /** Keys and rows with nothing special about them but what a test says. */
 import { KeyId } from "../../src/domain/Ids.ts"
 import type { KeyRecord } from "../../src/domain/Key.ts"
-import type { LedgerRow } from "../../src/services/Storage.ts"
+import type { LedgerRow } from "../../src/services/ledger.ts"
 
 export const alice = KeyId.make("a".repeat(64))
 export const bob = KeyId.make("b".repeat(64))

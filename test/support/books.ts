@@ -4,8 +4,9 @@ import * as Redacted from "effect/Redacted"
 import type { KeyId } from "../../src/domain/Ids.ts"
 import type { Picodollars } from "../../src/domain/Money.ts"
 import { KeyStore } from "../../src/services/KeyStore.ts"
+import type { LedgerRow } from "../../src/services/ledger.ts"
 import { Meter } from "../../src/services/Meter.ts"
-import { type LedgerRow, Storage } from "../../src/services/Storage.ts"
+import { Storage } from "../../src/services/Storage.ts"
 import type { House } from "./house.ts"
 
 export interface Books {

@@ -9,16 +9,20 @@ import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
+import { unconfigured } from "../../src/config/GatewayConfig.ts"
+import { keyId } from "../../src/domain/KeySecret.ts"
 import { parseUsd } from "../../src/domain/Money.ts"
 import { type ControlOptions, ControlSettings, controlRoutes } from "../../src/http/control/index.ts"
 import { chatForm, defineProvider, httpError } from "../../src/plugin.ts"
 import { Alarms } from "../../src/services/Alarms.ts"
 import { HostStats } from "../../src/services/HostStats.ts"
 import { InFlight } from "../../src/services/InFlight.ts"
-import { KeyStore, keyId, type NewKey } from "../../src/services/KeyStore.ts"
+import { KeyStore, type NewKey } from "../../src/services/KeyStore.ts"
+import type { LedgerRow } from "../../src/services/ledger.ts"
+import { loadProviders } from "../../src/services/loadProviders.ts"
 import { Meter } from "../../src/services/Meter.ts"
 import { ProviderRegistry } from "../../src/services/ProviderRegistry.ts"
-import { type LedgerRow, Storage } from "../../src/services/Storage.ts"
+import { Storage } from "../../src/services/Storage.ts"
 
 export const managementKey = "a-management-key-that-the-operator-brought-along"
 
@@ -53,14 +57,14 @@ export const models = [
   ...Array.from({ length: 6 }, (_, n) => ({ id: `acme/m${n}`, context_length: 100, hosts: [{ provider: "toy" }] })),
 ]
 
-const registry = Layer.orDie(
-  ProviderRegistry.layer({ plugins: [toy], providers: [{ slug: "toy", plugin: "toy", name: "Toy Ltd" }], models }),
+const registry = ProviderRegistry.layer(
+  loadProviders({ plugins: [toy], configured: [{ ...unconfigured("toy"), name: "Toy Ltd" }], models }),
 )
 
 type Services = KeyStore | Storage | Meter | HostStats | InFlight | ProviderRegistry
 
 interface HouseOptions {
-  readonly control?: ControlOptions
+  readonly control?: Partial<ControlOptions>
   readonly storage?: Layer.Layer<Storage>
   readonly meter?: Layer.Layer<Meter, never, Storage>
 }
@@ -87,7 +91,7 @@ export const houseOf = async ({ control, storage = Storage.layerMemory, meter = 
     KeyStore.layer({ managementKey: Redacted.make(managementKey) }),
     meter,
     registry,
-    HostStats.layer,
+    HostStats.layer({ accountSeconds: 60, notFoundSeconds: 60, rateLimitSeconds: 5, maxSeconds: 300 }),
     InFlight.layer({ maxInFlight: 10, deadlineMs: 1000 }),
   ).pipe(Layer.provideMerge(Alarms.layer), Layer.provideMerge(storage), Layer.provideMerge(setting))
   const scope = await Effect.runPromise(Scope.make())
@@ -105,7 +109,9 @@ export const houseOf = async ({ control, storage = Storage.layerMemory, meter = 
   )
   const { handler, dispose } = HttpLayerRouter.toWebHandler(
     controlRoutes.pipe(
-      Layer.provide(ControlSettings.layer(control)),
+      Layer.provide(
+        ControlSettings.layer({ corsOrigins: ["*"], bodyBytes: 33_554_432, freeModelsPerDay: 1000, ...control }),
+      ),
       Layer.provide(recorded),
       Layer.provide(Layer.succeedContext(context)),
       Layer.provideMerge(setting),

@@ -33,16 +33,16 @@ const gateOf = (): Gate & { readonly pass: Effect.Effect<void> } => {
   }
 }
 
+/** The same storage for whoever is given its layer. */
 export const gatedStorage = () => {
-  const append = gateOf()
-  const spend = gateOf()
-  const layer = Layer.effect(
-    Storage,
-    Effect.map(Storage, (inner) => ({
-      ...inner,
-      append: (rows: Parameters<typeof inner.append>[0]) => Effect.zipRight(append.pass, inner.append(rows)),
-      spend: (...asked: Parameters<typeof inner.spend>) => Effect.zipRight(spend.pass, inner.spend(...asked)),
-    })),
-  ).pipe(Layer.provide(Storage.layerMemory))
-  return { layer, append: append as Gate, spend: spend as Gate }
+  const [append, spend, findKey] = [gateOf(), gateOf(), gateOf()]
+  const inner = Effect.runSync(Effect.provide(Storage, Storage.layerMemory))
+  const layer = Layer.succeed(Storage, {
+    ...inner,
+    append: (...asked) => Effect.zipRight(append.pass, inner.append(...asked)),
+    spend: (...asked) => Effect.zipRight(spend.pass, inner.spend(...asked)),
+    findKey: (...asked) => Effect.zipRight(findKey.pass, inner.findKey(...asked)),
+  })
+  const gates: Readonly<Record<"append" | "spend" | "findKey", Gate>> = { append, spend, findKey }
+  return { layer, gates }
 }

@@ -13,6 +13,7 @@ import type { Host } from "../../src/domain/Host.ts"
 import { HostTag, ModelId } from "../../src/domain/Ids.ts"
 import { isJsonObject, type JsonObject } from "../../src/domain/Json.ts"
 import { noPreferences } from "../../src/domain/Preferences.ts"
+import { randomSequence } from "../../src/domain/randomSequence.ts"
 import type { WireForm } from "../../src/wire/Form.ts"
 import { sseReader } from "../../src/wire/sse.ts"
 
@@ -35,6 +36,9 @@ export interface RecordedCase {
     readonly rawBase64?: string
   }
 }
+
+/** For tests of plugins, which import nothing of the house itself. */
+export { randomSequence }
 
 const folder = fileURLToPath(new URL("../../../shared/fixtures/", import.meta.url))
 
@@ -72,17 +76,6 @@ export const bytesOf = ({ response }: RecordedCase): Uint8Array =>
     ? new TextEncoder().encode(response.raw ?? JSON.stringify(response.body))
     : Uint8Array.from(Buffer.from(response.rawBase64, "base64"))
 
-/** Numbers in [0, 1) that are the same for the same seed. */
-export const seeded = (seed: number) => {
-  let state = seed >>> 0
-  return (): number => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
-
 export interface Split {
   readonly name: string
   readonly pieces: ReadonlyArray<Uint8Array>
@@ -90,7 +83,7 @@ export interface Split {
 
 /** The bytes in one read, one by one, and cut at random places. */
 export const splits = (bytes: Uint8Array, seed: number): ReadonlyArray<Split> => {
-  const random = seeded(seed)
+  const random = randomSequence(seed)
   const cut: Array<Uint8Array> = []
   for (let at = 0; at < bytes.length; ) {
     const next = at + 1 + Math.floor(random() * 90)

@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test"
 import type { ChatChunk, ChatResponse } from "../../src/domain/Chat.ts"
 import { HostFailed, type HostReason } from "../../src/domain/Failure.ts"
 import type { JsonObject } from "../../src/domain/Json.ts"
-import { type ChatQuirks, chatForm } from "../../src/wire/chat.ts"
+import type { ChatQuirks } from "../../src/wire/chat/quirks.ts"
+import { chatForm } from "../../src/wire/chat.ts"
 import { hostFor, requestWith, Teller, tellChunks } from "../support/recordings.ts"
 
 const messages = [{ role: "user", content: "hi" }]

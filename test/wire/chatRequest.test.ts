@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import type { JsonObject } from "../../src/domain/Json.ts"
-import { type ChatQuirks, chatForm } from "../../src/wire/chat.ts"
+import type { ChatQuirks } from "../../src/wire/chat/quirks.ts"
+import { chatForm } from "../../src/wire/chat.ts"
 import { hostFor, requestWith } from "../support/recordings.ts"
 
 const messages = [{ role: "user", content: "hi" }]

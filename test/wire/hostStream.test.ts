@@ -3,7 +3,7 @@ import * as FastCheck from "effect/FastCheck"
 import { type Charge, chargeFor } from "../../src/domain/Charge.ts"
 import { HostFailed } from "../../src/domain/Failure.ts"
 import { chunkWriter } from "../../src/http/data/chatAnswer.ts"
-import { chatDecoder } from "../../src/wire/chatDecoder.ts"
+import { chatDecoder } from "../../src/wire/chat/decoder.ts"
 import type { Decoder } from "../../src/wire/Form.ts"
 import { HostStream } from "../../src/wire/hostStream.ts"
 import {
@@ -40,6 +40,7 @@ const relayed = (pieces: Iterable<Uint8Array>, transparent: boolean, decoder: De
     decoder,
     transparent,
     excludeReasoning: false,
+    choices: 1,
     writer: {
       chunk: (chunk) => {
         parsed += 1
@@ -63,13 +64,13 @@ const relayed = (pieces: Iterable<Uint8Array>, transparent: boolean, decoder: De
   text += stream.end()
   const failed = stream.failure instanceof HostFailed ? stream.failure.reason : null
   if (stream.state === "ended") text += plain.finish(stream.finish(), charge)
-  const { usage, outputBytes, hasContent, hasFinish, anomalies, events, state } = stream
+  const { usage, outputBytes, hasContent, hasFinish, events, state } = stream
   return {
     text,
     parsed,
     spliced,
     told: readStrictly(text),
-    known: { usage, outputBytes, hasContent, hasFinish, anomalies, events, state, failed },
+    known: { usage, outputBytes, hasContent, hasFinish, events, state, failed },
   }
 }
 
@@ -296,8 +297,8 @@ describe("the end of a stream", () => {
 
   test.each<readonly [string, string, string, string | null]>([
     ["nothing", "", "failed", "unreachable"],
-    ["HTML", "<html>\n<body>oh</body>\n</html>\n", "failed", "unreachable"],
-    ["comments only", ": a\n\n: b\n\n", "failed", "unreachable"],
+    ["HTML", "<html>\n<body>oh</body>\n</html>\n", "failed", "malformed"],
+    ["comments only", ": a\n\n: b\n\n", "failed", "malformed"],
     ["a role and no more", role, "failed", "unreachable"],
     ["[DONE] at once", done, "failed", "malformed"],
     ["no JSON at first", `data: oops\n\n${delta("a")}`, "failed", "malformed"],
@@ -390,7 +391,13 @@ describe("a stream that we cut", () => {
   const finish = `data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}\n\n`
   const streamAt = (text: string) => {
     const writer = chunkWriter(ours, host)
-    const stream = new HostStream({ decoder: chatDecoder({}), writer, transparent: true, excludeReasoning: false })
+    const stream = new HostStream({
+      decoder: chatDecoder({}),
+      writer,
+      transparent: true,
+      excludeReasoning: false,
+      choices: 1,
+    })
     stream.push(encode(text))
     stream.cut("stream_limit")
     return stream

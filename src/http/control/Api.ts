@@ -7,7 +7,7 @@ import { KeyStatusGroup } from "./keyStatus.ts"
 import { KeysGroup } from "./keys.ts"
 import { ModelsGroup } from "./models.ts"
 
-// An HttpApi begins with an error of its own on every operation, a 400 with another body. It never leaves (`answer.ts`).
+// An HttpApi begins with an error of its own on every operation, a 400 with another body. It never leaves (`http/answer.ts`).
 const withoutErrors = Object.assign(HttpApi.make("headgate"), { errorSchema: Schema.Never })
 
 export const Api = withoutErrors

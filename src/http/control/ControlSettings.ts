@@ -3,21 +3,14 @@ import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 
 export interface ControlOptions {
-  /** Whose pages may read the model listings; `*`: everybody's. Default `["*"]`. G31. */
-  readonly corsOrigins?: ReadonlyArray<string>
-  /** Largest body, bytes. Default 32 MiB. G30. */
-  readonly bodyBytes?: number
-  /** Requests per key and UTC day to free models. Default 1000. */
-  readonly freeModelsPerDay?: number
+  /** Whose pages may read the model listings; `*`: everybody's. G31. */
+  readonly corsOrigins: ReadonlyArray<string>
+  /** Largest body, bytes. G30. */
+  readonly bodyBytes: number
+  /** Requests per key and UTC day to free models. */
+  readonly freeModelsPerDay: number
 }
 
-export class ControlSettings extends Context.Tag("headgate/ControlSettings")<
-  ControlSettings,
-  Required<ControlOptions>
->() {
-  static readonly layer = ({
-    corsOrigins = ["*"],
-    bodyBytes = 33_554_432,
-    freeModelsPerDay = 1000,
-  }: ControlOptions = {}) => Layer.succeed(ControlSettings, { corsOrigins, bodyBytes, freeModelsPerDay })
+export class ControlSettings extends Context.Tag("headgate/ControlSettings")<ControlSettings, ControlOptions>() {
+  static readonly layer = (options: ControlOptions) => Layer.succeed(ControlSettings, options)
 }

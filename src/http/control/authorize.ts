@@ -10,7 +10,7 @@ import { NotPermitted } from "../../domain/Failure.ts"
 import type { KeyRecord } from "../../domain/Key.ts"
 import { KeyStore } from "../../services/KeyStore.ts"
 import { authenticate } from "../authenticate.ts"
-import { notAccepted, notPermitted, unavailable } from "./refusals.ts"
+import { notAccepted, notPermitted, unavailable } from "../refusals.ts"
 
 /** The key of the request being served. */
 export class CurrentKey extends Context.Tag("headgate/CurrentKey")<CurrentKey, KeyRecord>() {}

@@ -7,8 +7,9 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Unavailable } from "../../domain/Failure.ts"
 import { InFlight } from "../../services/InFlight.ts"
+import { orUnavailable } from "../../services/ledger.ts"
 import { Storage } from "../../services/Storage.ts"
-import { unavailable } from "./refusals.ts"
+import { unavailable } from "../refusals.ts"
 
 const Ok = Schema.Struct({ status: Schema.Literal("ok") })
 const ok = { status: "ok" } as const
@@ -22,10 +23,7 @@ export const healthHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
     const inFlight = yield* InFlight
     const storage = yield* Storage
     // Any question will do that the database itself has to answer.
-    const readable = Effect.mapError(
-      storage.managementKeys,
-      () => new Unavailable({ why: "storage", retryAfterSeconds: 5 }),
-    )
+    const readable = orUnavailable("storage")(storage.managementKeys)
     const open = Effect.suspend(() =>
       inFlight.draining() ? Effect.fail(new Unavailable({ why: "draining", retryAfterSeconds: 1 })) : Effect.void,
     )

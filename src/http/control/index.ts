@@ -7,14 +7,15 @@ import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import type * as PlatformRouter from "@effect/platform/HttpRouter"
 import * as HttpServer from "@effect/platform/HttpServer"
 import * as HttpServerError from "@effect/platform/HttpServerError"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerRespondable from "@effect/platform/HttpServerRespondable"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { answered, isSpelled, noSuchRoute } from "../answer.ts"
 import { allowOrigin } from "../cors.ts"
 import { Api } from "./Api.ts"
-import { answered, noSuchRoute, spelledAs } from "./answer.ts"
 import { Authorize, AuthorizeManagement } from "./authorize.ts"
 import { ControlSettings } from "./ControlSettings.ts"
 import { preflighted, shared } from "./cors.ts"
@@ -24,10 +25,16 @@ import { keyStatusHandlers } from "./keyStatus.ts"
 import { keysHandlers } from "./keys.ts"
 import { modelsHandlers, modelsPath } from "./models.ts"
 
-export { CurrentKey } from "./authorize.ts"
 export { type ControlOptions, ControlSettings } from "./ControlSettings.ts"
 
-/** The operations of `Api`. In place of `addHttpApi`, which answers failures in its own way (see `answer.ts`). */
+/** Lets `operation` answer for exactly `path`. */
+const spelledAs = <E, R>(path: string, operation: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  Effect.gen(function* () {
+    const { url } = yield* HttpServerRequest.HttpServerRequest
+    return yield* isSpelled(path, url) ? operation : noSuchRoute
+  })
+
+/** The operations of `Api`. In place of `addHttpApi`, which answers failures in its own way (see `http/answer.ts`). */
 const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
   HttpLayerRouter.use((router) =>
     Effect.gen(function* () {

@@ -9,11 +9,11 @@ import * as Schema from "effect/Schema"
 import { type KeyRecord, nextReset, type Spend, spentInWindow } from "../../domain/Key.ts"
 import { toUsd } from "../../domain/Money.ts"
 import { Meter } from "../../services/Meter.ts"
+import { unavailable } from "../refusals.ts"
 import { Authorize, CurrentKey } from "./authorize.ts"
 import { ControlSettings } from "./ControlSettings.ts"
 import { Installation } from "./Installation.ts"
 import { figuresOf, isoTime, keyFigures, LimitReset, remaining } from "./keyFigures.ts"
-import { unavailable } from "./refusals.ts"
 
 /** One limit that can block the key. */
 const Budget = Schema.Struct({

@@ -15,15 +15,15 @@ import { KeyStore } from "../../services/KeyStore.ts"
 import { Meter } from "../../services/Meter.ts"
 import { parseBody } from "../decode/json.ts"
 import { readRequest } from "../readRequest.ts"
+import { badBody, badRequest, notFound, unavailable } from "../refusals.ts"
 import { AuthorizeManagement } from "./authorize.ts"
 import { ControlSettings } from "./ControlSettings.ts"
 import { figuresOf, isoTime, keyFigures } from "./keyFigures.ts"
 import { decodeBody, KeyChange, KeyQuery, NewKey, withoutLater } from "./keyRequests.ts"
 import { KeyStatus } from "./keyStatus.ts"
-import { badBody, badRequest, notFound, unavailable } from "./refusals.ts"
 
 /** A key as management sees it. */
-export const Key = Schema.Struct({
+const Key = Schema.Struct({
   /** Lower-case hex SHA-256 of the key: what it is named by. */
   hash: Schema.String,
   name: Schema.String,

@@ -10,10 +10,10 @@ import { NotFound } from "../../domain/Failure.ts"
 import type { Architecture, Host, Model } from "../../domain/Host.ts"
 import { HostStats } from "../../services/HostStats.ts"
 import { ProviderRegistry } from "../../services/ProviderRegistry.ts"
+import { badRequest, notFound } from "../refusals.ts"
 import { Authorize } from "./authorize.ts"
 import { ListedHost, ListedPricing, listedHost, listedPricing } from "./hostListing.ts"
 import { offset, wholeNumber } from "./query.ts"
-import { badRequest, notFound } from "./refusals.ts"
 
 /** Where the paths begin that pages of other origins may call. G31. */
 export const modelsPath = "/api/v1/models"

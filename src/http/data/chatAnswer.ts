@@ -8,7 +8,7 @@ import { toUsd } from "../../domain/Money.ts"
 import { noCost } from "../../domain/Price.ts"
 import { noUsage } from "../../domain/Usage.ts"
 import type { Completed } from "../../services/Dispatcher.ts"
-import type { StreamWriter } from "../../services/Relay.ts"
+import type { StreamWriter } from "../../services/StreamBody.ts"
 import { sseComment, sseDone, sseEvent } from "../../wire/sse.ts"
 import { chatError, render } from "../ErrorBody.ts"
 
@@ -22,7 +22,7 @@ export interface Answering {
 }
 
 /** The `usage` member: every field of the contract, always. Spec 2.2. */
-export const usageBody = ({ usage, cost, upstream }: Pick<Charge, "usage" | "cost" | "upstream">) => ({
+const usageBody = ({ usage, cost, upstream }: Pick<Charge, "usage" | "cost" | "upstream">) => ({
   prompt_tokens: usage.promptTokens,
   completion_tokens: usage.completionTokens,
   total_tokens: usage.promptTokens + usage.completionTokens,

@@ -15,12 +15,13 @@ import type { JsonObject } from "../../domain/Json.ts"
 import type { KeyRecord } from "../../domain/Key.ts"
 import type { Plan } from "../../domain/Plan.ts"
 import { Alarms } from "../../services/Alarms.ts"
-import { Call } from "../../services/Call.ts"
+import { Call, monotonic } from "../../services/Call.ts"
 import { type Completed, Dispatcher } from "../../services/Dispatcher.ts"
 import { InFlight } from "../../services/InFlight.ts"
 import { KeyStore } from "../../services/KeyStore.ts"
-import { Relay, type WriterFor } from "../../services/Relay.ts"
+import { Relay } from "../../services/Relay.ts"
 import { Router } from "../../services/Router.ts"
+import type { WriterFor } from "../../services/StreamBody.ts"
 import { authenticate } from "../authenticate.ts"
 import { parseBody } from "../decode/json.ts"
 import { defect, type Rendered, render } from "../ErrorBody.ts"
@@ -65,10 +66,11 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const inFlight = yield* InFlight
         const alarms = yield* Alarms
         const clock = yield* Effect.clock
+        const monotonicMs = monotonic(clock)
 
         const callOf = (id: string, key: KeyRecord, { headers }: Request): Call => {
           const admittedAt = clock.unsafeCurrentTimeMillis()
-          return new Call({
+          const facts = {
             requestId: id,
             generationId: generationId(Math.floor(admittedAt / 1000)),
             key,
@@ -79,8 +81,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
               appUrl: attributionText(headers.get("http-referer")),
             },
             admittedAt,
-            startedAt: Number(clock.unsafeCurrentTimeNanos()) / 1e6,
-          })
+          }
+          return new Call(facts, monotonicMs)
         }
 
         const stream = (form: ClientForm, call: Call, request: ChatRequest, plan: Plan) =>
@@ -109,8 +111,9 @@ export class Inference extends Context.Tag("headgate/Inference")<
           })
 
         const answer = Effect.fnUntraced(function* (form: ClientForm, visit: Visit, request: Request) {
-          const refusal = inFlight.refusal()
+          const refusal = inFlight.admit()
           if (refusal !== undefined) return yield* refusal
+          visit.admitted = true
           const key = yield* authenticate(keys, request.headers)
           if (key.kind !== "ordinary") return yield* managementKey
           const bytes = yield* readRequest(request, bodyBytes, alarms)
@@ -126,8 +129,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
           return yield* chat.stream ? stream(form, call, chat, plan) : whole(form, call, chat, plan)
         })
 
-        const refused = (form: ClientForm, { requestId, call }: Visit, cause: Cause.Cause<Failure>) => {
-          if (call !== undefined) inFlight.leave(call)
+        const refused = (form: ClientForm, { requestId, admitted, call }: Visit, cause: Cause.Cause<Failure>) => {
+          if (admitted) inFlight.leave(call)
           const respond = (rendered: Rendered) =>
             Response.json(form.error(rendered, requestId), {
               status: rendered.status,
@@ -142,7 +145,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         return {
           handler: (form) => (request) =>
             Effect.suspend(() => {
-              const visit: Visit = { requestId: requestId(), call: undefined }
+              const visit: Visit = { requestId: requestId(), admitted: false, call: undefined }
               // Not interruptible: what was begun is settled, whoever mounted us; the call itself is ended by its signal.
               return Effect.uninterruptible(
                 Effect.catchAllCause(answer(form, visit, request), (cause) => refused(form, visit, cause)),
@@ -156,6 +159,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
 /** One request from its first byte: it has a name before anything is known of it. */
 interface Visit {
   readonly requestId: string
+  /** It has a place (`InFlight`). */
+  admitted: boolean
   call: Call | undefined
 }
 

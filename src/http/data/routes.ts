@@ -5,20 +5,20 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { answered, noSuchRoute } from "../control/answer.ts"
+import { answered, isSpelled, noSuchRoute } from "../answer.ts"
 import { allowOrigin, preflight } from "../cors.ts"
 import { chat } from "./chat.ts"
 import { type ClientForm, Inference, type InferenceHandler } from "./inference.ts"
 
-const forms: Readonly<Record<`/${string}`, ClientForm>> = {
-  "/api/v1/chat/completions": chat,
-}
+type Path = `/${string}`
+
+const forms: ReadonlyArray<readonly [path: Path, form: ClientForm]> = [["/api/v1/chat/completions", chat]]
 
 /** Handlers of `POST` by path, and what answers a browser's question before it. */
 export class DataPlane extends Context.Tag("headgate/DataPlane")<
   DataPlane,
   {
-    readonly handlers: ReadonlyMap<`/${string}`, InferenceHandler>
+    readonly handlers: ReadonlyMap<Path, InferenceHandler>
     readonly preflight: (request: Request) => Response
   }
 >() {
@@ -27,14 +27,12 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
       DataPlane,
       Effect.map(Inference, ({ handler }) => {
         const allow = allowOrigin(corsOrigins)
-        const handlers = Object.entries(forms).map(([path, form]) => {
+        const handlers = new Map<Path, InferenceHandler>()
+        for (const [path, form] of forms) {
           const handle = handler(form)
-          return [
-            path as `/${string}`,
-            (request: Request) => Effect.map(handle(request), (response) => allow(request, response)),
-          ] as const
-        })
-        return { handlers: new Map(handlers), preflight: (request) => preflight(allow, request) }
+          handlers.set(path, (request) => Effect.map(handle(request), (response) => allow(request, response)))
+        }
+        return { handlers, preflight: (request) => preflight(allow, request) }
       }),
     )
 }
@@ -46,21 +44,18 @@ export const dataRoutes: Layer.Layer<never, never, DataPlane | HttpLayerRouter.H
       const plane = yield* DataPlane
       for (const [path, handle] of plane.handlers) {
         yield* router.add("POST", path, (request) =>
-          isSpelled(path, request)
+          isSpelled(path, request.url)
             ? Effect.map(Effect.flatMap(webOf(request), handle), HttpServerResponse.raw)
             : answered(noSuchRoute),
         )
         yield* router.add("OPTIONS", path, (request) =>
-          isSpelled(path, request)
+          isSpelled(path, request.url)
             ? Effect.map(webOf(request), (web) => HttpServerResponse.raw(plane.preflight(web)))
             : answered(noSuchRoute),
         )
       }
     }),
 )
-
-/** As `spelledAs` of the control plane: the router takes more spellings of a path than whatever looks at paths in front of us. */
-const isSpelled = (path: string, { url }: HttpServerRequest.HttpServerRequest): boolean => url.split("?", 1)[0] === path
 
 /** The web request inside: a server that has none to give is no server of ours. */
 const webOf = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<Request> =>

@@ -1,7 +1,7 @@
 /**
  * Small checks of JSON values. A check reports what is wrong with one value and does nothing else; checks of lists
- * and objects are made of smaller ones. Plain functions instead of effect/Schema: decoding runs on every request. In a
- * hot loop, a plain request of three messages took 5 µs by a Schema of half these members and 0.5 µs by these checks.
+ * and objects are made of smaller ones. Plain functions instead of effect/Schema: decoding runs on every request, and a
+ * Schema of half these members takes five times as long. Decision 0005.
  */
 import type { Issue } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"

@@ -1,6 +1,6 @@
 /** The `provider` member of a request to `Preferences`. Reference 6.3; bad inputs 43, 46, 47, 49 and 50. */
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import type { Picodollars } from "../../domain/Money.ts"
+import { type Picodollars, scaled } from "../../domain/Money.ts"
 import { noPreferences, type Preferences, quantizations, sorts } from "../../domain/Preferences.ts"
 import {
   type Check,
@@ -21,22 +21,15 @@ const mostNames = 64
 // Longer ones are no price, and turning digits into a bigint takes the square of their number.
 const longestPrice = 64
 
-const decimal = /^(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/
-
 /**
  * Picodollars per token in a ceiling of USD per 1M tokens. What is finer than a picodollar a token is cut off: prices
  * of hosts are whole picodollars, so they are below or at the one just when they are below or at the other.
  */
 const perToken = (ceiling: unknown): Picodollars | undefined => {
   if (typeof ceiling !== "number" && typeof ceiling !== "string") return undefined
-  const written = String(ceiling)
-  const match = written.length > longestPrice ? null : decimal.exec(written)
-  if (match === null) return undefined
-  const [, whole = "0", fraction = "", exponent = "0"] = match
+  if (String(ceiling).length > longestPrice) return undefined
   // 12 digits from USD to picodollars, less 6 from a million tokens to one.
-  const scale = 6 - fraction.length + Number(exponent)
-  const digits = BigInt(whole + fraction)
-  return scale >= 0 ? digits * 10n ** BigInt(scale) : digits / 10n ** BigInt(-scale)
+  return scaled(ceiling, 6)?.value
 }
 
 const price: Check = (value, path, issues) => {

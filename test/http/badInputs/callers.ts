@@ -1,6 +1,6 @@
 /** Rows 56 to 64: who is it, and whether such a key may. */
 import { expect } from "bun:test"
-import { keyId } from "../../../src/services/KeyStore.ts"
+import { keyId } from "../../../src/domain/KeySecret.ts"
 import { wholeBodyOf } from "../../support/answers.ts"
 import { expectRefusal, fine, type Refusal } from "../../support/badInputs.ts"
 import { startHouse } from "../../support/house.ts"

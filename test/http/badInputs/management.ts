@@ -1,6 +1,6 @@
 /** Rows 74 to 76 and 84: key management. */
 import { expect } from "bun:test"
-import { keyId } from "../../../src/services/KeyStore.ts"
+import { keyId } from "../../../src/domain/KeySecret.ts"
 import { expectRefusal, type Json } from "../../support/badInputs.ts"
 import { answerTo, requestOf } from "../../support/rawCaller.ts"
 import { asManager, house, refused, row, secrets } from "./door.ts"

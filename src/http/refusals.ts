@@ -16,8 +16,8 @@ import {
   NotPermitted,
   TimedOut,
   Unavailable,
-} from "../../domain/Failure.ts"
-import { chatErrorBody, render } from "../ErrorBody.ts"
+} from "../domain/Failure.ts"
+import { chatErrorBody, render } from "./ErrorBody.ts"
 
 const ErrorBody = Schema.Struct({
   error: Schema.Struct({

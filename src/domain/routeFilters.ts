@@ -1,7 +1,7 @@
 /** The filters of routing, each on its own: what it looks at, and why it leaves a host out. Reference 6.3 and 14.3. */
-import type { ChatRequest } from "../domain/Chat.ts"
-import type { Host } from "../domain/Host.ts"
-import { formatUsd, type Picodollars } from "../domain/Money.ts"
+import type { ChatRequest } from "./Chat.ts"
+import type { Host } from "./Host.ts"
+import { formatUsd, type Picodollars } from "./Money.ts"
 
 export interface Filter {
   /** As it is called in the request, and in what explains a decision. */

@@ -1,12 +1,12 @@
 /** A whole answer in the chat form, made canonical, and the small readings that whole and streamed answers share. Spec 2.2, reference 7. */
-import type { ChatChoice, ChatMessage, ChatResponse, FinishReason } from "../domain/Chat.ts"
-import { HostFailed } from "../domain/Failure.ts"
-import { randomText } from "../domain/Ids.ts"
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
-import type { ChatQuirks } from "./chat.ts"
-import { canonicalUsage } from "./chatUsage.ts"
-import { errorInBody, malformed } from "./httpError.ts"
+import type { ChatChoice, ChatMessage, ChatResponse, FinishReason } from "../../domain/Chat.ts"
+import { HostFailed } from "../../domain/Failure.ts"
+import { randomText } from "../../domain/Ids.ts"
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { errorInBody, malformed } from "../httpError.ts"
+import type { ChatQuirks } from "./quirks.ts"
 import { thinkTags } from "./thinkTags.ts"
+import { canonicalUsage } from "./usage.ts"
 
 export type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 

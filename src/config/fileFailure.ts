@@ -1,18 +1,4 @@
-/** A configuration that cannot be used, and how it is said: a line per problem, all of them at once. G20. */
-import * as Data from "effect/Data"
-import type { Problem } from "../services/problems.ts"
-
-/** The gateway does not start. `message` is a line per problem and holds no value of the configuration. */
-export class ConfigInvalid extends Data.TaggedError("ConfigInvalid")<{
-  readonly problems: readonly [Problem, ...ReadonlyArray<Problem>]
-}> {
-  override get message() {
-    return this.problems.map(configErrorLine).join("\n")
-  }
-}
-
-export const configErrorLine = ({ path, message }: Problem): string =>
-  `config error: ${path}: ${message}`.replace(/[\r\n]+/g, " ")
+/** Why a configuration file cannot be read, in words that hold nothing of what stands in it. G20. */
 
 /** Why a file could not be imported, in one line and without the parts of it that messages of the runtime repeat. */
 export const importFailure = (cause: unknown): string => {

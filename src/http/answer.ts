@@ -1,20 +1,19 @@
 /**
- * The edge of the control plane. Whatever an operation comes to leaves as a documented answer: with a request id, and
- * where it failed with the one error body. Reliability 1.
+ * The edge of whatever the platform's router serves: the control plane, and paths that nobody serves. What an operation
+ * comes to leaves as a documented answer: with a request id, and where it failed with the one error body. Reliability 1.
  *
  * `HttpApi` would render failures itself, but its own 400 has another body, and an error has no place for headers such
  * as `retry-after`. So failures come here as they are.
  */
 import * as HttpApiError from "@effect/platform/HttpApiError"
-import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import { BadRequest, NotFound } from "../../domain/Failure.ts"
-import { requestId } from "../../domain/Ids.ts"
-import { renderPath } from "../../services/problems.ts"
-import { chatErrorBody, defect, type Rendered, render } from "../ErrorBody.ts"
-import { requestIdHeader } from "../headers.ts"
+import { BadRequest, NotFound } from "../domain/Failure.ts"
+import { requestId } from "../domain/Ids.ts"
+import { renderPath } from "../domain/Problem.ts"
+import { chatErrorBody, defect, type Rendered, render } from "./ErrorBody.ts"
+import { requestIdHeader } from "./headers.ts"
 import { isRefusal } from "./refusals.ts"
 
 /** Answers every way that `operation` can end, bugs included: those are logged once, and nothing of them is said. */
@@ -39,24 +38,15 @@ export const answered = <E, R>(
 export const noSuchRoute = new NotFound({ what: "This route" })
 
 /**
- * Lets `operation` answer for exactly `path`. The router also takes doubled and trailing slashes, other case and escaped
- * letters for it; whatever looks at paths in front of us does not, so we do not either. G25.
+ * Whether `url` asks for exactly `path`, where a `:name` stands for any one segment. The router also takes doubled and
+ * trailing slashes, other case and escaped letters for it; whatever looks at paths in front of us does not, so we do not
+ * either. G25.
  */
-export const spelledAs = <E, R>(
-  path: string,
-  operation: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
-) => {
+export const isSpelled = (path: string, url: string): boolean => {
   const pattern = path.split("/")
-  const fits = (url: string) => {
-    const [asked = ""] = url.split("?", 1)
-    const segments = asked.split("/")
-    const same = pattern.every((name, at) => (name.startsWith(":") ? segments[at] !== "" : segments[at] === name))
-    return same && segments.length === pattern.length
-  }
-  return Effect.gen(function* () {
-    const { url } = yield* HttpServerRequest.HttpServerRequest
-    return yield* fits(url) ? operation : noSuchRoute
-  })
+  const segments = (url.split("?", 1)[0] ?? "").split("/")
+  const same = pattern.every((name, at) => (name.startsWith(":") ? segments[at] !== "" : segments[at] === name))
+  return same && segments.length === pattern.length
 }
 
 const refuse = (failure: unknown) => {

@@ -1,9 +1,9 @@
 /** A canonical request in the words of one OpenAI-compatible host. Reference 6. On the way of every request: no copies but the outermost object. */
-import type { ChatRequest } from "../domain/Chat.ts"
-import type { Host } from "../domain/Host.ts"
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
-import type { ChatQuirks } from "./chat.ts"
-import type { UpstreamRequest } from "./Form.ts"
+import type { ChatRequest } from "../../domain/Chat.ts"
+import type { Host } from "../../domain/Host.ts"
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import type { UpstreamRequest } from "../Form.ts"
+import type { ChatQuirks } from "./quirks.ts"
 
 /** Members that speak to the router, and members that are written anew below. */
 const ours: ReadonlyArray<string> = [

@@ -1,8 +1,10 @@
 /** The events of a streamed chat answer, made canonical: a chunk for each. Reference 8. */
-import type { ChatChunk, ChatChunkChoice, ChatDelta } from "../domain/Chat.ts"
-import { HostFailed } from "../domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
-import type { ChatQuirks } from "./chat.ts"
+import type { ChatChunk, ChatChunkChoice, ChatDelta } from "../../domain/Chat.ts"
+import { HostFailed } from "../../domain/Failure.ts"
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import type { Decoder } from "../Form.ts"
+import { malformed } from "../httpError.ts"
+import type { ChatQuirks } from "./quirks.ts"
 import {
   addRest,
   argumentsOf,
@@ -17,9 +19,7 @@ import {
   takenOfBody,
   takenOfChoice,
   usageOf,
-} from "./chatResponse.ts"
-import type { Decoder } from "./Form.ts"
-import { malformed } from "./httpError.ts"
+} from "./response.ts"
 import { type ThinkTags, thinkTags } from "./thinkTags.ts"
 
 /** What has to be remembered of one choice. */

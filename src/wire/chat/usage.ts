@@ -2,7 +2,7 @@
  * The `usage` of a chat answer in canonical names. Names and places only: whether the counts are any good is for the
  * meter to say (`parseUsage`). Reference 15.1; G5.
  */
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 
 const noDetails: JsonObject = {}
 

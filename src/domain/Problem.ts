@@ -2,6 +2,7 @@
  * What is wrong with a configuration, in words: a Schema's issues as paths and sentences. Values are not repeated, since
  * any of them may be a secret in the wrong place; only numbers are, where a number was wanted. G20.
  */
+import * as Data from "effect/Data"
 import * as Option from "effect/Option"
 import type * as ParseResult from "effect/ParseResult"
 import * as AST from "effect/SchemaAST"
@@ -13,11 +14,31 @@ export interface Problem {
   readonly message: string
 }
 
+/** The gateway does not start. `message` is a line per problem, all of them at once, and holds no secret. */
+export class ConfigInvalid extends Data.TaggedError("ConfigInvalid")<{
+  readonly problems: readonly [Problem, ...ReadonlyArray<Problem>]
+}> {
+  override get message() {
+    return this.problems.map(configErrorLine).join("\n")
+  }
+}
+
+const configErrorLine = ({ path, message }: Problem): string =>
+  `config error: ${path}: ${message}`.replace(/[\r\n]+/g, " ")
+
+/** All of them in one line. */
+export const sentence = (problems: ReadonlyArray<Problem>): string =>
+  problems.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; ")
+
 export type Path = ReadonlyArray<PropertyKey>
 
 /** One problem per issue. Decode with `errors: "all"` for all of them, and with `onExcessProperty: "error"` for unknown fields. */
 export const problemsOf = (issue: ParseResult.ParseIssue, at: Path = []): ReadonlyArray<Problem> =>
-  walk(issue, at, undefined)
+  walk(issue, at, undefined).map(({ path, message }) => ({ path: renderPath(path), message }))
+
+/** Where the problems are, one path per issue. */
+export const pathsOf = (issue: ParseResult.ParseIssue): ReadonlyArray<Path> =>
+  walk(issue, [], undefined).map(({ path }) => path)
 
 /** A path as it is written in code; what is no plain name stands in brackets and quotes. */
 export const renderPath = (path: Path): string => {
@@ -49,7 +70,12 @@ export const hint = (name: string, names: Iterable<string>): string => {
   return nearest === undefined ? "" : `, did you mean ${JSON.stringify(nearest)}?`
 }
 
-const walk = (issue: ParseResult.ParseIssue, path: Path, within: AST.AST | undefined): ReadonlyArray<Problem> => {
+interface Found {
+  readonly path: Path
+  readonly message: string
+}
+
+const walk = (issue: ParseResult.ParseIssue, path: Path, within: AST.AST | undefined): ReadonlyArray<Found> => {
   switch (issue._tag) {
     case "Pointer":
       return walk(issue.issue, path.concat(issue.path), within)
@@ -71,11 +97,11 @@ const walk = (issue: ParseResult.ParseIssue, path: Path, within: AST.AST | undef
     case "Forbidden":
       return issue.message === undefined
         ? [mismatch(issue.ast, issue.actual, path)]
-        : [{ path: renderPath(path), message: issue.message }]
+        : [{ path, message: issue.message }]
     case "Missing":
-      return [{ path: renderPath(path), message: `expected ${describe(issue.ast.type)}, got nothing` }]
+      return [{ path, message: `expected ${describe(issue.ast.type)}, got nothing` }]
     case "Unexpected":
-      return [{ path: renderPath(path), message: unexpected(String(path.at(-1)), within) }]
+      return [{ path, message: unexpected(String(path.at(-1)), within) }]
   }
 }
 
@@ -94,8 +120,8 @@ const unexpected = (name: string, within: AST.AST | undefined): string => {
   )}`
 }
 
-const mismatch = (ast: AST.AST, actual: unknown, path: Path): Problem => ({
-  path: renderPath(path),
+const mismatch = (ast: AST.AST, actual: unknown, path: Path): Found => ({
+  path,
   message: `expected ${describe(ast)}, got ${typeof actual === "number" && wantsNumber(ast) ? actual : kindOf(actual)}`,
 })
 

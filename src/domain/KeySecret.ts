@@ -1,0 +1,36 @@
+/** The text of a key: how it is made, what it is known by, and how it may be shown. Reference 2 and 3, G24. */
+import { KeyId, randomText } from "./Ids.ts"
+import type { KeyRecord } from "./Key.ts"
+
+/** The id of a key: the lower-case hex SHA-256 of all its characters. */
+export const keyId = (secret: string): KeyId => KeyId.make(new Bun.CryptoHasher("sha256").update(secret).digest("hex"))
+
+/** `sk-gw-AbC...xyz`: the prefix and three characters, and the last three. */
+export const mask = (secret: string): string => {
+  const prefix = /^sk-gwm?-/.exec(secret)?.[0] ?? ""
+  return `${prefix}${secret.slice(prefix.length, prefix.length + 3)}...${secret.slice(-3)}`
+}
+
+const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+const checksum = (body: string): string => {
+  let rest = Bun.hash.crc32(body)
+  let text = ""
+  for (let place = 0; place < 6; place++) {
+    text = digits.charAt(rest % 62) + text
+    rest = Math.floor(rest / 62)
+  }
+  return text
+}
+
+/** A prefix that says the kind, 43 random characters (256 bits), 6 of their CRC-32. */
+export const makeSecret = (kind: KeyRecord["kind"]): string => {
+  const body = `${kind === "management" ? "sk-gwm-" : "sk-gw-"}${randomText(43)}`
+  return body + checksum(body)
+}
+
+const form = /^sk-gwm?-[0-9A-Za-z]{49}$/
+
+/** Whether a text can be a key of ours at all: a mistyped one is refused without asking the database. */
+export const hasChecksum = (secret: string): boolean =>
+  form.test(secret) && checksum(secret.slice(0, -6)) === secret.slice(-6)

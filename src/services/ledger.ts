@@ -1,0 +1,68 @@
+/** What `Storage` takes and gives: rows of the ledger, pages and changes of keys, and its one failure. */
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import type { AnswerOutcome } from "../domain/Charge.ts"
+import { Unavailable } from "../domain/Failure.ts"
+import type { KeyId } from "../domain/Ids.ts"
+import type { KeyRecord } from "../domain/Key.ts"
+import type { Picodollars } from "../domain/Money.ts"
+
+/** The database could not be read or written. Nothing was changed. */
+export class StorageUnavailable extends Data.TaggedError("StorageUnavailable")<{ readonly reason: string }> {
+  override get message() {
+    return `The database is not available: ${this.reason}`
+  }
+}
+
+/** What a caller is told where the database fails. Its own reason is the operator's, so it goes to the log here. */
+export const orUnavailable =
+  (why: "metering" | "storage") =>
+  <A>(effect: Effect.Effect<A, StorageUnavailable>): Effect.Effect<A, Unavailable> =>
+    Effect.catchTag(effect, "StorageUnavailable", ({ message }) =>
+      Effect.zipRight(Effect.logError(message), Effect.fail(new Unavailable({ why, retryAfterSeconds: 5 }))),
+    )
+
+/** One settled request: a line of the ledger. Never changed, never removed. */
+export interface LedgerRow {
+  readonly requestId: string
+  readonly generationId: string
+  readonly key: KeyId
+  readonly model: string
+  readonly host: string
+  readonly provider: string
+  /** What the caller pays, and what the provider will ask of us for it. They differ where a failure is free to the caller. */
+  readonly cost: Picodollars
+  readonly upstreamCost: Picodollars
+  readonly promptTokens: number
+  readonly completionTokens: number
+  readonly cachedTokens: number
+  readonly cacheWriteTokens: number
+  readonly reasoningTokens: number
+  /** Whether the tokens were counted by us, since the host did not. */
+  readonly estimated: boolean
+  readonly streamed: boolean
+  /** "" while unknown. */
+  readonly finishReason: string
+  /** `finished`; or who broke it off. G5. */
+  readonly outcome: AnswerOutcome
+  /** Unix milliseconds: the request belongs to the windows in which it was admitted. G7. */
+  readonly admittedAt: number
+  readonly settledAt: number
+  /** Milliseconds to the first token, and to the end. */
+  readonly latencyMs: number
+  readonly durationMs: number
+  /** Attribution, cut to 200 characters; "" where the caller gave none. */
+  readonly appTitle: string
+  readonly appUrl: string
+}
+
+export interface KeyPage {
+  readonly offset: number
+  readonly limit: number
+  readonly includeDisabled: boolean
+}
+
+/** Members that an update may set; absent: unchanged. */
+export type KeyPatch = Partial<
+  Pick<KeyRecord, "name" | "disabled" | "limit" | "limitReset" | "includeByokInLimit" | "updatedAt">
+>

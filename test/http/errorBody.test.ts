@@ -1,0 +1,299 @@
+/** Every failure as HTTP says it: its status, and both documented bodies. Spec 7, reference 5.2, 5.3 and 5.9, reliability 1. */
+import { describe, expect, test } from "bun:test"
+import {
+  BadRequest,
+  BodyTooLarge,
+  CallerGone,
+  type ExhaustedBecause,
+  type FailedAttempt,
+  type Failure,
+  HostFailed,
+  type HostReason,
+  KeyMissing,
+  KeyNotAccepted,
+  NoHostMatches,
+  NotFound,
+  NotPermitted,
+  PaymentRequired,
+  RoutingExhausted,
+  TimedOut,
+  Unavailable,
+} from "../../src/domain/Failure.ts"
+import { chatErrorBody, defect, messagesErrorBody, render } from "../../src/http/ErrorBody.ts"
+
+interface Row {
+  readonly failure: Failure
+  readonly status: number
+  /** `error_type` of both forms; the type of the Messages form. */
+  readonly types: readonly [errorType: string, messagesType: string]
+  /** Besides `error_type`; `null`: no metadata at all. */
+  readonly metadata: Readonly<Record<string, unknown>> | null
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const attempt = (reason: HostReason, host: string, more: Partial<ConstructorParameters<typeof HostFailed>[0]> = {}) =>
+  ({
+    provider: host,
+    host,
+    model: "acme/small",
+    failure: new HostFailed({ reason, ...more }),
+  }) satisfies FailedAttempt
+
+const exhausted = (outcome: ExhaustedBecause, attempts: ReadonlyArray<FailedAttempt>, retryAfterSeconds?: number) =>
+  new RoutingExhausted({ outcome, attempts, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) })
+
+const wrong = attempt("request", "acme", { status: 400, code: "bad_tool", detail: "no such tool" })
+const limited = attempt("rate-limited", "beta", { status: 429, detail: "slow down" })
+const silent = attempt("timeout", "beta")
+
+const previous = {
+  wrong: { provider: "acme", model: "acme/small", code: "bad_tool", status: 400 },
+  limited: { provider: "beta", model: "acme/small", code: "rate-limited", status: 429 },
+  silent: { provider: "beta", model: "acme/small", code: "timeout", status: null },
+}
+
+const issues = Array.from({ length: 12 }, (_, at) => ({ path: `stop[${at}]`, message: "must be a string" }))
+const [firstIssue = { path: "", message: "" }, ...otherIssues] = issues
+
+const money = { limitSource: "daily", limit: 2_500_000_000_000n, spend: 2_000_000_000_000n, held: 400_000_000_000n }
+const moneyToldAs = { limit_source: "daily", limit_usd: 2.5, spend_usd: 2, held_usd: 0.4 }
+
+/** By tag, so that a failure without a row does not compile. */
+const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
+  BadRequest: [
+    {
+      failure: new BadRequest({ issues: [firstIssue, ...otherIssues] }),
+      status: 400,
+      types: ["invalid_request", "invalid_request_error"],
+      metadata: { path: "stop[0]", issues: issues.slice(0, 10) },
+    },
+    {
+      failure: new BadRequest({ issues: [firstIssue], kind: "context_length_exceeded" }),
+      status: 400,
+      types: ["context_length_exceeded", "invalid_request_error"],
+      metadata: { path: "stop[0]", issues: [firstIssue] },
+    },
+  ],
+  KeyMissing: [
+    {
+      failure: new KeyMissing(),
+      status: 401,
+      types: ["authentication", "authentication_error"],
+      metadata: null,
+      headers: { "www-authenticate": "Bearer" },
+    },
+  ],
+  KeyNotAccepted: [
+    {
+      failure: new KeyNotAccepted(),
+      status: 401,
+      types: ["authentication", "authentication_error"],
+      metadata: null,
+      headers: { "www-authenticate": "Bearer" },
+    },
+  ],
+  PaymentRequired: [
+    {
+      failure: new PaymentRequired({ ...money, reason: "limit_exhausted", resetsAt: Date.UTC(2026, 2, 8) }),
+      status: 402,
+      types: ["payment_required", "billing_error"],
+      metadata: { ...moneyToldAs, reason: "limit_exhausted", resets_at: "2026-03-08T00:00:00.000Z" },
+    },
+    {
+      failure: new PaymentRequired({
+        ...money,
+        reason: "in_flight_budget_exhausted",
+        resetsAt: null,
+        retryAfterSeconds: 1,
+      }),
+      status: 402,
+      types: ["payment_required", "billing_error"],
+      metadata: { ...moneyToldAs, reason: "in_flight_budget_exhausted", resets_at: null },
+      headers: { "retry-after": "1" },
+    },
+  ],
+  NotPermitted: [
+    {
+      failure: new NotPermitted({ rule: "Only management keys can perform this operation." }),
+      status: 403,
+      types: ["permission_denied", "permission_error"],
+      metadata: {},
+    },
+  ],
+  NotFound: [
+    {
+      failure: new NotFound({ what: "This route" }),
+      status: 404,
+      types: ["not_found", "not_found_error"],
+      metadata: {},
+    },
+  ],
+  NoHostMatches: [
+    {
+      failure: new NoHostMatches({
+        models: ["acme/small"],
+        excluded: [
+          { host: "acme", model: "acme/small", by: "ignore", reason: "among the ignored providers" },
+          { host: "beta", model: "acme/small", by: "ignore", reason: "among the ignored providers" },
+        ],
+      }),
+      status: 404,
+      types: ["not_found", "not_found_error"],
+      metadata: {
+        excluded_by: ["ignore"],
+        excluded: [
+          { host: "acme", model: "acme/small", by: "ignore", reason: "among the ignored providers" },
+          { host: "beta", model: "acme/small", by: "ignore", reason: "among the ignored providers" },
+        ],
+        available_providers: ["acme", "beta"],
+      },
+    },
+  ],
+  TimedOut: [
+    {
+      failure: new TimedOut({ phase: "body", afterMs: 30_000 }),
+      status: 408,
+      types: ["timeout", "timeout_error"],
+      metadata: { phase: "body" },
+      headers: { connection: "close" },
+    },
+    {
+      failure: new TimedOut({ phase: "upstream", afterMs: 600_000 }),
+      status: 408,
+      types: ["timeout", "timeout_error"],
+      metadata: { phase: "upstream" },
+    },
+  ],
+  BodyTooLarge: [
+    {
+      failure: new BodyTooLarge({ limitBytes: 1024 }),
+      status: 413,
+      types: ["payload_too_large", "invalid_request_error"],
+      metadata: { limit_bytes: 1024 },
+      headers: { connection: "close" },
+    },
+  ],
+  RoutingExhausted: [
+    {
+      // Not the last attempt is told, but the last one that found the request at fault.
+      failure: exhausted("request", [wrong, silent]),
+      status: 400,
+      types: ["invalid_request", "invalid_request_error"],
+      metadata: {
+        provider_name: "acme",
+        raw: "no such tool",
+        provider_code: "bad_tool",
+        previous_errors: [previous.wrong, previous.silent],
+      },
+    },
+    {
+      failure: exhausted("rate-limited", [limited], 7),
+      status: 429,
+      types: ["rate_limit_exceeded", "rate_limit_error"],
+      metadata: { provider_name: "beta", raw: "slow down", previous_errors: [previous.limited] },
+      headers: { "retry-after": "7" },
+    },
+    {
+      failure: exhausted("not-found", [silent]),
+      status: 404,
+      types: ["not_found", "not_found_error"],
+      metadata: { provider_name: "beta", previous_errors: [previous.silent] },
+    },
+    {
+      failure: exhausted("cooling-down", [], 30),
+      status: 503,
+      types: ["provider_overloaded", "overloaded_error"],
+      metadata: { previous_errors: [] },
+      headers: { "retry-after": "30" },
+    },
+    {
+      failure: exhausted("timeout", [silent]),
+      status: 408,
+      types: ["timeout", "timeout_error"],
+      metadata: { phase: "upstream", previous_errors: [previous.silent] },
+    },
+    {
+      failure: exhausted("forbidden", [silent]),
+      status: 403,
+      types: ["permission_denied", "permission_error"],
+      metadata: { provider_name: "beta", previous_errors: [previous.silent] },
+    },
+    {
+      // What a host says of its own troubles is not the caller's to read.
+      failure: exhausted("unavailable", [limited], 5),
+      status: 502,
+      types: ["provider_unavailable", "api_error"],
+      metadata: { provider_name: "beta", previous_errors: [previous.limited] },
+      headers: { "retry-after": "5" },
+    },
+  ],
+  Unavailable: [
+    {
+      failure: new Unavailable({ why: "overloaded", retryAfterSeconds: 1 }),
+      status: 503,
+      types: ["overloaded", "overloaded_error"],
+      metadata: {},
+      headers: { "retry-after": "1" },
+    },
+    {
+      failure: new Unavailable({ why: "draining", retryAfterSeconds: 1 }),
+      status: 503,
+      types: ["draining", "overloaded_error"],
+      metadata: {},
+      headers: { "retry-after": "1", connection: "close" },
+    },
+    ...(["metering", "storage"] as const).map((why) => ({
+      failure: new Unavailable({ why, retryAfterSeconds: 5 }),
+      status: 503,
+      types: ["metering_unavailable", "api_error"] as const,
+      metadata: {},
+      headers: { "retry-after": "5" },
+    })),
+  ],
+  CallerGone: [
+    {
+      failure: new CallerGone(),
+      status: 408,
+      types: ["timeout", "timeout_error"],
+      metadata: { phase: "body" },
+    },
+  ],
+}
+
+const named = Object.values(rows)
+  .flat()
+  .map((row): readonly [string, Row] => [`${row.failure._tag}: ${row.failure.message}`, row])
+
+describe("a failure and its answer", () => {
+  test.each(named)("%s", (_name, { failure, status, types, metadata, headers = {} }) => {
+    const rendered = render(failure)
+    const [errorType, messagesType] = types
+    const { message } = failure
+    expect(rendered.status).toBe(status)
+    expect(rendered.headers ?? {}).toEqual(headers)
+    expect(message).toMatch(/^[^.].*\.$/)
+    expect(chatErrorBody(rendered)).toStrictEqual({
+      error: {
+        message,
+        code: status,
+        ...(metadata === null ? {} : { metadata: { error_type: errorType, ...metadata } }),
+      },
+    })
+    expect(messagesErrorBody(rendered, "req_1")).toStrictEqual({
+      type: "error",
+      error: { type: messagesType, message, error_type: errorType },
+      request_id: "req_1",
+    })
+  })
+
+  test("a bug of ours says nothing of itself in either form", () => {
+    expect(chatErrorBody(defect)).toStrictEqual({
+      error: { message: "Internal error.", code: 500, metadata: { error_type: "server" } },
+    })
+    expect(messagesErrorBody(defect, "req_1")).toStrictEqual({
+      type: "error",
+      error: { type: "api_error", message: "Internal error.", error_type: "server" },
+      request_id: "req_1",
+    })
+  })
+})

@@ -1,0 +1,266 @@
+/** A plugin that does not load is off, with one line; everything else works. What the operator got wrong is said all at once. G20, G33. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { join } from "node:path"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Schema from "effect/Schema"
+import { chatForm, defineProvider, defineStrategy, httpError, type JsonObject, type Provider } from "headgate/plugin"
+import echo from "../../plugins/providers/echo/index.ts"
+import { blueprintOf, type Parts } from "../../src/config/blueprint.ts"
+import type { GatewayConfigInput } from "../../src/config/GatewayConfig.ts"
+import { readConfig } from "../../src/config/loadConfig.ts"
+import * as Gateway from "../../src/Gateway.ts"
+import type { Plugin } from "../../src/plugin/discover.ts"
+import { PluginInvalid } from "../../src/plugin/PluginInvalid.ts"
+import { Upstream } from "../../src/plugin/Upstream.ts"
+import { KeyStore } from "../../src/services/KeyStore.ts"
+import { Storage } from "../../src/services/Storage.ts"
+import { houseWithoutSocket } from "../support/house.ts"
+import { install } from "../support/process.ts"
+
+const whole = { operations: { chat: chatForm() }, error: httpError }
+const nothing = Schema.Struct({})
+
+/** On unasked, like `echo`. */
+const provider = (id: string, load: () => Provider) => defineProvider({ ...facts, id, name: id, config: nothing, load })
+
+const facts = { id: "regional", name: "Regional", baseUrl: "https://api.acme.example/v1", always: true }
+
+const bringing = (id: string, model: JsonObject) => provider(id, () => ({ ...whole, models: [model] }))
+
+const throwing = () => {
+  throw new RangeError("no disk\nand more lines")
+}
+
+const wanting = Schema.Struct({ region: Schema.String })
+
+const broken: ReadonlyArray<readonly [what: string, plugin: Plugin, line: string]> = [
+  ["a provider whose load throws", provider("acme", throwing), "plugin acme: load: no disk"],
+  [
+    "a provider without operations",
+    provider("idle", () => ({ ...whole, operations: {} })),
+    "plugin idle: load: it has no operations: nothing can be asked of it",
+  ],
+  [
+    "a provider that is on unasked and wants configuration",
+    defineProvider({ ...facts, config: wanting, load: () => whole }),
+    "plugin regional: load: providers.regional.region: expected a string, got nothing",
+  ],
+  [
+    "an unknown field in a model of its own",
+    bringing("models", { id: "a/b", context_length: 1, colour: "red" }),
+    "plugin models: load: models[0].colour: unknown field",
+  ],
+  [
+    "two mistakes in models of its own",
+    bringing("catalogue", { id: "a", context_length: 0 }),
+    "plugin catalogue: load: models[0].id: expected a model id <author>/<slug>, got string; " +
+      "models[0].context_length: expected a whole number from 1 to 2147483648, got 0",
+  ],
+  [
+    "a strategy whose load throws",
+    defineStrategy({ id: "first", config: nothing, load: throwing }),
+    "plugin first: load: no disk",
+  ],
+  [
+    "a strategy that wants configuration",
+    defineStrategy({ id: "near", config: wanting, load: () => (candidates) => candidates }),
+    "plugin near: load: region: expected a string, got nothing",
+  ],
+]
+
+const own = defineStrategy({ id: "balanced", config: nothing, load: () => (candidates) => candidates })
+
+/** The lines of the log, and the blueprint or the lines of the refusal. */
+const drawn = async (parts: Parts, config: unknown = {}) => {
+  const log: Array<string> = []
+  const logger = Logger.replace(
+    Logger.defaultLogger,
+    Logger.make(({ message }) => log.push(String(message))),
+  )
+  const result = await Effect.runPromise(
+    Effect.flatMap(readConfig(config), (reading) => blueprintOf(parts, reading)).pipe(
+      Effect.mapError(({ message }) => message.split("\n")),
+      Effect.either,
+      Effect.provide(logger),
+      Effect.withConfigProvider(ConfigProvider.fromMap(new Map())),
+    ),
+  )
+  return { log, result }
+}
+
+describe("a plugin that does not load", () => {
+  test.each(broken)("%s is off with one line, and the others are not", async (_what, plugin, line) => {
+    const { log, result } = await drawn({ plugins: [plugin, echo, own] })
+    expect(log).toEqual([line])
+    const { catalogue, routing } = Either.getOrThrow(result)
+    expect([...catalogue.providers.keys()]).toEqual(["echo"])
+    expect(catalogue.models.map(({ id }) => String(id))).toEqual(["headgate/echo"])
+    expect([...routing.strategies.keys()]).toEqual(["balanced"])
+  })
+
+  test.each(broken)("%s is a configuration error where it is required", async (_what, plugin, line) => {
+    const { log, result } = await drawn(
+      { plugins: [plugin, echo, own] },
+      { plugins: { required: ["echo", plugin.id, "balanced"] } },
+    )
+    expect(log).toEqual([line])
+    expect(result).toEqual(
+      Either.left([`config error: plugins.required[1]: expected the id of a plugin that loads, got "${plugin.id}"`]),
+    )
+  })
+
+  test("says so once, however many providers want it; hosts that name them are not to blame", async () => {
+    const { log, result } = await drawn(
+      { plugins: [provider("acme", throwing), echo] },
+      {
+        providers: { eu: { plugin: "acme" }, us: { plugin: "acme" } },
+        models: [{ id: "a/b", context_length: 1, hosts: [{ provider: "eu" }, { provider: "echo" }] }],
+      },
+    )
+    expect(log).toEqual(["plugin acme: load: no disk"])
+    expect([...Either.getOrThrow(result).catalogue.providers.keys()]).toEqual(["echo"])
+  })
+
+  test("leaves the order of the configuration where it was the strategy in force", async () => {
+    const strategy = defineStrategy({ id: "first", config: nothing, load: throwing })
+    const { result } = await drawn({ plugins: [strategy, own, echo] }, { routing: { strategy: "first" } })
+    expect(Either.getOrThrow(result).routing).toMatchObject({ strategy: "first" })
+    // With no strategy left, the default one is not missed.
+    expect(Either.isRight((await drawn({ plugins: [strategy, echo] })).result)).toBe(true)
+  })
+
+  test("and was not even found whole does not blame whoever named it", async () => {
+    const invalid = [new PluginInvalid({ plugin: "/plugins/providers/acme", phase: "import", reason: "no comma" })]
+    const config = {
+      providers: { acme: {} },
+      models: [{ id: "a/b", context_length: 1, hosts: [{ provider: "acme" }, { provider: "echo" }] }],
+    }
+    const { log, result } = await drawn({ plugins: [echo], invalid }, config)
+    expect(log).toEqual(["plugin /plugins/providers/acme: import: no comma"])
+    expect(Either.isRight(result)).toBe(true)
+    const required = await drawn({ plugins: [echo], invalid }, { ...config, plugins: { required: ["acme"] } })
+    expect(required.result).toEqual(
+      Either.left(['config error: plugins.required[0]: expected the id of a plugin that loads, got "acme"']),
+    )
+  })
+
+  test("does not keep the others from answering", async () => {
+    const log: Array<string> = []
+    const house = await houseWithoutSocket({
+      plugins: [...broken.map(([, plugin]) => plugin), echo],
+      setting: Logger.add(Logger.make(({ message }) => log.push(String(message)))),
+    })
+    try {
+      expect(log.toSorted()).toEqual(broken.map(([, , line]) => line).toSorted())
+      const body = { model: "headgate/echo", messages: [{ role: "user", content: "still here" }] }
+      expect(await (await house.chat(body)).json()).toMatchObject({
+        choices: [{ message: { content: "still here" } }],
+      })
+    } finally {
+      await house.stop()
+    }
+  })
+})
+
+/** Something wrong in every place where something can be. */
+const wrong = {
+  server: { port: -1 },
+  privacy: { log_content: true },
+  routing: { strategy: "nope" },
+  plugins: { required: ["missing"] },
+  providers: {
+    a: { plugin: "opnai" },
+    b: { plugin: "echo", api: "messages" },
+    c: { plugin: "echo", colour: "red" },
+    d: { enabled: "yes" },
+    e: { plugin: "openai-compatible" },
+  },
+  models: [
+    {
+      id: "acme/small",
+      context_length: 8192,
+      // `echo` is on without an entry, and nothing is known of `d`.
+      hosts: [{ provider: "a" }, { provider: "echo" }, { provider: "d" }, { provider: "somebody-else" }],
+    },
+  ],
+}
+
+const allWrong = [
+  "config error: server.port: expected a whole number from 0 to 65535, got -1",
+  "config error: privacy.log_content: expected false (anything else is not available in this version yet), got boolean",
+  "config error: providers.d.enabled: expected a boolean, got string",
+  'config error: plugins.required[0]: expected the id of a plugin that loads, got "missing"',
+  'config error: providers.a.plugin: expected the id of a loaded plugin, got "opnai", did you mean "openai"?',
+  'config error: providers.b.api: expected one of chat, got "messages"',
+  "config error: providers.c.colour: expected no field: there is nothing to configure, got string",
+  "config error: providers.e.base_url: expected a URL, got nothing: this plugin has no address of its own",
+  "config error: models[0].hosts[3].provider: expected the slug of a configured provider, got string",
+  'config error: routing.strategy: expected one of balanced, price, got "nope"',
+]
+
+describe("the gateway as it is run", () => {
+  const installation = install()
+  const folder = join(installation.folder, "plugins")
+  const config = { plugins: { folders: [folder, join(import.meta.dir, "../../plugins")] } }
+
+  beforeAll(async () => {
+    const source = `
+      import * as Schema from "effect/Schema"
+      import { defineProvider } from "headgate/plugin"
+      const load = () => { throw new Error("no disk") }
+      export default defineProvider({ id: "acme", name: "Acme", always: true, config: Schema.Struct({}), load })`
+    await Bun.write(join(folder, "providers/acme/index.ts"), source)
+    await Bun.write(join(folder, "providers/torn/index.ts"), "export default {")
+  })
+  afterAll(() => installation.remove())
+
+  test("starts without its broken plugins, a line for each, and ends well", async () => {
+    const gateway = installation.start({ config: { ...config, providers: { torn: {} } } })
+    const health = await fetch((await gateway.url()).replace("/api/v1", "/healthz"))
+    expect(health.status).toBe(200)
+    gateway.kill("SIGTERM")
+    expect(await gateway.exited).toBe(0)
+    expect(gateway.err().match(/plugin acme: load: no disk/g)).toHaveLength(1)
+    expect(gateway.err().match(/plugin \S*providers\/torn: import: /g)).toHaveLength(1)
+    expect(gateway.err()).not.toContain("    at ")
+  })
+
+  test("does not start without one that is required", async () => {
+    const gateway = installation.start({
+      config: { plugins: { ...config.plugins, required: ["acme"] } },
+      env: { HEADGATE_STORAGE: `sqlite:${join(installation.folder, "unopened.db")}` },
+    })
+    expect(await gateway.exited).toBe(78)
+    expect(gateway.err()).toContain("plugin acme: load: no disk")
+    expect(gateway.err()).toEndWith(
+      'config error: plugins.required[0]: expected the id of a plugin that loads, got "acme"\n',
+    )
+    expect(await Bun.file(join(installation.folder, "unopened.db")).exists()).toBe(false)
+  })
+
+  test("says everything that is wrong, and an embedded one says the same", async () => {
+    const gateway = installation.start({ config: wrong })
+    expect(await gateway.exited).toBe(78)
+    expect(gateway.err().trimEnd().split("\n")).toEqual(allWrong)
+
+    const plugins = [
+      echo,
+      ...(await Promise.all(
+        ["providers/openai", "providers/openai-compatible", "strategies/balanced", "strategies/price"].map(
+          async (path): Promise<Plugin> => (await import(`../../plugins/${path}/index.ts`)).default,
+        ),
+      )),
+    ]
+    // Whatever a file can say is an author's input; that it is wrong is the point.
+    const services = Gateway.services({ plugins, config: wrong as unknown as GatewayConfigInput }).pipe(
+      Layer.provide([KeyStore.layer(), Upstream.layer]),
+      Layer.provide(Storage.layerMemory),
+    )
+    const refusal = await Effect.runPromise(Effect.flip(Effect.scoped(Layer.build(services))))
+    expect(refusal.message.split("\n")).toEqual(allWrong)
+  })
+})

@@ -7,23 +7,25 @@
 /** The most rows that one commit takes. */
 const largestBatch = 256
 
-/** Told whether the row is durable now. */
-type Done = (durable: boolean) => void
+/** What became of a row. `refused`: the database will never take it; `unavailable`: it may, later. */
+export type Written = "durable" | "refused" | "unavailable"
+
+type Told = (written: Written) => void
 
 export class GroupCommit<Row> {
   private rows: Array<Row> = []
-  private waiting: Array<Done> = []
+  private waiting: Array<Told> = []
   private writing = false
-  private readonly write: (rows: ReadonlyArray<Row>, done: Done) => void
+  private readonly write: (rows: ReadonlyArray<Row>, told: Told) => void
 
   /** `write` commits all rows or none and says how it went, once. */
-  constructor(write: (rows: ReadonlyArray<Row>, done: Done) => void) {
+  constructor(write: (rows: ReadonlyArray<Row>, told: Told) => void) {
     this.write = write
   }
 
-  add(row: Row, done: Done): void {
+  add(row: Row, told: Told): void {
     this.rows.push(row)
-    this.waiting.push(done)
+    this.waiting.push(told)
     if (!this.writing) this.next()
   }
 
@@ -32,15 +34,15 @@ export class GroupCommit<Row> {
     if (!this.writing) return
     const rows = this.rows.splice(0, largestBatch)
     const waiting = this.waiting.splice(0, largestBatch)
-    this.write(rows, (durable) => {
-      // A batch with one row that the database refuses must not take the others with it.
-      if (!durable && rows.length > 1) this.oneByOne(rows, waiting)
-      else for (const done of waiting) done(durable)
+    this.write(rows, (written) => {
+      // One row that the database refuses must not take the others of its batch with it.
+      if (written === "refused" && rows.length > 1) this.oneByOne(rows, waiting)
+      else for (const told of waiting) told(written)
       this.next()
     })
   }
 
-  private oneByOne(rows: ReadonlyArray<Row>, waiting: ReadonlyArray<Done>): void {
-    for (const [at, row] of rows.entries()) this.write([row], (durable) => waiting[at]?.(durable))
+  private oneByOne(rows: ReadonlyArray<Row>, waiting: ReadonlyArray<Told>): void {
+    for (const [at, row] of rows.entries()) this.write([row], (written) => waiting[at]?.(written))
   }
 }

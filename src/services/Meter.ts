@@ -4,7 +4,6 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
 import { type Answer, type Charge, chargeFor } from "../domain/Charge.ts"
 import type { ChatRequest } from "../domain/Chat.ts"
@@ -15,9 +14,10 @@ import type { KeyId } from "../domain/Ids.ts"
 import { type KeyRecord, nextReset, type Spend, spentInWindow } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import type { Call } from "./Call.ts"
-import { GroupCommit } from "./GroupCommit.ts"
+import type { Written } from "./GroupCommit.ts"
 import { type KeyAccount, KeyAccounts } from "./KeyAccounts.ts"
-import type { LedgerRow } from "./ledger.ts"
+import { makeLedgerWriter } from "./LedgerWriter.ts"
+import { type LedgerRow, orUnavailable } from "./ledger.ts"
 import { Storage } from "./Storage.ts"
 
 /** Money reserved for one attempt. Ends in `settle` or `release`; the first wins. */
@@ -46,6 +46,8 @@ export class Meter extends Context.Tag("headgate/Meter")<
     readonly release: (hold: Hold) => void
     /** Books the true cost in place of the hold. Succeeds once the row is durable. */
     readonly settle: (hold: Hold, settlement: Settlement) => Effect.Effect<Charge, Unavailable>
+    /** Whether the ledger takes rows: where it does not, `reserve` fails. */
+    readonly writable: () => boolean
     /** What a key has spent, and what its requests in flight hold. */
     readonly spent: (key: KeyId) => Effect.Effect<Spend & { readonly held: Picodollars }, Unavailable>
   }
@@ -55,30 +57,11 @@ export class Meter extends Context.Tag("headgate/Meter")<
     Effect.gen(function* () {
       const storage = yield* Storage
       const clock = yield* Effect.clock
-      const run = yield* FiberSet.makeRuntime<never>()
+      const ledger = yield* makeLedgerWriter(storage)
       const now = () => clock.unsafeCurrentTimeMillis()
       const accounts = new KeyAccounts((key) => {
         const at = now()
-        return Effect.mapBoth(storage.spend(key, at), {
-          onSuccess: (spend) => ({ spend, now: at }),
-          onFailure: unwritable,
-        })
-      })
-      const ledger = new GroupCommit<LedgerRow>((rows, done) => {
-        run(
-          Effect.matchCauseEffect(storage.append(rows), {
-            onSuccess: () => Effect.sync(() => done(true)),
-            onFailure: (cause) =>
-              Effect.zipRight(
-                Effect.logError(
-                  "settled requests could not be written to the ledger",
-                  rows.map(({ requestId }) => requestId),
-                  cause,
-                ),
-                Effect.sync(() => done(false)),
-              ),
-          }),
-        )
+        return Effect.map(orUnavailable("metering")(storage.spend(key, at)), (spend) => ({ spend, now: at }))
       })
       const open = new WeakMap<Hold, KeyAccount>()
 
@@ -104,6 +87,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
 
       return {
         reserve: (call, request, host) => {
+          if (ledger.stuck()) return Effect.fail(unwritable())
           const known = accounts.known(call.key.id)
           if (known !== undefined) return reserveIn(known, call, request, host)
           return Effect.flatMap(accounts.of(call.key.id), (account) => reserveIn(account, call, request, host))
@@ -117,15 +101,20 @@ export class Meter extends Context.Tag("headgate/Meter")<
           if (account === undefined) return Effect.succeed(charge)
           open.delete(hold)
           return Effect.async((resume) => {
-            ledger.add(ledgerRow(hold, settlement, charge, now()), (durable) => {
-              // What could not be written stays held: the key must not spend it again.
-              if (!durable) return resume(unwritable())
+            const row = ledgerRow(hold, settlement, charge, now())
+            const told = (written: Written) => {
+              if (written === "durable") return resume(Effect.succeed(charge))
+              // What can never be booked is not held for ever; what waits for the database is.
+              if (written === "refused") account.giveBack(hold.amount)
+              resume(unwritable())
+            }
+            ledger.add(row, told, () => {
               account.spend(charge.cost.total, hold.call.admittedAt)
               account.giveBack(hold.amount)
-              resume(Effect.succeed(charge))
             })
           })
         },
+        writable: () => !ledger.stuck(),
         spent: (key) => Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), held: account.held })),
       }
     }),

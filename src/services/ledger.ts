@@ -8,7 +8,11 @@ import type { KeyRecord } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
 
 /** The database could not be read or written. Nothing was changed. */
-export class StorageUnavailable extends Data.TaggedError("StorageUnavailable")<{ readonly reason: string }> {
+export class StorageUnavailable extends Data.TaggedError("StorageUnavailable")<{
+  readonly reason: string
+  /** What was to be written is at fault: it will not be taken another time either. */
+  readonly refused?: boolean
+}> {
   override get message() {
     return `The database is not available: ${this.reason}`
   }

@@ -40,7 +40,8 @@ const sumsWith = (
   return changed
 }
 
-const doesNotFit = (what: string) => Effect.fail(new StorageUnavailable({ reason: `${what} does not fit its column` }))
+const doesNotFit = (what: string) =>
+  Effect.fail(new StorageUnavailable({ reason: `${what} does not fit its column`, refused: true }))
 
 /** What `Storage.layerMemory` is made of: that it has every member of `Storage` is checked there. */
 export const makeMemory = () => {

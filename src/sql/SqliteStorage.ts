@@ -89,7 +89,9 @@ class Thread {
     this.waiting.delete(reply.id)
     if (this.waiting.size === 0) this.worker.unref()
     resume?.(
-      "failed" in reply ? Effect.fail(new StorageUnavailable({ reason: reply.failed })) : Effect.succeed(reply.value),
+      "failed" in reply
+        ? Effect.fail(new StorageUnavailable({ reason: reply.failed, refused: reply.refused === true }))
+        : Effect.succeed(reply.value),
     )
   }
 

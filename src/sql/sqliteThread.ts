@@ -3,6 +3,7 @@
  * It opens the file that its first message names, then answers calls one after another, each before it looks at the
  * next. Started by SqliteStorage.ts.
  */
+import { SQLiteError } from "bun:sqlite"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -33,7 +34,9 @@ type Question =
   | { readonly method: "ledger"; readonly key: KeyId; readonly limit: number }
 
 /** `failed`: the reason of a `StorageUnavailable`. */
-export type Reply = { readonly id: number; readonly value: unknown } | { readonly id: number; readonly failed: string }
+export type Reply =
+  | { readonly id: number; readonly value: unknown }
+  | { readonly id: number; readonly failed: string; readonly refused?: boolean }
 
 /** The answer to the first message. `refusal` undefined: the file is open. */
 export interface Opened {
@@ -70,13 +73,17 @@ const reasonOf = (error: unknown): string => {
   return "reason" in error && typeof error.reason === "string" ? error.reason : error.message
 }
 
+/** Whether the database found the rows at fault, and not itself. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof SQLiteError && error.code?.startsWith("SQLITE_CONSTRAINT") === true
+
 const reply = (message: Reply) => self.postMessage(message)
 
 const append = (file: OpenFile, id: number, rows: string) => {
   try {
     file.append(rows)
   } catch (error) {
-    reply({ id, failed: reasonOf(error) })
+    reply({ id, failed: reasonOf(error), refused: isRefusal(error) })
     return
   }
   reply({ id, value: true })

@@ -195,6 +195,14 @@ describe("a fault before the first event", () => {
       429,
       (peer) => say(peer, `HTTP/1.1 429 Slow\r\ncontent-length: 100000\r\n\r\n${"x".repeat(100_000)}`),
     ],
+    [
+      "an error with 200 in place of a stream",
+      429,
+      (peer) => {
+        const body = '{"error":{"code":429,"message":"x"}}'
+        say(peer, `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+      },
+    ],
     ["no event in time", 408, (peer) => say(peer, streamHead), { ttfb_ms: 100 }],
     ["no head in time", 408, () => {}, { ttfb_ms: 100 }],
     [

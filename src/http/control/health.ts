@@ -8,6 +8,7 @@ import * as Schema from "effect/Schema"
 import { Unavailable } from "../../domain/Failure.ts"
 import { InFlight } from "../../services/InFlight.ts"
 import { orUnavailable } from "../../services/ledger.ts"
+import { Meter } from "../../services/Meter.ts"
 import { Storage } from "../../services/Storage.ts"
 import { unavailable } from "../refusals.ts"
 
@@ -22,13 +23,17 @@ export const healthHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
   Effect.gen(function* () {
     const inFlight = yield* InFlight
     const storage = yield* Storage
+    const meter = yield* Meter
     // Any question will do that the database itself has to answer.
     const readable = orUnavailable("storage")(storage.managementKeys)
     const open = Effect.suspend(() =>
       inFlight.draining() ? Effect.fail(new Unavailable({ why: "draining", retryAfterSeconds: 1 })) : Effect.void,
     )
+    const writable = Effect.suspend(() =>
+      meter.writable() ? Effect.void : Effect.fail(new Unavailable({ why: "metering", retryAfterSeconds: 5 })),
+    )
     return handlers
       .handle("healthz", () => Effect.succeed(ok))
-      .handle("readyz", () => open.pipe(Effect.zipRight(readable), Effect.as(ok)))
+      .handle("readyz", () => open.pipe(Effect.zipRight(writable), Effect.zipRight(readable), Effect.as(ok)))
   }),
 )

@@ -15,7 +15,7 @@ import { Upstream } from "./plugin/Upstream.ts"
 import { KeyStore } from "./services/KeyStore.ts"
 import { Storage } from "./services/Storage.ts"
 import * as SqliteStorage from "./sql/SqliteStorage.ts"
-import { exitCodeOf, runtimeWarnings } from "./start.ts"
+import { exitCodeOf, notServed, outliveRejections, runtimeWarnings } from "./start.ts"
 
 const storageOf = ({ storage, durability }: LoadedConfig["config"]) =>
   storage._tag === "Memory" ? Storage.layerMemory : SqliteStorage.layer({ path: storage.path, durability })
@@ -43,7 +43,16 @@ const program = Layer.launch(Layer.unwrapEffect(gateway)).pipe(
       process.exitCode = exitCodeOf(refusal)
     }),
   ),
+  Effect.catchAllDefect((defect) =>
+    notServed(defect) === undefined
+      ? Effect.die(defect)
+      : Effect.sync(() => {
+          process.stderr.write(`${notServed(defect)}\n`)
+          process.exitCode = exitCodeOf(defect)
+        }),
+  ),
   Effect.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))),
 )
 
+outliveRejections()
 BunRuntime.runMain(program, { disablePrettyLogger: true })

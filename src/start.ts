@@ -7,7 +7,22 @@ export const exitCodeOf = (refusal: unknown): number => {
   if (refusal instanceof ConfigInvalid) return 78
   if (refusal instanceof StorageNotOpened)
     return refusal.reason === "in-use" || refusal.reason === "unwritable" ? 73 : 65
-  return 70
+  return notServed(refusal) === undefined ? 70 : 69
+}
+
+/** Why the port could not be had, in a line; `undefined`: it is something else that went wrong. */
+export const notServed = (defect: unknown): string | undefined =>
+  defect instanceof Error && "code" in defect && typeof defect.code === "string" && /^EADDR|^EACCES/.test(defect.code)
+    ? `server: cannot listen: ${defect.message}`
+    : undefined
+
+/** A promise that a plugin forgot must not stop the gateway: it is reported, and the others go on. G33. */
+export const outliveRejections = (): void => {
+  process.on("unhandledRejection", (reason) => {
+    process.stderr.write(
+      `unhandled rejection: ${reason instanceof Error ? (reason.stack ?? reason.message) : String(reason)}\n`,
+    )
+  })
 }
 
 const poolVariable = "BUN_CONFIG_MAX_HTTP_REQUESTS"

@@ -1,5 +1,5 @@
 /** Who pays what, by how an answer ended. Pure; G5 of the reliability page, reference 15.5. */
-import { bytesAsked, tokensIn } from "./Estimate.ts"
+import { bytesAsked, imagesAsked, tokensIn } from "./Estimate.ts"
 import type { JsonObject } from "./Json.ts"
 import { type Cost, costOf, noCost, type Pricing } from "./Price.ts"
 import { noUsage, type Usage } from "./Usage.ts"
@@ -41,7 +41,7 @@ export const chargeFor = (pricing: Pricing | null, answer: Answer, admittedAt: n
     promptTokens: tokensIn(bytesAsked(answer.asked)),
     completionTokens: tokensIn(answer.outputBytes),
   }
-  const upstream = pricing === null ? noCost : costOf(pricing, usage, admittedAt)
+  const upstream = pricing === null ? noCost : costOf(pricing, usage, admittedAt, imagesAsked(answer.asked))
   const blank = usage.completionTokens === 0 && answer.finishReason === ""
   const free = answer.outcome === "host-failed" || (answer.outcome === "finished" && blank)
   return { usage, cost: free ? noCost : upstream, upstream, estimated: answer.usage === undefined }

@@ -31,3 +31,22 @@ export const bytesAsked = (body: JsonObject): number => {
   }
   return bytes
 }
+
+/** Images in a request: some hosts ask a price for each, besides its tokens. */
+export const imagesAsked = (body: JsonObject): number => {
+  const messages = Array.isArray(body["messages"]) ? body["messages"] : []
+  const parts = messages.flatMap((message) =>
+    isJsonObject(message) && Array.isArray(message["content"]) ? message["content"] : [],
+  )
+  return parts.filter((part) => isJsonObject(part) && part["type"] === "image_url").length
+}
+
+/**
+ * At most how many searches a request is taken to lead to. G1 names their price and not their number: a model that may
+ * search does so a few times, and a host that always searches does so once.
+ */
+export const searchesAsked = (body: JsonObject): number => {
+  const tools = Array.isArray(body["tools"]) ? body["tools"] : []
+  const searches = (tool: unknown) => isJsonObject(tool) && String(tool["type"]).includes("web_search")
+  return body["web_search_options"] != null || body["plugins"] != null || tools.some(searches) ? 10 : 1
+}

@@ -1,6 +1,7 @@
 /** How much money a request may need at a host, before anything is known of its answer. Pure; G1. */
 import * as BigInteger from "effect/BigInt"
 import type { ChatRequest } from "./Chat.ts"
+import { imagesAsked, searchesAsked } from "./Estimate.ts"
 import type { PaymentRequired } from "./Failure.ts"
 import type { Host } from "./Host.ts"
 import type { Picodollars } from "./Money.ts"
@@ -43,7 +44,9 @@ export const holdSize = (purse: Purse, request: ChatRequest, host: Host): HoldSi
   if (left <= 0n) return "limit_exhausted"
 
   const price = dearest(host.pricing)
-  const fixed = BigInt(promptTokens(request, host)) * price.prompt + price.request
+  const images = price.image === 0n ? 0n : BigInt(imagesAsked(request.body)) * price.image
+  const searches = price.webSearch === 0n ? 0n : BigInt(searchesAsked(request.body)) * price.webSearch
+  const fixed = BigInt(promptTokens(request, host)) * price.prompt + price.request + images + searches
   const perToken = price.completion * BigInt(request.choices)
   const room = left - purse.held
   const longest = BigInt(host.maxCompletionTokens)

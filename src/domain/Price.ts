@@ -94,9 +94,10 @@ const times = (count: number, price: Picodollars): Picodollars => (count === 0 ?
 
 /**
  * The exact cost of `usage`, rounded half-even once (only a discount can leave a fraction). Cached reads, cache
- * writes and audio come out of the prompt's tokens; reasoning, audio and images out of the output's. Reference 15.2.
+ * writes and audio come out of the prompt's tokens; reasoning, audio and images out of the output's. `images`: those in
+ * the prompt, which no host counts. Reference 15.2.
  */
-export const costOf = (pricing: Pricing, usage: Usage, admittedAt: number): Cost => {
+export const costOf = (pricing: Pricing, usage: Usage, admittedAt: number, images = 0): Cost => {
   const p = pricesFor(pricing, usage.promptTokens, admittedAt)
   const read = p.inputCacheRead ?? p.prompt
   const write = p.inputCacheWrite ?? p.prompt
@@ -125,7 +126,7 @@ export const costOf = (pricing: Pricing, usage: Usage, admittedAt: number): Cost
     times(audioOut, p.audioOutput ?? 0n) +
     times(imageOut, p.imageOutput ?? 0n)
 
-  const extra = p.request + times(usage.webSearches, p.webSearch)
+  const extra = p.request + times(usage.webSearches, p.webSearch) + times(images, p.image)
   const total = prompt + completion + extra
   if (pricing.discountPpm === 0n) return { total, prompt, completion }
   const kept = 1_000_000n - pricing.discountPpm
@@ -142,7 +143,7 @@ const highest = (...prices: ReadonlyArray<Picodollars | null>): Picodollars =>
 /** The most that a prompt token and an output token can cost at this host, whatever tier or kind they turn out to be. G1. */
 export const dearest = (
   pricing: Pricing,
-): { readonly prompt: Picodollars; readonly completion: Picodollars; readonly request: Picodollars } => {
+): Pick<Prices, "prompt" | "completion" | "request" | "image" | "webSearch"> => {
   const all: ReadonlyArray<Partial<Prices>> = [pricing, ...pricing.overrides.map((entry) => entry.prices)]
   const most = (...members: ReadonlyArray<keyof Prices>) =>
     highest(...all.flatMap((prices) => members.map((member) => prices[member] ?? null)))
@@ -150,5 +151,7 @@ export const dearest = (
     prompt: most("prompt", "inputCacheRead", "inputCacheWrite", "inputCacheWrite1h", "audio"),
     completion: most("completion", "internalReasoning", "audioOutput", "imageOutput"),
     request: most("request"),
+    image: most("image"),
+    webSearch: most("webSearch"),
   }
 }

@@ -92,10 +92,21 @@ const decide = (
   const rank = options.strategies.get(strategy) ?? ((hosts: ReadonlyArray<Candidate>) => hosts)
   for (const model of models) {
     const kept = filtered(request, model, excluded)
-    const ranked = kept.length < 2 ? kept : rank(candidates(kept), context).map(({ host }) => host)
+    const ranked = kept.length < 2 ? kept : ordered(rank, candidates(kept), context)
     attempts.push(...preferred(request, ranked, model, excluded))
   }
   return attempts.length > 0 ? Either.right({ attempts, excluded, strategy }) : Either.left(refusal(request, excluded))
+}
+
+/** A strategy's mistake costs the order, not the request; nor can it leave a host out or bring one in. G33. */
+const ordered = (rank: Rank, candidates: ReadonlyArray<Candidate>, context: RankContext): ReadonlyArray<Host> => {
+  const given = candidates.map(({ host }) => host)
+  try {
+    const ranked = rank(candidates, context).map(({ host }) => host)
+    return ranked.length === given.length && given.every((host) => ranked.includes(host)) ? ranked : given
+  } catch {
+    return given
+  }
 }
 
 const filtered = (request: ChatRequest, model: Model, excluded: Array<Exclusion>): ReadonlyArray<Host> => {

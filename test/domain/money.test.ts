@@ -284,6 +284,8 @@ describe("the cost of a usage", () => {
       prompt: 5n,
       completion: 0n,
       request: 0n,
+      image: 0n,
+      webSearch: 0n,
     })
   })
 })

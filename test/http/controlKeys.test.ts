@@ -430,7 +430,7 @@ describe("the house itself", () => {
       Effect.map(Storage, () => ({
         reserve: () => Effect.die("unused"),
         release: () => {},
-          writable: () => true,
+        writable: () => true,
         settle: () => Effect.die("unused"),
         spent: () => Effect.die(new Error("a stack and a secret")),
       })),

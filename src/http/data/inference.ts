@@ -168,7 +168,7 @@ const managementKey = new NotPermitted({ rule: "Management keys cannot call mode
 
 /** `X-GW-Host` in a request pins one host, whatever order the body asks for. Settled points. */
 const pinned = (request: ChatRequest, tag: string | null): ChatRequest =>
-  tag === null
+  tag === null || tag === ""
     ? request
     : { ...request, preferences: { ...request.preferences, only: [tag], order: [], allowFallbacks: false } }
 

@@ -272,9 +272,11 @@ export const decodeChat = (body: JsonObject, bodyBytes: number): Either.Either<C
     }
     const member = members.get(key)
     if (member === undefined) continue
-    member.check(value, key, issues)
     if (member.kind === "dropped") mustDrop = true
-    else if (member.kind === "parameter" && value !== null) optional.push(key)
+    // Clients that write all their fields write null for those that nobody set.
+    if (value === null && key !== "messages") continue
+    member.check(value, key, issues)
+    if (member.kind === "parameter") optional.push(key)
   }
   checkReasoning(body, issues)
   const [first, ...rest] = issues

@@ -97,7 +97,10 @@ export const objectOf = (known: Readonly<Record<string, Check>>, ...required: Re
     }
     for (const name in value) {
       const check = checks.get(name)
-      if (check !== undefined && value[name] !== undefined) check(value[name], `${path}.${name}`, issues)
+      const member = value[name]
+      // Null stands for absent where absent is allowed: clients that write all their fields write it.
+      const isAbsent = member === undefined || (member === null && !required.includes(name))
+      if (check !== undefined && !isAbsent) check(member, `${path}.${name}`, issues)
     }
   }
 }

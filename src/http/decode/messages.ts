@@ -42,6 +42,8 @@ const contentOf = (types: ReadonlyMap<string, Check>): Check => {
   }
 }
 const anyContent = contentOf(partTypes)
+const refusalPart: Check = objectOf({ refusal: text }, "refusal")
+const assistantContent = contentOf(new Map([...partTypes, ["refusal", refusalPart]]))
 /** Text alone: a string, or text parts. */
 export const textContent = contentOf(new Map([["text", textPart]]))
 
@@ -66,7 +68,7 @@ const roles: ReadonlyMap<unknown, Check> = new Map<string, Check>([
   [
     "assistant",
     objectOf({
-      content: orNull(anyContent),
+      content: orNull(assistantContent),
       name: maybeText,
       tool_calls: orNull(listOf(toolCall)),
       reasoning: maybeText,

@@ -140,18 +140,26 @@ export const costOf = (pricing: Pricing, usage: Usage, admittedAt: number, image
 const highest = (...prices: ReadonlyArray<Picodollars | null>): Picodollars =>
   prices.reduce<Picodollars>((most, price) => (price !== null && price > most ? price : most), 0n)
 
+/** The most that each thing can cost at a host. */
+export type DearestPrices = Pick<Prices, "prompt" | "completion" | "request" | "image" | "webSearch">
+
+// Asked for every request of a key with a limit, and the same for as long as the configuration stands.
+const known = new WeakMap<Pricing, DearestPrices>()
+
 /** The most that a prompt token and an output token can cost at this host, whatever tier or kind they turn out to be. G1. */
-export const dearest = (
-  pricing: Pricing,
-): Pick<Prices, "prompt" | "completion" | "request" | "image" | "webSearch"> => {
+export const dearest = (pricing: Pricing): DearestPrices => {
+  const before = known.get(pricing)
+  if (before !== undefined) return before
   const all: ReadonlyArray<Partial<Prices>> = [pricing, ...pricing.overrides.map((entry) => entry.prices)]
   const most = (...members: ReadonlyArray<keyof Prices>) =>
     highest(...all.flatMap((prices) => members.map((member) => prices[member] ?? null)))
-  return {
+  const found = {
     prompt: most("prompt", "inputCacheRead", "inputCacheWrite", "inputCacheWrite1h", "audio"),
     completion: most("completion", "internalReasoning", "audioOutput", "imageOutput"),
     request: most("request"),
     image: most("image"),
     webSearch: most("webSearch"),
   }
+  known.set(pricing, found)
+  return found
 }

@@ -15,7 +15,7 @@ import { Upstream } from "./plugin/Upstream.ts"
 import { KeyStore } from "./services/KeyStore.ts"
 import { Storage } from "./services/Storage.ts"
 import * as SqliteStorage from "./sql/SqliteStorage.ts"
-import { exitCodeOf, notServed, outliveRejections, runtimeWarnings } from "./start.ts"
+import { exitCodeOf, hurryAtSecondSignal, notServed, outliveRejections, runtimeWarnings } from "./start.ts"
 
 const storageOf = ({ storage, durability }: LoadedConfig["config"]) =>
   storage._tag === "Memory" ? Storage.layerMemory : SqliteStorage.layer({ path: storage.path, durability })
@@ -28,7 +28,7 @@ const gateway = Effect.gen(function* () {
 
   const storage = storageOf(config)
   const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
-  return firstStart({ managementKey, config }).pipe(
+  return Layer.mergeAll(firstStart({ managementKey, config }), hurryAtSecondSignal).pipe(
     Layer.provide(Gateway.serve(config)),
     Layer.provide(Gateway.servicesFrom(blueprint)),
     Layer.provide([keys, Upstream.layer]),

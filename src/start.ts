@@ -1,6 +1,9 @@
 /** What the terminal is told when the gateway starts, or does not. Exit codes are those of sysexits.h. G20 to G22. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import type { GatewayConfig } from "./config/GatewayConfig.ts"
 import { ConfigInvalid } from "./domain/Problem.ts"
+import { InFlight } from "./services/InFlight.ts"
 import { StorageNotOpened } from "./sql/SqliteStorage.ts"
 
 export const exitCodeOf = (refusal: unknown): number => {
@@ -15,6 +18,18 @@ export const notServed = (defect: unknown): string | undefined =>
   defect instanceof Error && "code" in defect && typeof defect.code === "string" && /^EADDR|^EACCES/.test(defect.code)
     ? `server: cannot listen: ${defect.message}`
     : undefined
+
+/** The first signal drains, the second ends what still runs: it settles all the same. G19. */
+export const hurryAtSecondSignal = Layer.effectDiscard(
+  Effect.map(InFlight, ({ cut }) => {
+    let signals = 0
+    const count = () => {
+      signals += 1
+      if (signals > 1) cut()
+    }
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, count)
+  }),
+)
 
 /** A promise that a plugin forgot must not stop the gateway: it is reported, and the others go on. G33. */
 export const outliveRejections = (): void => {

@@ -24,6 +24,22 @@ export interface KeyRecord {
   readonly workspaceId: string
 }
 
+/** An ordinary key without a limit, a name or an end: what is left out of one that is not ours. */
+export const unlimitedKey = {
+  kind: "ordinary",
+  name: "",
+  label: "",
+  disabled: false,
+  limit: null,
+  limitReset: null,
+  includeByokInLimit: false,
+  expiresAt: null,
+  createdAt: 0,
+  updatedAt: null,
+  creatorUserId: null,
+  workspaceId: "00000000-0000-0000-0000-000000000000",
+} as const satisfies Omit<KeyRecord, "id">
+
 /** What a key has spent: in all, and in the current UTC day, week (from Monday) and month. */
 export interface Spend {
   readonly total: Picodollars

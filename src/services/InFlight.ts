@@ -27,6 +27,8 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
     readonly draining: () => boolean
     /** Admits no more; waits so many milliseconds for what runs; then ends it, and waits until it has settled. */
     readonly drain: (milliseconds: number) => Effect.Effect<void>
+    /** Ends whatever runs, now: it settles, and a drain that waits for it is over. */
+    readonly cut: () => void
   }
 >() {
   static readonly layer = ({ maxInFlight, deadlineMs }: InFlightOptions) =>
@@ -37,6 +39,9 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
         let draining = false
         /** Of calls, and of requests that are none yet: their bodies are still on the way. */
         let places = 0
+        const cut = () => {
+          for (const call of running.keys()) call.end(new Unavailable({ why: "draining", retryAfterSeconds: 1 }))
+        }
         const refuse = (why: Unavailable["why"]) => new Unavailable({ why, retryAfterSeconds: 1 })
         const emptied = Effect.void.pipe(
           Effect.delay("20 millis"),
@@ -62,10 +67,11 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
             if (call === undefined || running.delete(call)) places -= 1
           },
           draining: () => draining,
+          cut,
           drain: Effect.fnUntraced(function* (milliseconds) {
             draining = true
             yield* Effect.timeoutOption(emptied, milliseconds)
-            for (const call of running.keys()) call.end(new Unavailable({ why: "draining", retryAfterSeconds: 1 }))
+            cut()
             yield* Effect.timeoutOption(emptied, "2 seconds")
           }),
         }

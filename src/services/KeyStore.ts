@@ -5,7 +5,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { KeyNotAccepted, NotFound, type Unavailable } from "../domain/Failure.ts"
 import type { KeyId } from "../domain/Ids.ts"
-import type { KeyRecord, LimitReset } from "../domain/Key.ts"
+import { type KeyRecord, type LimitReset, unlimitedKey } from "../domain/Key.ts"
 import { hasChecksum, keyId, makeSecret, mask } from "../domain/KeySecret.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import { type KeyPage, type KeyPatch, orUnavailable } from "./ledger.ts"
@@ -128,7 +128,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
     ) => Effect.Effect<Pick<KeyRecord, "id"> & Partial<KeyRecord>, KeyNotAccepted>,
   ) =>
     Layer.succeed(KeyStore, {
-      authenticate: (secret) => Effect.map(authenticate(secret), (known) => ({ ...plainKey, ...known })),
+      authenticate: (secret) => Effect.map(authenticate(secret), (known) => ({ ...unlimitedKey, ...known })),
       create: () => noSuchKey,
       list: () => noSuchKey,
       read: () => noSuchKey,
@@ -137,21 +137,6 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
     })
 }
 
-const plainKey = {
-  kind: "ordinary",
-  name: "",
-  label: "",
-  disabled: false,
-  limit: null,
-  limitReset: null,
-  includeByokInLimit: false,
-  expiresAt: null,
-  createdAt: 0,
-  updatedAt: null,
-  creatorUserId: null,
-  workspaceId: "00000000-0000-0000-0000-000000000000",
-} as const satisfies Omit<KeyRecord, "id">
-
 const isOrdinary = (record: KeyRecord | undefined): record is KeyRecord => record?.kind === "ordinary"
 
 const notAccepted = Effect.fail(new KeyNotAccepted())
@@ -159,7 +144,7 @@ const noSuchKey = Effect.fail(new NotFound({ what: "This key" }))
 const reached = orUnavailable("storage")
 
 const broughtKey = (secret: Redacted.Redacted, workspaceId: string, createdAt: number): KeyRecord => ({
-  ...plainKey,
+  ...unlimitedKey,
   id: keyId(Redacted.value(secret)),
   kind: "management",
   name: "HEADGATE_MANAGEMENT_KEY",

@@ -8,6 +8,7 @@ import * as Logger from "effect/Logger"
 import { type Failure, RoutingExhausted } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import { generationId, KeyId, requestId } from "../domain/Ids.ts"
+import { unlimitedKey } from "../domain/Key.ts"
 import { parseUsage } from "../domain/Usage.ts"
 import * as Gateway from "../Gateway.ts"
 import type { Provider, ProviderPlugin } from "../plugin/Provider.ts"
@@ -199,21 +200,7 @@ const callOf = (): Call =>
     {
       requestId: requestId(),
       generationId: generationId(0),
-      key: {
-        id: KeyId.make("check"),
-        kind: "ordinary",
-        name: "check",
-        label: "check",
-        disabled: false,
-        limit: null,
-        limitReset: null,
-        includeByokInLimit: false,
-        expiresAt: null,
-        createdAt: 0,
-        updatedAt: null,
-        creatorUserId: null,
-        workspaceId: "00000000-0000-0000-0000-000000000000",
-      },
+      key: { ...unlimitedKey, id: KeyId.make("check") },
       attribution: { appTitle: "", appUrl: "" },
       admittedAt: 0,
     },

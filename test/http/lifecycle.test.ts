@@ -1,6 +1,7 @@
 /** Starting and stopping: what becomes of running streams, of money, and of an operator's mistakes. G2, G3, G19, G20, G22. */
 import { afterEach, describe, expect, test } from "bun:test"
-import { existsSync } from "node:fs"
+import { existsSync, mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import * as Effect from "effect/Effect"
 import { isJsonObject } from "../../src/domain/Json.ts"
 import { keyId } from "../../src/domain/KeySecret.ts"
@@ -331,6 +332,76 @@ describe("the process", () => {
       expect((await fetch(`${url}/models`)).status).toBe(401)
       first.kill("SIGTERM")
       expect(await first.exited).toBe(0)
+    },
+    patience,
+  )
+
+  test(
+    "told twice to stop ends what runs at once, and books it",
+    async () => {
+      const host = hostFor(() => {
+        const body = new ReadableStream<Uint8Array>({
+          start: (controller) =>
+            controller.enqueue(new TextEncoder().encode(`data: ${chunkOf({ delta: { content: "Hello" } })}\n\n`)),
+        })
+        return new Response(body, { headers: { "content-type": "text/event-stream" } })
+      })
+      const installation = installed()
+      const config = configFor({ a: { url: host.url } }, { server: { drain_s: 3600 } })
+      const gateway = installation.start({ config })
+      const url = await gateway.url()
+      await until(() => gateway.out().includes("curl "), "the keys")
+      const key = firstKey(gateway.out())
+      const text = (await post(url, key, ask)).text()
+      gateway.kill("SIGTERM")
+      await until(
+        () =>
+          fetch(url.replace("/api/v1", "/healthz")).then(
+            () => false,
+            () => true,
+          ),
+        "the port to close",
+      )
+      gateway.kill("SIGTERM")
+      const { events, done } = readStrictly(await text)
+      expect([done, contentOf(events)]).toEqual([true, "Hello"])
+      expect(await gateway.exited).toBe(0)
+      expect((await rowsOf(installation, key)).map(({ outcome }) => outcome)).toEqual(["cut"])
+    },
+    patience,
+  )
+
+  test(
+    "on a port that is taken says so in a line",
+    async () => {
+      const installation = installed()
+      const taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } })
+      closing.push(() => taken.stop(true))
+      const config = { discovery: { environment: false, local: false } }
+      const gateway = installation.start({ config, env: { HEADGATE_PORT: `${taken.port}` } })
+      expect(await gateway.exited).toBe(69)
+      expect(gateway.err().trim().split("\n").at(-1)).toStartWith("server: cannot listen: ")
+    },
+    patience,
+  )
+
+  test(
+    "outlives a promise that a plugin forgot",
+    async () => {
+      const installation = installed()
+      const folder = join(installation.folder, "plugins")
+      mkdirSync(join(folder, "strategies", "careless"), { recursive: true })
+      writeFileSync(
+        join(folder, "strategies", "careless", "index.ts"),
+        'void Promise.reject(new Error("forgotten"))\nexport default 1\n',
+      )
+      const config = { discovery: { environment: false, local: false }, plugins: { folders: [folder] } }
+      const gateway = installation.start({ config })
+      const url = await gateway.url()
+      expect((await fetch(url.replace("/api/v1", "/healthz"))).status).toBe(200)
+      expect(gateway.err()).toContain("unhandled rejection: Error: forgotten")
+      gateway.kill("SIGTERM")
+      expect(await gateway.exited).toBe(0)
     },
     patience,
   )

@@ -71,23 +71,11 @@ export const servicesOf = ({
 export const servicesFrom = ({ config, catalogue, routing }: Blueprint): Layer.Layer<Services, never, Surroundings> => {
   const { server } = config
   const limits = inForce(config.limits)
-  const streams = {
-    idleMs: limits.idleMs,
-    thinkingIdleMs: limits.thinkingIdleMs,
-    commitAfterMs: limits.commitAfterMs,
-    clientStallMs: limits.clientStallMs,
-    minBytesPerSecond: limits.minBytesPerSecond,
-    streamBytes: limits.streamBytes,
-  }
-  const calls = {
-    ttfbMs: limits.ttfbMs,
-    answerBytes: limits.bodyBytes,
-  }
   const ground = Layer.mergeAll(
     ProviderRegistry.layer(catalogue, config.aliases),
     // Fresh: a layer that is a constant would be shared by all gateways of one program, and their money with it.
     Layer.fresh(HostStats.layer(limits.cooldown)),
-    InFlight.layer({ maxInFlight: limits.maxInFlight, deadlineMs: limits.deadlineMs }),
+    InFlight.layer(limits),
     Layer.fresh(Meter.layer),
     ControlSettings.layer({
       corsOrigins: server.corsOrigins,
@@ -96,10 +84,10 @@ export const servicesFrom = ({ config, catalogue, routing }: Blueprint): Layer.L
     }),
   ).pipe(Layer.provideMerge(Layer.fresh(Alarms.layer)))
   return DataPlane.layer(server).pipe(
-    Layer.provideMerge(Inference.layer({ bodyBytes: limits.bodyBytes })),
+    Layer.provideMerge(Inference.layer(limits)),
     Layer.provideMerge(layerDrain(server.drainSeconds * 1000)),
-    Layer.provideMerge(Relay.layer(streams)),
-    Layer.provideMerge(Dispatcher.layer(calls)),
+    Layer.provideMerge(Relay.layer(limits)),
+    Layer.provideMerge(Dispatcher.layer({ ttfbMs: limits.ttfbMs, answerBytes: limits.bodyBytes })),
     Layer.provideMerge(Router.layer(routing)),
     Layer.provideMerge(ground),
   )

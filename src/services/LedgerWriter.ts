@@ -2,24 +2,26 @@
  * The way into the ledger: rows are committed in groups, and none is lost while the process lives. A row that the database
  * could not take now is kept and tried again; as long as one is kept, no paid request should start. G3, G22.
  */
+import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
+import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { GroupCommit, type Written } from "./GroupCommit.ts"
 import type { LedgerRow } from "./ledger.ts"
 import type { Storage } from "./Storage.ts"
 
 export interface LedgerWriter {
-  /** `told` once how the first try went; `booked` once the row is durable, now or later. Neither for a row that is refused for ever but `told`. */
-  readonly add: (row: LedgerRow, told: (written: Written) => void, booked: () => void) => void
+  /** `told` once how the first try went; `closed` once it is settled whether the row is in the ledger: at once, or later. */
+  readonly add: (row: LedgerRow, told: (written: Written) => void, closed: (isBooked: boolean) => void) => void
   /** Whether rows are waiting for a database that cannot take them. */
   readonly stuck: () => boolean
 }
 
 interface Kept {
   readonly row: LedgerRow
-  readonly booked: () => void
+  readonly closed: (isBooked: boolean) => void
 }
 
 /** Writes into `storage` until the scope is closed; then tries once more what is kept, and logs what is lost. */
@@ -30,16 +32,16 @@ export const makeLedgerWriter = (
     const run = yield* FiberSet.makeRuntime<never>()
     const kept: Array<Kept> = []
 
+    // Every way it can end is an answer: rows that nobody answers for would stop all those behind them.
     const append = (rows: ReadonlyArray<LedgerRow>): Effect.Effect<Written> =>
-      storage.append(rows).pipe(
-        Effect.as("durable" as const),
-        Effect.catchAll((failure) =>
-          Effect.as(
-            Effect.logError(failure.message, { requests: rows.map(({ requestId }) => requestId) }),
-            failure.refused === true ? ("refused" as const) : ("unavailable" as const),
-          ),
-        ),
-      )
+      Effect.catchAllCause(Effect.as(storage.append(rows), "durable" as const), (cause) => {
+        const failure = Option.getOrUndefined(Cause.failureOption(cause))
+        const requests = rows.map(({ requestId }) => requestId)
+        return Effect.as(
+          Effect.logError("settled requests could not be written to the ledger", { requests }, cause),
+          failure?.refused === true ? ("refused" as const) : ("unavailable" as const),
+        )
+      })
 
     const group = new GroupCommit<LedgerRow>((rows, told) => {
       run(Effect.map(append(rows), told))
@@ -48,28 +50,30 @@ export const makeLedgerWriter = (
     /** In the order in which they came; the first that does not get in ends the round. */
     const retry = Effect.gen(function* () {
       while (kept[0] !== undefined) {
-        const { row, booked } = kept[0]
+        const { row, closed } = kept[0]
         const written = yield* append([row])
         if (written === "unavailable") return
         kept.shift()
-        if (written === "durable") booked()
-        else yield* lost(row)
+        closed(written === "durable")
+        if (written === "refused") yield* lost(row)
       }
     })
-    yield* retry.pipe(Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
+    // Before the fiber, so that it runs after the fiber has ended: two at once would book a row twice.
     yield* Effect.addFinalizer(() =>
       Effect.zipRight(
         retry,
-        Effect.forEach(kept, ({ row }) => lost(row)),
+        Effect.suspend(() => Effect.forEach(kept, ({ row }) => lost(row))),
       ),
     )
+    yield* retry.pipe(Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
 
     return {
       stuck: () => kept.length > 0,
-      add: (row, told, booked) =>
+      add: (row, told, closed) =>
         group.add(row, (written) => {
-          if (written === "durable") booked()
-          if (written === "unavailable") kept.push({ row, booked })
+          if (written === "unavailable") kept.push({ row, closed })
+          else closed(written === "durable")
+          if (written === "refused") run(lost(row))
           told(written)
         }),
     }

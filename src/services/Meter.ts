@@ -102,14 +102,11 @@ export class Meter extends Context.Tag("headgate/Meter")<
           open.delete(hold)
           return Effect.async((resume) => {
             const row = ledgerRow(hold, settlement, charge, now())
-            const told = (written: Written) => {
-              if (written === "durable") return resume(Effect.succeed(charge))
-              // What can never be booked is not held for ever; what waits for the database is.
-              if (written === "refused") account.giveBack(hold.amount)
-              resume(unwritable())
-            }
-            ledger.add(row, told, () => {
-              account.spend(charge.cost.total, hold.call.admittedAt)
+            const told = (written: Written) =>
+              resume(written === "durable" ? Effect.succeed(charge) : Effect.fail(unwritable()))
+            // What waits for the database stays held: the key must not spend it again. What can never be booked is not.
+            ledger.add(row, told, (isBooked) => {
+              if (isBooked) account.spend(charge.cost.total, hold.call.admittedAt)
               account.giveBack(hold.amount)
             })
           })

@@ -15,13 +15,18 @@ const ask = { model: "acme/small", max_tokens: 10, messages: [{ role: "user", co
 
 /** Storage in memory whose ledger fails as long as `why` says how. */
 const failing = () => {
-  const state: { why: StorageUnavailable | undefined; appends: number } = { why: undefined, appends: 0 }
+  const state: { why: StorageUnavailable | undefined; appends: number; defect: boolean } = {
+    why: undefined,
+    appends: 0,
+    defect: false,
+  }
   const storage = Layer.effect(
     Storage,
     Effect.map(Storage, (memory) => ({
       ...memory,
       append: (rows: Parameters<typeof memory.append>[0]) => {
         state.appends += 1
+        if (state.defect) return Effect.die(new Error("a bug of the storage"))
         return state.why === undefined ? memory.append(rows) : Effect.fail(state.why)
       },
     })),
@@ -87,6 +92,39 @@ test("a row that the database will never take holds no money, and stops nobody e
   state.why = undefined
   expect((await house.run(Effect.flatMap(Meter, (meter) => meter.spent(record.id)))).held).toBe(0n)
   expect((await house.chat(ask, { headers })).status).toBe(200)
+  await house.stop()
+  await host.stop()
+})
+
+test("a row that was kept, and is then refused for ever, holds no money", async () => {
+  const { state, storage } = failing()
+  const host = scriptedHost(() => wholeAnswer("hello"))
+  const house = await startHouse({ config: configFor({ acme: host }), storage })
+  const { secret, record } = await house.run(
+    Effect.flatMap(KeyStore, (keys) => keys.create({ kind: "ordinary", name: "limited", ...limited })),
+  )
+  const headers = { authorization: `Bearer ${Redacted.value(secret)}` }
+  const spent = () => house.run(Effect.flatMap(Meter, (meter) => meter.spent(record.id)))
+  state.why = new StorageUnavailable({ reason: "database is locked" })
+  expect((await house.chat(ask, { headers })).status).toBe(503)
+  expect((await spent()).held).toBeGreaterThan(0n)
+  state.why = new StorageUnavailable({ reason: "cannot store REAL value", refused: true })
+  await until(async () => (await spent()).held === 0n)
+  state.why = undefined
+  expect((await house.chat(ask, { headers })).status).toBe(200)
+  expect((await spent()).total).toBe(20_000_000n)
+  await house.stop()
+  await host.stop()
+})
+
+test("a defect of the storage is an answer too, and nobody waits for ever", async () => {
+  const { state, storage } = failing()
+  const host = scriptedHost(() => wholeAnswer("hello"))
+  const house = await startHouse({ config: configFor({ acme: host }), storage })
+  state.defect = true
+  expect((await house.chat(ask)).status).toBe(503)
+  state.defect = false
+  await until(async () => (await house.chat(ask)).status === 200)
   await house.stop()
   await host.stop()
 })

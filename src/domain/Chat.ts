@@ -1,69 +1,270 @@
 /**
- * The canonical form: the router's own chat completion. Client forms translate to and from it, provider plugins
- * translate it to and from their wire form. Bodies keep the wire's names, since what the house does not know it
- * passes on. Architecture 4; spec 2.1 and 2.2; reference 6 to 8.
+ * The canonical form of a conversation: the chat completion as routers speak it. Client forms are translated to it, host
+ * protocols are translated from it and their answers back to it. Members keep the names of the wire, and every object may
+ * carry members that are not listed here: what the gateway does not know it passes on. See docs/architecture.md.
  */
 import type { JsonObject } from "./Json.ts"
-import type { Preferences } from "./Preferences.ts"
 
-/** A request that was checked at the edge. Never changed afterwards: a fallback reads it again. */
-export interface ChatRequest {
-  /** Names of the wanted models, the first choice first; at least one. */
-  readonly models: ReadonlyArray<string>
-  readonly preferences: Preferences
-  readonly stream: boolean
-  /** Upper bound on output tokens that the caller gave. */
-  readonly maxTokens: number | undefined
-  /** How many answers are wanted (`n`), or made to choose from (`best_of`). */
-  readonly choices: number
-  /** Whether reasoning is kept from the caller (it is billed all the same). */
-  readonly excludeReasoning: boolean
-  /** At least as many as the prompt has tokens: bytes of its JSON and 16 a message. G1. */
-  readonly promptBound: number
-  /** Parts that are not text: their tokens have nothing to do with their bytes. */
-  readonly mediaParts: number
-  /** Parameters in the body that a host may or may not support, by their wire names. */
-  readonly parameters: ReadonlyArray<string>
-  /** The whole body as it came, less credentials and addresses (G29). */
-  readonly body: JsonObject
+// --- what is asked
+
+/** Marks the end of a prefix that the host should cache. */
+export interface CacheControl extends JsonObject {
+  readonly type: "ephemeral"
+  /** Default `5m`. */
+  readonly ttl?: "5m" | "1h"
 }
 
-/** How an answer ended. `error` only together with an `error` member. Reference 7. */
+export interface TextPart extends JsonObject {
+  readonly type: "text"
+  readonly text: string
+  readonly cache_control?: CacheControl
+}
+
+export interface ImagePart extends JsonObject {
+  readonly type: "image_url"
+  /** `url`: http(s), or a data URL. */
+  readonly image_url: { readonly url: string; readonly detail?: string | null }
+  readonly cache_control?: CacheControl
+}
+
+export interface AudioPart extends JsonObject {
+  readonly type: "input_audio"
+  /** `data`: base64; `format`: such as `wav` or `mp3`. */
+  readonly input_audio: { readonly data: string; readonly format: string }
+}
+
+export interface VideoPart extends JsonObject {
+  readonly type: "video_url" | "input_video"
+  readonly video_url: { readonly url: string }
+}
+
+export interface FilePart extends JsonObject {
+  readonly type: "file"
+  /** `file_data`: a data URL, an http(s) URL or bare base64; `file_id`: the host's own name of an uploaded file. */
+  readonly file: { readonly filename?: string | null; readonly file_data?: string | null; readonly file_id?: string | null }
+  readonly cache_control?: CacheControl
+}
+
+/** An earlier refusal of the assistant, given back as a part. */
+export interface RefusalPart extends JsonObject {
+  readonly type: "refusal"
+  readonly refusal: string
+}
+
+export type ContentPart = TextPart | ImagePart | AudioPart | VideoPart | FilePart | RefusalPart
+
+/** A text, or parts in the order in which they are said. */
+export type Content = string | ReadonlyArray<ContentPart>
+
+/** A call of a function that the model wants. `arguments` is JSON as the model wrote it: it may be empty or broken. */
+export interface ToolCall extends JsonObject {
+  readonly id: string
+  /** `function`, unless the host has kinds of its own. */
+  readonly type: string
+  readonly function: { readonly name: string; readonly arguments: string }
+}
+
+/**
+ * A piece of a model's reasoning, in the order in which it came. Pieces go back to the host unchanged in later turns:
+ * `reasoning.text` may carry the host's `signature`, `reasoning.encrypted` carries opaque `data`.
+ */
+export interface ReasoningDetail extends JsonObject {
+  readonly type: "reasoning.text" | "reasoning.summary" | "reasoning.encrypted"
+  /** Which vendor can read it, such as `anthropic-claude-v1`. */
+  readonly format?: string
+  /** Place of the block in the answer, from 0. Fragments of one block share it. */
+  readonly index?: number
+  readonly id?: string | null
+  readonly text?: string | null
+  readonly summary?: string
+  readonly data?: string
+  readonly signature?: string | null
+}
+
+export interface SystemMessage extends JsonObject {
+  readonly role: "system" | "developer"
+  readonly content: Content
+}
+
+export interface UserMessage extends JsonObject {
+  readonly role: "user"
+  readonly content: Content
+}
+
+export interface AssistantMessage extends JsonObject {
+  readonly role: "assistant"
+  /** Null or absent where the assistant only called tools. */
+  readonly content?: Content | null
+  readonly tool_calls?: ReadonlyArray<ToolCall> | null
+  readonly reasoning?: string | null
+  readonly reasoning_details?: ReadonlyArray<ReasoningDetail> | null
+  readonly refusal?: string | null
+}
+
+/** The result of a tool call. */
+export interface ToolMessage extends JsonObject {
+  readonly role: "tool"
+  readonly content: Content
+  readonly tool_call_id: string
+}
+
+export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
+
+export interface FunctionTool extends JsonObject {
+  readonly type: "function"
+  readonly function: {
+    readonly name: string
+    readonly description?: string | null
+    /** JSON Schema. */
+    readonly parameters?: JsonObject | null
+    readonly strict?: boolean | null
+  }
+  readonly cache_control?: CacheControl
+}
+
+/** A tool of a kind that only some hosts have, such as their own web search. */
+export interface HostTool extends JsonObject {
+  readonly type: string
+  readonly function?: never
+}
+
+export type Tool = FunctionTool | HostTool
+
+export type ToolChoice = "none" | "auto" | "required" | (JsonObject & { readonly type: string })
+
+export interface ResponseFormat extends JsonObject {
+  readonly type: "text" | "json_object" | "json_schema" | "grammar" | "python"
+  readonly json_schema?: JsonObject & {
+    readonly name: string
+    readonly schema?: JsonObject | null
+    readonly strict?: boolean | null
+  }
+}
+
+/**
+ * What the host is asked: the caller's body less what speaks to the router (`routerOnly` in `Request.ts`), less
+ * credentials and addresses, and less what `ChatRequest` has as fields of its own. Checked at the edge.
+ */
+export interface ChatPayload extends JsonObject {
+  readonly messages: ReadonlyArray<Message>
+  readonly tools?: ReadonlyArray<Tool> | null
+  readonly tool_choice?: ToolChoice | null
+  readonly parallel_tool_calls?: boolean | null
+  readonly response_format?: ResponseFormat | null
+  readonly temperature?: number | null
+  readonly top_p?: number | null
+  readonly top_k?: number | null
+  readonly min_p?: number | null
+  readonly top_a?: number | null
+  readonly frequency_penalty?: number | null
+  readonly presence_penalty?: number | null
+  readonly repetition_penalty?: number | null
+  readonly seed?: number | null
+  readonly stop?: string | ReadonlyArray<string> | null
+  readonly logprobs?: boolean | null
+  readonly top_logprobs?: number | null
+  readonly n?: number | null
+  readonly user?: string | null
+  readonly metadata?: JsonObject | null
+  readonly service_tier?: string | null
+  readonly verbosity?: string | null
+}
+
+// --- what is answered
+
+/** How an answer ended. `error` only together with an `error` member. */
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter" | "error"
+
+/**
+ * What the host counted, in tokens. The prompt includes cached reads, cache writes and audio; the completion includes
+ * reasoning, audio and images. Members that the host did not give are absent: absent totals are estimated, never zero.
+ */
+export interface ChatUsage extends JsonObject {
+  readonly prompt_tokens?: unknown
+  readonly completion_tokens?: unknown
+  readonly prompt_tokens_details?: {
+    readonly cached_tokens?: unknown
+    readonly cache_write_tokens?: unknown
+    /** Those of `cache_write_tokens` that are kept for an hour. */
+    readonly cache_write_1h_tokens?: unknown
+    readonly audio_tokens?: unknown
+    readonly video_tokens?: unknown
+  }
+  readonly completion_tokens_details?: {
+    readonly reasoning_tokens?: unknown
+    readonly image_tokens?: unknown
+    readonly audio_tokens?: unknown
+  }
+  readonly server_tool_use_details?: { readonly web_search_requests?: unknown }
+}
+
+/** A source that the answer cites. Indices are UTF-16 units in the whole text of the answer. */
+export interface Annotation extends JsonObject {
+  readonly type: "url_citation"
+  readonly url_citation: JsonObject & { readonly url: string; readonly title: string }
+}
 
 export interface ChatMessage extends JsonObject {
   readonly role: "assistant"
   readonly content: string | null
+  readonly refusal?: string | null
+  readonly reasoning?: string | null
+  readonly reasoning_details?: ReadonlyArray<ReasoningDetail>
+  readonly tool_calls?: ReadonlyArray<ToolCall>
+  readonly annotations?: ReadonlyArray<Annotation>
 }
 
 export interface ChatChoice extends JsonObject {
   readonly index: number
+  /** `null` is read as `stop`. */
   readonly finish_reason: FinishReason | null
   /** The host's own word for it. */
   readonly native_finish_reason: string | null
   readonly message: ChatMessage
+  readonly logprobs?: JsonObject | null
 }
 
-/** A whole answer of a host. Ids, model, provider and cost are the house's to add. */
+/** A whole answer of a host. Ids, model, provider and cost are the gateway's to add. */
 export interface ChatResponse extends JsonObject {
+  /** At least one. */
   readonly choices: ReadonlyArray<ChatChoice>
-  /** As the host counted, in canonical names; checked by the meter, not here. */
-  readonly usage?: unknown
+  readonly usage?: ChatUsage
+  readonly system_fingerprint?: string | null
+  readonly service_tier?: string
+}
+
+/** A fragment of a tool call: id, type and name come with the first one of an `index`, arguments are appended. */
+export interface ToolCallDelta extends JsonObject {
+  readonly index: number
+  readonly id?: string
+  readonly type?: string
+  readonly function?: { readonly name?: string; readonly arguments?: string }
 }
 
 export interface ChatDelta extends JsonObject {
+  readonly role?: "assistant"
   readonly content?: string | null
+  readonly refusal?: string | null
+  readonly reasoning?: string | null
+  readonly reasoning_details?: ReadonlyArray<ReasoningDetail>
+  readonly tool_calls?: ReadonlyArray<ToolCallDelta>
+  readonly annotations?: ReadonlyArray<Annotation>
 }
 
 export interface ChatChunkChoice extends JsonObject {
   readonly index: number
   readonly delta: ChatDelta
+  /** `null` until this choice ends. */
   readonly finish_reason: FinishReason | null
   readonly native_finish_reason?: string | null
+  readonly logprobs?: JsonObject | null
 }
 
-/** One event of a streamed answer. Ids, model, provider and cost are the house's to add. */
+/** One event of a streamed answer. Ids, model, provider and cost are the gateway's to add. */
 export interface ChatChunk extends JsonObject {
+  /** Empty in a chunk that only brings `usage`. */
   readonly choices: ReadonlyArray<ChatChunkChoice>
-  readonly usage?: unknown
+  readonly usage?: ChatUsage
+  readonly system_fingerprint?: string | null
+  readonly service_tier?: string
 }

@@ -143,6 +143,38 @@ export class HostFailed extends Data.TaggedError("HostFailed")<{
   override get message() {
     return `The host failed: ${this.reason}${this.status === undefined ? "" : ` (${this.status})`}.`
   }
+
+  /** The same failure with some members changed; `undefined` removes one. */
+  with(changes: HostFailedChanges): HostFailed {
+    const { reason, status, detail, code, retryAfterSeconds, cause } = this
+    const { reason: meant = reason, ...rest } = { status, detail, code, retryAfterSeconds, cause, ...changes }
+    return new HostFailed({ reason: meant, ...definedOnly(rest) })
+  }
+}
+
+type HostFailedMember = "detail" | "code" | "status" | "retryAfterSeconds" | "cause"
+
+/** What `HostFailed.with` may change. */
+export type HostFailedChanges = { readonly reason?: HostReason } & {
+  readonly [Member in HostFailedMember]?: HostFailed[Member] | undefined
+}
+
+const definedOnly = <A extends object>(members: A): { [K in keyof A]?: Exclude<A[K], undefined> } =>
+  // The type says what the filter does, which TypeScript cannot follow.
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
+    [K in keyof A]?: Exclude<A[K], undefined>
+  }
+
+/** A host's protocol cannot carry what was asked. Another host may; when none can, the request is refused with this. */
+export class Unsupported extends Data.TaggedError("Unsupported")<{
+  /** Path of the member in the request: `messages[2].content[0]`. */
+  readonly path: string
+  /** Why, without a full stop: `this host takes no audio`. */
+  readonly reason: string
+}> {
+  override get message() {
+    return `${this.path}: ${this.reason}.`
+  }
 }
 
 /** One attempt that failed. */

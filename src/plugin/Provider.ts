@@ -1,19 +1,22 @@
 /**
- * The contract between the house and a provider: how the requests of one vendor look on its wire and how its
- * answers are read. The house does the calling, the timing, the retrying and the counting. Architecture, plugin contract.
+ * The contract between the gateway and a provider plugin: how the requests of one vendor look on its wire and how its
+ * answers are read. The gateway calls, signs with the plugin's help, times, retries, counts and redacts.
  */
+import type * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { ParseError } from "effect/ParseResult"
+import type * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
 import type { HostFailed } from "../domain/Failure.ts"
 import type { JsonObject } from "../domain/Json.ts"
-import type { WireForm } from "../wire/Form.ts"
+import type { ResponseHead, ResponseHeaders } from "../wire/Head.ts"
+import type { Encoded, Protocol } from "../wire/Protocol.ts"
 import { decodeStrictly } from "./strict.ts"
 
 /** Raised when a change of the contract breaks older plugins. */
-export const contractVersion = 1
+export const contractVersion = 2
 
-/** How the host wants its key. The house puts it there; plugins never see one. */
+/** How the host wants its key. The gateway puts it there. */
 export type Auth =
   | { readonly _tag: "Bearer" }
   | { readonly _tag: "Header"; readonly name: string }
@@ -23,21 +26,63 @@ export const bearer: Auth = { _tag: "Bearer" }
 export const authHeader = (name: string): Auth => ({ _tag: "Header", name })
 export const noAuth: Auth = { _tag: "None" }
 
-/** The wire forms that a client's form can be carried over. The first one given is the default. */
-export interface Operations {
-  readonly chat?: WireForm
-  readonly messages?: WireForm
+/** Secrets by a name of the plugin's choice. `api_key` is the gateway's own field of the provider, when it is set. */
+export type Credentials = Readonly<Record<string, Redacted.Redacted>>
+
+/** A request that a plugin makes beside an inference, such as for an access token. Obeys the same rules as every call. */
+export interface SideRequest {
+  readonly url: string
+  readonly method?: "GET" | "POST"
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+export interface SideAnswer extends ResponseHead {
+  /** At most 1 MiB of text. */
+  readonly body: string
+}
+
+export interface SignContext {
+  /** Where the request goes: base URL and path. */
+  readonly url: string
+  /** What the provider declared, and `api_key`. All of it is known to the redaction. */
+  readonly credentials: Credentials
+  /** Calls another address of the vendor. Fails like a call to a host. */
+  readonly http: (request: SideRequest) => Effect.Effect<SideAnswer, HostFailed>
+  /** Unix milliseconds. */
+  readonly now: number
+}
+
+/** Asks a host for the models that are installed there: local servers. */
+export interface ListModels {
+  readonly request: Encoded
+  /** Entries in the form of `models` of the configuration, `provider` left out. Pure. */
+  readonly decode: (body: unknown) => ReadonlyArray<JsonObject>
 }
 
 /** A loaded provider: its configuration is closed over, so nothing of its type is left. */
 export interface Provider {
-  readonly operations: Operations
+  /**
+   * How its hosts can be asked, by name: `chat`, `messages`, `generate_content`, ... The first one is the default; `api` of
+   * the configuration chooses another.
+   */
+  readonly protocols: Readonly<Record<string, Protocol>>
   /** What an answer other than 200 means. Pure. `body` is parsed JSON, or text where it was none. */
-  readonly error: (status: number, headers: Headers, body: unknown) => HostFailed
-  /** Models that this vendor serves, in the form of `models` of the configuration, `provider` left out. */
-  readonly models?: ReadonlyArray<JsonObject>
-  /** Answers in place of the network: for providers that are no host at all, such as `echo`. */
-  readonly answer?: (request: Request) => Response | Promise<Response>
+  readonly error: (status: number, headers: ResponseHeaders, body: unknown) => HostFailed
+  /** Where it follows from the plugin's own configuration, such as a region. `base_url` of the configuration wins. */
+  readonly baseUrl?: string
+  /** Secrets out of the plugin's own configuration, which only `sign` is given. */
+  readonly credentials?: Credentials
+  /** Signs a request that is otherwise complete: request signatures, access tokens. Runs once for each attempt. */
+  readonly sign?: (encoded: Encoded, context: SignContext) => Effect.Effect<Encoded, HostFailed>
+  /**
+   * Answers in the place of the network: for providers that are no host at all, such as `echo`. The gateway's deadlines hold
+   * all the same. The request carries no credentials unless the plugin declares `auth`.
+   */
+  readonly transport?: (request: Request) => Promise<Response>
+  readonly listModels?: ListModels
+  /** Models that this vendor serves, in the form of `models` of the configuration, `provider` left out. Only called when the provider is on. */
+  readonly models?: () => Promise<ReadonlyArray<JsonObject>>
 }
 
 /** What a plugin's default export has to be. */
@@ -48,7 +93,8 @@ export interface ProviderPlugin {
   readonly id: string
   /** Display name. */
   readonly name: string
-  readonly auth: Auth
+  /** Absent: a bearer token, and nothing at all for a `transport`. */
+  readonly auth?: Auth
   /** Where the vendor's API is; ends with its version segment. A provider without one must be given one. */
   readonly baseUrl?: string
   /** The environment variable that usually holds the vendor's key; set, it turns the provider on when nothing is configured. */
@@ -62,14 +108,8 @@ export interface ProviderPlugin {
 }
 
 /** What a plugin's author writes. */
-export interface ProviderDefinition<A, I> extends Partial<Pick<ProviderPlugin, "auth">> {
-  readonly id: string
-  readonly name: string
-  readonly baseUrl?: string
-  readonly keyVariable?: string
-  readonly always?: boolean
-  readonly privacy?: NonNullable<ProviderPlugin["privacy"]>
-  /** The provider's own fields; the house's fields (architecture, configuration) are taken out before. */
+export interface ProviderDefinition<A, I> extends Omit<ProviderPlugin, "kind" | "contract" | "load"> {
+  /** The provider's own fields. The gateway's fields of a provider are taken out before. */
   readonly config: Schema.Schema<A, I>
   readonly load: (config: A) => Provider
 }
@@ -78,11 +118,5 @@ export interface ProviderDefinition<A, I> extends Partial<Pick<ProviderPlugin, "
 export const defineProvider = <A, I>(definition: ProviderDefinition<A, I>): ProviderPlugin => {
   const { config, load, ...facts } = definition
   const decode = decodeStrictly(config)
-  return {
-    kind: "provider",
-    contract: contractVersion,
-    auth: bearer,
-    ...facts,
-    load: (raw) => Either.map(decode(raw), load),
-  }
+  return { kind: "provider", contract: contractVersion, ...facts, load: (raw) => Either.map(decode(raw), load) }
 }

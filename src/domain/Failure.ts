@@ -83,6 +83,8 @@ export interface Exclusion {
   /** Name of the filter, such as `only` or `max_price`. */
   readonly by: string
   readonly reason: string
+  /** Milliseconds until the host may be called again; absent: waiting does not help. */
+  readonly retryAfterMs?: number
 }
 
 /** The model is known, but the caller's filters leave no host of it. */
@@ -215,7 +217,7 @@ const exhaustedTexts: Readonly<Record<ExhaustedBecause, string>> = {
   unavailable: "Provider returned error.",
 }
 
-/** The house cannot take the request now. */
+/** The gateway cannot take the request now. */
 export class Unavailable extends Data.TaggedError("Unavailable")<{
   readonly why: "overloaded" | "draining" | "metering" | "storage"
   readonly retryAfterSeconds: number

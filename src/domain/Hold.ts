@@ -1,23 +1,36 @@
-/** How much money a request may need at a host, before anything is known of its answer. Pure; G1. */
+/** How much money a request may need at a host, before anything is known of its answer. Pure. See docs/guarantees.md#g1. */
 import * as BigInteger from "effect/BigInt"
-import type { ChatRequest } from "./Chat.ts"
-import { imagesAsked, searchesAsked } from "./Estimate.ts"
-import type { PaymentRequired } from "./Failure.ts"
+import { PaymentRequired } from "./Failure.ts"
 import type { Host } from "./Host.ts"
 import type { Picodollars } from "./Money.ts"
-import { dearest } from "./Price.ts"
+import { maximumPrices } from "./Price.ts"
+import type { Bounds } from "./Request.ts"
 
-/** A key's money at this moment. */
-export interface Purse {
+/** What an account can still pay at one moment. */
+export interface BudgetSnapshot {
   /** `null`: no limit. */
   readonly limit: Picodollars | null
   /** Spent in the window that the limit speaks of. */
   readonly spend: Picodollars
   /** Reserved by requests in flight. */
   readonly held: Picodollars
+  /** Which limit it is, for the caller: `daily`, `weekly`, `monthly` or `total`. */
+  readonly source: string
+  /** Unix milliseconds; `null`: the limit never resets. */
+  readonly resetsAt: number | null
 }
 
-export type Refusal = PaymentRequired["reason"]
+/** Why a budget does not allow a request. */
+export type BudgetRefusal = PaymentRequired["reason"]
+
+/** What a hold is made for. */
+export interface HoldRequest {
+  readonly bounds: Bounds
+  /** The caller's bound on output tokens. */
+  readonly maxTokens: number | undefined
+  /** UTF-8 bytes of the body that this host is sent. */
+  readonly sentBytes: number
+}
 
 export interface HoldSize {
   readonly amount: Picodollars
@@ -25,30 +38,34 @@ export interface HoldSize {
   readonly outputBound: number | undefined
 }
 
-/** Less is no answer: better to refuse. */
+/** Fewer output tokens are no answer: the request is refused. */
 const fewestTokens = 16n
-/** What an answer usually stays below. */
+/** Most answers are shorter. */
 const usualTokens = 4096n
 
 /**
- * The most that this request can cost at this host, or why the purse does not allow it. A key without a limit holds
- * nothing. Without a `max_tokens` of the caller's the output is bounded by us: by the host's maximum, by what the room
- * pays for, and by 4,096 tokens or an eighth of the room; the host is told so, since an unbounded request would take all
- * the room from those beside it.
+ * The most that this request can cost at this host, or why the budget does not allow it. A budget without a limit holds
+ * nothing. Without a `maxTokens` of the caller's the output is bounded by the host's maximum, by what is left, and by 4,096
+ * tokens or an eighth of what is left: an unbounded request must not take everything from those beside it.
  */
-export const holdSize = (purse: Purse, request: ChatRequest, host: Host): HoldSize | Refusal => {
-  const asked = request.maxTokens === undefined ? undefined : Math.min(request.maxTokens, host.maxCompletionTokens)
-  if (purse.limit === null) return { amount: 0n, outputBound: asked }
+export const holdSize = (
+  budget: BudgetSnapshot,
+  { bounds, maxTokens, sentBytes }: HoldRequest,
+  host: Host,
+): HoldSize | BudgetRefusal => {
+  const asked = maxTokens === undefined ? undefined : Math.min(maxTokens, host.maxCompletionTokens)
+  if (budget.limit === null) return { amount: 0n, outputBound: asked }
   if (host.pricing === null) return "unknown_price"
-  const left = purse.limit - purse.spend
+  const left = budget.limit - budget.spend
   if (left <= 0n) return "limit_exhausted"
 
-  const price = dearest(host.pricing)
-  const images = price.image === 0n ? 0n : BigInt(imagesAsked(request.body)) * price.image
-  const searches = price.webSearch === 0n ? 0n : BigInt(searchesAsked(request.body)) * price.webSearch
-  const fixed = BigInt(promptTokens(request, host)) * price.prompt + price.request + images + searches
-  const perToken = price.completion * BigInt(request.choices)
-  const room = left - purse.held
+  const price = maximumPrices(host.pricing)
+  const images = price.image === 0n ? 0n : BigInt(bounds.images) * price.image
+  const searches = price.webSearch === 0n ? 0n : BigInt(bounds.searches) * price.webSearch
+  const prompt = BigInt(mostPromptTokens(bounds, sentBytes, host)) * price.prompt
+  const fixed = prompt + price.request + images + searches
+  const perToken = price.completion * BigInt(bounds.choices)
+  const room = left - budget.held
   const longest = BigInt(host.maxCompletionTokens)
   const affordable = (amount: Picodollars): bigint => {
     if (amount < fixed) return 0n
@@ -64,12 +81,25 @@ export const holdSize = (purse: Purse, request: ChatRequest, host: Host): HoldSi
   return { amount, outputBound: asked ?? (output < longest ? Number(output) : undefined) }
 }
 
-/**
- * A token is at least a byte of the prompt as the host gets it. Written anew it can be longer than it came: 1e20 is
- * written with all its digits. Parts that are no text may take as much as the host has room for.
- */
-const promptTokens = ({ promptBound, body, mediaParts }: ChatRequest, host: Host): number => {
-  const messages = Array.isArray(body["messages"]) ? body["messages"].length : 0
-  const bytes = Math.max(promptBound, Buffer.byteLength(JSON.stringify(body)) + 16 * messages)
-  return mediaParts > 0 ? bytes + host.contextLength : bytes
-}
+/** Tokens that a message's frame may take beyond its text. */
+const tokensPerMessage = 16
+
+/** At least as many as the text of a body of `bytes` has tokens: a token is at least a byte. Media is not text. */
+export const mostTextTokens = ({ mediaBytes, messages }: Bounds, bytes: number): number =>
+  Math.max(0, bytes - mediaBytes) + tokensPerMessage * messages
+
+/** The text, and as many tokens as the host has room for where there is media: its size says nothing of its tokens. */
+const mostPromptTokens = (bounds: Bounds, bytes: number, host: Host): number =>
+  mostTextTokens(bounds, bytes) + (bounds.mediaParts > 0 ? host.contextLength : 0)
+
+/** The failure that a refused caller is answered with. */
+export const paymentRequired = (budget: BudgetSnapshot, reason: BudgetRefusal): PaymentRequired =>
+  new PaymentRequired({
+    reason,
+    limitSource: budget.source,
+    limit: budget.limit ?? 0n,
+    spend: budget.spend,
+    held: budget.held,
+    resetsAt: budget.resetsAt,
+    ...(reason === "in_flight_budget_exhausted" ? { retryAfterSeconds: 1 } : {}),
+  })

@@ -1,4 +1,4 @@
-/** A routing decision as data: what to try, in which order, and why everything else was left out. Architecture 5. */
+/** A routing decision as data: what to try, in which order, and why everything else was left out. */
 import type { Exclusion } from "./Failure.ts"
 import type { Host } from "./Host.ts"
 

@@ -1,4 +1,4 @@
-/** How a caller wants to be routed: the `provider` member of a request. Spec 2.1, reference 6.3. */
+/** How a caller wants to be routed: the `provider` member of a request. */
 import type { Picodollars } from "./Money.ts"
 
 export const quantizations = [
@@ -16,7 +16,13 @@ export const quantizations = [
   "unknown",
 ] as const
 
-export const sorts = ["price", "throughput", "latency", "exacto"] as const
+/** Orders that every caller may ask for. One whose strategy is not installed leaves the configured order. */
+export const documentedSorts: ReadonlyArray<string> = ["price", "throughput", "latency", "exacto"]
+
+/** The prices that a caller can put a ceiling on. */
+export const pricesWithCeiling = ["prompt", "completion", "request", "image", "audio"] as const
+
+export type MaxPrice = { readonly [Price in (typeof pricesWithCeiling)[number]]?: Picodollars }
 
 export interface Preferences {
   /** Hosts to try first, in this order. Provider slugs, tags or display names. */
@@ -26,13 +32,15 @@ export interface Preferences {
   readonly ignore: ReadonlyArray<string>
   /** Id of the strategy that orders the hosts; `undefined`: the configured one. */
   readonly sort: string | undefined
+  /** Whether hosts are ordered within each model, the models in the order given, or all together. */
+  readonly partition: "model" | "none"
   readonly allowFallbacks: boolean
   readonly denyDataCollection: boolean
   readonly zeroDataRetention: boolean
   /** Empty: any. */
   readonly quantizations: ReadonlyArray<string>
-  /** Picodollars per token. Inclusive. */
-  readonly maxPrice: { readonly prompt?: Picodollars; readonly completion?: Picodollars }
+  /** Picodollars per token, request, image or audio token. Inclusive. */
+  readonly maxPrice: MaxPrice
   readonly requireParameters: boolean
 }
 
@@ -41,6 +49,7 @@ export const noPreferences: Preferences = {
   only: [],
   ignore: [],
   sort: undefined,
+  partition: "model",
   allowFallbacks: true,
   denyDataCollection: false,
   zeroDataRetention: false,

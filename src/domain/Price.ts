@@ -141,13 +141,13 @@ const highest = (...prices: ReadonlyArray<Picodollars | null>): Picodollars =>
   prices.reduce<Picodollars>((most, price) => (price !== null && price > most ? price : most), 0n)
 
 /** The most that each thing can cost at a host. */
-export type DearestPrices = Pick<Prices, "prompt" | "completion" | "request" | "image" | "webSearch">
+export type MaximumPrices = Pick<Prices, "prompt" | "completion" | "request" | "image" | "webSearch">
 
 // Asked for every request of a key with a limit, and the same for as long as the configuration stands.
-const known = new WeakMap<Pricing, DearestPrices>()
+const known = new WeakMap<Pricing, MaximumPrices>()
 
 /** The most that a prompt token and an output token can cost at this host, whatever tier or kind they turn out to be. G1. */
-export const dearest = (pricing: Pricing): DearestPrices => {
+export const maximumPrices = (pricing: Pricing): MaximumPrices => {
   const before = known.get(pricing)
   if (before !== undefined) return before
   const all: ReadonlyArray<Partial<Prices>> = [pricing, ...pricing.overrides.map((entry) => entry.prices)]

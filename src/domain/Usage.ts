@@ -1,4 +1,4 @@
-/** What a host counted. Tokens, always whole and never negative. Spec 2.2, reference 15.1. */
+/** What a host counted. Tokens, always whole and never negative. */
 import { isJsonObject } from "./Json.ts"
 
 export interface Usage {
@@ -44,12 +44,12 @@ const part = (details: unknown, member: string, atMost: number): number => {
 
 /**
  * The usage in a canonical `usage` object. `undefined` when its totals are missing or no valid counts
- * (negative, fractional, above 2^31, text): the caller then estimates, it never takes zero. Parts above
- * their total are clamped, cached reads first, then writes. G5.
+ * (negative, fractional, above 2^31, text): it is then estimated, never taken for zero. Parts above
+ * their total are clamped, cached reads first, then writes. See docs/guarantees.md#g5.
  */
 export const parseUsage = (raw: unknown): Usage | undefined => {
   if (!isJsonObject(raw)) return undefined
-  const { prompt_tokens: promptTokens, completion_tokens: completionTokens = 0 } = raw
+  const { prompt_tokens: promptTokens, completion_tokens: completionTokens } = raw
   if (!isCount(promptTokens) || !isCount(completionTokens)) return undefined
   const inward = raw["prompt_tokens_details"]
   const outward = raw["completion_tokens_details"]

@@ -1,21 +1,25 @@
-/** The filters of routing, each on its own: what it looks at, and why it leaves a host out. Reference 6.3 and 14.3. */
-import type { ChatRequest } from "./Chat.ts"
+/** The filters of routing, each on its own: what it looks at, and why it leaves a host out. Pure. */
+import { mostTextTokens } from "./Hold.ts"
 import type { Host } from "./Host.ts"
 import { formatUsd, type Picodollars } from "./Money.ts"
+import { type MaxPrice, pricesWithCeiling } from "./Preferences.ts"
+import type { Pricing } from "./Price.ts"
+import type { ChatRequest } from "./Request.ts"
+
+/** What routing looks at. */
+export type RoutedRequest = Pick<ChatRequest, "routing" | "bounds">
 
 export interface Filter {
   /** As it is called in the request, and in what explains a decision. */
   readonly name: string
   /** Whether this request has anything for it to do. */
-  readonly applies: (request: ChatRequest) => boolean
+  readonly applies: (request: RoutedRequest) => boolean
   /** Why the host is out; `undefined`: it stays. */
-  readonly excludes: (request: ChatRequest, host: Host) => string | undefined
-  /** It gives way where it would leave no host at all. */
-  readonly soft?: boolean
+  readonly excludes: (request: RoutedRequest, host: Host) => string | undefined
 }
 
 /** Whether a name of a list means this host: its tag, its provider's slug (then every variant), or the provider's display name. */
-export const named = (name: string, host: Host): boolean => {
+export const isNamed = (name: string, host: Host): boolean => {
   const wanted = name.toLowerCase()
   return (
     wanted === host.tag.toLowerCase() ||
@@ -32,78 +36,89 @@ const quantizationFamily: Readonly<Record<string, ReadonlyArray<string>>> = {
 // Never an upper bound: tokens are rarely longer than eight bytes, so what is refused here could not have fitted.
 const bytesPerToken = 8
 
-const perMillion = (price: Picodollars): string => formatUsd(price * 1_000_000n)
-
-export const filters: ReadonlyArray<Filter> = [
+/** Hosts that these leave out are never called. */
+export const hardFilters: ReadonlyArray<Filter> = [
   {
     name: "only",
-    applies: ({ preferences }) => preferences.only.length > 0,
-    excludes: ({ preferences }, host) =>
-      preferences.only.some((name) => named(name, host)) ? undefined : "not among the allowed providers",
+    applies: ({ routing }) => routing.preferences.only.length > 0,
+    excludes: ({ routing }, host) =>
+      routing.preferences.only.some((name) => isNamed(name, host)) ? undefined : "not among the allowed providers",
   },
   {
     name: "ignore",
-    applies: ({ preferences }) => preferences.ignore.length > 0,
-    excludes: ({ preferences }, host) =>
-      preferences.ignore.some((name) => named(name, host)) ? "among the ignored providers" : undefined,
+    applies: ({ routing }) => routing.preferences.ignore.length > 0,
+    excludes: ({ routing }, host) =>
+      routing.preferences.ignore.some((name) => isNamed(name, host)) ? "among the ignored providers" : undefined,
   },
   {
     name: "data_collection",
-    applies: ({ preferences }) => preferences.denyDataCollection,
+    applies: ({ routing }) => routing.preferences.denyDataCollection,
     excludes: (_, { privacy }) => (privacy.mayTrain ? "may train on prompts" : undefined),
   },
   {
     name: "zdr",
-    applies: ({ preferences }) => preferences.zeroDataRetention,
+    applies: ({ routing }) => routing.preferences.zeroDataRetention,
     excludes: (_, { privacy }) => (privacy.retainsPrompts || privacy.mayTrain ? "may retain prompts" : undefined),
   },
   {
     name: "quantizations",
-    applies: ({ preferences }) => preferences.quantizations.length > 0,
-    excludes: ({ preferences }, { quantization }) =>
-      preferences.quantizations.some((wanted) => (quantizationFamily[wanted] ?? [wanted]).includes(quantization))
+    applies: ({ routing }) => routing.preferences.quantizations.length > 0,
+    excludes: ({ routing }, { quantization }) =>
+      routing.preferences.quantizations.some((wanted) =>
+        (quantizationFamily[wanted] ?? [wanted]).includes(quantization),
+      )
         ? undefined
         : `quantization is ${quantization}`,
   },
   {
     name: "max_price",
-    applies: ({ preferences }) =>
-      preferences.maxPrice.prompt !== undefined || preferences.maxPrice.completion !== undefined,
-    excludes: ({ preferences: { maxPrice } }, { pricing }) => {
-      if (pricing === null) return "has no known price"
-      for (const member of ["prompt", "completion"] as const) {
-        const ceiling = maxPrice[member]
-        if (ceiling !== undefined && pricing[member] > ceiling) {
-          return `${member} price ${perMillion(pricing[member])} is above ${perMillion(ceiling)} USD per million tokens`
-        }
-      }
-      return undefined
-    },
+    applies: ({ routing }) => pricesWithCeiling.some((price) => routing.preferences.maxPrice[price] !== undefined),
+    excludes: ({ routing }, { pricing }) =>
+      pricing === null ? "has no known price" : aboveCeiling(routing.preferences.maxPrice, pricing),
   },
   {
     name: "context_length",
-    applies: () => true,
-    excludes: (request, host) => {
-      const fewest = Math.floor(request.promptBound / bytesPerToken)
+    applies: ({ bounds }) => bounds.mediaParts === 0,
+    excludes: ({ bounds }, host) => {
+      const fewest = Math.floor(mostTextTokens(bounds, bounds.promptBytes) / bytesPerToken)
       const longest = host.maxPromptTokens ?? host.contextLength
-      return request.mediaParts === 0 && fewest > longest
+      return fewest > longest
         ? `the prompt has at least ${fewest} tokens, the context length is ${longest}`
         : undefined
     },
   },
   {
-    name: "max_tokens",
-    applies: ({ maxTokens }) => maxTokens !== undefined,
-    excludes: ({ maxTokens = 0 }, { maxCompletionTokens }) =>
-      maxTokens > maxCompletionTokens ? `writes at most ${maxCompletionTokens} tokens` : undefined,
-    soft: true,
-  },
-  {
     name: "require_parameters",
-    applies: ({ preferences }) => preferences.requireParameters,
-    excludes: ({ parameters }, { supportedParameters }) => {
-      const missing = parameters.filter((parameter) => !supportedParameters.includes(parameter))
+    applies: ({ routing }) => routing.preferences.requireParameters,
+    excludes: ({ routing }, { supportedParameters }) => {
+      const missing = routing.parameters.filter((parameter) => !supportedParameters.includes(parameter))
       return missing.length === 0 ? undefined : `does not support ${missing.join(", ")}`
     },
   },
 ]
+
+/** Hosts that these leave out are called all the same where no other is left. */
+export const softFilters: ReadonlyArray<Filter> = [
+  {
+    name: "max_tokens",
+    applies: ({ bounds }) => bounds.maxTokens !== undefined,
+    excludes: ({ bounds: { maxTokens = 0 } }, { maxCompletionTokens }) =>
+      maxTokens > maxCompletionTokens ? `writes at most ${maxCompletionTokens} tokens` : undefined,
+  },
+]
+
+const aboveCeiling = (ceilings: MaxPrice, pricing: Pricing): string | undefined => {
+  for (const member of pricesWithCeiling) {
+    const ceiling = ceilings[member]
+    const price = pricing[member] ?? pricing.prompt
+    if (ceiling !== undefined && price > ceiling) {
+      return `${member} price ${shownPrice(member, price)} is above ${shownPrice(member, ceiling)}`
+    }
+  }
+  return undefined
+}
+
+const shownPrice = (member: keyof MaxPrice, price: Picodollars): string =>
+  member === "prompt" || member === "completion"
+    ? `${formatUsd(price * 1_000_000n)} USD per million tokens`
+    : `${formatUsd(price)} USD per ${member}`

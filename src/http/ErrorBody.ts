@@ -97,7 +97,7 @@ const unavailableTypes = {
 
 const exclusions = (excluded: ReadonlyArray<Exclusion>): JsonObject => ({
   excluded_by: [...new Set(excluded.map(({ by }) => by))],
-  excluded,
+  excluded: excluded.map(({ host, model, by, reason }) => ({ host, model, by, reason })),
   available_providers: [...new Set(excluded.map(({ host }) => host))],
 })
 

@@ -1,4 +1,4 @@
-/** Names and values of the headers that only this service has. Spec 4.6, settled points. */
+/** Names and values of the headers that only this service has. */
 import { formatUsd, type Picodollars } from "../domain/Money.ts"
 
 /** On every response, errors too. */
@@ -8,12 +8,14 @@ export const hostHeader = "x-gw-host"
 /** On whole responses; a stream's cost rides on its finish chunk. */
 export const costHeader = "x-gw-cost-usd"
 export const generationIdHeader = "x-generation-id"
+/** Members of the request that the host was not given. */
+export const droppedHeader = "x-gw-dropped"
 
 export const costValue = (cost: Picodollars): string => formatUsd(cost)
 
 const visible = /^[\x20-\x7e]{1,200}$/
 
-/** Whether a text may become the value of a response header. G28. */
+/** Whether a text may become the value of a response header. */
 export const isHeaderSafe = (value: string): boolean => visible.test(value)
 
 /** A caller's text for the record: without control characters, cut to 200 characters. */
@@ -21,7 +23,7 @@ export const attributionText = (value: string | null): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed.
   value === null ? "" : value.replace(/[\u0000-\u001f\u007f]/g, "").slice(0, 200)
 
-/** The key that a request came with: `Authorization: Bearer …`, else `x-api-key`; `undefined` for none, "" for a malformed one. Settled points. */
+/** The key that a request came with: `Authorization: Bearer …`, else `x-api-key`; `undefined` for none, "" for a malformed one. */
 export const presentedKey = (headers: Headers): string | undefined => {
   const authorization = headers.get("authorization")
   if (authorization === null) return headers.get("x-api-key") ?? undefined

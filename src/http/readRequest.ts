@@ -1,19 +1,24 @@
-/** The body of a request, read with bounds on its size and its time. Table of bad inputs, rows 1 to 17; G23, G30. */
+/** The body of a request, read with bounds on its size and its time. See docs/guarantees.md#g30. */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { BadRequest, BodyTooLarge, CallerGone, TimedOut } from "../domain/Failure.ts"
-import type { Alarms } from "../services/Alarms.ts"
+import type { Ending, Lifetime } from "../services/RequestContext.ts"
+import { wait } from "../services/Steps.ts"
+import type { Timers } from "../services/Timers.ts"
 
 /** How long a caller may take to send a body, milliseconds. */
 const patienceMs = 30_000
 
 const unreadable = (path: string, message: string) => Effect.fail(new BadRequest({ issues: [{ path, message }] }))
 
+/** All bytes of the body. Ends at once when the request is ended: at shutdown a body may still be on its way. */
 export const readRequest = (
   request: Request,
   limitBytes: number,
-  alarms: Context.Tag.Service<Alarms>,
-): Effect.Effect<Uint8Array, BadRequest | BodyTooLarge | TimedOut | CallerGone> => {
+  timers: Context.Tag.Service<Timers>,
+  lifetime: Lifetime,
+): Effect.Effect<Uint8Array, BadRequest | BodyTooLarge | TimedOut | Ending> => {
   const { headers } = request
   const encoding = headers.get("content-encoding")
   if (encoding !== null && encoding !== "identity")
@@ -24,22 +29,23 @@ export const readRequest = (
   }
   const length = headers.get("content-length")
   if (length !== null && Number(length) > limitBytes) return Effect.fail(new BodyTooLarge({ limitBytes }))
-  return Effect.async((resume) => {
-    const alarm = alarms.set(patienceMs, () =>
-      resume(Effect.fail(new TimedOut({ phase: "body", afterMs: patienceMs }))),
-    )
+  return wait((resume) => {
+    let isOver = false
+    const finish = (exit: Exit.Exit<Uint8Array, BodyTooLarge | TimedOut | Ending>): void => {
+      if (isOver) return
+      isOver = true
+      timer.clear()
+      forget()
+      resume(exit)
+    }
+    const late = () => finish(Exit.fail(new TimedOut({ phase: "body", afterMs: patienceMs })))
+    const timer = timers.set(patienceMs, late)
+    const forget = lifetime.onEnd(() => finish(Exit.fail(lifetime.ending ?? new CallerGone())))
     const reading = length === null ? atMost(request, limitBytes) : request.bytes()
     reading.then(
-      (bytes) => {
-        alarm.clear()
-        resume(bytes === undefined ? Effect.fail(new BodyTooLarge({ limitBytes })) : Effect.succeed(bytes))
-      },
-      () => {
-        alarm.clear()
-        resume(Effect.fail(new CallerGone()))
-      },
+      (bytes) => finish(bytes === undefined ? Exit.fail(new BodyTooLarge({ limitBytes })) : Exit.succeed(bytes)),
+      () => finish(Exit.fail(new CallerGone())),
     )
-    return Effect.sync(alarm.clear)
   })
 }
 

@@ -1,181 +1,303 @@
 /**
- * The corridor: carries a plan out. Reserves, calls, falls back before the first event, hands the outcome to the
- * meter. Knows no provider's wire form and no caller's. Architecture, services; G5, G10, G11, G14.
+ * Carries a plan out: tries the hosts in order, falls back before the first event, and hands the outcome to the meter. Knows
+ * no provider's protocol and no caller's form. See docs/guarantees.md#g10 and #g11.
  */
-import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type { Charge } from "../domain/Charge.ts"
-import type { ChatRequest, ChatResponse } from "../domain/Chat.ts"
+import type { ChatResponse } from "../domain/Chat.ts"
 import { bytesSaid } from "../domain/Estimate.ts"
-import type { FailedAttempt, HostFailed, PaymentRequired, RoutingExhausted, Unavailable } from "../domain/Failure.ts"
+import {
+  BadRequest,
+  type FailedAttempt,
+  HostFailed,
+  type PaymentRequired,
+  type RoutingExhausted,
+  type Unavailable,
+  Unsupported,
+} from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import type { Plan } from "../domain/Plan.ts"
-import { parseUsage } from "../domain/Usage.ts"
-import { Upstream } from "../plugin/Upstream.ts"
-import type { ChunkWriter } from "../wire/hostStream.ts"
-import { Alarms } from "./Alarms.ts"
-import type { Call, Ending } from "./Call.ts"
+import type { ChatRequest } from "../domain/Request.ts"
+import { Upstream } from "../upstream/Upstream.ts"
+import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
+import { AnswerStream, type StreamLimits, type WriterFor } from "./AnswerStream.ts"
+import { Attempt } from "./Attempt.ts"
+import { failureLog, makeEndAttempt } from "./endAttempt.ts"
 import { exhausted } from "./exhausted.ts"
-import { type Begun, type HostCallOptions, makeHostCall } from "./HostCall.ts"
+import { type HostAnswer, streamAnswer } from "./HostAnswer.ts"
+import { HostHealth, type Inadmissible } from "./HostHealth.ts"
 import { HostStats } from "./HostStats.ts"
 import { type Hold, Meter } from "./Meter.ts"
 import { type Endpoint, ProviderRegistry } from "./ProviderRegistry.ts"
+import type { Ending, RequestContext } from "./RequestContext.ts"
+import { eitherOf, makeStepRunner, type Steps, wait } from "./Steps.ts"
+import type { OpenOutput } from "./StreamOutput.ts"
+import { Timers } from "./Timers.ts"
+import { makeUpstreamClient } from "./upstreamCall.ts"
+import { unaryAnswer } from "./unaryAnswer.ts"
 
 /** A whole answer, paid for and in the ledger. */
 export interface Completed {
   readonly host: Host
   readonly response: ChatResponse
   readonly charge: Charge
+  /** Members of the request that the host was not given. */
+  readonly dropped: ReadonlyArray<string>
 }
 
-/** A stream that has begun: no other host takes over from here. */
-export interface Opened extends Begun {
-  readonly host: Host
-  readonly hold: Hold
+export interface StreamHead {
+  readonly body: ReadableStream<Uint8Array>
+  /** Who answers; `undefined` when the head goes out before any host did. */
+  readonly answering: { readonly host: Host; readonly dropped: ReadonlyArray<string> } | undefined
 }
 
-export type DispatchFailure = RoutingExhausted | PaymentRequired | Ending
+export type DispatchFailure = RoutingExhausted | PaymentRequired | BadRequest | Ending
 
-/** Neither can be interrupted, since money is held meanwhile: `call.end` ends them. */
+export interface DispatcherOptions extends StreamLimits {
+  /** Milliseconds to the first event of a stream; a provider may have its own. */
+  readonly ttfbMs: number
+  /** The head of a stream goes out after this long even without an event: then failures are told in the stream. */
+  readonly commitAfterMs: number
+  /** The largest whole answer of a host, bytes. */
+  readonly answerBytes: number
+}
+
+/** Neither can be interrupted, since money is held meanwhile: the request's lifetime ends them. */
 export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
   Dispatcher,
   {
     /** Succeeds when the answer is paid for. */
-    readonly complete: (call: Call, request: ChatRequest, plan: Plan) => Effect.Effect<Completed, DispatchFailure>
-    /** Succeeds with the first event. The rest, and its settlement, are `Relay`'s. `writer` is asked for anew at each attempt. */
-    readonly open: (
-      call: Call,
+    readonly complete: (context: RequestContext, request: ChatRequest, plan: Plan) => Steps<Completed, DispatchFailure>
+    /**
+     * Succeeds with the first event, or after `commitAfterMs` without one. From then on the stream is on its own, and
+     * calls `onClosed` once everything of it is booked.
+     */
+    readonly stream: (
+      context: RequestContext,
       request: ChatRequest,
       plan: Plan,
-      writer: (host: Host) => ChunkWriter,
-    ) => Effect.Effect<Opened, DispatchFailure>
+      writerFor: WriterFor,
+      output: OpenOutput,
+      onClosed: () => void,
+    ) => Steps<StreamHead, DispatchFailure>
   }
 >() {
-  static readonly layer = (options: HostCallOptions) =>
-    Layer.effect(
-      Dispatcher,
-      Effect.gen(function* () {
-        const registry = yield* ProviderRegistry
-        const meter = yield* Meter
-        const stats = yield* HostStats
-        const hostCall = makeHostCall(yield* Upstream, yield* Alarms, options)
-
-        /** Tries the hosts of a plan one after another until one has an answer. */
-        const walk = Effect.fnUntraced(function* <A>(
-          call: Call,
-          request: ChatRequest,
-          plan: Plan,
-          attempt: (endpoint: Endpoint, request: ChatRequest) => Effect.Effect<A, HostFailed>,
-        ) {
-          const failed: Array<FailedAttempt> = []
-          const spoiled = new Set<string>()
-          let unaffordable: PaymentRequired | Unavailable | undefined
-          let coolingMs: number | undefined
-          for (const host of plan.attempts) {
-            const endpoint = registry.endpoint(host)
-            if (endpoint === undefined || spoiled.has(host.model)) continue
-            const wait = stats.coolingFor(host)
-            if (wait > 0) {
-              coolingMs = Math.min(coolingMs ?? wait, wait)
-              continue
-            }
-            const reserved = yield* Effect.either(meter.reserve(call, request, host))
-            if (Either.isLeft(reserved)) {
-              unaffordable = reserved.left
-              continue
-            }
-            const hold = reserved.right
-            // Who left before this host was asked does not pay for it.
-            if (call.ending !== undefined) {
-              meter.release(hold)
-              break
-            }
-            const result = yield* Effect.exit(Effect.suspend(() => attempt(endpoint, within(request, hold))))
-            if (Exit.isSuccess(result)) return { hold, answer: result.value }
-            const wrong = Cause.failureOrCause(result.cause)
-            if (Either.isRight(wrong)) {
-              meter.release(hold)
-              return yield* Effect.failCause(wrong.right)
-            }
-            if (call.ending !== undefined) {
-              yield* abandoned(call, hold)
-              break
-            }
-            meter.release(hold)
-            const failure = call.hungUp ?? wrong.left
-            failed.push({ provider: host.providerName, host: host.tag, model: host.model, failure })
-            stats.failed(host, failure)
-            yield* logFailure(call, host, failure)
-            // Another host would find the same fault with the request; another model may not.
-            if (failure.reason === "request") spoiled.add(host.model)
-          }
-          if (call.ending !== undefined) return yield* call.ending
-          if (failed.length === 0 && unaffordable !== undefined) return yield* unaffordable
-          return yield* exhausted(failed, coolingMs)
-        })
-
-        /** A caller who left pays for the prompt that the host was given; whom we cut off before any output does not. G5. */
-        const abandoned = (call: Call, hold: Hold): Effect.Effect<void, Unavailable> => {
-          if (call.ending?._tag !== "CallerGone") return Effect.sync(() => meter.release(hold))
-          const latencyMs = call.elapsedMs()
-          return meter.settle(hold, {
-            outcome: "caller-gone",
-            usage: undefined,
-            outputBytes: 0,
-            finishReason: "",
-            latencyMs,
-          })
-        }
-
-        const complete = Effect.fnUntraced(function* (call: Call, request: ChatRequest, plan: Plan) {
-          const { hold, answer } = yield* walk(call, request, plan, (endpoint, bounded) =>
-            hostCall.whole(call, endpoint, bounded),
-          )
-          const durationMs = call.elapsedMs()
-          const charge = yield* meter.settle(hold, {
-            outcome: "finished",
-            usage: parseUsage(answer.usage),
-            outputBytes: answer.choices.reduce((sum, { message }) => sum + bytesSaid(message), 0),
-            finishReason: answer.choices[0]?.finish_reason ?? "",
-            latencyMs: durationMs,
-          })
-          const { completionTokens } = charge.usage
-          stats.succeeded(hold.host, { latencyMs: durationMs, durationMs, completionTokens })
-          return { host: hold.host, response: answer, charge }
-        })
-
-        const open = Effect.fnUntraced(function* (
-          call: Call,
-          request: ChatRequest,
-          plan: Plan,
-          writer: (host: Host) => ChunkWriter,
-        ) {
-          const { hold, answer } = yield* walk(call, request, plan, (endpoint, bounded) =>
-            hostCall.open(call, endpoint, bounded, writer(endpoint.host)),
-          )
-          return { ...answer, hold, host: hold.host }
-        })
-
-        return {
-          complete: (...asked) => Effect.uninterruptible(complete(...asked)),
-          open: (...asked) => Effect.uninterruptible(open(...asked)),
-        }
-      }),
-    )
+  static readonly layer = (options: DispatcherOptions) => Layer.effect(Dispatcher, make(options))
 }
 
-/** For the operator: what the caller is not told. Nothing that was said or asked is in it. */
-export const logFailure = ({ requestId }: Call, host: Host, { reason, status, cause }: HostFailed) =>
-  Effect.logWarning(
-    "a host failed",
-    { requestId, host: host.tag, model: host.model, reason, status },
-    Cause.fail(cause ?? reason),
-  )
+/** Why a host of the plan was passed over just before its call. */
+type Skipped = PaymentRequired | Unavailable | Unsupported | Inadmissible
 
-/** The request with the bound on its output that the meter put, where that is tighter than the caller's. */
-const within = (request: ChatRequest, { outputBound }: Hold): ChatRequest =>
-  outputBound === undefined || outputBound === request.maxTokens ? request : { ...request, maxTokens: outputBound }
+interface Begun {
+  readonly attempt: Attempt
+  readonly endpoint: Endpoint
+  readonly encoded: Encoded
+}
+
+type CallHost<A> = (begun: Begun, context: AnswerContext) => Effect.Effect<A | HostFailed>
+
+const make = (options: DispatcherOptions) =>
+  Effect.gen(function* () {
+    const registry = yield* ProviderRegistry
+    const meter = yield* Meter
+    const health = yield* HostHealth
+    const timers = yield* Timers
+    const runner = makeStepRunner(yield* Effect.runtime<never>())
+    const client = makeUpstreamClient(yield* Upstream)
+    const log = (effect: Effect.Effect<void>) => runner.effect(effect, () => {})
+    const endAttempt = makeEndAttempt(meter, yield* HostStats, health, log)
+
+    /** Everything that an attempt needs before its call: permission, a request in the host's words, money. */
+    const begin = function* (
+      context: RequestContext,
+      request: ChatRequest,
+      endpoint: Endpoint,
+    ): Steps<Begun | Skipped | HostFailed> {
+      const { host, protocol } = endpoint
+      const inadmissible = health.acquire(host)
+      if (inadmissible !== undefined) return inadmissible
+      const first = protocol.encode(request, host)
+      if (Either.isLeft(first)) return first.left
+      const ask = {
+        bounds: request.bounds,
+        maxTokens: request.maxTokens,
+        sentBytes: byteLength(first.right.body),
+        streamed: request.stream,
+      }
+      const reserved = yield* eitherOf(meter.reserve({ _tag: "Key", key: context.key }, context, ask, host))
+      if (Either.isLeft(reserved)) return reserved.left
+      const hold = reserved.right
+      const encoded = within(request, hold) ? first : protocol.encode(bounded(request, hold), host)
+      const signed = Either.isLeft(encoded) ? encoded : yield* eitherOf(client.signed(endpoint, encoded.right))
+      if (Either.isLeft(signed)) {
+        meter.release(hold)
+        return signed.left
+      }
+      const { dropped = [] } = signed.right
+      return { attempt: new Attempt(context, host, hold, dropped), endpoint, encoded: signed.right }
+    }
+
+    /** Tries the hosts of a plan one after another until one has an answer. */
+    const dispatch = function* <A extends object>(
+      context: RequestContext,
+      request: ChatRequest,
+      plan: Plan,
+      call: CallHost<A>,
+    ): Steps<{ readonly attempt: Attempt; readonly answer: A }, DispatchFailure> {
+      const { lifetime } = context
+      const failed: Array<FailedAttempt> = []
+      const skipped: Array<Skipped> = []
+      /** Models whose host found the request at fault: their other hosts would, too. */
+      const rejectedModels = new Set<string>()
+      const fail = (host: Host, failure: HostFailed) => {
+        failed.push({ provider: host.providerName, host: host.tag, model: host.model, failure })
+        if (failure.reason === "request") rejectedModels.add(host.model)
+      }
+      for (const host of plan.attempts) {
+        if (lifetime.ending !== undefined) break
+        const endpoint = registry.endpoint(host)
+        if (endpoint === undefined || rejectedModels.has(host.model)) continue
+        const begun = yield* begin(context, request, endpoint)
+        if (begun instanceof HostFailed) {
+          fail(host, begun)
+          log(failureLog(context.requestId, host, begun))
+          continue
+        }
+        if (!("attempt" in begun)) {
+          skipped.push(begun)
+          continue
+        }
+        const { attempt } = begun
+        // Who left before this host was asked does not pay for it.
+        if (lifetime.ending !== undefined) {
+          attempt.close()
+          meter.release(attempt.hold)
+          break
+        }
+        const answer = yield* call(begun, narrow(request, host))
+        if (!(answer instanceof HostFailed)) return { attempt, answer }
+        if (lifetime.ending !== undefined) {
+          yield* eitherOf(endAttempt.abandoned(attempt))
+          break
+        }
+        const failure = attempt.stopped ?? answer
+        endAttempt.failed(attempt, failure)
+        fail(host, failure)
+      }
+      if (lifetime.ending !== undefined) return yield* Exit.fail(lifetime.ending)
+      return yield* Exit.fail(outcomeOf(failed, skipped, plan))
+    }
+
+    const complete = function* (
+      context: RequestContext,
+      request: ChatRequest,
+      plan: Plan,
+    ): Steps<Completed, DispatchFailure> {
+      const { attempt, answer } = yield* dispatch(context, request, plan, (begun, answerContext) =>
+        unaryAnswer(client, begun.attempt, begun.endpoint, begun.encoded, answerContext, options.answerBytes),
+      )
+      const charge = yield* endAttempt.delivered(attempt, {
+        outcome: "finished",
+        usage: answer.usage,
+        outputBytes: answer.choices.reduce((sum, { message }) => sum + bytesSaid(message), 0),
+        finishReason: answer.choices[0]?.finish_reason ?? "",
+        isAwaited: true,
+      })
+      return { host: attempt.host, response: answer, charge, dropped: attempt.dropped }
+    }
+
+    const open = function* (
+      context: RequestContext,
+      request: ChatRequest,
+      plan: Plan,
+      writerFor: WriterFor,
+    ): Steps<HostAnswer, DispatchFailure> {
+      const { answer } = yield* dispatch(context, request, plan, ({ attempt, endpoint, encoded }, answerContext) =>
+        streamAnswer(client, timers, options, attempt, endpoint, encoded, answerContext, writerFor(attempt.host)),
+      )
+      return answer
+    }
+
+    const stream = function* (
+      context: RequestContext,
+      request: ChatRequest,
+      plan: Plan,
+      writerFor: WriterFor,
+      output: OpenOutput,
+      onClosed: () => void,
+    ): Steps<StreamHead, DispatchFailure> {
+      const carry = () =>
+        new AnswerStream({
+          lifetime: context.lifetime,
+          limits: options,
+          timers,
+          writerFor,
+          open: output,
+          settle: (answer, delivered, onExit) =>
+            runner.effect(endAttempt.delivered(answer.attempt, delivered), onExit),
+          log,
+          defect: (cause) => Effect.logError("a defect in a stream", { requestId: context.requestId }, cause),
+          onClosed,
+        })
+      return yield* wait<StreamHead, DispatchFailure>((resume) => {
+        let announced: AnswerStream | undefined
+        const timer = timers.set(options.commitAfterMs, () => {
+          announced = carry()
+          announced.announce()
+          resume(Exit.succeed({ body: announced.body, answering: undefined }))
+        })
+        runner.steps(open(context, request, plan, writerFor), (exit) => {
+          timer.clear()
+          if (announced !== undefined) return announced.opened(exit)
+          if (Exit.isFailure(exit)) return resume(Exit.failCause(exit.cause))
+          const { attempt } = exit.value
+          const carried = carry()
+          carried.opened(exit)
+          resume(Exit.succeed({ body: carried.body, answering: { host: attempt.host, dropped: attempt.dropped } }))
+        })
+      })
+    }
+
+    return { complete, stream }
+  })
+
+const byteLength = (body: string | Uint8Array): number =>
+  typeof body === "string" ? Buffer.byteLength(body) : body.byteLength
+
+/** Whether the request already says what the hold allows. */
+const within = (request: ChatRequest, { outputBound }: Hold): boolean =>
+  outputBound === undefined || outputBound === request.maxTokens
+
+const bounded = (request: ChatRequest, { outputBound }: Hold): ChatRequest => ({ ...request, maxTokens: outputBound })
+
+/** What reading an answer needs of its request: not the prompt, which a running stream must not keep in memory. */
+const narrow = ({ stream, maxTokens, reasoning, bounds }: ChatRequest, host: Host): AnswerContext => ({
+  request: { stream, maxTokens, reasoning, bounds },
+  host,
+})
+
+/** What a plan that led to no answer comes to. Money comes first: it is what the caller can mend. */
+const outcomeOf = (
+  failed: ReadonlyArray<FailedAttempt>,
+  skipped: ReadonlyArray<Skipped>,
+  plan: Plan,
+): RoutingExhausted | PaymentRequired | Unavailable | BadRequest => {
+  const waits = [...skipped, ...plan.excluded].flatMap((one) =>
+    "retryAfterMs" in one && one.retryAfterMs !== undefined ? [one.retryAfterMs] : [],
+  )
+  if (failed.length === 0) {
+    for (const one of skipped.toReversed()) {
+      if ("_tag" in one && one._tag !== "Unsupported") return one
+    }
+    const unsupported = skipped.find((one) => one instanceof Unsupported)
+    if (unsupported !== undefined && waits.length === 0) {
+      const { path, reason } = unsupported
+      return new BadRequest({ issues: [{ path, message: reason }] })
+    }
+  }
+  return exhausted(failed, waits.length === 0 ? undefined : Math.min(...waits))
+}

@@ -1,17 +1,17 @@
 /**
- * Ends the running calls when the house closes. Stands on top of everything that a running call needs, so that the
- * meter, the relay and the database are still open while it drains. G19.
+ * Ends the running requests when the gateway stops. Its layer stands on everything that a running request needs, so that
+ * dispatcher, meter and database are still open while it drains. See docs/guarantees.md#g19.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { Dispatcher } from "./Dispatcher.ts"
 import { InFlight } from "./InFlight.ts"
-import { Relay } from "./Relay.ts"
 
 /** Drains for at most so many milliseconds when its scope is closed. */
 export const layerDrain = (milliseconds: number) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
-      yield* Relay
+      yield* Dispatcher
       const { drain } = yield* InFlight
       yield* Effect.addFinalizer(() => drain(milliseconds))
     }),

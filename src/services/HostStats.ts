@@ -1,14 +1,14 @@
 /**
- * What was lately seen of each host: outcomes, milliseconds to the first token, tokens per second; and how long it is
- * to be left alone. In memory, per process; windows slide on Effect's clock. Spec 2.4, reference 13, G10.
+ * What was lately seen of each host: outcomes, milliseconds to the first token, tokens per second. In memory, per process;
+ * windows slide on Effect's clock. It observes; whether a host may be called is `HostHealth`'s to say.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { type Cooldowns, cooldownFor, speaksAgainst } from "../domain/Cooldown.ts"
+import { speaksAgainst } from "../domain/Cooldown.ts"
 import type { HostFailed } from "../domain/Failure.ts"
 import { endpointKey, type Host } from "../domain/Host.ts"
-import type { Seen } from "../plugin/Strategy.ts"
+import type { HostSnapshot } from "../plugin/Strategy.ts"
 
 /** How one attempt went. */
 export interface Outcome {
@@ -34,76 +34,66 @@ export interface HostReport {
   readonly latency30m: Percentiles | null
   readonly throughput30m: Percentiles | null
   readonly requests30m: number
-  readonly coolingDown: boolean
 }
 
 export class HostStats extends Context.Tag("headgate/HostStats")<
   HostStats,
   {
     readonly record: (host: Host, outcome: Outcome) => void
-    /** A whole answer, milliseconds to its first token and to its end. */
+    /** A finished answer: milliseconds from its attempt's start to the first token and to the end. */
     readonly succeeded: (
       host: Host,
       answer: { readonly latencyMs: number; readonly durationMs: number; readonly completionTokens: number },
     ) => void
-    /** Holds a failure against the host: its health, and how long it is left alone. */
+    /** A failed attempt, where it says something of the host's health. */
     readonly failed: (host: Host, failure: HostFailed) => void
-    /** Leaves the host alone for so long; a longer wait that is already on stands. */
-    readonly coolDown: (host: Host, milliseconds: number) => void
-    /** Milliseconds until the host may be called again; 0: now. */
-    readonly coolingFor: (host: Host) => number
-    readonly seen: (host: Host) => Seen
+    /** Figures for a strategy, worked out when they are asked for. */
+    readonly snapshot: (host: Host) => HostSnapshot
     readonly report: (host: Host) => HostReport
   }
 >() {
-  static readonly layer = (cooldowns: Cooldowns) =>
-    Layer.effect(
-      HostStats,
-      Effect.map(Effect.clock, (clock) => {
-        const records = new Map<string, HostRecord>()
-        const recordOf = (host: Host): HostRecord => {
-          const key = endpointKey(host)
-          const known = records.get(key)
-          if (known !== undefined) return known
-          const fresh = new HostRecord()
-          records.set(key, fresh)
-          return fresh
-        }
-        const now = () => clock.unsafeCurrentTimeMillis()
-        const record = (host: Host, outcome: Outcome) => recordOf(host).add(now(), outcome)
-        const coolDown = (host: Host, milliseconds: number) => {
-          const known = recordOf(host)
-          known.coolUntil = Math.max(known.coolUntil, now() + milliseconds)
-        }
-        return {
-          record,
-          coolDown,
-          succeeded: (host, { latencyMs, durationMs, completionTokens }) => {
-            const speed = durationMs > 0 ? { tokensPerSecond: (completionTokens * 1000) / durationMs } : {}
-            record(host, { ok: true, latencyMs, ...speed })
-          },
-          failed: (host, failure) => {
-            if (speaksAgainst(failure)) record(host, { ok: false })
-            coolDown(host, cooldownFor(failure, cooldowns))
-          },
-          coolingFor: (host) => Math.max(0, (records.get(endpointKey(host))?.coolUntil ?? 0) - now()),
-          seen: (host) => new SeenNow(records.get(endpointKey(host)), now()),
-          report: (host) => {
-            const at = now()
-            const record = recordOf(host)
-            return {
-              uptime5m: record.uptime(at, 5),
-              uptime30m: record.uptime(at, 30),
-              uptime1d: record.uptime(at, minutesKept),
-              latency30m: percentiles(record.lately(at, "latencyMs")),
-              throughput30m: percentiles(record.lately(at, "tokensPerSecond")),
-              requests30m: record.count(at, 30),
-              coolingDown: record.coolUntil > at,
-            }
-          },
-        }
-      }),
-    )
+  static readonly layer = Layer.effect(
+    HostStats,
+    Effect.map(Effect.clock, (clock) => {
+      const records = new Map<string, HostRecord>()
+      // Hosts are values of the catalogue: looking one up by itself saves building its key for each request.
+      const byHost = new WeakMap<Host, HostRecord>()
+      const recordOf = (host: Host): HostRecord => {
+        const known = byHost.get(host)
+        if (known !== undefined) return known
+        const key = endpointKey(host)
+        const found = records.get(key) ?? new HostRecord()
+        records.set(key, found)
+        byHost.set(host, found)
+        return found
+      }
+      const now = () => clock.unsafeCurrentTimeMillis()
+      const record = (host: Host, outcome: Outcome) => recordOf(host).add(now(), outcome)
+      return {
+        record,
+        succeeded: (host, { latencyMs, durationMs, completionTokens }) => {
+          const speed = durationMs > 0 ? { tokensPerSecond: (completionTokens * 1000) / durationMs } : {}
+          record(host, { ok: true, latencyMs, ...speed })
+        },
+        failed: (host, failure) => {
+          if (speaksAgainst(failure)) record(host, { ok: false })
+        },
+        snapshot: (host) => new Snapshot(recordOf(host), now()),
+        report: (host) => {
+          const at = now()
+          const record = recordOf(host)
+          return {
+            uptime5m: record.uptime(at, 5),
+            uptime30m: record.uptime(at, 30),
+            uptime1d: record.uptime(at, minutesKept),
+            latency30m: percentiles(record.lately(at, "latencyMs")),
+            throughput30m: percentiles(record.lately(at, "tokensPerSecond")),
+            requests30m: record.count(at, 30),
+          }
+        },
+      }
+    }),
+  )
 }
 
 const minute = 60_000
@@ -116,7 +106,8 @@ interface Sample extends Outcome {
 
 /** The last day of one endpoint: counts per minute, and the newest samples in full. */
 class HostRecord {
-  coolUntil = 0
+  /** Unix milliseconds of the newest failure. */
+  private lastFailure = Number.NEGATIVE_INFINITY
   private readonly good = new Uint32Array(minutesKept)
   private readonly bad = new Uint32Array(minutesKept)
   private readonly samples: Array<Sample> = []
@@ -126,6 +117,7 @@ class HostRecord {
   add(at: number, outcome: Outcome): void {
     this.forget(at)
     const slot = Math.floor(at / minute) % minutesKept
+    if (!outcome.ok) this.lastFailure = at
     const counts = outcome.ok ? this.good : this.bad
     counts[slot] = (counts[slot] ?? 0) + 1
     this.samples[this.next] = { at, ...outcome }
@@ -170,8 +162,9 @@ class HostRecord {
     return values.sort((a, b) => a - b)
   }
 
-  /** Reference 14.4 leaves "significant" open; ours: more than half of the last 30 seconds' requests failed, of at least two. */
+  /** More than half of the requests of the last 30 seconds failed, of at least two. */
   failing(at: number): boolean {
+    if (this.lastFailure <= at - 30_000) return false
     let failed = 0
     let all = 0
     for (let back = 1; back <= this.samples.length; back++) {
@@ -185,24 +178,24 @@ class HostRecord {
 }
 
 /** Works a figure out when a strategy asks for it: most ask for one or two. */
-class SeenNow implements Seen {
-  private readonly record: HostRecord | undefined
+class Snapshot implements HostSnapshot {
+  private readonly record: HostRecord
   private readonly at: number
-  constructor(record: HostRecord | undefined, at: number) {
+  constructor(record: HostRecord, at: number) {
     this.record = record
     this.at = at
   }
   get failing(): boolean {
-    return this.record?.failing(this.at) ?? false
+    return this.record.failing(this.at)
   }
   get uptime(): number | null {
-    return this.record?.uptime(this.at, 30) ?? null
+    return this.record.uptime(this.at, 30)
   }
   get latencyMs(): number | null {
-    return percentiles(this.record?.lately(this.at, "latencyMs") ?? [])?.p50 ?? null
+    return percentiles(this.record.lately(this.at, "latencyMs"))?.p50 ?? null
   }
   get throughput(): number | null {
-    return percentiles(this.record?.lately(this.at, "tokensPerSecond") ?? [])?.p50 ?? null
+    return percentiles(this.record.lately(this.at, "tokensPerSecond"))?.p50 ?? null
   }
 }
 

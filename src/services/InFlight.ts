@@ -1,29 +1,27 @@
 /**
- * The calls that are running: how many may, and how they end when the house closes. Answers of Bun's native routes are
- * unknown to the server's own shutdown, so they are counted here. Architecture (what bites), G17, G19.
+ * The requests that are running: how many may, and how they end when the gateway stops. Answers of Bun's native routes are
+ * unknown to the server's own shutdown, so they are counted here. See docs/guarantees.md#g17 and #g19.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { TimedOut, Unavailable } from "../domain/Failure.ts"
-import { type Alarm, Alarms } from "./Alarms.ts"
-import type { Call } from "./Call.ts"
+import { Lifetime } from "./RequestContext.ts"
+import { type Timer, Timers } from "./Timers.ts"
 
 export interface InFlightOptions {
   readonly maxInFlight: number
-  /** All attempts of a call together, milliseconds. G14. */
+  /** A request with all its attempts, milliseconds. */
   readonly deadlineMs: number
 }
 
 export class InFlight extends Context.Tag("headgate/InFlight")<
   InFlight,
   {
-    /** Takes a place, before the body is read; or says why there is none. */
-    readonly admit: () => Unavailable | undefined
-    /** The call, which has a place, runs until `leave`, and is ended at its deadline. */
-    readonly enter: (call: Call) => void
-    /** Gives the place back: of a call, once; of a request that never became one. */
-    readonly leave: (call: Call | undefined) => void
+    /** Admits a request before its body is read, until `leave`; or says why not. It is ended at its deadline. */
+    readonly admit: () => Lifetime | Unavailable
+    /** The request is over. Does nothing the second time. */
+    readonly leave: (lifetime: Lifetime) => void
     readonly draining: () => boolean
     /** Admits no more; waits so many milliseconds for what runs; then ends it, and waits until it has settled. */
     readonly drain: (milliseconds: number) => Effect.Effect<void>
@@ -34,15 +32,13 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
   static readonly layer = ({ maxInFlight, deadlineMs }: InFlightOptions) =>
     Layer.effect(
       InFlight,
-      Effect.map(Alarms, (alarms) => {
-        const running = new Map<Call, Alarm>()
+      Effect.map(Timers, (timers) => {
+        const running = new Map<Lifetime, Timer>()
         let draining = false
-        /** Of calls, and of requests that are none yet: their bodies are still on the way. */
-        let places = 0
-        const cut = () => {
-          for (const call of running.keys()) call.end(new Unavailable({ why: "draining", retryAfterSeconds: 1 }))
-        }
         const refuse = (why: Unavailable["why"]) => new Unavailable({ why, retryAfterSeconds: 1 })
+        const cut = () => {
+          for (const lifetime of [...running.keys()]) lifetime.end(refuse("draining"))
+        }
         const emptied = Effect.void.pipe(
           Effect.delay("20 millis"),
           Effect.repeat({ while: () => running.size > 0 }),
@@ -53,18 +49,15 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
         return {
           admit: () => {
             if (draining) return refuse("draining")
-            if (places >= maxInFlight) return refuse("overloaded")
-            places += 1
-            return undefined
+            if (running.size >= maxInFlight) return refuse("overloaded")
+            const lifetime = new Lifetime()
+            const late = () => lifetime.end(new TimedOut({ phase: "upstream", afterMs: deadlineMs }))
+            running.set(lifetime, timers.set(deadlineMs, late))
+            return lifetime
           },
-          enter: (call) => {
-            const late = () => call.end(new TimedOut({ phase: "upstream", afterMs: deadlineMs }))
-            running.set(call, alarms.set(deadlineMs, late))
-          },
-          leave: (call) => {
-            const deadline = call && running.get(call)
-            deadline?.clear()
-            if (call === undefined || running.delete(call)) places -= 1
+          leave: (lifetime) => {
+            running.get(lifetime)?.clear()
+            running.delete(lifetime)
           },
           draining: () => draining,
           cut,

@@ -1,45 +1,64 @@
 /**
- * Money: what a request may cost at most, what it did cost, and that it is written down before anybody is told. Holds
- * and spends are kept in memory for the keys in use, in integer picodollars; the ledger is `Storage`'s. G1, G3, G5, G7.
+ * Money: what a request may cost at most, what it did cost, and that it is written down before anybody learns it. Holds and
+ * spends are kept in memory for the keys in use, in integer picodollars; the ledger is `Storage`'s.
+ * See docs/guarantees.md#g1, #g3 and #g5.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import { type Answer, type Charge, chargeFor } from "../domain/Charge.ts"
-import type { ChatRequest } from "../domain/Chat.ts"
-import { PaymentRequired, Unavailable } from "../domain/Failure.ts"
-import { type HoldSize, holdSize, type Purse, type Refusal } from "../domain/Hold.ts"
+import { type PaymentRequired, Unavailable } from "../domain/Failure.ts"
+import { type BudgetSnapshot, type HoldRequest, type HoldSize, holdSize, paymentRequired } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import { type KeyRecord, nextReset, type Spend, spentInWindow } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
-import type { Call } from "./Call.ts"
 import type { Written } from "./GroupCommit.ts"
 import { type KeyAccount, KeyAccounts } from "./KeyAccounts.ts"
 import { makeLedgerWriter } from "./LedgerWriter.ts"
 import { type LedgerRow, orUnavailable } from "./ledger.ts"
+import type { RequestContext } from "./RequestContext.ts"
 import { Storage } from "./Storage.ts"
+import { wait } from "./Steps.ts"
 
-/** Money reserved for one attempt. Ends in `settle` or `release`; the first wins. */
+/** Whose money pays. One for now: the caller's key. */
+export interface Account {
+  readonly _tag: "Key"
+  readonly key: KeyRecord
+}
+
+/** Money reserved for one attempt. Ends in `settle` or `release`; the first wins. Keeps nothing of the caller's body. */
 export interface Hold extends HoldSize {
-  readonly call: Call
-  readonly request: ChatRequest
+  readonly context: RequestContext
   readonly host: Host
+  readonly streamed: boolean
+  /** What an estimate and the price of images need. */
+  readonly bounds: Answer["bounds"]
+}
+
+export interface HoldAsk extends HoldRequest {
+  readonly streamed: boolean
 }
 
 /** What is known of an answer when it has ended; the rest stands in its hold. */
-export interface Settlement extends Omit<Answer, "asked"> {
+export interface Settlement extends Omit<Answer, "bounds"> {
   /** Milliseconds from admission to the first token. */
   readonly latencyMs: number
+  /** A caller waits for this answer, and gets an error in its place when it cannot be booked in time. */
+  readonly isAwaited: boolean
 }
 
 export class Meter extends Context.Tag("headgate/Meter")<
   Meter,
   {
-    /** Reserves what this host could charge at most. Fails when it does not fit what the key has left. */
+    /** What the account can still pay: for a plan. */
+    readonly budget: (account: Account) => Effect.Effect<BudgetSnapshot, Unavailable>
+    /** Reserves what this host could charge at most. Fails when it does not fit what the account has left. */
     readonly reserve: (
-      call: Call,
-      request: ChatRequest,
+      account: Account,
+      context: RequestContext,
+      ask: HoldAsk,
       host: Host,
     ) => Effect.Effect<Hold, PaymentRequired | Unavailable>
     /** Gives the money back: nothing was billable. */
@@ -61,74 +80,97 @@ export class Meter extends Context.Tag("headgate/Meter")<
       const now = () => clock.unsafeCurrentTimeMillis()
       const accounts = new KeyAccounts((key) => {
         const at = now()
-        return Effect.map(orUnavailable("metering")(storage.spend(key, at)), (spend) => ({ spend, now: at }))
+        return Effect.map(orUnavailable("metering")(storage.ledger.spend(key, at)), (spend) => ({ spend, now: at }))
       })
       const open = new WeakMap<Hold, KeyAccount>()
 
-      const reserveIn = (account: KeyAccount, call: Call, request: ChatRequest, host: Host) => {
+      /** With the account's money, at once where it is in memory. */
+      const withAccount = <A, E>(
+        { key }: Account,
+        use: (account: KeyAccount) => Effect.Effect<A, E>,
+      ): Effect.Effect<A, E | Unavailable> => {
+        const known = accounts.known(key.id)
+        return known !== undefined ? use(known) : Effect.flatMap(accounts.of(key.id), use)
+      }
+
+      const snapshot = ({ key }: Account, account: KeyAccount): BudgetSnapshot => {
+        const { limit, limitReset } = key
         const at = now()
-        const { limit, limitReset } = call.key
-        const spend = limit === null ? 0n : spentInWindow(account.spendAt(at), limitReset)
-        const purse = { limit, spend, held: account.held }
-        const size = holdSize(purse, request, host)
-        if (typeof size === "string") return Effect.fail(refusal(call.key, size, purse, at))
-        const hold: Hold = { call, request, host, amount: size.amount, outputBound: size.outputBound }
-        account.take(size.amount)
-        open.set(hold, account)
-        return Effect.succeed(hold)
+        return {
+          limit,
+          spend: limit === null ? 0n : spentInWindow(account.spendAt(at), limitReset),
+          held: account.held,
+          source: limitReset ?? "total",
+          resetsAt: nextReset(limitReset, at),
+        }
       }
 
       const close = (hold: Hold): KeyAccount | undefined => {
         const account = open.get(hold)
         open.delete(hold)
-        account?.giveBack(hold.amount)
         return account
       }
 
       return {
-        reserve: (call, request, host) => {
-          if (ledger.stuck()) return Effect.fail(unwritable())
-          const known = accounts.known(call.key.id)
-          if (known !== undefined) return reserveIn(known, call, request, host)
-          return Effect.flatMap(accounts.of(call.key.id), (account) => reserveIn(account, call, request, host))
+        budget: (account) =>
+          account.key.limit === null
+            ? unlimited
+            : withAccount(account, (money) => Effect.succeed(snapshot(account, money))),
+        reserve: (account, context, ask, host) => {
+          if (ledger.hasBacklog()) return Effect.fail(unwritable())
+          return withAccount(account, (money) => {
+            const budget = account.key.limit === null ? noLimit : snapshot(account, money)
+            const size = holdSize(budget, ask, host)
+            if (typeof size === "string") return Effect.fail(paymentRequired(budget, size))
+            const { amount, outputBound } = size
+            const hold: Hold = { context, host, amount, outputBound, streamed: ask.streamed, bounds: ask.bounds }
+            money.take(amount)
+            open.set(hold, money)
+            return Effect.succeed(hold)
+          })
         },
         release: (hold) => {
-          close(hold)
+          close(hold)?.giveBack(hold.amount)
         },
         settle: (hold, settlement) => {
-          const charge = chargeFor(hold.host.pricing, { ...settlement, asked: hold.request.body }, hold.call.admittedAt)
-          const account = open.get(hold)
-          if (account === undefined) return Effect.succeed(charge)
-          open.delete(hold)
-          return Effect.async((resume) => {
+          const { context, bounds, host } = hold
+          const charge = chargeFor(host.pricing, { ...settlement, bounds }, context.admittedAt)
+          const money = close(hold)
+          if (money === undefined) return Effect.succeed(charge)
+          return wait((resume) => {
             const row = ledgerRow(hold, settlement, charge, now())
-            const told = (written: Written) =>
-              resume(written === "durable" ? Effect.succeed(charge) : Effect.fail(unwritable()))
+            // Who is answered with an error in place of the cost must not pay for it later.
+            const lateRow = settlement.isAwaited ? { ...row, cost: 0n } : row
+            const onResult = (written: Written) =>
+              resume(written === "durable" ? Exit.succeed(charge) : Exit.fail(unwritable()))
             // What waits for the database stays held: the key must not spend it again. What can never be booked is not.
-            ledger.add(row, told, (isBooked) => {
-              if (isBooked) account.spend(charge.cost.total, hold.call.admittedAt)
-              account.giveBack(hold.amount)
+            ledger.add({ _tag: "Settled", row, lateRow }, onResult, (booked) => {
+              if (booked !== undefined) money.spend(booked.cost, booked.admittedAt)
+              money.giveBack(hold.amount)
             })
           })
         },
-        writable: () => !ledger.stuck(),
+        writable: () => !ledger.hasBacklog(),
         spent: (key) => Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), held: account.held })),
       }
     }),
   )
 }
 
+const noLimit: BudgetSnapshot = { limit: null, spend: 0n, held: 0n, source: "total", resetsAt: null }
+const unlimited = Effect.succeed(noLimit)
+
 const unwritable = () => new Unavailable({ why: "metering", retryAfterSeconds: 5 })
 
 const ledgerRow = (
-  { call, request, host }: Hold,
+  { context, host, streamed }: Hold,
   settlement: Settlement,
   charge: Charge,
   settledAt: number,
 ): LedgerRow => ({
-  requestId: call.requestId,
-  generationId: call.generationId,
-  key: call.key.id,
+  requestId: context.requestId,
+  generationId: context.generationId,
+  key: context.key.id,
   model: host.model,
   host: host.tag,
   provider: host.provider,
@@ -140,24 +182,13 @@ const ledgerRow = (
   cacheWriteTokens: charge.usage.cacheWriteTokens,
   reasoningTokens: charge.usage.reasoningTokens,
   estimated: charge.estimated,
-  streamed: request.stream,
+  streamed,
   finishReason: settlement.finishReason,
   outcome: settlement.outcome,
-  admittedAt: call.admittedAt,
+  admittedAt: context.admittedAt,
   settledAt,
   latencyMs: Math.round(settlement.latencyMs),
-  durationMs: Math.round(call.elapsedMs()),
-  appTitle: call.attribution.appTitle,
-  appUrl: call.attribution.appUrl,
+  durationMs: Math.round(context.elapsedMs()),
+  appTitle: context.attribution.appTitle,
+  appUrl: context.attribution.appUrl,
 })
-
-const refusal = (key: KeyRecord, reason: Refusal, { limit, spend, held }: Purse, now: number): PaymentRequired =>
-  new PaymentRequired({
-    reason,
-    limitSource: key.limitReset ?? "total",
-    limit: limit ?? 0n,
-    spend,
-    held,
-    resetsAt: nextReset(key.limitReset, now),
-    ...(reason === "in_flight_budget_exhausted" ? { retryAfterSeconds: 1 } : {}),
-  })

@@ -1,68 +1,95 @@
 /**
- * Which hosts to try, in what order: a request's preferences turned into a plan. Each filter is a small pure function
- * that keeps a host or says why not; the order is a strategy plugin's. Nothing here waits or calls. Architecture 5, reference 14.
+ * Which hosts to try, in what order: everything that decides is in the plan, so that what explains a decision and what
+ * carries it out cannot differ. Filters keep a host or say why not, the order is a strategy plugin's. Nothing here waits,
+ * calls or reserves.
  */
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import type { ChatRequest } from "../domain/Chat.ts"
-import { BadRequest, type Exclusion, NoHostMatches } from "../domain/Failure.ts"
+import {
+  BadRequest,
+  type Exclusion,
+  NoHostMatches,
+  type PaymentRequired,
+  type RoutingExhausted,
+} from "../domain/Failure.ts"
+import { type BudgetRefusal, type BudgetSnapshot, holdSize, paymentRequired } from "../domain/Hold.ts"
 import type { Host, Model } from "../domain/Host.ts"
 import type { Plan } from "../domain/Plan.ts"
+import { documentedSorts } from "../domain/Preferences.ts"
+import type { ChatRequest } from "../domain/Request.ts"
 import { randomSequence } from "../domain/randomSequence.ts"
-import { filters, named } from "../domain/routeFilters.ts"
+import { type Filter, hardFilters, isNamed, softFilters } from "../domain/routeFilters.ts"
 import type { Candidate, Rank, RankContext } from "../plugin/Strategy.ts"
+import { exhausted } from "./exhausted.ts"
+import { HostHealth } from "./HostHealth.ts"
 import { HostStats } from "./HostStats.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
+import { makeStepRunner } from "./Steps.ts"
 
-export interface RouterOptions {
-  /** Strategies by id. */
-  readonly strategies: ReadonlyMap<string, Rank>
-  /** Id of the one in force where a request asks for none. */
-  readonly strategy: string
-}
+/** What a plan depends on besides the gateway's state. */
+export type PlannedRequest = Pick<ChatRequest, "routing" | "bounds" | "maxTokens">
+
+export type PlanFailure = BadRequest | NoHostMatches | PaymentRequired | RoutingExhausted
 
 export class Router extends Context.Tag("headgate/Router")<
   Router,
   {
-    /** The plan for a request. Fails when a model is unknown, or when no host of any is left: then with every exclusion and its reason. */
-    readonly plan: (request: ChatRequest) => Effect.Effect<Plan, BadRequest | NoHostMatches>
+    /**
+     * The plan for a request that `budget` pays for. Fails when a model is unknown, and when no host of any is left: with
+     * the budget's refusal, with the shortest wait, or with every exclusion and its reason.
+     */
+    readonly plan: (request: PlannedRequest, budget: BudgetSnapshot) => Either.Either<Plan, PlanFailure>
   }
 >() {
-  static readonly layer = (options: RouterOptions) =>
-    Layer.effect(
-      Router,
-      Effect.gen(function* () {
-        const registry = yield* ProviderRegistry
-        const stats = yield* HostStats
-        const clock = yield* Effect.clock
+  static readonly layer = Layer.effect(
+    Router,
+    Effect.gen(function* () {
+      const registry = yield* ProviderRegistry
+      const stats = yield* HostStats
+      const health = yield* HostHealth
+      const clock = yield* Effect.clock
+      const runner = makeStepRunner(yield* Effect.runtime<never>())
+      // One number of Effect's generator seeds all rankings: a test that fixes it fixes the plans.
+      const random = randomSequence(Math.floor((yield* Random.next) * 2 ** 32))
+      const faults = new StrategyFaults(
+        () => clock.unsafeCurrentTimeMillis(),
+        (line) => runner.effect(line, () => {}),
+      )
 
-        const candidates = (hosts: ReadonlyArray<Host>): ReadonlyArray<Candidate> =>
-          hosts.map((host) => ({ host, seen: stats.seen(host) }))
-
-        const planWith = (request: ChatRequest, models: ReadonlyArray<Model>, seed: number) => {
-          const context = {
-            request,
-            now: clock.unsafeCurrentTimeMillis(),
-            random: randomSequence(Math.floor(seed * 2 ** 32)),
-          }
-          return decide(request, models, options, candidates, context)
-        }
-
-        return {
-          plan: (request) =>
-            Effect.suspend(() => {
-              const models = resolveAll(request.models, registry)
-              if (Either.isLeft(models)) return Effect.fail(models.left)
-              if (models.right.every(({ hosts }) => hosts.length < 2)) return planWith(request, models.right, 0)
-              // One number of Effect's generator seeds the ranking: a test that fixes it fixes the plan.
-              return Effect.flatMap(Random.next, (seed) => planWith(request, models.right, seed))
-            }),
-        }
-      }),
-    )
+      return {
+        plan: (request, budget) => {
+          const { routing } = registry.current()
+          const models = resolveAll(request.routing.models, registry)
+          if (Either.isLeft(models)) return Either.left(models.left)
+          const chosen = strategyOf(request.routing.preferences.sort, routing.strategies, routing.strategy)
+          if (Either.isLeft(chosen)) return Either.left(chosen.left)
+          const [strategy, rank] = chosen.right
+          const context = { request, now: clock.unsafeCurrentTimeMillis(), random }
+          const order = (hosts: ReadonlyArray<Host>) =>
+            hosts.length < 2
+              ? hosts
+              : ordered(
+                  rank,
+                  hosts.map((host) => ({ host, stats: stats.snapshot(host) })),
+                  context,
+                  (fault) => faults.report(strategy, fault),
+                )
+          const excluded: Array<Exclusion> = []
+          const states = { registry, health, budget }
+          const kept = models.right.map((model) => usable(request, model, states, excluded))
+          const groups = request.routing.preferences.partition === "none" ? [kept.flat()] : kept
+          const attempts = groups.flatMap((hosts) => preferred(request, order(hosts), excluded))
+          return attempts.length > 0
+            ? Either.right({ attempts, excluded, strategy })
+            : Either.left(refusal(request, excluded, budget))
+        },
+      }
+    }),
+  )
 }
 
 const resolveAll = (
@@ -71,85 +98,162 @@ const resolveAll = (
 ): Either.Either<ReadonlyArray<Model>, BadRequest> => {
   const models = new Set<Model>()
   for (const name of names) {
-    const model = registry.resolve(name)
-    if (Either.isLeft(model)) return Either.left(model.left)
-    models.add(model.right)
+    const resolved = registry.resolve(name)
+    if (Either.isLeft(resolved)) return Either.left(resolved.left)
+    const { model, variant } = resolved.right
+    if (variant !== null) {
+      const message = `the variant ":${variant}" is not available in this version yet`
+      return Either.left(new BadRequest({ issues: [{ path: "model", message }] }))
+    }
+    models.add(model)
   }
   return Either.right([...models])
 }
 
-const decide = (
-  request: ChatRequest,
-  models: ReadonlyArray<Model>,
-  options: RouterOptions,
-  candidates: (hosts: ReadonlyArray<Host>) => ReadonlyArray<Candidate>,
-  context: RankContext,
-): Either.Either<Plan, BadRequest | NoHostMatches> => {
-  const excluded: Array<Exclusion> = []
-  const attempts: Array<Host> = []
-  const wanted = request.preferences.sort
-  const strategy = wanted !== undefined && options.strategies.has(wanted) ? wanted : options.strategy
-  const rank = options.strategies.get(strategy) ?? ((hosts: ReadonlyArray<Candidate>) => hosts)
-  for (const model of models) {
-    const kept = filtered(request, model, excluded)
-    const ranked = kept.length < 2 ? kept : ordered(rank, candidates(kept), context)
-    attempts.push(...preferred(request, ranked, model, excluded))
+const asGiven: Rank = (candidates) => candidates
+
+/** The strategy that a request is ordered by: the one that it asks for, if it is installed, else the configured one. */
+const strategyOf = (
+  wanted: string | undefined,
+  strategies: ReadonlyMap<string, Rank>,
+  configured: string,
+): Either.Either<readonly [id: string, rank: Rank], BadRequest> => {
+  const own = wanted === undefined ? undefined : strategies.get(wanted)
+  if (wanted !== undefined && own !== undefined) return Either.right([wanted, own])
+  if (wanted !== undefined && !documentedSorts.includes(wanted)) {
+    const known = [...new Set([...documentedSorts, ...strategies.keys()])].join(", ")
+    return Either.left(new BadRequest({ issues: [{ path: "provider.sort", message: `must be one of ${known}` }] }))
   }
-  return attempts.length > 0 ? Either.right({ attempts, excluded, strategy }) : Either.left(refusal(request, excluded))
+  return Either.right([configured, strategies.get(configured) ?? asGiven])
 }
 
-/** A strategy's mistake costs the order, not the request; nor can it leave a host out or bring one in. G33. */
-const ordered = (rank: Rank, candidates: ReadonlyArray<Candidate>, context: RankContext): ReadonlyArray<Host> => {
+interface States {
+  readonly registry: Context.Tag.Service<ProviderRegistry>
+  readonly health: Context.Tag.Service<HostHealth>
+  readonly budget: BudgetSnapshot
+}
+
+/** The hosts of a model that may be tried; why the others may not goes to `excluded`. */
+const usable = (
+  request: PlannedRequest,
+  model: Model,
+  states: States,
+  excluded: Array<Exclusion>,
+): ReadonlyArray<Host> => {
+  const exclude = (host: Host, by: string, reason: string, retryAfterMs?: number) => {
+    excluded.push({ host: host.tag, model: model.id, by, reason, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) })
+    return false
+  }
+  const kept = model.hosts.filter((host) => {
+    const unavailable = states.registry.unavailable(host)
+    if (unavailable !== undefined) return exclude(host, "provider", unavailable)
+    const filter = hardFilters.find((one) => one.applies(request) && one.excludes(request, host) !== undefined)
+    if (filter !== undefined) return exclude(host, filter.name, filter.excludes(request, host) ?? "")
+    const inadmissible = states.health.admissible(host)
+    if (inadmissible !== undefined) {
+      return exclude(host, "cooldown", `left alone after a failure: ${inadmissible.reason}`, inadmissible.retryAfterMs)
+    }
+    const refused = budgetRefusal(request, states.budget, host)
+    return refused === undefined || exclude(host, "budget", refused)
+  })
+  return softFilters.reduce((hosts, filter) => withoutWorse(request, hosts, filter), kept)
+}
+
+const budgetRefusal = (
+  { bounds, maxTokens }: PlannedRequest,
+  budget: BudgetSnapshot,
+  host: Host,
+): BudgetRefusal | undefined => {
+  if (budget.limit === null) return undefined
+  const size = holdSize(budget, { bounds, maxTokens, sentBytes: bounds.promptBytes }, host)
+  return typeof size === "string" ? size : undefined
+}
+
+/** Leaves out the hosts that a soft filter speaks against, unless that would be all of them. */
+const withoutWorse = (
+  request: PlannedRequest,
+  hosts: ReadonlyArray<Host>,
+  filter: Filter,
+): ReadonlyArray<Host> => {
+  if (hosts.length < 2 || !filter.applies(request)) return hosts
+  const better = hosts.filter((host) => filter.excludes(request, host) === undefined)
+  return better.length > 0 ? better : hosts
+}
+
+/** A strategy's mistake costs the order, not the request; nor can it leave a host out or bring one in. */
+const ordered = (
+  rank: Rank,
+  candidates: ReadonlyArray<Candidate>,
+  context: RankContext,
+  onFault: (fault: unknown) => void,
+): ReadonlyArray<Host> => {
   const given = candidates.map(({ host }) => host)
   try {
     const ranked = rank(candidates, context).map(({ host }) => host)
-    return ranked.length === given.length && given.every((host) => ranked.includes(host)) ? ranked : given
-  } catch {
-    return given
+    if (ranked.length === given.length && given.every((host) => ranked.includes(host))) return ranked
+    onFault(new Error("it must return every host that it was given, each once"))
+  } catch (fault) {
+    onFault(fault)
+  }
+  return given
+}
+
+/** Faults of strategies: counted, and logged once a minute for each strategy. */
+class StrategyFaults {
+  private readonly counts = new Map<string, { faults: number; logAgainAt: number }>()
+  private readonly now: () => number
+  private readonly log: (line: Effect.Effect<void>) => void
+
+  constructor(now: () => number, log: (line: Effect.Effect<void>) => void) {
+    this.now = now
+    this.log = log
+  }
+
+  report(strategy: string, fault: unknown): void {
+    const count = this.counts.get(strategy) ?? { faults: 0, logAgainAt: Number.NEGATIVE_INFINITY }
+    this.counts.set(strategy, count)
+    count.faults += 1
+    if (this.now() < count.logAgainAt) return
+    count.logAgainAt = this.now() + 60_000
+    const facts = { strategy, faults: count.faults }
+    this.log(Effect.logError("a strategy failed, the configured order was used", facts, Cause.die(fault)))
   }
 }
 
-const filtered = (request: ChatRequest, model: Model, excluded: Array<Exclusion>): ReadonlyArray<Host> => {
-  let kept = model.hosts
-  for (const filter of filters) {
-    if (!filter.applies(request)) continue
-    const passing: Array<Host> = []
-    for (const host of kept) {
-      const reason = filter.excludes(request, host)
-      if (reason === undefined) passing.push(host)
-      else if (filter.soft !== true) excluded.push({ host: host.tag, model: model.id, by: filter.name, reason })
-    }
-    // A soft filter never takes the last host.
-    if (filter.soft !== true || passing.length > 0) kept = passing
-  }
-  return kept
-}
-
-/** The hosts of `order` first, as they are listed; then the others, if fallbacks are allowed. Reference 14.4. */
+/** The hosts of `order` first, as they are listed; then the others, if fallbacks are allowed. */
 const preferred = (
-  request: ChatRequest,
+  request: PlannedRequest,
   ranked: ReadonlyArray<Host>,
-  model: Model,
   excluded: Array<Exclusion>,
 ): ReadonlyArray<Host> => {
-  const { order, allowFallbacks } = request.preferences
-  const listed = [...new Set(order.flatMap((name) => ranked.filter((host) => named(name, host))))]
+  const { order, allowFallbacks } = request.routing.preferences
+  if (order.length === 0 && allowFallbacks) return ranked
+  const listed = [...new Set(order.flatMap((name) => ranked.filter((host) => isNamed(name, host))))]
   const others = ranked.filter((host) => !listed.includes(host))
   const all = [...listed, ...others]
   if (allowFallbacks) return all
   const allowed = order.length > 0 ? listed : all.slice(0, 1)
   for (const host of all) {
     if (allowed.includes(host)) continue
-    excluded.push({ host: host.tag, model: model.id, by: "allow_fallbacks", reason: "fallbacks are not allowed" })
+    excluded.push({ host: host.tag, model: host.model, by: "allow_fallbacks", reason: "fallbacks are not allowed" })
   }
   return allowed
 }
 
-/** A prompt that fits nowhere is the request's fault; anything else that leaves no host is the filters'. */
-const refusal = (request: ChatRequest, excluded: ReadonlyArray<Exclusion>): BadRequest | NoHostMatches => {
+/** What the caller can do about it: pay, wait, ask for less, or ask for other hosts. */
+const refusal = (
+  request: PlannedRequest,
+  excluded: ReadonlyArray<Exclusion>,
+  budget: BudgetSnapshot,
+): PlanFailure => {
   const [first] = excluded
+  const unaffordable = excluded.findLast(({ by }) => by === "budget")
+  // `usable` gives the budget's refusal as the reason.
+  if (unaffordable !== undefined) return paymentRequired(budget, unaffordable.reason as BudgetRefusal)
+  const waits = excluded.flatMap(({ retryAfterMs }) => retryAfterMs ?? [])
+  if (waits.length > 0) return exhausted([], Math.min(...waits))
   if (first !== undefined && excluded.every(({ by }) => by === "context_length")) {
     return new BadRequest({ kind: "context_length_exceeded", issues: [{ path: "messages", message: first.reason }] })
   }
-  return new NoHostMatches({ models: request.models, excluded })
+  return new NoHostMatches({ models: request.routing.models, excluded })
 }

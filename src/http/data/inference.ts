@@ -1,27 +1,29 @@
 /**
- * What all forms of inference share: who is it, what is asked, which host, call, answer. `Request → Effect<Response>`,
- * mounted on Bun's native routes and in an embedder's own app alike. Architecture, the way of one request.
+ * What all forms of inference share: who is it, what is asked, which host, call, answer. The steps of a request are written
+ * once; Bun's native routes run them without a fiber, an embedder's own app runs them as an Effect.
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { ChatRequest } from "../../domain/Chat.ts"
-import { type BadRequest, CallerGone, type Failure, NotPermitted } from "../../domain/Failure.ts"
+import { CallerGone, type Failure, NotPermitted, Unavailable } from "../../domain/Failure.ts"
 import { generationId, requestId } from "../../domain/Ids.ts"
-import type { JsonObject } from "../../domain/Json.ts"
 import type { KeyRecord } from "../../domain/Key.ts"
 import type { Plan } from "../../domain/Plan.ts"
-import { Alarms } from "../../services/Alarms.ts"
-import { Call, monotonic } from "../../services/Call.ts"
+import type { ChatRequest } from "../../domain/Request.ts"
 import { type Completed, Dispatcher } from "../../services/Dispatcher.ts"
 import { InFlight } from "../../services/InFlight.ts"
 import { KeyStore } from "../../services/KeyStore.ts"
-import { Relay } from "../../services/Relay.ts"
+import { Meter } from "../../services/Meter.ts"
+import { ProviderRegistry } from "../../services/ProviderRegistry.ts"
+import { type Lifetime, monotonic, RequestContext } from "../../services/RequestContext.ts"
 import { Router } from "../../services/Router.ts"
-import type { WriterFor } from "../../services/StreamBody.ts"
+import { makeStepRunner, type Steps } from "../../services/Steps.ts"
+import { directOutput, type OpenOutput, queuedOutput } from "../../services/StreamOutput.ts"
+import { Timers } from "../../services/Timers.ts"
 import { authenticate } from "../authenticate.ts"
 import { parseBody } from "../decode/json.ts"
 import { defect, type Rendered, render } from "../ErrorBody.ts"
@@ -29,151 +31,186 @@ import {
   attributionText,
   costHeader,
   costValue,
+  droppedHeader,
   generationIdHeader,
   hostHeader,
   isHeaderSafe,
   requestIdHeader,
 } from "../headers.ts"
 import { readRequest } from "../readRequest.ts"
-
-/** One of the forms in which a caller may ask: how it is read, and how answers and errors look in it. */
-export interface ClientForm {
-  readonly decode: (body: JsonObject, bytes: number) => Either.Either<ChatRequest, BadRequest>
-  readonly whole: (call: Call, request: ChatRequest, completed: Completed) => string
-  readonly writer: (call: Call, request: ChatRequest) => WriterFor
-  readonly error: (rendered: Rendered, requestId: string) => JsonObject
-}
+import type { ClientProtocol } from "./ClientProtocol.ts"
 
 /** Every failure is an answer: none is left to whoever mounts it. */
-export type InferenceHandler = (request: Request) => Effect.Effect<Response>
-
-export interface InferenceOptions {
-  readonly bodyBytes: number
+export interface InferenceHandler {
+  /** For an Effect app. */
+  readonly effect: (request: Request) => Effect.Effect<Response>
+  /** For Bun's own routes: streams are written to the socket directly. */
+  readonly native: (request: Request) => Promise<Response>
 }
 
 export class Inference extends Context.Tag("headgate/Inference")<
   Inference,
-  { readonly handler: (form: ClientForm) => InferenceHandler }
+  { readonly handler: (protocol: ClientProtocol) => InferenceHandler }
 >() {
-  static readonly layer = ({ bodyBytes }: InferenceOptions) =>
-    Layer.effect(
-      Inference,
-      Effect.gen(function* () {
-        const keys = yield* KeyStore
-        const router = yield* Router
-        const dispatcher = yield* Dispatcher
-        const relay = yield* Relay
-        const inFlight = yield* InFlight
-        const alarms = yield* Alarms
-        const clock = yield* Effect.clock
-        const monotonicMs = monotonic(clock)
+  static readonly layer = Layer.effect(
+    Inference,
+    Effect.gen(function* () {
+      const keys = yield* KeyStore
+      const router = yield* Router
+      const meter = yield* Meter
+      const dispatcher = yield* Dispatcher
+      const inFlight = yield* InFlight
+      const timers = yield* Timers
+      const registry = yield* ProviderRegistry
+      const clock = yield* Effect.clock
+      const nowMs = monotonic(clock)
+      const runner = makeStepRunner(yield* Effect.runtime<never>())
 
-        const callOf = (id: string, key: KeyRecord, { headers }: Request): Call => {
-          const admittedAt = clock.unsafeCurrentTimeMillis()
-          const facts = {
-            requestId: id,
-            generationId: generationId(Math.floor(admittedAt / 1000)),
-            key,
-            attribution: {
-              appTitle: attributionText(
-                headers.get("x-router-title") ?? headers.get("x-openrouter-title") ?? headers.get("x-title"),
-              ),
-              appUrl: attributionText(headers.get("http-referer")),
-            },
-            admittedAt,
-          }
-          return new Call(facts, monotonicMs)
+      const contextOf = (requestId: string, key: KeyRecord, lifetime: Lifetime, { headers }: Request) => {
+        const admittedAt = clock.unsafeCurrentTimeMillis()
+        const attribution = {
+          appTitle: attributionText(
+            headers.get("x-router-title") ?? headers.get("x-openrouter-title") ?? headers.get("x-title"),
+          ),
+          appUrl: attributionText(headers.get("http-referer")),
         }
+        const id = generationId(Math.floor(admittedAt / 1000))
+        return new RequestContext({ requestId, generationId: id, key, attribution, admittedAt, lifetime }, nowMs)
+      }
 
-        const stream = (form: ClientForm, call: Call, request: ChatRequest, plan: Plan) =>
-          Effect.map(
-            relay.stream(call, request, plan, form.writer(call, request)),
-            ({ body, host }) =>
-              new Response(body, {
-                headers: {
-                  "content-type": "text/event-stream",
-                  "cache-control": "no-cache",
-                  ...answerHeaders(call, host?.tag),
-                },
-              }),
-          )
+      const respond = function* (
+        protocol: ClientProtocol,
+        state: RequestState,
+        request: Request,
+        output: OpenOutput,
+      ): Steps<Response, Failure> {
+        const lifetime = inFlight.admit()
+        if (lifetime instanceof Unavailable) return yield* Exit.fail(lifetime)
+        state.lifetime = lifetime
+        const key = yield* authenticate(keys, request.headers)
+        if (key.kind !== "ordinary") return yield* Exit.fail(managementKey)
+        const { bodyBytes } = registry.current().limits
+        const bytes = yield* readRequest(request, bodyBytes, timers, lifetime)
+        const body = yield* parseBody(bytes)
+        const asked = pinned(yield* protocol.decode(body, bytes.byteLength), request.headers.get(hostHeader))
+        const plan = yield* router.plan(asked, yield* meter.budget({ _tag: "Key", key }))
+        const context = contextOf(state.requestId, key, lifetime, request)
+        const gone = () => lifetime.end(new CallerGone())
+        request.signal.addEventListener("abort", gone, { once: true })
+        // Who left while the body was read does not fire the event any more.
+        if (request.signal.aborted) gone()
+        return yield* asked.stream
+          ? streamed(protocol, context, asked, plan, output)
+          : whole(protocol, context, asked, plan)
+      }
 
-        const whole = (form: ClientForm, call: Call, request: ChatRequest, plan: Plan) =>
-          Effect.map(dispatcher.complete(call, request, plan), (completed) => {
-            inFlight.leave(call)
-            return new Response(form.whole(call, request, completed), {
-              headers: {
-                "content-type": "application/json",
-                [costHeader]: costValue(completed.charge.cost.total),
-                ...answerHeaders(call, completed.host.tag),
-              },
-            })
-          })
-
-        const answer = Effect.fnUntraced(function* (form: ClientForm, visit: Visit, request: Request) {
-          const refusal = inFlight.admit()
-          if (refusal !== undefined) return yield* refusal
-          visit.admitted = true
-          const key = yield* authenticate(keys, request.headers)
-          if (key.kind !== "ordinary") return yield* managementKey
-          const bytes = yield* readRequest(request, bodyBytes, alarms)
-          const asked = yield* Either.flatMap(parseBody(bytes), (body) => form.decode(body, bytes.byteLength))
-          const chat = pinned(asked, request.headers.get(hostHeader))
-          const plan = yield* router.plan(chat)
-          const call = callOf(visit.requestId, key, request)
-          visit.call = call
-          request.signal.addEventListener("abort", () => call.end(new CallerGone()), { once: true })
-          // Nobody is told twice: who left while the body was read is gone already.
-          if (request.signal.aborted) call.end(new CallerGone())
-          inFlight.enter(call)
-          return yield* chat.stream ? stream(form, call, chat, plan) : whole(form, call, chat, plan)
+      const whole = function* (
+        protocol: ClientProtocol,
+        context: RequestContext,
+        request: ChatRequest,
+        plan: Plan,
+      ): Steps<Response, Failure> {
+        const completed = yield* dispatcher.complete(context, request, plan)
+        inFlight.leave(context.lifetime)
+        return new Response(protocol.answer(context, request, completed), {
+          headers: {
+            "content-type": "application/json",
+            [costHeader]: costValue(completed.charge.cost.total),
+            ...answerHeaders(context, completed),
+          },
         })
+      }
 
-        const refused = (form: ClientForm, { requestId, admitted, call }: Visit, cause: Cause.Cause<Failure>) => {
-          if (admitted) inFlight.leave(call)
-          const respond = (rendered: Rendered) =>
-            Response.json(form.error(rendered, requestId), {
-              status: rendered.status,
-              headers: { "content-type": "application/json", ...rendered.headers, [requestIdHeader]: requestId },
-            })
-          return Option.match(Cause.failureOption(cause), {
-            onSome: (failure) => Effect.succeed(respond(render(failure))),
-            onNone: () => Effect.as(Effect.logError("a defect while answering", { requestId }, cause), respond(defect)),
-          })
+      const streamed = function* (
+        protocol: ClientProtocol,
+        context: RequestContext,
+        request: ChatRequest,
+        plan: Plan,
+        output: OpenOutput,
+      ): Steps<Response, Failure> {
+        const closed = () => inFlight.leave(context.lifetime)
+        const writerFor = protocol.stream(context, request)
+        const { body, answering } = yield* dispatcher.stream(context, request, plan, writerFor, output, closed)
+        return new Response(body, {
+          headers: {
+            "content-type": "text/event-stream",
+            "cache-control": "no-cache",
+            ...answerHeaders(context, answering),
+          },
+        })
+      }
+
+      const refused = (protocol: ClientProtocol, state: RequestState, cause: Cause.Cause<Failure>): Response => {
+        const { requestId, lifetime } = state
+        if (lifetime !== undefined) inFlight.leave(lifetime)
+        const failure = Cause.failureOption(cause)
+        if (Option.isNone(failure)) {
+          runner.effect(Effect.logError("a defect while answering", { requestId }, cause), () => {})
         }
+        const rendered: Rendered = Option.match(failure, { onSome: render, onNone: () => defect })
+        return Response.json(protocol.error(rendered, requestId), {
+          status: rendered.status,
+          headers: { "content-type": "application/json", ...rendered.headers, [requestIdHeader]: requestId },
+        })
+      }
 
-        return {
-          handler: (form) => (request) =>
+      return {
+        handler: (protocol) => ({
+          effect: (request) =>
             Effect.suspend(() => {
-              const visit: Visit = { requestId: requestId(), admitted: false, call: undefined }
-              // Not interruptible: what was begun is settled, whoever mounted us; the call itself is ended by its signal.
+              const state = newState()
+              // Not interruptible: what was begun is settled, whoever mounted us; the lifetime ends the request itself.
               return Effect.uninterruptible(
-                Effect.catchAllCause(answer(form, visit, request), (cause) => refused(form, visit, cause)),
+                Effect.catchAllCause(
+                  Effect.gen(() => respond(protocol, state, request, queuedOutput)),
+                  (cause) => Effect.succeed(refused(protocol, state, cause)),
+                ),
               )
             }),
-        }
-      }),
-    )
+          native: (request) =>
+            new Promise((resolve) => {
+              const state = newState()
+              runner.steps(respond(protocol, state, request, directOutput), (exit) =>
+                resolve(Exit.isSuccess(exit) ? exit.value : refused(protocol, state, exit.cause)),
+              )
+            }),
+        }),
+      }
+    }),
+  )
 }
 
 /** One request from its first byte: it has a name before anything is known of it. */
-interface Visit {
+interface RequestState {
   readonly requestId: string
-  /** It has a place (`InFlight`). */
-  admitted: boolean
-  call: Call | undefined
+  /** From admission on. */
+  lifetime: Lifetime | undefined
 }
+
+const newState = (): RequestState => ({ requestId: requestId(), lifetime: undefined })
 
 const managementKey = new NotPermitted({ rule: "Management keys cannot call models: use an ordinary key." })
 
-/** `X-GW-Host` in a request pins one host, whatever order the body asks for. Settled points. */
-const pinned = (request: ChatRequest, tag: string | null): ChatRequest =>
-  tag === null || tag === ""
-    ? request
-    : { ...request, preferences: { ...request.preferences, only: [tag], order: [], allowFallbacks: false } }
+/** `X-GW-Host` in a request pins one host, whatever order the body asks for. */
+const pinned = (request: ChatRequest, tag: string | null): ChatRequest => {
+  if (tag === null || tag === "") return request
+  const { routing } = request
+  const preferences = { ...routing.preferences, only: [tag], order: [], allowFallbacks: false }
+  return { ...request, routing: { ...routing, preferences } }
+}
 
-const answerHeaders = (call: Call, tag: string | undefined) => ({
-  [requestIdHeader]: call.requestId,
-  [generationIdHeader]: call.generationId,
-  ...(tag !== undefined && isHeaderSafe(tag) ? { [hostHeader]: tag } : {}),
+const answerHeaders = (
+  { requestId, generationId }: RequestContext,
+  answering: Pick<Completed, "host" | "dropped"> | undefined,
+) => ({
+  [requestIdHeader]: requestId,
+  [generationIdHeader]: generationId,
+  ...(answering !== undefined && isHeaderSafe(answering.host.tag) ? { [hostHeader]: answering.host.tag } : {}),
+  ...(answering !== undefined && answering.dropped.length > 0 ? droppedMembers(answering.dropped) : {}),
 })
+
+/** Names of members are the caller's: they are shown where they fit a header. */
+const droppedMembers = (dropped: ReadonlyArray<string>) => {
+  const value = dropped.join(", ").slice(0, 200)
+  return { [droppedHeader]: isHeaderSafe(value) ? value : "unnamed" }
+}

@@ -7,12 +7,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { answered, isSpelled, noSuchRoute } from "../answer.ts"
 import { allowOrigin, preflight } from "../cors.ts"
-import { chat } from "./chat.ts"
-import { type ClientForm, Inference, type InferenceHandler } from "./inference.ts"
+import type { ClientProtocol } from "./ClientProtocol.ts"
+import { chat } from "./chat/index.ts"
+import { Inference, type InferenceHandler } from "./inference.ts"
 
 type Path = `/${string}`
 
-const forms: ReadonlyArray<readonly [path: Path, form: ClientForm]> = [["/api/v1/chat/completions", chat]]
+const protocols: ReadonlyArray<readonly [path: Path, protocol: ClientProtocol]> = [["/api/v1/chat/completions", chat]]
 
 /** Handlers of `POST` by path, and what answers a browser's question before it. */
 export class DataPlane extends Context.Tag("headgate/DataPlane")<
@@ -28,9 +29,12 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
       Effect.map(Inference, ({ handler }) => {
         const allow = allowOrigin(corsOrigins)
         const handlers = new Map<Path, InferenceHandler>()
-        for (const [path, form] of forms) {
-          const handle = handler(form)
-          handlers.set(path, (request) => Effect.map(handle(request), (response) => allow(request, response)))
+        for (const [path, protocol] of protocols) {
+          const { effect, native } = handler(protocol)
+          handlers.set(path, {
+            effect: (request) => Effect.map(effect(request), (response) => allow(request, response)),
+            native: (request) => native(request).then((response) => allow(request, response)),
+          })
         }
         return { handlers, preflight: (request) => preflight(allow, request) }
       }),
@@ -42,10 +46,10 @@ export const dataRoutes: Layer.Layer<never, never, DataPlane | HttpLayerRouter.H
   (router) =>
     Effect.gen(function* () {
       const plane = yield* DataPlane
-      for (const [path, handle] of plane.handlers) {
+      for (const [path, { effect }] of plane.handlers) {
         yield* router.add("POST", path, (request) =>
           isSpelled(path, request.url)
-            ? Effect.map(Effect.flatMap(webOf(request), handle), HttpServerResponse.raw)
+            ? Effect.map(Effect.flatMap(webOf(request), effect), HttpServerResponse.raw)
             : answered(noSuchRoute),
         )
         yield* router.add("OPTIONS", path, (request) =>

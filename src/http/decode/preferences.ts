@@ -1,7 +1,7 @@
-/** The `provider` member of a request to `Preferences`. Reference 6.3; bad inputs 43, 46, 47, 49 and 50. */
+/** The `provider` member of a request to `Preferences`. */
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import { type Picodollars, scaled } from "../../domain/Money.ts"
-import { noPreferences, type Preferences, quantizations, sorts } from "../../domain/Preferences.ts"
+import { noPreferences, type Preferences, pricesWithCeiling, quantizations } from "../../domain/Preferences.ts"
 import {
   type Check,
   filledText,
@@ -15,25 +15,26 @@ import {
   report,
 } from "./checks.ts"
 
-/** G30. */
+/** See docs/guarantees.md#g30. */
 const mostNames = 64
 
 // Longer ones are no price, and turning digits into a bigint takes the square of their number.
 const longestPrice = 64
 
 /**
- * Picodollars per token in a ceiling of USD per 1M tokens. What is finer than a picodollar a token is cut off: prices
- * of hosts are whole picodollars, so they are below or at the one just when they are below or at the other.
+ * Picodollars per token, request or image in a ceiling: USD per 1M tokens for the prompt and the completion, USD per unit
+ * for the rest. What is finer than a picodollar is cut off: prices of hosts are whole picodollars, so they are below or at
+ * the one just when they are below or at the other.
  */
-const perToken = (ceiling: unknown): Picodollars | undefined => {
+const ceilingOf = (name: string, ceiling: unknown): Picodollars | undefined => {
   if (typeof ceiling !== "number" && typeof ceiling !== "string") return undefined
   if (String(ceiling).length > longestPrice) return undefined
-  // 12 digits from USD to picodollars, less 6 from a million tokens to one.
-  return scaled(ceiling, 6)?.value
+  // 12 digits from USD to picodollars; for a million tokens, 6 less.
+  return scaled(ceiling, name === "prompt" || name === "completion" ? 6 : 12)?.value
 }
 
 const price: Check = (value, path, issues) => {
-  if (perToken(value) === undefined) report(issues, path, "must be a non-negative number, or one as a decimal string")
+  if (ceilingOf("request", value) === undefined) report(issues, path, "must be a non-negative number, or one as a decimal string")
 }
 
 const names = orNull(listOf(filledText, mostNames))
@@ -44,9 +45,9 @@ const threshold = orNull((value, path, issues) => {
 const perhaps = orNull(notNegative)
 const percentiles = objectOf({ p50: perhaps, p75: perhaps, p90: perhaps, p99: perhaps })
 
-const sortName = oneOf(...sorts)
-const sortObject = objectOf({ by: orNull(sortName), partition: orNull(oneOf("model", "none")) })
-const sort: Check = (value, path, issues) => (isJsonObject(value) ? sortObject : sortName)(value, path, issues)
+// Which strategies there are is the router's to say.
+const sortObject = objectOf({ by: orNull(filledText), partition: orNull(oneOf("model", "none")) })
+const sort: Check = (value, path, issues) => (isJsonObject(value) ? sortObject : filledText)(value, path, issues)
 
 const provider = objectOf({
   order: names,
@@ -72,11 +73,14 @@ const sortOf = (value: unknown): string | undefined => {
   return typeof by === "string" ? by : undefined
 }
 
-const maxPriceOf = (value: unknown): Preferences["maxPrice"] => {
+const maxPriceOf = (value: unknown): MaxPrice => {
   if (!isJsonObject(value)) return {}
-  const prompt = perToken(value["prompt"])
-  const completion = perToken(value["completion"])
-  return { ...(prompt === undefined ? {} : { prompt }), ...(completion === undefined ? {} : { completion }) }
+  return Object.fromEntries(
+    pricesWithCeiling.flatMap((name) => {
+      const ceiling = ceilingOf(name, value[name])
+      return ceiling === undefined ? [] : [[name, ceiling]]
+    }),
+  )
 }
 
 const read = (value: JsonObject): Preferences => ({
@@ -84,6 +88,7 @@ const read = (value: JsonObject): Preferences => ({
   only: textsOf(value["only"]),
   ignore: textsOf(value["ignore"]),
   sort: sortOf(value["sort"]),
+  partition: isJsonObject(value["sort"]) && value["sort"]["partition"] === "none" ? "none" : "model",
   allowFallbacks: value["allow_fallbacks"] !== false,
   denyDataCollection: value["data_collection"] === "deny",
   zeroDataRetention: value["zdr"] === true,

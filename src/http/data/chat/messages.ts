@@ -1,5 +1,7 @@
-/** The turns of a conversation: roles, contents and the calls in them. Reference 6.1, bad inputs 25 to 31, G30. */
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+/** The messages of a conversation: roles, contents and the calls in them, checked and measured. */
+import type { Message } from "../../../domain/Chat.ts"
+import { bytesOf, bytesSaid } from "../../../domain/Estimate.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
 import {
   anyObject,
   byType,
@@ -12,7 +14,7 @@ import {
   orNull,
   report,
   text,
-} from "./checks.ts"
+} from "../../decode/checks.ts"
 
 const most = { messages: 4096 }
 const maybeText = orNull(text)
@@ -52,7 +54,7 @@ const functionCall = objectOf(
   "id",
   "function",
 )
-// Kinds of calls that the house does not know are the host's to judge.
+// Kinds of calls that the gateway does not know are the host's to judge.
 const toolCall: Check = (value, path, issues) =>
   (isJsonObject(value) && typeof value["type"] === "string" && value["type"] !== "function" ? anyObject : functionCall)(
     value,
@@ -129,16 +131,50 @@ export const messages: Check = (value, path, issues) => {
   }
 }
 
+/** What a conversation measures: how much of it is text, and how much is something else. */
+export interface Measured {
+  /** UTF-8 bytes of text, reasoning and tool calls. */
+  readonly textBytes: number
+  /** Bytes of base64 in parts that are no text. */
+  readonly mediaBytes: number
+  readonly mediaParts: number
+  readonly images: number
+}
+
+/** Of checked messages. */
+export const measure = (messages: ReadonlyArray<Message>): Measured => {
+  const measured = { textBytes: 0, mediaBytes: 0, mediaParts: 0, images: 0 }
+  for (const message of messages) {
+    measured.textBytes += bytesSaid(message)
+    const parts = Array.isArray(message.content) ? message.content : []
+    for (const part of parts) {
+      measured.textBytes += bytesOf(part.text)
+      if (part.type === "text") continue
+      measured.mediaParts += 1
+      measured.mediaBytes += base64In(part)
+      if (part.type === "image_url") measured.images += 1
+    }
+    if (message.role !== "assistant") continue
+    // What a model drew or said earlier comes back with its turn.
+    measured.mediaParts += listLength(message["images"]) + (message["audio"] == null ? 0 : 1)
+  }
+  return measured
+}
+
 const listLength = (value: unknown): number => (Array.isArray(value) ? value.length : 0)
 
-/** How many parts of a turn are no text. */
-export const mediaIn = (turn: unknown): number => {
-  if (!isJsonObject(turn)) return 0
-  const { content } = turn
-  let found = 0
-  if (Array.isArray(content)) {
-    for (const part of content) if (isJsonObject(part) && part["type"] !== "text") found++
-  }
-  // What a model drew or said earlier comes back with its turn.
-  return turn["role"] === "assistant" ? found + listLength(turn["images"]) + (turn["audio"] == null ? 0 : 1) : found
+const base64In = (part: JsonObject): number => {
+  const { image_url: image, input_audio: audio, file, video_url: video } = part
+  if (isJsonObject(image)) return base64OfUrl(image["url"])
+  if (isJsonObject(video)) return base64OfUrl(video["url"])
+  if (isJsonObject(audio)) return bytesOf(audio["data"])
+  return isJsonObject(file) ? base64OfUrl(file["file_data"]) : 0
+}
+
+/** Bytes behind the comma of a data URL. A text that was made a file stays text. */
+const base64OfUrl = (url: unknown): number => {
+  if (typeof url !== "string") return 0
+  const head = /^data:([^,]{0,256}),/i.exec(url)
+  if (head === null) return 0
+  return /^(?:text\/|application\/json)/i.test(head[1] ?? "") ? 0 : url.length - head[0].length
 }

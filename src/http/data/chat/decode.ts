@@ -1,14 +1,14 @@
 /**
- * A chat completion's JSON to a `ChatRequest`: every problem at once, at most ten. Spec 2.1, reference 6, bad inputs 18
- * to 54, G29, G30. Plain functions and a table, since it runs on every request (see `checks.ts`).
- *
- * Null stands for absent where the reference allows it. Ranges that only hosts know are theirs to check.
+ * A chat completion's JSON to a `ChatRequest`: every problem at once, at most ten. Plain functions and a table, since it
+ * runs on every request (see `../../decode/checks.ts`). Null stands for absent where clients write it. Ranges that only
+ * hosts know are theirs to check.
  */
 import * as Either from "effect/Either"
-import type { ChatRequest } from "../../domain/Chat.ts"
-import { BadRequest } from "../../domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import { noPreferences, type Preferences } from "../../domain/Preferences.ts"
+import type { ChatPayload, Message } from "../../../domain/Chat.ts"
+import { BadRequest } from "../../../domain/Failure.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+import { noPreferences, type Preferences } from "../../../domain/Preferences.ts"
+import { type ChatRequest, type Effort, type Reasoning, routerOnly } from "../../../domain/Request.ts"
 import {
   anyInteger,
   anyObject,
@@ -30,15 +30,12 @@ import {
   report,
   shortText,
   text,
-} from "./checks.ts"
-import { mediaIn, messages, textContent } from "./messages.ts"
-import { decodePreferences } from "./preferences.ts"
+} from "../../decode/checks.ts"
+import { measure, messages, textContent } from "./messages.ts"
+import { decodePreferences } from "../../decode/preferences.ts"
 
-/** G30. */
+/** See docs/guarantees.md#g30. */
 const most = { tools: 512, models: 16, stop: 4, metadata: 16, tokens: 2 ** 31 - 1 }
-
-/** Tokens that a message's frame may take beyond its text. G1. */
-const tokensPerMessage = 16
 
 const malformedModel = /\p{Cc}|[\u2028\u2029]|\.\.[/\\]|%00/u
 
@@ -64,7 +61,7 @@ const toolTypes: ReadonlyMap<string, Check> = new Map([
   ],
 ])
 
-// A host may search the web by itself; the rest only the router that the name speaks of could run. Reference 6.4.
+// A host may search the web by itself; the rest only the router that the name speaks of could run.
 const foreignTool = /^(?:open)?router:(?!web_search$)/
 
 const tools = listOf(
@@ -135,8 +132,8 @@ const share = orNull(numberWithin(0, 1))
 const penalty = orNull(numberWithin(-2, 2))
 const answers = orNull(integer(1, 8))
 
-/** Parameters that a host may or may not support. Reference 13, `supported_parameters`. */
-const parameters: Readonly<Record<string, Check>> = {
+/** Parameters that a host may or may not support: what its `supported_parameters` speak of. */
+const optional: Readonly<Record<string, Check>> = {
   temperature: orNull(numberWithin(0, 2)),
   top_p: share,
   top_k: orNull(integer(0, most.tokens)),
@@ -199,7 +196,7 @@ interface Member {
   readonly kind: "parameter" | "other" | "dropped"
 }
 
-/** Credentials and addresses, which are the host record's alone. G29. */
+/** Credentials and addresses, which are the host record's alone. See docs/guarantees.md#g29. */
 const dropped = [
   "api_base",
   "base_url",
@@ -214,7 +211,7 @@ const dropped = [
 ]
 
 const members: ReadonlyMap<string, Member> = new Map<string, Member>([
-  ...Object.entries(parameters).map(([key, check]) => [key, { check, kind: "parameter" }] as const),
+  ...Object.entries(optional).map(([key, check]) => [key, { check, kind: "parameter" }] as const),
   ...Object.entries(others).map(([key, check]) => [key, { check, kind: "other" }] as const),
   ...dropped.map((key) => [key, { check: anything, kind: "dropped" }] as const),
 ])
@@ -233,7 +230,7 @@ const requireMembers = (body: JsonObject, issues: Issues): void => {
   if (body["messages"] === undefined) report(issues, "messages", "is required")
 }
 
-/** Effort, its shorthand and a token budget are three ways to say one thing. Reference 6.2. */
+/** Effort, its shorthand and a token budget are three ways to say one thing. */
 const checkReasoning = (body: JsonObject, issues: Issues): void => {
   const { reasoning: asked, reasoning_effort: shorthand } = body
   if (!isJsonObject(asked)) return
@@ -253,15 +250,61 @@ const modelsOf = (body: JsonObject): ReadonlyArray<string> => {
 
 const countOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
 
-const withoutDropped = (body: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(body).filter(([key]) => members.get(key)?.kind !== "dropped"))
+/** Members that a `ChatRequest` has as fields of its own: hosts are told in their own words. */
+const decodedApart: ReadonlySet<string> = new Set([
+  ...["model", "stream", "stream_options", "max_tokens", "max_completion_tokens"],
+  ...["reasoning", "reasoning_effort", "include_reasoning"],
+])
 
-/** `bodyBytes`: length of the body as it came, which bounds the prompt's tokens. `body` becomes the request's: it must not change any more. */
+const isSent = (member: string): boolean =>
+  !routerOnly.has(member) && !decodedApart.has(member) && members.get(member)?.kind !== "dropped"
+
+const noReasoning: Reasoning = {
+  effort: undefined,
+  maxTokens: undefined,
+  enabled: undefined,
+  exclude: false,
+  written: {},
+}
+
+/** The three ways to speak of reasoning as one. The members were checked before. */
+const reasoningOf = (body: JsonObject): Reasoning => {
+  const { reasoning: asked, reasoning_effort: shorthand, include_reasoning: include } = body
+  if (asked == null && shorthand == null && include == null) return noReasoning
+  const { effort = shorthand, max_tokens: maxTokens, enabled, exclude } = isJsonObject(asked) ? asked : {}
+  return {
+    effort: isEffort(effort ?? shorthand) ? (effort ?? shorthand) : undefined,
+    maxTokens: countOf(maxTokens),
+    enabled: typeof enabled === "boolean" ? enabled : undefined,
+    exclude: include === false || exclude === true,
+    written: {
+      ...(asked == null ? {} : { reasoning: asked }),
+      ...(shorthand == null ? {} : { reasoning_effort: shorthand }),
+      ...(include == null ? {} : { include_reasoning: include }),
+    },
+  }
+}
+
+const efforts: ReadonlySet<unknown> = new Set<Effort>(["none", "minimal", "low", "medium", "high", "xhigh", "max"])
+
+const isEffort = (value: unknown): value is Effort => efforts.has(value)
+
+/**
+ * At most how many searches a request is taken to lead to: a model that may search does so a few times, and a host that
+ * always searches does so once.
+ */
+const searchesIn = (body: JsonObject): number => {
+  const tools: ReadonlyArray<unknown> = Array.isArray(body["tools"]) ? body["tools"] : []
+  const searches = (tool: unknown) => isJsonObject(tool) && String(tool["type"]).includes("web_search")
+  return body["web_search_options"] != null || body["plugins"] != null || tools.some(searches) ? 10 : 1
+}
+
+/** `bodyBytes`: length of the body as it came. `body` becomes the request's: it must not change any more. */
 export const decodeChat = (body: JsonObject, bodyBytes: number): Either.Either<ChatRequest, BadRequest> => {
   const issues: Issues = []
-  const optional: Array<string> = []
+  const parameters: Array<string> = []
+  const payload: Record<string, unknown> = {}
   let preferences: Preferences = noPreferences
-  let mustDrop = false
   requireMembers(body, issues)
   for (const key in body) {
     const value = body[key]
@@ -270,33 +313,51 @@ export const decodeChat = (body: JsonObject, bodyBytes: number): Either.Either<C
       preferences = decodePreferences(value, key, issues)
       continue
     }
+    if (isSent(key)) payload[key] = value
     const member = members.get(key)
-    if (member === undefined) continue
-    if (member.kind === "dropped") mustDrop = true
     // Clients that write all their fields write null for those that nobody set.
-    if (value === null && key !== "messages") continue
+    if (member === undefined || (value === null && key !== "messages")) continue
     member.check(value, key, issues)
-    if (member.kind === "parameter") optional.push(key)
+    if (member.kind === "parameter") parameters.push(key)
   }
   checkReasoning(body, issues)
   const [first, ...rest] = issues
   if (first !== undefined) return Either.left(new BadRequest({ issues: [first, ...rest] }))
+  return Either.right(requestOf(body, checkedPayload(payload), preferences, parameters, bodyBytes))
+}
 
-  const turns: ReadonlyArray<unknown> = Array.isArray(body["messages"]) ? body["messages"] : []
-  let mediaParts = 0
-  for (const turn of turns) mediaParts += mediaIn(turn)
-  const { reasoning: asked } = body
-  return Either.right({
-    models: modelsOf(body),
-    preferences,
+/** The checks above are what the type says: required members are there, and those that are known have their type. */
+const checkedPayload = (payload: Record<string, unknown>): ChatPayload => payload as unknown as ChatPayload
+
+const requestOf = (
+  body: JsonObject,
+  payload: ChatPayload,
+  preferences: Preferences,
+  parameters: ReadonlyArray<string>,
+  bodyBytes: number,
+): ChatRequest => {
+  const maxTokens = countOf(body["max_completion_tokens"]) ?? countOf(body["max_tokens"])
+  const turns: ReadonlyArray<Message> = payload.messages
+  const measured = measure(turns)
+  const toolBytes = payload.tools == null ? 0 : Buffer.byteLength(JSON.stringify(payload.tools))
+  return {
+    operation: "chat",
+    routing: { models: modelsOf(body), preferences, parameters },
+    bounds: {
+      promptBytes: bodyBytes,
+      mediaBytes: measured.mediaBytes,
+      mediaParts: measured.mediaParts,
+      textBytes: measured.textBytes + toolBytes,
+      messages: turns.length,
+      images: measured.images,
+      searches: searchesIn(body),
+      maxTokens,
+      // A host that picks the best of several answers bills them all.
+      choices: Math.max(countOf(body["n"]) ?? 1, countOf(body["best_of"]) ?? 1),
+    },
     stream: body["stream"] === true,
-    maxTokens: countOf(body["max_completion_tokens"]) ?? countOf(body["max_tokens"]),
-    // A host that picks the best of several answers bills them all.
-    choices: Math.max(countOf(body["n"]) ?? 1, countOf(body["best_of"]) ?? 1),
-    excludeReasoning: body["include_reasoning"] === false || (isJsonObject(asked) && asked["exclude"] === true),
-    promptBound: bodyBytes + tokensPerMessage * turns.length,
-    mediaParts,
-    parameters: optional,
-    body: mustDrop ? withoutDropped(body) : body,
-  })
+    maxTokens,
+    reasoning: reasoningOf(body),
+    payload,
+  }
 }

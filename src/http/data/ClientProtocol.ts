@@ -1,0 +1,18 @@
+/** One of the forms in which a caller may ask. Each has a folder here: decoding, whole answers, streams, error bodies. */
+import type * as Either from "effect/Either"
+import type { BadRequest } from "../../domain/Failure.ts"
+import type { JsonObject } from "../../domain/Json.ts"
+import type { ChatRequest } from "../../domain/Request.ts"
+import type { WriterFor } from "../../services/AnswerStream.ts"
+import type { Completed } from "../../services/Dispatcher.ts"
+import type { RequestContext } from "../../services/RequestContext.ts"
+import type { Rendered } from "../ErrorBody.ts"
+
+export interface ClientProtocol {
+  /** `bytes`: length of the body as it came. */
+  readonly decode: (body: JsonObject, bytes: number) => Either.Either<ChatRequest, BadRequest>
+  /** The body of a whole answer. */
+  readonly answer: (context: RequestContext, request: ChatRequest, completed: Completed) => string
+  readonly stream: (context: RequestContext, request: ChatRequest) => WriterFor
+  readonly error: (rendered: Rendered, requestId: string) => JsonObject
+}

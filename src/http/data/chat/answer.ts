@@ -1,0 +1,73 @@
+/** A whole answer in the chat form, and what whole and streamed answers have in common. */
+import type { Charge } from "../../../domain/Charge.ts"
+import { toUsd } from "../../../domain/Money.ts"
+import type { ChatRequest } from "../../../domain/Request.ts"
+import type { Completed } from "../../../services/Dispatcher.ts"
+import type { RequestContext } from "../../../services/RequestContext.ts"
+
+/** What every answer to one request has in common. */
+export interface AnswerNames {
+  readonly generationId: string
+  /** Unix seconds. */
+  readonly created: number
+  /** The model to name as long as no host has answered. */
+  readonly model: string
+}
+
+export const namesOf = (context: RequestContext, request: ChatRequest): AnswerNames => ({
+  generationId: context.generationId,
+  created: Math.floor(context.admittedAt / 1000),
+  model: request.routing.models[0] ?? "",
+})
+
+/** The `usage` member: every field of the contract, always. */
+export const usageBody = ({ usage, cost, upstream }: Pick<Charge, "usage" | "cost" | "upstream">) => ({
+  prompt_tokens: usage.promptTokens,
+  completion_tokens: usage.completionTokens,
+  total_tokens: usage.promptTokens + usage.completionTokens,
+  cost: toUsd(cost.total),
+  is_byok: false,
+  prompt_tokens_details: {
+    cached_tokens: usage.cachedTokens,
+    cache_write_tokens: usage.cacheWriteTokens,
+    audio_tokens: usage.promptAudioTokens,
+    video_tokens: usage.promptVideoTokens,
+  },
+  cost_details: {
+    upstream_inference_cost: toUsd(upstream.total),
+    upstream_inference_prompt_cost: toUsd(upstream.prompt),
+    upstream_inference_completions_cost: toUsd(upstream.completion),
+  },
+  completion_tokens_details: {
+    reasoning_tokens: usage.reasoningTokens,
+    image_tokens: usage.completionImageTokens,
+    audio_tokens: usage.completionAudioTokens,
+  },
+})
+
+export const tierOf = (tier: unknown): string => (typeof tier === "string" ? tier : "default")
+
+export const wholeBody = (
+  { generationId, created }: AnswerNames,
+  { host, response, charge }: Completed,
+  excludeReasoning: boolean,
+): string => {
+  const { choices, usage: _, system_fingerprint: fingerprint, service_tier: tier, ...rest } = response
+  return JSON.stringify({
+    ...rest,
+    id: generationId,
+    provider: host.providerName,
+    model: host.model,
+    object: "chat.completion",
+    created,
+    system_fingerprint: typeof fingerprint === "string" ? fingerprint : null,
+    service_tier: tierOf(tier),
+    choices: excludeReasoning ? choices.map(withoutReasoning) : choices,
+    usage: usageBody(charge),
+  })
+}
+
+const withoutReasoning = (choice: Completed["response"]["choices"][number]) => {
+  const { reasoning_details: _, ...message } = choice.message
+  return { ...choice, message: { ...message, reasoning: null } }
+}

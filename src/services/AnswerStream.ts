@@ -1,0 +1,343 @@
+/**
+ * One streamed answer on its way to the caller, from the head of our response to its end:
+ *
+ *   opening → streaming → settling → closed
+ *
+ * `opening`: our head went out before a host answered, so that a slow one does not look like a dead gateway.
+ * `streaming`: the host's bytes are turned into text and written in one synchronous pass per read.
+ * `settling`: the answer is over and its cost is being booked; the caller waits for the finish that carries it.
+ * `closed`: nothing is written any more.
+ *
+ * A watch looks about once a second for a host or a caller that has been silent for too long. It moves no bytes.
+ */
+import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import type { AnswerOutcome, Charge } from "../domain/Charge.ts"
+import type { ChatChunk } from "../domain/Chat.ts"
+import { CallerGone, type Failure, HostFailed, RoutingExhausted, Unavailable } from "../domain/Failure.ts"
+import type { Host } from "../domain/Host.ts"
+import type { ChunkWriter } from "../wire/hostStream.ts"
+import type { DispatchFailure } from "./Dispatcher.ts"
+import type { Delivered } from "./endAttempt.ts"
+import { exhausted } from "./exhausted.ts"
+import type { HostAnswer } from "./HostAnswer.ts"
+import type { Lifetime } from "./RequestContext.ts"
+import type { OpenOutput, StreamOutput } from "./StreamOutput.ts"
+import type { Timer, Timers } from "./Timers.ts"
+
+/** Milliseconds, bytes, bytes per second. */
+export interface StreamLimits {
+  /** How long a host may be silent between events, and while a model thinks before its first text. */
+  readonly idleMs: number
+  readonly thinkingIdleMs: number
+  /** How long a caller may take no byte. */
+  readonly clientStallMs: number
+  /** The slowest host that is still listened to, over a minute. */
+  readonly minBytesPerSecond: number
+  readonly streamBytes: number
+}
+
+/** Writes one streamed answer in a caller's form. */
+export interface StreamWriter extends ChunkWriter {
+  /** The finish that was withheld, with its usage and cost, and the end of the stream. */
+  readonly finish: (chunk: ChatChunk, charge: Charge) => string
+  /** A failure inside the running stream, with what is charged all the same, and the end of the stream. */
+  readonly failure: (failure: Failure, charge: Charge | undefined) => string
+  /** Says that the gateway is alive. */
+  readonly heartbeat: string
+}
+
+/** `host` is `undefined` as long as none has answered. */
+export type WriterFor = (host: Host | undefined) => StreamWriter
+
+export interface AnswerStreamOptions {
+  readonly lifetime: Lifetime
+  readonly limits: StreamLimits
+  readonly timers: Context.Tag.Service<Timers>
+  readonly writerFor: WriterFor
+  readonly open: OpenOutput
+  /** Ends the attempt and books what was delivered. `onExit` is called once. */
+  readonly settle: (
+    answer: HostAnswer,
+    delivered: Delivered,
+    onExit: (exit: Exit.Exit<Charge, Unavailable>) => void,
+  ) => void
+  readonly log: (effect: Effect.Effect<void>) => void
+  readonly defect: (cause: unknown) => Effect.Effect<void>
+  /** The request is over, and everything of it is booked. */
+  readonly onClosed: () => void
+}
+
+const heartbeatMs = 5000
+const slowWindowMs = 60_000
+/** A host that has said how it ended, but neither closes nor says that it is done, is not waited for longer. */
+const afterFinishMs = 5000
+
+export class AnswerStream {
+  private state: "opening" | "streaming" | "settling" | "closed" = "opening"
+  private readonly of: AnswerStreamOptions
+  private readonly output: StreamOutput
+  private readonly watch: Timer
+  private readonly unlisten: () => void
+  private answer: HostAnswer | undefined
+  /** Since when the caller takes no bytes; `undefined`: it keeps up. */
+  private fullSince: number | undefined
+  /** Whether somebody still reads what is written. */
+  private hasReader = true
+  private lastEvent: number
+  private lastWrite: number
+  private events = 0
+  private windowStart: number
+  private windowBytes = 0
+
+  constructor(options: AnswerStreamOptions) {
+    this.of = options
+    this.output = options.open({ onRoom: () => this.onRoom(), onCancel: () => this.callerGone() })
+    this.lastEvent = this.lastWrite = this.windowStart = options.timers.now()
+    this.watch = options.timers.set(this.tickMs, () => this.look())
+    this.unlisten = options.lifetime.onEnd(() => this.ended())
+  }
+
+  /** What the caller reads. */
+  get body(): ReadableStream<Uint8Array> {
+    return this.output.stream
+  }
+
+  /** No host has answered yet, but the head goes out: a server sends it with the first bytes behind it. */
+  announce(): void {
+    this.write(this.of.writerFor(undefined).heartbeat)
+  }
+
+  /** What opening came to. */
+  opened(exit: Exit.Exit<HostAnswer, DispatchFailure>): void {
+    if (Exit.isSuccess(exit)) this.begin(exit.value)
+    else this.refuse(exit)
+  }
+
+  private begin(answer: HostAnswer): void {
+    this.answer = answer
+    this.state = "streaming"
+    if (!this.hasReader) return this.abandon("caller-gone")
+    this.lastEvent = this.of.timers.now()
+    answer.onProgress = () => this.progress()
+    answer.attempt.onStop = () => this.progress()
+    if (this.of.lifetime.ending !== undefined) this.ended()
+    else this.progress()
+  }
+
+  /** Something came from the host: text, its end, or a failure. */
+  private progress(): void {
+    const { answer } = this
+    const stream = answer?.stream
+    if (this.state !== "streaming" || answer === undefined || stream === undefined) return
+    try {
+      if (stream.events > this.events) {
+        this.events = stream.events
+        this.lastEvent = this.of.timers.now()
+      }
+      const text = answer.take()
+      if (text !== "") this.write(text)
+      if (stream.state === "failed") this.failed(answer, stream.failure ?? malformed)
+      else if (stream.state === "ended") this.finish(answer, "finished")
+      else if (answer.attempt.stopped !== undefined || answer.broken !== undefined) this.brokenOff(answer)
+      else if (stream.bytes > this.of.limits.streamBytes) {
+        stream.cut("stream_limit")
+        this.finish(answer, "cut")
+      }
+    } catch (cause) {
+      this.defect(cause)
+    }
+  }
+
+  /** The host's answer ended before its own end: by the gateway, for a reason, or by the host, for none. */
+  private brokenOff(answer: HostAnswer): void {
+    const { ending } = this.of.lifetime
+    if (ending?._tag === "CallerGone") return this.callerGone()
+    if (answer.stream?.hasFinish === true) return this.finish(answer, "finished")
+    if (ending === undefined) return this.failed(answer, answer.attempt.stopped ?? answer.broken ?? malformed)
+    this.settle(answer, "cut", (charge) => this.of.writerFor(answer.attempt.host).failure(ending, charge))
+  }
+
+  private finish(answer: HostAnswer, outcome: AnswerOutcome): void {
+    const { stream, attempt } = answer
+    if (stream === undefined) return
+    this.settle(answer, outcome, (charge) => this.of.writerFor(attempt.host).finish(stream.finish(), charge))
+  }
+
+  private failed(answer: HostAnswer, failure: HostFailed): void {
+    const { host } = answer.attempt
+    const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure }
+    const shown = exhausted([attempt], undefined)
+    const last = (charge: Charge) => this.of.writerFor(host).failure(shown, charge)
+    this.settle(answer, "host-failed", last, failure)
+  }
+
+  /** The one end of an answer that somebody reads: booked, then told. */
+  private settle(
+    answer: HostAnswer,
+    outcome: AnswerOutcome,
+    last: (charge: Charge) => string,
+    failure?: HostFailed,
+  ): void {
+    this.state = "settling"
+    this.release(answer, outcome)
+    this.of.settle(answer, delivered(answer, outcome, this.hasReader, failure), (exit) => {
+      const refused = (cause: Cause.Cause<Unavailable>) =>
+        this.of
+          .writerFor(answer.attempt.host)
+          .failure(Option.getOrElse(Cause.failureOption(cause), unbooked), undefined)
+      if (this.hasReader) {
+        try {
+          this.write(Exit.isSuccess(exit) ? last(exit.value) : refused(exit.cause))
+          this.output.end()
+        } catch (cause) {
+          this.defect(cause)
+        }
+      }
+      this.close()
+    })
+  }
+
+  /** Nobody reads any more, or nobody should: booked, and told to nobody. */
+  private abandon(outcome: AnswerOutcome): void {
+    const { answer } = this
+    this.hasReader = false
+    if (answer === undefined) return
+    this.state = "settling"
+    const reached = answer.stream?.state === "ended" ? "finished" : outcome
+    this.release(answer, reached)
+    // What could not be written to the ledger was logged by its writer.
+    this.of.settle(answer, delivered(answer, reached, false), () => this.close())
+  }
+
+  /** Nothing more is wanted of the host. After its own end the connection can be used again. */
+  private release({ attempt, stream }: HostAnswer, outcome: AnswerOutcome): void {
+    this.watch.clear()
+    this.unlisten()
+    if (outcome === "finished" && stream?.state === "ended") attempt.exchange?.drain()
+    else attempt.exchange?.cancel()
+  }
+
+  /** No host answered, and the head is gone already: the failure goes into the stream. */
+  private refuse({ cause }: Exit.Failure<HostAnswer, DispatchFailure>): void {
+    const failure = Cause.failureOption(cause)
+    if (Option.isNone(failure)) this.of.log(this.of.defect(Cause.squash(cause)))
+    if (this.hasReader) {
+      const shown = Option.getOrElse(failure, () => new RoutingExhausted({ outcome: "unavailable", attempts: [] }))
+      this.write(this.of.writerFor(undefined).failure(shown, undefined))
+      this.output.end()
+    }
+    this.close()
+  }
+
+  private close(): void {
+    this.state = "closed"
+    this.watch.clear()
+    this.unlisten()
+    this.of.onClosed()
+  }
+
+  /** The request was ended from outside. */
+  private ended(): void {
+    if (this.of.lifetime.ending?._tag === "CallerGone") this.callerGone()
+    else this.progress()
+  }
+
+  private callerGone(): void {
+    if (!this.hasReader) return
+    this.hasReader = false
+    this.of.lifetime.end(new CallerGone())
+    if (this.state === "streaming") this.abandon("caller-gone")
+  }
+
+  /** The caller takes no bytes: what was made so far is paid for. */
+  private cutStalled(): void {
+    this.output.fail(new Error("the caller took no bytes"))
+    this.hasReader = false
+    if (this.state === "streaming") this.abandon("cut")
+    else this.of.lifetime.end(new CallerGone())
+  }
+
+  /** A mistake of ours: the answer cannot go on, but it is booked and logged. */
+  private defect(cause: unknown): void {
+    this.of.log(this.of.defect(cause))
+    this.output.fail(new Error("internal error"))
+    this.hasReader = false
+    if (this.state === "streaming") this.abandon("host-failed")
+  }
+
+  private write(text: string): void {
+    this.lastWrite = this.of.timers.now()
+    if (this.output.write(text)) return
+    this.fullSince ??= this.lastWrite
+    this.answer?.attempt.exchange?.pause()
+  }
+
+  /** The caller takes bytes again. While it took none the host was not listened to, so it could not speak. */
+  private onRoom(): void {
+    const now = this.of.timers.now()
+    const paused = now - (this.fullSince ?? now)
+    this.fullSince = undefined
+    this.lastEvent += paused
+    this.windowStart += paused
+    this.answer?.attempt.exchange?.resume()
+  }
+
+  private get tickMs(): number {
+    const { idleMs, clientStallMs } = this.of.limits
+    return Math.min(1000, idleMs, clientStallMs)
+  }
+
+  private look(): void {
+    if (this.state === "settling" || this.state === "closed") return
+    const { limits, timers, writerFor } = this.of
+    const now = timers.now()
+    if (this.fullSince !== undefined) {
+      if (now - this.fullSince >= limits.clientStallMs) return this.cutStalled()
+    } else if (this.isSilent(now) || this.isTooSlow(now)) {
+      this.answer?.attempt.stop(new HostFailed({ reason: "timeout" }))
+      return
+    } else if (now - this.lastWrite >= heartbeatMs) this.write(writerFor(undefined).heartbeat)
+    this.watch.restart(this.tickMs)
+  }
+
+  private isSilent(now: number): boolean {
+    const { idleMs, thinkingIdleMs } = this.of.limits
+    const stream = this.answer?.stream
+    if (stream === undefined) return false
+    const patience = stream.hasAllFinishes ? afterFinishMs : stream.hasContent ? idleMs : thinkingIdleMs
+    return now - this.lastEvent >= patience
+  }
+
+  /** Fewer bytes in the last full minute than the slowest host may send. */
+  private isTooSlow(now: number): boolean {
+    const stream = this.answer?.stream
+    if (stream === undefined || now - this.windowStart < slowWindowMs) return false
+    const bytes = stream.bytes - this.windowBytes
+    this.windowStart = now
+    this.windowBytes = stream.bytes
+    // A host that sent nothing at all is judged by its silence.
+    return bytes > 0 && bytes < (this.of.limits.minBytesPerSecond * slowWindowMs) / 1000
+  }
+}
+
+const malformed = new HostFailed({ reason: "malformed" })
+
+const unbooked = () => new Unavailable({ why: "metering", retryAfterSeconds: 5 })
+
+const delivered = (
+  { stream }: HostAnswer,
+  outcome: AnswerOutcome,
+  isAwaited: boolean,
+  failure?: HostFailed,
+): Delivered => ({
+  outcome,
+  failure,
+  usage: stream?.usage,
+  outputBytes: stream?.outputBytes ?? 0,
+  finishReason: stream?.finish().choices[0]?.finish_reason ?? "",
+  isAwaited,
+})

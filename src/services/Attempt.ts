@@ -1,0 +1,58 @@
+/**
+ * One try of one request at one host. A request may have several, one after another or side by side: each has its own
+ * start, hold and exchange, and stopping one does not touch the others. It ends in `endAttempt.ts`.
+ */
+import { HostFailed } from "../domain/Failure.ts"
+import type { Host } from "../domain/Host.ts"
+import type { Exchange } from "../upstream/exchange.ts"
+import type { Hold } from "./Meter.ts"
+import type { RequestContext } from "./RequestContext.ts"
+
+export class Attempt {
+  readonly context: RequestContext
+  readonly host: Host
+  /** The money that is reserved for it. */
+  readonly hold: Hold
+  /** Members of the request that the host is not given. */
+  readonly dropped: ReadonlyArray<string>
+  /** Milliseconds from its start to the first event; `undefined` until it came. */
+  latencyMs: number | undefined
+  /** Why the gateway stopped it; `undefined` while it runs, and where it came to its own end. */
+  stopped: HostFailed | undefined
+  /** Called once when it is stopped: by whoever waits for its answer. */
+  onStop: (() => void) | undefined
+  exchange: Exchange | undefined
+  private readonly startedMs: number
+  private readonly forget: () => void
+
+  constructor(context: RequestContext, host: Host, hold: Hold, dropped: ReadonlyArray<string>) {
+    this.context = context
+    this.host = host
+    this.hold = hold
+    this.dropped = dropped
+    this.startedMs = context.nowMs()
+    this.forget = context.lifetime.onEnd(() => this.stop(ended))
+  }
+
+  /** Milliseconds since it began. */
+  elapsedMs(): number {
+    return this.context.nowMs() - this.startedMs
+  }
+
+  /** Hangs up on the host at once; the first reason stands. */
+  stop(why: HostFailed): void {
+    if (this.stopped !== undefined) return
+    this.stopped = why
+    this.exchange?.cancel()
+    this.onStop?.()
+  }
+
+  /** It is over: the end of the request does not stop it any more. */
+  close(): void {
+    this.forget()
+    this.onStop = undefined
+  }
+}
+
+/** The request was ended, so its host is not to blame: `lifetime.ending` says why. */
+const ended = new HostFailed({ reason: "unreachable" })

@@ -1,0 +1,177 @@
+/**
+ * A streamed answer of one host, from its head on: the bytes that come are pushed through `wire/hostStream.ts`, and the text
+ * for the caller is kept until it is taken. It is open once an event has come that a caller would see; before that another
+ * host may still take over.
+ */
+import type * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { HostFailed } from "../domain/Failure.ts"
+import type { ResponseHead, Sink } from "../upstream/exchange.ts"
+import { type ChunkWriter, HostStream } from "../wire/hostStream.ts"
+import type { AnswerContext, Decoder, Encoded } from "../wire/Protocol.ts"
+import type { Attempt } from "./Attempt.ts"
+import type { Endpoint } from "./ProviderRegistry.ts"
+import { wait } from "./Steps.ts"
+import type { Timers } from "./Timers.ts"
+import { readAnswer } from "./unaryAnswer.ts"
+import { BodyText, longestErrorBody, type UpstreamClient, withoutSecrets } from "./upstreamCall.ts"
+
+export interface StreamOptions {
+  /** Milliseconds to the first event; a provider may have its own. */
+  readonly ttfbMs: number
+  /** The largest answer of a host that is no stream, bytes. */
+  readonly answerBytes: number
+}
+
+/** Sends the request and waits for its first event. Ends at once when the attempt is stopped. */
+export const streamAnswer = (
+  client: UpstreamClient,
+  timers: Context.Tag.Service<Timers>,
+  options: StreamOptions,
+  attempt: Attempt,
+  endpoint: Endpoint,
+  encoded: Encoded,
+  context: AnswerContext,
+  writer: ChunkWriter,
+): Effect.Effect<HostAnswer | HostFailed> =>
+  wait((resume) => {
+    const late = () => attempt.stop(new HostFailed({ reason: "timeout" }))
+    const timer = timers.set(endpoint.ttfbMs ?? options.ttfbMs, late)
+    const answer = new HostAnswer(attempt, endpoint, context, writer, options.answerBytes, (opened) => {
+      timer.clear()
+      resume(Exit.succeed(opened))
+    })
+    attempt.onStop = () => answer.failed(attempt.stopped ?? malformed)
+    if (attempt.stopped !== undefined) answer.failed(attempt.stopped)
+    else attempt.exchange = client.send(endpoint, encoded, answer)
+  })
+
+const malformed = new HostFailed({ reason: "malformed" })
+
+export class HostAnswer implements Sink {
+  readonly attempt: Attempt
+  readonly endpoint: Endpoint
+  /** Made when the head has come. */
+  stream: HostStream | undefined
+  /** Why the connection broke off, or why the gateway stopped it; `undefined` while it stands. */
+  broken: HostFailed | undefined
+  /** Called when there is something to look at: text, an end, a failure. Set once the answer is open. */
+  onProgress: (() => void) | undefined
+  private text = ""
+  /** A body that is no stream: an error, or an answer that came whole. */
+  private whole: { readonly head: ResponseHead; readonly body: BodyText } | undefined
+  private onOpen: ((opened: HostAnswer | HostFailed) => void) | undefined
+  private readonly context: AnswerContext
+  private readonly writer: ChunkWriter
+  private readonly longestWhole: number
+
+  constructor(
+    attempt: Attempt,
+    endpoint: Endpoint,
+    context: AnswerContext,
+    writer: ChunkWriter,
+    longestWhole: number,
+    onOpen: (opened: HostAnswer | HostFailed) => void,
+  ) {
+    this.attempt = attempt
+    this.endpoint = endpoint
+    this.context = context
+    this.writer = writer
+    this.longestWhole = longestWhole
+    this.onOpen = onOpen
+  }
+
+  /** What the caller is to get since the last time. */
+  take(): string {
+    const { text } = this
+    this.text = ""
+    return text
+  }
+
+  head(head: ResponseHead): void {
+    if (head.status !== 200) this.whole = { head, body: new BodyText(longestErrorBody) }
+    else if (this.endpoint.protocol.framing === "sse" && isJson(head)) {
+      this.whole = { head, body: new BodyText(this.longestWhole) }
+    } else this.begin(head)
+  }
+
+  data(bytes: Uint8Array): void {
+    if (this.whole !== undefined) {
+      if (this.whole.body.add(bytes)) return
+      this.attempt.exchange?.cancel()
+      this.readWhole(this.whole.head, this.whole.body.take())
+    } else if (this.stream !== undefined) {
+      this.text += this.stream.push(bytes)
+      this.progress()
+    }
+  }
+
+  end(): void {
+    if (this.whole !== undefined) this.readWhole(this.whole.head, this.whole.body.take())
+    else if (this.stream !== undefined) {
+      this.text += this.stream.end()
+      this.progress()
+    }
+  }
+
+  failed(failure: HostFailed): void {
+    this.broken = failure
+    this.progress()
+  }
+
+  private begin(head: ResponseHead): HostStream {
+    const { endpoint, context } = this
+    const { protocol } = endpoint
+    this.stream = new HostStream({
+      framing: protocol.framing,
+      usage: protocol.usage ?? "largest",
+      decoder: redacting(protocol.decoder(head, context), endpoint),
+      choices: context.request.bounds.choices,
+      writer: this.writer,
+      transparent: protocol.transparent === true,
+      excludeReasoning: context.request.reasoning.exclude,
+    })
+    return this.stream
+  }
+
+  /** No stream: most likely an error, also with status 200. What is none is read as the stream that it may be all the same. */
+  private readWhole(head: ResponseHead, body: string): void {
+    const answer = readAnswer(this.endpoint, head, body, this.context)
+    if (head.status !== 200 || (answer instanceof HostFailed && answer.reason !== "malformed")) {
+      return this.failed(answer instanceof HostFailed ? answer : malformed)
+    }
+    const stream = this.begin(head)
+    this.text += stream.push(new TextEncoder().encode(body)) + stream.end()
+    this.progress()
+  }
+
+  private progress(): void {
+    const { stream, onOpen } = this
+    if (onOpen === undefined) return this.onProgress?.()
+    const failure = this.broken ?? stream?.failure
+    if (failure === undefined && (stream === undefined || stream.state === "silent")) return
+    this.onOpen = undefined
+    if (failure !== undefined) {
+      this.attempt.exchange?.cancel()
+      onOpen(failure)
+    } else {
+      this.attempt.latencyMs = this.attempt.elapsedMs()
+      onOpen(this)
+    }
+  }
+}
+
+const isJson = ({ headers }: ResponseHead): boolean => /^application\/json\b/i.test(headers.get("content-type") ?? "")
+
+/** The protocol's decoder, without our secrets in the failures that it reports. */
+const redacting = (decoder: Decoder, endpoint: Endpoint): Decoder => {
+  if (endpoint.secrets.length === 0) return decoder
+  const shown = <A>(decoded: A | HostFailed): A | HostFailed =>
+    decoded instanceof HostFailed ? withoutSecrets(decoded, endpoint) : decoded
+  return {
+    event: (name, data) => shown(decoder.event(name, data)),
+    end: () => shown(decoder.end()),
+    ...(decoder.done === undefined ? {} : { done: () => decoder.done?.() === true }),
+  }
+}

@@ -1,0 +1,73 @@
+/** One inference request while it is served: who asks, since when, and the one handle to end it. */
+import type * as Clock from "effect/Clock"
+import type { CallerGone, TimedOut, Unavailable } from "../domain/Failure.ts"
+import type { KeyRecord } from "../domain/Key.ts"
+
+/** Why a request was ended from outside while it ran. */
+export type Ending = CallerGone | Unavailable | TimedOut
+
+/** The handle that ends a request, from its first byte on. The first reason stands. */
+export class Lifetime {
+  ending: Ending | undefined
+  private readonly listeners = new Set<() => void>()
+
+  end(why: Ending): void {
+    if (this.ending !== undefined) return
+    this.ending = why
+    for (const listener of [...this.listeners]) listener()
+  }
+
+  /** Calls `listener` once, when the request is ended: not at all if it was before. Gives a function that takes it back. */
+  onEnd(listener: () => void): () => void {
+    this.listeners.add(listener)
+    return () => this.listeners.delete(listener)
+  }
+}
+
+export interface Attribution {
+  /** Cut to 200 characters; "" where the caller gave none. */
+  readonly appTitle: string
+  readonly appUrl: string
+}
+
+/** Milliseconds on a clock that never steps back. */
+export const monotonic = (clock: Clock.Clock) => (): number => Number(clock.unsafeCurrentTimeNanos()) / 1e6
+
+export interface RequestFacts {
+  readonly requestId: string
+  readonly generationId: string
+  readonly key: KeyRecord
+  readonly attribution: Attribution
+  /** Unix milliseconds. The request belongs to the budget windows of this moment. */
+  readonly admittedAt: number
+  readonly lifetime: Lifetime
+}
+
+export class RequestContext implements RequestFacts {
+  readonly requestId: string
+  readonly generationId: string
+  readonly key: KeyRecord
+  readonly attribution: Attribution
+  readonly admittedAt: number
+  readonly lifetime: Lifetime
+  /** Milliseconds of a clock that never steps back. */
+  readonly nowMs: () => number
+  private readonly startedMs: number
+
+  /** Begins now. */
+  constructor(facts: RequestFacts, nowMs: () => number) {
+    this.requestId = facts.requestId
+    this.generationId = facts.generationId
+    this.key = facts.key
+    this.attribution = facts.attribution
+    this.admittedAt = facts.admittedAt
+    this.lifetime = facts.lifetime
+    this.nowMs = nowMs
+    this.startedMs = nowMs()
+  }
+
+  /** Milliseconds since it began. */
+  elapsedMs(): number {
+    return this.nowMs() - this.startedMs
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * Effects without a fiber for each request. The steps of a request are a generator of effects, as in `Effect.gen`, and most
+ * of them are finished already: an `Exit`, an `Either`. `runSteps` goes on at once with those, registers a callback for a
+ * `wait`, and starts a fiber only for what is left. The same generator runs in `Effect.gen` too, for who embeds a service.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Effectable from "effect/Effectable"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as FiberRef from "effect/FiberRef"
+import * as Runtime from "effect/Runtime"
+import type { Scheduler } from "effect/Scheduler"
+import { type YieldWrap, yieldWrapGet } from "effect/Utils"
+
+/** What a `function*` with `yield*` of effects returns. */
+export type Steps<A, E = never> = Generator<YieldWrap<Effect.Effect<unknown, E>>, A, never>
+
+type Register<A, E> = (resume: (exit: Exit.Exit<A, E>) => void) => void
+
+class Wait<A, E> extends Effectable.Class<A, E> {
+  readonly register: Register<A, E>
+  constructor(register: Register<A, E>) {
+    super()
+    this.register = register
+  }
+  override commit(): Effect.Effect<A, E> {
+    return Effect.async<A, E>((resume) => this.register(resume))
+  }
+}
+
+/** An effect that ends when `resume` is called, once; possibly within `register`. It cannot be interrupted. */
+export const wait = <A, E = never>(register: Register<A, E>): Effect.Effect<A, E> => new Wait(register)
+
+/** The outcome of an effect that is finished already, else `undefined`. */
+const finished = <A, E>(effect: Effect.Effect<A, E>): Exit.Exit<A, E> | undefined => {
+  // An `Exit` or `Either` that is an `Effect<A, E>` is one of A and E: the guards only know it to be of anything.
+  if (Exit.isExit(effect)) return effect as Exit.Exit<A, E>
+  if (!Either.isEither(effect)) return undefined
+  const either = effect as Either.Either<A, E>
+  return Either.isRight(either) ? Exit.succeed(either.right) : Exit.fail(either.left)
+}
+
+/** `Effect.either` that leaves what is finished finished. */
+export const eitherOf = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<Either.Either<A, E>> => {
+  const exit = finished(effect)
+  if (exit === undefined) return Effect.either(effect)
+  if (Exit.isSuccess(exit)) return Exit.succeed(Either.right(exit.value))
+  const failure = Cause.failureOrCause(exit.cause)
+  return Either.isLeft(failure) ? Exit.succeed(Either.left(failure.left)) : Exit.failCause(failure.right)
+}
+
+// Goes on within the event that woke the fiber, and never yields: nothing on the way of a request computes for long.
+const atOnce: Scheduler = {
+  shouldYield: () => false,
+  scheduleTask: (task) => task(),
+}
+
+export interface StepRunner {
+  /** Runs the steps to their end. `onExit` is called once, possibly before this returns. */
+  readonly steps: <A, E>(steps: Steps<A, E>, onExit: (exit: Exit.Exit<A, E>) => void) => void
+  /** Runs an effect in the same way. */
+  readonly effect: <A, E>(effect: Effect.Effect<A, E>, onExit: (exit: Exit.Exit<A, E>) => void) => void
+}
+
+/** Runs steps and effects in the context of `runtime`: its logger, clock and tracer. */
+export const makeStepRunner = (runtime: Runtime.Runtime<never>): StepRunner => {
+  const fork = Runtime.runFork(Runtime.setFiberRef(runtime, FiberRef.currentScheduler, atOnce))
+
+  const effect: StepRunner["effect"] = (effect, onExit) => {
+    const exit = finished(effect)
+    if (exit !== undefined) onExit(exit)
+    else if (effect instanceof Wait) effect.register(onExit)
+    else fork(effect).addObserver(onExit)
+  }
+
+  const steps: StepRunner["steps"] = <A, E>(steps: Steps<A, E>, onExit: (exit: Exit.Exit<A, E>) => void): void => {
+    /** What the last step came to while `advance` was running: the loop goes on with it, without recursion. */
+    let ready: Exit.Exit<unknown, E> | undefined
+    let isRunning = false
+
+    const resume = (exit: Exit.Exit<unknown, E>): void => {
+      ready = exit
+      if (!isRunning) advance()
+    }
+    const advance = (): void => {
+      isRunning = true
+      while (ready !== undefined) {
+        if (Exit.isFailure(ready)) return onExit(Exit.failCause(ready.cause))
+        // The generator gets back what its own `yield*` promised; only the types do not say so.
+        const sent = ready.value as never
+        ready = undefined
+        let next: IteratorResult<YieldWrap<Effect.Effect<unknown, E>>, A>
+        try {
+          next = steps.next(sent)
+        } catch (defect) {
+          return onExit(Exit.die(defect))
+        }
+        if (next.done === true) return onExit(Exit.succeed(next.value))
+        effect(yieldWrapGet(next.value), resume)
+      }
+      isRunning = false
+    }
+    resume(Exit.void)
+  }
+
+  return { steps, effect }
+}

@@ -1,0 +1,139 @@
+/**
+ * Where the text of a streamed answer goes: a web stream whose reader is the caller. Two ways to make one. `direct` is Bun's
+ * own kind, which a native route writes to the socket without a queue and a promise per chunk; `queued` is the standard
+ * kind, for whoever reads the stream in this process.
+ */
+
+/** What the reader does. */
+export interface OutputEvents {
+  /** There is room again after `write` said that there is none. */
+  readonly onRoom: () => void
+  /** The reader went away. Not called after `end` and `fail`. */
+  readonly onCancel: () => void
+}
+
+export interface StreamOutput {
+  readonly stream: ReadableStream<Uint8Array>
+  /** Hands text on. `false`: the reader is behind, so no more should come until `onRoom`. */
+  readonly write: (text: string) => boolean
+  /** The stream is complete. What was written still reaches the reader. */
+  readonly end: () => void
+  /** Breaks the stream off: the reader sees an error. */
+  readonly fail: (cause: Error) => void
+}
+
+export type OpenOutput = (events: OutputEvents) => StreamOutput
+
+const encoder = new TextEncoder()
+
+export const queuedOutput: OpenOutput = ({ onRoom, onCancel }) => {
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined
+  let isOpen = true
+  let isFull = false
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      start: (opened) => {
+        controller = opened
+      },
+      pull: () => {
+        if (!isFull) return
+        isFull = false
+        onRoom()
+      },
+      cancel: () => {
+        isOpen = false
+        onCancel()
+      },
+    },
+    // No queue: after each write the next one waits until the reader asks again.
+    { highWaterMark: 0 },
+  )
+  return {
+    stream,
+    write: (text) => {
+      if (!isOpen || controller === undefined) return true
+      controller.enqueue(encoder.encode(text))
+      isFull = (controller.desiredSize ?? 1) <= 0
+      return !isFull
+    },
+    end: () => {
+      if (!isOpen) return
+      isOpen = false
+      controller?.close()
+    },
+    fail: (cause) => {
+      if (!isOpen) return
+      isOpen = false
+      controller?.error(cause)
+    },
+  }
+}
+
+/** Bun's direct streams: `write` gives a number, or a promise while the socket takes no more. */
+interface DirectController {
+  readonly write: (text: string) => number | Promise<number>
+  readonly flush: () => unknown
+  readonly end: () => unknown
+  readonly close: (cause?: Error) => unknown
+}
+
+export const directOutput: OpenOutput = ({ onRoom, onCancel }) => {
+  let controller: DirectController | undefined
+  let isOpen = true
+  /** Text and end that came before the server began to read. */
+  let early = ""
+  let close: (() => void) | undefined
+  const roomAgain = (): void => {
+    if (isOpen) onRoom()
+  }
+  const source = {
+    type: "direct",
+    pull: (opened: DirectController): Promise<void> => {
+      controller = opened
+      if (early !== "") void opened.write(early)
+      early = ""
+      opened.flush()
+      // The stream ends when this promise is resolved.
+      return new Promise((resolve) => {
+        const end = close
+        close = resolve
+        if (end !== undefined) resolve()
+      })
+    },
+    cancel: () => {
+      if (!isOpen) return
+      isOpen = false
+      onCancel()
+    },
+  }
+  const finish = (): void => {
+    isOpen = false
+    controller?.end()
+    if (close === undefined) close = () => {}
+    else close()
+  }
+  return {
+    // Bun's kind of source is not in the types of the web.
+    stream: new ReadableStream(source as unknown as UnderlyingDefaultSource<Uint8Array>),
+    write: (text) => {
+      if (!isOpen) return true
+      if (controller === undefined) {
+        early += text
+        return true
+      }
+      const written = controller.write(text)
+      controller.flush()
+      if (typeof written === "number") return true
+      written.then(roomAgain, roomAgain)
+      return false
+    },
+    end: () => {
+      if (isOpen) finish()
+    },
+    fail: (cause) => {
+      if (!isOpen) return
+      controller?.close(cause)
+      finish()
+    },
+  }
+}

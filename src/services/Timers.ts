@@ -1,0 +1,64 @@
+/**
+ * Many timers on one tick. Every open request has a few (its deadline, the host's silence, the next heartbeat) and moves
+ * them with every chunk; a runtime timer or a fiber for each would cost more than the chunk. So a timer is a number that is
+ * compared once per tick, and moving it is an assignment. Runs on Effect's clock, so that a test can turn it.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+
+export interface Timer {
+  /** Fires this many milliseconds from the last tick, instead of when it would have. */
+  readonly restart: (delayMs: number) => void
+  /** Does not fire any more. */
+  readonly clear: () => void
+}
+
+export class Timers extends Context.Tag("headgate/Timers")<
+  Timers,
+  {
+    /** Milliseconds of a clock that never steps back, as of the last tick. */
+    readonly now: () => number
+    /** Calls `fire` once, `delayMs` from now, up to a tick (50 ms) late. `fire` must not throw. */
+    readonly set: (delayMs: number, fire: () => void) => Timer
+  }
+>() {
+  static readonly layer = Layer.scoped(
+    Timers,
+    Effect.gen(function* () {
+      const clock = yield* Effect.clock
+      const monotonic = () => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
+      const pending = new Set<{ at: number; readonly fire: () => void }>()
+      let now = monotonic()
+
+      const tick = Effect.sync(() => {
+        now = monotonic()
+        for (const entry of pending) {
+          if (entry.at > now) continue
+          pending.delete(entry)
+          entry.fire()
+        }
+      })
+      // One that throws all the same is a bug of its own, and must not stop the others.
+      const guarded = Effect.catchAllDefect(tick, (cause) => Effect.logError("a defect in a timer", cause))
+      yield* guarded.pipe(Effect.delay("50 millis"), Effect.forever, Effect.forkScoped)
+
+      return {
+        now: () => now,
+        set: (delayMs, fire) => {
+          const entry = { at: now + delayMs, fire }
+          pending.add(entry)
+          return {
+            restart: (delay) => {
+              entry.at = now + delay
+              pending.add(entry)
+            },
+            clear: () => {
+              pending.delete(entry)
+            },
+          }
+        },
+      }
+    }),
+  )
+}

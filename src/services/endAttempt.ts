@@ -1,0 +1,101 @@
+/**
+ * The one end of an attempt: settles or releases its money, holds the outcome against its host or for it, and writes the
+ * log. Metrics and a span of the attempt belong here. A plain function: it is called from request steps and from streams.
+ */
+import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type { AnswerOutcome, Charge } from "../domain/Charge.ts"
+import type { ChatUsage } from "../domain/Chat.ts"
+import { tokensIn } from "../domain/Estimate.ts"
+import type { HostFailed, Unavailable } from "../domain/Failure.ts"
+import type { Host } from "../domain/Host.ts"
+import { parseUsage } from "../domain/Usage.ts"
+import type { Attempt } from "./Attempt.ts"
+import type { HostHealth } from "./HostHealth.ts"
+import type { HostStats } from "./HostStats.ts"
+import type { Meter } from "./Meter.ts"
+
+/** An answer, or the part of one that came. */
+export interface Delivered {
+  readonly outcome: AnswerOutcome
+  /** Of a host that broke off. */
+  readonly failure?: HostFailed | undefined
+  /** As the host sent it, unchecked. */
+  readonly usage: ChatUsage | undefined
+  readonly outputBytes: number
+  readonly finishReason: string
+  /** Whether a caller waits for it. */
+  readonly isAwaited: boolean
+}
+
+export interface EndAttempt {
+  /** The host answered, in whole or in part: it is charged as its outcome says. */
+  readonly delivered: (attempt: Attempt, delivered: Delivered) => Effect.Effect<Charge, Unavailable>
+  /** It failed before anything reached the caller: costs nothing, and the next host may be tried. */
+  readonly failed: (attempt: Attempt, failure: HostFailed) => void
+  /**
+   * The request was ended before the host said anything. A caller who left pays for the prompt that the host was given; who
+   * was cut off by the gateway does not.
+   */
+  readonly abandoned: (attempt: Attempt) => Effect.Effect<void, Unavailable>
+}
+
+export const makeEndAttempt = (
+  meter: Context.Tag.Service<Meter>,
+  stats: Context.Tag.Service<HostStats>,
+  health: Context.Tag.Service<HostHealth>,
+  log: (effect: Effect.Effect<void>) => void,
+): EndAttempt => {
+  const blame = (requestId: string, host: Host, failure: HostFailed): void => {
+    stats.failed(host, failure)
+    health.failed(host, failure)
+    log(failureLog(requestId, host, failure))
+  }
+
+  return {
+    delivered: (attempt, { failure, usage, ...delivered }) => {
+      const { context, host, hold } = attempt
+      attempt.close()
+      const durationMs = attempt.elapsedMs()
+      const { latencyMs = durationMs } = attempt
+      const beforeAttemptMs = context.elapsedMs() - durationMs
+      const counted = parseUsage(usage)
+      if (delivered.outcome === "finished") {
+        const completionTokens = counted?.completionTokens ?? tokensIn(delivered.outputBytes)
+        stats.succeeded(host, { latencyMs, durationMs, completionTokens })
+      }
+      if (failure !== undefined) blame(context.requestId, host, failure)
+      return meter.settle(hold, { ...delivered, usage: counted, latencyMs: beforeAttemptMs + latencyMs })
+    },
+    failed: (attempt, failure) => {
+      attempt.close()
+      meter.release(attempt.hold)
+      blame(attempt.context.requestId, attempt.host, failure)
+    },
+    abandoned: (attempt) => {
+      const { context, hold } = attempt
+      attempt.close()
+      if (context.lifetime.ending?._tag !== "CallerGone") {
+        meter.release(hold)
+        return Effect.void
+      }
+      return meter.settle(hold, {
+        outcome: "caller-gone",
+        usage: undefined,
+        outputBytes: 0,
+        finishReason: "",
+        latencyMs: context.elapsedMs(),
+        isAwaited: false,
+      })
+    },
+  }
+}
+
+/** For the operator: what the caller does not learn. Nothing of the prompt or the answer is in it. */
+export const failureLog = (requestId: string, host: Host, { reason, status, cause }: HostFailed) =>
+  Effect.logWarning(
+    "a host failed",
+    { requestId, host: host.tag, model: host.model, reason, status },
+    Cause.fail(cause ?? reason),
+  )

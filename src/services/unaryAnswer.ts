@@ -1,0 +1,63 @@
+/** A whole answer of one host: sent, collected within its bound, and read by the host's protocol. */
+import type * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { ChatResponse } from "../domain/Chat.ts"
+import { HostFailed } from "../domain/Failure.ts"
+import type { ResponseHead } from "../upstream/exchange.ts"
+import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
+import type { Attempt } from "./Attempt.ts"
+import type { Endpoint } from "./ProviderRegistry.ts"
+import { wait } from "./Steps.ts"
+import { BodyText, longestErrorBody, parsedBody, refusedBy, type UpstreamClient, withoutSecrets } from "./upstreamCall.ts"
+
+/** What the host makes of the request. Ends at once when the attempt is stopped. */
+export const unaryAnswer = (
+  client: UpstreamClient,
+  attempt: Attempt,
+  endpoint: Endpoint,
+  encoded: Encoded,
+  context: AnswerContext,
+  longestAnswer: number,
+): Effect.Effect<ChatResponse | HostFailed> =>
+  wait((resume) => {
+    let isOver = false
+    const finish = (answer: ChatResponse | HostFailed): void => {
+      if (isOver) return
+      isOver = true
+      resume(Exit.succeed(answer))
+    }
+    attempt.onStop = () => finish(attempt.stopped ?? malformed)
+    if (attempt.stopped !== undefined) return finish(attempt.stopped)
+
+    let head: ResponseHead | undefined
+    let body: BodyText | undefined
+    attempt.exchange = client.send(endpoint, encoded, {
+      head: (received) => {
+        head = received
+        body = new BodyText(received.status === 200 ? longestAnswer : longestErrorBody)
+      },
+      data: (bytes) => {
+        if (head === undefined || body === undefined || body.add(bytes)) return
+        attempt.exchange?.cancel()
+        finish(head.status === 200 ? malformed : refusedBy(endpoint, head, body.take()))
+      },
+      end: () => {
+        if (head !== undefined && body !== undefined) finish(readAnswer(endpoint, head, body.take(), context))
+      },
+      failed: finish,
+    })
+  })
+
+const malformed = new HostFailed({ reason: "malformed" })
+
+/** A body that came to its end, as an answer or as what went wrong. */
+export const readAnswer = (
+  endpoint: Endpoint,
+  head: ResponseHead,
+  body: string,
+  context: AnswerContext,
+): ChatResponse | HostFailed => {
+  if (head.status !== 200) return refusedBy(endpoint, head, body)
+  const answer = endpoint.protocol.decode(head, parsedBody(body), context)
+  return answer instanceof HostFailed ? withoutSecrets(answer, endpoint) : answer
+}

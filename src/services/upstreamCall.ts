@@ -1,0 +1,142 @@
+/** What is sent to a host and what an answer other than 200 means: shared by whole and streamed answers. */
+import * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import { HostFailed } from "../domain/Failure.ts"
+import type { SideAnswer, SideRequest } from "../plugin/Provider.ts"
+import type { Exchange, ResponseHead, Sink, UpstreamCall } from "../upstream/exchange.ts"
+import { callFunction, type Upstream } from "../upstream/Upstream.ts"
+import { isTooDeep } from "../wire/jsonDepth.ts"
+import type { Encoded } from "../wire/Protocol.ts"
+import type { Endpoint } from "./ProviderRegistry.ts"
+
+/** Longer error bodies are cut: they explain nothing more. */
+export const longestErrorBody = 65_536
+
+export interface UpstreamClient {
+  /** The encoded request as the provider signs it. */
+  readonly signed: (endpoint: Endpoint, encoded: Encoded) => Effect.Effect<Encoded, HostFailed>
+  /** Sends it: over the network, or to the provider's own transport. */
+  readonly send: (endpoint: Endpoint, encoded: Encoded, sink: Sink) => Exchange
+}
+
+export const makeUpstreamClient = (upstream: Context.Tag.Service<Upstream>): UpstreamClient => ({
+  signed: (endpoint, encoded) => {
+    const { sign } = endpoint.provider
+    if (sign === undefined) return Effect.succeed(encoded)
+    return Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      sign(encoded, {
+        url: endpoint.baseUrl + encoded.path,
+        credentials: endpoint.credentials,
+        http: (request) => sideCall(upstream, endpoint, request),
+        now,
+      }),
+    )
+  },
+  send: (endpoint, encoded, sink) => {
+    const { transport } = endpoint.provider
+    const call = callTo(endpoint, encoded)
+    return transport === undefined ? upstream.exchange(call, sink) : callFunction(transport, call, sink)
+  },
+})
+
+/** Address and credentials are the gateway's: a protocol's headers cannot take their place. */
+const callTo = ({ baseUrl, headers, proxy, network }: Endpoint, encoded: Encoded): UpstreamCall => {
+  const { method = "POST", path, headers: own, body } = encoded
+  return {
+    url: baseUrl + path,
+    method,
+    headers: own === undefined ? headers : { ...own, ...headersOver(own, headers) },
+    body: method === "GET" ? null : body,
+    network,
+    proxy,
+  }
+}
+
+/** The gateway's headers; of those that only describe the body, the protocol's own stand. */
+const headersOver = (
+  own: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> => {
+  if (own["content-type"] === undefined && own["accept"] === undefined) return headers
+  const { "content-type": contentType = "", accept = "", ...rest } = headers
+  return { "content-type": own["content-type"] ?? contentType, accept: own["accept"] ?? accept, ...rest }
+}
+
+const longestSideAnswer = 1_048_576
+
+/** A call that a plugin makes to sign another, such as for an access token. */
+const sideCall = (
+  upstream: Context.Tag.Service<Upstream>,
+  { network, proxy }: Endpoint,
+  { url, method = "GET", headers = {}, body }: SideRequest,
+): Effect.Effect<SideAnswer, HostFailed> =>
+  Effect.async((resume) => {
+    const text = new BodyText(longestSideAnswer)
+    let head: ResponseHead | undefined
+    const exchange = upstream.exchange(
+      { url, method, headers, body: body ?? null, network, proxy },
+      {
+        head: (received) => {
+          head = received
+        },
+        data: (bytes) => {
+          if (text.add(bytes)) return
+          exchange.cancel()
+          resume(Effect.fail(new HostFailed({ reason: "malformed" })))
+        },
+        end: () => {
+          if (head !== undefined) resume(Effect.succeed({ ...head, body: text.take() }))
+        },
+        failed: (failure) => resume(Effect.fail(failure)),
+      },
+    )
+    return Effect.sync(exchange.cancel)
+  })
+
+/** A body that is read as a whole, with a bound: hosts are not trusted. */
+export class BodyText {
+  private readonly decoder = new TextDecoder()
+  private readonly limit: number
+  private text = ""
+  private size = 0
+
+  constructor(limit: number) {
+    this.limit = limit
+  }
+
+  /** `false` once there is more than the limit. */
+  add(bytes: Uint8Array): boolean {
+    this.size += bytes.byteLength
+    this.text += this.decoder.decode(bytes, { stream: true })
+    return this.size <= this.limit
+  }
+
+  /** What was added, cut at the limit. */
+  take(): string {
+    const text = this.text + this.decoder.decode()
+    return this.size <= this.limit ? text : text.slice(0, this.limit)
+  }
+}
+
+/** The JSON in a text, or the text where there is none that one could walk. */
+export const parsedBody = (text: string): unknown => {
+  try {
+    return isTooDeep(text) ? text : JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** What a host says with a status other than 200. */
+export const refusedBy = (endpoint: Endpoint, head: ResponseHead, body: string): HostFailed =>
+  withoutSecrets(endpoint.provider.error(head.status, head.headers, parsedBody(body)), endpoint)
+
+/** The failure without our own secrets in it: a host that refuses a request may quote what it was sent. */
+export const withoutSecrets = (failure: HostFailed, { secrets }: Endpoint): HostFailed => {
+  const { detail, code } = failure
+  if (secrets.length === 0 || (detail === undefined && code === undefined)) return failure
+  const hide = (text: string | undefined) =>
+    text === undefined ? undefined : secrets.reduce((shown, secret) => shown.replaceAll(secret, "[secret]"), text)
+  return failure.with({ detail: hide(detail), code: hide(code) })
+}

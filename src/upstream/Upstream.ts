@@ -1,0 +1,103 @@
+/** The one way to the outside: nothing else in the gateway dials. */
+import * as Context from "effect/Context"
+import * as Layer from "effect/Layer"
+import { HostFailed } from "../domain/Failure.ts"
+import type { Exchange, Sink, StartExchange, UpstreamCall } from "./exchange.ts"
+
+export class Upstream extends Context.Tag("headgate/Upstream")<
+  Upstream,
+  {
+    /** Sends a request and hands its answer, whatever the status, to the sink as it comes. Redirects are answers. */
+    readonly exchange: StartExchange
+  }
+>() {
+  /** Over the network, by the runtime's `fetch`. */
+  static readonly layer = Layer.succeed(Upstream, {
+    exchange: ({ url, method, headers, body, proxy }, sink) =>
+      webExchange(
+        (signal) =>
+          fetch(url, {
+            method,
+            headers: { ...headers },
+            body: method === "GET" ? null : body,
+            redirect: "manual",
+            signal,
+            ...(proxy === undefined ? {} : { proxy }),
+          }),
+        sink,
+      ),
+  })
+
+  /** Whatever `answer` says, without a network: tests, and hosts that live in this process. */
+  static readonly layerFrom = (answer: (request: Request) => Response | Promise<Response>) =>
+    Layer.succeed(Upstream, { exchange: (call, sink) => callFunction(answer, call, sink) })
+}
+
+/** Calls a function in the place of a host. */
+export const callFunction = (
+  answer: (request: Request) => Response | Promise<Response>,
+  { url, method, headers, body }: UpstreamCall,
+  sink: Sink,
+): Exchange =>
+  webExchange(
+    async (signal) =>
+      answer(new Request(url, { method, headers: { ...headers }, body: method === "GET" ? null : body, signal })),
+    sink,
+  )
+
+/** An exchange whose answer is a web `Response`: read only while it is not paused. */
+const webExchange = (respond: (signal: AbortSignal) => Promise<Response>, sink: Sink): Exchange => {
+  const aborter = new AbortController()
+  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+  let isOver = false
+  let isPaused = false
+  let goOn = (): void => {}
+
+  const run = async (): Promise<void> => {
+    const response = await respond(aborter.signal)
+    const body: ReadableStream<Uint8Array> | null = response.body
+    reader = body?.getReader()
+    if (isOver) return discard()
+    sink.head(response)
+    while (!isOver) {
+      if (isPaused) {
+        await new Promise<void>((resolve) => {
+          goOn = resolve
+        })
+        continue
+      }
+      const next = await reader?.read()
+      if (isOver) return
+      if (next === undefined || next.done) {
+        isOver = true
+        sink.end()
+      } else sink.data(next.value)
+    }
+  }
+  const discard = (): void => {
+    isOver = true
+    goOn()
+    reader?.cancel().catch(() => {})
+  }
+
+  run().catch((cause) => {
+    if (isOver) return
+    isOver = true
+    sink.failed(cause instanceof HostFailed ? cause : new HostFailed({ reason: "unreachable", cause }))
+  })
+  return {
+    cancel: () => {
+      if (isOver) return
+      discard()
+      aborter.abort()
+    },
+    drain: discard,
+    pause: () => {
+      isPaused = true
+    },
+    resume: () => {
+      isPaused = false
+      goOn()
+    },
+  }
+}

@@ -4,10 +4,9 @@ import { isJsonObject, type JsonObject } from "./Json.ts"
 /** Without a tokenizer at hand: four bytes a token. */
 export const tokensIn = (bytes: number): number => Math.ceil(bytes / 4)
 
-/** UTF-8 bytes of the text, reasoning and tool calls in a delta or a message: what an estimate counts. G5. */
+/** UTF-8 bytes of the text, reasoning and tool calls in a delta or a message: what an estimate counts. */
 export const bytesSaid = (said: JsonObject): number => {
-  let bytes = 0
-  for (const member of ["content", "reasoning", "refusal"]) bytes += bytesIn(said[member])
+  let bytes = bytesIn(said["content"]) + bytesIn(said["reasoning"]) + bytesIn(said["refusal"])
   const calls = said["tool_calls"]
   if (!Array.isArray(calls)) return bytes
   for (const call of calls) {

@@ -1,38 +1,98 @@
-/** Door for plugin authors: `headgate/plugin`. A plugin imports this and `effect/*`, nothing else of the house. */
+/**
+ * What plugin authors import: `headgate/plugin`. A plugin imports this and `effect/*`, nothing else of the gateway.
+ *
+ * A provider is `defineProvider` around one or more protocols: `chatProtocol` and `messagesProtocol` for hosts that speak
+ * one of those, else a `Protocol` of its own, which translates the canonical form of `ChatRequest`, `ChatResponse` and
+ * `ChatChunk`. A strategy is `defineStrategy` around a `Rank`.
+ */
 export type {
+  Annotation,
+  AssistantMessage,
+  AudioPart,
+  CacheControl,
   ChatChoice,
   ChatChunk,
   ChatChunkChoice,
   ChatDelta,
   ChatMessage,
-  ChatRequest,
+  ChatPayload,
   ChatResponse,
+  ChatUsage,
+  Content,
+  ContentPart,
+  FilePart,
   FinishReason,
+  FunctionTool,
+  HostTool,
+  HostToolCall,
+  ImagePart,
+  Message,
+  ReasoningDetail,
+  RefusalPart,
+  ResponseFormat,
+  SystemMessage,
+  TextPart,
+  Tool,
+  ToolCall,
+  ToolCallDelta,
+  ToolChoice,
+  ToolMessage,
+  UserMessage,
+  VideoPart,
 } from "./domain/Chat.ts"
-export { HostFailed, type HostReason } from "./domain/Failure.ts"
+export { HostFailed, type HostFailedChanges, type HostReason, Unsupported } from "./domain/Failure.ts"
 export type { Host } from "./domain/Host.ts"
 export { isJsonObject, type JsonObject } from "./domain/Json.ts"
+export type { Preferences } from "./domain/Preferences.ts"
+export {
+  type Bounds,
+  type ChatRequest,
+  type Effort,
+  type Reasoning,
+  type Routing,
+  routerOnly,
+} from "./domain/Request.ts"
 export {
   type Auth,
   authHeader,
   bearer,
+  type Credentials,
   defineProvider,
+  type ListModels,
   noAuth,
-  type Operations,
   type Provider,
+  type ProviderDefinition,
   type ProviderPlugin,
+  type SideAnswer,
+  type SideRequest,
+  type SignContext,
 } from "./plugin/Provider.ts"
 export { Secret } from "./plugin/Secret.ts"
 export {
   type Candidate,
   defineStrategy,
+  type HostSnapshot,
   type Rank,
   type RankContext,
-  type Seen,
+  type StrategyDefinition,
   type StrategyPlugin,
 } from "./plugin/Strategy.ts"
+export { newCallId } from "./wire/callId.ts"
 export type { ChatQuirks } from "./wire/chat/quirks.ts"
-export { chatForm } from "./wire/chat.ts"
-export type { Decoder, Framing, UpstreamRequest, WireForm } from "./wire/Form.ts"
-export { httpError } from "./wire/httpError.ts"
-export { messagesForm } from "./wire/messages.ts"
+export { chatProtocol } from "./wire/chat.ts"
+export {
+  argumentsObject,
+  base64Of,
+  calledNames,
+  type DataUrl,
+  partsOf,
+  readDataUrl,
+  textOf,
+  textOfDataUrl,
+} from "./wire/content.ts"
+export { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "./wire/effort.ts"
+export type { ResponseHead, ResponseHeaders } from "./wire/Head.ts"
+export { errorInBody, httpError } from "./wire/httpError.ts"
+export type { ThinkingKind } from "./wire/messages/thinking.ts"
+export { type MessagesOptions, type MessagesProtocol, messagesProtocol } from "./wire/messages.ts"
+export type { AnswerContext, Decoder, Encoded, Framing, Protocol } from "./wire/Protocol.ts"

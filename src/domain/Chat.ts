@@ -41,7 +41,11 @@ export interface VideoPart extends JsonObject {
 export interface FilePart extends JsonObject {
   readonly type: "file"
   /** `file_data`: a data URL, an http(s) URL or bare base64; `file_id`: the host's own name of an uploaded file. */
-  readonly file: { readonly filename?: string | null; readonly file_data?: string | null; readonly file_id?: string | null }
+  readonly file: {
+    readonly filename?: string | null
+    readonly file_data?: string | null
+    readonly file_id?: string | null
+  }
   readonly cache_control?: CacheControl
 }
 
@@ -62,6 +66,12 @@ export interface ToolCall extends JsonObject {
   /** `function`, unless the host has kinds of its own. */
   readonly type: string
   readonly function: { readonly name: string; readonly arguments: string }
+}
+
+/** An earlier call of a kind that only some hosts have, such as a custom tool of theirs. */
+export interface HostToolCall extends JsonObject {
+  readonly type: string
+  readonly function?: never
 }
 
 /**
@@ -95,7 +105,7 @@ export interface AssistantMessage extends JsonObject {
   readonly role: "assistant"
   /** Null or absent where the assistant only called tools. */
   readonly content?: Content | null
-  readonly tool_calls?: ReadonlyArray<ToolCall> | null
+  readonly tool_calls?: ReadonlyArray<ToolCall | HostToolCall> | null
   readonly reasoning?: string | null
   readonly reasoning_details?: ReadonlyArray<ReasoningDetail> | null
   readonly refusal?: string | null
@@ -112,7 +122,7 @@ export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessa
 
 export interface FunctionTool extends JsonObject {
   readonly type: "function"
-  readonly function: {
+  readonly function: JsonObject & {
     readonly name: string
     readonly description?: string | null
     /** JSON Schema. */

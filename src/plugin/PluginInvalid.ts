@@ -1,7 +1,7 @@
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 
-/** A plugin could not be used. It is off; the rest of the house starts. G33. */
+/** A plugin cannot be used. It is off; the rest of the gateway starts. */
 export class PluginInvalid extends Data.TaggedError("PluginInvalid")<{
   /** Path of the plugin, or its id. */
   readonly plugin: string

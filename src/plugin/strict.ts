@@ -1,4 +1,4 @@
-/** Decoding of what a plugin calls its own: every problem at once, and nothing that it did not ask for. G20. */
+/** Decoding of a plugin's own configuration: every problem at once, and no field that it does not declare. */
 import * as Either from "effect/Either"
 import type { ParseError } from "effect/ParseResult"
 import * as Schema from "effect/Schema"

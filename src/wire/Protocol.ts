@@ -8,10 +8,10 @@ import type { ChatChunk, ChatResponse } from "../domain/Chat.ts"
 import type { HostFailed, Unsupported } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import type { ChatRequest } from "../domain/Request.ts"
+import type { Framing } from "./framing.ts"
 import type { ResponseHead } from "./Head.ts"
 
-/** How the bytes of a streamed answer are cut into frames of a name and JSON. The gateway cuts, not the protocol. */
-export type Framing = "sse" | "ndjson"
+export type { Framing } from "./framing.ts"
 
 /** A request in the host's words, relative to its base URL. The gateway adds address and credentials. */
 export interface Encoded {

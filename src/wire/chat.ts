@@ -1,18 +1,18 @@
 /**
- * The chat completion form of OpenAI and of everyone who speaks it. It is nearly the canonical form: what differs from
- * vendor to vendor is told by quirks, or read from the answer itself. What is not known here passes on. Reference 6 to 8.
+ * The chat completion protocol of OpenAI and of everyone who speaks it. It is nearly the canonical form: where vendors
+ * differ, quirks say so or the answer shows it. What is not known here is passed on.
  */
 import { chatDecoder } from "./chat/decoder.ts"
 import type { ChatQuirks } from "./chat/quirks.ts"
-import { chatRequest } from "./chat/request.ts"
-import { readResponse } from "./chat/response.ts"
-import type { WireForm } from "./Form.ts"
+import { encodeChat } from "./chat/request.ts"
+import { readAnswer } from "./chat/response.ts"
+import type { Protocol } from "./Protocol.ts"
 
-/** The form with these quirks. */
-export const chatForm = (quirks: ChatQuirks = {}): WireForm => ({
+/** The protocol with these quirks. */
+export const chatProtocol = (quirks: ChatQuirks = {}): Protocol => ({
   framing: "sse",
   transparent: quirks.thinkTags !== true,
-  request: chatRequest(quirks),
-  response: (body) => readResponse(body, quirks),
+  encode: encodeChat(quirks),
+  decode: (_head, body) => readAnswer(body, quirks),
   decoder: () => chatDecoder(quirks),
 })

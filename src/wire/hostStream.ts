@@ -1,22 +1,23 @@
 /**
- * One streamed answer of a host, from its bytes to the caller's text: bytes → events → canonical chunks → watch →
- * caller's form, in one synchronous pass over each network read. The finish is withheld, so that its cost can be
- * booked before it is told. Architecture 3, style 11, G10, G11.
+ * One streamed answer of a host, from its bytes to the caller's text: bytes → frames → canonical chunks → caller's form,
+ * in one synchronous pass over each network read. The finish is withheld, so that the cost can be booked before it is
+ * reported.
  */
-import type { ChatChunk, ChatChunkChoice } from "../domain/Chat.ts"
+import type { ChatChunk, ChatChunkChoice, ChatUsage } from "../domain/Chat.ts"
 import { bytesSaid } from "../domain/Estimate.ts"
 import { HostFailed } from "../domain/Failure.ts"
-import { isJsonObject } from "../domain/Json.ts"
-import type { Decoder } from "./Form.ts"
+import { plainText, says, withoutReasoning } from "./delta.ts"
+import type { Frame, FrameReader } from "./framing/FrameReader.ts"
+import { frameReader } from "./framing.ts"
 import { isTooDeep } from "./jsonDepth.ts"
+import type { Decoder, Protocol } from "./Protocol.ts"
 import { splice } from "./splice.ts"
-import { type SseFrame, sseReader } from "./sse.ts"
 
 /** Writes canonical chunks in the form that the caller asked for. Synchronous; made for one answer. */
 export interface ChunkWriter {
   /** One chunk with something in it. */
   readonly chunk: (chunk: ChatChunk) => string
-  /** The JSON in the text of `chunk`, and the text around any JSON, when a plain text delta may be exchanged (`wire/splice.ts`). */
+  /** The JSON in the text of `chunk`, and the text around any JSON, where a plain text delta may be exchanged (`wire/splice.ts`). */
   readonly spliceable?: { readonly json: (text: string) => string; readonly text: (json: string) => string }
 }
 
@@ -26,46 +27,51 @@ export type HostStreamState =
   | "speaking"
   /** The host came to its end. Nothing is read after that. */
   | "ended"
-  /** It broke off, or said so: `failure` tells. */
+  /** It broke off or reported an error: see `failure`. */
   | "failed"
 
 export interface HostStreamOptions {
+  readonly framing: Protocol["framing"]
+  /** `Protocol.usage`: which of several reports counts. Default `largest`. */
+  readonly usage?: Protocol["usage"] | undefined
+  /** `Protocol.transparent`. */
+  readonly transparent: boolean
   readonly decoder: Decoder
   readonly writer: ChunkWriter
-  /** `WireForm.transparent`. */
-  readonly transparent: boolean
   readonly excludeReasoning: boolean
-  /** How many answers were asked for: each has an end of its own. */
+  /** How many answers were asked for: each has a finish of its own. */
   readonly choices: number
 }
 
 export class HostStream {
   state: HostStreamState = "silent"
   failure: HostFailed | undefined
-  /** The `usage` objects that came: the one that counts more stands, since some hosts send a running estimate. */
-  usage: unknown
+  /** The usage report that counts so far, by the protocol's rule. */
+  usage: ChatUsage | undefined
   /** UTF-8 bytes of text, reasoning and tool calls so far. */
   outputBytes = 0
-  /** Bytes that were read, and events that were in them. Comments are none. */
+  /** Bytes that were read. */
   bytes = 0
+  /** Frames that were in them. Comments are none. */
   events = 0
   /** Whether text came, and not only reasoning: a model that thinks may be silent for longer. */
   hasContent = false
-  /** Last of what the host said of itself: they ride on the finish. */
-  private readonly extras: { system_fingerprint?: unknown; service_tier?: unknown } = {}
+  /** The last values that the host gave: they are written with the finish. */
+  private readonly extras: { system_fingerprint?: string; service_tier?: string } = {}
   private readonly finishes: Array<ChatChunkChoice> = []
-  private readonly reader = sseReader()
+  private readonly reader: FrameReader
   private readonly exchange
   private readonly options: HostStreamOptions
   private notJson = 0
 
   constructor(options: HostStreamOptions) {
     this.options = options
+    this.reader = frameReader(options.framing)
     const exchangeable = options.transparent && options.writer.spliceable !== undefined
     this.exchange = exchangeable ? splice() : undefined
   }
 
-  /** What the caller is to get for these bytes; "" for nothing yet. */
+  /** The caller's text for these bytes; "" for nothing yet. */
   push(bytes: Uint8Array): string {
     if (this.closed) return ""
     this.bytes += bytes.byteLength
@@ -74,7 +80,7 @@ export class HostStream {
     return text
   }
 
-  /** The source ran dry. */
+  /** The source ended. */
   end(): string {
     if (this.closed) return ""
     const text = this.read(this.reader.end(), () => this.chunks(this.options.decoder.end()))
@@ -103,7 +109,7 @@ export class HostStream {
     return { choices: this.finishes, ...this.extras }
   }
 
-  /** Ends the answer on our own account, with a finish that says why. */
+  /** The gateway ends the answer; `native` says why. A finish that the host gave stands. */
   cut(native: string): void {
     if (!this.hasFinish)
       this.finishes.push({ index: 0, delta: { content: "" }, finish_reason: "length", native_finish_reason: native })
@@ -111,7 +117,7 @@ export class HostStream {
   }
 
   private fail(failure: HostFailed): void {
-    // An error after the finish: the finish stands. Settled points.
+    // The answer is complete: an error after it changes nothing.
     if (this.hasFinish) {
       this.state = "ended"
       return
@@ -120,12 +126,12 @@ export class HostStream {
     this.state = "failed"
   }
 
-  /** What makes a decoder throw, such as an event nested too deeply to be written again, is a host not understood. */
-  private read(frames: ReadonlyArray<SseFrame>, last = () => ""): string {
+  /** A throw on the way, such as for a value that is no JSON, is a failure of this host and not of the gateway. */
+  private read(frames: ReadonlyArray<Frame>, last = () => ""): string {
     let text = ""
     try {
-      for (const { event, data } of frames) {
-        text += this.frame(event, data)
+      for (const { name, data } of frames) {
+        text += this.frame(name, data)
         if (this.closed) return text
       }
       text += last()
@@ -143,7 +149,7 @@ export class HostStream {
       this.outputBytes += this.exchange.bytes()
       return this.options.writer.spliceable?.text(exchanged) ?? ""
     }
-    if (data === "[DONE]") return this.done()
+    if (data === "[DONE]" && this.options.framing === "sse") return this.done()
     if (data === "") return ""
     if (isTooDeep(data)) {
       this.fail(new HostFailed({ reason: "malformed" }))
@@ -166,8 +172,10 @@ export class HostStream {
     return text
   }
 
+  /** The protocol's own last frame has come. */
   private done(): string {
     const text = this.chunks(this.options.decoder.end())
+    if (this.closed) return text
     if (!this.hasFinish) {
       if (this.state === "silent") {
         this.fail(new HostFailed({ reason: "malformed" }))
@@ -179,16 +187,22 @@ export class HostStream {
     return text
   }
 
-  private chunks(chunks: ReadonlyArray<ChatChunk>): string {
+  private chunks(decoded: ReturnType<Decoder["end"]>): string {
+    if (decoded instanceof HostFailed) {
+      this.fail(decoded)
+      return ""
+    }
     let text = ""
-    for (const chunk of chunks) text += this.chunk(chunk)
+    for (const chunk of decoded) text += this.chunk(chunk)
     return text
   }
 
   private chunk(chunk: ChatChunk): string {
-    if (chunk.usage != null) this.usage = larger(this.usage, chunk.usage)
-    if (chunk["system_fingerprint"] != null) this.extras.system_fingerprint = chunk["system_fingerprint"]
-    if (chunk["service_tier"] != null) this.extras.service_tier = chunk["service_tier"]
+    if (chunk.usage != null) {
+      this.usage = this.options.usage === "last" ? chunk.usage : larger(this.usage, chunk.usage)
+    }
+    if (chunk.system_fingerprint != null) this.extras.system_fingerprint = chunk.system_fingerprint
+    if (chunk.service_tier != null) this.extras.service_tier = chunk.service_tier
     const passing: Array<ChatChunkChoice> = []
     for (const choice of chunk.choices) {
       const shown = this.options.excludeReasoning ? withoutReasoning(choice) : choice
@@ -210,9 +224,7 @@ export class HostStream {
 
   private watch({ delta }: ChatChunkChoice): void {
     this.outputBytes += bytesSaid(delta)
-    if ((typeof delta.content === "string" && delta.content !== "") || Array.isArray(delta["tool_calls"])) {
-      this.hasContent = true
-    }
+    if (delta.content || delta.tool_calls != null) this.hasContent = true
   }
 
   /** A chunk that was one plain text delta and nothing else shows the frame of those to come. */
@@ -235,33 +247,11 @@ const parse = (data: string): unknown => {
   }
 }
 
-/** Whether a delta has more in it than a role: only that commits us to this host. G11. */
-const says = ({ delta, logprobs }: ChatChunkChoice): boolean => {
-  for (const member in delta) {
-    const value = delta[member]
-    if (member !== "role" && value != null && value !== "" && !(Array.isArray(value) && value.length === 0)) return true
-  }
-  return logprobs != null
-}
-
-/** The text of a delta that has nothing else in it. */
-const plainText = ({ delta, logprobs }: ChatChunkChoice): string | undefined => {
-  for (const member in delta) {
-    if (member !== "role" && member !== "content" && delta[member] != null) return undefined
-  }
-  return logprobs == null && typeof delta.content === "string" ? delta.content : undefined
-}
-
-const withoutReasoning = (choice: ChatChunkChoice): ChatChunkChoice => {
-  if (choice.delta["reasoning"] === undefined && choice.delta["reasoning_details"] === undefined) return choice
-  const { reasoning: _, reasoning_details: __, ...delta } = choice.delta
-  return { ...choice, delta }
-}
-
-const counted = (usage: unknown): number => {
-  if (!isJsonObject(usage)) return -1
+const counted = (usage: ChatUsage | undefined): number => {
+  if (usage === undefined) return -1
   const { prompt_tokens: prompt, completion_tokens: completion } = usage
   return (typeof prompt === "number" ? prompt : 0) + (typeof completion === "number" ? completion : 0)
 }
 
-const larger = (one: unknown, other: unknown): unknown => (counted(one) > counted(other) ? one : other)
+const larger = (before: ChatUsage | undefined, now: ChatUsage): ChatUsage =>
+  before !== undefined && counted(before) > counted(now) ? before : now

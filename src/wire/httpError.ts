@@ -1,12 +1,13 @@
-/**
- * What a host's failure means where its vendor has no words of its own for it: the table of G10. Plugins refine it
- * (`Provider.error`), they do not repeat it.
- */
+/** What a host's failure means where its vendor has no words of its own for it. Plugins refine it (`HostFailed.with`), they do not repeat it. */
 import { HostFailed, type HostReason } from "../domain/Failure.ts"
 import { isJsonObject } from "../domain/Json.ts"
+import type { ResponseHeaders } from "./Head.ts"
 
-/** The failure that an HTTP answer other than 200 stands for. `body` is parsed JSON, or text where it was none. */
-export const httpError = (status: number, headers: Headers, body: unknown): HostFailed => {
+/**
+ * The failure that an HTTP answer other than 200 stands for, by its status. `body` is parsed JSON, or text where it was
+ * none: the host's own code and, where it helps the caller, its message are taken from it.
+ */
+export const httpError = (status: number, headers: ResponseHeaders, body: unknown): HostFailed => {
   const said = errorMember(body)
   return failed({
     reason: reasonOf(status),
@@ -18,8 +19,8 @@ export const httpError = (status: number, headers: Headers, body: unknown): Host
 }
 
 /**
- * The failure in an error object that came within a 200, as a body or as an event: its numeric code or status, else
- * what is known of its words, else `overloaded` (502). Settled point "an error object in a 200".
+ * The failure in an error object that came with status 200, as a body or as an event: by its numeric code or status,
+ * else by what is known of its words, else `overloaded`.
  */
 export const errorInBody = (error: unknown): HostFailed => {
   const status = numericStatus(error)
@@ -33,7 +34,7 @@ export const errorInBody = (error: unknown): HostFailed => {
   })
 }
 
-/** The failure of an answer that is no answer: HTML, `null`, no choices. */
+/** The failure of an answer that is none: HTML, `null`, no choices. */
 export const malformed = (): HostFailed => new HostFailed({ reason: "malformed" })
 
 const reasonOf = (status: number): HostReason => {
@@ -163,10 +164,10 @@ const clean = (text: string, longest: number): string =>
 const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/
 
 /**
- * Seconds that `Retry-After` asks for, as seconds or as an HTTP date; `undefined` for anything else. A date is held
- * against the host's own clock, so it says nothing where the answer does not carry that. Not clamped here.
+ * Seconds that `Retry-After` asks for, as seconds or as an HTTP date; `undefined` for anything else. A date is compared
+ * with the host's own clock, so it says nothing where the answer has no `Date`. Not clamped here.
  */
-const retryAfter = (headers: Headers): number | undefined => {
+const retryAfter = (headers: ResponseHeaders): number | undefined => {
   const value = headers.get("retry-after")?.trim() ?? ""
   if (/^\d{1,9}$/.test(value)) return Number(value)
   const sent = headers.get("date") ?? ""

@@ -1,4 +1,4 @@
-/** How deep JSON is nested, asked before it is parsed: what is nested too deep cannot be walked or written again. G10, G30. */
+/** How deep JSON is nested, found before it is parsed: what is nested too deep cannot be walked or written again. */
 
 /** Objects and arrays within each other, the outermost counted. */
 export const deepest = 64

@@ -1,31 +1,32 @@
 /**
- * Anthropic's Messages API as a wire form. It differs from the canonical form in every respect: content is blocks,
- * system text stands apart, thinking is signed, events have names and no `[DONE]` ends them. Reference 11.
+ * Anthropic's Messages API. It differs from the canonical form in every respect: content is blocks, system text stands
+ * apart, thinking is signed, events have names and no `[DONE]` ends them.
  */
 import type { HostFailed } from "../domain/Failure.ts"
-import type { WireForm } from "./Form.ts"
-import { messagesResponse } from "./messages/answer.ts"
+import type { ResponseHeaders } from "./Head.ts"
+import { messagesAnswer } from "./messages/answer.ts"
 import { messagesDecoder } from "./messages/decoder.ts"
 import { messagesHttpError } from "./messages/failure.ts"
-import { messagesRequest } from "./messages/request.ts"
+import { encodeMessages } from "./messages/request.ts"
 import type { ThinkingKind } from "./messages/thinking.ts"
+import type { Protocol } from "./Protocol.ts"
 
 export interface MessagesOptions {
-  /** How a model, by the host's own name for it, is told to think (`messages/thinking.ts`); `budget` unless said. */
+  /** How a model, by the host's own name for it, is asked to think (`messages/thinking.ts`). Default `budget`. */
   readonly thinking?: (upstreamModel: string) => ThinkingKind
 }
 
-/** The form, and what its errors mean: one vocabulary, wherever a vendor serves it. */
-export interface MessagesForm extends WireForm {
+/** The protocol, and what its errors mean: one vocabulary, wherever a vendor serves it. */
+export interface MessagesProtocol extends Protocol {
   /** For `Provider.error`. */
-  readonly error: (status: number, headers: Headers, body: unknown) => HostFailed
+  readonly error: (status: number, headers: ResponseHeaders, body: unknown) => HostFailed
 }
 
 /** Relative to a base URL that ends with `/v1`. */
-export const messagesForm = ({ thinking = () => "budget" }: MessagesOptions = {}): MessagesForm => ({
+export const messagesProtocol = ({ thinking = () => "budget" }: MessagesOptions = {}): MessagesProtocol => ({
   framing: "sse",
-  request: (request, host) => messagesRequest(thinking, request, host),
-  response: (body) => messagesResponse(body),
+  encode: (request, host) => encodeMessages(thinking(host.upstreamModel), request, host),
+  decode: (_head, body) => messagesAnswer(body),
   decoder: () => messagesDecoder(),
   error: messagesHttpError,
 })

@@ -1,8 +1,8 @@
 /**
- * Text deltas without parsing them. A host's chunk in the chat form differs from ours only in what stands before and
- * behind the text of its delta, and that is the same from chunk to chunk. Once one chunk was parsed and written again,
- * both frames are known: later chunks that have the same frame get ours around the untouched text. Whatever does not
- * fit, letter by letter, is parsed as usual. Architecture 3.
+ * Text deltas without parsing them. A host's chunk in the chat form differs from ours only in what comes before and after
+ * the text of its delta, and that is the same from chunk to chunk. Once one chunk was parsed and written again, both
+ * frames are known: later chunks with the same frame get ours around the untouched text. Whatever does not fit exactly
+ * is parsed as usual.
  */
 import { isJsonObject } from "../domain/Json.ts"
 

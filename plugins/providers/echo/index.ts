@@ -1,5 +1,5 @@
 import * as Schema from "effect/Schema"
-import { chatForm, defineProvider, httpError, isJsonObject, noAuth } from "headgate/plugin"
+import { chatProtocol, defineProvider, httpError, isJsonObject } from "headgate/plugin"
 
 /** The text of the last message of the caller. */
 const lastText = (body: unknown): string => {
@@ -10,7 +10,7 @@ const lastText = (body: unknown): string => {
   return parts.map((part) => (isJsonObject(part) && typeof part["text"] === "string" ? part["text"] : "")).join("")
 }
 
-/** Words stand for tokens. */
+/** A word counts as a token. */
 const tokens = (text: string): ReadonlyArray<string> => text.match(/\s*\S+/g) ?? []
 
 const answerTo = (body: unknown) => {
@@ -43,24 +43,23 @@ const streamed = (body: unknown): Response => {
 }
 
 /**
- * Says back what it was told. It lives in this process and needs neither key nor network, so that the very first
- * request works, and a gateway can be tried or tested for nothing (at a price, to see the meter run).
+ * Repeats the caller's last message. It lives in this process and needs neither key nor network, so that the very first
+ * request works and a gateway can be tried and tested without a vendor. It has prices, so that the meter can be seen.
  */
 export default defineProvider({
   id: "echo",
   name: "Echo",
-  auth: noAuth,
   always: true,
   privacy: { mayTrain: false, retainsPrompts: false },
   config: Schema.Struct({}),
   load: () => ({
-    operations: { chat: chatForm() },
+    protocols: { chat: chatProtocol() },
     error: httpError,
-    models: [
+    models: async () => [
       {
         id: "headgate/echo",
         name: "Echo",
-        description: "Says back the last message of the user. A word is a token.",
+        description: "Repeats the last message of the user. A word is a token.",
         created: 1_795_219_200,
         context_length: 131_072,
         architecture: {
@@ -78,7 +77,7 @@ export default defineProvider({
         ],
       },
     ],
-    answer: async (request) => {
+    transport: async (request) => {
       const body: unknown = await request.json()
       return isJsonObject(body) && body["stream"] === true ? streamed(body) : whole(body)
     },

@@ -1,15 +1,15 @@
 /** Any host that speaks OpenAI's chat completions: vLLM, llama.cpp, gateways, smaller vendors. Its quirks are configuration. */
 import * as Schema from "effect/Schema"
-import { type ChatQuirks, chatForm, defineProvider, httpError } from "headgate/plugin"
+import { type ChatQuirks, chatProtocol, defineProvider, httpError } from "headgate/plugin"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 const Config = Schema.Struct({
   /** The member that bounds the output. Default `max_tokens`. */
   max_tokens_parameter: optional(Schema.Literal("max_tokens", "max_completion_tokens")),
-  /** How reasoning is asked for: `effort` is `reasoning_effort` (default), `router` passes `reasoning` on, `none` drops it. */
+  /** How reasoning is asked for: by `reasoning_effort` (`effort`, the default), by the caller's own members (`router`), or not at all (`none`). */
   reasoning: optional(Schema.Literal("effort", "router", "none")),
-  /** Efforts that the host knows; others become the nearest of them. Default: whatever the caller says. */
+  /** Efforts that the host knows; others become the nearest of them. Default: whatever the caller asks for. */
   efforts: optional(Schema.Array(Schema.NonEmptyString)),
   /** What becomes of the reasoning in earlier assistant messages. Default `reasoning`: it goes back as it came. */
   history: optional(Schema.Literal("reasoning", "reasoning_content", "none")),
@@ -41,5 +41,5 @@ export default defineProvider({
   id: "openai-compatible",
   name: "OpenAI-compatible",
   config: Config,
-  load: (config) => ({ operations: { chat: chatForm(quirksOf(config)) }, error: httpError }),
+  load: (config) => ({ protocols: { chat: chatProtocol(quirksOf(config)) }, error: httpError }),
 })

@@ -1,13 +1,13 @@
 /** OpenAI's own API. Privacy as OpenAI states it for the API: no training on it, abuse logs kept for 30 days. */
 import * as Schema from "effect/Schema"
-import { chatForm, defineProvider, HostFailed, httpError } from "headgate/plugin"
-import { effortsOf, models } from "./models.ts"
+import { chatProtocol, defineProvider, httpError } from "headgate/plugin"
+import { effortsOf } from "./efforts.ts"
 
-/** As everyone else's, but that a used-up account answers 429, which no waiting mends. */
+/** As everyone else's, except that an account without credit answers 429: waiting does not help. */
 const error: typeof httpError = (status, headers, body) => {
   const failed = httpError(status, headers, body)
   return failed.code === "insufficient_quota"
-    ? new HostFailed({ reason: "account", status, code: failed.code })
+    ? failed.with({ reason: "account", detail: undefined, retryAfterSeconds: undefined })
     : failed
 }
 
@@ -19,8 +19,8 @@ export default defineProvider({
   privacy: { mayTrain: false, retainsPrompts: true },
   config: Schema.Struct({}),
   load: () => ({
-    operations: {
-      chat: chatForm({
+    protocols: {
+      chat: chatProtocol({
         maxTokens: "max_completion_tokens",
         reasoning: "effort",
         efforts: effortsOf,
@@ -29,6 +29,6 @@ export default defineProvider({
       }),
     },
     error,
-    models,
+    models: async () => (await import("./models.ts")).models,
   }),
 })

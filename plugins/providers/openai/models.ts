@@ -1,21 +1,6 @@
 /** Models of OpenAI's API with its list prices (USD per token, per search), as the project's catalogue had them in November 2026. */
 import type { JsonObject } from "headgate/plugin"
 
-const every = ["none", "low", "medium", "high", "xhigh", "max"]
-
-const efforts: Readonly<Record<string, ReadonlyArray<string>>> = {
-  "gpt-6.1-sol": every,
-  "gpt-6-sol": every,
-  "gpt-6-luna": every,
-  "gpt-6-astra": ["low", "medium", "high", "xhigh", "max"],
-  "gpt-5.5": ["none", "low", "medium", "high", "xhigh"],
-  "gpt-5-mini": ["minimal", "low", "medium", "high"],
-}
-
-/** Reasoning efforts that a model or a dated snapshot of it knows; none where we do not know. */
-export const effortsOf = (upstreamModel: string): ReadonlyArray<string> =>
-  efforts[upstreamModel.replace(/-\d{4}-\d{2}-\d{2}$/, "")] ?? []
-
 const toolParameters = ["parallel_tool_calls", "response_format", "structured_outputs", "tool_choice", "tools"]
 const lengthParameters = ["max_completion_tokens", "max_tokens"]
 const reasoningParameters = ["include_reasoning", "reasoning", "reasoning_effort", "seed"]

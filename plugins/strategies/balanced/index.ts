@@ -1,29 +1,54 @@
 import * as Schema from "effect/Schema"
-import { type Candidate, defineStrategy } from "headgate/plugin"
+import { type Candidate, defineStrategy, type Host } from "headgate/plugin"
 
-/** Free hosts take almost all traffic, evenly among themselves: their price counts as this, USD. Reference 14.4. */
+/** Free hosts take almost all traffic, evenly among themselves: their price counts as this, USD. */
 const cheapest = 1e-9
 
-/** USD for a prompt token and an output token together. A float: it only weighs, it bills nothing. */
-const price = ({ host: { pricing } }: Candidate): number =>
-  pricing === null ? Number.POSITIVE_INFINITY : Math.max(Number(pricing.prompt + pricing.completion) / 1e12, cheapest)
+interface Prepared {
+  /** USD for a prompt token and an output token together; infinite where it is not known. A float: it only weighs, it bills nothing. */
+  readonly price: number
+  /** Its share of the draws, relative to the others: 1/price². */
+  readonly weight: number
+}
 
-const byPrice = (one: Candidate, other: Candidate): number =>
-  price(one) < price(other) ? -1 : price(one) > price(other) ? 1 : 0
+/** Hosts live as long as the configuration, so their prices are converted once. */
+const prepared = new WeakMap<Host, Prepared>()
 
-/** One candidate by chance, each with the weight 1/price². */
-const pick = (candidates: ReadonlyArray<Candidate>, random: () => number): Candidate | undefined => {
-  const weights = candidates.map((candidate) => price(candidate) ** -2)
-  let left = random() * weights.reduce((sum, weight) => sum + weight, 0)
-  return candidates.find((_, at) => {
-    left -= weights[at] ?? 0
+const prepare = (host: Host): Prepared => {
+  const before = prepared.get(host)
+  if (before !== undefined) return before
+  const { pricing } = host
+  const price =
+    pricing === null ? Number.POSITIVE_INFINITY : Math.max(Number(pricing.prompt + pricing.completion) / 1e12, cheapest)
+  const made = { price, weight: price ** -2 }
+  prepared.set(host, made)
+  return made
+}
+
+/** Puts a candidate behind all that are not dearer. Few and often in order already: nothing is moved then. */
+const insert = (sorted: Array<Candidate>, candidate: Candidate): void => {
+  const { price } = prepare(candidate.host)
+  let at = sorted.length
+  for (; at > 0; at--) {
+    const before = sorted[at - 1]
+    if (before === undefined || prepare(before.host).price <= price) break
+  }
+  if (at === sorted.length) sorted.push(candidate)
+  else sorted.splice(at, 0, candidate)
+}
+
+/** Place of one candidate by chance, each with its weight; -1 where none has any. */
+const draw = (candidates: ReadonlyArray<Candidate>, total: number, random: () => number): number => {
+  let left = random() * total
+  return candidates.findIndex(({ host }) => {
+    left -= prepare(host).weight
     return left < 0
   })
 }
 
 /**
- * The default: one of the hosts that work is picked by chance, the cheaper the likelier; the others follow as fallbacks,
- * cheapest first; then those that lately failed. Reference 14.4.
+ * The default: one of the hosts that work is drawn by chance, the cheaper the likelier; the others follow as fallbacks,
+ * cheapest first; then those that lately failed.
  */
 export default defineStrategy({
   id: "balanced",
@@ -31,11 +56,19 @@ export default defineStrategy({
   load:
     () =>
     (candidates, { random }) => {
-      const failing = candidates.filter(({ seen }) => seen.failing).toSorted(byPrice)
-      const working = candidates.filter(({ seen }) => !seen.failing).toSorted(byPrice)
-      const first = pick(working, random)
-      return first === undefined
-        ? [...working, ...failing]
-        : [first, ...working.filter((candidate) => candidate !== first), ...failing]
+      const working: Array<Candidate> = []
+      const failing: Array<Candidate> = []
+      let total = 0
+      for (const candidate of candidates) {
+        if (candidate.stats.failing) insert(failing, candidate)
+        else {
+          insert(working, candidate)
+          total += prepare(candidate.host).weight
+        }
+      }
+      const at = working.length < 2 ? 0 : draw(working, total, random)
+      const [first] = at > 0 ? working.splice(at, 1) : []
+      if (first !== undefined) working.unshift(first)
+      return failing.length === 0 ? working : working.concat(failing)
     },
 })

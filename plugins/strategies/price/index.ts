@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema"
 import { type Candidate, defineStrategy } from "headgate/plugin"
 
-/** Picodollars for a prompt token and an output token together; a host without a known price comes last. Reference 14.4. */
+/** Picodollars for a prompt token and an output token together; a host without a known price comes last. */
 const price = ({ host: { pricing } }: Candidate): bigint | undefined =>
   pricing === null ? undefined : pricing.prompt + pricing.completion
 

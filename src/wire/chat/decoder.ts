@@ -1,9 +1,10 @@
-/** The events of a streamed chat answer, made canonical: a chunk for each. Reference 8. */
-import type { ChatChunk, ChatChunkChoice, ChatDelta } from "../../domain/Chat.ts"
+/** The events of a streamed chat answer, made canonical: a chunk for each. */
+import type { ChatChunk, ChatChunkChoice, ChatDelta, ToolCallDelta } from "../../domain/Chat.ts"
 import { HostFailed } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import type { Decoder } from "../Form.ts"
+import { newCallId } from "../callId.ts"
 import { malformed } from "../httpError.ts"
+import type { Decoder } from "../Protocol.ts"
 import type { ChatQuirks } from "./quirks.ts"
 import {
   addRest,
@@ -11,10 +12,10 @@ import {
   choiceError,
   errorOf,
   finishOf,
+  isContent,
   logprobsOf,
   type Mutable,
   nativeOf,
-  newCallId,
   partsOf,
   takenOfBody,
   takenOfChoice,
@@ -45,7 +46,8 @@ export const chatDecoder = (quirks: ChatQuirks): Decoder => {
       if (wrong !== undefined) return wrong
       const listed: unknown = data["choices"]
       const usage = usageOf(data, quirks)
-      if (!Array.isArray(listed)) return usage === undefined ? [] : [{ choices: [], usage }]
+      if (listed == null) return usage === undefined ? [] : [{ choices: [], usage }]
+      if (!Array.isArray(listed)) return malformed()
       const choices: Array<ChatChunkChoice> = []
       for (let at = 0; at < listed.length; at++) {
         const choice = readChoice(listed[at], at, choiceAt)
@@ -54,8 +56,8 @@ export const chatDecoder = (quirks: ChatQuirks): Decoder => {
       }
       const chunk: Mutable<ChatChunk> = { choices }
       const { system_fingerprint: fingerprint, service_tier: tier } = data
-      if (typeof fingerprint === "string") chunk["system_fingerprint"] = fingerprint
-      if (typeof tier === "string") chunk["service_tier"] = tier
+      if (typeof fingerprint === "string") chunk.system_fingerprint = fingerprint
+      if (typeof tier === "string") chunk.service_tier = tier
       addRest(chunk, data, takenOfBody)
       if (usage !== undefined) chunk.usage = usage
       return [chunk]
@@ -65,7 +67,7 @@ export const chatDecoder = (quirks: ChatQuirks): Decoder => {
       for (const [index, { tags }] of known) {
         const delta: Mutable<ChatDelta> = {}
         if (tags !== undefined) addThought(delta, tags.end())
-        if (delta.content || delta["reasoning"]) choices.push({ index, delta, finish_reason: null })
+        if (delta.content || delta.reasoning) choices.push({ index, delta, finish_reason: null })
       }
       return choices.length === 0 ? [] : [{ choices }]
     },
@@ -80,8 +82,9 @@ const readChoice = (choice: unknown, at: number, choiceAt: (index: number) => Ch
   const index = typeof choice["index"] === "number" ? choice["index"] : at
   const state = choiceAt(index)
   // A host that ignores `stream` within an event stream sends its message whole.
-  const said = choice["delta"] ?? choice["message"]
-  const delta = readDelta(isJsonObject(said) ? said : {}, state)
+  const said = choice["delta"] ?? choice["message"] ?? {}
+  if (!isJsonObject(said) || !isContent(said["content"])) return malformed()
+  const delta = readDelta(said, state)
   if (finish !== null) {
     if (state.tags !== undefined) addThought(delta, state.tags.end())
     if (finish === "stop" && state.calls.any()) finish = "tool_calls"
@@ -114,13 +117,20 @@ const readDelta = (said: JsonObject, { calls, tags }: Choice): Mutable<ChatDelta
       case "reasoning":
       case "reasoning_content":
         // Some hosts send both names with the same text.
-        if (typeof value === "string" && !delta["reasoning"]) delta["reasoning"] = value
+        if (typeof value === "string" && !delta.reasoning) delta.reasoning = value
+        break
+      case "refusal":
+        if (typeof value === "string") delta.refusal = value
         break
       case "tool_calls":
-        if (Array.isArray(value) && value.length > 0) delta["tool_calls"] = value.map(calls.piece)
+        if (Array.isArray(value) && value.length > 0) delta.tool_calls = value.map(calls.piece)
+        break
+      case "reasoning_details":
+      case "annotations":
+        if (Array.isArray(value)) delta[name] = value
         break
       default:
-        // Nulls say nothing, and strict clients stumble over them.
+        // Nulls say nothing, and strict clients do not expect them.
         if (value !== null) delta[name] = value
     }
   }
@@ -132,24 +142,23 @@ const addThought = (
   thought: { readonly text: string; readonly reasoning: string },
 ): void => {
   if (thought.reasoning !== "") {
-    const before = delta["reasoning"]
-    delta["reasoning"] = typeof before === "string" ? before + thought.reasoning : thought.reasoning
+    delta.reasoning = (delta.reasoning ?? "") + thought.reasoning
   }
   delta.content = (delta.content ?? "") + thought.text
 }
 
 interface Call {
-  /** Its place in our numbering: the order in which the calls appeared. */
+  /** Its index in the canonical form: the order in which the calls appeared. */
   readonly at: number
   readonly id: string
-  /** "" until it was said. */
+  /** "" until the host gave it. */
   name: string
 }
 
 interface Calls {
   readonly any: () => boolean
-  /** One piece of a call as the canonical form has it: id, type and name with the first piece only. Reference 8.3. */
-  readonly piece: (call: unknown) => unknown
+  /** One piece of a call as the canonical form has it: id, type and name with the first piece only. */
+  readonly piece: (call: unknown) => ToolCallDelta
 }
 
 /**
@@ -199,12 +208,12 @@ const toolCalls = (): Calls => {
       const call = going ?? begin(id)
       if (index !== undefined) byIndex.set(index, call)
       last = call
-      const spoken: Record<string, unknown> = {}
+      const spoken: { name?: string; arguments?: string } = {}
       if (call.name === "" && name !== "") {
-        spoken["name"] = name
+        spoken.name = name
         call.name = name
       }
-      spoken["arguments"] = argumentsOf(called["arguments"])
+      spoken.arguments = argumentsOf(called["arguments"])
       return going !== undefined
         ? { index: call.at, ...rest, function: spoken }
         : { index: call.at, id: call.id, type: typeof type === "string" ? type : "function", ...rest, function: spoken }

@@ -1,10 +1,10 @@
-/** How a host departs from the common form. Nothing given: a host like most. */
+/** How a host departs from the common form of the chat protocol. Nothing given: it does not. */
 export interface ChatQuirks {
   /** The member that bounds the output. Default `max_tokens`. */
   readonly maxTokens?: "max_tokens" | "max_completion_tokens"
-  /** How reasoning is asked for: by `reasoning_effort` (default), in the router's own words, or not at all. */
+  /** How reasoning is asked for: by `reasoning_effort` (default), by the caller's own members, or not at all. */
   readonly reasoning?: "effort" | "router" | "none"
-  /** Efforts that a model (as the host calls it) knows; none: it is told what the caller said. */
+  /** The efforts that a model (as the host calls it) knows; the nearest one is sent. Empty: the caller's, whatever it is. */
   readonly efforts?: (upstreamModel: string) => ReadonlyArray<string>
   /** How earlier reasoning goes back in assistant messages: as it came (default), under the other name, or not at all. */
   readonly history?: "reasoning" | "reasoning_content" | "none"

@@ -1,8 +1,8 @@
-/** A whole answer in the chat form, made canonical, and the small readings that whole and streamed answers share. Spec 2.2, reference 7. */
-import type { ChatChoice, ChatMessage, ChatResponse, FinishReason } from "../../domain/Chat.ts"
+/** A whole answer in the chat form, made canonical, and the small readings that whole and streamed answers share. */
+import type { ChatChoice, ChatMessage, ChatResponse, ChatUsage, FinishReason, ToolCall } from "../../domain/Chat.ts"
 import { HostFailed } from "../../domain/Failure.ts"
-import { randomText } from "../../domain/Ids.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { newCallId } from "../callId.ts"
 import { errorInBody, malformed } from "../httpError.ts"
 import type { ChatQuirks } from "./quirks.ts"
 import { thinkTags } from "./thinkTags.ts"
@@ -17,7 +17,7 @@ export const addRest = (into: Record<string, unknown>, from: JsonObject, taken: 
   }
 }
 
-// The house writes its own ids, names and costs; `__proto__` would not be a member but a prototype.
+// The gateway writes its own ids, names and costs; `__proto__` would not be a member but a prototype.
 export const takenOfBody = new Set([
   ...["__proto__", "id", "object", "created", "model", "provider", "cost"],
   ...["choices", "usage", "error", "system_fingerprint", "service_tier"],
@@ -27,7 +27,7 @@ export const takenOfChoice = new Set([
   ...["finish_reason", "native_finish_reason", "logprobs"],
 ])
 
-/** What hosts call an end that is not simply a stop. Reference 7 and the settled points. */
+/** What hosts call an end that is not simply a stop. */
 const wordsFor = {
   length: "length max_tokens max_output_tokens max_length model_length model_context_window_exceeded",
   tool_calls: "tool_calls tool_call tool_use function_call",
@@ -69,13 +69,13 @@ export const choiceError = (choice: JsonObject, finish: FinishReason | null): Ho
     : undefined
 }
 
-/** Groq's streams say it twice, or only in a corner of their own. */
-export const usageOf = (body: JsonObject, { reasoningBeside = false }: ChatQuirks): JsonObject | undefined => {
+/** Groq's streams give it twice, or only under `x_groq`. */
+export const usageOf = (body: JsonObject, { reasoningBeside = false }: ChatQuirks): ChatUsage | undefined => {
   const groq = body["x_groq"]
   return canonicalUsage(body["usage"] ?? (isJsonObject(groq) ? groq["usage"] : undefined), reasoningBeside)
 }
 
-/** Strict clients want `content` in every `logprobs`. Reference 2.1. */
+/** Strict clients want `content` in every `logprobs`. */
 export const logprobsOf = (logprobs: unknown): JsonObject | null => {
   if (!isJsonObject(logprobs)) return null
   return logprobs["content"] === undefined ? { content: null, ...logprobs } : logprobs
@@ -100,11 +100,13 @@ export const argumentsOf = (written: unknown): string => {
   return written == null ? "" : JSON.stringify(written)
 }
 
-export const newCallId = (): string => `call_${randomText(24)}`
+/** Whether a `content` is one at all: text, parts, or nothing. */
+export const isContent = (content: unknown): boolean =>
+  content == null || typeof content === "string" || Array.isArray(content)
 
 // --- whole answers
 
-export const readResponse = (body: unknown, quirks: ChatQuirks): ChatResponse | HostFailed => {
+export const readAnswer = (body: unknown, quirks: ChatQuirks): ChatResponse | HostFailed => {
   if (!isJsonObject(body)) return malformed()
   const wrong = errorOf(body, "")
   if (wrong !== undefined) return wrong
@@ -121,7 +123,7 @@ export const readResponse = (body: unknown, quirks: ChatQuirks): ChatResponse | 
     choices,
     system_fingerprint: typeof fingerprint === "string" ? fingerprint : null,
   }
-  if (typeof tier === "string") out["service_tier"] = tier
+  if (typeof tier === "string") out.service_tier = tier
   addRest(out, body, takenOfBody)
   const usage = usageOf(body, quirks)
   if (usage !== undefined) out.usage = usage
@@ -133,11 +135,12 @@ const readChoice = (choice: unknown, at: number, quirks: ChatQuirks): ChatChoice
   let finish = finishOf(choice["finish_reason"])
   const wrong = choiceError(choice, finish)
   if (wrong !== undefined) return wrong
-  const said = choice["message"]
-  // A filter may leave nothing but its word (Azure, recorded).
-  if (!isJsonObject(said) && finish !== "content_filter") return malformed()
-  const message = readMessage(isJsonObject(said) ? said : { content: "" }, quirks)
-  if (finish === "stop" && message["tool_calls"] !== undefined) finish = "tool_calls"
+  const given = choice["message"]
+  // A filter may leave nothing but its reason (Azure, recorded).
+  const said = given == null && finish === "content_filter" ? { content: "" } : given
+  if (!isJsonObject(said) || !isContent(said["content"])) return malformed()
+  const message = readMessage(said, quirks)
+  if (finish === "stop" && message.tool_calls !== undefined) finish = "tool_calls"
   const { index } = choice
   const out: Mutable<ChatChoice> = {
     index: typeof index === "number" ? index : at,
@@ -151,14 +154,11 @@ const readChoice = (choice: unknown, at: number, quirks: ChatQuirks): ChatChoice
 }
 
 const takenOfMessage = new Set([
-  "__proto__",
-  "role",
-  "content",
-  "refusal",
-  "reasoning",
-  "reasoning_content",
-  "tool_calls",
+  ...["__proto__", "role", "content", "refusal", "reasoning", "reasoning_content", "tool_calls"],
 ])
+
+/** Members of a message that are lists or nothing: a host that puts something else there says nothing with it. */
+const lists = new Set(["reasoning_details", "annotations"])
 
 const readMessage = (message: JsonObject, quirks: ChatQuirks): ChatMessage => {
   const { content, refusal, reasoning, reasoning_content: other, tool_calls: calls } = message
@@ -180,21 +180,23 @@ const readMessage = (message: JsonObject, quirks: ChatQuirks): ChatMessage => {
     refusal: typeof refusal === "string" ? refusal : null,
     reasoning: thought === "" ? null : thought,
   }
-  if (Array.isArray(calls) && calls.length > 0) out["tool_calls"] = calls.map(readCall)
+  if (Array.isArray(calls) && calls.length > 0) out.tool_calls = calls.map(readCall)
   for (const name in message) {
-    if (!takenOfMessage.has(name) && message[name] !== null) out[name] = message[name]
+    const value = message[name]
+    if (takenOfMessage.has(name) || value === null || (lists.has(name) && !Array.isArray(value))) continue
+    out[name] = value
   }
   return out
 }
 
-const readCall = (call: unknown): unknown => {
-  if (!isJsonObject(call)) return call
-  const { id, type, function: called } = call
-  const { name = "", ...rest } = isJsonObject(called) ? called : {}
+const readCall = (call: unknown): ToolCall => {
+  const given = isJsonObject(call) ? call : {}
+  const { id, type, function: called } = given
+  const { name, arguments: written, ...rest } = isJsonObject(called) ? called : {}
   return {
-    ...call,
+    ...given,
     id: typeof id === "string" && id !== "" ? id : newCallId(),
     type: typeof type === "string" ? type : "function",
-    function: { name, ...rest, arguments: argumentsOf(rest["arguments"]) },
+    function: { name: typeof name === "string" ? name : "", ...rest, arguments: argumentsOf(written) },
   }
 }

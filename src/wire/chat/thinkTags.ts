@@ -1,7 +1,4 @@
-/**
- * Reasoning that a host writes into its text: `<think>...</think>` at the start. Only for hosts whose quirks say so;
- * elsewhere the tags are text. Settled point "`tool_plan`, `<think>`".
- */
+/** Reasoning that a host writes into its text: `<think>...</think>` at the start. Only for hosts whose quirks say so; elsewhere the tags are text. */
 
 export interface Thought {
   readonly reasoning: string
@@ -9,7 +6,7 @@ export interface Thought {
 }
 
 export interface ThinkTags {
-  /** The next piece of text, told apart. What may yet become a tag is held back. */
+  /** The next piece of text, divided. What may yet become a tag is held back. */
   readonly push: (piece: string) => Thought
   /** The text is over: what was held back. */
   readonly end: () => Thought

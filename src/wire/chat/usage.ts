@@ -1,7 +1,8 @@
 /**
- * The `usage` of a chat answer in canonical names. Names and places only: whether the counts are any good is for the
- * meter to say (`parseUsage`). Reference 15.1; G5.
+ * The `usage` of a chat answer in canonical names. Names and places only: whether the counts are valid is for the meter
+ * to say (`parseUsage`). A count that the host did not give is left out: it is estimated, never taken for zero.
  */
+import type { ChatUsage } from "../../domain/Chat.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 
 const noDetails: JsonObject = {}
@@ -23,11 +24,11 @@ const given = (counts: JsonObject): JsonObject | undefined => {
 }
 
 /**
- * `undefined` when the host said nothing. Canonically the prompt includes its audio and the output its reasoning. Some
- * hosts count them beside: xAI reasoning, Mistral audio (both recorded). Their `total_tokens` gives it away; where it
- * does not, `reasoningBeside` says so.
+ * `undefined` when the host gave none. Canonically the prompt includes its audio and the output its reasoning. Some
+ * hosts count them beside: xAI reasoning, Mistral audio (both recorded). Their `total_tokens` shows it; where it does
+ * not, `reasoningBeside` says so.
  */
-export const canonicalUsage = (raw: unknown, reasoningBeside: boolean): JsonObject | undefined => {
+export const canonicalUsage = (raw: unknown, reasoningBeside: boolean): ChatUsage | undefined => {
   if (!isJsonObject(raw)) return undefined
   const inward = objectOr(raw["prompt_tokens_details"])
   const outward = objectOr(raw["completion_tokens_details"])
@@ -68,11 +69,11 @@ export const canonicalUsage = (raw: unknown, reasoningBeside: boolean): JsonObje
       objectOr(raw["server_tool_use_details"] ?? raw["server_tool_use"])["web_search_requests"] ??
       raw["num_search_queries"],
   })
+  const total = typeof prompt === "number" && typeof completion === "number" ? prompt + completion : raw["total_tokens"]
   return {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens:
-      typeof prompt === "number" && typeof completion === "number" ? prompt + completion : raw["total_tokens"],
+    ...(prompt == null ? {} : { prompt_tokens: prompt }),
+    ...(completion == null ? {} : { completion_tokens: completion }),
+    ...(total == null ? {} : { total_tokens: total }),
     ...(promptDetails === undefined ? {} : { prompt_tokens_details: promptDetails }),
     ...(completionDetails === undefined ? {} : { completion_tokens_details: completionDetails }),
     ...(tools === undefined ? {} : { server_tool_use_details: tools }),

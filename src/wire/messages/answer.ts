@@ -1,7 +1,17 @@
-/** An answer of Anthropic's Messages API in canonical words, and the parts that whole and streamed answers share. Reference 7, 15.1. */
-import type { ChatResponse, FinishReason } from "../../domain/Chat.ts"
-import { HostFailed } from "../../domain/Failure.ts"
+/** An answer of Anthropic's Messages API in canonical words, and the parts that whole and streamed answers share. */
+import type {
+  Annotation,
+  ChatMessage,
+  ChatResponse,
+  ChatUsage,
+  FinishReason,
+  ReasoningDetail,
+  ToolCall,
+} from "../../domain/Chat.ts"
+import type { HostFailed } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { newCallId } from "../callId.ts"
+import { malformed } from "../httpError.ts"
 import { reasoningFormat } from "./content.ts"
 import { messagesErrorInBody } from "./failure.ts"
 
@@ -15,7 +25,7 @@ const finishReasons: ReadonlyMap<unknown, FinishReason> = new Map<unknown, Finis
   ["refusal", "content_filter"],
 ])
 
-/** Reasons that nobody here knows count as a stop. Reference 7. */
+/** Reasons that are not known here count as a stop. */
 export const finishReasonOf = (stopReason: string): FinishReason => finishReasons.get(stopReason) ?? "stop"
 
 /** What the host says of a refusal, when it says anything. */
@@ -25,17 +35,17 @@ export const refusalOf = (stopDetails: unknown): string | undefined => {
   return typeof explanation === "string" ? explanation : undefined
 }
 
-/** The chat form's name of the tier that served. Reference 11. */
-export const tierField = (usage: unknown): JsonObject => {
+/** The chat form's name of the tier that served. */
+export const tierField = (usage: unknown): { readonly service_tier?: string } => {
   const tier = isJsonObject(usage) ? usage["service_tier"] : undefined
   return typeof tier === "string" ? { service_tier: tier === "standard" ? "default" : tier } : {}
 }
 
 /**
- * The canonical `usage`: the host counts cached reads and writes beside its input tokens, we count them within the
- * prompt's. `undefined` when a count is missing or no count at all: a wrong sum could pass for a right one. G5.
+ * The canonical `usage`: the host counts cached reads and writes beside its input tokens, here they are part of the
+ * prompt's. `undefined` when a count is missing or no count at all: a wrong sum could pass for a right one.
  */
-export const usageOf = (raw: unknown): JsonObject | undefined => {
+export const usageOf = (raw: unknown): ChatUsage | undefined => {
   if (!isJsonObject(raw)) return undefined
   const input = count(raw["input_tokens"])
   const output = count(raw["output_tokens"])
@@ -65,24 +75,29 @@ const inside = (details: unknown, member: string): number => (isJsonObject(detai
 export const thoughtText = (
   index: number,
   part: { readonly text?: string; readonly signature?: string },
-): JsonObject => ({
+): ReasoningDetail => ({
   type: "reasoning.text",
   ...part,
   format: reasoningFormat,
   index,
 })
 
-export const thoughtHidden = (index: number, data: unknown): JsonObject => ({
+export const thoughtHidden = (index: number, data: unknown): ReasoningDetail => ({
   type: "reasoning.encrypted",
-  data,
+  data: textOr(data, ""),
   format: reasoningFormat,
   index,
 })
 
-/** Citations that lead somewhere, for the text between two places in the whole answer (UTF-16 units). */
-export const annotationsOf = (citations: unknown, start: number, end: number): ReadonlyArray<JsonObject> => {
+export const textOr = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise)
+
+/** The id of a call; one of ours where the host gave none. */
+export const callIdOf = (id: unknown): string => (typeof id === "string" && id !== "" ? id : newCallId())
+
+/** Citations with an address, for the text between two places in the whole answer (UTF-16 units). */
+export const annotationsOf = (citations: unknown, start: number, end: number): ReadonlyArray<Annotation> => {
   if (!Array.isArray(citations)) return []
-  const annotations: Array<JsonObject> = []
+  const annotations: Array<Annotation> = []
   for (const citation of citations) {
     if (!isJsonObject(citation) || typeof citation["url"] !== "string") continue
     const { url, title, cited_text: content } = citation
@@ -91,7 +106,7 @@ export const annotationsOf = (citations: unknown, start: number, end: number): R
       type: "url_citation",
       url_citation: {
         url,
-        title: typeof title === "string" ? title : "",
+        title: textOr(title, ""),
         ...cited,
         start_index: start,
         end_index: end,
@@ -108,19 +123,19 @@ interface Gathered {
   text: string
   hasText: boolean
   reasoning: string
-  readonly thoughts: Array<JsonObject>
-  readonly calls: Array<JsonObject>
-  readonly annotations: Array<JsonObject>
+  readonly thoughts: Array<ReasoningDetail>
+  readonly calls: Array<ToolCall>
+  readonly annotations: Array<Annotation>
 }
 
 /** A whole answer. Blocks of tools that the host itself ran are left out; the text around them stays. */
-export const messagesResponse = (body: unknown): ChatResponse | HostFailed => {
-  if (!isJsonObject(body)) return new HostFailed({ reason: "malformed" })
+export const messagesAnswer = (body: unknown): ChatResponse | HostFailed => {
+  if (!isJsonObject(body)) return malformed()
   if (body["type"] === "error" || body["error"] != null) return messagesErrorInBody(body["error"])
   const { content, stop_reason: stopReason, usage } = body
-  if (!Array.isArray(content)) return new HostFailed({ reason: "malformed" })
+  if (!Array.isArray(content) || !content.every(isBlock)) return malformed()
   const gathered = gather(content)
-  const native = typeof stopReason === "string" ? stopReason : "stop"
+  const native = textOr(stopReason, "stop")
   const counted = usageOf(usage)
   return {
     choices: [
@@ -128,6 +143,7 @@ export const messagesResponse = (body: unknown): ChatResponse | HostFailed => {
         index: 0,
         finish_reason: finishReasonOf(native),
         native_finish_reason: native,
+        logprobs: null,
         message: messageOf(gathered, refusalOf(body["stop_details"])),
       },
     ],
@@ -136,10 +152,10 @@ export const messagesResponse = (body: unknown): ChatResponse | HostFailed => {
   }
 }
 
-const messageOf = (gathered: Gathered, refusal: string | undefined) => {
+const messageOf = (gathered: Gathered, refusal: string | undefined): ChatMessage => {
   const { text, hasText, reasoning, thoughts, calls, annotations } = gathered
   return {
-    role: "assistant" as const,
+    role: "assistant",
     content: hasText || calls.length === 0 ? text : null,
     refusal: refusal ?? null,
     reasoning: reasoning === "" ? null : reasoning,
@@ -149,9 +165,13 @@ const messageOf = (gathered: Gathered, refusal: string | undefined) => {
   }
 }
 
-const gather = (content: ReadonlyArray<unknown>): Gathered => {
+/** Whether it is a block at all, of whatever kind. */
+const isBlock = (block: unknown): block is JsonObject =>
+  isJsonObject(block) && (block["type"] !== "text" || typeof block["text"] === "string")
+
+const gather = (content: ReadonlyArray<JsonObject>): Gathered => {
   const gathered: Gathered = { text: "", hasText: false, reasoning: "", thoughts: [], calls: [], annotations: [] }
-  for (const block of content) if (isJsonObject(block)) add(gathered, block)
+  for (const block of content) add(gathered, block)
   return gathered
 }
 
@@ -159,15 +179,14 @@ const add = (gathered: Gathered, block: JsonObject): void => {
   const { text, thinking, signature } = block
   switch (block["type"]) {
     case "text": {
-      if (typeof text !== "string") return
       const start = gathered.text.length
-      gathered.text += text
+      gathered.text += textOr(text, "")
       gathered.hasText = true
       gathered.annotations.push(...annotationsOf(block["citations"], start, gathered.text.length))
       return
     }
     case "thinking": {
-      const thought = typeof thinking === "string" ? thinking : ""
+      const thought = textOr(thinking, "")
       gathered.reasoning += thought
       const signed = typeof signature === "string" ? { signature } : {}
       gathered.thoughts.push(thoughtText(gathered.thoughts.length, { text: thought, ...signed }))
@@ -178,9 +197,9 @@ const add = (gathered: Gathered, block: JsonObject): void => {
       return
     case "tool_use":
       gathered.calls.push({
-        id: block["id"],
+        id: callIdOf(block["id"]),
         type: "function",
-        function: { name: block["name"], arguments: argumentsOf(block["input"]) },
+        function: { name: textOr(block["name"], ""), arguments: argumentsOf(block["input"]) },
       })
   }
 }

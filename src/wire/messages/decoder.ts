@@ -1,16 +1,19 @@
 /**
- * Reads the events of a streamed Messages answer. The host speaks in blocks with places of their own; ours are counted
- * anew per kind: tool calls from 0, reasoning from 0. Reference 8.3, 11.
+ * Reads the events of a streamed Messages answer. The host numbers all blocks of an answer together; the canonical form
+ * numbers them per kind: tool calls from 0, reasoning from 0.
  */
 import type { ChatChunk, ChatDelta, FinishReason } from "../../domain/Chat.ts"
-import { HostFailed } from "../../domain/Failure.ts"
+import type { HostFailed } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import type { Decoder } from "../Form.ts"
+import { malformed } from "../httpError.ts"
+import type { Decoder } from "../Protocol.ts"
 import {
   annotationsOf,
   argumentsOf,
+  callIdOf,
   finishReasonOf,
   refusalOf,
+  textOr,
   thoughtHidden,
   thoughtText,
   tierField,
@@ -18,7 +21,7 @@ import {
 } from "./answer.ts"
 import { messagesErrorInBody } from "./failure.ts"
 
-/** A block that has begun and not ended. Blocks of tools that the host itself runs are not kept: nothing of them is told. */
+/** A block that has begun and not ended. Blocks of tools that the host itself runs are not kept: nothing of them is passed on. */
 type Block =
   | { readonly kind: "text"; readonly start: number; readonly citations: Array<unknown> }
   | { readonly kind: "thinking"; readonly index: number }
@@ -62,7 +65,7 @@ class MessagesDecoder implements Decoder {
       case "error":
         return messagesErrorInBody(data["error"])
       default:
-        // A proxy before the host may speak up in a form of its own.
+        // A proxy before the host may answer in a form of its own.
         return data["error"] == null ? nothing : messagesErrorInBody(data["error"])
     }
   }
@@ -99,8 +102,8 @@ class MessagesDecoder implements Decoder {
         const index = this.tools++
         this.spoke = true
         this.blocks.set(place, { kind: "tool", index, input: block["input"], empty: true })
-        const called = { name: block["name"], arguments: "" }
-        return chunkOf({ tool_calls: [{ index, id: block["id"], type: "function", function: called }] })
+        const called = { name: textOr(block["name"], ""), arguments: "" }
+        return chunkOf({ tool_calls: [{ index, id: callIdOf(block["id"]), type: "function", function: called }] })
       }
       default:
         return nothing
@@ -175,7 +178,7 @@ class MessagesDecoder implements Decoder {
   private stop(): ReadonlyArray<ChatChunk> | HostFailed {
     this.stopped = true
     if (this.finished) return nothing
-    return this.spoke ? this.finish("stop", "stop", undefined) : new HostFailed({ reason: "malformed" })
+    return this.spoke ? this.finish("stop", "stop", undefined) : malformed()
   }
 
   private finish(reason: FinishReason, native: string, refusal: string | undefined): ReadonlyArray<ChatChunk> {

@@ -1,6 +1,7 @@
-/** What Anthropic's errors mean. Its own word for an error says more than the status it came with. G10. */
-import { HostFailed, type HostReason } from "../../domain/Failure.ts"
+/** What Anthropic's errors mean. Its own word for an error says more than the status it came with. */
+import type { HostFailed, HostReason } from "../../domain/Failure.ts"
 import { isJsonObject } from "../../domain/Json.ts"
+import type { ResponseHeaders } from "../Head.ts"
 import { errorInBody, httpError } from "../httpError.ts"
 
 const reasons: ReadonlyMap<unknown, HostReason> = new Map<unknown, HostReason>([
@@ -17,7 +18,7 @@ const reasons: ReadonlyMap<unknown, HostReason> = new Map<unknown, HostReason>([
 ])
 
 /** An answer whose status is not 200. */
-export const messagesHttpError = (status: number, headers: Headers, body: unknown): HostFailed =>
+export const messagesHttpError = (status: number, headers: ResponseHeaders, body: unknown): HostFailed =>
   inItsWords(httpError(status, headers, body), isJsonObject(body) ? body["error"] : undefined)
 
 /** An `error` object within an answer that began well. */
@@ -26,18 +27,11 @@ export const messagesErrorInBody = (error: unknown): HostFailed => inItsWords(er
 const inItsWords = (failure: HostFailed, error: unknown): HostFailed => {
   if (!isJsonObject(error)) return failure
   const { type, message } = error
-  // An empty purse is an invalid request in the host's eyes; the caller has no part in it.
+  // The vendor calls an account without credit an invalid request; the caller has no part in it.
   const outOfCredit = typeof message === "string" && /credit balance is too low/i.test(message)
   const reason = outOfCredit ? "account" : (reasons.get(type) ?? failure.reason)
   if (reason === failure.reason) return failure
-  const { status, code, detail, retryAfterSeconds } = failure
-  // What is said of our account, or of the host's troubles, is not the caller's to read.
+  // The caller may read what is wrong with the request, not what is said of our account or the host's troubles.
   const shown = reason === "request" || reason === "rate-limited"
-  return new HostFailed({
-    reason,
-    ...(status === undefined ? {} : { status }),
-    ...(code === undefined ? {} : { code }),
-    ...(detail === undefined || !shown ? {} : { detail }),
-    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-  })
+  return failure.with(shown ? { reason } : { reason, detail: undefined })
 }

@@ -1,0 +1,83 @@
+/**
+ * Readers of canonical content, for protocols that say it in other words: text out of parts, data URLs, the arguments of
+ * a tool call as an object, the name that a tool result belongs to.
+ */
+import type { Content, ContentPart, Message, ToolCall } from "../domain/Chat.ts"
+import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+
+/** The parts of a content: a text is one part, "" and null are none. */
+export const partsOf = (content: Content | null | undefined): ReadonlyArray<ContentPart> => {
+  if (content == null || content === "") return []
+  return typeof content === "string" ? [{ type: "text", text: content }] : content
+}
+
+/** The text of a content, its text parts joined as they are; "" where it has none. */
+export const textOf = (content: Content | null | undefined): string => {
+  if (content == null) return ""
+  if (typeof content === "string") return content
+  let text = ""
+  for (const part of content) if (part.type === "text" && typeof part.text === "string") text += part.text
+  return text
+}
+
+/** What a data URL carries. */
+export interface DataUrl {
+  /** In lower case, without parameters: `image/png`; "" where none is given. */
+  readonly mediaType: string
+  readonly base64: boolean
+  /** As it is written behind the comma: base64, or percent-encoded text. */
+  readonly data: string
+}
+
+/** `undefined` for what is no data URL, such as an https one. */
+export const readDataUrl = (url: string): DataUrl | undefined => {
+  if (!/^data:/i.test(url)) return undefined
+  const comma = url.indexOf(",")
+  if (comma === -1) return undefined
+  const [mediaType = "", ...parameters] = url.slice("data:".length, comma).toLowerCase().split(";")
+  return { mediaType, base64: parameters.includes("base64"), data: url.slice(comma + 1) }
+}
+
+/** Its bytes in base64. */
+export const base64Of = ({ base64, data }: DataUrl): string =>
+  base64 ? data : Buffer.from(unescaped(data)).toString("base64")
+
+/** Its bytes as UTF-8 text. */
+export const textOfDataUrl = ({ base64, data }: DataUrl): string =>
+  base64 ? Buffer.from(data, "base64").toString("utf8") : unescaped(data)
+
+const unescaped = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/**
+ * The arguments of a tool call as an object. Blank ones are an empty object. What is JSON but no object, or no JSON at
+ * all, stands under `arguments`, so that the model still sees what it wrote.
+ */
+export const argumentsObject = (call: Pick<ToolCall, "function">): JsonObject => {
+  const written: unknown = call.function.arguments
+  if (isJsonObject(written)) return written
+  if (typeof written !== "string" || written.trim() === "") return {}
+  try {
+    const parsed: unknown = JSON.parse(written)
+    return isJsonObject(parsed) ? parsed : { arguments: parsed }
+  } catch {
+    return { arguments: written }
+  }
+}
+
+/** Names of the functions that were called in a conversation, by the id of the call: a tool result has the id alone. */
+export const calledNames = (messages: ReadonlyArray<Message>): ReadonlyMap<string, string> => {
+  const names = new Map<string, string>()
+  for (const message of messages) {
+    if (message.role !== "assistant") continue
+    for (const call of message.tool_calls ?? []) {
+      if (call.function !== undefined) names.set(call.id, call.function.name)
+    }
+  }
+  return names
+}

@@ -1,0 +1,25 @@
+/** What a delta of a stream has in it. */
+import type { ChatChunkChoice } from "../domain/Chat.ts"
+
+/** Whether a delta has more in it than a role: only that commits the caller to this host. */
+export const says = ({ delta, logprobs }: ChatChunkChoice): boolean => {
+  for (const member in delta) {
+    const value = delta[member]
+    if (member !== "role" && value != null && value !== "" && !(Array.isArray(value) && value.length === 0)) return true
+  }
+  return logprobs != null
+}
+
+/** The text of a delta that has nothing else in it. */
+export const plainText = ({ delta, logprobs }: ChatChunkChoice): string | undefined => {
+  for (const member in delta) {
+    if (member !== "role" && member !== "content" && delta[member] != null) return undefined
+  }
+  return logprobs == null && typeof delta.content === "string" ? delta.content : undefined
+}
+
+export const withoutReasoning = (choice: ChatChunkChoice): ChatChunkChoice => {
+  if (choice.delta.reasoning === undefined && choice.delta.reasoning_details === undefined) return choice
+  const { reasoning: _, reasoning_details: __, ...delta } = choice.delta
+  return { ...choice, delta }
+}

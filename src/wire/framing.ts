@@ -1,0 +1,15 @@
+/** The framings that a protocol can choose from. */
+import type { FrameReader } from "./framing/FrameReader.ts"
+import { ndjsonReader } from "./framing/ndjson.ts"
+import { sseReader } from "./framing/sse.ts"
+
+const readers = { sse: sseReader, ndjson: ndjsonReader } satisfies Record<string, () => FrameReader>
+
+/** How the bytes of a streamed answer are cut into frames of a name and JSON. The gateway cuts, not the protocol. */
+export type Framing = keyof typeof readers
+
+export const isFraming = (value: unknown): value is Framing =>
+  typeof value === "string" && Object.hasOwn(readers, value)
+
+/** A reader for one stream. */
+export const frameReader = (framing: Framing): FrameReader => readers[framing]()

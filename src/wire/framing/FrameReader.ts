@@ -1,0 +1,21 @@
+/** How the bytes of a streamed answer are cut into frames, whatever the format. */
+
+export interface Frame {
+  /** The name that the format gives it, such as the value of an `event:` line; "" without one. */
+  readonly name: string
+  /** Its payload, as a rule JSON. */
+  readonly data: string
+}
+
+/** Reads one stream. Bytes cut at any positions give the same frames. */
+export interface FrameReader {
+  /** The frames that are complete with these bytes. */
+  readonly push: (bytes: Uint8Array) => ReadonlyArray<Frame>
+  /** The source ended: a last frame whose end mark never came. */
+  readonly end: () => ReadonlyArray<Frame>
+  /** Whether a frame grew beyond `longestFrame`. Nothing is read after that. */
+  readonly overlong: () => boolean
+}
+
+/** The longest frame that is read, in UTF-16 units: 1 MiB. */
+export const longestFrame = 1_048_576

@@ -1,0 +1,47 @@
+/**
+ * JSON documents, one on each line (NDJSON, JSON Lines). Lines end with LF or CRLF; blank ones are skipped, and the last
+ * one needs no line feed. Bytes that are no UTF-8 become U+FFFD, a BOM is skipped.
+ */
+import { type Frame, type FrameReader, longestFrame } from "./FrameReader.ts"
+
+export const ndjsonReader = (): FrameReader => {
+  const decoder = new TextDecoder()
+  let rest = ""
+  let tooLong = false
+
+  const line = (text: string, frames: Array<Frame>): void => {
+    // Checked here too, so that it makes no difference whether a line comes in one read or in many.
+    if (text.length > longestFrame) tooLong = true
+    if (tooLong) return
+    const data = text.endsWith("\r") ? text.slice(0, -1) : text
+    if (data.trim() !== "") frames.push({ name: "", data })
+  }
+
+  const lines = (text: string, frames: Array<Frame>): void => {
+    let start = 0
+    for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
+      line(rest + text.slice(start, end), frames)
+      rest = ""
+      start = end + 1
+    }
+    rest += text.slice(start)
+    if (rest.length > longestFrame) tooLong = true
+  }
+
+  return {
+    push: (bytes) => {
+      const frames: Array<Frame> = []
+      if (!tooLong) lines(decoder.decode(bytes, { stream: true }), frames)
+      return frames
+    },
+    end: () => {
+      const frames: Array<Frame> = []
+      if (tooLong) return frames
+      lines(decoder.decode(), frames)
+      line(rest, frames)
+      rest = ""
+      return frames
+    },
+    overlong: () => tooLong,
+  }
+}

@@ -5,7 +5,7 @@ import { imagesAsked, searchesAsked } from "./Estimate.ts"
 import type { PaymentRequired } from "./Failure.ts"
 import type { Host } from "./Host.ts"
 import type { Picodollars } from "./Money.ts"
-import { dearest } from "./Price.ts"
+import { maximumPrices } from "./Price.ts"
 
 /** A key's money at this moment. */
 export interface Purse {
@@ -43,7 +43,7 @@ export const holdSize = (purse: Purse, request: ChatRequest, host: Host): HoldSi
   const left = purse.limit - purse.spend
   if (left <= 0n) return "limit_exhausted"
 
-  const price = dearest(host.pricing)
+  const price = maximumPrices(host.pricing)
   const images = price.image === 0n ? 0n : BigInt(imagesAsked(request.body)) * price.image
   const searches = price.webSearch === 0n ? 0n : BigInt(searchesAsked(request.body)) * price.webSearch
   const fixed = BigInt(promptTokens(request, host)) * price.prompt + price.request + images + searches

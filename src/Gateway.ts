@@ -4,10 +4,9 @@ import type * as HttpServer from "@effect/platform/HttpServer"
 import * as BunHttpServer from "@effect/platform-bun/BunHttpServer"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Record from "effect/Record"
-import { type Blueprint, blueprintOf, type Parts } from "./config/blueprint.ts"
 import type { GatewayConfig, GatewayConfigInput } from "./config/GatewayConfig.ts"
 import { readConfig } from "./config/loadConfig.ts"
+import { type Parts, resolveConfig, type Setup } from "./config/resolveConfig.ts"
 import type { ConfigInvalid } from "./domain/Problem.ts"
 import { ControlSettings, controlRoutes } from "./http/control/index.ts"
 import { Inference } from "./http/data/inference.ts"
@@ -55,7 +54,7 @@ export const services = ({
 }: GatewayOptions): Layer.Layer<Services, ConfigInvalid, Surroundings> =>
   Layer.unwrapEffect(
     readConfig(config).pipe(
-      Effect.flatMap((reading) => blueprintOf(parts, reading)),
+      Effect.flatMap((reading) => resolveConfig(parts, reading)),
       Effect.map(servicesFrom),
     ),
   )
@@ -65,14 +64,14 @@ export const servicesOf = ({
   config,
   ...parts
 }: Parts & { readonly config: GatewayConfig }): Layer.Layer<Services, ConfigInvalid, Surroundings> =>
-  Layer.unwrapEffect(Effect.map(blueprintOf(parts, { config, problems: [], unread: [] }), servicesFrom))
+  Layer.unwrapEffect(Effect.map(resolveConfig(parts, { config, problems: [], unread: [] }), servicesFrom))
 
 /** The same, of what is known to be right. */
-export const servicesFrom = ({ config, catalogue, routing }: Blueprint): Layer.Layer<Services, never, Surroundings> => {
+export const servicesFrom = ({ config, resolved }: Setup): Layer.Layer<Services, never, Surroundings> => {
   const { server } = config
-  const limits = inForce(config.limits)
+  const { limits, routing } = resolved
   const ground = Layer.mergeAll(
-    ProviderRegistry.layer(catalogue, config.aliases),
+    ProviderRegistry.layer(resolved),
     // Fresh: a layer that is a constant would be shared by all gateways of one program, and their money with it.
     Layer.fresh(HostStats.layer(limits.cooldown)),
     InFlight.layer(limits),
@@ -92,13 +91,6 @@ export const servicesFrom = ({ config, catalogue, routing }: Blueprint): Layer.L
     Layer.provideMerge(ground),
   )
 }
-
-/** The limits of the configuration, as figures are held against them: nothing reaches one that 0 has switched off. */
-const inForce = ({ breaker: _, cooldown, minBytesPerSecond, ...bounds }: GatewayConfig["limits"]) => ({
-  ...Record.map(bounds, (bound) => (bound === 0 ? Number.POSITIVE_INFINITY : bound)),
-  minBytesPerSecond,
-  cooldown,
-})
 
 /** Every route of both planes, for an app of `HttpLayerRouter`. */
 export const routes: Layer.Layer<never, never, HttpLayerRouter.HttpRouter | Services | KeyStore | Storage> =

@@ -32,8 +32,10 @@ export const firstStart = ({
 
       const management = yield* Effect.orDie(keys.create({ kind: "management", name: "first management key" }))
       const ordinary = yield* Effect.orDie(keys.create({ kind: "ordinary", name: "first key" }))
+      const { models } = registry.current()
       const model =
-        registry.models.find(({ hosts }) => hosts.some(({ provider }) => provider === "echo")) ?? registry.models[0]
+        models.find(({ hosts }) => hosts.some(({ provider }) => provider === "echo")) ??
+        models.find(({ hosts }) => hosts.some((host) => registry.endpoint(host) !== undefined))
       say(`
 These two keys are shown once and kept nowhere:
 

@@ -6,8 +6,8 @@ import * as BunRuntime from "@effect/platform-bun/BunRuntime"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
-import { blueprintOf } from "./config/blueprint.ts"
 import { type LoadedConfig, loadConfig } from "./config/loadConfig.ts"
+import { resolveConfig } from "./config/resolveConfig.ts"
 import { firstStart } from "./firstStart.ts"
 import * as Gateway from "./Gateway.ts"
 import { discover } from "./plugin/discover.ts"
@@ -22,15 +22,15 @@ const storageOf = ({ storage, durability }: LoadedConfig["config"]) =>
 
 const gateway = Effect.gen(function* () {
   const { managementKey, warnings, ...reading } = yield* loadConfig
-  const blueprint = yield* blueprintOf(yield* discover(reading.config.plugins.folders), reading)
-  const { config } = blueprint
+  const setup = yield* resolveConfig(yield* discover(reading.config.plugins.folders), reading)
+  const { config } = setup
   for (const warning of [...warnings, ...runtimeWarnings(config)]) yield* Effect.logWarning(warning)
 
   const storage = storageOf(config)
   const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
   return Layer.mergeAll(firstStart({ managementKey, config }), hurryAtSecondSignal).pipe(
     Layer.provide(Gateway.serve(config)),
-    Layer.provide(Gateway.servicesFrom(blueprint)),
+    Layer.provide(Gateway.servicesFrom(setup)),
     Layer.provide([keys, Upstream.layer]),
     Layer.provide(storage),
   )

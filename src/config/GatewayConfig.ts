@@ -1,24 +1,23 @@
 /**
- * The form of `headgate.config.ts` and `headgate.config.json`. The file speaks the API's snake_case, the program
- * camelCase: each field is renamed where it is declared. Every field has a default; `{}` is a valid file.
- * Architecture, configuration contract.
+ * The form of `headgate.config.ts` and `headgate.config.json`. The file has the API's snake_case, the program camelCase:
+ * each field is renamed where it is declared. Every field has a default; `{}` is a valid file.
  */
 import { fileURLToPath } from "node:url"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
+import { checkBaseUrl, normalBaseUrl } from "../catalogue/baseUrl.ts"
+import type { ProviderSettings } from "../catalogue/providers.ts"
+import { field, isModelId, type ModelInput, ProviderSlug, wholeNumber } from "../catalogue/schema.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { kindOf } from "../domain/Problem.ts"
 import { Secret } from "../plugin/Secret.ts"
-import { field, isModelId, type ModelInput, ProviderSlug, wholeNumber } from "../services/catalogue.ts"
-import type { ProviderSettings } from "../services/loadProviders.ts"
-import { checkBaseUrl, normalBaseUrl } from "./baseUrl.ts"
 
 /** A part of the configuration whose own fields have defaults, so that it may be left out. */
 const part = <A, I>(struct: Schema.Schema<A, I>) =>
   Schema.optionalWith(struct, { default: () => Schema.decodeUnknownSync(struct)({}) })
 
-/** A field of the contract that nothing in this version heeds: it may say its default, and nothing that would be promised in vain. */
+/** A field that this version does not act on yet: any value but its default is refused. */
 const later = <A>(schema: Schema.Schema<A>, fallback: A, why = "anything else is") =>
   field(
     schema.pipe(
@@ -60,11 +59,11 @@ const Server = Schema.Struct({
   ),
   /** Seconds that running requests get to end when the gateway stops. Default 30. */
   drainSeconds: field(wholeNumber(0, 86_400), 30).pipe(Schema.fromKey("drain_s")),
-  /** Whether `/metrics` is open to all. Default false: it wants the management key. */
+  /** Whether `/metrics` is open to all. Default false: it needs the management key. */
   openMetrics: later(Schema.Boolean, false).pipe(Schema.fromKey("open_metrics")),
 })
 
-/** When a host that keeps failing is left alone. Nothing counts its failures in this version yet. G12. */
+/** When a host that keeps failing is not called for a while. This version does not act on it yet. */
 const Breaker = Schema.Struct({
   /** Failures in a row that open it; 0: never. Default 5. */
   consecutiveFailures: later(Schema.Number, 5).pipe(Schema.fromKey("consecutive_failures")),
@@ -76,7 +75,7 @@ const Breaker = Schema.Struct({
   openSeconds: later(Schema.Number, 30).pipe(Schema.fromKey("open_s")),
 })
 
-/** Seconds that a host is left alone after an answer of a kind; 0: not at all. G10. */
+/** Seconds that a host is not called after an answer of a kind; 0: none. */
 const Cooldown = Schema.Struct({
   /** After it refused our account (401, 402). Default 60. */
   accountSeconds: field(amount, 60).pipe(Schema.fromKey("account_s")),
@@ -88,7 +87,7 @@ const Cooldown = Schema.Struct({
   maxSeconds: field(amount, 300).pipe(Schema.fromKey("max_s")),
 })
 
-/** Bounds of one request and of all; 0 switches one off. G10, G18, G30. */
+/** Bounds of one request and of all; 0 switches one off. */
 const Limits = Schema.Struct({
   /** Milliseconds until a stream's first event. Default 300,000. */
   ttfbMs: field(milliseconds, 300_000).pipe(Schema.fromKey("ttfb_ms")),
@@ -114,10 +113,16 @@ const Limits = Schema.Struct({
   cooldown: part(Cooldown),
 })
 
+const anyObject = Schema.declare((value: unknown): value is JsonObject => isJsonObject(value), {
+  description: "an object",
+})
+
 /** Which host is called. */
 const Routing = Schema.Struct({
   /** Id of the strategy plugin that orders the hosts. Default "balanced". */
   strategy: field(name, "balanced"),
+  /** What each strategy plugin is configured with, by its id. Default: nothing. */
+  strategies: field(Schema.Record({ key: Schema.String, value: anyObject }), {}),
   /** A second host is called when the first is slow. */
   hedge: part(
     Schema.Struct({
@@ -132,7 +137,7 @@ const Routing = Schema.Struct({
 const Billing = Schema.Struct({
   /** What a key with a limit may do at a host without a price. Default "deny". */
   unknownPrice: later(Schema.Literal("deny", "estimate", "allow"), "deny").pipe(Schema.fromKey("unknown_price")),
-  /** Whether a stream that its host broke is charged. Default "free". G5. */
+  /** Whether a stream that its host broke is charged. Default "free". */
   errorFinish: later(Schema.Literal("free", "metered"), "free").pipe(Schema.fromKey("error_finish")),
   /** Bounds per key on models that cost nothing; 0: none. */
   freeModels: part(
@@ -148,15 +153,15 @@ const Billing = Schema.Struct({
 const ContentPrivacy = Schema.Struct({
   /** Whether prompts and answers may be logged. Default false. */
   logContent: later(Schema.Boolean, false).pipe(Schema.fromKey("log_content")),
-  /** Whether an answer is kept for 24 hours for a caller who sent an Idempotency-Key. Default true. In this version none is, as after `false`. */
+  /** Whether an answer is kept for 24 hours for a caller who sent an Idempotency-Key. Default true. This version keeps none. */
   idempotencyBodies: field(Schema.Boolean, true).pipe(Schema.fromKey("idempotency_bodies")),
 })
 
-/** What is turned on without being configured. */
+/** Providers that are turned on without being configured. */
 const Discovery = Schema.Struct({
   /** Providers whose key variable is set. Default true. */
   environment: field(Schema.Boolean, true),
-  /** Model servers on loopback, at their usual ports. Default true. In this version none is looked for, as after `false`. */
+  /** Model servers on loopback, at their usual ports. Default true. This version looks for none. */
   local: field(Schema.Boolean, true),
 })
 
@@ -197,7 +202,7 @@ export const StorageText = Schema.transformOrFail(
 
 const isProxyUrl = (written: string): boolean => /^https?:\/\/[^/]/i.test(written) && URL.canParse(written)
 
-/** The house's own fields of a provider; what else stands there is its plugin's. */
+/** The gateway's own fields of a provider; whatever else is there is its plugin's. */
 const ProviderFields = Schema.Struct({
   /** Id of the plugin. Default: the slug. */
   plugin: field(Schema.NullOr(name), null),
@@ -223,18 +228,18 @@ const ProviderFields = Schema.Struct({
   ttfbMs: field(Schema.NullOr(milliseconds), null).pipe(Schema.fromKey("ttfb_ms")),
   /** Default true. */
   enabled: field(Schema.Boolean, true),
-  /** "private": loopback and private addresses, and http, are allowed. Default "public". G29. */
+  /** "private": loopback and private addresses, and http, are allowed. Default "public". */
   network: field(Schema.Literal("public", "private"), "public"),
   /** URL of the HTTP proxy that leads there. Default: what `HTTPS_PROXY` says. */
   proxy: field(Schema.NullOr(text("an http or https URL", isProxyUrl)), null),
-  /** The wire form that its hosts are called by. Default: the first of the plugin. */
+  /** The protocol that its hosts are called by. Default: the first of the plugin. */
   api: field(Schema.NullOr(name), null),
 })
 
 /** What an author writes of a provider. */
 export type ProviderInput = typeof ProviderFields.Encoded & { readonly [pluginField: string]: unknown }
 
-const houseFields = new Set<PropertyKey>(
+const gatewayFields = new Set<PropertyKey>(
   AST.getPropertySignatures(Schema.encodedSchema(ProviderFields).ast).map(({ name }) => name),
 )
 
@@ -244,22 +249,22 @@ const decodeProvider = ParseResult.decodeUnknown(ProviderFields, { errors: "all"
 type ProviderEntry = Omit<ProviderSettings, "slug" | "plugin"> & { readonly plugin: string | null }
 
 const Provider = Schema.transformOrFail(
-  // Any object: its members are checked below, so that one pass finds all problems of the house's fields.
+  // Any object: its members are checked below, so that one pass finds all problems of the gateway's fields.
   Schema.declare((value: unknown): value is ProviderInput => isJsonObject(value), { description: "an object" }),
   Schema.declare((value: unknown): value is ProviderEntry => isJsonObject(value)),
   {
     strict: true,
     decode: (raw, _options, ast) => {
       const members = Object.entries(raw)
-      const own: JsonObject = Object.fromEntries(members.filter(([member]) => !houseFields.has(member)))
-      const house = decodeProvider(Object.fromEntries(members.filter(([member]) => houseFields.has(member))))
+      const own: JsonObject = Object.fromEntries(members.filter(([member]) => !gatewayFields.has(member)))
+      const fields = decodeProvider(Object.fromEntries(members.filter(([member]) => gatewayFields.has(member))))
       const url =
         typeof raw.base_url === "string"
           ? checkBaseUrl(raw.base_url, raw.network === "private" ? "private" : "public")
           : undefined
-      const decoded = ParseResult.map(house, (fields) => ({
-        ...fields,
-        baseUrl: fields.baseUrl === null ? null : normalBaseUrl(fields.baseUrl),
+      const decoded = ParseResult.map(fields, (decodedFields) => ({
+        ...decodedFields,
+        baseUrl: decodedFields.baseUrl === null ? null : normalBaseUrl(decodedFields.baseUrl),
         own,
       }))
       if (url === undefined) return decoded
@@ -304,7 +309,7 @@ export const GatewayConfig = Schema.Struct({
   server: part(Server),
   /** "memory:" or "sqlite:PATH". Default "sqlite:./data/headgate.db". */
   storage: field(StorageText, { _tag: "Sqlite", path: "./data/headgate.db" }),
-  /** "full": a reported cost survives a power cut. "process": it survives the end of the process. Default "full". G3. */
+  /** "full": a reported cost survives a power cut. "process": it survives the end of the process. Default "full". */
   durability: field(Schema.Literal("full", "process"), "full"),
   limits: part(Limits),
   routing: part(Routing),
@@ -312,11 +317,11 @@ export const GatewayConfig = Schema.Struct({
   privacy: part(ContentPrivacy),
   discovery: part(Discovery),
   plugins: part(Plugins),
-  /** Names that callers may use, and the models that they mean. Default: none. */
+  /** Names that callers may use, and the ids of the models that they mean. Default: none. */
   aliases: field(Aliases, new Map()),
   /** By slug. Default: none but what is discovered. */
   providers: field(Providers, new Map()),
-  /** Kept as written: `decodeModels` reads them once the providers are known. Default: what the plugins bring. */
+  /** Kept as written: `decodeModels` reads them once the providers are known. Default: those of the plugins. */
   models: field(
     Schema.declare((value: unknown): value is ReadonlyArray<ModelInput> => Array.isArray(value), {
       description: "a list",

@@ -1,14 +1,13 @@
 /**
  * The providers that are on: those of the configuration, those whose key variable is set, and those that need no key.
- * Architecture, configuration contract.
  */
 import * as Config from "effect/Config"
 import type { ConfigError } from "effect/ConfigError"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
+import type { ProviderSettings } from "../catalogue/providers.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
-import type { ProviderSettings } from "../services/loadProviders.ts"
 import { type GatewayConfig, unconfigured } from "./GatewayConfig.ts"
 
 /** Reads the key variables that the plugins name. */

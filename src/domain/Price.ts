@@ -1,27 +1,82 @@
 /**
  * What a call costs.
  *
- * Units: picodollars per token (per request, image or search where the name says so) here; decimal strings of
- * USD on the wire and in the configuration. Spec 2.4 and 8.5, reference 13 and 15.2.
+ * Units: picodollars per token (per request, image or search where the table says so) here; decimal strings of USD on
+ * the wire and in the configuration.
  */
 import { divideHalfEven, type Picodollars } from "./Money.ts"
 import type { Usage } from "./Usage.ts"
 
-/** Every price a host can have. `null`: it has none of its own and the formula says what stands in. */
-export interface Prices {
-  readonly prompt: Picodollars
-  readonly completion: Picodollars
-  readonly request: Picodollars
-  readonly image: Picodollars
-  readonly webSearch: Picodollars
-  readonly internalReasoning: Picodollars
-  readonly inputCacheRead: Picodollars | null
-  readonly inputCacheWrite: Picodollars | null
-  readonly inputCacheWrite1h: Picodollars | null
-  readonly audio: Picodollars | null
-  readonly audioOutput: Picodollars | null
-  readonly imageOutput: Picodollars | null
+/** What a price is asked for: a token of the prompt or of the output, a request, an image of the prompt, a web search. */
+export type PriceUnit = "prompt" | "completion" | "request" | "image" | "webSearch"
+
+interface PriceField {
+  /** Its name in the configuration and in listings. */
+  readonly wire: string
+  readonly unit: PriceUnit
+  /**
+   * What holds where a host has no such price. `required`: every priced host has it. `free`: nothing is asked. Another
+   * name: that price stands in, now and in every override.
+   */
+  readonly otherwise: "required" | "free" | { readonly as: string }
+  /** Whether the API contract wants it in every listing, so that the price that stands in is shown too. */
+  readonly listed?: "always"
 }
+
+/**
+ * Every price that a host can have. An override may replace each of them and inherits the others. The configuration's
+ * schema, the types, the listings and the maximum prices are made from this table.
+ */
+export const priceFields = {
+  /** USD per token of the prompt. */
+  prompt: { wire: "prompt", unit: "prompt", otherwise: "required", listed: "always" },
+  /** USD per token of the output. */
+  completion: { wire: "completion", unit: "completion", otherwise: "required", listed: "always" },
+  /** USD per request. Default 0. */
+  request: { wire: "request", unit: "request", otherwise: "free" },
+  /** USD per image in the prompt. Default 0. */
+  image: { wire: "image", unit: "image", otherwise: "free" },
+  /** USD per web search. Default 0. */
+  webSearch: { wire: "web_search", unit: "webSearch", otherwise: "free", listed: "always" },
+  /** USD per token of reasoning. Default 0: reasoning costs what other output costs. */
+  internalReasoning: { wire: "internal_reasoning", unit: "completion", otherwise: "free" },
+  /** USD per token of the prompt that was read from the cache. Default: `prompt`. */
+  inputCacheRead: { wire: "input_cache_read", unit: "prompt", otherwise: { as: "prompt" }, listed: "always" },
+  /** USD per token of the prompt that was written to the cache. Default: `prompt`. */
+  inputCacheWrite: { wire: "input_cache_write", unit: "prompt", otherwise: { as: "prompt" }, listed: "always" },
+  /** The same for a cache that is kept for an hour. Default: `input_cache_write`. */
+  inputCacheWrite1h: { wire: "input_cache_write_1h", unit: "prompt", otherwise: { as: "inputCacheWrite" } },
+  /** USD per token of audio in the prompt. Default: `prompt`. */
+  audio: { wire: "audio", unit: "prompt", otherwise: { as: "prompt" } },
+  /** USD per token of audio in the output. Default: `completion`. */
+  audioOutput: { wire: "audio_output", unit: "completion", otherwise: { as: "completion" } },
+  /** USD per token of images in the output. Default: `completion`. */
+  imageOutput: { wire: "image_output", unit: "completion", otherwise: { as: "completion" } },
+} as const satisfies Record<string, PriceField>
+
+export type PriceName = keyof typeof priceFields
+type PriceFields = typeof priceFields
+
+/** Prices that another one stands in for. */
+type Replaceable = { [N in PriceName]: PriceFields[N]["otherwise"] extends string ? never : N }[PriceName]
+
+/** Every price of a host. `null`: it has none of its own, and the table says which one stands in. */
+export type Prices = {
+  readonly [N in keyof PriceFields]: N extends Replaceable ? Picodollars | null : Picodollars
+}
+
+// Object.keys gives the names of the table; its type does not say so.
+export const priceNames = Object.keys(priceFields) as ReadonlyArray<PriceName>
+
+/** The name of the price that stands in for this one; `undefined`: none does. */
+export const standIn = (name: PriceName): "prompt" | "completion" | "inputCacheWrite" | undefined => {
+  const { otherwise } = priceFields[name]
+  return typeof otherwise === "string" ? undefined : otherwise.as
+}
+
+/** The price that holds: the host's own, or the one that stands in for it. */
+export const effectivePrice = (prices: Prices, name: PriceName): Picodollars =>
+  prices[name] ?? effectivePrice(prices, standIn(name) ?? "prompt")
 
 /** Prices that replace the base once every condition holds; of several the later one wins. */
 export interface PriceOverride {
@@ -41,19 +96,10 @@ export interface Pricing extends Prices {
   readonly overrides: ReadonlyArray<PriceOverride>
 }
 
+/** A host that asks for nothing. */
 export const freePricing: Pricing = {
-  prompt: 0n,
-  completion: 0n,
-  request: 0n,
-  image: 0n,
-  webSearch: 0n,
-  internalReasoning: 0n,
-  inputCacheRead: null,
-  inputCacheWrite: null,
-  inputCacheWrite1h: null,
-  audio: null,
-  audioOutput: null,
-  imageOutput: null,
+  // Every row is there, with null where another price stands in: what the type says and Object.fromEntries forgets.
+  ...(Object.fromEntries(priceNames.map((name) => [name, standIn(name) === undefined ? 0n : null])) as Prices),
   discountPpm: 0n,
   overrides: [],
 }
@@ -94,8 +140,8 @@ const times = (count: number, price: Picodollars): Picodollars => (count === 0 ?
 
 /**
  * The exact cost of `usage`, rounded half-even once (only a discount can leave a fraction). Cached reads, cache
- * writes and audio come out of the prompt's tokens; reasoning, audio and images out of the output's. `images`: those in
- * the prompt, which no host counts. Reference 15.2.
+ * writes and audio are part of the prompt's tokens; reasoning, audio and images of the output's. `images`: those in the
+ * prompt, which no host counts.
  */
 export const costOf = (pricing: Pricing, usage: Usage, admittedAt: number, images = 0): Cost => {
   const p = pricesFor(pricing, usage.promptTokens, admittedAt)
@@ -137,29 +183,24 @@ export const costOf = (pricing: Pricing, usage: Usage, admittedAt: number, image
   }
 }
 
-const highest = (...prices: ReadonlyArray<Picodollars | null>): Picodollars =>
-  prices.reduce<Picodollars>((most, price) => (price !== null && price > most ? price : most), 0n)
-
 /** The most that each thing can cost at a host. */
-export type MaximumPrices = Pick<Prices, "prompt" | "completion" | "request" | "image" | "webSearch">
+export type MaximumPrices = Readonly<Record<PriceUnit, Picodollars>>
 
-// Asked for every request of a key with a limit, and the same for as long as the configuration stands.
+// Read for every request of a key with a limit. The catalogue's prices never change.
 const known = new WeakMap<Pricing, MaximumPrices>()
 
-/** The most that a prompt token and an output token can cost at this host, whatever tier or kind they turn out to be. G1. */
+/** The most that a token of the prompt, of the output, ... can cost at this host, whatever its tier or kind turns out to be. */
 export const maximumPrices = (pricing: Pricing): MaximumPrices => {
   const before = known.get(pricing)
   if (before !== undefined) return before
-  const all: ReadonlyArray<Partial<Prices>> = [pricing, ...pricing.overrides.map((entry) => entry.prices)]
-  const most = (...members: ReadonlyArray<keyof Prices>) =>
-    highest(...all.flatMap((prices) => members.map((member) => prices[member] ?? null)))
-  const found = {
-    prompt: most("prompt", "inputCacheRead", "inputCacheWrite", "inputCacheWrite1h", "audio"),
-    completion: most("completion", "internalReasoning", "audioOutput", "imageOutput"),
-    request: most("request"),
-    image: most("image"),
-    webSearch: most("webSearch"),
+  const most = { prompt: 0n, completion: 0n, request: 0n, image: 0n, webSearch: 0n }
+  for (const prices of [pricing, ...pricing.overrides.map((entry) => entry.prices)]) {
+    for (const name of priceNames) {
+      const price = prices[name] ?? 0n
+      const { unit } = priceFields[name]
+      if (price > most[unit]) most[unit] = price
+    }
   }
-  known.set(pricing, found)
-  return found
+  known.set(pricing, most)
+  return most
 }

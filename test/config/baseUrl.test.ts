@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { checkBaseUrl, normalBaseUrl, type Reach, reachOf } from "../../src/config/baseUrl.ts"
+import { checkBaseUrl, normalBaseUrl, type Reach, reachOf } from "../../src/catalogue/baseUrl.ts"
 
 /** Spellings of loopback, private and unique local addresses: dialled only with `network: "private"`. */
 const kept: ReadonlyArray<string> = [

@@ -7,11 +7,12 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import { blueprintOf } from "../../src/config/blueprint.ts"
 import { defineConfig } from "../../src/config/GatewayConfig.ts"
 import { type LoadedConfig, loadConfigIn } from "../../src/config/loadConfig.ts"
+import { resolveConfig } from "../../src/config/resolveConfig.ts"
 import type { ConfigInvalid } from "../../src/domain/Problem.ts"
-import { chatForm, defineProvider, httpError } from "../../src/plugin.ts"
+import { defineProvider } from "../../src/plugin/Provider.ts"
+import { silentProvider } from "../support/silentProvider.ts"
 
 const root = mkdtempSync(join(tmpdir(), "headgate-config-"))
 afterAll(() => rmSync(root, { recursive: true }))
@@ -32,7 +33,7 @@ const plugins = ["acme", "b", "openai-compatible"].map((id) =>
     name: id,
     baseUrl: "https://api.acme.example/v1",
     config: Schema.Struct({}),
-    load: () => ({ operations: { chat: chatForm() }, error: httpError }),
+    load: () => silentProvider,
   }),
 )
 
@@ -48,7 +49,7 @@ const outcome = async ({ files = {}, env = {} }: Ground): Promise<Outcome> => {
   await Bun.write(join(directory, ".keep"), "")
   for (const [name, text] of Object.entries(files)) await Bun.write(join(directory, name), text)
   const provider = ConfigProvider.fromMap(new Map(Object.entries(env)))
-  const start = Effect.tap(loadConfigIn(directory), (reading) => blueprintOf({ plugins }, reading))
+  const start = Effect.tap(loadConfigIn(directory), (reading) => resolveConfig({ plugins }, reading))
   return { directory, result: await Effect.runPromise(Effect.either(Effect.withConfigProvider(start, provider))) }
 }
 
@@ -63,7 +64,7 @@ const lines = async (ground: Ground): Promise<ReadonlyArray<string>> => {
 
 const json = (config: unknown) => ({ "headgate.config.json": JSON.stringify(config) })
 
-/** The example of the architecture page. */
+/** Every field with its default. */
 const example = defineConfig({
   server: {
     hostname: "127.0.0.1",
@@ -90,7 +91,7 @@ const example = defineConfig({
     breaker: { consecutive_failures: 5, error_rate: 0.5, min_requests: 20, open_s: 30 },
     cooldown: { account_s: 60, not_found_s: 60, rate_limit_s: 5, max_s: 300 },
   },
-  routing: { strategy: "balanced", hedge: { enabled: false, max_cost_share: 0.05 } },
+  routing: { strategy: "balanced", strategies: {}, hedge: { enabled: false, max_cost_share: 0.05 } },
   billing: {
     unknown_price: "deny",
     error_finish: "free",
@@ -99,7 +100,7 @@ const example = defineConfig({
   privacy: { log_content: false, idempotency_bodies: true },
   discovery: { environment: true, local: true },
   plugins: { folders: ["./plugins", resolve(import.meta.dir, "../../plugins")], packages: [], required: [] },
-  aliases: { "gpt-4o": "openai/gpt-4o" },
+  aliases: { "gpt-4o": "acme/small" },
   providers: {
     acme: {
       plugin: "openai-compatible",
@@ -149,7 +150,7 @@ describe("a good configuration", () => {
   test("says everything that the whole example says", async () => {
     const { config, warnings } = await loaded({ files: json(example), env: { ACME_KEY: canary } })
     expect(warnings).toEqual([])
-    expect(config.aliases).toEqual(new Map([["gpt-4o", "openai/gpt-4o"]]))
+    expect(config.aliases).toEqual(new Map([["gpt-4o", "acme/small"]]))
     const acme = config.providers.get("acme")
     expect(acme).toMatchObject({
       plugin: "openai-compatible",

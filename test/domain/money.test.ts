@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import * as fc from "effect/FastCheck"
 import { type LimitReset, nextReset, spentInWindow, windowStart } from "../../src/domain/Key.ts"
 import { divideHalfEven, formatUsd, parseUsd, toUsd } from "../../src/domain/Money.ts"
-import { costOf, dearest, freePricing, type PriceOverride, type Prices, type Pricing } from "../../src/domain/Price.ts"
+import { costOf, freePricing, maximumPrices, type PriceOverride, type Prices, type Pricing } from "../../src/domain/Price.ts"
 import { noUsage, parseUsage, type Usage } from "../../src/domain/Usage.ts"
 
 describe("amounts of USD", () => {
@@ -208,10 +208,10 @@ describe("the cost of a usage", () => {
     )
   })
 
-  test("is never above what the dearest prices bound", () => {
+  test("is never above what the maximum prices bound", () => {
     fc.assert(
       fc.property(pricings, usages, (pricing, usage) => {
-        const most = dearest(pricing)
+        const most = maximumPrices(pricing)
         const bound =
           BigInt(usage.promptTokens) * most.prompt +
           BigInt(usage.completionTokens) * most.completion +
@@ -279,8 +279,8 @@ describe("the cost of a usage", () => {
     expect(costOf({ ...plain, overrides: [entry] }, usage, at(when)).total).toBe(free ? 0n : 3_500_000_000n)
   })
 
-  test("the dearest a token can be is looked for in every tier and kind", () => {
-    expect(dearest({ ...freePricing, overrides: [night], prompt: 3n, audio: 5n })).toEqual({
+  test("the most that a token can cost is looked for in every tier and kind", () => {
+    expect(maximumPrices({ ...freePricing, overrides: [night], prompt: 3n, audio: 5n })).toEqual({
       prompt: 5n,
       completion: 0n,
       request: 0n,

@@ -9,20 +9,21 @@ import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
-import { unconfigured } from "../../src/config/GatewayConfig.ts"
+import { readConfig } from "../../src/config/loadConfig.ts"
+import { resolveConfig } from "../../src/config/resolveConfig.ts"
 import { keyId } from "../../src/domain/KeySecret.ts"
 import { parseUsd } from "../../src/domain/Money.ts"
 import { type ControlOptions, ControlSettings, controlRoutes } from "../../src/http/control/index.ts"
-import { chatForm, defineProvider, httpError } from "../../src/plugin.ts"
+import { defineProvider } from "../../src/plugin/Provider.ts"
 import { Alarms } from "../../src/services/Alarms.ts"
 import { HostStats } from "../../src/services/HostStats.ts"
 import { InFlight } from "../../src/services/InFlight.ts"
 import { KeyStore, type NewKey } from "../../src/services/KeyStore.ts"
 import type { LedgerRow } from "../../src/services/ledger.ts"
-import { loadProviders } from "../../src/services/loadProviders.ts"
 import { Meter } from "../../src/services/Meter.ts"
 import { ProviderRegistry } from "../../src/services/ProviderRegistry.ts"
 import { Storage } from "../../src/services/Storage.ts"
+import { silentProvider } from "./silentProvider.ts"
 
 export const managementKey = "a-management-key-that-the-operator-brought-along"
 
@@ -30,7 +31,7 @@ const toy = defineProvider({
   id: "toy",
   name: "Toy",
   config: Schema.Struct({}),
-  load: () => ({ operations: { chat: chatForm() }, error: httpError, answer: () => Response.json({}) }),
+  load: () => ({ ...silentProvider, transport: async () => Response.json({}) }),
 })
 
 const pricing = {
@@ -57,8 +58,12 @@ export const models = [
   ...Array.from({ length: 6 }, (_, n) => ({ id: `acme/m${n}`, context_length: 100, hosts: [{ provider: "toy" }] })),
 ]
 
-const registry = ProviderRegistry.layer(
-  loadProviders({ plugins: [toy], configured: [{ ...unconfigured("toy"), name: "Toy Ltd" }], models }),
+const registry = Layer.unwrapEffect(
+  readConfig({ providers: { toy: { name: "Toy Ltd" }, off: { plugin: "toy", enabled: false } }, models }).pipe(
+    Effect.flatMap((reading) => resolveConfig({ plugins: [toy] }, reading)),
+    Effect.map(({ resolved }) => ProviderRegistry.layer(resolved)),
+    Effect.orDie,
+  ),
 )
 
 type Services = KeyStore | Storage | Meter | HostStats | InFlight | ProviderRegistry

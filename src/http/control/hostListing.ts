@@ -1,46 +1,48 @@
-/** What is said of a host: `endpoints[]` of a model. Spec 2.4, reference 13. */
+/** How a host is listed: `endpoints[]` of a model. The members of its pricing come from the table in `domain/Price.ts`. */
 import * as Schema from "effect/Schema"
 import type { Host, Model } from "../../domain/Host.ts"
-import { formatUsd, type Picodollars } from "../../domain/Money.ts"
-import type { PriceOverride, Prices, Pricing } from "../../domain/Price.ts"
+import { formatUsd } from "../../domain/Money.ts"
+import {
+  effectivePrice,
+  type PriceName,
+  type PriceOverride,
+  type Prices,
+  type Pricing,
+  priceFields,
+  priceNames,
+  standIn,
+} from "../../domain/Price.ts"
 import type { HostReport } from "../../services/HostStats.ts"
 
 /** USD per unit, as a plain decimal. */
 const Usd = Schema.String
-const usd = Schema.optionalWith(Usd, { exact: true })
+const optionalUsd = Schema.optionalWith(Usd, { exact: true })
+
+type Fields = typeof priceFields
+type AlwaysListed = { [N in PriceName]: Fields[N] extends { readonly listed: "always" } ? N : never }[PriceName]
+
+const isAlwaysListed = (name: PriceName): name is AlwaysListed => "listed" in priceFields[name]
+
+/** A member for each of these prices, by its wire name. */
+const byWireName = <N extends PriceName, A>(names: ReadonlyArray<N>, member: (name: N) => A) =>
+  // What the type says, which TypeScript cannot follow through Object.fromEntries.
+  Object.fromEntries(names.map((name) => [priceFields[name].wire, member(name)])) as {
+    readonly [M in N as Fields[M]["wire"]]: A
+  }
+
+const alwaysListed = priceNames.filter(isAlwaysListed)
 
 const Override = Schema.Struct({
   min_prompt_tokens: Schema.Int,
   utc_start: Schema.optionalWith(Schema.Int, { exact: true }),
   utc_end: Schema.optionalWith(Schema.Int, { exact: true }),
   utc_days: Schema.optionalWith(Schema.Array(Schema.String), { exact: true }),
-  prompt: usd,
-  completion: usd,
-  request: usd,
-  image: usd,
-  web_search: usd,
-  internal_reasoning: usd,
-  input_cache_read: usd,
-  input_cache_write: usd,
-  input_cache_write_1h: usd,
-  audio: usd,
-  audio_output: usd,
-  image_output: usd,
+  ...byWireName(priceNames, () => optionalUsd),
 })
 
 export const ListedPricing = Schema.Struct({
-  prompt: Usd,
-  completion: Usd,
-  web_search: Usd,
-  input_cache_read: Usd,
-  input_cache_write: Usd,
-  request: usd,
-  image: usd,
-  internal_reasoning: usd,
-  input_cache_write_1h: usd,
-  audio: usd,
-  audio_output: usd,
-  image_output: usd,
+  ...byWireName(priceNames, () => optionalUsd),
+  ...byWireName(alwaysListed, () => Usd),
   /** Share that is taken off every price, 0 to 1. */
   discount: Schema.Number,
   overrides: Schema.Array(Override),
@@ -70,7 +72,7 @@ export const ListedHost = Schema.Struct({
     required: Schema.Boolean,
     function: Schema.Boolean,
   }),
-  /** 0: normal; -1: uptime below 95 %; -2: below 80 %; -3: left alone for a while. Settled points. */
+  /** 0: normal; -1: uptime below 95 %; -2: below 80 %; -3: rate limited; -10: cannot be called. */
   status: Schema.Int,
   /** Percent; null where nothing was seen. */
   uptime_last_30m: percent,
@@ -92,7 +94,13 @@ export const ListedHost = Schema.Struct({
   }),
 }).annotations({ identifier: "Host" })
 
-export const listedHost = (model: Model, host: Host, seen: HostReport): typeof ListedHost.Type => ({
+/** `unavailable`: why the host cannot be called at all. */
+export const listedHost = (
+  model: Model,
+  host: Host,
+  seen: HostReport,
+  unavailable: string | undefined,
+): typeof ListedHost.Type => ({
   name: `${host.providerName} | ${model.id}`,
   model_id: model.id,
   model_name: model.name,
@@ -105,7 +113,7 @@ export const listedHost = (model: Model, host: Host, seen: HostReport): typeof L
   max_prompt_tokens: host.maxPromptTokens,
   supported_parameters: host.supportedParameters,
   supports_tool_choice: host.supportsToolChoice,
-  status: statusOf(seen),
+  status: hostStatus({ ...seen, unavailable }),
   uptime_last_30m: seen.uptime30m,
   uptime_last_5m: seen.uptime5m,
   uptime_last_1d: seen.uptime1d,
@@ -130,77 +138,62 @@ export const listedHost = (model: Model, host: Host, seen: HostReport): typeof L
         },
 })
 
-const statusOf = ({ coolingDown, requests30m, uptime30m }: HostReport): number => {
-  if (coolingDown) return -3
+interface Condition extends Pick<HostReport, "requests30m" | "uptime30m"> {
+  /** Why it is not called for a while. */
+  readonly coolingDown: "rate-limited" | "other" | null
+  /** Why it cannot be called at all. */
+  readonly unavailable: string | undefined
+}
+
+/** -10: cannot be called. -3: rate limited. -2, -1: too many of at least 100 requests failed. 0: normal. */
+export const hostStatus = ({ unavailable, coolingDown, requests30m, uptime30m }: Condition): number => {
+  if (unavailable !== undefined) return -10
+  if (coolingDown === "rate-limited") return -3
   if (uptime30m === null || requests30m < 100 || uptime30m >= 95) return 0
   return uptime30m < 80 ? -2 : -1
 }
 
 /**
- * An unknown price is -1, as the reference has it where no fixed price can be named. Zero would say free, and such a host
- * is not: a limited key may not even call it.
+ * An unknown price is -1, as the reference router lists it where no fixed price can be named. Zero would say free, and
+ * such a host is not: a key with a limit may not even call it.
  */
 const unknownPricing: typeof ListedPricing.Type = {
-  prompt: "-1",
-  completion: "-1",
-  web_search: "-1",
-  input_cache_read: "-1",
-  input_cache_write: "-1",
+  ...byWireName(alwaysListed, () => "-1"),
   discount: 0,
   overrides: [],
 }
 
-export const listedPricing = (pricing: Pricing | null): typeof ListedPricing.Type =>
-  pricing === null
-    ? unknownPricing
-    : {
-        ...listedPrices(pricing),
-        prompt: formatUsd(pricing.prompt),
-        completion: formatUsd(pricing.completion),
-        web_search: formatUsd(pricing.webSearch),
-        // Without a price of its own the cache costs what the prompt costs.
-        input_cache_read: formatUsd(pricing.inputCacheRead ?? pricing.prompt),
-        input_cache_write: formatUsd(pricing.inputCacheWrite ?? pricing.prompt),
-        discount: Number(pricing.discountPpm) / 1e6,
-        overrides: pricing.overrides.map((entry) => listedOverride(pricing, entry)),
-      }
+export const listedPricing = (pricing: Pricing | null): typeof ListedPricing.Type => {
+  if (pricing === null) return unknownPricing
+  return {
+    ...listedPrices(pricing),
+    ...byWireName(alwaysListed, (name) => formatUsd(effectivePrice(pricing, name))),
+    discount: Number(pricing.discountPpm) / 1e6,
+    overrides: pricing.overrides.map((entry) => listedOverride(pricing, entry)),
+  }
+}
 
 const listedOverride = (base: Pricing, entry: PriceOverride): typeof Override.Type => {
   const { prices, utcStart, utcEnd, utcDays } = entry
+  // The base lists what stands in for the cache's price. Where that is another price, it moves with the override of that.
+  const moved = alwaysListed.flatMap((name) => {
+    const other = standIn(name)
+    return other === undefined || base[name] !== null ? [] : [[name, prices[name] ?? prices[other]]]
+  })
   return {
     min_prompt_tokens: entry.minPromptTokens,
     ...(utcStart === undefined ? {} : { utc_start: utcStart }),
     ...(utcEnd === undefined ? {} : { utc_end: utcEnd }),
     ...(utcDays === undefined ? {} : { utc_days: utcDays }),
-    ...listedPrices({
-      ...prices,
-      // The base shows what the cache costs there; where that is the prompt's price, it moves with the prompt's.
-      inputCacheRead: prices.inputCacheRead ?? (base.inputCacheRead === null ? (prices.prompt ?? null) : null),
-      inputCacheWrite: prices.inputCacheWrite ?? (base.inputCacheWrite === null ? (prices.prompt ?? null) : null),
-    }),
+    ...listedPrices({ ...prices, ...Object.fromEntries(moved) }),
   }
 }
 
-const wireNames = [
-  ["prompt", "prompt"],
-  ["completion", "completion"],
-  ["request", "request"],
-  ["image", "image"],
-  ["web_search", "webSearch"],
-  ["internal_reasoning", "internalReasoning"],
-  ["input_cache_read", "inputCacheRead"],
-  ["input_cache_write", "inputCacheWrite"],
-  ["input_cache_write_1h", "inputCacheWrite1h"],
-  ["audio", "audio"],
-  ["audio_output", "audioOutput"],
-  ["image_output", "imageOutput"],
-] as const satisfies ReadonlyArray<readonly [string, keyof Prices]>
-
 /** Every price there is, by its wire name; the others are left out, and inherit. */
-const listedPrices = (prices: Partial<Prices>): { readonly [Name in (typeof wireNames)[number][0]]?: string } =>
+const listedPrices = (prices: Partial<Prices>): { readonly [N in PriceName as Fields[N]["wire"]]?: string } =>
   Object.fromEntries(
-    wireNames.flatMap(([name, member]) => {
-      const price: Picodollars | null | undefined = prices[member]
-      return price === undefined || price === null ? [] : [[name, formatUsd(price)]]
+    priceNames.flatMap((name) => {
+      const price = prices[name]
+      return price === undefined || price === null ? [] : [[priceFields[name].wire, formatUsd(price)]]
     }),
   )

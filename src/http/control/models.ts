@@ -1,4 +1,4 @@
-/** `GET /models` and `GET /models/{author}/{slug}/endpoints`. Spec 2.4 and 4.3, reference 2, 2.1 and 13. */
+/** `GET /models` and `GET /models/{author}/{slug}/endpoints`. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
@@ -6,6 +6,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import type { ResolvedConfig } from "../../catalogue/ResolvedConfig.ts"
 import { NotFound } from "../../domain/Failure.ts"
 import type { Architecture, Host, Model } from "../../domain/Host.ts"
 import { HostStats } from "../../services/HostStats.ts"
@@ -15,7 +16,7 @@ import { Authorize } from "./authorize.ts"
 import { ListedHost, ListedPricing, listedHost, listedPricing } from "./hostListing.ts"
 import { offset, wholeNumber } from "./query.ts"
 
-/** Where the paths begin that pages of other origins may call. G31. */
+/** Where the paths begin that pages of other origins may call. */
 export const modelsPath = "/api/v1/models"
 
 const ListedArchitecture = Schema.Struct({
@@ -93,18 +94,21 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
   Effect.gen(function* () {
     const registry = yield* ProviderRegistry
     const stats = yield* HostStats
-    // Models never change after the start.
-    const listed = registry.models.map(listedModel)
+    const listed = perConfiguration(({ models }) => models.map(listedModel))
 
     return handlers
-      .handle("list", ({ urlParams }) => Effect.succeed(pageOf(listed, urlParams)))
+      .handle("list", ({ urlParams }) => Effect.sync(() => pageOf(listed(registry.current()), urlParams)))
       .handle("hosts", ({ path }) =>
         Effect.gen(function* () {
-          const model = yield* Effect.mapError(
+          const unknown = new NotFound({ what: "This model" })
+          const { model, variant } = yield* Effect.mapError(
             registry.resolve(`${path.author}/${path.slug}`),
-            () => new NotFound({ what: "This model" }),
+            () => unknown,
           )
-          const endpoints = model.hosts.map((host) => listedHost(model, host, stats.report(host)))
+          if (variant !== null) return yield* unknown
+          const endpoints = model.hosts.map((host) =>
+            listedHost(model, host, stats.report(host), registry.unavailable(host)),
+          )
           const { id, name, created, description } = model
           return {
             data: { id, name, created, description, architecture: listedArchitecture(model.architecture), endpoints },
@@ -114,7 +118,19 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
   }),
 )
 
-/** Everything when neither bound is given. Reference 2. */
+/** Works something out once for each configuration. */
+const perConfiguration = <A>(make: (resolved: ResolvedConfig) => A): ((resolved: ResolvedConfig) => A) => {
+  const made = new WeakMap<ResolvedConfig, A>()
+  return (resolved) => {
+    const before = made.get(resolved)
+    if (before !== undefined) return before
+    const fresh = make(resolved)
+    made.set(resolved, fresh)
+    return fresh
+  }
+}
+
+/** Everything when neither bound is given. */
 const pageOf = (
   models: ReadonlyArray<typeof ListedModel.Type>,
   asked: { readonly offset?: number | undefined; readonly limit?: number | undefined },
@@ -150,7 +166,7 @@ const listedModel = (model: Model): typeof ListedModel.Type => {
   }
 }
 
-/** The model's price is that of its cheapest host, prompt and output weighed alike; unknown prices come last. Reference 13. */
+/** The model's price is that of its cheapest host, prompt and output weighed alike; unknown prices come last. */
 const cheapest = (hosts: ReadonlyArray<Host>): Host | undefined =>
   hosts.reduce<Host | undefined>((best, host) => {
     if (best === undefined || best.pricing === null) return host.pricing === null ? (best ?? host) : host

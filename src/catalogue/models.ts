@@ -1,0 +1,172 @@
+/**
+ * From entries of the configuration and of plugins to the models of the gateway. One bad host or model does not take the
+ * others with it. Pure.
+ */
+import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
+import * as Struct from "effect/Struct"
+import type { Host, Model, Privacy } from "../domain/Host.ts"
+import { HostTag, ModelId } from "../domain/Ids.ts"
+import { isJsonObject } from "../domain/Json.ts"
+import type { Pricing } from "../domain/Price.ts"
+import { hint, type Path, type Problem, problemsOf, renderPath } from "../domain/Problem.ts"
+import { HostEntry, ModelEntry, type PricingEntry } from "./schema.ts"
+
+/** What the hosts of a provider take over from it. */
+export interface ProviderFacts {
+  readonly name: string
+  readonly privacy: Privacy
+  readonly local: boolean
+}
+
+export interface DecodedModels {
+  readonly models: ReadonlyArray<Model>
+  readonly problems: ReadonlyArray<Problem>
+}
+
+const strictly = { errors: "all", onExcessProperty: "error" } as const
+const decodeModel = ParseResult.decodeUnknownEither(ModelEntry, strictly)
+const decodeHost = ParseResult.decodeUnknownEither(HostEntry, strictly)
+
+/**
+ * The models of one source: the configuration, or one provider's plugin (see `servedBy`). A model or host that is not
+ * well formed, is there twice or names a provider that is not among `providers` is a problem and left out.
+ */
+export const decodeModels = (
+  raw: ReadonlyArray<unknown>,
+  providers: ReadonlyMap<string, ProviderFacts>,
+  at: Path = ["models"],
+): DecodedModels => {
+  const problems: Array<Problem> = []
+  const models = new Map<string, { readonly model: Model; readonly path: Path }>()
+  for (const [index, entry] of raw.entries()) {
+    const path = [...at, index]
+    const decoded = decodeModel(entry)
+    if (Either.isLeft(decoded)) {
+      problems.push(...problemsOf(decoded.left, path))
+      // Its hosts are looked at all the same, so that all problems come at once.
+      const hosts = isJsonObject(entry) ? entry["hosts"] : undefined
+      if (Array.isArray(hosts)) decodeHosts(hosts, "a/b", 1, providers, path, problems)
+      continue
+    }
+    const { id, hosts: rawHosts, name, contextLength, ...facts } = decoded.right
+    const before = models.get(id)
+    if (before !== undefined) {
+      problems.push({
+        path: renderPath([...path, "id"]),
+        message: `expected an id of its own, got that of ${renderPath(before.path)}`,
+      })
+    }
+    const hosts = decodeHosts(rawHosts, id, contextLength, providers, path, problems)
+    const length = contextLength ?? hosts.reduce((most, host) => Math.max(most, host.contextLength), 0)
+    if (contextLength === null && rawHosts.length === 0) problems.push(noContextLength(path, "its hosts"))
+    if (before !== undefined || length === 0) continue
+    const model = { ...facts, id: ModelId.make(id), name: name ?? id, contextLength: length, hosts }
+    models.set(id, { model, path })
+  }
+  return { models: Array.from(models.values(), ({ model }) => model), problems }
+}
+
+const noContextLength = (path: Path, orAt: string): Problem => ({
+  path: renderPath([...path, "context_length"]),
+  message: `expected a number of tokens here or at ${orAt}, got nothing`,
+})
+
+const decodeHosts = (
+  raw: ReadonlyArray<unknown>,
+  id: string,
+  contextLength: number | null,
+  providers: ReadonlyMap<string, ProviderFacts>,
+  model: Path,
+  problems: Array<Problem>,
+): ReadonlyArray<Host> => {
+  const hosts = new Map<string, { readonly host: Host; readonly index: number }>()
+  for (const [index, entry] of raw.entries()) {
+    const path = [...model, "hosts", index]
+    const decoded = decodeHost(entry)
+    if (Either.isLeft(decoded)) {
+      problems.push(...problemsOf(decoded.left, path))
+      continue
+    }
+    const written = decoded.right
+    const length = written.contextLength ?? contextLength
+    if (length === null) problems.push(noContextLength(path, "the model"))
+    const facts = providers.get(written.provider)
+    if (facts === undefined) {
+      const message = `expected the slug of a configured provider, got string${hint(written.provider, providers.keys())}`
+      problems.push({ path: renderPath([...path, "provider"]), message })
+    }
+    const tag = written.variant === null ? written.provider : `${written.provider}/${written.variant}`
+    const before = hosts.get(tag)
+    if (before !== undefined) {
+      const message = `expected a host with a tag of its own (its "variant" makes one), got the tag of hosts[${before.index}]`
+      problems.push({ path: renderPath(path), message })
+    }
+    if (length === null || facts === undefined || before !== undefined) continue
+    hosts.set(tag, { host: hostOf(written, id, tag, length, facts), index })
+  }
+  return Array.from(hosts.values(), ({ host }) => host)
+}
+
+const hostOf = (
+  written: typeof HostEntry.Type,
+  id: string,
+  tag: string,
+  contextLength: number,
+  facts: ProviderFacts,
+): Host => {
+  const { variant: _, model, pricing, supportsToolChoice, ...rest } = written
+  const tools = rest.supportedParameters.length === 0 || rest.supportedParameters.includes("tools")
+  return {
+    ...rest,
+    tag: HostTag.make(tag),
+    providerName: facts.name,
+    model: ModelId.make(id),
+    upstreamModel: model ?? id.slice(id.indexOf("/") + 1),
+    pricing: pricing === null ? null : pricingOf(pricing),
+    contextLength,
+    maxCompletionTokens: rest.maxCompletionTokens ?? contextLength,
+    supportsToolChoice: supportsToolChoice ?? { none: tools, auto: tools, required: tools, function: tools },
+    privacy: facts.privacy,
+    local: facts.local,
+  }
+}
+
+const conditions = ["minPromptTokens", "utcStart", "utcEnd", "utcDays"] as const
+
+const pricingOf = ({ imageToken: _, inputAudioCache: __, ...written }: PricingEntry): Pricing => ({
+  ...written,
+  overrides: written.overrides.map((entry) => ({
+    ...Struct.pick(entry, ...conditions),
+    prices: Struct.omit(entry, ...conditions),
+  })),
+})
+
+/** A plugin's entries in the form of the configuration: each host gets the provider that brings it; an entry without hosts gets one. */
+export const servedBy = (entries: ReadonlyArray<unknown>, provider: string): ReadonlyArray<unknown> =>
+  entries.map((entry) => {
+    if (!isJsonObject(entry)) return entry
+    const { hosts = [{}] } = entry
+    return {
+      ...entry,
+      hosts: Array.isArray(hosts) ? hosts.map((host) => (isJsonObject(host) ? { ...host, provider } : host)) : hosts,
+    }
+  })
+
+/**
+ * The models of several sources as one catalogue. What an earlier source says of a model, or of a host with the same
+ * tag, holds; later ones add hosts. The configuration comes first.
+ */
+export const mergeModels = (sources: ReadonlyArray<ReadonlyArray<Model>>): ReadonlyArray<Model> => {
+  const merged = new Map<string, Model>()
+  for (const model of sources.flat()) {
+    const before = merged.get(model.id)
+    if (before === undefined) {
+      merged.set(model.id, model)
+      continue
+    }
+    const tags = new Set(before.hosts.map((host) => host.tag))
+    merged.set(model.id, { ...before, hosts: [...before.hosts, ...model.hosts.filter((host) => !tags.has(host.tag))] })
+  }
+  return [...merged.values()]
+}

@@ -1,0 +1,224 @@
+/**
+ * From plugins and what the operator wrote to the providers that can be called and the models they serve. What the
+ * operator got wrong is a problem, and all of them come at once; what a plugin got wrong turns its provider off.
+ */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type * as Redacted from "effect/Redacted"
+import type { Model, Privacy } from "../domain/Host.ts"
+import type { JsonObject } from "../domain/Json.ts"
+import { hint, kindOf, type Problem, problemsOf, renderPath, sentence } from "../domain/Problem.ts"
+import { guarded, oneLine, PluginInvalid } from "../plugin/PluginInvalid.ts"
+import type { ProviderPlugin } from "../plugin/Provider.ts"
+import { checkBaseUrl, normalBaseUrl } from "./baseUrl.ts"
+import { type CheckedProvider, checkedProvider } from "./checked.ts"
+import { decodeModels, mergeModels, type ProviderFacts, servedBy } from "./models.ts"
+
+/** One provider as the operator wants it. `null` leaves the choice to the plugin, or to the gateway. */
+export interface ProviderSettings {
+  readonly slug: string
+  /** Id of its plugin. */
+  readonly plugin: string
+  readonly name: string | null
+  readonly baseUrl: string | null
+  readonly apiKey: Redacted.Redacted | null
+  readonly privacy: Privacy | null
+  /** Milliseconds to the first event of a stream. */
+  readonly ttfbMs: number | null
+  readonly enabled: boolean
+  /** `private`: it may be on this machine or in this network. */
+  readonly network: "public" | "private"
+  readonly proxy: string | null
+  /** Which of the plugin's protocols its hosts are called by. */
+  readonly api: string | null
+  /** What is not the gateway's: for the plugin's own Schema. */
+  readonly own: JsonObject
+}
+
+export interface ProviderOptions {
+  readonly plugins: ReadonlyArray<ProviderPlugin>
+  /** Ids of plugins that are off already: whoever names one is not at fault. */
+  readonly brokenPlugins?: ReadonlySet<string>
+  /** In the operator's own words. */
+  readonly configured: ReadonlyArray<ProviderSettings>
+  /** On without the operator's having said anything: where that does not do, they are off. */
+  readonly discovered?: ReadonlyArray<ProviderSettings>
+  /** Slugs of providers of which nothing can be known. A host may name them. */
+  readonly unread?: ReadonlySet<string>
+  /** In the form of `models` of the configuration; those of the plugins are added behind them. */
+  readonly models: ReadonlyArray<unknown>
+}
+
+/** One that can be called. */
+export interface LoadedProvider {
+  readonly callable: true
+  readonly settings: ProviderSettings
+  readonly plugin: ProviderPlugin
+  readonly provider: CheckedProvider
+  /** The protocol that its hosts are called by. */
+  readonly protocol: CheckedProvider["protocols"][string]
+  /** Without a slash at its end. */
+  readonly baseUrl: string
+}
+
+/** One that is known and cannot be called. Hosts may name it. */
+export interface ProviderOff {
+  readonly callable: false
+  /** For callers, of one of its hosts: `its provider is disabled`. */
+  readonly reason: string
+}
+
+/** By slug. */
+export type Providers = ReadonlyMap<string, LoadedProvider | ProviderOff>
+
+export interface LoadedProviders {
+  readonly models: ReadonlyArray<Model>
+  readonly providers: Providers
+  readonly problems: ReadonlyArray<Problem>
+  /** Plugins that turned out to be unusable, once each. */
+  readonly off: ReadonlyArray<PluginInvalid>
+}
+
+const disabled: ProviderOff = { callable: false, reason: "its provider is disabled" }
+const broken: ProviderOff = { callable: false, reason: "its provider could not be loaded" }
+
+/** Loads the providers that are on, side by side; of the others nothing but their settings is read. */
+export const loadProviders = (options: ProviderOptions): Effect.Effect<LoadedProviders> =>
+  Effect.gen(function* () {
+    const { configured, discovered = [], unread = new Set(), brokenPlugins = new Set<string>() } = options
+    const plugins = new Map(options.plugins.map((plugin) => [plugin.id, plugin]))
+    const wanted = [...configured, ...discovered]
+    const facts = new Map([
+      ...Array.from([...unread, ...brokenPlugins], (slug) => [slug, { ...factsOfNothing, name: slug }] as const),
+      ...wanted.map((settings) => [settings.slug, factsOf(settings, plugins.get(settings.plugin))] as const),
+    ])
+    const written = decodeModels(options.models, facts)
+    const sources = [written.models]
+    const problems: Array<Problem> = []
+    const off = new Map<string, PluginInvalid>()
+    const providers = new Map<string, LoadedProvider | ProviderOff>(
+      Array.from(brokenPlugins, (slug) => [slug, broken] as const),
+    )
+    const opened = yield* Effect.forEach(
+      wanted.filter(({ enabled }) => enabled),
+      (settings) =>
+        Effect.map(Effect.either(open(settings, { plugins, brokenPlugins, facts })), (result) => ({
+          settings,
+          result,
+        })),
+      { concurrency: "unbounded" },
+    )
+    for (const { slug } of wanted) providers.set(slug, disabled)
+    for (const { settings, result } of opened) {
+      const { slug, plugin } = settings
+      if (Either.isRight(result)) {
+        sources.push(result.right.models)
+        providers.set(slug, result.right.loaded)
+        continue
+      }
+      providers.set(slug, broken)
+      const wrong = result.left
+      if (wrong instanceof PluginInvalid) off.set(wrong.message, wrong)
+      else if (!discovered.includes(settings)) problems.push(...wrong)
+      else off.set(slug, new PluginInvalid({ plugin, phase: "load", reason: sentence(wrong) }))
+    }
+    const models = mergeModels(sources)
+    return { models, providers, problems: [...problems, ...written.problems], off: [...off.values()] }
+  })
+
+interface Opened {
+  readonly loaded: LoadedProvider
+  readonly models: ReadonlyArray<Model>
+}
+
+/** What the plugin makes of its part of the configuration. Fails with a mistake of its own, or with the operator's. */
+const open = (
+  settings: ProviderSettings,
+  { plugins, brokenPlugins, facts }: Known,
+): Effect.Effect<Opened, PluginInvalid | ReadonlyArray<Problem>> =>
+  Effect.gen(function* () {
+    const { slug, own } = settings
+    const plugin = plugins.get(settings.plugin)
+    // A plugin that is broken was reported already.
+    if (plugin === undefined)
+      return yield* Effect.fail(brokenPlugins.has(settings.plugin) ? [] : [noSuchPlugin(settings, plugins.keys())])
+    const decoded = yield* guarded(plugin.id, () =>
+      Either.map(plugin.load(own), (provider) => {
+        if (Object.keys(provider.protocols).length === 0)
+          throw new Error("it has no protocols: nothing can be asked of it")
+        return checkedProvider(plugin, provider)
+      }),
+    )
+    const provider = yield* Either.mapLeft(decoded, ({ issue }) => problemsOf(issue, ["providers", slug]))
+    const loaded = yield* settle(settings, plugin, provider)
+    return { loaded, models: yield* modelsOf(loaded, facts) }
+  })
+
+interface Known {
+  readonly plugins: ReadonlyMap<string, ProviderPlugin>
+  readonly brokenPlugins: ReadonlySet<string>
+  readonly facts: ReadonlyMap<string, ProviderFacts>
+}
+
+const noSuchPlugin = ({ slug, plugin }: ProviderSettings, ids: Iterable<string>): Problem => ({
+  path: renderPath(["providers", slug, "plugin"]),
+  message: `expected the id of a loaded plugin, got "${plugin}"${hint(plugin, ids)}`,
+})
+
+/** Where it is and how it is asked. */
+const settle = (
+  settings: ProviderSettings,
+  plugin: ProviderPlugin,
+  provider: CheckedProvider,
+): Either.Either<LoadedProvider, ReadonlyArray<Problem>> => {
+  const problems: Array<Problem> = []
+  const at = (...member: ReadonlyArray<string>) => renderPath(["providers", settings.slug, ...member])
+  const inProcess = provider.transport === undefined ? undefined : "http://in.process"
+  const baseUrl = settings.baseUrl ?? provider.baseUrl ?? plugin.baseUrl ?? inProcess
+  if (baseUrl === undefined) {
+    const message = "expected a URL, got nothing: this plugin has no address of its own"
+    problems.push({ path: at("base_url"), message })
+  }
+  if (settings.baseUrl === null && provider.baseUrl !== undefined) {
+    const why = checkBaseUrl(provider.baseUrl, settings.network)
+    if (why !== undefined) problems.push({ path: at(), message: `its plugin makes an address out of it: ${why}` })
+  }
+  const protocols = Object.entries(provider.protocols)
+  // The first one is the default.
+  const [, protocol] = protocols.find(([name]) => settings.api === null || name === settings.api) ?? []
+  if (protocol === undefined) {
+    const message = `expected one of ${protocols.map(([name]) => name).join(", ")}, got "${settings.api}"`
+    problems.push({ path: at("api"), message })
+  }
+  if (protocol === undefined || baseUrl === undefined || problems.length > 0) return Either.left(problems)
+  return Either.right({ callable: true, settings, plugin, provider, protocol, baseUrl: normalBaseUrl(baseUrl) })
+}
+
+/** The plugin's own models. Whatever is wrong with them turns the provider off, and so does waiting too long for them. */
+const modelsOf = (
+  { settings: { slug }, plugin, provider }: LoadedProvider,
+  facts: ReadonlyMap<string, ProviderFacts>,
+): Effect.Effect<ReadonlyArray<Model>, PluginInvalid> => {
+  const invalid = (reason: string) => new PluginInvalid({ plugin: plugin.id, phase: "load", reason })
+  return Effect.tryPromise({
+    try: async () => {
+      const entries: unknown = await (provider.models?.() ?? [])
+      if (!Array.isArray(entries)) throw new Error(`models must give a list, not ${kindOf(entries)}`)
+      const { models, problems } = decodeModels(servedBy(entries, slug), facts)
+      if (problems.length > 0) throw new Error(sentence(problems))
+      return models
+    },
+    catch: (cause) => invalid(oneLine(cause)),
+  }).pipe(
+    Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => invalid("its models did not come in 5 seconds") }),
+  )
+}
+
+const factsOfNothing = { privacy: { mayTrain: true, retainsPrompts: true }, local: false }
+
+const factsOf = (settings: ProviderSettings, plugin: ProviderPlugin | undefined): ProviderFacts => ({
+  // A generic plugin's name would say nothing: the slug that the operator chose does.
+  name: settings.name ?? (settings.slug === plugin?.id ? plugin.name : settings.slug),
+  privacy: settings.privacy ?? plugin?.privacy ?? factsOfNothing.privacy,
+  local: settings.network === "private",
+})

@@ -1,0 +1,194 @@
+/**
+ * Models, hosts and prices as they are written, in the configuration and in plugins alike. The price fields come from the
+ * table in `domain/Price.ts`.
+ */
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import { parseUsd } from "../domain/Money.ts"
+import { quantizations } from "../domain/Preferences.ts"
+import { type PriceName, type Prices, priceFields, priceNames, standIn } from "../domain/Price.ts"
+import { kindOf } from "../domain/Problem.ts"
+
+/** A field with a default. */
+export const field = <A, I>(schema: Schema.Schema<A, I>, fallback: A) =>
+  Schema.optionalWith(schema, { default: () => fallback })
+
+export const wholeNumber = (least: number, most?: number) =>
+  Schema.Number.pipe(
+    Schema.filter((n) => Number.isSafeInteger(n) && n >= least && (most === undefined || n <= most), {
+      description:
+        most === undefined ? `a whole number of at least ${least}` : `a whole number from ${least} to ${most}`,
+    }),
+  )
+
+const tokens = wholeNumber(1, 2 ** 31)
+
+const discount = "a share from 0 to 1 with at most 6 decimals"
+
+const usd = 'a decimal of USD such as "0.0000025", not negative and not finer than 1e-12'
+
+/** USD per unit in the file, as text or number; picodollars inside. */
+const Price = Schema.transformOrFail(Schema.Union(Schema.String, Schema.Number), Schema.BigIntFromSelf, {
+  strict: true,
+  decode: (written, _options, ast) => {
+    const amount = parseUsd(written)
+    return amount === undefined
+      ? ParseResult.fail(new ParseResult.Type(ast, written, `expected ${usd}, got ${kindOf(written)}`))
+      : ParseResult.succeed(amount)
+  },
+  encode: (amount, _options, ast) => ParseResult.fail(new ParseResult.Forbidden(ast, amount, "prices are not written")),
+}).annotations({ description: usd })
+
+/** A share of the price, 0 to 1, in the file; parts per million inside. */
+const Discount = Schema.transformOrFail(Schema.Union(Schema.String, Schema.Number), Schema.BigIntFromSelf, {
+  strict: true,
+  decode: (written, _options, ast) => {
+    // A share of 1e-12 is read like a picodollar.
+    const share = parseUsd(written)
+    return share === undefined || share > 1_000_000_000_000n || share % 1_000_000n !== 0n
+      ? ParseResult.fail(new ParseResult.Type(ast, written, `expected ${discount}, got ${kindOf(written)}`))
+      : ParseResult.succeed(share / 1_000_000n)
+  },
+  encode: (share, _options, ast) => ParseResult.fail(new ParseResult.Forbidden(ast, share, "prices are not written")),
+}).annotations({ description: discount })
+
+type Written = typeof Price.Encoded
+type Fields = typeof priceFields
+type Wire<N extends PriceName> = Fields[N]["wire"]
+
+type BasePrice<N extends PriceName> = Fields[N]["otherwise"] extends "required"
+  ? Schema.PropertySignature<":", Prices[N], Wire<N>, ":", Written, false>
+  : Schema.PropertySignature<":", Prices[N], Wire<N>, "?:", Written | Extract<Prices[N], null> | undefined, true>
+
+type OverridePrice<N extends PriceName> = Schema.PropertySignature<"?:", bigint, Wire<N>, "?:", Written, false>
+
+const basePrice = (name: PriceName) => {
+  const { wire, otherwise } = priceFields[name]
+  if (otherwise === "required") return Schema.propertySignature(Price).pipe(Schema.fromKey(wire))
+  if (standIn(name) === undefined) return field(Price, 0n).pipe(Schema.fromKey(wire))
+  return field(Schema.NullOr(Price), null).pipe(Schema.fromKey(wire))
+}
+
+const overridePrice = (name: PriceName) =>
+  Schema.optionalWith(Price, { exact: true }).pipe(Schema.fromKey(priceFields[name].wire))
+
+// A field for each row of the table, which TypeScript cannot follow through Object.fromEntries.
+const basePrices = Object.fromEntries(priceNames.map((name) => [name, basePrice(name)])) as unknown as {
+  readonly [N in keyof Fields]: BasePrice<N>
+}
+const overridePrices = Object.fromEntries(priceNames.map((name) => [name, overridePrice(name)])) as unknown as {
+  readonly [N in keyof Fields]: OverridePrice<N>
+}
+
+const clock = Schema.Number.pipe(
+  Schema.filter((n) => Number.isInteger(n) && n >= 0 && n <= 2400 && n % 100 < 60, {
+    description: "a time of the UTC day as a number HHMM from 0 to 2400",
+  }),
+)
+
+/** Prices that hold instead of the base under conditions; what is absent stays as it is. */
+const Override = Schema.Struct({
+  /** From this many prompt tokens on, for the whole request. Default 0. */
+  minPromptTokens: field(wholeNumber(0, 2 ** 31), 0).pipe(Schema.fromKey("min_prompt_tokens")),
+  /** Half-open window of the UTC day, HHMM; it may wrap midnight. Default: the whole day. */
+  utcStart: Schema.optionalWith(clock, { exact: true }).pipe(Schema.fromKey("utc_start")),
+  utcEnd: Schema.optionalWith(clock, { exact: true }).pipe(Schema.fromKey("utc_end")),
+  /** Weekdays in UTC. Default: all. */
+  utcDays: Schema.optionalWith(
+    Schema.Array(Schema.Literal("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")),
+    { exact: true },
+  ).pipe(Schema.fromKey("utc_days")),
+  ...overridePrices,
+})
+
+/** USD per token where nothing else is said. */
+const PricingEntry = Schema.Struct({
+  ...basePrices,
+  /** Accepted, since other listings have them; no host counts what they are for. */
+  imageToken: field(Schema.NullOr(Price), null).pipe(Schema.fromKey("image_token")),
+  inputAudioCache: field(Schema.NullOr(Price), null).pipe(Schema.fromKey("input_audio_cache")),
+  /** Share taken off every price, 0 to 1. Default 0. */
+  discountPpm: field(Discount, 0n).pipe(Schema.fromKey("discount")),
+  /** Of several that hold the later one wins, price by price. */
+  overrides: field(Schema.Array(Override), []),
+})
+
+export type PricingEntry = typeof PricingEntry.Type
+
+const slug = Schema.String.pipe(
+  Schema.filter((text) => /^[a-z0-9][a-z0-9._-]*$/.test(text), { description: 'a slug of a-z, 0-9, ".", "_" and "-"' }),
+)
+
+/** What a provider is called in the configuration, and in the tags of its hosts. */
+export const ProviderSlug = slug
+
+/** Whether `text` has the form of a model's id: `<author>/<slug>`. */
+export const isModelId = (text: string): boolean => text.length <= 256 && /^[^\s/]+(\/[^\s/]+)+$/.test(text)
+
+export const HostEntry = Schema.Struct({
+  /** Slug of one of the configured providers. */
+  provider: slug,
+  /** Tells hosts of one provider apart: a region, a quantization, `turbo`. Default: none. */
+  variant: field(
+    Schema.NullOr(
+      Schema.String.pipe(
+        Schema.filter((text) => /^[A-Za-z0-9][\w.-]*$/.test(text), {
+          description: 'a variant of letters, digits, ".", "_" and "-"',
+        }),
+      ),
+    ),
+    null,
+  ),
+  /** What the host calls the model. Default: the model's id without its author. */
+  model: field(Schema.NullOr(Schema.NonEmptyString), null),
+  quantization: field(Schema.Literal(...quantizations), "unknown"),
+  /** Default: unknown, which is not free (`billing.unknown_price`). */
+  pricing: field(Schema.NullOr(PricingEntry), null),
+  /** Tokens. Default: the model's. */
+  contextLength: field(Schema.NullOr(tokens), null).pipe(Schema.fromKey("context_length")),
+  /** Tokens. Default: the context length. */
+  maxCompletionTokens: field(Schema.NullOr(tokens), null).pipe(Schema.fromKey("max_completion_tokens")),
+  /** Tokens. Default: no bound but the context length. */
+  maxPromptTokens: field(Schema.NullOr(tokens), null).pipe(Schema.fromKey("max_prompt_tokens")),
+  /** Wire names of parameters. Default: nothing is known. */
+  supportedParameters: field(Schema.Array(Schema.NonEmptyString), []).pipe(Schema.fromKey("supported_parameters")),
+  /** Which values of `tool_choice` work. Default: all, unless the known parameters lack `tools`. */
+  supportsToolChoice: field(
+    Schema.NullOr(
+      Schema.Struct({ none: Schema.Boolean, auto: Schema.Boolean, required: Schema.Boolean, function: Schema.Boolean }),
+    ),
+    null,
+  ).pipe(Schema.fromKey("supports_tool_choice")),
+  /** Whether the host caches prompts unasked. Default false. */
+  supportsImplicitCaching: field(Schema.Boolean, false).pipe(Schema.fromKey("supports_implicit_caching")),
+})
+
+const ArchitectureEntry = Schema.Struct({
+  tokenizer: field(Schema.String, "Other"),
+  instructType: field(Schema.NullOr(Schema.String), null).pipe(Schema.fromKey("instruct_type")),
+  inputModalities: field(Schema.Array(Schema.NonEmptyString), ["text"]).pipe(Schema.fromKey("input_modalities")),
+  outputModalities: field(Schema.Array(Schema.NonEmptyString), ["text"]).pipe(Schema.fromKey("output_modalities")),
+})
+
+export const ModelEntry = Schema.Struct({
+  id: Schema.String.pipe(Schema.filter(isModelId, { description: "a model id <author>/<slug>" })),
+  /** Display name. Default: the id. */
+  name: field(Schema.NullOr(Schema.String), null),
+  description: field(Schema.String, ""),
+  /** Unix seconds. Default 0. */
+  created: field(wholeNumber(0, 2 ** 40), 0),
+  /** Tokens. Default: the largest of its hosts. */
+  contextLength: field(Schema.NullOr(tokens), null).pipe(Schema.fromKey("context_length")),
+  architecture: Schema.optionalWith(ArchitectureEntry, { default: () => Schema.decodeSync(ArchitectureEntry)({}) }),
+  // Decoded one by one, so that a bad one leaves the rest.
+  hosts: field(Schema.Array(Schema.Unknown), []),
+})
+
+/** What an author writes of a host. */
+export type HostInput = typeof HostEntry.Encoded
+
+/** What an author writes of a model. */
+export interface ModelInput extends Omit<typeof ModelEntry.Encoded, "hosts"> {
+  /** In the order in which they are listed. Default: those of the plugins. */
+  readonly hosts?: ReadonlyArray<HostInput>
+}

@@ -1,0 +1,132 @@
+/**
+ * From a configuration and plugins to the resolved configuration. What is wrong with the configuration is said all at
+ * once; a plugin that is wrong is off, with a line on the log.
+ */
+import { basename } from "node:path"
+import * as Effect from "effect/Effect"
+import * as Record from "effect/Record"
+import { nearModels } from "../catalogue/names.ts"
+import { type LoadedProviders, loadProviders } from "../catalogue/providers.ts"
+import { type Limits, type ResolvedConfig, resolvedConfig } from "../catalogue/ResolvedConfig.ts"
+import { isJsonObject } from "../domain/Json.ts"
+import { ConfigInvalid, hint, type Path, type Problem, renderPath } from "../domain/Problem.ts"
+import type { Plugin } from "../plugin/discover.ts"
+import type { PluginInvalid } from "../plugin/PluginInvalid.ts"
+import type { ProviderPlugin } from "../plugin/Provider.ts"
+import type { Rank, StrategyPlugin } from "../plugin/Strategy.ts"
+import { discoverProviders } from "./discoverProviders.ts"
+import type { GatewayConfig } from "./GatewayConfig.ts"
+import type { Reading } from "./loadConfig.ts"
+import { loadStrategies } from "./strategies.ts"
+
+export interface Parts {
+  /** Providers and strategies: what `discover` finds, or values that an embedder imported. */
+  readonly plugins: ReadonlyArray<Plugin>
+  /** What `discover` could not use. Each is off, with a line on the log. */
+  readonly invalid?: ReadonlyArray<PluginInvalid>
+  /** Orders the hosts in place of a strategy plugin. */
+  readonly strategy?: Rank
+}
+
+/** What a gateway is built from. */
+export interface Setup {
+  /** What is settled once at start: addresses, storage, billing. */
+  readonly config: GatewayConfig
+  /** What requests read. */
+  readonly resolved: ResolvedConfig
+}
+
+/** Fails with what was wrong with the reading already and with what the plugins show to be wrong. */
+export const resolveConfig = (
+  { plugins, invalid = [], strategy }: Parts,
+  { config, problems: read, unread }: Reading,
+): Effect.Effect<Setup, ConfigInvalid> =>
+  Effect.gen(function* () {
+    const providerPlugins = plugins.filter((plugin): plugin is ProviderPlugin => plugin.kind === "provider")
+    const strategyPlugins = plugins.filter((plugin): plugin is StrategyPlugin => plugin.kind === "strategy")
+    const brokenPlugins = idsOf(invalid)
+    const loaded = yield* loadProviders({
+      ...(yield* discoverProviders(config, providerPlugins)),
+      plugins: providerPlugins,
+      brokenPlugins,
+      unread: new Set(unread.flatMap(([section, slug]) => (section === "providers" ? [String(slug)] : []))),
+      // Without any slug every host would seem to name a wrong one.
+      models: unread.some(([section, ...more]) => section === "providers" && more.length === 0) ? [] : config.models,
+    })
+    const { strategies, ...ranked } = loadStrategies(strategyPlugins, {
+      configured: config.routing.strategies,
+      inForce: strategy === undefined ? config.routing.strategy : undefined,
+      brokenPlugins,
+    })
+    for (const { message } of [...invalid, ...loaded.off, ...ranked.off]) yield* Effect.logError(message)
+
+    const off = new Set([...loaded.off, ...ranked.off].map(({ plugin }) => plugin))
+    const usable = plugins.map(({ id }) => id).filter((id) => !off.has(id))
+    const aliases = aliasesOf(config, loaded, unread)
+    const [first, ...more] = [
+      ...read,
+      ...missing(config.plugins.required, usable),
+      ...loaded.problems,
+      ...ranked.problems,
+      ...aliases.problems,
+    ]
+    if (first !== undefined) return yield* new ConfigInvalid({ problems: [first, ...more] })
+    for (const warning of aliases.warnings) yield* Effect.logWarning(warning)
+
+    const { models, providers } = loaded
+    const routing =
+      strategy === undefined
+        ? { strategies, strategy: config.routing.strategy }
+        : { strategies: new Map([...strategies, ["own", strategy]]), strategy: "own" }
+    const limits = limitsOf(config.limits)
+    return { config, resolved: resolvedConfig({ models, providers, limits, routing, aliases: config.aliases }) }
+  })
+
+/** A plugin that was found is known by its path, whose end is its id. */
+const idsOf = (invalid: ReadonlyArray<PluginInvalid>): ReadonlySet<string> =>
+  new Set(invalid.map(({ plugin }) => basename(plugin)))
+
+const missing = (required: ReadonlyArray<string>, usable: ReadonlyArray<string>): ReadonlyArray<Problem> =>
+  required.flatMap((id, at) =>
+    usable.includes(id)
+      ? []
+      : [
+          {
+            path: `plugins.required[${at}]`,
+            message: `expected the id of a plugin that loads, got "${id}"${hint(id, usable)}`,
+          },
+        ],
+  )
+
+/**
+ * Aliases of models that are not there. Where a provider is off or was not read its models are not known: an alias may
+ * mean one of them, so that it is no mistake of the operator's.
+ */
+const aliasesOf = (
+  { aliases, models: written }: GatewayConfig,
+  { models, providers }: LoadedProviders,
+  unread: ReadonlyArray<Path>,
+) => {
+  const ids = new Set<unknown>([...written, ...models].map((model) => (isJsonObject(model) ? model["id"] : undefined)))
+  const unknown = [...aliases].filter(([, id]) => !ids.has(id))
+  const isPartial =
+    unread.some(([section]) => section === "providers") || [...providers.values()].some(({ callable }) => !callable)
+  const pathOf = (alias: string) => renderPath(["aliases", alias])
+  if (isPartial) {
+    const warnings = unknown.map(([alias]) => `${pathOf(alias)}: no model has this id while providers are off.`)
+    return { problems: [], warnings }
+  }
+  const problems = unknown.map(([alias, id]) => {
+    const near = nearModels(id, models).map((name) => JSON.stringify(name))
+    const meant = near.length === 0 ? "" : `, did you mean ${near.join(" or ")}?`
+    return { path: pathOf(alias), message: `expected the id of a known model, got string${meant}` }
+  })
+  return { problems, warnings: [] }
+}
+
+/** The limits as figures are compared with them: nothing reaches one that 0 has switched off. */
+const limitsOf = ({ breaker: _, cooldown, minBytesPerSecond, ...bounds }: GatewayConfig["limits"]): Limits => ({
+  ...Record.map(bounds, (bound) => (bound === 0 ? Number.POSITIVE_INFINITY : bound)),
+  minBytesPerSecond,
+  cooldown,
+})

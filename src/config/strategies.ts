@@ -1,0 +1,67 @@
+/** Loads the routing strategies with their part of the configuration (`routing.strategies.<id>`). */
+import * as Either from "effect/Either"
+import { hint, type Problem, problemsOf, renderPath, sentence } from "../domain/Problem.ts"
+import { guarded, PluginInvalid } from "../plugin/PluginInvalid.ts"
+import type { Rank, StrategyPlugin } from "../plugin/Strategy.ts"
+import type { GatewayConfig } from "./GatewayConfig.ts"
+
+export interface LoadedStrategies {
+  /** Every strategy that loads, by id. */
+  readonly strategies: ReadonlyMap<string, Rank>
+  readonly problems: ReadonlyArray<Problem>
+  /** Plugins that turned out to be unusable, once each. */
+  readonly off: ReadonlyArray<PluginInvalid>
+}
+
+interface Wanted {
+  /** By strategy id, as it is written. */
+  readonly configured: GatewayConfig["routing"]["strategies"]
+  /** Id of the strategy in force; `undefined`: none of the plugins. */
+  readonly inForce: string | undefined
+  /** Ids of plugins that are off already. Who configured one is not at fault. */
+  readonly brokenPlugins: ReadonlySet<string>
+}
+
+export const loadStrategies = (plugins: ReadonlyArray<StrategyPlugin>, wanted: Wanted): LoadedStrategies => {
+  const { configured, inForce, brokenPlugins } = wanted
+  const strategies = new Map<string, Rank>()
+  const problems: Array<Problem> = []
+  const misconfigured = new Set<string>()
+  const off: Array<PluginInvalid> = []
+  for (const { id, load } of plugins) {
+    const written = Object.hasOwn(configured, id) ? configured[id] : undefined
+    const path = written === undefined ? [] : ["routing", "strategies", id]
+    const loaded = guarded(id, () => Either.mapLeft(load(written ?? {}), ({ issue }) => problemsOf(issue, path)))
+    if (Either.isLeft(loaded)) off.push(loaded.left)
+    else if (Either.isRight(loaded.right)) strategies.set(id, loaded.right.right)
+    else if (written !== undefined) {
+      misconfigured.add(id)
+      problems.push(...loaded.right.left)
+    } else off.push(new PluginInvalid({ plugin: id, phase: "load", reason: sentence(loaded.right.left) }))
+  }
+  const found = new Set([...plugins.map(({ id }) => id), ...brokenPlugins])
+  for (const id of Object.keys(configured)) {
+    if (found.has(id)) continue
+    const message = `expected the id of an installed strategy as its name${hint(id, found)}`
+    problems.push({ path: renderPath(["routing", "strategies", id]), message })
+  }
+  // What is wrong with its own configuration was said above.
+  if (inForce !== undefined && !misconfigured.has(inForce)) problems.push(...notInForce(inForce, strategies, found))
+  return { strategies, problems, off }
+}
+
+/**
+ * Why the strategy in force cannot be. Where none is installed hosts are tried in the order of the configuration, so that
+ * an embedder may pass none.
+ */
+const notInForce = (
+  id: string,
+  strategies: ReadonlyMap<string, Rank>,
+  found: ReadonlySet<string>,
+): ReadonlyArray<Problem> => {
+  if (strategies.has(id) || (strategies.size === 0 && !found.has(id))) return []
+  const message = found.has(id)
+    ? `expected the id of a strategy that loads, got "${id}"`
+    : `expected one of ${[...strategies.keys()].join(", ")}, got "${id}"${hint(id, strategies.keys())}`
+  return [{ path: "routing.strategy", message }]
+}

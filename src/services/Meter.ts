@@ -61,7 +61,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
       const now = () => clock.unsafeCurrentTimeMillis()
       const accounts = new KeyAccounts((key) => {
         const at = now()
-        return Effect.map(orUnavailable("metering")(storage.spend(key, at)), (spend) => ({ spend, now: at }))
+        return Effect.map(orUnavailable("metering")(storage.ledger.spend(key, at)), (spend) => ({ spend, now: at }))
       })
       const open = new WeakMap<Hold, KeyAccount>()
 
@@ -87,7 +87,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
 
       return {
         reserve: (call, request, host) => {
-          if (ledger.stuck()) return Effect.fail(unwritable())
+          if (ledger.hasBacklog()) return Effect.fail(unwritable())
           const known = accounts.known(call.key.id)
           if (known !== undefined) return reserveIn(known, call, request, host)
           return Effect.flatMap(accounts.of(call.key.id), (account) => reserveIn(account, call, request, host))
@@ -102,16 +102,19 @@ export class Meter extends Context.Tag("headgate/Meter")<
           open.delete(hold)
           return Effect.async((resume) => {
             const row = ledgerRow(hold, settlement, charge, now())
-            const told = (written: Written) =>
+            // A caller who waits for an answer that cannot be booked in time gets an error, and must not pay for it later.
+            const isAwaited = settlement.outcome === "finished" && hold.call.ending === undefined
+            const lateCost = isAwaited ? 0n : row.cost
+            const onResult = (written: Written) =>
               resume(written === "durable" ? Effect.succeed(charge) : Effect.fail(unwritable()))
             // What waits for the database stays held: the key must not spend it again. What can never be booked is not.
-            ledger.add(row, told, (isBooked) => {
-              if (isBooked) account.spend(charge.cost.total, hold.call.admittedAt)
+            ledger.add({ _tag: "Settled", row, lateCost }, onResult, (booked) => {
+              if (booked !== undefined) account.spend(booked.cost, booked.admittedAt)
               account.giveBack(hold.amount)
             })
           })
         },
-        writable: () => !ledger.stuck(),
+        writable: () => !ledger.hasBacklog(),
         spent: (key) => Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), held: account.held })),
       }
     }),

@@ -18,7 +18,7 @@ import { Dispatcher } from "../services/Dispatcher.ts"
 import { KeyStore } from "../services/KeyStore.ts"
 import { ProviderRegistry } from "../services/ProviderRegistry.ts"
 import { Relay } from "../services/Relay.ts"
-import { Storage } from "../services/Storage.ts"
+import * as MemoryStorage from "../sql/MemoryStorage.ts"
 import type { StreamWriter } from "../services/StreamBody.ts"
 import { wellFormedResponse } from "./answers.ts"
 import { type Check, must, oneLine, shown } from "./check.ts"
@@ -172,7 +172,7 @@ const inHouse = async <A>(
 ): Promise<A> => {
   const house = Gateway.servicesOf({ plugins: [plugin], config: gatewayConfig(subject, operation) }).pipe(
     Layer.provideMerge(KeyStore.layer()),
-    Layer.provideMerge(Storage.layerMemory),
+    Layer.provideMerge(MemoryStorage.layer),
     Layer.provide(Upstream.layerFrom(answer ?? (() => new Response(null, { status: 404 })))),
     Layer.provide(Logger.remove(Logger.defaultLogger)),
   )

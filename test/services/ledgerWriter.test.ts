@@ -8,6 +8,7 @@ import { KeyStore } from "../../src/services/KeyStore.ts"
 import { StorageUnavailable } from "../../src/services/ledger.ts"
 import { Meter } from "../../src/services/Meter.ts"
 import { Storage } from "../../src/services/Storage.ts"
+import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
 import { configFor, scriptedHost, wholeAnswer } from "../support/host.ts"
 import { startHouse } from "../support/house.ts"
 
@@ -22,15 +23,18 @@ const failing = () => {
   }
   const storage = Layer.effect(
     Storage,
-    Effect.map(Storage, (memory) => ({
-      ...memory,
-      append: (rows: Parameters<typeof memory.append>[0]) => {
-        state.appends += 1
-        if (state.defect) return Effect.die(new Error("a bug of the storage"))
-        return state.why === undefined ? memory.append(rows) : Effect.fail(state.why)
+    Effect.map(Storage, ({ ledger, ...others }) => ({
+      ...others,
+      ledger: {
+        ...ledger,
+        append: (rows: Parameters<typeof ledger.append>[0]) => {
+          state.appends += 1
+          if (state.defect) return Effect.die(new Error("a bug of the storage"))
+          return state.why === undefined ? ledger.append(rows) : Effect.fail(state.why)
+        },
       },
     })),
-  ).pipe(Layer.provide(Storage.layerMemory))
+  ).pipe(Layer.provide(memoryStorage))
   return { state, storage }
 }
 
@@ -69,10 +73,10 @@ test("a row that the database cannot take now is booked once it can; until then 
 
   state.why = undefined
   await until(async () => (await spent()).held === 0n)
-  // 10 tokens at 1 and 5 at 2 USD per million.
-  expect((await spent()).total).toBe(20_000_000n)
-  const rows = await house.run(Effect.flatMap(Storage, (kept) => kept.ledger(record.id, 10)))
-  expect(rows.map(({ cost }) => cost)).toEqual([20_000_000n])
+  // 10 tokens at 1 and 5 at 2 USD per million are what the host asks for; the caller, who got a 503, pays nothing.
+  expect((await spent()).total).toBe(0n)
+  const rows = await house.run(Effect.flatMap(Storage, (kept) => kept.ledger.rows(record.id, 10)))
+  expect(rows.map(({ cost, upstreamCost }) => [cost, upstreamCost])).toEqual([[0n, 20_000_000n]])
   expect((await fetch(house.url.replace("/api/v1", "/readyz"))).status).toBe(200)
   expect((await house.chat(ask, { headers })).status).toBe(200)
   await house.stop()

@@ -50,7 +50,7 @@ const refusalOf = (path: string): Promise<StorageNotOpened> =>
 /** What `change` does to a closed database that has one row in it. */
 const changed = async (change: (db: Database) => void): Promise<string> => {
   const path = join(newFolder(), "headgate.db")
-  await using(path, (storage) => storage.append([sampleRow("r1")]))
+  await using(path, (storage) => storage.ledger.append([sampleRow("r1")]))
   const db = new Database(path)
   change(db)
   db.close(true)
@@ -63,14 +63,19 @@ describe("the file", () => {
     const path = join(home, "a", "b", "headgate.db")
     const installation = await using(path, (storage) =>
       Effect.gen(function* () {
-        yield* storage.insertKey(sampleKey(alice, { limit: 2n ** 62n }))
-        yield* storage.append([sampleRow("r1", { cost: 2n ** 60n + 1n })])
-        return yield* storage.installation
+        yield* storage.keys.insert(sampleKey(alice, { limit: 2n ** 62n }))
+        yield* storage.ledger.append([sampleRow("r1", { cost: 2n ** 60n + 1n })])
+        return storage.installation
       }),
     )
     expect(readdirSync(join(home, "a", "b")).sort()).toEqual(["headgate.db", "headgate.db.lock"])
     const again = await using(path, (storage) =>
-      Effect.all([storage.installation, storage.findKey(alice), storage.ledger(alice, 9), storage.spend(alice, at)]),
+      Effect.all([
+        Effect.succeed(storage.installation),
+        storage.keys.find(alice),
+        storage.ledger.rows(alice, 9),
+        storage.ledger.spend(alice, at),
+      ]),
     )
     const sum = 2n ** 60n + 1n
     expect(again).toEqual([
@@ -83,7 +88,7 @@ describe("the file", () => {
 
   test("migrations run once", async () => {
     const path = await changed(() => {})
-    await using(path, (storage) => storage.installation)
+    await using(path, () => Effect.void)
     const db = new Database(path, { readonly: true })
     const ran = db.query<{ migration_id: number }, []>(`SELECT migration_id FROM ${migrationsTable}`).all()
     db.close()
@@ -100,7 +105,7 @@ describe("the file", () => {
   test("can be read by others while the gateway runs", async () => {
     const path = join(newFolder(), "headgate.db")
     const seen = await using(path, (storage) =>
-      Effect.map(storage.append([sampleRow("r1"), sampleRow("r2")]), () => {
+      Effect.map(storage.ledger.append([sampleRow("r1"), sampleRow("r2")]), () => {
         const db = new Database(path, { readonly: true })
         const rows = db.query<{ n: number }, []>("SELECT COUNT(*) AS n FROM ledger").get()
         db.close()
@@ -139,8 +144,8 @@ describe("refused at start", () => {
       Effect.gen(function* () {
         symlinkSync(path, link)
         const refusals = yield* Effect.forEach([path, link], (name) => Effect.promise(() => refusalOf(name)))
-        yield* storage.append([sampleRow("r1")])
-        return { refusals, rows: yield* storage.ledger(alice, 9) }
+        yield* storage.ledger.append([sampleRow("r1")])
+        return { refusals, rows: yield* storage.ledger.rows(alice, 9) }
       }),
     )
     const [direct, linked] = refusals
@@ -148,7 +153,7 @@ describe("refused at start", () => {
     expect(direct?.message).toBe(`${path} is already in use by pid ${process.pid}.`)
     expect(linked).toMatchObject({ reason: "in-use" })
     expect(rows).toHaveLength(1)
-    expect(await using(path, (storage) => storage.ledger(alice, 9))).toHaveLength(1)
+    expect(await using(path, (storage) => storage.ledger.rows(alice, 9))).toHaveLength(1)
   })
 
   test("a second gateway in another process", async () => {
@@ -163,7 +168,7 @@ describe("refused at start", () => {
       child.kill("SIGKILL")
       await child.exited
     }
-    expect((await using(path, (storage) => storage.ledger(alice, 1))).length).toBe(1)
+    expect((await using(path, (storage) => storage.ledger.rows(alice, 1))).length).toBe(1)
   })
 
   test.each([
@@ -245,8 +250,8 @@ describe("the thread", () => {
     const names = Array.from({ length: 50 }, (_, n) => `k${n}`)
     const found = await using(path, (storage) =>
       Effect.andThen(
-        Effect.forEach(names, (name) => storage.insertKey(sampleKey(name)), { concurrency: "unbounded" }),
-        Effect.forEach(names, (name) => storage.findKey(sampleKey(name).id), { concurrency: "unbounded" }),
+        Effect.forEach(names, (name) => storage.keys.insert(sampleKey(name)), { concurrency: "unbounded" }),
+        Effect.forEach(names, (name) => storage.keys.find(sampleKey(name).id), { concurrency: "unbounded" }),
       ),
     )
     expect(found.map((key) => key?.id)).toEqual(names.map((name) => sampleKey(name).id))
@@ -255,7 +260,7 @@ describe("the thread", () => {
   test("when it dies, calls that wait fail, and so do those that come later", async () => {
     const dies = start(`
       self.onmessage = () => {
-        self.postMessage({ refusal: undefined })
+        self.postMessage({ installation: "its id", methods: { keys: ["countManagement"], ledger: ["append", "spend"] } })
         let calls = 0
         self.onmessage = () => { if (++calls === 2) throw new Error("out of luck") }
       }`)
@@ -264,12 +269,12 @@ describe("the thread", () => {
         Effect.gen(function* () {
           const storage = yield* makeWith(dies, { path: join(newFolder(), "x.db"), durability: "full" })
           const waiting = yield* Effect.all(
-            [Effect.flip(storage.installation), Effect.flip(storage.append([sampleRow("r1")]))],
+            [Effect.flip(storage.keys.countManagement()), Effect.flip(storage.ledger.append([sampleRow("r1")]))],
             {
               concurrency: "unbounded",
             },
           )
-          return [...waiting, yield* Effect.flip(storage.spend(alice, at))]
+          return [...waiting, yield* Effect.flip(storage.ledger.spend(alice, at))]
         }),
       ),
     )
@@ -290,7 +295,9 @@ describe("the thread", () => {
   test("after the layer is closed, calls fail", async () => {
     const path = join(newFolder(), "headgate.db")
     const storage = await using(path, Effect.succeed)
-    expect(await Effect.runPromise(Effect.flip(storage.append([sampleRow("r1")])))).toBeInstanceOf(StorageUnavailable)
+    expect(await Effect.runPromise(Effect.flip(storage.ledger.append([sampleRow("r1")])))).toBeInstanceOf(
+      StorageUnavailable,
+    )
   })
 
   test("it holds the process while it works for it, and no longer", async () => {
@@ -299,7 +306,7 @@ describe("the thread", () => {
     const said = await new Response(child.stdout).text()
     expect(await child.exited).toBe(0)
     expect(said.trim().split("\n")).toHaveLength(3)
-    expect((await using(path, (storage) => storage.ledger(alice, 99))).length).toBe(1 + 2 + 3)
+    expect((await using(path, (storage) => storage.ledger.rows(alice, 99))).length).toBe(1 + 2 + 3)
   })
 })
 
@@ -323,7 +330,7 @@ test("SIGKILL loses no row that was reported, and counts none twice", async () =
   }
   expect(reported.size).toBeGreaterThan(10)
   const [rows, spend] = await using(path, (storage) =>
-    Effect.all([storage.ledger(alice, 1_000_000), storage.spend(alice, at)]),
+    Effect.all([storage.ledger.rows(alice, 1_000_000), storage.ledger.spend(alice, at)]),
   )
   const kept = new Set(rows.map((row) => row.requestId))
   expect([...reported].filter((id) => !kept.has(id))).toEqual([])

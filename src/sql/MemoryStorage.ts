@@ -4,6 +4,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Storage } from "../services/Storage.ts"
+import { runToEnd } from "./calls.ts"
 import { openTables } from "./openTables.ts"
 import { storageOf } from "./repositories.ts"
 import { makeClient } from "./sqliteClient.ts"
@@ -17,6 +18,6 @@ export const layer: Layer.Layer<Storage> = Layer.scoped(
       (open) => Effect.sync(() => open.close()),
     )
     const { installation, repositories } = yield* Effect.provideServiceEffect(openTables(db), SqlClient, makeClient(db))
-    return storageOf(installation, repositories)
+    return storageOf(installation, runToEnd(repositories))
   }).pipe(Effect.orDie),
 )

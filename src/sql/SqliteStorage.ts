@@ -11,7 +11,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { StorageUnavailable } from "../services/ledger.ts"
 import { Storage } from "../services/Storage.ts"
-import { type Call, proxyOf } from "./remote.ts"
+import { type Call, proxyOf } from "./calls.ts"
 import { type SqlRepositories, storageOf } from "./repositories.ts"
 import type { Opening, Refusal } from "./sqliteFile.ts"
 import type { Message, Opened, Reply } from "./sqliteThread.ts"
@@ -33,7 +33,7 @@ interface OpenThread {
 }
 
 /** A message before it has its number. */
-type Question = Call<SqlRepositories> | { readonly close: true }
+type Question = Call<SqlRepositories> | readonly ["close"]
 
 /** Our end of the thread. */
 class Thread {
@@ -80,14 +80,14 @@ class Thread {
       // The process may end while the thread idles, not while it has work of ours.
       if (this.waiting.size === 0) this.worker.ref()
       this.waiting.set(id, resume)
-      this.worker.postMessage({ id, ...question } satisfies Message)
+      this.worker.postMessage([id, ...question] satisfies Message)
     })
   }
 
   /** Waits for the calls before it; those after it fail. */
   get close(): Effect.Effect<void> {
     return Effect.ensuring(
-      Effect.ignore(this.ask({ close: true })),
+      Effect.ignore(this.ask(["close"])),
       Effect.sync(() => this.terminate()),
     )
   }

@@ -11,6 +11,7 @@ import { makeAppend } from "./sqliteAppend.ts"
 
 export interface OpenTables {
   readonly installation: string
+  /** To be called one at a time, each call run to its end before the next: see sqliteClient.ts. */
   readonly repositories: SqlRepositories
 }
 
@@ -25,13 +26,8 @@ export const openTables = (db: Database): Effect.Effect<OpenTables, SqlError | M
     if (installation === undefined) return yield* Effect.dieMessage("the installation has lost its id")
 
     const commit = makeAppend(db)
-    // A transaction of its own on the client's connection: no other may be under way.
-    const append = (rows: string) =>
-      Effect.scoped(
-        Effect.zipRight(
-          Effect.mapError(sql.reserve, unavailable),
-          Effect.try({ try: () => commit(rows), catch: unavailable }),
-        ),
-      )
-    return { installation: installation.id, repositories: makeRepositories(sql, append) }
+    return {
+      installation: installation.id,
+      repositories: makeRepositories(sql, (rows) => Effect.try({ try: () => commit(rows), catch: unavailable })),
+    }
   })

@@ -10,7 +10,6 @@ import type { Connection } from "@effect/sql/SqlConnection"
 import { SqlError } from "@effect/sql/SqlError"
 import * as Statement from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
-import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 
 const connectionOf = (db: Database): Connection => {
@@ -32,22 +31,17 @@ const connectionOf = (db: Database): Connection => {
   }
 }
 
-/** Statements and transactions take turns. The client never waits for the database, which answers at once. */
+/**
+ * SQLite answers at once, so whoever uses the client can run each call to its end before the next one starts. It relies on
+ * that: it does not keep one caller's statements out of another's transaction.
+ */
 export const makeClient = (db: Database): Effect.Effect<SqlClient.SqlClient> =>
-  Effect.gen(function* () {
-    const connection = connectionOf(db)
-    const turn = yield* Effect.makeSemaphore(1)
-    return yield* SqlClient.make({
-      acquirer: turn.withPermits(1)(Effect.succeed(connection)),
-      transactionAcquirer: Effect.uninterruptibleMask((restore) =>
-        restore(turn.take(1)).pipe(
-          Effect.zipRight(Effect.scope),
-          Effect.tap((scope) => Scope.addFinalizer(scope, turn.release(1))),
-          Effect.as(connection),
-        ),
-      ),
+  Effect.provide(
+    SqlClient.make({
+      acquirer: Effect.succeed(connectionOf(db)),
       compiler: Statement.makeCompilerSqlite(),
       beginTransaction: "BEGIN IMMEDIATE",
       spanAttributes: [],
-    })
-  }).pipe(Effect.provide(Reactivity.layer))
+    }),
+    Reactivity.layer,
+  )

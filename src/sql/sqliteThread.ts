@@ -8,13 +8,13 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { StorageUnavailable } from "../services/ledger.ts"
+import { type Call, invoke, type MethodNames, methodNamesOf } from "./calls.ts"
 import { unavailable } from "./failure.ts"
-import { type Call, invoke, type MethodNames, methodNamesOf } from "./remote.ts"
 import type { SqlRepositories } from "./repositories.ts"
 import { type OpenFile, type Opening, openFile, type Refusal, Refused } from "./sqliteFile.ts"
 
 /** What the thread is sent, after the file to open. `close` is the last: the file is closed, then answered. */
-export type Message = { readonly id: number } & (Call<SqlRepositories> | { readonly close: true })
+export type Message = readonly [id: number, ...call: Call<SqlRepositories> | readonly ["close"]]
 
 /** `failed`: the members of a `StorageUnavailable`. */
 export type Reply =
@@ -36,12 +36,13 @@ const answer = (id: number, exit: Exit.Exit<unknown, StorageUnavailable>) => {
 
 const serve = ({ repositories }: OpenFile, scope: Scope.CloseableScope) => {
   self.onmessage = ({ data: message }: MessageEvent<Message>) => {
-    if ("close" in message) {
-      Effect.runCallback(Scope.close(scope, Exit.void), { onExit: (exit) => answer(message.id, exit) })
+    const [id, ...call] = message
+    if (call[0] === "close") {
+      Effect.runCallback(Scope.close(scope, Exit.void), { onExit: (exit) => answer(id, exit) })
       return
     }
     // SQLite never makes us wait, so the call is over when this returns.
-    answer(message.id, Effect.runSyncExit(invoke(repositories, message)))
+    answer(id, Effect.runSyncExit(invoke(repositories, call)))
   }
 }
 

@@ -10,22 +10,22 @@ import { KeyId } from "../../src/domain/Ids.ts"
 import { StorageUnavailable } from "../../src/services/ledger.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
-import { layer, type StorageNotOpened } from "../../src/sql/SqliteStorage.ts"
+import { openInProcess } from "./openInProcess.ts"
 import { alice, bob, sampleKey, sampleRow } from "./samples.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "headgate-storage-"))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 let files = 0
-const kinds: ReadonlyArray<readonly [string, () => Layer.Layer<Storage, StorageNotOpened>]> = [
+const kinds: ReadonlyArray<readonly [string, () => Layer.Layer<Storage, unknown>]> = [
   ["memory", () => memoryStorage],
-  ["SQLite", () => layer({ path: join(folder, `${files++}`, "headgate.db"), durability: "process" })],
+  ["a file", () => openInProcess({ path: join(folder, `${files++}`, "headgate.db"), durability: "process" })],
 ]
 
 const day = 86_400_000
 const maxMoney = 2n ** 63n - 1n
 
-describe.each(kinds)("storage in %s", (_, fresh) => {
+describe.each(kinds)("in %s, storage", (_, fresh) => {
   const inside = <A, E>(use: (storage: Context.Tag.Service<typeof Storage>) => Effect.Effect<A, E>): Promise<A> =>
     Effect.runPromise(Effect.provide(Effect.flatMap(Storage, use), fresh()))
 

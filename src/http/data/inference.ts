@@ -72,7 +72,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
           const admittedAt = clock.unsafeCurrentTimeMillis()
           const facts = {
             requestId: id,
-            generationId: generationId(Math.floor(admittedAt / 1000)),
+            generationId: generationId(Math.floor(admittedAt / 1000), id),
             key,
             attribution: {
               appTitle: attributionText(

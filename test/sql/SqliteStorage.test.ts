@@ -20,6 +20,7 @@ import { Storage } from "../../src/services/Storage.ts"
 import { migrationsTable, schemaVersion } from "../../src/sql/migrations.ts"
 import { layer, makeWith, type StorageNotOpened } from "../../src/sql/SqliteStorage.ts"
 import { openFile, type Refused } from "../../src/sql/sqliteFile.ts"
+import { install } from "../support/process.ts"
 import { openInProcess } from "./openInProcess.ts"
 import { alice, bob, sampleKey, sampleRow } from "./samples.ts"
 
@@ -251,6 +252,16 @@ describe("refused at start", () => {
     expect(await refusalOf(join(home, "taken.db"))).toMatchObject({ reason: "unwritable" })
     expect(await refusalOf(join(home, "file", "headgate.db"))).toMatchObject({ reason: "unwritable" })
   })
+})
+
+test("a start on a path that cannot be written ends in a line that names it, and exit code 73", async () => {
+  const installation = install()
+  const file = join(newFolder(), "file")
+  writeFileSync(file, "")
+  const gateway = installation.start({ config: {}, env: { HEADGATE_STORAGE: `sqlite:${file}/headgate.db` } })
+  expect(await gateway.exited).toBe(73)
+  expect(gateway.err()).toMatch(/^[^\n]*\/headgate\.db cannot be opened for writing: [^\n]+\n$/)
+  await installation.remove()
 })
 
 describe("the thread", () => {

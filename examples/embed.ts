@@ -9,7 +9,7 @@ import * as BunRuntime from "@effect/platform-bun/BunRuntime"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { Gateway, KeyId, KeyNotAccepted, KeyStore, Storage, Upstream } from "headgate"
+import { Gateway, KeyId, KeyNotAccepted, KeyStore, memoryStorage, Upstream } from "headgate"
 import echo from "../plugins/providers/echo/index.ts"
 
 const Home = HttpLayerRouter.add("GET", "/", HttpServerResponse.text("our own page"))
@@ -31,7 +31,7 @@ const OurGateway = Gateway.services({
 export const App = Layer.mergeAll(Home, Gateway.routes).pipe(
   Layer.provide(OurGateway),
   Layer.provide([OurKeys, Upstream.layer]),
-  Layer.provide(Storage.layerMemory),
+  Layer.provide(memoryStorage),
 )
 
 /** Bun closes a connection after ten silent seconds unless told otherwise; a model may think for longer. */

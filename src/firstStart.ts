@@ -28,7 +28,7 @@ export const firstStart = ({
         config.server.hostname === "0.0.0.0" || config.server.hostname === "::" ? "127.0.0.1" : config.server.hostname
       const base = `http://${host.includes(":") ? `[${host}]` : host}:${port}/api/v1`
       say(`headgate listens at ${base}`)
-      if (managementKey !== null || (yield* Effect.orDie(storage.managementKeys)) > 0) return
+      if (managementKey !== null || (yield* Effect.orDie(storage.keys.countManagement())) > 0) return
 
       const management = yield* Effect.orDie(keys.create({ kind: "management", name: "first management key" }))
       const ordinary = yield* Effect.orDie(keys.create({ kind: "ordinary", name: "first key" }))

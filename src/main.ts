@@ -13,12 +13,12 @@ import * as Gateway from "./Gateway.ts"
 import { discover } from "./plugin/discover.ts"
 import { Upstream } from "./plugin/Upstream.ts"
 import { KeyStore } from "./services/KeyStore.ts"
-import { Storage } from "./services/Storage.ts"
+import * as MemoryStorage from "./sql/MemoryStorage.ts"
 import * as SqliteStorage from "./sql/SqliteStorage.ts"
 import { exitCodeOf, hurryAtSecondSignal, notServed, outliveRejections, runtimeWarnings } from "./start.ts"
 
 const storageOf = ({ storage, durability }: LoadedConfig["config"]) =>
-  storage._tag === "Memory" ? Storage.layerMemory : SqliteStorage.layer({ path: storage.path, durability })
+  storage._tag === "Memory" ? MemoryStorage.layer : SqliteStorage.layer({ path: storage.path, durability })
 
 const gateway = Effect.gen(function* () {
   const { managementKey, warnings, ...reading } = yield* loadConfig

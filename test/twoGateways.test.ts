@@ -14,6 +14,7 @@ import * as Gateway from "../src/Gateway.ts"
 import { Upstream } from "../src/plugin/Upstream.ts"
 import { KeyStore } from "../src/services/KeyStore.ts"
 import { Storage } from "../src/services/Storage.ts"
+import { layer as memoryStorage } from "../src/sql/MemoryStorage.ts"
 import { ownPlugins } from "./support/house.ts"
 
 /** One gateway as a service of the program, so that two of them can stand side by side in one layer. */
@@ -31,7 +32,7 @@ test("two gateways of one program share neither ledger nor keys", async () => {
       Layer.provide(Gateway.serve(config)),
       Layer.provide(Gateway.servicesOf({ plugins, config })),
       Layer.provide(Layer.fresh(KeyStore.layer())),
-      Layer.provide(Layer.fresh(Storage.layerMemory)),
+      Layer.provide(Layer.fresh(memoryStorage)),
     )
   const program = Layer.mergeAll(gateway(First), gateway(Second)).pipe(
     Layer.provide([Upstream.layer, Logger.remove(Logger.defaultLogger)]),
@@ -49,7 +50,7 @@ test("two gateways of one program share neither ledger nor keys", async () => {
     const body = JSON.stringify({ model: "headgate/echo", messages: [{ role: "user", content: "hello" }] })
     const chat = await fetch(`${url}/chat/completions`, { method: "POST", headers, body })
     const status = await fetch(`${url}/auth/key`, { headers })
-    const rows = await Effect.runPromise(Context.get(context, Storage).ledger(KeyId.make(record.id), 10))
+    const rows = await Effect.runPromise(Context.get(context, Storage).ledger.rows(KeyId.make(record.id), 10))
     return { chat: chat.status, status: status.status, rows: rows.length }
   }
   expect(await ask(Context.get(built, First))).toEqual({ chat: 200, status: 200, rows: 1 })

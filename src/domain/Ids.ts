@@ -5,18 +5,20 @@ import * as Schema from "effect/Schema"
 export const ModelId = Schema.NonEmptyString.pipe(Schema.brand("ModelId"))
 export type ModelId = typeof ModelId.Type
 
-/** Routing tag of a host: `<provider>` or `<provider>/<variant>`. Spec 2.4. */
+/** Routing tag of a host: `<provider>` or `<provider>/<variant>`. */
 export const HostTag = Schema.NonEmptyString.pipe(Schema.brand("HostTag"))
 export type HostTag = typeof HostTag.Type
 
-/** What a key is known by: lower-case hex SHA-256 of the whole key, 64 characters. Reference 2. */
+/** What a key is known by: lower-case hex SHA-256 of the whole key, 64 characters. */
 export const KeyId = Schema.NonEmptyString.pipe(Schema.brand("KeyId"))
 export type KeyId = typeof KeyId.Type
 
-const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+// In the order of the characters' codes, so that numbers written in it sort as texts do.
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+const base = alphabet.length
 
 // Bytes at or above this are thrown away, so that every character is equally likely.
-const fair = 256 - (256 % alphabet.length)
+const fair = 256 - (256 % base)
 
 const pool = new Uint8Array(4096)
 let poolAt = pool.length
@@ -31,13 +33,47 @@ export const randomText = (length: number): string => {
     }
     const byte = pool[poolAt] ?? 0
     pool[poolAt++] = 0
-    if (byte < fair) text += alphabet[byte % alphabet.length]
+    if (byte < fair) text += alphabet[byte % base]
   }
   return text
 }
 
-/** One per HTTP request: `req_` and 24 characters. Reference 4. */
-export const requestId = (): string => `req_${randomText(24)}`
+/** `number` in `length` characters. */
+const inBase62 = (number: number, length: number): string => {
+  let text = ""
+  for (let rest = number; text.length < length; rest = Math.floor(rest / base))
+    text = alphabet.charAt(rest % base) + text
+  return text
+}
 
-/** One per inference: `gen-<unix seconds>-<20 characters>`. Reference 2. */
-export const generationId = (seconds: number): string => `gen-${seconds}-${randomText(20)}`
+const counts = base ** 2
+
+let lastMs = 0
+let lastMsText = ""
+let count = 0
+
+/**
+ * Ten characters that sort by time, each later than the one before: eight of Unix milliseconds and two of a counter.
+ * More than 3,844 in a millisecond, or a clock that steps back, continue in the millisecond after the last one used.
+ */
+const orderedText = (nowMs: number): string => {
+  count += 1
+  if (nowMs > lastMs || count === counts) {
+    lastMs = Math.max(nowMs, lastMs + 1)
+    lastMsText = inBase62(lastMs, 8)
+    count = 0
+  }
+  return lastMsText + inBase62(count, 2)
+}
+
+/**
+ * One per HTTP request: `req_` and 24 characters, the first ten of which sort by time. An index over them grows at its
+ * end, which costs a database half of what random places cost. The other fourteen (83 bits) cannot be guessed.
+ */
+export const requestId = (): string => `req_${orderedText(Date.now())}${randomText(14)}`
+
+/**
+ * One per inference: `gen-<unix seconds>-<20 characters>`. They are those of its request's id, without the last four, so
+ * that both sort alike, and who knows one does not have to search for the other.
+ */
+export const generationId = (seconds: number, request: string): string => `gen-${seconds}-${request.slice(4, 24)}`

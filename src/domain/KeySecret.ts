@@ -1,9 +1,13 @@
-/** The text of a key: how it is made, what it is known by, and how it may be shown. Reference 2 and 3, G24. */
-import { KeyId, randomText } from "./Ids.ts"
+/** The text of a key: how it is made, what it is known by, and how it may be shown. */
+import * as Brand from "effect/Brand"
+import { type KeyId, randomText } from "./Ids.ts"
 import type { KeyRecord } from "./Key.ts"
 
+/** Brands without a check: what a hash function returns needs none, and this runs on every request. */
+const asKeyId = Brand.nominal<KeyId>()
+
 /** The id of a key: the lower-case hex SHA-256 of all its characters. */
-export const keyId = (secret: string): KeyId => KeyId.make(new Bun.CryptoHasher("sha256").update(secret).digest("hex"))
+export const keyId = (secret: string): KeyId => asKeyId(Bun.SHA256.hash(secret, "hex"))
 
 /** `sk-gw-AbC...xyz`: the prefix and three characters, and the last three. */
 export const mask = (secret: string): string => {

@@ -1,7 +1,7 @@
 /**
- * Many rows, few commits: a row that comes while nothing is being written goes at once; those that come while a commit
- * runs are gathered into the next one. So an idle ledger answers in one commit's time and a busy one commits no more often
- * than the disk can. Reliability page, G3.
+ * Many rows, few commits: a row that comes while nothing is being written is committed at once; those that come while a
+ * commit runs are gathered into the next one. So an idle ledger answers in one commit's time, and a busy one commits no
+ * more often than the disk can.
  */
 
 /** The most rows that one commit takes. */
@@ -10,22 +10,22 @@ const largestBatch = 256
 /** What became of a row. `refused`: the database will never take it; `unavailable`: it may, later. */
 export type Written = "durable" | "refused" | "unavailable"
 
-type Told = (written: Written) => void
+type OnResult = (written: Written) => void
 
 export class GroupCommit<Row> {
   private rows: Array<Row> = []
-  private waiting: Array<Told> = []
+  private waiting: Array<OnResult> = []
   private writing = false
-  private readonly write: (rows: ReadonlyArray<Row>, told: Told) => void
+  private readonly write: (rows: ReadonlyArray<Row>, onResult: OnResult) => void
 
-  /** `write` commits all rows or none and says how it went, once. */
-  constructor(write: (rows: ReadonlyArray<Row>, told: Told) => void) {
+  /** `write` commits all rows or none, and reports the result once. */
+  constructor(write: (rows: ReadonlyArray<Row>, onResult: OnResult) => void) {
     this.write = write
   }
 
-  add(row: Row, told: Told): void {
+  add(row: Row, onResult: OnResult): void {
     this.rows.push(row)
-    this.waiting.push(told)
+    this.waiting.push(onResult)
     if (!this.writing) this.next()
   }
 
@@ -37,12 +37,12 @@ export class GroupCommit<Row> {
     this.write(rows, (written) => {
       // One row that the database refuses must not take the others of its batch with it.
       if (written === "refused" && rows.length > 1) this.oneByOne(rows, waiting)
-      else for (const told of waiting) told(written)
+      else for (const onResult of waiting) onResult(written)
       this.next()
     })
   }
 
-  private oneByOne(rows: ReadonlyArray<Row>, waiting: ReadonlyArray<Told>): void {
+  private oneByOne(rows: ReadonlyArray<Row>, waiting: ReadonlyArray<OnResult>): void {
     for (const [at, row] of rows.entries()) this.write([row], (written) => waiting[at]?.(written))
   }
 }

@@ -51,7 +51,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
         const storage = yield* Storage
         const clock = yield* Effect.clock
         const now = () => clock.unsafeCurrentTimeMillis()
-        const workspaceId = yield* Effect.orDie(storage.installation)
+        const workspaceId = storage.installation
         const cache = new KeyCache()
         const brought = options.managementKey && broughtKey(options.managementKey, workspaceId, now())
 
@@ -64,7 +64,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
           const known = cache.get(id)
           return known !== undefined
             ? Effect.succeed(known)
-            : Effect.tap(reached(storage.findKey(id)), (record) => record && cache.put(record))
+            : Effect.tap(reached(storage.keys.find(id)), (record) => record && cache.put(record))
         }
 
         return {
@@ -94,16 +94,16 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
                 creatorUserId: key.creatorUserId ?? null,
                 workspaceId,
               }
-              yield* reached(storage.insertKey(record))
+              yield* reached(storage.keys.insert(record))
               return { record, secret: Redacted.make(secret) }
             }),
-          list: (page) => reached(storage.listKeys(page)),
+          list: (page) => reached(storage.keys.list(page)),
           read: (id) => Effect.filterOrElse(find(id), isOrdinary, () => noSuchKey),
           update: (id, patch) =>
             Effect.gen(function* () {
               const before = yield* find(id)
               if (before?.kind !== "ordinary") return yield* noSuchKey
-              const after = yield* reached(storage.updateKey(id, { ...patch, updatedAt: now() }))
+              const after = yield* reached(storage.keys.update(id, { ...patch, updatedAt: now() }))
               cache.drop(id)
               return after ?? (yield* noSuchKey)
             }),
@@ -111,15 +111,12 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
             Effect.gen(function* () {
               const before = yield* find(id)
               if (before?.kind !== "ordinary") return yield* noSuchKey
-              yield* reached(storage.deleteKey(id))
+              yield* reached(storage.keys.remove(id))
               cache.drop(id)
             }),
         }
       }),
     )
-
-  /** Keys held in memory: tests, demos, a gateway for one. */
-  static readonly layerMemory = KeyStore.layer().pipe(Layer.provide(Storage.layerMemory))
 
   /** An embedder's own idea of who may call. The gateway's own keys are out of use: their routes answer 404. */
   static readonly layerFrom = (

@@ -1,6 +1,7 @@
 /**
- * The way into the ledger: rows are committed in groups, and none is lost while the process lives. A row that the database
- * could not take now is kept and tried again; as long as one is kept, no paid request should start. G3, G22.
+ * The way into the ledger: entries are committed in groups, and none is lost while the process lives. An entry that the
+ * database could not take goes to the backlog, which is tried again every second; as long as it is not empty, no paid
+ * request should start.
  */
 import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
@@ -8,33 +9,56 @@ import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
+import type { Picodollars } from "../domain/Money.ts"
 import { GroupCommit, type Written } from "./GroupCommit.ts"
 import type { LedgerRow } from "./ledger.ts"
 import type { Storage } from "./Storage.ts"
 
-export interface LedgerWriter {
-  /** `told` once how the first try went; `closed` once it is settled whether the row is in the ledger: at once, or later. */
-  readonly add: (row: LedgerRow, told: (written: Written) => void, closed: (isBooked: boolean) => void) => void
-  /** Whether rows are waiting for a database that cannot take them. */
-  readonly stuck: () => boolean
-}
-
-interface Kept {
+/** A request came to its end and has a price. */
+export interface Settled {
+  readonly _tag: "Settled"
   readonly row: LedgerRow
-  readonly closed: (isBooked: boolean) => void
+  /** What the caller pays when the first try has failed: nothing where it got an error in place of its answer. */
+  readonly lateCost: Picodollars
 }
 
-/** Writes into `storage` until the scope is closed; then tries once more what is kept, and logs what is lost. */
+/** What can be written. Later: holds, dispatches, checkpoints and releases, so that a crash loses no money in flight. */
+export type LedgerEntry = Settled
+
+export interface LedgerWriter {
+  /**
+   * Calls `onResult` once, with the result of the first try, and `onResolved` once, when it is known whether the entry is
+   * in the ledger (at once, or after retries): with the row as it was booked, or `undefined` when it never will be.
+   */
+  readonly add: (
+    entry: LedgerEntry,
+    onResult: (written: Written) => void,
+    onResolved: (booked: LedgerRow | undefined) => void,
+  ) => void
+  /** Whether entries wait for a database that cannot take them. */
+  readonly hasBacklog: () => boolean
+}
+
+interface Waiting {
+  readonly row: LedgerRow
+  readonly onResolved: (booked: LedgerRow | undefined) => void
+}
+
+/**
+ * Writes into `storage` until the scope is closed. Then it waits for the commits under way, tries the backlog once more,
+ * and logs what is lost.
+ */
 export const makeLedgerWriter = (
-  storage: Context.Tag.Service<Storage>,
+  storage: Pick<Context.Tag.Service<Storage>, "ledger">,
 ): Effect.Effect<LedgerWriter, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const run = yield* FiberSet.makeRuntime<never>()
-    const kept: Array<Kept> = []
+    const writes = yield* FiberSet.make()
+    const run = yield* FiberSet.runtime(writes)<never>()
+    const backlog: Array<Waiting> = []
 
-    // Every way it can end is an answer: rows that nobody answers for would stop all those behind them.
+    // Every way it can end is a result: rows without one would stop all those behind them.
     const append = (rows: ReadonlyArray<LedgerRow>): Effect.Effect<Written> =>
-      Effect.catchAllCause(Effect.as(storage.append(rows), "durable" as const), (cause) => {
+      Effect.catchAllCause(Effect.as(storage.ledger.append(rows), "durable" as const), (cause) => {
         const failure = Option.getOrUndefined(Cause.failureOption(cause))
         const requests = rows.map(({ requestId }) => requestId)
         return Effect.as(
@@ -43,49 +67,51 @@ export const makeLedgerWriter = (
         )
       })
 
-    const group = new GroupCommit<LedgerRow>((rows, told) => {
-      run(Effect.map(append(rows), told))
+    const group = new GroupCommit<LedgerRow>((rows, onResult) => {
+      run(Effect.map(append(rows), onResult))
     })
 
-    /** In the order in which they came; the first that does not get in ends the round. */
+    /** In the order of arrival. The first entry that the database cannot take ends the round. */
     const retry = Effect.gen(function* () {
-      while (kept[0] !== undefined) {
-        const { row, closed } = kept[0]
+      while (backlog[0] !== undefined) {
+        const { row, onResolved } = backlog[0]
         const written = yield* append([row])
         if (written === "unavailable") return
-        kept.shift()
-        closed(written === "durable")
-        if (written === "refused") yield* lost(row)
+        backlog.shift()
+        onResolved(written === "durable" ? row : undefined)
+        if (written === "refused") yield* logLost(row)
       }
     })
-    // Before the fiber, so that it runs after the fiber has ended: two at once would book a row twice.
+    // Added before the fiber starts, so that it runs after the fiber has ended: of two rounds at once, the slower would
+    // take an entry off the backlog that it has not written.
     yield* Effect.addFinalizer(() =>
-      Effect.zipRight(
-        retry,
-        Effect.suspend(() => Effect.forEach(kept, ({ row }) => lost(row))),
+      FiberSet.awaitEmpty(writes).pipe(
+        Effect.zipRight(retry),
+        Effect.zipRight(Effect.suspend(() => Effect.forEach(backlog, ({ row }) => logLost(row)))),
       ),
     )
     yield* retry.pipe(Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
 
     return {
-      stuck: () => kept.length > 0,
-      add: (row, told, closed) =>
+      hasBacklog: () => backlog.length > 0,
+      add: ({ row, lateCost }, onResult, onResolved) =>
         group.add(row, (written) => {
-          if (written === "unavailable") kept.push({ row, closed })
-          else closed(written === "durable")
-          if (written === "refused") run(lost(row))
-          told(written)
+          if (written === "unavailable") backlog.push({ row: { ...row, cost: lateCost }, onResolved })
+          else onResolved(written === "durable" ? row : undefined)
+          if (written === "refused") run(logLost(row))
+          onResult(written)
         }),
     }
   })
 
 /** The last that is known of money that could not be booked: enough to book it by hand. */
-const lost = ({ requestId, key, model, host, cost, admittedAt }: LedgerRow) =>
+const logLost = ({ requestId, key, model, host, cost, upstreamCost, admittedAt }: LedgerRow) =>
   Effect.logError("a settled request is not in the ledger", {
     requestId,
     key,
     model,
     host,
     picodollars: cost.toString(),
+    upstreamPicodollars: upstreamCost.toString(),
     admittedAt,
   })

@@ -1,6 +1,6 @@
 /**
  * `Storage` in a SQLite file. All SQL, reads too, runs in one worker thread that owns the file (sqliteThread.ts); this
- * side asks it and waits. Architecture 8.
+ * side sends it calls and waits for the answers.
  */
 import { existsSync, realpathSync } from "node:fs"
 import { resolve } from "node:path"
@@ -11,18 +11,29 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { StorageUnavailable } from "../services/ledger.ts"
 import { Storage } from "../services/Storage.ts"
-import { encodeRows } from "./sqliteAppend.ts"
+import { type Call, proxyOf } from "./calls.ts"
+import { type SqlRepositories, storageOf } from "./repositories.ts"
 import type { Opening, Refusal } from "./sqliteFile.ts"
-import type { Asked, Call, Opened, Reply } from "./sqliteThread.ts"
+import type { Message, Opened, Reply } from "./sqliteThread.ts"
 
-/** The database was not opened, and nothing in it was changed. `message` says what to do, with the path. G21, G22. */
+/** The database was not opened, and nothing in it was changed. `message` says what to do, with the path. */
 export class StorageNotOpened extends Data.TaggedError("StorageNotOpened")<{
   readonly path: string
   readonly reason: Refusal["reason"]
   readonly message: string
 }> {}
 
+type Service = Context.Tag.Service<typeof Storage>
+
 type Resume = (result: Effect.Effect<unknown, StorageUnavailable>) => void
+
+interface OpenThread {
+  readonly thread: Thread
+  readonly storage: Service
+}
+
+/** A message before it has its number. */
+type Question = Call<SqlRepositories> | readonly ["close"]
 
 /** Our end of the thread. */
 class Thread {
@@ -36,8 +47,8 @@ class Thread {
     this.worker = worker
   }
 
-  /** Resumes with the thread once the file is open. A thread that dies before is a defect: its code does not load. */
-  open(opening: Opening, resume: (result: Effect.Effect<Thread, StorageNotOpened>) => void): void {
+  /** Resumes with itself and the storage once the file is open. A thread that dies before is a defect: its code does not load. */
+  open(opening: Opening, resume: (result: Effect.Effect<OpenThread, StorageNotOpened>) => void): void {
     const died = (why: string) => {
       this.end(why)
       this.worker.terminate()
@@ -45,22 +56,22 @@ class Thread {
     }
     this.worker.addEventListener("error", (event) => died(event.message))
     this.worker.addEventListener("close", () => died("its thread has ended"))
-    this.worker.onmessage = ({ data: { refusal } }: MessageEvent<Opened>) => {
-      if (refusal !== undefined) {
+    this.worker.onmessage = ({ data: opened }: MessageEvent<Opened>) => {
+      if ("refusal" in opened) {
         this.terminate()
-        resume(Effect.fail(new StorageNotOpened({ path: opening.path, ...refusal })))
+        resume(Effect.fail(new StorageNotOpened({ path: opening.path, ...opened.refusal })))
         return
       }
       this.worker.onmessage = ({ data }: MessageEvent<Reply>) => this.answered(data)
       this.worker.unref()
-      resume(Effect.succeed(this))
+      const repositories = proxyOf<SqlRepositories>(opened.methods, (call) => this.ask(call))
+      resume(Effect.succeed({ thread: this, storage: storageOf(opened.installation, repositories) }))
     }
     this.worker.postMessage(opening)
   }
 
-  /** The answer's type is the caller's word: what crosses a thread has lost it. */
-  ask<A>(asked: Asked): Effect.Effect<A, StorageUnavailable> {
-    return Effect.async((resume) => {
+  private ask(question: Question): Effect.Effect<unknown, StorageUnavailable> {
+    return Effect.async((resume: Resume) => {
       if (this.over !== undefined) {
         resume(Effect.fail(new StorageUnavailable({ reason: this.over })))
         return
@@ -68,20 +79,17 @@ class Thread {
       const id = this.next++
       // The process may end while the thread idles, not while it has work of ours.
       if (this.waiting.size === 0) this.worker.ref()
-      this.waiting.set(id, resume as Resume)
-      this.worker.postMessage({ id, ...asked } satisfies Call)
+      this.waiting.set(id, resume)
+      this.worker.postMessage([id, ...question] satisfies Message)
     })
   }
 
   /** Waits for the calls before it; those after it fail. */
   get close(): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      const closed = this.ask<void>({ method: "close" })
-      return Effect.ensuring(
-        Effect.ignore(closed),
-        Effect.sync(() => this.terminate()),
-      )
-    })
+    return Effect.ensuring(
+      Effect.ignore(this.ask(["close"])),
+      Effect.sync(() => this.terminate()),
+    )
   }
 
   private answered(reply: Reply): void {
@@ -90,7 +98,7 @@ class Thread {
     if (this.waiting.size === 0) this.worker.unref()
     resume?.(
       "failed" in reply
-        ? Effect.fail(new StorageUnavailable({ reason: reply.failed, refused: reply.refused === true }))
+        ? Effect.fail(new StorageUnavailable({ reason: reply.failed, refused: reply.refused }))
         : Effect.succeed(reply.value),
     )
   }
@@ -109,36 +117,20 @@ class Thread {
   }
 }
 
-const methods = (thread: Thread): Context.Tag.Service<typeof Storage> => ({
-  installation: thread.ask({ method: "installation" }),
-  managementKeys: thread.ask({ method: "managementKeys" }),
-  findKey: (key) => thread.ask({ method: "findKey", key }),
-  insertKey: (record) => thread.ask({ method: "insertKey", record }),
-  updateKey: (key, patch) => thread.ask({ method: "updateKey", key, patch }),
-  deleteKey: (key) => thread.ask({ method: "deleteKey", key }),
-  listKeys: (page) => thread.ask({ method: "listKeys", page }),
-  append: (rows) =>
-    rows.length === 0
-      ? Effect.void
-      : Effect.suspend(() => thread.ask<void>({ method: "append", rows: encodeRows(rows) })),
-  spend: (key, now) => thread.ask({ method: "spend", key, now }),
-  ledger: (key, limit) => thread.ask({ method: "ledger", key, limit }),
-})
-
 /** The same with a thread of the caller's making, for tests. */
 export const makeWith = (
   start: () => Worker,
   options: Opening,
-): Effect.Effect<Context.Tag.Service<typeof Storage>, StorageNotOpened, Scope.Scope> => {
-  const opened = Effect.async<Thread, StorageNotOpened>((resume) => {
+): Effect.Effect<Service, StorageNotOpened, Scope.Scope> => {
+  const opened = Effect.async<OpenThread, StorageNotOpened>((resume) => {
     const path = resolve(options.path)
     // One lock for all names of a file.
     const opening = { path: existsSync(path) ? realpathSync(path) : path, durability: options.durability }
     new Thread(start()).open(opening, resume)
   })
   return Effect.map(
-    Effect.acquireRelease(opened, (thread) => thread.close),
-    methods,
+    Effect.acquireRelease(opened, ({ thread }) => thread.close),
+    ({ storage }) => storage,
   )
 }
 

@@ -6,43 +6,16 @@
 import type { Database } from "bun:sqlite"
 import { windowStart } from "../domain/Key.ts"
 import type { LedgerRow } from "../services/ledger.ts"
+import { ledger } from "./LedgerRepository.ts"
+import type { Stored } from "./table.ts"
 
-const columns = `request_id, generation_id, key_id, model, host, provider, cost, upstream_cost, prompt_tokens,
-  completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, estimated, streamed, finish_reason, outcome,
-  admitted_at, settled_at, latency_ms, duration_ms, app_title, app_url`
+/** A row as `encodeRows` writes it: its values in the order of the table's columns. */
+type Encoded = ReadonlyArray<Stored>
 
-/** A row in the order of `columns`. Money is decimal text: its column makes a 64-bit integer of it or refuses it. */
-const encode = (row: LedgerRow) =>
-  [
-    row.requestId,
-    row.generationId,
-    row.key,
-    row.model,
-    row.host,
-    row.provider,
-    row.cost.toString(),
-    row.upstreamCost.toString(),
-    row.promptTokens,
-    row.completionTokens,
-    row.cachedTokens,
-    row.cacheWriteTokens,
-    row.reasoningTokens,
-    row.estimated,
-    row.streamed,
-    row.finishReason,
-    row.outcome,
-    row.admittedAt,
-    row.settledAt,
-    row.latencyMs,
-    row.durationMs,
-    row.appTitle,
-    row.appUrl,
-  ] as const
-
-type Encoded = ReturnType<typeof encode>
-
-/** Rows as one string, which crosses to another thread in a fraction of the time that objects take. */
-export const encodeRows = (rows: ReadonlyArray<LedgerRow>): string => JSON.stringify(rows.map(encode))
+const placeOf = (member: keyof LedgerRow): number => ledger.members.indexOf(member)
+const keyAt = placeOf("key")
+const costAt = placeOf("cost")
+const admittedAt = placeOf("admittedAt")
 
 /** What a key spent on one UTC day, out of one batch. A day lies in one week and one month. */
 interface DaySum {
@@ -60,8 +33,8 @@ export const makeAppend = (db: Database): ((rows: string) => void) => {
   const begin = db.query("BEGIN IMMEDIATE")
   const commit = db.query("COMMIT")
   const rollback = db.query("ROLLBACK")
-  const addRow = db.query<never, [...Encoded]>(
-    `INSERT INTO ledger (${columns}) VALUES (${columns.replace(/\w+/g, "?")}) ON CONFLICT (request_id) DO NOTHING`,
+  const addRow = db.query<never, Array<Stored>>(
+    `INSERT INTO ledger (${ledger.names}) VALUES (${ledger.names.map(() => "?")}) ON CONFLICT (request_id) DO NOTHING`,
   )
   const addSum = db.query<never, [key: string, amount: string, day: number, week: number, month: number]>(
     `INSERT INTO spend (key_id, amount, window_kind, window_start)
@@ -73,9 +46,10 @@ export const makeAppend = (db: Database): ((rows: string) => void) => {
     const sums = new Map<string, DaySum>()
     for (const row of rows) {
       if (addRow.run(...row).changes === 0) continue
-      const [, , key, , , , cost] = row
+      const cost = String(row[costAt])
       if (cost === "0") continue
-      const day = windowStart("daily", row[17])
+      const key = String(row[keyAt])
+      const day = windowStart("daily", Number(row[admittedAt]))
       const place = `${key} ${day}`
       const sum = sums.get(place)
       if (sum === undefined) sums.set(place, { key, day, amount: BigInt(cost) })

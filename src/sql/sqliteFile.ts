@@ -1,29 +1,28 @@
 /**
- * Opens the database file, or says why not; what is there and not ours is left as it is. G21, G22.
+ * Opens the database file, or says why not. A file that is not ours is left as it is.
  *
- * One gateway a file: a second database beside it, `<file>.lock`, whose write lock is held for as long as the gateway
- * lives. The kernel drops it however the process ends, which a file with a process id in it cannot promise (in
- * containers every gateway has the same one). SQLite's own exclusive mode on the ledger would be simpler, but shuts out
- * readers too: backups, `sqlite3`, `reconcile`.
+ * One gateway per file: a second database beside it, `<file>.lock`, whose write lock is held for as long as the gateway
+ * runs. The kernel releases it however the process ends, which a file with a process id in it cannot promise (in
+ * containers every gateway has the same one). SQLite's own exclusive mode would be simpler, but shuts out readers too:
+ * backups, `sqlite3`, `reconcile`.
  */
 import { Database } from "bun:sqlite"
 import { mkdirSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import { SqlClient } from "@effect/sql/SqlClient"
-import * as SqliteClient from "@effect/sql-sqlite-bun/SqliteClient"
 import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { migrate, migrationsTable, schemaVersion } from "./migrations.ts"
-import { makeSqlStorage, type SqlStorage } from "./SqlStorage.ts"
-import { makeAppend } from "./sqliteAppend.ts"
+import { sqliteCode } from "./failure.ts"
+import { migrationsTable, schemaVersion } from "./migrations.ts"
+import { type OpenTables, openTables } from "./openTables.ts"
+import { makeClient } from "./sqliteClient.ts"
 
 export interface Opening {
   /** Relative to the working directory until it reaches the thread. */
   readonly path: string
-  /** `full` survives a loss of power, `process` only the death of the process. G3. */
+  /** `full` survives a loss of power, `process` only the death of the process. */
   readonly durability: "full" | "process"
 }
 
@@ -37,7 +36,7 @@ export class Refused extends Data.TaggedError("Refused")<Refusal> {}
 /** "hdgt": tells our files from those of other programs. */
 const applicationId = 0x68646774
 
-/** How long another program that has the file locked is waited for. G22. */
+/** How long another program that has the file locked is waited for. */
 const busyTimeoutMs = 5000
 
 /** The same for our own lock: whoever holds it for longer is a gateway that runs. */
@@ -57,14 +56,6 @@ const refused = (reason: Refusal["reason"], path: string, detail: string): Refus
     case "newer":
       return new Refused({ reason, message: `${path}: ${detail}.` })
   }
-}
-
-/** SQLite's name for what went wrong, such as SQLITE_CANTOPEN_ISDIR, from wherever in the chain of causes it is. */
-const sqliteCode = (error: unknown): string | undefined => {
-  for (let at = error; at instanceof Error; at = at.cause) {
-    if ("code" in at && typeof at.code === "string" && at.code.startsWith("SQLITE_")) return at.code
-  }
-  return undefined
 }
 
 const reasons: ReadonlyArray<readonly [code: string, reason: Refusal["reason"], detail: string]> = [
@@ -138,7 +129,8 @@ const recognise = (path: string) =>
     }
   })
 
-const setUp = (path: string) =>
+/** Settings of the connection, before the first transaction. */
+const configure = ({ path, durability }: Opening) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
     yield* sql.unsafe(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
@@ -147,31 +139,18 @@ const setUp = (path: string) =>
     if (journal?.journal_mode !== "wal") {
       return yield* refused("unwritable", path, "its file system cannot carry a write-ahead log")
     }
-    yield* sql.unsafe("PRAGMA synchronous = FULL")
-    yield* sql.unsafe("PRAGMA foreign_keys = ON")
-    yield* migrate
-    return yield* makeSqlStorage
+    yield* sql.unsafe(`PRAGMA synchronous = ${durability === "full" ? "FULL" : "NORMAL"}`)
   })
 
-/** A connection of its own for the ledger's rows. Both are used by one thread, a whole transaction at a time. */
-const openLedger = ({ path, durability }: Opening) =>
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.sync(() => new Database(path, { readwrite: true, create: false })),
-      (db) => Effect.sync(() => db.close()),
-    ),
-    (db) => {
-      db.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
-      db.run(`PRAGMA synchronous = ${durability === "full" ? "FULL" : "NORMAL"}`)
-      db.run("PRAGMA foreign_keys = ON")
-      return makeAppend(db)
-    },
+const openDatabase = (path: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() => new Database(path)),
+    (db) => Effect.sync(() => db.close()),
   )
 
-export interface OpenFile {
-  readonly storage: SqlStorage
-  /** Takes rows as `encodeRows` writes them; throws when they are not committed. */
-  readonly append: (rows: string) => void
+export interface OpenFile extends OpenTables {
+  /** The one connection that everything is read and written through. */
+  readonly db: Database
 }
 
 /** The file, until the scope closes. Everything runs on the calling thread and stops it meanwhile. */
@@ -183,9 +162,13 @@ export const openFile = (opening: Opening): Effect.Effect<OpenFile, Refused, Sco
       Effect.sync(() => takeLock(path)),
       (lock) => Effect.sync(() => lock.close()),
     )
-    const client = yield* Layer.build(SqliteClient.layer({ filename: path, disableWAL: true }))
-    const storage = yield* Effect.provide(setUp(path), client)
-    return { storage, append: yield* openLedger(opening) }
+    const db = yield* openDatabase(path)
+    const tables = yield* Effect.provideServiceEffect(
+      Effect.zipRight(configure(opening), openTables(db)),
+      SqlClient,
+      makeClient(db),
+    )
+    return { ...tables, db }
   }).pipe(
     // bun:sqlite throws while it opens, the migrator dies of a failed step: why is known by the code alone.
     Effect.catchAllCause((cause) => {

@@ -18,8 +18,8 @@ import { Dispatcher } from "../services/Dispatcher.ts"
 import { KeyStore } from "../services/KeyStore.ts"
 import { ProviderRegistry } from "../services/ProviderRegistry.ts"
 import { Relay } from "../services/Relay.ts"
-import { Storage } from "../services/Storage.ts"
 import type { StreamWriter } from "../services/StreamBody.ts"
+import * as MemoryStorage from "../sql/MemoryStorage.ts"
 import { wellFormedResponse } from "./answers.ts"
 import { type Check, must, oneLine, shown } from "./check.ts"
 import { publicModel, requestOf } from "./samples.ts"
@@ -172,7 +172,7 @@ const inHouse = async <A>(
 ): Promise<A> => {
   const house = Gateway.servicesOf({ plugins: [plugin], config: gatewayConfig(subject, operation) }).pipe(
     Layer.provideMerge(KeyStore.layer()),
-    Layer.provideMerge(Storage.layerMemory),
+    Layer.provideMerge(MemoryStorage.layer),
     Layer.provide(Upstream.layerFrom(answer ?? (() => new Response(null, { status: 404 })))),
     Layer.provide(Logger.remove(Logger.defaultLogger)),
   )
@@ -195,14 +195,16 @@ const whyExhausted = ({ attempts }: RoutingExhausted): string => {
   return `The gateway got no answer out of the given one: ${said.join("; ")} Contract: WireForm.response, Provider.error.`
 }
 
-const callOf = (): Call =>
-  new Call(
+const callOf = (): Call => {
+  const id = requestId()
+  return new Call(
     {
-      requestId: requestId(),
-      generationId: generationId(0),
+      requestId: id,
+      generationId: generationId(0, id),
       key: { ...unlimitedKey, id: KeyId.make("check") },
       attribution: { appTitle: "", appUrl: "" },
       admittedAt: 0,
     },
     () => performance.now(),
   )
+}

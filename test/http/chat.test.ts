@@ -330,7 +330,7 @@ describe.each([
   describe("the cost", () => {
     const rowOf = async (response: Response): Promise<LedgerRow> => {
       const id = response.headers.get("x-gw-request-id")
-      const rows = await house.run(Effect.flatMap(Storage, (storage) => storage.ledger(keyId(house.key), 10)))
+      const rows = await house.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(house.key), 10)))
       const row = rows.find(({ requestId }) => requestId === id)
       if (row === undefined) throw new Error("the request is not in the ledger")
       return row
@@ -463,10 +463,10 @@ describe.each([
         const usage = at % 2 === 1 ? (await streamOf(response)).last.usage : (await wholeBodyOf(response)).usage
         told += picodollars(usage?.cost)
         // Reported means durable: the row is there as soon as the cost is.
-        const [row] = await house.run(Effect.flatMap(Storage, (storage) => storage.ledger(keyId(key), 1)))
+        const [row] = await house.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(key), 1)))
         expect(row?.requestId).toBe(response.headers.get("x-gw-request-id") ?? "")
       }
-      const rows = await house.run(Effect.flatMap(Storage, (storage) => storage.ledger(keyId(key), 100)))
+      const rows = await house.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(key), 100)))
       const spent = await house.run(Effect.flatMap(Meter, (meter) => meter.spent(keyId(key))))
       expect(rows).toHaveLength(12)
       expect(rows.reduce((sum, { cost }) => sum + cost, 0n)).toBe(told)

@@ -22,7 +22,7 @@ const keyWith = async (house: Routed, limit: bigint, limitReset: LimitReset | nu
   return {
     chat: (more: Record<string, unknown> = {}, init: RequestInit = {}) => house.chat(ask(more), { ...init, headers }),
     spent: () => house.run(Effect.flatMap(Meter, (meter) => meter.spent(keyId(key)))),
-    rows: () => house.run(Effect.flatMap(Storage, (storage) => storage.ledger(keyId(key), 1000))),
+    rows: () => house.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(key), 1000))),
   }
 }
 

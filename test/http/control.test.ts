@@ -172,7 +172,7 @@ describe("key status", () => {
   }
 
   test("of a key without a limit", async () => {
-    const installation = await house.run(Effect.flatMap(Storage, (storage) => storage.installation))
+    const installation = await house.run(Effect.map(Storage, (storage) => storage.installation))
     const status = await statusOf(key)
     expect(status).toMatchObject({
       limit: null,
@@ -207,7 +207,7 @@ describe("key status", () => {
       row(limited, "3", noon - 9 * day),
       row(limited, "20", noon - 40 * day),
     ]
-    await house.run(Effect.flatMap(Storage, (storage) => storage.append(spent)))
+    await house.run(Effect.flatMap(Storage, (storage) => storage.ledger.append(spent)))
     const status = await statusOf(limited)
     const budget = {
       scope: "key_limit",
@@ -241,7 +241,7 @@ describe("key status", () => {
 
   test("never shows less than nothing", async () => {
     const overspent = await house.newKey({ limit: 1_000_000_000_000n })
-    await house.run(Effect.flatMap(Storage, (storage) => storage.append([row(overspent, "1.5", noon)])))
+    await house.run(Effect.flatMap(Storage, (storage) => storage.ledger.append([row(overspent, "1.5", noon)])))
     expect(await statusOf(overspent)).toMatchObject({
       limit_remaining: 0,
       effective_budget: { spend_usd: 1.5, remaining_usd: 0, reset_interval: null, resets_at: null },

@@ -14,6 +14,7 @@ import { InFlight } from "../../src/services/InFlight.ts"
 import { StorageUnavailable } from "../../src/services/ledger.ts"
 import { Meter } from "../../src/services/Meter.ts"
 import { Storage } from "../../src/services/Storage.ts"
+import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
 import {
   type Anything,
   asManager,
@@ -76,13 +77,13 @@ describe("the life of a key", () => {
       expires_at: null,
       creator_user_id: null,
       external_user: null,
-      workspace_id: await house.run(Effect.flatMap(Storage, (storage) => storage.installation)),
+      workspace_id: await house.run(Effect.map(Storage, (storage) => storage.installation)),
     })
     expectAnswer(await house.send("/api/v1/key", bearer(key)), 200)
   })
 
   test("is created with everything set", async () => {
-    const workspace = await house.run(Effect.flatMap(Storage, (storage) => storage.installation))
+    const workspace = await house.run(Effect.map(Storage, (storage) => storage.installation))
     const { data } = await created({
       name: "n".repeat(200),
       limit: 1.25,
@@ -107,7 +108,7 @@ describe("the life of a key", () => {
 
   test("is read, changed and deleted", async () => {
     const { data, key } = await created({ name: "before", limit: 5, limit_reset: "daily" })
-    await house.run(Effect.flatMap(Storage, (storage) => storage.append([row(key, "2", noon)])))
+    await house.run(Effect.flatMap(Storage, (storage) => storage.ledger.append([row(key, "2", noon)])))
     const fresh = await created({ name: "other" })
     expect(await json(await keyAt(fresh.data.hash))).toEqual({ data: fresh.data })
 
@@ -399,15 +400,14 @@ describe("the house itself", () => {
 
   test("without its database is not ready, and says so", async () => {
     const lost = Effect.fail(new StorageUnavailable({ reason: "gone to /secret/path" }))
-    const storage = Layer.map(Storage.layerMemory, (context) => ({
-      ...context,
-      unsafeMap: new Map([
-        [
-          Storage.key,
-          { ...context.unsafeMap.get(Storage.key), managementKeys: lost, spend: () => lost, listKeys: () => lost },
-        ],
-      ]),
-    }))
+    const storage = Layer.effect(
+      Storage,
+      Effect.map(Storage, ({ keys, ledger, ...others }) => ({
+        ...others,
+        keys: { ...keys, countManagement: () => lost, list: () => lost },
+        ledger: { ...ledger, spend: () => lost },
+      })),
+    ).pipe(Layer.provide(memoryStorage))
     const broken = await houseOf({ storage })
     for (const [path, init] of [
       ["/readyz", {}],

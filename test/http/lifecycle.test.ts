@@ -170,7 +170,7 @@ const hostFor = (answer: Parameters<typeof scriptedHost>[0]) => {
 }
 
 const rowsOf = (installation: Installation, secret: string): Promise<ReadonlyArray<LedgerRow>> =>
-  installation.ask(Effect.flatMap(Storage, (storage) => storage.ledger(keyId(secret), 100_000)))
+  installation.ask(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(secret), 100_000)))
 
 const post = (url: string, secret: string, body: unknown): Promise<Response> =>
   fetch(`${url}/chat/completions`, {
@@ -307,7 +307,7 @@ describe("the process", () => {
         const rows = await rowsOf(installation, key)
         expectBooked(rows, told)
         const spent = await installation.ask(
-          Effect.flatMap(Storage, (storage) => storage.spend(keyId(key), Date.now())),
+          Effect.flatMap(Storage, (storage) => storage.ledger.spend(keyId(key), Date.now())),
         )
         expect(spent.total).toBe(rows.reduce((sum, { cost }) => sum + cost, 0n))
       }

@@ -74,7 +74,7 @@ const begun = async (
 /** Rows of the ordinary key, once there are so many: they are booked when the answer ends, which the caller may not see. */
 const rowsOf = async (house: Routed, count: number): Promise<ReadonlyArray<LedgerRow>> => {
   for (;;) {
-    const rows = await house.run(Effect.flatMap(Storage, (storage) => storage.ledger(keyId(house.key), 100)))
+    const rows = await house.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(house.key), 100)))
     if (rows.length >= count) return rows
     await new Promise((resolve) => setImmediate(resolve))
   }

@@ -17,7 +17,7 @@ import type { Plugin } from "../../src/plugin/discover.ts"
 import { PluginInvalid } from "../../src/plugin/PluginInvalid.ts"
 import { Upstream } from "../../src/plugin/Upstream.ts"
 import { KeyStore } from "../../src/services/KeyStore.ts"
-import { Storage } from "../../src/services/Storage.ts"
+import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
 import { houseWithoutSocket } from "../support/house.ts"
 import { install } from "../support/process.ts"
 
@@ -258,7 +258,7 @@ describe("the gateway as it is run", () => {
     // Whatever a file can say is an author's input; that it is wrong is the point.
     const services = Gateway.services({ plugins, config: wrong as unknown as GatewayConfigInput }).pipe(
       Layer.provide([KeyStore.layer(), Upstream.layer]),
-      Layer.provide(Storage.layerMemory),
+      Layer.provide(memoryStorage),
     )
     const refusal = await Effect.runPromise(Effect.flip(Effect.scoped(Layer.build(services))))
     expect(refusal.message.split("\n")).toEqual(allWrong)

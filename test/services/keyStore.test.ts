@@ -8,19 +8,20 @@ import { makeSecret } from "../../src/domain/KeySecret.ts"
 import { KeyStore } from "../../src/services/KeyStore.ts"
 import { StorageUnavailable } from "../../src/services/ledger.ts"
 import { Storage } from "../../src/services/Storage.ts"
+import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
 
 test("a key that cannot be looked up: 503 to the caller, the reason in the log, once", async () => {
   const logged: Array<string> = []
   const logger = Logger.make(({ logLevel, message }) => void logged.push(`${logLevel.label} ${String(message)}`))
-  const findKey = () => Effect.fail(new StorageUnavailable({ reason: "disk I/O error" }))
+  const find = () => Effect.fail(new StorageUnavailable({ reason: "disk I/O error" }))
   const layer = KeyStore.layer().pipe(
     Layer.provide(
       Layer.effect(
         Storage,
-        Effect.map(Storage, (storage) => ({ ...storage, findKey })),
+        Effect.map(Storage, (storage) => ({ ...storage, keys: { ...storage.keys, find } })),
       ),
     ),
-    Layer.provide(Storage.layerMemory),
+    Layer.provide(memoryStorage),
     Layer.provideMerge(Logger.replace(Logger.defaultLogger, logger)),
   )
   const failure = await Effect.runPromise(

@@ -1,38 +1,36 @@
-/** What becomes of money when the database does not take it. G3, G22. */
-import { expect, test } from "bun:test"
+/** What becomes of money when the database does not take it, or takes its time. */
+import { afterEach, describe, expect, test } from "bun:test"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
-import { parseUsd } from "../../src/domain/Money.ts"
-import { KeyStore } from "../../src/services/KeyStore.ts"
-import { StorageUnavailable } from "../../src/services/ledger.ts"
-import { Meter } from "../../src/services/Meter.ts"
-import { Storage } from "../../src/services/Storage.ts"
-import { configFor, scriptedHost, wholeAnswer } from "../support/host.ts"
+import * as Logger from "effect/Logger"
+import * as Scope from "effect/Scope"
+import type { Written } from "../../src/services/GroupCommit.ts"
+import { type LedgerWriter, makeLedgerWriter } from "../../src/services/LedgerWriter.ts"
+import { type LedgerRow, StorageUnavailable } from "../../src/services/ledger.ts"
+import { type LedgerRepository, Storage } from "../../src/services/Storage.ts"
+import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
+import { layer as sqliteStorage } from "../../src/sql/SqliteStorage.ts"
+import { alice, sampleRow } from "../sql/samples.ts"
+import { openBooks } from "../support/books.ts"
+import { HandClock } from "../support/handClock.ts"
+import { configFor, heldStream, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
 import { startHouse } from "../support/house.ts"
 
 const ask = { model: "acme/small", max_tokens: 10, messages: [{ role: "user", content: "hi" }] }
+/** Of 10 tokens at 1 and 5 at 2 USD per million. */
+const cost = 20_000_000n
 
-/** Storage in memory whose ledger fails as long as `why` says how. */
-const failing = () => {
-  const state: { why: StorageUnavailable | undefined; appends: number; defect: boolean } = {
-    why: undefined,
-    appends: 0,
-    defect: false,
-  }
-  const storage = Layer.effect(
-    Storage,
-    Effect.map(Storage, (memory) => ({
-      ...memory,
-      append: (rows: Parameters<typeof memory.append>[0]) => {
-        state.appends += 1
-        if (state.defect) return Effect.die(new Error("a bug of the storage"))
-        return state.why === undefined ? memory.append(rows) : Effect.fail(state.why)
-      },
-    })),
-  ).pipe(Layer.provide(Storage.layerMemory))
-  return { state, storage }
-}
+const locked = new StorageUnavailable({ reason: "database is locked" })
+const refusing = new StorageUnavailable({ reason: "cannot store REAL value", refused: true })
+
+const closing: Array<() => unknown> = []
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
 
 const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
   for (let tries = 0; tries < 400; tries++) {
@@ -42,89 +40,241 @@ const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => 
   throw new Error("did not come about")
 }
 
-const limited = { limit: parseUsd(1) ?? 0n }
-
-test("a row that the database cannot take now is booked once it can; until then nobody is called", async () => {
-  const { state, storage } = failing()
-  const host = scriptedHost(() => wholeAnswer("hello"))
+/** A gateway whose ledger fails as long as `state.why` says how, one key with a limit, and one host. */
+const scene = async (answer: Parameters<typeof scriptedHost>[0] = () => wholeAnswer("hello")) => {
+  const state: { why: StorageUnavailable | undefined; defect: boolean } = { why: undefined, defect: false }
+  const storage = Layer.effect(
+    Storage,
+    Effect.map(Storage, ({ ledger, ...others }) => ({
+      ...others,
+      ledger: {
+        ...ledger,
+        append: (rows: ReadonlyArray<LedgerRow>) => {
+          if (state.defect) return Effect.die(new Error("a bug of the storage"))
+          return state.why === undefined ? ledger.append(rows) : Effect.fail(state.why)
+        },
+      },
+    })),
+  ).pipe(Layer.provide(memoryStorage))
+  const host = scriptedHost(answer)
+  closing.push(host.stop)
   const house = await startHouse({ config: configFor({ acme: host }), storage })
-  const { secret, record } = await house.run(
-    Effect.flatMap(KeyStore, (keys) => keys.create({ kind: "ordinary", name: "limited", ...limited })),
-  )
-  const headers = { authorization: `Bearer ${Redacted.value(secret)}` }
-  const spent = () => house.run(Effect.flatMap(Meter, (meter) => meter.spent(record.id)))
+  closing.push(house.stop)
+  const books = await openBooks(house)
+  const headers = { authorization: `Bearer ${books.secret}` }
+  return {
+    state,
+    host,
+    books,
+    chat: (more: object = {}, init: RequestInit = {}) => house.chat({ ...ask, ...more }, { ...init, headers }),
+    ready: async () => (await fetch(house.url.replace("/api/v1", "/readyz"))).status,
+    costs: async () => (await books.rows()).map((row) => [row.cost, row.upstreamCost]),
+  }
+}
 
-  state.why = new StorageUnavailable({ reason: "database is locked" })
-  expect((await house.chat(ask, { headers })).status).toBe(503)
-  expect(host.calls.length).toBe(1)
-  expect((await spent()).held).toBeGreaterThan(0n)
+describe("a row that the database cannot take now", () => {
+  test("is booked once it can; until then nobody is called", async () => {
+    const { state, host, books, chat, ready, costs } = await scene()
+    state.why = locked
+    expect((await chat()).status).toBe(503)
+    expect(host.calls.length).toBe(1)
+    expect(await books.held()).toBeGreaterThan(0n)
 
-  const refused = await house.chat(ask, { headers })
-  expect([refused.status, JSON.parse(await refused.text()).error.metadata.error_type]).toEqual([
-    503,
-    "metering_unavailable",
-  ])
-  expect(host.calls.length).toBe(1)
-  expect((await fetch(house.url.replace("/api/v1", "/readyz"))).status).toBe(503)
+    const refused = await chat()
+    expect([refused.status, JSON.parse(await refused.text()).error.metadata.error_type]).toEqual([
+      503,
+      "metering_unavailable",
+    ])
+    expect(host.calls.length).toBe(1)
+    expect(await ready()).toBe(503)
 
-  state.why = undefined
-  await until(async () => (await spent()).held === 0n)
-  // 10 tokens at 1 and 5 at 2 USD per million.
-  expect((await spent()).total).toBe(20_000_000n)
-  const rows = await house.run(Effect.flatMap(Storage, (kept) => kept.ledger(record.id, 10)))
-  expect(rows.map(({ cost }) => cost)).toEqual([20_000_000n])
-  expect((await fetch(house.url.replace("/api/v1", "/readyz"))).status).toBe(200)
-  expect((await house.chat(ask, { headers })).status).toBe(200)
-  await house.stop()
-  await host.stop()
+    state.why = undefined
+    await until(async () => (await books.held()) === 0n)
+    expect(await costs()).toHaveLength(1)
+    expect(await ready()).toBe(200)
+    expect((await chat()).status).toBe(200)
+  })
+
+  test("costs nothing later when its caller was answered 503; what the host asks for it is kept", async () => {
+    const { state, books, chat, costs } = await scene()
+    state.why = locked
+    expect((await chat()).status).toBe(503)
+    state.why = undefined
+    await until(async () => (await books.held()) === 0n)
+    expect(await books.total()).toBe(0n)
+    expect(await costs()).toEqual([[0n, cost]])
+  })
+
+  test("costs nothing later when its stream ended with that error in place of its cost", async () => {
+    const { state, books, chat, costs } = await scene(() => streamAnswer(["hello"]))
+    state.why = locked
+    const text = await (await chat({ stream: true })).text()
+    expect(text).toContain("metering_unavailable")
+    state.why = undefined
+    await until(async () => (await books.held()) === 0n)
+    expect(await books.total()).toBe(0n)
+    expect(await costs()).toEqual([[0n, cost]])
+  })
+
+  test("keeps its cost when its caller had left: nobody was told otherwise", async () => {
+    const { state, host, books, chat, ready } = await scene((_, request) => heldStream(request).response)
+    state.why = locked
+    const leave = new AbortController()
+    const response = chat({ stream: true }, { signal: leave.signal }).catch(() => undefined)
+    await until(() => host.calls.length === 1)
+    leave.abort()
+    await response
+    await until(async () => (await ready()) === 503)
+    state.why = undefined
+    await until(async () => (await books.held()) === 0n)
+    const [row] = await books.rows()
+    expect(row?.outcome).toBe("caller-gone")
+    expect(row?.cost).toBeGreaterThan(0n)
+    expect(await books.total()).toBe(row?.cost ?? -1n)
+  })
+
+  test("and is then refused for ever, holds no money", async () => {
+    const { state, books, chat } = await scene()
+    state.why = locked
+    expect((await chat()).status).toBe(503)
+    expect(await books.held()).toBeGreaterThan(0n)
+    state.why = refusing
+    await until(async () => (await books.held()) === 0n)
+    state.why = undefined
+    expect((await chat()).status).toBe(200)
+    expect(await books.total()).toBe(cost)
+  })
 })
 
 test("a row that the database will never take holds no money, and stops nobody else", async () => {
-  const { state, storage } = failing()
-  const host = scriptedHost(() => wholeAnswer("hello"))
-  const house = await startHouse({ config: configFor({ acme: host }), storage })
-  const { secret, record } = await house.run(
-    Effect.flatMap(KeyStore, (keys) => keys.create({ kind: "ordinary", name: "limited", ...limited })),
-  )
-  const headers = { authorization: `Bearer ${Redacted.value(secret)}` }
-  state.why = new StorageUnavailable({ reason: "cannot store REAL value", refused: true })
-  expect((await house.chat(ask, { headers })).status).toBe(503)
+  const { state, books, chat } = await scene()
+  state.why = refusing
+  expect((await chat()).status).toBe(503)
   state.why = undefined
-  expect((await house.run(Effect.flatMap(Meter, (meter) => meter.spent(record.id)))).held).toBe(0n)
-  expect((await house.chat(ask, { headers })).status).toBe(200)
-  await house.stop()
-  await host.stop()
-})
-
-test("a row that was kept, and is then refused for ever, holds no money", async () => {
-  const { state, storage } = failing()
-  const host = scriptedHost(() => wholeAnswer("hello"))
-  const house = await startHouse({ config: configFor({ acme: host }), storage })
-  const { secret, record } = await house.run(
-    Effect.flatMap(KeyStore, (keys) => keys.create({ kind: "ordinary", name: "limited", ...limited })),
-  )
-  const headers = { authorization: `Bearer ${Redacted.value(secret)}` }
-  const spent = () => house.run(Effect.flatMap(Meter, (meter) => meter.spent(record.id)))
-  state.why = new StorageUnavailable({ reason: "database is locked" })
-  expect((await house.chat(ask, { headers })).status).toBe(503)
-  expect((await spent()).held).toBeGreaterThan(0n)
-  state.why = new StorageUnavailable({ reason: "cannot store REAL value", refused: true })
-  await until(async () => (await spent()).held === 0n)
-  state.why = undefined
-  expect((await house.chat(ask, { headers })).status).toBe(200)
-  expect((await spent()).total).toBe(20_000_000n)
-  await house.stop()
-  await host.stop()
+  expect(await books.held()).toBe(0n)
+  expect((await chat()).status).toBe(200)
 })
 
 test("a defect of the storage is an answer too, and nobody waits for ever", async () => {
-  const { state, storage } = failing()
-  const host = scriptedHost(() => wholeAnswer("hello"))
-  const house = await startHouse({ config: configFor({ acme: host }), storage })
+  const { state, chat } = await scene()
   state.defect = true
-  expect((await house.chat(ask)).status).toBe(503)
+  expect((await chat()).status).toBe(503)
   state.defect = false
-  await until(async () => (await house.chat(ask)).status === 200)
-  await house.stop()
-  await host.stop()
+  await until(async () => (await chat()).status === 200)
+})
+
+/** A writer, and what became of each entry. */
+const writing = async (ledger: LedgerRepository, clock = new HandClock()) => {
+  const scope = Effect.runSync(Scope.make())
+  const run = <A, E>(effect: Effect.Effect<A, E>) =>
+    Effect.runPromise(effect.pipe(Effect.withClock(clock), Effect.provide(Logger.remove(Logger.defaultLogger))))
+  const writer: LedgerWriter = await run(Scope.extend(makeLedgerWriter({ ledger }), scope))
+  const results: Array<readonly [string, Written]> = []
+  const resolved: Array<readonly [string, boolean]> = []
+  return {
+    writer,
+    clock,
+    results,
+    resolved,
+    add: (row: LedgerRow) =>
+      writer.add(
+        { _tag: "Settled", row, lateCost: row.cost },
+        (written) => results.push([row.requestId, written]),
+        (booked) => resolved.push([row.requestId, booked !== undefined]),
+      ),
+    close: () => run(Scope.close(scope, Exit.void)),
+  }
+}
+
+/** A ledger whose appends wait until the test says how they end. */
+const slowLedger = () => {
+  const pending: Array<{ readonly ids: ReadonlyArray<string>; readonly end: (failure?: StorageUnavailable) => void }> =
+    []
+  const written: Array<string> = []
+  const unused = () => Effect.die(new Error("unused"))
+  const ledger: LedgerRepository = {
+    spend: unused,
+    rows: unused,
+    append: (rows) =>
+      Effect.async((resume) => {
+        const ids = rows.map(({ requestId }) => requestId)
+        pending.push({
+          ids,
+          end: (failure) => {
+            if (failure === undefined) written.push(...ids)
+            resume(failure === undefined ? Effect.void : Effect.fail(failure))
+          },
+        })
+      }),
+  }
+  /** Ends the oldest append that waits. */
+  const next = async (failure?: StorageUnavailable) => {
+    await until(() => pending.length > 0)
+    const append = pending.shift()
+    append?.end(failure)
+    return append?.ids ?? []
+  }
+  return { ledger, pending, written, next }
+}
+
+describe("at stop", () => {
+  test("a slow try of the backlog under way: each of its two rows is booked, and reported once", async () => {
+    const { ledger, pending, written, next } = slowLedger()
+    const { add, clock, resolved, close } = await writing(ledger)
+    add(sampleRow("r1"))
+    add(sampleRow("r2"))
+    await next(locked)
+    await next(locked)
+    await until(() => {
+      clock.turn(1000)
+      return pending.length > 0
+    })
+    const closed = close()
+    // The answer to the try that was under way comes first, then those of the last tries.
+    expect(await next()).toEqual(["r1"])
+    const over = closed.then(() => true)
+    while (!(await Promise.race([over, Bun.sleep(20).then(() => pending.length === 0 && undefined)]))) {
+      if (pending.length > 0) await next()
+    }
+    expect(resolved).toEqual([
+      ["r1", true],
+      ["r2", true],
+    ])
+    expect(new Set(written)).toEqual(new Set(["r1", "r2"]))
+  })
+
+  test("rows that wait behind a commit are written before it ends", async () => {
+    const { ledger, next } = slowLedger()
+    const { add, results, close } = await writing(ledger)
+    for (const id of ["r1", "r2", "r3"]) add(sampleRow(id))
+    const closed = close()
+    expect(await next()).toEqual(["r1"])
+    expect(await next()).toEqual(["r2", "r3"])
+    await closed
+    expect(results).toEqual([
+      ["r1", "durable"],
+      ["r2", "durable"],
+      ["r3", "durable"],
+    ])
+  })
+})
+
+test("an impossible row in a SQLite file is refused, and neither blocks the others nor paid requests", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "headgate-writer-"))
+  closing.push(() => rmSync(folder, { recursive: true }))
+  const scope = Effect.runSync(Scope.make())
+  closing.push(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+  const built = Layer.buildWithScope(sqliteStorage({ path: join(folder, "headgate.db"), durability: "process" }), scope)
+  const { ledger } = await Effect.runPromise(Effect.flatMap(built, (context) => Effect.provide(Storage, context)))
+  const { writer, add, results, resolved, close } = await writing(ledger)
+  add(sampleRow("first"))
+  add(sampleRow("impossible", { cost: 2n ** 63n }))
+  add(sampleRow("last"))
+  await until(() => resolved.length === 3)
+  expect(Object.fromEntries(results)).toEqual({ first: "durable", impossible: "refused", last: "durable" })
+  expect(Object.fromEntries(resolved)).toEqual({ first: true, impossible: false, last: true })
+  expect(writer.hasBacklog()).toBe(false)
+  const rows = await Effect.runPromise(ledger.rows(alice, 9))
+  expect(rows.map(({ requestId }) => requestId).sort()).toEqual(["first", "last"])
+  await close()
 })

@@ -9,29 +9,29 @@ import type * as Layer from "effect/Layer"
 import { KeyId } from "../../src/domain/Ids.ts"
 import { StorageUnavailable } from "../../src/services/ledger.ts"
 import { Storage } from "../../src/services/Storage.ts"
-import { layer, type StorageNotOpened } from "../../src/sql/SqliteStorage.ts"
+import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
+import { openInProcess } from "./openInProcess.ts"
 import { alice, bob, sampleKey, sampleRow } from "./samples.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "headgate-storage-"))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 let files = 0
-const kinds: ReadonlyArray<readonly [string, () => Layer.Layer<Storage, StorageNotOpened>]> = [
-  ["memory", () => Storage.layerMemory],
-  ["SQLite", () => layer({ path: join(folder, `${files++}`, "headgate.db"), durability: "process" })],
+const kinds: ReadonlyArray<readonly [string, () => Layer.Layer<Storage, unknown>]> = [
+  ["memory", () => memoryStorage],
+  ["a file", () => openInProcess({ path: join(folder, `${files++}`, "headgate.db"), durability: "process" })],
 ]
 
 const day = 86_400_000
 const maxMoney = 2n ** 63n - 1n
 
-describe.each(kinds)("storage in %s", (_, fresh) => {
+describe.each(kinds)("in %s, storage", (_, fresh) => {
   const inside = <A, E>(use: (storage: Context.Tag.Service<typeof Storage>) => Effect.Effect<A, E>): Promise<A> =>
     Effect.runPromise(Effect.provide(Effect.flatMap(Storage, use), fresh()))
 
-  test("has an id of its own that stays", async () => {
-    const [first, again] = await inside((storage) => Effect.all([storage.installation, storage.installation]))
-    expect(first).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
-    expect(again).toBe(first)
+  test("has an id of its own", async () => {
+    const installation = await inside((storage) => Effect.succeed(storage.installation))
+    expect(installation).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
   })
 
   test("keeps every member of a key", async () => {
@@ -49,9 +49,9 @@ describe.each(kinds)("storage in %s", (_, fresh) => {
     const bare = sampleKey("bare")
     const found = await inside((storage) =>
       Effect.gen(function* () {
-        yield* storage.insertKey(full)
-        yield* storage.insertKey(bare)
-        return [yield* storage.findKey(full.id), yield* storage.findKey(bare.id), yield* storage.findKey(bob)]
+        yield* storage.keys.insert(full)
+        yield* storage.keys.insert(bare)
+        return [yield* storage.keys.find(full.id), yield* storage.keys.find(bare.id), yield* storage.keys.find(bob)]
       }),
     )
     expect(found).toEqual([full, bare, undefined])
@@ -60,9 +60,9 @@ describe.each(kinds)("storage in %s", (_, fresh) => {
   test("a key that is there already stays as it is", async () => {
     const found = await inside((storage) =>
       Effect.gen(function* () {
-        yield* storage.insertKey(sampleKey("one", { name: "first" }))
-        yield* storage.insertKey(sampleKey("one", { name: "second" }))
-        return yield* storage.findKey(KeyId.make("one"))
+        yield* storage.keys.insert(sampleKey("one", { name: "first" }))
+        yield* storage.keys.insert(sampleKey("one", { name: "second" }))
+        return yield* storage.keys.find(KeyId.make("one"))
       }),
     )
     expect(found?.name).toBe("first")
@@ -72,15 +72,15 @@ describe.each(kinds)("storage in %s", (_, fresh) => {
     const key = sampleKey("k", { limit: 5n, limitReset: "daily" })
     const steps = await inside((storage) =>
       Effect.gen(function* () {
-        yield* storage.insertKey(key)
+        yield* storage.keys.insert(key)
         return [
-          yield* storage.updateKey(key.id, {}),
-          yield* storage.updateKey(key.id, { name: "renamed", updatedAt: 7 }),
-          yield* storage.updateKey(key.id, { limit: null, disabled: true }),
-          yield* storage.updateKey(key.id, { limit: maxMoney, limitReset: null, includeByokInLimit: true }),
-          yield* storage.findKey(key.id),
-          yield* storage.updateKey(bob, { name: "nobody" }),
-          yield* storage.updateKey(bob, {}),
+          yield* storage.keys.update(key.id, {}),
+          yield* storage.keys.update(key.id, { name: "renamed", updatedAt: 7 }),
+          yield* storage.keys.update(key.id, { limit: null, disabled: true }),
+          yield* storage.keys.update(key.id, { limit: maxMoney, limitReset: null, includeByokInLimit: true }),
+          yield* storage.keys.find(key.id),
+          yield* storage.keys.update(bob, { name: "nobody" }),
+          yield* storage.keys.update(bob, {}),
         ]
       }),
     )
@@ -93,11 +93,11 @@ describe.each(kinds)("storage in %s", (_, fresh) => {
   test("a limit beyond 64 bits is refused, not bent", async () => {
     const [inserted, updated, left] = await inside((storage) =>
       Effect.gen(function* () {
-        yield* storage.insertKey(sampleKey("k", { limit: 9n }))
+        yield* storage.keys.insert(sampleKey("k", { limit: 9n }))
         return [
-          yield* Effect.flip(storage.insertKey(sampleKey("rich", { limit: maxMoney + 1n }))),
-          yield* Effect.flip(storage.updateKey(KeyId.make("k"), { limit: maxMoney + 1n })),
-          yield* Effect.all([storage.findKey(KeyId.make("rich")), storage.findKey(KeyId.make("k"))]),
+          yield* Effect.flip(storage.keys.insert(sampleKey("rich", { limit: maxMoney + 1n }))),
+          yield* Effect.flip(storage.keys.update(KeyId.make("k"), { limit: maxMoney + 1n })),
+          yield* Effect.all([storage.keys.find(KeyId.make("rich")), storage.keys.find(KeyId.make("k"))]),
         ] as const
       }),
     )
@@ -110,14 +110,14 @@ describe.each(kinds)("storage in %s", (_, fresh) => {
   test("a deleted key is gone and its rows stay", async () => {
     const seen = await inside((storage) =>
       Effect.gen(function* () {
-        yield* storage.insertKey(sampleKey(alice))
-        yield* storage.append([sampleRow("r1", { cost: 3n })])
+        yield* storage.keys.insert(sampleKey(alice))
+        yield* storage.ledger.append([sampleRow("r1", { cost: 3n })])
         return [
-          yield* storage.deleteKey(alice),
-          yield* storage.deleteKey(alice),
-          yield* storage.findKey(alice),
-          (yield* storage.ledger(alice, 10)).length,
-          (yield* storage.spend(alice, 1_760_000_000_000)).total,
+          yield* storage.keys.remove(alice),
+          yield* storage.keys.remove(alice),
+          yield* storage.keys.find(alice),
+          (yield* storage.ledger.rows(alice, 10)).length,
+          (yield* storage.ledger.spend(alice, 1_760_000_000_000)).total,
         ]
       }),
     )
@@ -128,21 +128,21 @@ describe.each(kinds)("storage in %s", (_, fresh) => {
     const ids = (keys: ReadonlyArray<{ readonly id: string }>) => keys.map((key) => key.id)
     const seen = await inside((storage) =>
       Effect.gen(function* () {
-        yield* storage.insertKey(sampleKey("old", { createdAt: 1 }))
-        yield* storage.insertKey(sampleKey("newest", { createdAt: 9 }))
-        yield* storage.insertKey(sampleKey("manager", { createdAt: 8, kind: "management" }))
-        yield* storage.insertKey(sampleKey("tied-first", { createdAt: 5 }))
-        yield* storage.insertKey(sampleKey("tied-second", { createdAt: 5 }))
-        yield* storage.insertKey(sampleKey("off", { createdAt: 7, disabled: true }))
+        yield* storage.keys.insert(sampleKey("old", { createdAt: 1 }))
+        yield* storage.keys.insert(sampleKey("newest", { createdAt: 9 }))
+        yield* storage.keys.insert(sampleKey("manager", { createdAt: 8, kind: "management" }))
+        yield* storage.keys.insert(sampleKey("tied-first", { createdAt: 5 }))
+        yield* storage.keys.insert(sampleKey("tied-second", { createdAt: 5 }))
+        yield* storage.keys.insert(sampleKey("off", { createdAt: 7, disabled: true }))
         const page = (offset: number, limit: number, includeDisabled: boolean) =>
-          Effect.map(storage.listKeys({ offset, limit, includeDisabled }), ids)
+          Effect.map(storage.keys.list({ offset, limit, includeDisabled }), ids)
         return [
           yield* page(0, 100, false),
           yield* page(0, 2, true),
           yield* page(2, 2, true),
           yield* page(4, 2, true),
           yield* page(6, 2, true),
-          yield* storage.managementKeys,
+          yield* storage.keys.countManagement(),
         ]
       }),
     )
@@ -171,8 +171,12 @@ describe.each(kinds)("storage in %s", (_, fresh) => {
     ] as const
     const [all, two, other] = await inside((storage) =>
       Effect.gen(function* () {
-        yield* storage.append(rows)
-        return [yield* storage.ledger(alice, 10), yield* storage.ledger(alice, 2), yield* storage.ledger(bob, 10)]
+        yield* storage.ledger.append(rows)
+        return [
+          yield* storage.ledger.rows(alice, 10),
+          yield* storage.ledger.rows(alice, 2),
+          yield* storage.ledger.rows(bob, 10),
+        ]
       }),
     )
     expect(all).toEqual([rows[1], rows[2], rows[0]])
@@ -183,11 +187,11 @@ describe.each(kinds)("storage in %s", (_, fresh) => {
   test("a row counts once, however often it comes, also within one batch", async () => {
     const [spend, rows] = await inside((storage) =>
       Effect.gen(function* () {
-        yield* storage.append([])
-        yield* storage.append([sampleRow("r1", { cost: 5n }), sampleRow("r1", { cost: 6n })])
-        yield* storage.append([sampleRow("r1", { cost: 7n }), sampleRow("r2", { cost: 10n })])
-        yield* storage.append([sampleRow("r1", { cost: 8n, key: bob })])
-        return [yield* storage.spend(alice, 1_760_000_000_000), yield* storage.ledger(alice, 10)] as const
+        yield* storage.ledger.append([])
+        yield* storage.ledger.append([sampleRow("r1", { cost: 5n }), sampleRow("r1", { cost: 6n })])
+        yield* storage.ledger.append([sampleRow("r1", { cost: 7n }), sampleRow("r2", { cost: 10n })])
+        yield* storage.ledger.append([sampleRow("r1", { cost: 8n, key: bob })])
+        return [yield* storage.ledger.spend(alice, 1_760_000_000_000), yield* storage.ledger.rows(alice, 10)] as const
       }),
     )
     expect(spend).toEqual({ total: 15n, daily: 15n, weekly: 15n, monthly: 15n })
@@ -205,14 +209,14 @@ describe.each(kinds)("storage in %s", (_, fresh) => {
   ])("a batch with %s leaves nothing behind", async (_, wrong) => {
     const [error, spend, rows] = await inside((storage) =>
       Effect.gen(function* () {
-        yield* storage.append([sampleRow("before", { cost: 1n })])
+        yield* storage.ledger.append([sampleRow("before", { cost: 1n })])
         const batch = [sampleRow("good", { cost: 1n }), sampleRow("bad", wrong), sampleRow("more", { key: bob })]
-        const error = yield* Effect.flip(storage.append(batch))
-        yield* storage.append([sampleRow("after", { cost: 1n })])
+        const error = yield* Effect.flip(storage.ledger.append(batch))
+        yield* storage.ledger.append([sampleRow("after", { cost: 1n })])
         return [
           error,
-          yield* Effect.forEach([alice, bob], (key) => storage.spend(key, 1_760_000_000_000)),
-          yield* storage.ledger(alice, 10),
+          yield* Effect.forEach([alice, bob], (key) => storage.ledger.spend(key, 1_760_000_000_000)),
+          yield* storage.ledger.rows(alice, 10),
         ] as const
       }),
     )
@@ -224,10 +228,10 @@ describe.each(kinds)("storage in %s", (_, fresh) => {
   test("2^62 picodollars are exact, and one more can be added", async () => {
     const spends = await inside((storage) =>
       Effect.gen(function* () {
-        yield* storage.append([sampleRow("r1", { cost: 2n ** 62n })])
-        const before = yield* storage.spend(alice, 1_760_000_000_000)
-        yield* storage.append([sampleRow("r2", { cost: 1n }), sampleRow("r3", { cost: 2n ** 62n - 2n })])
-        return [before.total, (yield* storage.spend(alice, 1_760_000_000_000)).total]
+        yield* storage.ledger.append([sampleRow("r1", { cost: 2n ** 62n })])
+        const before = yield* storage.ledger.spend(alice, 1_760_000_000_000)
+        yield* storage.ledger.append([sampleRow("r2", { cost: 1n }), sampleRow("r3", { cost: 2n ** 62n - 2n })])
+        return [before.total, (yield* storage.ledger.spend(alice, 1_760_000_000_000)).total]
       }),
     )
     expect(spends).toEqual([2n ** 62n, maxMoney])
@@ -243,11 +247,11 @@ describe.each(kinds)("storage in %s", (_, fresh) => {
   ])("windows around the start of %s", async (_, start, after) => {
     const [then, now, later] = await inside((storage) =>
       Effect.gen(function* () {
-        yield* storage.append([
+        yield* storage.ledger.append([
           sampleRow("before", { cost: 10n, admittedAt: start - 1 }),
           sampleRow("after", { cost: 1n, admittedAt: start, settledAt: start + 40 * day }),
         ])
-        return yield* Effect.forEach([start - 1, start, start + 40 * day], (at) => storage.spend(alice, at))
+        return yield* Effect.forEach([start - 1, start, start + 40 * day], (at) => storage.ledger.spend(alice, at))
       }),
     )
     expect(now).toEqual({ total: 11n, ...after })
@@ -283,10 +287,11 @@ describe.each(kinds)("storage in %s", (_, fresh) => {
         const now = Date.UTC(2026, 0, 20)
         const [spends, rows] = await inside((storage) =>
           Effect.gen(function* () {
-            for (const batch of members) yield* storage.append(batch.map((each) => sampleRow(each.requestId, each)))
+            for (const batch of members)
+              yield* storage.ledger.append(batch.map((each) => sampleRow(each.requestId, each)))
             return [
-              yield* Effect.forEach([alice, bob], (key) => storage.spend(key, now)),
-              (yield* Effect.forEach([alice, bob], (key) => storage.ledger(key, 100))).flat(),
+              yield* Effect.forEach([alice, bob], (key) => storage.ledger.spend(key, now)),
+              (yield* Effect.forEach([alice, bob], (key) => storage.ledger.rows(key, 100))).flat(),
             ] as const
           }),
         )

@@ -23,7 +23,9 @@ if (Exit.isFailure(exit)) {
 
 for (let batch = 0; batch < Number(count); batch++) {
   const ids = Array.from({ length: 1 + (batch % 5) }, (_, at) => `${process.pid}-${batch}-${at}`)
-  const append = Effect.flatMap(Storage, (storage) => storage.append(ids.map((id) => sampleRow(id, { cost: 7n }))))
+  const append = Effect.flatMap(Storage, (storage) =>
+    storage.ledger.append(ids.map((id) => sampleRow(id, { cost: 7n }))),
+  )
   await Effect.runPromise(Effect.provide(append, exit.value))
   process.stdout.write(`${ids.join(" ")}\n`)
 }

@@ -27,7 +27,7 @@ export const openBooks = async (house: House): Promise<Books> => {
   return {
     secret,
     id,
-    rows: () => house.run(Effect.flatMap(Storage, (storage) => storage.ledger(id, 10_000))),
+    rows: () => house.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(id, 10_000))),
     held: async () => (await spent()).held,
     total: async () => (await spent()).total,
   }

@@ -22,7 +22,8 @@ import { KeyStore, type NewKey } from "../../src/services/KeyStore.ts"
 import type { LedgerRow } from "../../src/services/ledger.ts"
 import { Meter } from "../../src/services/Meter.ts"
 import { ProviderRegistry } from "../../src/services/ProviderRegistry.ts"
-import { Storage } from "../../src/services/Storage.ts"
+import type { Storage } from "../../src/services/Storage.ts"
+import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
 import { silentProvider } from "./silentProvider.ts"
 
 export const managementKey = "a-management-key-that-the-operator-brought-along"
@@ -77,7 +78,7 @@ interface HouseOptions {
 /** Where the house's clock stands: a Wednesday. It moves when a test says so. */
 export const noon = Date.UTC(2026, 6, 15, 12)
 
-export const houseOf = async ({ control, storage = Storage.layerMemory, meter = Meter.layer }: HouseOptions = {}) => {
+export const houseOf = async ({ control, storage = memoryStorage, meter = Meter.layer }: HouseOptions = {}) => {
   const time = { now: noon }
   const log: Array<string> = []
   const table: Array<string> = []

@@ -1,7 +1,10 @@
 /** Storage in memory whose writes, or whose reading of what a key spent, can be kept waiting. */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
 import { Storage } from "../../src/services/Storage.ts"
+import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
 
 export interface Gate {
   /** From now on calls wait. */
@@ -33,16 +36,20 @@ const gateOf = (): Gate & { readonly pass: Effect.Effect<void> } => {
   }
 }
 
-/** The same storage for whoever is given its layer. */
+/** The same storage for whoever is given its layer. It stays open for as long as the process runs. */
 export const gatedStorage = () => {
-  const [append, spend, findKey] = [gateOf(), gateOf(), gateOf()]
-  const inner = Effect.runSync(Effect.provide(Storage, Storage.layerMemory))
+  const [append, spend, find] = [gateOf(), gateOf(), gateOf()]
+  const scope = Effect.runSync(Scope.make())
+  const { keys, ledger, ...others } = Context.get(Effect.runSync(Layer.buildWithScope(memoryStorage, scope)), Storage)
   const layer = Layer.succeed(Storage, {
-    ...inner,
-    append: (...asked) => Effect.zipRight(append.pass, inner.append(...asked)),
-    spend: (...asked) => Effect.zipRight(spend.pass, inner.spend(...asked)),
-    findKey: (...asked) => Effect.zipRight(findKey.pass, inner.findKey(...asked)),
+    ...others,
+    keys: { ...keys, find: (...asked) => Effect.zipRight(find.pass, keys.find(...asked)) },
+    ledger: {
+      ...ledger,
+      append: (...asked) => Effect.zipRight(append.pass, ledger.append(...asked)),
+      spend: (...asked) => Effect.zipRight(spend.pass, ledger.spend(...asked)),
+    },
   })
-  const gates: Readonly<Record<"append" | "spend" | "findKey", Gate>> = { append, spend, findKey }
+  const gates: Readonly<Record<"append" | "spend" | "findKey", Gate>> = { append, spend, findKey: find }
   return { layer, gates }
 }

@@ -16,7 +16,8 @@ import { discover } from "../../src/plugin/discover.ts"
 import { Upstream } from "../../src/plugin/Upstream.ts"
 import { KeyStore, type NewKey } from "../../src/services/KeyStore.ts"
 import type { Meter } from "../../src/services/Meter.ts"
-import { Storage } from "../../src/services/Storage.ts"
+import type { Storage } from "../../src/services/Storage.ts"
+import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
 
 const pluginFolder = new URL("../../plugins", import.meta.url).pathname
 
@@ -85,7 +86,7 @@ export const houseWithoutSocket = async ({ setting = Layer.empty, ...options }: 
   )
 }
 
-const houseLayers = ({ config = {}, plugins, storage = Storage.layerMemory }: HouseOptions) =>
+const houseLayers = ({ config = {}, plugins, storage = memoryStorage }: HouseOptions) =>
   Effect.gen(function* () {
     const decoded = yield* decodeConfig(config)
     const all = plugins ?? (yield* ownPlugins)

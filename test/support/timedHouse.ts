@@ -16,6 +16,7 @@ import { KeyStore } from "../../src/services/KeyStore.ts"
 import type { LedgerRow } from "../../src/services/ledger.ts"
 import { Meter } from "../../src/services/Meter.ts"
 import { Storage } from "../../src/services/Storage.ts"
+import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
 import { HandClock } from "./handClock.ts"
 import { configFor } from "./host.ts"
 import { ownPlugins } from "./house.ts"
@@ -189,7 +190,7 @@ export const inTimedHouse = (options: TimedOptions, body: (house: TimedHouse) =>
     const context = yield* Layer.buildWithScope(
       Gateway.servicesOf({ plugins: all, config }).pipe(
         Layer.provideMerge(KeyStore.layer()),
-        Layer.provideMerge(Storage.layerMemory),
+        Layer.provideMerge(memoryStorage),
         Layer.provide(upstream),
         Layer.provide(Logger.remove(Logger.defaultLogger)),
       ),
@@ -240,7 +241,7 @@ export const inTimedHouse = (options: TimedOptions, body: (house: TimedHouse) =>
         },
         settle: turns,
         stop: () => run(stop),
-        rows: () => run(Context.get(context, Storage).ledger(record.id, 10_000)),
+        rows: () => run(Context.get(context, Storage).ledger.rows(record.id, 10_000)),
         held: async () => (await spent()).held,
         total: async () => (await spent()).total,
       }),

@@ -8,7 +8,7 @@ import { Storage } from "../../services/Storage.ts"
 export class Installation extends Context.Tag("headgate/Installation")<Installation, string>() {
   static readonly layer = Layer.effect(
     Installation,
-    Effect.flatMap(Storage, (storage) => Effect.orDie(storage.installation)),
+    Effect.map(Storage, (storage) => storage.installation),
   )
 }
 

@@ -25,7 +25,7 @@ export const healthHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
     const storage = yield* Storage
     const meter = yield* Meter
     // Any question will do that the database itself has to answer.
-    const readable = orUnavailable("storage")(storage.managementKeys)
+    const readable = orUnavailable("storage")(storage.keys.countManagement())
     const open = Effect.suspend(() =>
       inFlight.draining() ? Effect.fail(new Unavailable({ why: "draining", retryAfterSeconds: 1 })) : Effect.void,
     )

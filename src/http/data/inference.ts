@@ -74,7 +74,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
           ),
           appUrl: attributionText(headers.get("http-referer")),
         }
-        const id = generationId(Math.floor(admittedAt / 1000))
+        const id = generationId(Math.floor(admittedAt / 1000), requestId)
         return new RequestContext({ requestId, generationId: id, key, attribution, admittedAt, lifetime }, nowMs)
       }
 

@@ -6,6 +6,7 @@ import * as Logger from "effect/Logger"
 import { keyId } from "../../../src/domain/KeySecret.ts"
 import type { LedgerRow } from "../../../src/services/ledger.ts"
 import { Storage } from "../../../src/services/Storage.ts"
+import { layer as memoryStorage } from "../../../src/sql/MemoryStorage.ts"
 import { wholeBodyOf } from "../../support/answers.ts"
 import { expectRefusal, fine, type Json, type Refusal } from "../../support/badInputs.ts"
 import { configFor, type HeldStream, heldStream, scriptedHost, streamAnswer, wholeAnswer } from "../../support/host.ts"
@@ -33,14 +34,17 @@ export const asked = { keys: 0, broken: false }
 
 const watchedStorage = Layer.effect(
   Storage,
-  Effect.map(Storage, (storage) => ({
-    ...storage,
-    findKey: (...asking: Parameters<typeof storage.findKey>) => {
-      asked.keys += 1
-      return asked.broken ? Effect.die(new Error("SELECT broke at /work/secret")) : storage.findKey(...asking)
+  Effect.map(Storage, ({ keys, ...others }) => ({
+    ...others,
+    keys: {
+      ...keys,
+      find: (...asking: Parameters<typeof keys.find>) => {
+        asked.keys += 1
+        return asked.broken ? Effect.die(new Error("SELECT broke at /work/secret")) : keys.find(...asking)
+      },
     },
   })),
-).pipe(Layer.provide(Storage.layerMemory))
+).pipe(Layer.provide(memoryStorage))
 
 const logged = Logger.replace(
   Logger.defaultLogger,
@@ -82,7 +86,7 @@ type Body = string | Uint8Array<ArrayBuffer>
 
 export const secrets = () => [house.key, house.managementKey]
 export const rowsOf = (secret: string): Promise<ReadonlyArray<LedgerRow>> =>
-  house.run(Effect.flatMap(Storage, (storage) => storage.ledger(keyId(secret), 100)))
+  house.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(secret), 100)))
 
 /** A body as it is, with the ordinary key. */
 export const post = (body: Body, headers: Record<string, string> = { "content-type": "application/json" }) =>

@@ -10,7 +10,7 @@ import { asKey, house, refused, row } from "./door.ts"
 export const moneyRows = (): void => {
   const spent = async (limitReset: "monthly" | null): Promise<string> => {
     const key = await house.newKey({ limit: 1_000_000_000_000n, limitReset })
-    await house.run(Effect.flatMap(Storage, (storage) => storage.append([ledgerRow(key, "1", Date.now())])))
+    await house.run(Effect.flatMap(Storage, (storage) => storage.ledger.append([ledgerRow(key, "1", Date.now())])))
     return key
   }
   const figures = (usd: number, spend: number) => ({ limit_usd: usd, spend_usd: spend, held_usd: 0 })

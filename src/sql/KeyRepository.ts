@@ -1,0 +1,54 @@
+/** Keys in a database, in SQL that SQLite and PostgreSQL share. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { KeyId } from "../domain/Ids.ts"
+import type { KeyRecord } from "../domain/Key.ts"
+import type { KeyRepository } from "../services/Storage.ts"
+import { firstRowOf, query, rowsOf } from "./query.ts"
+import { column, flag, optionalMoney, table } from "./table.ts"
+
+const keys = table<KeyRecord>({
+  id: column("id", KeyId),
+  kind: column("kind", Schema.Literal("ordinary", "management")),
+  name: column("name", Schema.String),
+  label: column("label", Schema.String),
+  disabled: flag("disabled"),
+  limit: optionalMoney("limit_amount"),
+  limitReset: column("limit_reset", Schema.NullOr(Schema.Literal("daily", "weekly", "monthly"))),
+  includeByokInLimit: flag("include_byok_in_limit"),
+  expiresAt: column("expires_at", Schema.NullOr(Schema.Number)),
+  createdAt: column("created_at", Schema.Number),
+  updatedAt: column("updated_at", Schema.NullOr(Schema.Number)),
+  creatorUserId: column("creator_user_id", Schema.NullOr(Schema.String)),
+  workspaceId: column("workspace_id", Schema.String),
+})
+
+export const makeKeyRepository = (sql: SqlClient): KeyRepository => {
+  const selection = sql.literal(keys.selection)
+  const find = (id: KeyId) => firstRowOf(keys, sql`SELECT ${selection} FROM keys WHERE id = ${id}`)
+  return {
+    find,
+    list: ({ offset, limit, includeDisabled }) => {
+      const enabled = includeDisabled ? sql.literal("") : sql`AND disabled = ${false}`
+      return rowsOf(
+        keys,
+        sql`SELECT ${selection} FROM keys WHERE kind = 'ordinary' ${enabled}
+          ORDER BY created_at DESC, seq DESC LIMIT ${limit} OFFSET ${offset}`,
+      )
+    },
+    countManagement: () =>
+      Effect.map(
+        query(sql<{ readonly n: number }>`SELECT COUNT(*) AS n FROM keys WHERE kind = 'management'`),
+        ([row]) => row?.n ?? 0,
+      ),
+    insert: (key) =>
+      Effect.asVoid(query(sql`INSERT INTO keys ${sql.insert(keys.columnsOf(key))} ON CONFLICT (id) DO NOTHING`)),
+    update: (id, patch) => {
+      const columns = keys.columnsOf(patch)
+      if (Object.keys(columns).length === 0) return find(id)
+      return firstRowOf(keys, sql`UPDATE keys SET ${sql.update(columns)} WHERE id = ${id} RETURNING ${selection}`)
+    },
+    remove: (id) => Effect.map(query(sql`DELETE FROM keys WHERE id = ${id} RETURNING id`), (gone) => gone.length > 0),
+  }
+}

@@ -1,0 +1,23 @@
+/** `Storage` in memory: the same tables and statements as in a file, in this process and without a thread. */
+import { Database } from "bun:sqlite"
+import { SqlClient } from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Storage } from "../services/Storage.ts"
+import { runToEnd } from "./calls.ts"
+import { openTables } from "./openTables.ts"
+import { storageOf } from "./repositories.ts"
+import { makeClient } from "./sqliteClient.ts"
+
+/** A database of its own for whoever builds it, gone when the scope closes. */
+export const layer: Layer.Layer<Storage> = Layer.scoped(
+  Storage,
+  Effect.gen(function* () {
+    const db = yield* Effect.acquireRelease(
+      Effect.sync(() => new Database(":memory:")),
+      (open) => Effect.sync(() => open.close()),
+    )
+    const { installation, repositories } = yield* Effect.provideServiceEffect(openTables(db), SqlClient, makeClient(db))
+    return storageOf(installation, runToEnd(repositories))
+  }).pipe(Effect.orDie),
+)

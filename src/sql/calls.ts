@@ -1,0 +1,71 @@
+/**
+ * Repositories that run elsewhere, such as in another thread. A call names repository and method, and has the arguments; structured clone carries
+ * arguments and result. The type of calls is derived from the repositories, so a new method needs nothing here.
+ */
+import * as Effect from "effect/Effect"
+import type { StorageUnavailable } from "../services/ledger.ts"
+
+// biome-ignore lint/suspicious/noExplicitAny: the constraint is on the result; parameters are each method's own.
+type Method = (...parameters: any) => Effect.Effect<unknown, StorageUnavailable>
+
+/** Objects of such methods, by name. */
+export type Repositories<R> = { readonly [Name in keyof R]: { readonly [M in keyof R[Name]]: Method } }
+
+type ParametersOf<F> = F extends (...parameters: infer P) => unknown ? P : never
+
+/**
+ * One call of one method: the union over all methods of all repositories. A flat list, because it crosses to the thread
+ * in 0.4 µs where an object with the parameters in a list takes 3.
+ */
+export type Call<R extends Repositories<R>> = {
+  readonly [Name in keyof R]: {
+    readonly [M in keyof R[Name]]: readonly [repository: Name, method: M, ...parameters: ParametersOf<R[Name][M]>]
+  }[keyof R[Name]]
+}[keyof R]
+
+/** The names of all methods, by repository: what the other thread has to know to call them. */
+export type MethodNames<R extends Repositories<R>> = { readonly [Name in keyof R]: ReadonlyArray<keyof R[Name]> }
+
+// The three casts below rebuild a type that was taken apart by name. Each stays within `R`, whose members are all methods.
+
+export const methodNamesOf = <R extends Repositories<R>>(repositories: R): MethodNames<R> =>
+  Object.fromEntries(
+    Object.entries<object>(repositories).map(([name, repository]) => [name, Object.keys(repository)]),
+  ) as unknown as MethodNames<R>
+
+export const invoke = <R extends Repositories<R>>(
+  repositories: R,
+  [repository, method, ...parameters]: Call<R>,
+): Effect.Effect<unknown, StorageUnavailable> => {
+  const invoked: Method = repositories[repository][method]
+  return Effect.suspend(() => invoked(...(parameters as ReadonlyArray<unknown>)))
+}
+
+/** Repositories whose methods send calls, and succeed with what comes back. */
+export const proxyOf = <R extends Repositories<R>>(
+  names: MethodNames<R>,
+  send: (call: Call<R>) => Effect.Effect<unknown, StorageUnavailable>,
+): R => {
+  const repositoryOf = (repository: string, methods: ReadonlyArray<string>) =>
+    Object.fromEntries(
+      methods.map((method) => [
+        method,
+        (...parameters: ReadonlyArray<unknown>) => send([repository, method, ...parameters] as unknown as Call<R>),
+      ]),
+    )
+  return Object.fromEntries(
+    Object.entries<ReadonlyArray<string>>(names as Record<string, ReadonlyArray<string>>).map(([name, methods]) => [
+      name,
+      repositoryOf(name, methods),
+    ]),
+  ) as unknown as R
+}
+
+/**
+ * The same repositories, in this process: each call runs to its end when it is made, as it would in the thread of a file.
+ * Nothing comes between its statements.
+ */
+export const runToEnd = <R extends Repositories<R>>(repositories: R): R =>
+  proxyOf<R>(methodNamesOf(repositories), (call) =>
+    Effect.suspend(() => Effect.runSyncExit(invoke(repositories, call))),
+  )

@@ -1,0 +1,33 @@
+/** A SQLite database that is open becomes repositories: tables made or migrated, and the installation's id in place. */
+import type { Database } from "bun:sqlite"
+import type { MigrationError } from "@effect/sql/Migrator"
+import { SqlClient } from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
+import * as Effect from "effect/Effect"
+import { unavailable } from "./failure.ts"
+import { migrate } from "./migrations.ts"
+import { makeRepositories, type SqlRepositories } from "./repositories.ts"
+import { makeAppend } from "./sqliteAppend.ts"
+
+export interface OpenTables {
+  readonly installation: string
+  /** To be called one at a time, each call run to its end before the next: see sqliteClient.ts. */
+  readonly repositories: SqlRepositories
+}
+
+/** Writes the installation's id if there is none, so it fails where nothing can be written. */
+export const openTables = (db: Database): Effect.Effect<OpenTables, SqlError | MigrationError, SqlClient> =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient
+    yield* sql.unsafe("PRAGMA foreign_keys = ON")
+    yield* migrate
+    yield* sql`INSERT INTO installation (only_row, id) VALUES (1, ${crypto.randomUUID()}) ON CONFLICT DO NOTHING`
+    const [installation] = yield* sql<{ readonly id: string }>`SELECT id FROM installation`
+    if (installation === undefined) return yield* Effect.dieMessage("the installation has lost its id")
+
+    const commit = makeAppend(db)
+    return {
+      installation: installation.id,
+      repositories: makeRepositories(sql, (rows) => Effect.try({ try: () => commit(rows), catch: unavailable })),
+    }
+  })

@@ -1,0 +1,30 @@
+/** What a key has spent, as the gateway keeps it in memory, against the windows of UTC. */
+import { expect, test } from "bun:test"
+import { KeyAccount } from "../../src/services/KeyAccounts.ts"
+
+const hour = 3_600_000
+const nothing = { total: 0n, daily: 0n, weekly: 0n, monthly: 0n }
+
+test.each([
+  ["a day", Date.UTC(2026, 6, 15), { daily: 0n, weekly: 5n, monthly: 5n }],
+  ["a Monday", Date.UTC(2026, 6, 13), { daily: 0n, weekly: 0n, monthly: 5n }],
+  ["a month", Date.UTC(2026, 6, 1), { daily: 0n, weekly: 5n, monthly: 0n }],
+])(
+  "a cost that comes after midnight, at the start of %s, counts to the window it was admitted in",
+  (_, midnight, now) => {
+    const account = new KeyAccount(nothing, midnight - hour)
+    account.take(9n)
+    expect(account.spendAt(midnight + hour)).toEqual(nothing)
+    account.spend(5n, midnight - hour)
+    account.giveBack(9n)
+    expect(account.spendAt(midnight + hour)).toEqual({ total: 5n, ...now })
+    expect(account.held).toBe(0n)
+  },
+)
+
+test("a clock that steps back over midnight opens no window again", () => {
+  const midnight = Date.UTC(2026, 6, 15)
+  const account = new KeyAccount({ total: 7n, daily: 7n, weekly: 7n, monthly: 7n }, midnight - hour)
+  expect(account.spendAt(midnight).daily).toBe(0n)
+  expect(account.spendAt(midnight - hour).daily).toBe(0n)
+})

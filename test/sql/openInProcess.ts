@@ -1,0 +1,13 @@
+/** `Storage` in a file without its thread, which takes a sixth of a second to start. What runs in the thread runs here. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Storage } from "../../src/services/Storage.ts"
+import { runToEnd } from "../../src/sql/calls.ts"
+import { storageOf } from "../../src/sql/repositories.ts"
+import { type Opening, openFile } from "../../src/sql/sqliteFile.ts"
+
+export const openInProcess = (opening: Opening) =>
+  Layer.scoped(
+    Storage,
+    Effect.map(openFile(opening), ({ installation, repositories }) => storageOf(installation, runToEnd(repositories))),
+  )

@@ -11,19 +11,18 @@ import type { ConfigInvalid } from "./domain/Problem.ts"
 import { ControlSettings, controlRoutes } from "./http/control/index.ts"
 import { Inference } from "./http/data/inference.ts"
 import { DataPlane, dataRoutes } from "./http/data/routes.ts"
-import { runAtOnce } from "./http/data/runAtOnce.ts"
-import type { Upstream } from "./plugin/Upstream.ts"
-import { Alarms } from "./services/Alarms.ts"
 import { Dispatcher } from "./services/Dispatcher.ts"
 import { layerDrain } from "./services/Drain.ts"
+import { HostHealth } from "./services/HostHealth.ts"
 import { HostStats } from "./services/HostStats.ts"
 import { InFlight } from "./services/InFlight.ts"
 import type { KeyStore } from "./services/KeyStore.ts"
 import { Meter } from "./services/Meter.ts"
 import { ProviderRegistry } from "./services/ProviderRegistry.ts"
-import { Relay } from "./services/Relay.ts"
 import { Router } from "./services/Router.ts"
 import type { Storage } from "./services/Storage.ts"
+import { Timers } from "./services/Timers.ts"
+import type { Upstream } from "./upstream/Upstream.ts"
 
 export interface GatewayOptions extends Parts {
   /** As in `headgate.config.ts`. */
@@ -32,17 +31,17 @@ export interface GatewayOptions extends Parts {
 
 /** What a gateway is made of. */
 export type Services =
-  | Alarms
   | ControlSettings
   | DataPlane
   | Dispatcher
+  | HostHealth
   | HostStats
   | InFlight
   | Inference
   | Meter
   | ProviderRegistry
-  | Relay
   | Router
+  | Timers
 
 /** What it is not for the gateway to choose: who may call, what is kept, and the way out. */
 export type Surroundings = KeyStore | Storage | Upstream
@@ -69,11 +68,12 @@ export const servicesOf = ({
 /** The same, of what is known to be right. */
 export const servicesFrom = ({ config, resolved }: Setup): Layer.Layer<Services, never, Surroundings> => {
   const { server } = config
-  const { limits, routing } = resolved
-  const ground = Layer.mergeAll(
+  const { limits } = resolved
+  // Fresh: a layer that is a constant would be shared by all gateways of one program, and their money with it.
+  const basis = Layer.mergeAll(
     ProviderRegistry.layer(resolved),
-    // Fresh: a layer that is a constant would be shared by all gateways of one program, and their money with it.
-    Layer.fresh(HostStats.layer(limits.cooldown)),
+    HostHealth.layer(limits.cooldown),
+    Layer.fresh(HostStats.layer),
     InFlight.layer(limits),
     Layer.fresh(Meter.layer),
     ControlSettings.layer({
@@ -81,14 +81,13 @@ export const servicesFrom = ({ config, resolved }: Setup): Layer.Layer<Services,
       bodyBytes: limits.bodyBytes,
       freeModelsPerDay: config.billing.freeModels.requestsPerDay,
     }),
-  ).pipe(Layer.provideMerge(Layer.fresh(Alarms.layer)))
+  ).pipe(Layer.provideMerge(Layer.fresh(Timers.layer)))
   return DataPlane.layer(server).pipe(
-    Layer.provideMerge(Inference.layer(limits)),
+    Layer.provideMerge(Layer.fresh(Inference.layer)),
     Layer.provideMerge(layerDrain(server.drainSeconds * 1000)),
-    Layer.provideMerge(Relay.layer(limits)),
-    Layer.provideMerge(Dispatcher.layer({ ttfbMs: limits.ttfbMs, answerBytes: limits.bodyBytes })),
-    Layer.provideMerge(Router.layer(routing)),
-    Layer.provideMerge(ground),
+    Layer.provideMerge(Dispatcher.layer({ ...limits, answerBytes: limits.bodyBytes })),
+    Layer.provideMerge(Layer.fresh(Router.layer)),
+    Layer.provideMerge(basis),
   )
 }
 
@@ -103,12 +102,8 @@ export const serve = ({
   Layer.unwrapEffect(
     Effect.gen(function* () {
       const { handlers, preflight } = yield* DataPlane
-      const run = runAtOnce(yield* Effect.runtime<never>())
-      const native = Object.fromEntries(
-        Array.from(handlers, ([path, handle]) => [
-          path,
-          { POST: (request: Request) => run(handle(request)), OPTIONS: preflight },
-        ]),
+      const routes = Object.fromEntries(
+        Array.from(handlers, ([path, { native }]) => [path, { POST: native, OPTIONS: preflight }]),
       )
       // Not `routes`: what is not spelled like a native route would find the data plane there, since Bun has taken `/../` out.
       return HttpLayerRouter.serve(controlRoutes, {
@@ -121,11 +116,11 @@ export const serve = ({
           BunHttpServer.layer({
             hostname: server.hostname,
             port: server.port,
-            // A model may think for minutes: silence is our own alarms' business.
+            // A model may think for minutes: silence is the business of our own timers.
             idleTimeout: 0,
             // Ours is checked before the body is read; the runtime would answer without the documented body.
             maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-            routes: native,
+            routes,
           }),
         ),
       )

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import type { Endpoint } from "../catalogue/endpoints.ts"
 import type { Charge } from "../domain/Charge.ts"
 import type { ChatResponse } from "../domain/Chat.ts"
 import { bytesSaid } from "../domain/Estimate.ts"
@@ -32,7 +33,7 @@ import { type HostAnswer, streamAnswer } from "./HostAnswer.ts"
 import { HostHealth, type Inadmissible } from "./HostHealth.ts"
 import { HostStats } from "./HostStats.ts"
 import { type Hold, Meter } from "./Meter.ts"
-import { type Endpoint, ProviderRegistry } from "./ProviderRegistry.ts"
+import { ProviderRegistry } from "./ProviderRegistry.ts"
 import type { Ending, RequestContext } from "./RequestContext.ts"
 import { eitherOf, makeStepRunner, type Steps, wait } from "./Steps.ts"
 import type { OpenOutput } from "./StreamOutput.ts"
@@ -132,7 +133,11 @@ const make = (options: DispatcherOptions) =>
       if (Either.isLeft(reserved)) return reserved.left
       const hold = reserved.right
       const encoded = within(request, hold) ? first : protocol.encode(bounded(request, hold), host)
-      const signed = Either.isLeft(encoded) ? encoded : yield* eitherOf(client.signed(endpoint, encoded.right))
+      if (Either.isLeft(encoded)) {
+        meter.release(hold)
+        return encoded.left
+      }
+      const signed = yield* eitherOf(client.signed(endpoint, encoded.right))
       if (Either.isLeft(signed)) {
         meter.release(hold)
         return signed.left

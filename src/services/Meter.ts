@@ -140,11 +140,11 @@ export class Meter extends Context.Tag("headgate/Meter")<
           return wait((resume) => {
             const row = ledgerRow(hold, settlement, charge, now())
             // Who is answered with an error in place of the cost must not pay for it later.
-            const lateRow = settlement.isAwaited ? { ...row, cost: 0n } : row
+            const lateCost = settlement.isAwaited ? 0n : row.cost
             const onResult = (written: Written) =>
               resume(written === "durable" ? Exit.succeed(charge) : Exit.fail(unwritable()))
             // What waits for the database stays held: the key must not spend it again. What can never be booked is not.
-            ledger.add({ _tag: "Settled", row, lateRow }, onResult, (booked) => {
+            ledger.add({ _tag: "Settled", row, lateCost }, onResult, (booked) => {
               if (booked !== undefined) money.spend(booked.cost, booked.admittedAt)
               money.giveBack(hold.amount)
             })

@@ -156,7 +156,7 @@ const usable = (
     const refused = budgetRefusal(request, states.budget, host)
     return refused === undefined || exclude(host, "budget", refused)
   })
-  return softFilters.reduce((hosts, filter) => withoutWorse(request, hosts, filter), kept)
+  return softFilters.reduce<ReadonlyArray<Host>>((hosts, filter) => withoutWorse(request, hosts, filter), kept)
 }
 
 const budgetRefusal = (

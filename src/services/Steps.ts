@@ -56,6 +56,20 @@ const atOnce: Scheduler = {
   scheduleTask: (task) => task(),
 }
 
+const register = <A, E>(wait: Wait<A, E>, onExit: (exit: Exit.Exit<A, E>) => void): void => {
+  let isOver = false
+  const once = (exit: Exit.Exit<A, E>): void => {
+    if (isOver) return
+    isOver = true
+    onExit(exit)
+  }
+  try {
+    wait.register(once)
+  } catch (defect) {
+    once(Exit.die(defect))
+  }
+}
+
 export interface StepRunner {
   /** Runs the steps to their end. `onExit` is called once, possibly before this returns. */
   readonly steps: <A, E>(steps: Steps<A, E>, onExit: (exit: Exit.Exit<A, E>) => void) => void
@@ -70,7 +84,7 @@ export const makeStepRunner = (runtime: Runtime.Runtime<never>): StepRunner => {
   const effect: StepRunner["effect"] = (effect, onExit) => {
     const exit = finished(effect)
     if (exit !== undefined) onExit(exit)
-    else if (effect instanceof Wait) effect.register(onExit)
+    else if (effect instanceof Wait) register(effect, onExit)
     else fork(effect).addObserver(onExit)
   }
 

@@ -87,7 +87,7 @@ export const directOutput: OpenOutput = ({ onRoom, onCancel }) => {
     if (isOpen) onRoom()
   }
   const source = {
-    type: "direct",
+    type: "direct" as const,
     pull: (opened: DirectController): Promise<void> => {
       controller = opened
       if (early !== "") void opened.write(early)
@@ -114,7 +114,7 @@ export const directOutput: OpenOutput = ({ onRoom, onCancel }) => {
   }
   return {
     // Bun's kind of source is not in the types of the web.
-    stream: new ReadableStream(source as unknown as UnderlyingDefaultSource<Uint8Array>),
+    stream: new ReadableStream<Uint8Array>(source),
     write: (text) => {
       if (!isOpen) return true
       if (controller === undefined) {

@@ -1,12 +1,12 @@
 /** A whole answer of one host: sent, collected within its bound, and read by the host's protocol. */
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type { Endpoint } from "../catalogue/endpoints.ts"
 import type { ChatResponse } from "../domain/Chat.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { ResponseHead } from "../upstream/exchange.ts"
 import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
 import type { Attempt } from "./Attempt.ts"
-import type { Endpoint } from "./ProviderRegistry.ts"
 import { wait } from "./Steps.ts"
 import { BodyText, longestErrorBody, parsedBody, refusedBy, type UpstreamClient, withoutSecrets } from "./upstreamCall.ts"
 

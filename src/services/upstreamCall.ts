@@ -2,13 +2,13 @@
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type { Endpoint } from "../catalogue/endpoints.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { SideAnswer, SideRequest } from "../plugin/Provider.ts"
 import type { Exchange, ResponseHead, Sink, UpstreamCall } from "../upstream/exchange.ts"
 import { callFunction, type Upstream } from "../upstream/Upstream.ts"
 import { isTooDeep } from "../wire/jsonDepth.ts"
 import type { Encoded } from "../wire/Protocol.ts"
-import type { Endpoint } from "./ProviderRegistry.ts"
 
 /** Longer error bodies are cut: they explain nothing more. */
 export const longestErrorBody = 65_536
@@ -41,27 +41,14 @@ export const makeUpstreamClient = (upstream: Context.Tag.Service<Upstream>): Ups
 })
 
 /** Address and credentials are the gateway's: a protocol's headers cannot take their place. */
-const callTo = ({ baseUrl, headers, proxy, network }: Endpoint, encoded: Encoded): UpstreamCall => {
-  const { method = "POST", path, headers: own, body } = encoded
-  return {
-    url: baseUrl + path,
-    method,
-    headers: own === undefined ? headers : { ...own, ...headersOver(own, headers) },
-    body: method === "GET" ? null : body,
-    network,
-    proxy,
-  }
-}
-
-/** The gateway's headers; of those that only describe the body, the protocol's own stand. */
-const headersOver = (
-  own: Readonly<Record<string, string>>,
-  headers: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> => {
-  if (own["content-type"] === undefined && own["accept"] === undefined) return headers
-  const { "content-type": contentType = "", accept = "", ...rest } = headers
-  return { "content-type": own["content-type"] ?? contentType, accept: own["accept"] ?? accept, ...rest }
-}
+const callTo = (endpoint: Endpoint, { method = "POST", path, headers, body }: Encoded): UpstreamCall => ({
+  url: endpoint.baseUrl + path,
+  method,
+  headers: headers === undefined ? endpoint.headers : { ...endpoint.headers, ...headers, ...endpoint.fixedHeaders },
+  body: method === "GET" ? null : body,
+  network: endpoint.network,
+  proxy: endpoint.proxy,
+})
 
 const longestSideAnswer = 1_048_576
 

@@ -45,18 +45,23 @@ export const callFunction = (
     sink,
   )
 
+/** What is used of a web stream's reader. */
+interface BodyReader {
+  readonly read: () => Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
+  readonly cancel: () => Promise<void>
+}
+
 /** An exchange whose answer is a web `Response`: read only while it is not paused. */
 const webExchange = (respond: (signal: AbortSignal) => Promise<Response>, sink: Sink): Exchange => {
   const aborter = new AbortController()
-  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+  let reader: BodyReader | undefined
   let isOver = false
   let isPaused = false
   let goOn = (): void => {}
 
   const run = async (): Promise<void> => {
     const response = await respond(aborter.signal)
-    const body: ReadableStream<Uint8Array> | null = response.body
-    reader = body?.getReader()
+    reader = response.body?.getReader()
     if (isOver) return discard()
     sink.head(response)
     while (!isOver) {
@@ -68,7 +73,7 @@ const webExchange = (respond: (signal: AbortSignal) => Promise<Response>, sink: 
       }
       const next = await reader?.read()
       if (isOver) return
-      if (next === undefined || next.done) {
+      if (next?.value === undefined) {
         isOver = true
         sink.end()
       } else sink.data(next.value)

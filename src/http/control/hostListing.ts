@@ -12,6 +12,7 @@ import {
   priceNames,
   standIn,
 } from "../../domain/Price.ts"
+import type { Inadmissible } from "../../services/HostHealth.ts"
 import type { HostReport } from "../../services/HostStats.ts"
 
 /** USD per unit, as a plain decimal. */
@@ -94,12 +95,13 @@ export const ListedHost = Schema.Struct({
   }),
 }).annotations({ identifier: "Host" })
 
-/** `unavailable`: why the host cannot be called at all. */
+/** `unavailable`: why the host cannot be called at all. `inadmissible`: why not now. */
 export const listedHost = (
   model: Model,
   host: Host,
   seen: HostReport,
   unavailable: string | undefined,
+  inadmissible: Inadmissible | undefined,
 ): typeof ListedHost.Type => ({
   name: `${host.providerName} | ${model.id}`,
   model_id: model.id,
@@ -113,7 +115,7 @@ export const listedHost = (
   max_prompt_tokens: host.maxPromptTokens,
   supported_parameters: host.supportedParameters,
   supports_tool_choice: host.supportsToolChoice,
-  status: hostStatus({ ...seen, unavailable }),
+  status: hostStatus({ ...seen, unavailable, inadmissible }),
   uptime_last_30m: seen.uptime30m,
   uptime_last_5m: seen.uptime5m,
   uptime_last_1d: seen.uptime1d,
@@ -140,15 +142,15 @@ export const listedHost = (
 
 interface Condition extends Pick<HostReport, "requests30m" | "uptime30m"> {
   /** Why it is not called for a while. */
-  readonly coolingDown: "rate-limited" | "other" | null
+  readonly inadmissible: Inadmissible | undefined
   /** Why it cannot be called at all. */
   readonly unavailable: string | undefined
 }
 
 /** -10: cannot be called. -3: rate limited. -2, -1: too many of at least 100 requests failed. 0: normal. */
-export const hostStatus = ({ unavailable, coolingDown, requests30m, uptime30m }: Condition): number => {
+export const hostStatus = ({ unavailable, inadmissible, requests30m, uptime30m }: Condition): number => {
   if (unavailable !== undefined) return -10
-  if (coolingDown === "rate-limited") return -3
+  if (inadmissible?.reason === "rate-limited") return -3
   if (uptime30m === null || requests30m < 100 || uptime30m >= 95) return 0
   return uptime30m < 80 ? -2 : -1
 }

@@ -10,9 +10,10 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { KeyId } from "../../domain/Ids.ts"
 import type { KeyRecord, Spend } from "../../domain/Key.ts"
-import { Alarms } from "../../services/Alarms.ts"
 import { KeyStore } from "../../services/KeyStore.ts"
 import { Meter } from "../../services/Meter.ts"
+import { Lifetime } from "../../services/RequestContext.ts"
+import { Timers } from "../../services/Timers.ts"
 import { parseBody } from "../decode/json.ts"
 import { readRequest } from "../readRequest.ts"
 import { badBody, badRequest, notFound, unavailable } from "../refusals.ts"
@@ -72,14 +73,15 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
   Effect.gen(function* () {
     const keys = yield* KeyStore
     const meter = yield* Meter
-    const alarms = yield* Alarms
+    const timers = yield* Timers
     const { bodyBytes } = yield* ControlSettings
 
     const described = (key: KeyRecord) => Effect.map(meter.spent(key.id), (spend) => keyOf(key, spend))
 
     // Not left to HttpApi: it takes what is no JSON for a bug of ours, and knows no bounds.
     const body = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
-      const bytes = yield* readRequest(yield* Effect.orDie(HttpServerRequest.toWeb(request)), bodyBytes, alarms)
+      const web = yield* Effect.orDie(HttpServerRequest.toWeb(request))
+      const bytes = yield* readRequest(web, bodyBytes, timers, new Lifetime())
       return yield* parseBody(bytes)
     })
 

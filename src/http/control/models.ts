@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import type { ResolvedConfig } from "../../catalogue/ResolvedConfig.ts"
 import { NotFound } from "../../domain/Failure.ts"
 import type { Architecture, Host, Model } from "../../domain/Host.ts"
+import { HostHealth } from "../../services/HostHealth.ts"
 import { HostStats } from "../../services/HostStats.ts"
 import { ProviderRegistry } from "../../services/ProviderRegistry.ts"
 import { badRequest, notFound } from "../refusals.ts"
@@ -94,6 +95,7 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
   Effect.gen(function* () {
     const registry = yield* ProviderRegistry
     const stats = yield* HostStats
+    const health = yield* HostHealth
     const listed = perConfiguration(({ models }) => models.map(listedModel))
 
     return handlers
@@ -107,7 +109,7 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
           )
           if (variant !== null) return yield* unknown
           const endpoints = model.hosts.map((host) =>
-            listedHost(model, host, stats.report(host), registry.unavailable(host)),
+            listedHost(model, host, stats.report(host), registry.unavailable(host), health.admissible(host)),
           )
           const { id, name, created, description } = model
           return {

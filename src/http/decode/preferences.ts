@@ -1,7 +1,7 @@
 /** The `provider` member of a request to `Preferences`. */
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import { type Picodollars, scaled } from "../../domain/Money.ts"
-import { noPreferences, type Preferences, pricesWithCeiling, quantizations } from "../../domain/Preferences.ts"
+import { type MaxPrice, noPreferences, type Preferences, pricesWithCeiling, quantizations } from "../../domain/Preferences.ts"
 import {
   type Check,
   filledText,

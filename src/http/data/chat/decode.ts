@@ -271,9 +271,10 @@ const noReasoning: Reasoning = {
 const reasoningOf = (body: JsonObject): Reasoning => {
   const { reasoning: asked, reasoning_effort: shorthand, include_reasoning: include } = body
   if (asked == null && shorthand == null && include == null) return noReasoning
-  const { effort = shorthand, max_tokens: maxTokens, enabled, exclude } = isJsonObject(asked) ? asked : {}
+  const { effort: named, max_tokens: maxTokens, enabled, exclude }: JsonObject = isJsonObject(asked) ? asked : {}
+  const effort = named ?? shorthand
   return {
-    effort: isEffort(effort ?? shorthand) ? (effort ?? shorthand) : undefined,
+    effort: isEffort(effort) ? effort : undefined,
     maxTokens: countOf(maxTokens),
     enabled: typeof enabled === "boolean" ? enabled : undefined,
     exclude: include === false || exclude === true,

@@ -15,7 +15,7 @@ export const candidatesAt = (
       tag: HostTag.make(tag),
       pricing: price === null ? null : { ...freePricing, prompt: price[0], completion: price[1] },
     },
-    seen: { failing: failing.includes(tag), uptime: null, latencyMs: null, throughput: null },
+    stats: { failing: failing.includes(tag), uptime: null, latencyMs: null, throughput: null },
   }))
 
 export const contextWith = (random: () => number): RankContext => ({

@@ -1,5 +1,5 @@
 /**
- * What recordings in the chat form say, read without any of our code, and the tests that hold a provider to it.
+ * What recordings of the chat protocol say, read without any of our code, and the tests of providers against it.
  * What the vendors mean by their counts is written down here by hand, vendor by vendor.
  */
 import { describe, expect, test } from "bun:test"
@@ -149,8 +149,8 @@ const reasons: Readonly<Record<number, HostReason>> = {
  * seen where the recordings are absent and missed where some are lost.
  */
 export const chatRecordingTests = (provider: Provider, cases: ReadonlyArray<RecordedCase>, atLeast: number): void => {
-  const form = provider.operations.chat
-  if (form === undefined) throw new Error("the provider has no chat form")
+  const { chat } = provider.protocols
+  if (chat === undefined) throw new Error("the provider has no chat protocol")
   describe("recorded traffic", () => {
     test.skipIf(!recordingsPresent())(`${atLeast} recorded cases`, () => {
       expect(cases.length).toBeGreaterThanOrEqual(atLeast)
@@ -170,11 +170,11 @@ export const chatRecordingTests = (provider: Provider, cases: ReadonlyArray<Reco
         for (const [seed, { name }] of splits(new Uint8Array(1), 0).entries()) {
           test(`${recorded.id}: ${name}`, () => {
             const split = splits(bytesOf(recorded), recorded.id.length + seed)[seed]
-            expect(replay(form, recorded, split?.pieces ?? [])).toEqual(expectedOfStream(recorded))
+            expect(replay(chat, recorded, split?.pieces ?? [])).toEqual(expectedOfStream(recorded))
           })
         }
       } else {
-        test(recorded.id, () => expect(wholeOf(form, recorded)).toEqual(expectedOfWhole(recorded)))
+        test(recorded.id, () => expect(wholeOf(chat, recorded)).toEqual(expectedOfWhole(recorded)))
       }
     }
   })

@@ -1,21 +1,24 @@
 /**
- * Recorded traffic of real providers, and how a wire form is held against it. The recordings lie beside the project
+ * Recorded traffic of real providers, and how a protocol is tested against it. The recordings lie beside the project
  * (`../shared/fixtures`) and are never copied into it; where the folder is absent, these tests are skipped.
  *
- * `replay` and `wholeOf` tell what an answer says after our own code read it; an `expected...` function of each dialect
- * tells the same from the recording without any of our code. Both give a `Told`, so a test is one `toEqual`.
+ * `replay` and `wholeOf` give what an answer says after our own code read it; an `expected...` function of each protocol
+ * gives the same from the recording without any of our code. Both give a `Told`, so a test is one `toEqual`.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import type { ChatChunk, ChatRequest, ChatResponse } from "../../src/domain/Chat.ts"
+import * as Either from "effect/Either"
+import type { ChatChunk, ChatPayload, ChatResponse } from "../../src/domain/Chat.ts"
 import { HostFailed, type HostReason } from "../../src/domain/Failure.ts"
 import type { Host } from "../../src/domain/Host.ts"
 import { HostTag, ModelId } from "../../src/domain/Ids.ts"
 import { isJsonObject, type JsonObject } from "../../src/domain/Json.ts"
 import { noPreferences } from "../../src/domain/Preferences.ts"
+import { type ChatRequest, type Effort, type Reasoning, routerOnly } from "../../src/domain/Request.ts"
 import { randomSequence } from "../../src/domain/randomSequence.ts"
-import type { WireForm } from "../../src/wire/Form.ts"
-import { sseReader } from "../../src/wire/sse.ts"
+import type { Frame } from "../../src/wire/framing/FrameReader.ts"
+import { frameReader } from "../../src/wire/framing.ts"
+import type { Encoded, Protocol } from "../../src/wire/Protocol.ts"
 
 /** One exchange, as `../shared/fixtures/README.md` describes it. */
 export interface RecordedCase {
@@ -37,7 +40,7 @@ export interface RecordedCase {
   }
 }
 
-/** For tests of plugins, which import nothing of the house itself. */
+/** For tests of plugins, which import nothing of the gateway itself. */
 export { randomSequence }
 
 const folder = fileURLToPath(new URL("../../../shared/fixtures/", import.meta.url))
@@ -122,7 +125,7 @@ export interface ToldUsage {
   readonly reasoningTokens: unknown
 }
 
-/** What an answer says, however it was carried. */
+/** What an answer says, whatever carries it. */
 export interface Told {
   readonly choices: ReadonlyArray<ToldChoice>
   readonly usage: ToldUsage | null
@@ -237,20 +240,57 @@ export const tellResponse = (response: ChatResponse | HostFailed): Told => {
   return teller.told()
 }
 
-/** A request as the edge would hand it on, with this body. */
-export const requestWith = (body: JsonObject, more: Partial<ChatRequest> = {}): ChatRequest => ({
-  models: [textOf(body["model"]) || "acme/small"],
-  preferences: noPreferences,
+const membersOfReasoning = ["reasoning", "reasoning_effort", "include_reasoning"]
+const notPayload = new Set([
+  ...[...routerOnly, ...membersOfReasoning],
+  ...["model", "stream", "stream_options", "max_tokens", "max_completion_tokens"],
+])
+
+const reasoningOf = (body: JsonObject): Reasoning => {
+  const asked = isJsonObject(body["reasoning"]) ? body["reasoning"] : {}
+  const effort = asked["effort"] ?? body["reasoning_effort"]
+  return {
+    // What tests write is one of them.
+    effort: typeof effort === "string" ? (effort as Effort) : undefined,
+    maxTokens: typeof asked["max_tokens"] === "number" ? asked["max_tokens"] : undefined,
+    enabled: typeof asked["enabled"] === "boolean" ? asked["enabled"] : undefined,
+    exclude: asked["exclude"] === true || body["include_reasoning"] === false,
+    written: Object.fromEntries(Object.entries(body).filter(([name]) => membersOfReasoning.includes(name))),
+  }
+}
+
+/** A request as the edge would make it of this body. `maxTokens` is the bound in force, which may differ from the caller's. */
+export const requestWith = (
+  body: JsonObject,
+  more: Partial<Pick<ChatRequest, "stream" | "maxTokens">> = {},
+): ChatRequest => ({
+  operation: "chat",
+  routing: { models: [textOf(body["model"]) || "acme/small"], preferences: noPreferences, parameters: [] },
+  bounds: {
+    ...{ promptBytes: 1000, mediaBytes: 0, mediaParts: 0, textBytes: 1000, messages: 1, images: 0, searches: 1 },
+    ...{ maxTokens: more.maxTokens, choices: 1 },
+  },
   stream: body["stream"] === true,
   maxTokens: undefined,
-  choices: 1,
-  excludeReasoning: false,
-  promptBound: 1000,
-  mediaParts: 0,
-  parameters: [],
-  body,
+  reasoning: reasoningOf(body),
+  // A test writes bodies as the edge would let them through.
+  payload: {
+    messages: [],
+    ...Object.fromEntries(Object.entries(body).filter(([name]) => !notPayload.has(name))),
+  } as ChatPayload,
   ...more,
 })
+
+/** The request in the host's words, its body read again; throws where the protocol cannot carry it. */
+export const encodedBy = (
+  protocol: Protocol,
+  request: ChatRequest,
+  host: Host,
+): Omit<Encoded, "body"> & { readonly body: JsonObject; readonly text: string } => {
+  const encoded = Either.getOrThrow(protocol.encode(request, host))
+  const text = typeof encoded.body === "string" ? encoded.body : new TextDecoder().decode(encoded.body)
+  return { ...encoded, body: JSON.parse(text), text }
+}
 
 /** The request of a recording; an empty one where it was not kept. */
 export const requestOf = (recorded: RecordedCase): ChatRequest =>
@@ -275,28 +315,30 @@ export const hostFor = (upstreamModel: string): Host => ({
   local: false,
 })
 
-/** What a streamed answer says when its bytes come in these pieces, read by our SSE reader and the form's decoder. */
-export const replay = (form: WireForm, recorded: RecordedCase, pieces: ReadonlyArray<Uint8Array>): Told => {
+const head = { status: 200, headers: new Headers() }
+
+const contextOf = (recorded: RecordedCase) => ({
+  request: requestOf(recorded),
+  host: hostFor(recorded.model ?? "model"),
+})
+
+/** What a streamed answer says when its bytes come in these pieces, read by the framing and the decoder of the protocol. */
+export const replay = (protocol: Protocol, recorded: RecordedCase, pieces: ReadonlyArray<Uint8Array>): Told => {
   const teller = new Teller()
-  const reader = sseReader()
-  const decoder = form.decoder(requestOf(recorded), hostFor(recorded.model ?? "model"))
-  const read = (frames: ReturnType<typeof reader.push>): boolean => {
-    for (const frame of frames) {
-      if (frame.data === "[DONE]") return false
-      const chunks = decoder.event(frame.event, JSON.parse(frame.data))
-      if (chunks instanceof HostFailed) {
-        teller.failed = chunks.reason
-        return false
-      }
-      tellChunks(teller, chunks)
-    }
-    return true
+  const reader = frameReader(protocol.framing)
+  const decoder = protocol.decoder(head, contextOf(recorded))
+  const take = (chunks: ReadonlyArray<ChatChunk> | HostFailed): boolean => {
+    if (chunks instanceof HostFailed) teller.failed = chunks.reason
+    else tellChunks(teller, chunks)
+    return teller.failed === null
   }
+  const read = (frames: ReadonlyArray<Frame>): boolean =>
+    frames.every(({ name, data }) => data !== "[DONE]" && take(decoder.event(name, JSON.parse(data))))
   if (pieces.every((piece) => read(reader.push(piece)))) read(reader.end())
-  if (teller.failed === null) tellChunks(teller, decoder.end())
+  if (teller.failed === null) take(decoder.end())
   return teller.told()
 }
 
-/** What a whole answer says after the form read it. */
-export const wholeOf = (form: WireForm, recorded: RecordedCase): Told =>
-  tellResponse(form.response(bodyOf(recorded), requestOf(recorded), hostFor(recorded.model ?? "model")))
+/** What a whole answer says after the protocol read it. */
+export const wholeOf = (protocol: Protocol, recorded: RecordedCase): Told =>
+  tellResponse(protocol.decode(head, bodyOf(recorded), contextOf(recorded)))

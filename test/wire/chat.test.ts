@@ -3,14 +3,21 @@ import type { ChatChunk, ChatResponse } from "../../src/domain/Chat.ts"
 import { HostFailed, type HostReason } from "../../src/domain/Failure.ts"
 import type { JsonObject } from "../../src/domain/Json.ts"
 import type { ChatQuirks } from "../../src/wire/chat/quirks.ts"
-import { chatForm } from "../../src/wire/chat.ts"
+import { chatProtocol } from "../../src/wire/chat.ts"
 import { hostFor, requestWith, Teller, tellChunks } from "../support/recordings.ts"
 
 const messages = [{ role: "user", content: "hi" }]
 const host = hostFor("small-v1")
 
-const answered = (body: unknown, quirks: ChatQuirks = {}) =>
-  chatForm(quirks).response(body, requestWith({ messages }), host)
+const head = { status: 200, headers: new Headers() }
+const context = { request: requestWith({ messages }), host }
+
+const answered = (body: unknown, quirks: ChatQuirks = {}) => chatProtocol(quirks).decode(head, body, context)
+
+const wellDecoded = (result: ReadonlyArray<ChatChunk> | HostFailed): ReadonlyArray<ChatChunk> => {
+  if (result instanceof HostFailed) throw result
+  return result
+}
 
 const answeredWell = (body: unknown, quirks: ChatQuirks = {}): ChatResponse => {
   const response = answered(body, quirks)
@@ -41,13 +48,9 @@ const event = (delta: JsonObject, finish: unknown = null, more: JsonObject = {})
 
 /** The chunks of these events, and of the end. */
 const decoded = (events: ReadonlyArray<unknown>, quirks: ChatQuirks = {}): ReadonlyArray<ChatChunk> => {
-  const decoder = chatForm(quirks).decoder(requestWith({ messages }), host)
-  const chunks = events.flatMap((data) => {
-    const result = decoder.event("", data)
-    if (result instanceof HostFailed) throw result
-    return result
-  })
-  return [...chunks, ...decoder.end()]
+  const decoder = chatProtocol(quirks).decoder(head, context)
+  const chunks = events.flatMap((data) => wellDecoded(decoder.event("", data)))
+  return [...chunks, ...wellDecoded(decoder.end())]
 }
 
 const told = (events: ReadonlyArray<unknown>, quirks: ChatQuirks = {}) => {
@@ -73,7 +76,7 @@ const call = (
 })
 
 describe("response", () => {
-  test("has the canonical members and none of the house's", () => {
+  test("has the canonical members and none of the gateway's", () => {
     const logprobs = { content: [] }
     const body = whole({ content: "hi" }, "stop", {
       ...{ provider: "P", cost: 1, system_fingerprint: "fp", service_tier: "flex", citations: ["u"] },
@@ -177,6 +180,14 @@ describe("response", () => {
     expect([message?.content, message?.["reasoning"]]).toEqual(["a", "\nr"])
   })
 
+  test("lists that are none are left out, and a call that is no object has no name", () => {
+    const message = { content: "a", reasoning_details: "r", annotations: {}, tool_calls: [7] }
+    expect(answeredWell(whole(message)).choices[0]?.message as unknown).toEqual({
+      ...{ role: "assistant", content: "a", refusal: null, reasoning: null },
+      tool_calls: [{ id: expect.stringMatching(/^call_/), type: "function", function: { name: "", arguments: "" } }],
+    })
+  })
+
   test("what else a message has passes on", () => {
     const more = { reasoning_details: [{}], annotations: [{}], audio: { id: "a" }, images: [{}], refusal: "no" }
     expect(answeredWell(whole({ content: null, ...more })).choices[0]?.message).toMatchObject(more)
@@ -203,6 +214,12 @@ describe("response", () => {
     [{ choices: {} }, "malformed"],
     [{ choices: [null] }, "malformed"],
     [{ choices: [{ text: "a", finish_reason: "stop" }] }, "malformed"],
+    [{ choices: "a" }, "malformed"],
+    [{ choices: [{ message: "a", finish_reason: "stop" }] }, "malformed"],
+    [{ choices: [{ message: 7, finish_reason: "content_filter" }] }, "malformed"],
+    [whole({ content: 7 }), "malformed"],
+    [whole({ content: { text: "a" } }), "malformed"],
+    [whole({ content: true }), "malformed"],
     [{ error: { code: 429 } }, "rate-limited"],
     [{ error: "rate_limit" }, "rate-limited"],
     [{ object: "error", type: "invalid_request", code: 400 }, "request"],
@@ -252,7 +269,17 @@ describe("usage", () => {
     })
   })
 
-  test("Groq's corner is read in streams", () => {
+  test("a count that the host left out stays absent: it was once billed as zero", () => {
+    expect(usage({ prompt_tokens: 10 })).toStrictEqual({ prompt_tokens: 10 })
+    expect(
+      usage({ prompt_tokens: 10, completion_tokens: null, total_tokens: 12 }, { reasoningBeside: true }),
+    ).toStrictEqual({
+      prompt_tokens: 10,
+      total_tokens: 12,
+    })
+  })
+
+  test("Groq's streams give it under x_groq", () => {
     expect(told([event({}, "stop", { x_groq: { usage: counts } })]).usage).toMatchObject({ promptTokens: 10 })
   })
 })
@@ -286,7 +313,8 @@ describe("decoder", () => {
     ])
   })
 
-  test("an event without choices and usage says nothing", () => expect(decoded([{ type: "ping" }, {}])).toEqual([]))
+  test("an event without choices and usage says nothing", () =>
+    expect(decoded([{ type: "ping" }, {}, { choices: null }])).toEqual([]))
 
   test("reasoning is read under both names, once", () => {
     const deltas = [
@@ -391,15 +419,20 @@ describe("decoder", () => {
     ["", [], "malformed"],
     ["", "text", "malformed"],
     ["", { choices: [7] }, "malformed"],
+    ["", { choices: {} }, "malformed"],
+    ["", { choices: "a", usage: { prompt_tokens: 1 } }, "malformed"],
+    ["", { choices: [{ index: 0, delta: 7 }] }, "malformed"],
+    ["", event({ content: 7 }), "malformed"],
+    ["", event({ content: { text: "a" } }), "malformed"],
   ])("event %p %j has failed: %s", (name, data, reason) => {
-    expect(failureOf(chatForm().decoder(requestWith({ messages }), host).event(name, data))).toBe(reason)
+    expect(failureOf(chatProtocol().decoder(head, context).event(name, data))).toBe(reason)
   })
 
   describe("think tags", () => {
     const thinks = { thinkTags: true }
     test("are text unless a quirk says otherwise", () => {
-      expect(chatForm().transparent).toBe(true)
-      expect(chatForm(thinks).transparent).toBe(false)
+      expect(chatProtocol().transparent).toBe(true)
+      expect(chatProtocol(thinks).transparent).toBe(false)
       expect(told([event({ content: "<think>r</think>a" })]).choices[0]?.text).toBe("<think>r</think>a")
     })
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import type { JsonObject } from "../../src/domain/Json.ts"
 import type { ChatQuirks } from "../../src/wire/chat/quirks.ts"
-import { chatForm } from "../../src/wire/chat.ts"
-import { hostFor, requestWith } from "../support/recordings.ts"
+import { chatProtocol } from "../../src/wire/chat.ts"
+import { encodedBy, hostFor, requestWith } from "../support/recordings.ts"
 
 const messages = [{ role: "user", content: "hi" }]
 const host = hostFor("small-v1")
@@ -12,13 +12,14 @@ const sent = (
   quirks: ChatQuirks = {},
   more: Parameters<typeof requestWith>[1] = {},
   to = host,
-): JsonObject => chatForm(quirks).request(requestWith({ model: "acme/small", messages, ...body }, more), to).body
+): JsonObject => encoded(body, quirks, more, to).body
+
+const encoded = (body: JsonObject, quirks: ChatQuirks = {}, more: Parameters<typeof requestWith>[1] = {}, to = host) =>
+  encodedBy(chatProtocol(quirks), requestWith({ model: "acme/small", messages, ...body }, more), to)
 
 describe("request", () => {
-  test("passes the body on under the host's name for the model, without the router's own members", () => {
+  test("passes the payload on under the host's name for the model", () => {
     const body = sent({
-      ...{ models: ["x"], route: "fallback", preset: "p", provider: { order: [] }, plugins: [], transforms: [] },
-      ...{ usage: { include: true }, session_id: "s", trace: {}, debug: {}, stop_server_tools_when: [] },
       ...{ temperature: 0.5, tools: [], user: "u", x_unknown: { a: 1 } },
     })
     expect(body).toEqual({
@@ -26,11 +27,10 @@ describe("request", () => {
     })
   })
 
-  test("goes to /chat/completions and shares the messages, which may be long", () => {
-    const request = requestWith({ messages })
-    const { path, body } = chatForm().request(request, host)
-    expect(path).toBe("/chat/completions")
-    expect(body["messages"]).toBe(messages)
+  test("goes to /chat/completions as JSON text", () => {
+    const { path, text, method, headers } = encoded({})
+    expect([path, method, headers]).toEqual(["/chat/completions", undefined, undefined])
+    expect(text).toBe('{"model":"small-v1","messages":[{"role":"user","content":"hi"}],"stream":false}')
   })
 
   test("leaves the canonical request as it was", () => {
@@ -39,34 +39,41 @@ describe("request", () => {
       { stream: true },
     )
     const before = JSON.stringify(request)
-    chatForm({ strict: true, history: "none" }).request(request, host)
+    encodedBy(chatProtocol({ strict: true, history: "none" }), request, host)
     expect(JSON.stringify(request)).toBe(before)
   })
 
-  test("a stream asks for its usage, whatever the caller said", () => {
-    const body = sent({ stream: true, stream_options: { include_usage: false, x: 1 } }, {}, { stream: true })
+  test("a stream asks for its usage", () => {
+    const body = sent({}, {}, { stream: true })
     expect([body["stream"], body["stream_options"]]).toEqual([true, { include_usage: true }])
     expect(sent({}, { streamUsage: false }, { stream: true })["stream_options"]).toBeUndefined()
   })
 
-  test("the bound in force replaces both of the caller's", () => {
-    const given = { max_tokens: 500, max_completion_tokens: 600 }
-    const plain = sent(given, {}, { maxTokens: 50 })
+  test("the bound in force goes under the host's name for it", () => {
+    const plain = sent({}, {}, { maxTokens: 50 })
     expect([plain["max_tokens"], plain["max_completion_tokens"]]).toEqual([50, undefined])
-    const newer = sent(given, { maxTokens: "max_completion_tokens" }, { maxTokens: 50 })
+    const newer = sent({}, { maxTokens: "max_completion_tokens" }, { maxTokens: 50 })
     expect([newer["max_tokens"], newer["max_completion_tokens"]]).toEqual([undefined, 50])
-    expect(sent({ max_tokens: null }, {})).not.toHaveProperty("max_tokens")
+    expect(sent({})).not.toHaveProperty("max_tokens")
   })
 
-  test("a host that lists its parameters gets no others that only shade the answer", () => {
+  test("a host that lists its parameters gets no others that only tune the answer, and the caller learns which", () => {
     const picky = { ...host, supportedParameters: ["top_p", "tools"] }
-    const body = sent({ temperature: 1, top_p: 0.5, seed: 1, stop: ["x"], x_unknown: 1 }, {}, {}, picky)
+    const given = { temperature: 1, top_p: 0.5, seed: 1, min_p: null, stop: ["x"], x_unknown: 1 }
+    const { body, dropped } = encoded(given, {}, {}, picky)
     expect(body).toEqual({ model: "small-v1", messages, top_p: 0.5, stop: ["x"], x_unknown: 1, stream: false })
+    expect(dropped).toEqual(["temperature", "seed"])
+  })
+
+  test("nothing is dropped that the host gets in other words", () => {
+    const given = { temperature: 1, reasoning: { effort: "max" }, max_tokens: 5 }
+    const quirks: ChatQuirks = { strict: true, efforts: () => ["low"], maxTokens: "max_completion_tokens" }
+    expect(encoded(given, quirks, { maxTokens: 5, stream: true }).dropped).toEqual([])
   })
 
   test("a strict host gets neither the router's additions nor hints in messages and tools", () => {
     const hint = { type: "ephemeral" }
-    const body = sent(
+    const { body, dropped } = encoded(
       {
         messages: [
           { role: "user", content: [{ type: "text", text: "a", cache_control: hint }] },
@@ -87,6 +94,7 @@ describe("request", () => {
       x_unknown: 1,
       stream: false,
     })
+    expect(dropped).toEqual(["top_k", "repetition_penalty", "cache_control", "seed"])
   })
 
   test("earlier reasoning goes back under the name that the host reads", () => {
@@ -101,7 +109,6 @@ describe("request", () => {
     const body = sent(JSON.parse('{"__proto__":{"temperature":2},"messages":[{"role":"user","__proto__":{}}]}'), {
       strict: true,
     })
-    expect(Object.getPrototypeOf(body)).toBe(Object.prototype)
     expect(JSON.stringify(body)).not.toContain("__proto__")
   })
 
@@ -133,12 +140,19 @@ describe("request", () => {
 
     test("passes on as it is to another router", () => {
       const reasoning = { effort: "high", exclude: true }
-      expect(sent({ reasoning }, { reasoning: "router" })["reasoning"]).toBe(reasoning)
+      const { body, dropped } = encoded({ reasoning, include_reasoning: null }, { reasoning: "router" })
+      expect(body["reasoning"]).toEqual(reasoning)
+      expect(body).not.toHaveProperty("include_reasoning")
+      expect(dropped).toEqual([])
     })
 
     test("is not asked of a model that does not list it", () => {
       const plain = { ...host, supportedParameters: ["tools"] }
-      expect(sent({ reasoning: { effort: "high" } }, {}, {}, plain)).not.toHaveProperty("reasoning_effort")
+      const { body, dropped } = encoded({ reasoning: { effort: "high" } }, {}, {}, plain)
+      expect(body).not.toHaveProperty("reasoning_effort")
+      expect(dropped).toEqual(["reasoning"])
+      expect(encoded({ reasoning_effort: "low" }, {}, {}, plain).dropped).toEqual(["reasoning_effort"])
+      expect(encoded({ reasoning: { exclude: true } }, {}, {}, plain).dropped).toEqual([])
     })
   })
 })

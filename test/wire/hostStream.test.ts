@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { type Charge, chargeFor } from "../../src/domain/Charge.ts"
+import type { ChatChunk } from "../../src/domain/Chat.ts"
 import { HostFailed } from "../../src/domain/Failure.ts"
-import { chunkWriter } from "../../src/http/data/chatAnswer.ts"
 import { chatDecoder } from "../../src/wire/chat/decoder.ts"
-import type { Decoder } from "../../src/wire/Form.ts"
 import { HostStream } from "../../src/wire/hostStream.ts"
+import type { Decoder } from "../../src/wire/Protocol.ts"
+import { chunkText } from "../support/chunkText.ts"
 import {
   bytesOfScript,
   cutAt,
@@ -18,25 +18,19 @@ import {
   Scripts,
   ScriptWriter,
 } from "../support/hostScript.ts"
-import { bytesOf, hostFor, recordings, recordingsPresent, splits } from "../support/recordings.ts"
+import { bytesOf, recordings, recordingsPresent, splits } from "../support/recordings.ts"
 import { contentOf, finishesOf, gather, readStrictly } from "../support/strictSse.ts"
 
 const encode = (text: string) => new TextEncoder().encode(text)
-const ours = { generationId: "gen-7-ours", created: 7, model: "asked/model" }
-const host = hostFor("upstream")
-const charge: Charge = chargeFor(
-  null,
-  { outcome: "finished", usage: undefined, asked: {}, outputBytes: 4, finishReason: "stop" },
-  0,
-)
+const ours = { id: "gen-7-ours", provider: "Acme", model: "acme/small", object: "chat.completion.chunk", created: 7 }
 
-/** Everything that comes of a stream: what the caller got, and what the house knows of it. */
+/** Everything that comes of a stream: what the caller got, and what the gateway knows of it. */
 const relayed = (pieces: Iterable<Uint8Array>, transparent: boolean, decoder: Decoder = chatDecoder({})) => {
-  const plain = chunkWriter(ours, host)
-  const { spliceable } = plain
+  const plain = chunkText(ours)
   let parsed = 0
   let spliced = 0
   const stream = new HostStream({
+    framing: "sse",
     decoder,
     transparent,
     excludeReasoning: false,
@@ -46,24 +40,20 @@ const relayed = (pieces: Iterable<Uint8Array>, transparent: boolean, decoder: De
         parsed += 1
         return plain.chunk(chunk)
       },
-      ...(spliceable === undefined
-        ? {}
-        : {
-            spliceable: {
-              json: spliceable.json,
-              text: (json) => {
-                spliced += 1
-                return spliceable.text(json)
-              },
-            },
-          }),
+      spliceable: {
+        json: plain.spliceable.json,
+        text: (json) => {
+          spliced += 1
+          return plain.spliceable.text(json)
+        },
+      },
     },
   })
   let text = ""
   for (const piece of pieces) text += stream.push(piece)
   text += stream.end()
   const failed = stream.failure instanceof HostFailed ? stream.failure.reason : null
-  if (stream.state === "ended") text += plain.finish(stream.finish(), charge)
+  if (stream.state === "ended") text += plain.finish(stream.finish())
   const { usage, outputBytes, hasContent, hasFinish, events, state } = stream
   return {
     text,
@@ -113,13 +103,7 @@ describe("any stream of the chat form", () => {
 
         const { events } = fast.told
         for (const event of events) {
-          expect(event).toMatchObject({
-            id: ours.generationId,
-            provider: host.providerName,
-            model: host.model,
-            created: ours.created,
-            object: "chat.completion.chunk",
-          })
+          expect(event).toMatchObject(ours)
         }
         expect(finishesOf(events)).toEqual(events.slice(-1))
         const told = gather(events)
@@ -366,7 +350,7 @@ describe("the end of a stream", () => {
     expect(known).toMatchObject({ state: "failed", failed: "malformed" })
   })
 
-  test("a decoder that throws fails its host, not the house", () => {
+  test("a decoder that throws fails its host, not the gateway", () => {
     const events: Decoder = {
       event: () => {
         throw new Error("a plugin's mistake")
@@ -390,8 +374,9 @@ describe("a stream that we cut", () => {
   const delta = `data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n`
   const finish = `data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}\n\n`
   const streamAt = (text: string) => {
-    const writer = chunkWriter(ours, host)
+    const writer = chunkText(ours)
     const stream = new HostStream({
+      framing: "sse",
       decoder: chatDecoder({}),
       writer,
       transparent: true,
@@ -414,5 +399,75 @@ describe("a stream that we cut", () => {
 
   test("keeps the finish that the host gave", () => {
     expect(streamAt(delta + finish).finish().choices).toMatchObject([{ index: 0, finish_reason: "tool_calls" }])
+  })
+})
+
+describe("what a protocol says of its streams", () => {
+  const usage = (prompt: number, completion: number) => ({ prompt_tokens: prompt, completion_tokens: completion })
+  const finish = { choices: [{ index: 0, delta: {}, finish_reason: "stop" as const }] }
+
+  /** A stream whose events are canonical chunks already. */
+  const read = (text: string, options: Partial<ConstructorParameters<typeof HostStream>[0]> = {}) => {
+    const stream = new HostStream({
+      framing: "sse",
+      transparent: false,
+      excludeReasoning: false,
+      choices: 1,
+      writer: chunkText(ours),
+      decoder: { event: (_, data) => [data as ChatChunk], end: () => [] },
+      ...options,
+    })
+    const written = stream.push(encode(text)) + stream.end()
+    return { stream, written }
+  }
+  const lines = (...documents: ReadonlyArray<unknown>) => documents.map((each) => `${JSON.stringify(each)}\n`).join("")
+  const events = (...documents: ReadonlyArray<unknown>) =>
+    documents.map((each) => `data: ${JSON.stringify(each)}\n\n`).join("")
+
+  test("of several usage reports the larger one counts: a smaller one repeated later once took its place", () => {
+    const text = events({ choices: [], usage: usage(9, 7) }, { ...finish, usage: usage(9, 3) })
+    expect(read(text).stream.usage).toEqual(usage(9, 7))
+    expect(read(text, { usage: "largest" }).stream.usage).toEqual(usage(9, 7))
+  })
+
+  test("where the host repeats a running estimate, the last one counts, even if smaller", () => {
+    const text = events({ choices: [], usage: usage(9, 7) }, { ...finish, usage: usage(9, 3) }, { choices: [] })
+    expect(read(text, { usage: "last" }).stream.usage).toEqual(usage(9, 3))
+  })
+
+  test("lines of JSON are read as frames without names", () => {
+    const names: Array<string> = []
+    const decoder: Decoder = {
+      event: (name, data) => {
+        names.push(name)
+        return [data as ChatChunk]
+      },
+      end: () => [],
+    }
+    const chunk = { choices: [{ index: 0, delta: { content: "a" }, finish_reason: null }] }
+    const { stream, written } = read(lines(chunk, finish), { framing: "ndjson", decoder })
+    expect([stream.state, stream.events, names]).toEqual(["ended", 2, ["", ""]])
+    expect(contentOf(readStrictly(written).events)).toBe("a")
+  })
+
+  test("[DONE] ends server-sent events only", () => {
+    const done = {
+      ...finish,
+      choices: [{ ...finish.choices[0], index: 0, delta: { content: "a" }, finish_reason: null }],
+    }
+    expect(read(`${events(done)}data: [DONE]\n\n`).stream.state).toBe("ended")
+    const { stream } = read(`${lines(done)}[DONE]\n`, { framing: "ndjson" })
+    expect([stream.state, stream.failure?.reason]).toEqual(["failed", "unreachable"])
+  })
+
+  test("a failure that the decoder finds at the end is the host's, unless the answer was complete", () => {
+    const failure = new HostFailed({ reason: "overloaded" })
+    const decoder: Decoder = { event: (_, data) => [data as ChatChunk], end: () => failure }
+    const begun = events({ choices: [{ index: 0, delta: { content: "a" }, finish_reason: null }] })
+    for (const text of [begun, `${begun}data: [DONE]\n\n`]) {
+      const { stream } = read(text, { decoder })
+      expect([stream.state, stream.failure]).toEqual(["failed", failure])
+    }
+    expect(read(begun + events(finish), { decoder }).stream.state).toBe("ended")
   })
 })

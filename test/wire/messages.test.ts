@@ -1,4 +1,4 @@
-/** Anthropic's wire form against everything that was recorded of it. */
+/** The Messages protocol against everything that was recorded of it. */
 import { describe, expect, test } from "bun:test"
 import type { JsonObject } from "../../src/domain/Json.ts"
 import {
@@ -15,7 +15,7 @@ import {
   type Told,
   wholeOf,
 } from "../support/recordings.ts"
-import { choiceOf, deltasOf, form, hello, sent, streamed, user } from "./messages/build.ts"
+import { choiceOf, deltasOf, head, hello, messages, sent, streamed, user } from "./messages/build.ts"
 
 /** Reads a recording by itself: joins each block's pieces into the message that a whole answer would have been. */
 const messageIn = (recorded: RecordedCase): JsonObject => {
@@ -102,7 +102,7 @@ const answered = recorded.filter(({ response }) => response.status === 200)
 /** The canonical message of a recording, with the pieces of a stream put together as a caller would. */
 const heard = (found: RecordedCase): JsonObject => {
   if (found.response.raw === undefined)
-    return choiceOf(form.response(bodyOf(found), requestOf(found), hostFor("x"))).message
+    return choiceOf(messages.decode(head, bodyOf(found), { request: requestOf(found), host: hostFor("x") })).message
   const deltas = deltasOf(streamed(bytesOf(found)))
   const all = (member: string) => deltas.flatMap((piece) => (Array.isArray(piece?.[member]) ? piece[member] : []))
   return {
@@ -121,11 +121,11 @@ describe("recorded answers", () => {
 
   for (const found of answered) {
     if (found.response.raw === undefined) {
-      test(found.id, () => expect(wholeOf(form, found)).toEqual(expectedTold(found)))
+      test(found.id, () => expect(wholeOf(messages, found)).toEqual(expectedTold(found)))
       continue
     }
     for (const { name, pieces } of splits(bytesOf(found), 7)) {
-      test(`${found.id}, ${name}`, () => expect(replay(form, found, pieces)).toEqual(expectedTold(found)))
+      test(`${found.id}, ${name}`, () => expect(replay(messages, found, pieces)).toEqual(expectedTold(found)))
     }
   }
 

@@ -3,7 +3,14 @@ import { existsSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import * as Either from "effect/Either"
 import type { HostFailed, JsonObject, Provider } from "headgate/plugin"
-import { bodyOf, hostFor, recordings, recordingsPresent, requestWith } from "../../../test/support/recordings.ts"
+import {
+  bodyOf,
+  encodedBy,
+  hostFor,
+  recordings,
+  recordingsPresent,
+  requestWith,
+} from "../../../test/support/recordings.ts"
 import anthropic from "./index.ts"
 import { models } from "./models.ts"
 
@@ -23,7 +30,7 @@ describe("the plugin", () => {
       keyVariable: "ANTHROPIC_API_KEY",
       privacy: { mayTrain: false, retainsPrompts: true },
     })
-    expect(Object.keys(provider.operations)).toEqual(["messages"])
+    expect(Object.keys(provider.protocols)).toEqual(["messages"])
   })
 
   test("takes no configuration of its own", () => {
@@ -44,9 +51,9 @@ describe("the plugin", () => {
   ])("%s, told not to think if it can: %s", (model, expected) => {
     const reasoning = expected === "enabled" ? { effort: "high" } : { effort: "none" }
     const request = requestWith({ messages: [{ role: "user", content: "x" }], reasoning })
-    expect(provider.operations.messages?.request(request, hostFor(model)).body["thinking"]).toMatchObject({
-      type: expected,
-    })
+    const { messages } = provider.protocols
+    if (messages === undefined) throw new Error("no messages protocol")
+    expect(encodedBy(messages, request, hostFor(model)).body["thinking"]).toMatchObject({ type: expected })
   })
 })
 
@@ -67,7 +74,7 @@ describe("errors", () => {
     expect(failed(status, errorOf(type))).toMatchObject({ reason, status, code: type })
   })
 
-  test("an empty purse is the operator's, whatever the host calls it", () => {
+  test("an account without credit is the operator's, whatever the host calls it", () => {
     const message = "Your credit balance is too low to access the Anthropic API."
     const failure = failed(400, errorOf("invalid_request_error", message))
     expect(failure.reason).toBe("account")

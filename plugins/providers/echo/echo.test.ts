@@ -20,7 +20,7 @@ describe("conformance", () => {
 
 describe("echo", () => {
   const answer = (body: unknown) =>
-    Either.getOrThrow(echo.load({})).answer?.(
+    Either.getOrThrow(echo.load({})).transport?.(
       new Request("http://in.process/chat/completions", { method: "POST", body: JSON.stringify(body) }),
     )
   const whole = async (body: unknown) => {

@@ -1,15 +1,19 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import { chatRecordingTests } from "../../../test/support/chatRecordings.ts"
-import { hostFor, recordings, requestWith } from "../../../test/support/recordings.ts"
+import { encodedBy, hostFor, recordings, requestWith } from "../../../test/support/recordings.ts"
 import plugin from "./index.ts"
 
-// OpenAI's own are held against the plugin `openai`; everyone else's against this one, with no quirk set.
+// OpenAI's own recordings test the plugin `openai`; everyone else's test this one, with no quirk set.
 const provider = Either.getOrThrow(plugin.load({}))
 const cases = recordings("openai-chat").filter((recorded) => recorded.provider !== "openai")
 chatRecordingTests(provider, cases, 129)
 
-const chatOf = (config: unknown) => Either.getOrThrow(plugin.load(config)).operations.chat
+const chatOf = (config: unknown) => {
+  const { chat } = Either.getOrThrow(plugin.load(config)).protocols
+  if (chat === undefined) throw new Error("no chat protocol")
+  return chat
+}
 const host = hostFor("m")
 
 describe("openai-compatible", () => {
@@ -29,7 +33,7 @@ describe("openai-compatible", () => {
       top_k: 2,
     }
     const request = requestWith(body, { stream: true, maxTokens: 7 })
-    expect(chatOf({})?.request(request, host).body).toEqual({
+    expect(encodedBy(chatOf({}), request, host).body).toEqual({
       model: "m",
       messages: body.messages,
       seed: 1,
@@ -47,22 +51,23 @@ describe("openai-compatible", () => {
       drop: ["seed"],
       stream_usage: false,
     }
-    expect(chatOf(quirks)?.request(request, host).body).toEqual({
+    expect(encodedBy(chatOf(quirks), request, host).body).toEqual({
       model: "m",
       messages: [{ role: "assistant", content: "a", reasoning_content: "r" }],
       max_completion_tokens: 7,
       reasoning_effort: "high",
       stream: true,
     })
-    expect(chatOf({ reasoning: "router" })?.request(request, host).body["reasoning"]).toEqual({ effort: "max" })
+    expect(encodedBy(chatOf({ reasoning: "router" }), request, host).body["reasoning"]).toEqual({ effort: "max" })
   })
 
   test("its quirks shape the reading", () => {
-    const form = chatOf({ think_tags: true, reasoning_beside: true })
-    expect(form?.transparent).toBe(false)
+    const chat = chatOf({ think_tags: true, reasoning_beside: true })
+    expect(chat.transparent).toBe(false)
     const usage = { prompt_tokens: 1, completion_tokens: 2, completion_tokens_details: { reasoning_tokens: 3 } }
     const answer = { choices: [{ message: { content: "<think>r</think>a" }, finish_reason: "stop" }], usage }
-    expect(form?.response(answer, requestWith({}), host)).toMatchObject({
+    const head = { status: 200, headers: new Headers() }
+    expect(chat.decode(head, answer, { request: requestWith({}), host })).toMatchObject({
       choices: [{ message: { content: "a", reasoning: "r" } }],
       usage: { completion_tokens: 5 },
     })

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import { chatRecordingTests } from "../../../test/support/chatRecordings.ts"
-import { hostFor, recordings, requestWith } from "../../../test/support/recordings.ts"
+import { encodedBy, hostFor, recordings, requestWith } from "../../../test/support/recordings.ts"
+import { effortsOf } from "./efforts.ts"
 import plugin from "./index.ts"
-import { effortsOf, models } from "./models.ts"
+import { models } from "./models.ts"
 
 const provider = Either.getOrThrow(plugin.load({}))
 const cases = recordings("openai-chat").filter((recorded) => recorded.provider === "openai")
@@ -33,7 +34,11 @@ describe("openai", () => {
       },
       { maxTokens: 80, stream: true },
     )
-    expect(provider.operations.chat?.request(request, hostFor("gpt-5-mini-2025-08-07")).body).toEqual({
+    const { chat } = provider.protocols
+    if (chat === undefined) throw new Error("no chat protocol")
+    const { body, dropped } = encodedBy(chat, request, hostFor("gpt-5-mini-2025-08-07"))
+    expect(dropped).toEqual(["top_k"])
+    expect(body).toEqual({
       model: "gpt-5-mini-2025-08-07",
       messages: [{ role: "assistant", content: "a" }],
       max_completion_tokens: 80,
@@ -55,9 +60,10 @@ describe("openai", () => {
     expect(effortsOf("gpt-5-mini-2025-08-07")).toEqual(["minimal", "low", "medium", "high"])
     expect(effortsOf("gpt-4.1")).toEqual([])
     expect(effortsOf("gpt-7")).toEqual([])
+    expect(effortsOf("constructor")).toEqual([])
   })
 
-  test("brings a few models, each with a price, the dearer tier last", () => {
+  test("brings a few models, each with a price, the more expensive tier last", () => {
     const ids = models.map((model) => model["id"])
     expect(new Set(ids).size).toBe(8)
     for (const model of models) {

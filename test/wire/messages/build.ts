@@ -1,27 +1,29 @@
-/** Small canonical and Anthropic pieces that the tests of the Messages form are made of. */
+/** Small canonical and Anthropic pieces that the tests of the Messages protocol are made of. */
 import { expect } from "bun:test"
-import type { ChatChunk, ChatRequest, ChatResponse } from "../../../src/domain/Chat.ts"
+import type { ChatChunk, ChatResponse } from "../../../src/domain/Chat.ts"
 import { HostFailed } from "../../../src/domain/Failure.ts"
 import type { Host } from "../../../src/domain/Host.ts"
 import type { JsonObject } from "../../../src/domain/Json.ts"
+import { sseReader } from "../../../src/wire/framing/sse.ts"
 import type { ThinkingKind } from "../../../src/wire/messages/thinking.ts"
-import { messagesForm } from "../../../src/wire/messages.ts"
-import { sseReader } from "../../../src/wire/sse.ts"
-import { hostFor, requestWith } from "../../support/recordings.ts"
+import { messagesProtocol } from "../../../src/wire/messages.ts"
+import { encodedBy, hostFor, requestWith } from "../../support/recordings.ts"
 
-export const form = messagesForm()
+export const messages = messagesProtocol()
 
-export const sent = (
-  body: JsonObject,
-  more: Partial<ChatRequest> = {},
-  host: Partial<Host> = {},
-  kind?: ThinkingKind,
-): JsonObject =>
-  messagesForm(kind === undefined ? {} : { thinking: () => kind }).request(requestWith(body, more), {
+export const head = { status: 200, headers: new Headers() }
+export const context = { request: requestWith({}), host: hostFor("claude-x") }
+
+type More = Parameters<typeof requestWith>[1]
+
+export const encoded = (body: JsonObject, more: More = {}, host: Partial<Host> = {}, kind?: ThinkingKind) =>
+  encodedBy(messagesProtocol(kind === undefined ? {} : { thinking: () => kind }), requestWith(body, more), {
     ...hostFor("claude-x"),
     maxCompletionTokens: 8000,
     ...host,
-  }).body
+  })
+
+export const sent = (...given: Parameters<typeof encoded>): JsonObject => encoded(...given).body
 
 export const user = (content: unknown) => ({ role: "user", content })
 export const hello = [user("hello")]
@@ -37,7 +39,11 @@ export const assistant = (more: JsonObject) => ({ role: "assistant", content: nu
 export const result = (id: string, content: unknown) => ({ role: "tool", tool_call_id: id, content })
 export const cached = { type: "ephemeral", ttl: "1h" }
 export const png = "data:image/png;base64,AAAA"
-export const thought = (more: JsonObject) => ({ type: "reasoning.text", format: "anthropic-claude-v1", ...more })
+export const thought = (more: JsonObject) => ({
+  type: "reasoning.text" as const,
+  format: "anthropic-claude-v1",
+  ...more,
+})
 
 export const tool = {
   type: "function",
@@ -49,8 +55,7 @@ export const answer = (content: ReadonlyArray<unknown>, more: JsonObject = {}): 
   ...more,
 })
 
-export const read = (body: unknown): ChatResponse | HostFailed =>
-  form.response(body, requestWith({}), hostFor("claude-x"))
+export const read = (body: unknown): ChatResponse | HostFailed => messages.decode(head, body, context)
 
 export const choiceOf = (response: ChatResponse | HostFailed) => {
   if (response instanceof HostFailed) throw response
@@ -66,15 +71,16 @@ export interface Streamed {
 
 export const streamed = (text: string | Uint8Array): Streamed => {
   const reader = sseReader()
-  const decoder = form.decoder(requestWith({}), hostFor("claude-x"))
+  const decoder = messages.decoder(head, context)
   const chunks: Array<ChatChunk> = []
   const bytes = typeof text === "string" ? new TextEncoder().encode(text) : text
   for (const frame of [...reader.push(bytes), ...reader.end()]) {
-    const found = decoder.event(frame.event, JSON.parse(frame.data))
+    const found = decoder.event(frame.name, JSON.parse(frame.data))
     if (found instanceof HostFailed) return { chunks, failure: found }
     chunks.push(...found)
   }
-  return { chunks: [...chunks, ...decoder.end()], failure: undefined }
+  const last = decoder.end()
+  return last instanceof HostFailed ? { chunks, failure: last } : { chunks: [...chunks, ...last], failure: undefined }
 }
 
 export const deltasOf = ({ chunks }: Streamed) => chunks.map((chunk) => chunk.choices[0]?.delta)
@@ -82,15 +88,18 @@ export const deltasOf = ({ chunks }: Streamed) => chunks.map((chunk) => chunk.ch
 export interface Row {
   readonly name: string
   readonly body: JsonObject
-  readonly more?: Partial<ChatRequest>
+  readonly more?: More
   readonly host?: Partial<Host>
   readonly kind?: ThinkingKind
   /** Members of what is sent; `undefined`: not sent at all. */
   readonly expected: JsonObject
+  /** The caller's members that are said not to be sent. Default: none. */
+  readonly dropped?: ReadonlyArray<string>
 }
 
-export const expectRow = ({ body, more, host, kind, expected }: Row) => {
-  const result = sent({ messages: hello, ...body }, more, host, kind)
+export const expectRow = ({ body, more, host, kind, expected, dropped: lost = [] }: Row) => {
+  const { body: result, dropped } = encoded({ messages: hello, ...body }, more, host, kind)
+  expect(dropped?.toSorted()).toEqual(lost.toSorted())
   for (const [member, value] of Object.entries(expected)) {
     if (value === undefined) expect(result).not.toHaveProperty(member)
     else expect(result[member]).toEqual(value)

@@ -4,8 +4,21 @@ import * as Arbitrary from "effect/FastCheck"
 import { HostFailed } from "../../../src/domain/Failure.ts"
 import type { JsonObject } from "../../../src/domain/Json.ts"
 import { parseUsage } from "../../../src/domain/Usage.ts"
-import { hostFor, requestWith } from "../../support/recordings.ts"
-import { answer, assistant, deltasOf, form, hello, said, sent, streamed, thought, toolUse, user } from "./build.ts"
+import {
+  answer,
+  assistant,
+  context,
+  deltasOf,
+  head,
+  hello,
+  messages,
+  said,
+  sent,
+  streamed,
+  thought,
+  toolUse,
+  user,
+} from "./build.ts"
 
 const event = (data: JsonObject) => `event: ${data["type"]}\ndata: ${JSON.stringify(data)}\n\n`
 const opening = event({
@@ -86,9 +99,7 @@ describe("a streamed answer", () => {
     )
     const deltas = deltasOf(stream)
     expect(deltas[1]).toEqual({ reasoning: "hm", reasoning_details: [thought({ text: "hm", index: 0 })] })
-    const details = deltas.flatMap((found) =>
-      Array.isArray(found?.["reasoning_details"]) ? found["reasoning_details"] : [],
-    )
+    const details = deltas.flatMap((found) => found?.reasoning_details ?? [])
     expect(details.map((detail) => detail.index)).toEqual([0, 0, 0, 1])
     const back = sent({ messages: [...hello, assistant({ content: "yes", reasoning_details: details }), user("more")] })
     expect(back["messages"]).toMatchObject([
@@ -181,7 +192,7 @@ describe("a streamed answer", () => {
     })
     Arbitrary.assert(
       Arbitrary.property(Arbitrary.array(Arbitrary.oneof(made, Arbitrary.jsonValue())), (events) => {
-        const decoder = form.decoder(requestWith({}), hostFor("claude-x"))
+        const decoder = messages.decoder(head, context)
         for (const data of events) {
           const found = decoder.event("", data)
           expect(found instanceof HostFailed || Array.isArray(found)).toBe(true)

@@ -1,13 +1,15 @@
 /** Canonical bodies and what Anthropic is sent for them. */
 import { describe, expect, test } from "bun:test"
-import { hostFor, requestWith } from "../../support/recordings.ts"
+import * as Either from "effect/Either"
+import { encodedBy, hostFor, requestWith } from "../../support/recordings.ts"
 import {
   assistant,
   cached,
   call,
+  encoded,
   expectRow,
-  form,
   hello,
+  messages,
   png,
   type Row,
   result,
@@ -21,7 +23,7 @@ import {
 
 describe("the envelope of a request", () => {
   test("goes to /messages with the version of the API", () => {
-    const request = form.request(requestWith({ messages: hello, model: "acme/small" }), hostFor("claude-x"))
+    const request = encodedBy(messages, requestWith({ messages: hello, model: "acme/small" }), hostFor("claude-x"))
     expect(request.path).toBe("/messages")
     expect(request.headers).toEqual({ "anthropic-version": "2023-06-01" })
     expect(request.body).toEqual({
@@ -33,7 +35,7 @@ describe("the envelope of a request", () => {
 
   test("asks for uploaded files by their beta", () => {
     const body = { messages: [user([{ type: "file", file: { file_id: "file_1" } }])] }
-    const request = form.request(requestWith(body), hostFor("claude-x"))
+    const request = encodedBy(messages, requestWith(body), hostFor("claude-x"))
     expect(request.headers?.["anthropic-beta"]).toBe("files-api-2025-04-14")
     expect(request.body["messages"]).toEqual([
       user([{ type: "document", source: { type: "file", file_id: "file_1" } }]),
@@ -72,11 +74,6 @@ const messageRows: ReadonlyArray<Row> = [
     name: "instructions alone are the question",
     body: { messages: [{ role: "system", content: "one" }] },
     expected: { system: undefined, messages: [user([said("one")])] },
-  },
-  {
-    name: "a prompt in place of messages",
-    body: { messages: undefined, prompt: "once" },
-    expected: { messages: [user([said("once")])], prompt: undefined },
   },
   {
     name: "neighbours of one role are one turn, blank text is none",
@@ -284,6 +281,7 @@ const fieldRows: ReadonlyArray<Row> = [
     name: "sampling",
     body: { temperature: 1.4, top_p: 0.5, top_k: 7 },
     expected: { temperature: 1, top_p: undefined, top_k: 7 },
+    dropped: ["top_p"],
   },
   { name: "top_p alone", body: { top_p: 0.5, top_k: 0 }, expected: { top_p: 0.5, top_k: undefined } },
   {
@@ -300,6 +298,7 @@ const fieldRows: ReadonlyArray<Row> = [
     name: "JSON without a schema has no counterpart",
     body: { response_format: { type: "json_object" } },
     expected: { output_config: undefined, response_format: undefined },
+    dropped: ["response_format"],
   },
   {
     name: "the user",
@@ -307,25 +306,37 @@ const fieldRows: ReadonlyArray<Row> = [
     expected: { metadata: { user_id: "u" }, user: undefined },
   },
   { name: "the user in metadata", body: { metadata: { user_id: "u" } }, expected: { metadata: { user_id: "u" } } },
-  { name: "other metadata is not its", body: { metadata: { a: "b" } }, expected: { metadata: undefined } },
-  { name: "default tier", body: { service_tier: "default" }, expected: { service_tier: "standard_only" } },
-  { name: "a tier it does not know", body: { service_tier: "flex" }, expected: { service_tier: undefined } },
   {
-    name: "what the host may know passes, the router's and the chat form's own do not",
+    name: "other metadata is not its",
+    body: { metadata: { a: "b" } },
+    expected: { metadata: undefined },
+    dropped: ["metadata"],
+  },
+  { name: "default tier", body: { service_tier: "default" }, expected: { service_tier: "standard_only" } },
+  {
+    name: "a tier it does not know",
+    body: { service_tier: "flex" },
+    expected: { service_tier: undefined },
+    dropped: ["service_tier"],
+  },
+  {
+    name: "what the host may know passes, the chat form's own does not",
     body: {
       ...{ container: "c", context_management: { edits: [] }, cache_control: cached, nothing: null },
-      ...{ models: ["a"], provider: {}, route: "fallback", usage: {}, plugins: [], transforms: [], session_id: "s" },
-      ...{ trace: {}, debug: {}, n: 2, logprobs: true, top_logprobs: 1, frequency_penalty: 1, presence_penalty: 1 },
-      ...{ seed: 1, logit_bias: {}, stream_options: {}, verbosity: "low", prediction: {}, min_p: 0.1 },
+      ...{ n: 2, logprobs: true, top_logprobs: 1, frequency_penalty: 1, presence_penalty: 1 },
+      ...{ seed: 1, logit_bias: {}, verbosity: "low", prediction: {}, min_p: 0.1 },
     },
     expected: {
       ...{ container: "c", context_management: { edits: [] }, cache_control: cached, nothing: undefined },
-      ...{ models: undefined, provider: undefined, route: undefined, usage: undefined, plugins: undefined },
-      ...{ transforms: undefined, session_id: undefined, trace: undefined, debug: undefined, n: undefined },
+      n: undefined,
       ...{ logprobs: undefined, top_logprobs: undefined, frequency_penalty: undefined, presence_penalty: undefined },
-      ...{ seed: undefined, logit_bias: undefined, stream_options: undefined, verbosity: undefined },
+      ...{ seed: undefined, logit_bias: undefined, verbosity: undefined },
       ...{ prediction: undefined, min_p: undefined, output_config: undefined },
     },
+    dropped: [
+      ...["n", "logprobs", "top_logprobs", "frequency_penalty", "presence_penalty", "seed", "logit_bias", "verbosity"],
+      ...["prediction", "min_p"],
+    ],
   },
 ]
 
@@ -334,3 +345,28 @@ for (const [title, rows] of Object.entries({ messages: messageRows, fields: fiel
     for (const row of rows) test(row.name, () => expectRow(row))
   })
 }
+
+describe("what the host could only refuse is said before it is asked", () => {
+  const file = (file_data: string) => user([{ type: "file", file: { file_data } }])
+  test.each([
+    ["audio", [user([said("x"), { type: "input_audio", input_audio: { data: "AA", format: "wav" } }])], "content[1]"],
+    ["video", [user([{ type: "video_url", video_url: { url: "https://example.com/a.mp4" } }])], "content[0]"],
+    ["video as input", [user([{ type: "input_video", video_url: { url: "data:video/mp4;base64,AA" } }])], "content[0]"],
+    ["audio in a file", [file("data:audio/mpeg;base64,AA")], "content[0]"],
+    ["a spreadsheet", [file("data:application/vnd.ms-excel;base64,AA")], "content[0]"],
+    [
+      "a picture's neighbour in a tool result",
+      [result("a", [{ type: "video_url", video_url: { url: png } }])],
+      "content[0]",
+    ],
+    ["a call that is no function", [assistant({ tool_calls: [{ id: "a", type: "custom" }] })], "tool_calls[0]"],
+  ])("%s", (_, last, path) => {
+    const encoded = messages.encode(requestWith({ messages: [...hello, ...last] }), hostFor("claude-x"))
+    expect(Either.getLeft(encoded)).toMatchObject({ value: { _tag: "Unsupported", path: `messages[1].${path}` } })
+  })
+
+  test("what it takes is no such thing", () => {
+    const carried = [file("data:image/png;base64,AA"), file("data:application/json,{}"), file("JVBERi0="), user("x")]
+    expect(encoded({ messages: carried }).dropped).toEqual([])
+  })
+})

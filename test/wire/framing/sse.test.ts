@@ -1,24 +1,26 @@
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { type SseFrame, sseComment, sseDone, sseEvent, sseReader } from "../../src/wire/sse.ts"
-import { splits } from "../support/recordings.ts"
+import type { Frame as ReadFrame } from "../../../src/wire/framing/FrameReader.ts"
+import { sseReader } from "../../../src/wire/framing/sse.ts"
+import { sseComment, sseDone, sseEvent } from "../../../src/wire/sse.ts"
+import { splits } from "../../support/recordings.ts"
 
 const encode = (text: string) => new TextEncoder().encode(text)
 
-const readAll = (pieces: ReadonlyArray<Uint8Array>): ReadonlyArray<SseFrame> => {
+const readAll = (pieces: ReadonlyArray<Uint8Array>): ReadonlyArray<ReadFrame> => {
   const reader = sseReader()
   return [...pieces.flatMap((piece) => reader.push(piece)), ...reader.end()]
 }
 
 /** Reads bytes cut at these places. */
-const readCut = (bytes: Uint8Array, cuts: ReadonlyArray<number>): ReadonlyArray<SseFrame> => {
+const readCut = (bytes: Uint8Array, cuts: ReadonlyArray<number>): ReadonlyArray<ReadFrame> => {
   const at = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].toSorted((a, b) => a - b)
   return readAll([0, ...at].map((start, index) => bytes.subarray(start, at[index] ?? bytes.length)))
 }
 
 const Line = FastCheck.string({ unit: "binary", maxLength: 12 }).map((text) => text.replace(/[\r\n]/g, " "))
 const Frame = FastCheck.record({
-  event: Line,
+  name: Line,
   data: FastCheck.array(Line, { minLength: 1, maxLength: 3 }).map((lines) => lines.join("\n")),
 })
 const Space = FastCheck.boolean().map((space) => (space ? " " : ""))
@@ -39,7 +41,7 @@ type WrittenFrame = typeof Written extends FastCheck.Arbitrary<infer T> ? T : ne
 const write = ({ frame, space, noise, end, dataFirst }: WrittenFrame): string => {
   // A value that begins with a space needs the optional one before it.
   const field = (name: string, value: string) => `${name}:${value.startsWith(" ") ? " " : space}${value}`
-  const named = frame.event === "" ? [] : [field("event", frame.event)]
+  const named = frame.name === "" ? [] : [field("event", frame.name)]
   const data = frame.data.split("\n").map((line) => field("data", line))
   const lines = [...(noise === "" ? [] : [noise]), ...(dataFirst ? [...data, ...named] : [...named, ...data])]
   return lines.map((line) => line + end).join("") + end
@@ -146,30 +148,30 @@ describe("sseReader", () => {
       ],
     ],
   ])("%s", (_, text, frames) => {
-    const expected = frames.map(([event, data]) => ({ event, data }))
+    const expected = frames.map(([name, data]) => ({ name, data }))
     for (const { pieces } of splits(encode(text), text.length)) expect(readAll(pieces) as unknown).toEqual(expected)
   })
 
   test("a character cut in two reads arrives whole", () => {
     const bytes = encode("data: 😀\n\n")
-    expect(readAll([bytes.subarray(0, 8), bytes.subarray(8)])).toEqual([{ event: "", data: "😀" }])
+    expect(readAll([bytes.subarray(0, 8), bytes.subarray(8)])).toEqual([{ name: "", data: "😀" }])
   })
 
   test("bytes that are no UTF-8 become U+FFFD and the rest is kept", () => {
     const bytes = Uint8Array.of(...encode("data: a"), 0xff, ...encode("b"), 0xe2, 0x82, ...encode("c\n\n"))
-    for (const { pieces } of splits(bytes, 1)) expect(readAll(pieces)).toEqual([{ event: "", data: "a\ufffdb\ufffdc" }])
+    for (const { pieces } of splits(bytes, 1)) expect(readAll(pieces)).toEqual([{ name: "", data: "a\ufffdb\ufffdc" }])
   })
 
   test("a character that never ends becomes U+FFFD at the end", () => {
-    expect(readAll([Uint8Array.of(...encode("data: a"), 0xe2, 0x82)])).toEqual([{ event: "", data: "a\ufffd" }])
+    expect(readAll([Uint8Array.of(...encode("data: a"), 0xe2, 0x82)])).toEqual([{ name: "", data: "a\ufffd" }])
   })
 
   test("an event is given as soon as its blank line is there", () => {
     const reader = sseReader()
     expect(reader.push(encode("data: a\n"))).toEqual([])
-    expect(reader.push(encode("\n"))).toEqual([{ event: "", data: "a" }])
-    expect(reader.push(encode("data: b\r\r"))).toEqual([{ event: "", data: "b" }])
-    expect(reader.push(encode("\ndata: c\r\n\r"))).toEqual([{ event: "", data: "c" }])
+    expect(reader.push(encode("\n"))).toEqual([{ name: "", data: "a" }])
+    expect(reader.push(encode("data: b\r\r"))).toEqual([{ name: "", data: "b" }])
+    expect(reader.push(encode("\ndata: c\r\n\r"))).toEqual([{ name: "", data: "c" }])
     expect(reader.end()).toEqual([])
   })
 })
@@ -188,7 +190,7 @@ describe("an event beyond 1 MiB", () => {
     const before = encode("data: before\n\n")
     for (const size of [text.length, 100_000, 65_521]) {
       const reader = sseReader()
-      const frames: Array<SseFrame> = [...reader.push(before)]
+      const frames: Array<ReadFrame> = [...reader.push(before)]
       const bytes = encode(text)
       for (let at = 0; at < bytes.length; at += size) frames.push(...reader.push(bytes.subarray(at, at + size)))
       frames.push(...reader.end())

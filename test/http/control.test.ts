@@ -4,7 +4,9 @@ import { ListEndpointsResponse$inboundSchema, ModelsListResponse$inboundSchema }
 import { GetCurrentKeyResponse$inboundSchema } from "@openrouter/sdk/models/operations"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import { HostFailed } from "../../src/domain/Failure.ts"
 import { keyId } from "../../src/domain/KeySecret.ts"
+import { HostHealth } from "../../src/services/HostHealth.ts"
 import { HostStats } from "../../src/services/HostStats.ts"
 import { ProviderRegistry } from "../../src/services/ProviderRegistry.ts"
 import { Storage } from "../../src/services/Storage.ts"
@@ -379,8 +381,7 @@ describe("hosts of a model", () => {
     await fresh.run(
       Effect.gen(function* () {
         const stats = yield* HostStats
-        const { models: known } = yield* ProviderRegistry
-        const host = known[0]?.hosts[0]
+        const host = (yield* ProviderRegistry).current().models[0]?.hosts[0]
         if (host === undefined) throw new Error("no host")
         for (let n = 0; n < good; n++) stats.record(host, { ok: true, latencyMs: n + 1, tokensPerSecond: 50 })
         for (let n = 0; n < bad; n++) stats.record(host, { ok: false })
@@ -397,14 +398,17 @@ describe("hosts of a model", () => {
     await fresh.close()
   })
 
-  test("one that is left alone is status -3", async () => {
+  test("one that is rate limited is status -3 for as long as it is left alone", async () => {
     const fresh = await houseOf()
     await fresh.run(
       Effect.gen(function* () {
-        const model = yield* Either.merge(
+        const { model } = yield* Either.merge(
           Either.map((yield* ProviderRegistry).resolve("acme/small-2.5:free"), Effect.succeed),
         )
-        for (const host of model.hosts.slice(0, 1)) (yield* HostStats).coolDown(host, 60_000)
+        for (const host of model.hosts.slice(0, 1)) {
+          const failure = new HostFailed({ reason: "rate-limited", retryAfterSeconds: 60 })
+          ;(yield* HostHealth).failed(host, failure)
+        }
       }),
     )
     expect((await hostsOf(fresh)).endpoints.map(({ status }: Anything) => status)).toEqual([-3, 0, 0])

@@ -428,6 +428,7 @@ describe("the house itself", () => {
     const meter = Layer.effect(
       Meter,
       Effect.map(Storage, () => ({
+        budget: () => Effect.die("unused"),
         reserve: () => Effect.die("unused"),
         release: () => {},
         writable: () => true,

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
-import type { ChatRequest } from "../../src/domain/Chat.ts"
+import { type ChatRequest, routerOnly } from "../../src/domain/Request.ts"
 import type { BadRequest, Issue } from "../../src/domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../src/domain/Json.ts"
 import { noPreferences } from "../../src/domain/Preferences.ts"
-import { decodeChat } from "../../src/http/decode/chat.ts"
+import { decodeChat } from "../../src/http/data/chat/decode.ts"
 import { firstFault, parseBody } from "../../src/http/decode/json.ts"
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
@@ -24,6 +24,11 @@ const accepted = <A>(result: Either.Either<A, BadRequest>): A => {
 }
 
 const user = { role: "user", content: "Hello." }
+/** Members that a request has as fields of its own. */
+const apart = [
+  ...["model", "stream", "stream_options", "max_tokens", "max_completion_tokens"],
+  ...["reasoning", "reasoning_effort", "include_reasoning"],
+]
 const minimal = { model: "acme/small", messages: [user] }
 const decode = (more: JsonObject) => {
   const text = JSON.stringify({ ...minimal, ...more })
@@ -112,9 +117,8 @@ describe("10 unsafe names", () => {
     "foo":{"a":[{"constructor":1,"prototyp\\u0065":2,"b":{"__proto__":3,"kept":"__proto__"}}]},"toString":1,"hasOwnProperty":2}`
 
   test("are dropped, however they are spelled, and reach no prototype; deep down a caller's `constructor` is its own", () => {
-    const { body } = accepted(decodeText(hostile))
+    const { payload: body } = accepted(decodeText(hostile))
     expect(JSON.parse(JSON.stringify(body))).toEqual({
-      model: "acme/small",
       messages: [{ role: "user", content: "prototype" }],
       foo: { a: [{ constructor: 1, prototype: 2, b: { kept: "__proto__" } }] },
       toString: 1,
@@ -136,7 +140,7 @@ describe("10 unsafe names", () => {
     const body: JsonObject = JSON.parse(
       '{"model":"a/b","messages":[{"role":"user","content":""}],"api_key":"k","__proto__":{"polluted":1}}',
     )
-    expect("polluted" in accepted(decodeChat(body, 9)).body).toBe(false)
+    expect("polluted" in accepted(decodeChat(body, 9)).payload).toBe(false)
   })
 })
 
@@ -392,29 +396,38 @@ describe("accepted", () => {
     ["G30 4,096 messages", messages(...times(4096, user))],
     ["unknown preference", provider({ colour: "red" })],
   ])("%s", (_name, more) => {
-    const expected = JSON.parse(JSON.stringify({ ...minimal, ...more }))
-    expect(accepted(decode(more)).body).toEqual(expected)
+    const all: JsonObject = JSON.parse(JSON.stringify({ ...minimal, ...more }))
+    const sent = Object.entries(all).filter(([name]) => !routerOnly.has(name) && !apart.includes(name))
+    expect<unknown>(accepted(decode(more)).payload).toEqual(Object.fromEntries(sent))
   })
 
   test("a plain request", () => {
     const text = JSON.stringify({ ...minimal, messages: [user, user, user] })
+    const { messages } = JSON.parse(text)
     expect(accepted(decodeText(text))).toEqual({
-      models: ["acme/small"],
-      preferences: noPreferences,
+      operation: "chat",
+      routing: { models: ["acme/small"], preferences: noPreferences, parameters: [] },
+      bounds: {
+        promptBytes: text.length,
+        mediaBytes: 0,
+        mediaParts: 0,
+        textBytes: 3 * user.content.length,
+        messages: 3,
+        images: 0,
+        searches: 1,
+        maxTokens: undefined,
+        choices: 1,
+      },
       stream: false,
       maxTokens: undefined,
-      choices: 1,
-      excludeReasoning: false,
-      promptBound: text.length + 48,
-      mediaParts: 0,
-      parameters: [],
-      body: JSON.parse(text),
+      reasoning: { effort: undefined, maxTokens: undefined, enabled: undefined, exclude: false, written: {} },
+      payload: { messages },
     })
   })
 
   test("the prompt is bounded by bytes, not by characters", () => {
     const text = JSON.stringify({ ...minimal, messages: [{ role: "user", content: "\u{1f600}é" }] })
-    expect(accepted(decodeText(text)).promptBound).toBe(Buffer.byteLength(text) + 16)
+    expect(accepted(decodeText(text)).bounds.promptBytes).toBe(Buffer.byteLength(text))
   })
 
   test("a member that is undefined is absent, also for those who build a body themselves", () => {
@@ -424,17 +437,17 @@ describe("accepted", () => {
       temperature: undefined,
       reasoning: { effort: undefined, exclude: undefined },
     }
-    expect(accepted(decodeChat(body, 1)).parameters).toEqual(["reasoning"])
+    expect(accepted(decodeChat(body, 1)).routing.parameters).toEqual(["reasoning"])
   })
 
   test("models, each once, the first choice first", () => {
-    expect(accepted(decode({ models: ["a/b", "acme/small", "a/b", "c/d"] })).models).toEqual([
+    expect(accepted(decode({ models: ["a/b", "acme/small", "a/b", "c/d"] })).routing.models).toEqual([
       "acme/small",
       "a/b",
       "c/d",
     ])
-    expect(accepted(decode({ model: undefined, models: ["a/b"] })).models).toEqual(["a/b"])
-    expect(accepted(decode({ model: null, models: ["a/b"] })).models).toEqual(["a/b"])
+    expect(accepted(decode({ model: undefined, models: ["a/b"] })).routing.models).toEqual(["a/b"])
+    expect(accepted(decode({ model: null, models: ["a/b"] })).routing.models).toEqual(["a/b"])
   })
 
   test("max_completion_tokens wins, unless it is null", () => {
@@ -443,9 +456,9 @@ describe("accepted", () => {
   })
 
   test("answers that are paid for", () => {
-    expect(accepted(decode({ n: 3 })).choices).toBe(3)
-    expect(accepted(decode({ n: null })).choices).toBe(1)
-    expect(accepted(decode({ n: 2, best_of: 4 })).choices).toBe(4)
+    expect(accepted(decode({ n: 3 })).bounds.choices).toBe(3)
+    expect(accepted(decode({ n: null })).bounds.choices).toBe(1)
+    expect(accepted(decode({ n: 2, best_of: 4 })).bounds.choices).toBe(4)
   })
 
   test.each<[JsonObject, boolean]>([
@@ -455,7 +468,7 @@ describe("accepted", () => {
     [{ include_reasoning: true }, false],
     [{}, false],
   ])("reasoning is kept back: %j", (more, exclude) => {
-    expect(accepted(decode(more)).excludeReasoning).toBe(exclude)
+    expect(accepted(decode(more)).reasoning.exclude).toBe(exclude)
   })
 
   test("parameters that a host may lack, without those that are null", () => {
@@ -470,7 +483,7 @@ describe("accepted", () => {
       max_tokens: 5,
     }
     const request = accepted(decode(more))
-    expect(request.parameters).toEqual(["temperature", "tools", "reasoning", "max_tokens"])
+    expect(request.routing.parameters).toEqual(["temperature", "tools", "reasoning", "max_tokens"])
     expect(request.stream).toBe(true)
   })
 
@@ -485,7 +498,7 @@ describe("accepted", () => {
       { role: "user", content: [{ type: "input_audio", input_audio: { data: "AA==", format: "wav" } }] },
       { role: "tool", tool_call_id: "c", content: [image] },
     )
-    expect(accepted(decode(more)).mediaParts).toBe(6)
+    expect(accepted(decode(more)).bounds).toMatchObject({ mediaParts: 6, images: 2, mediaBytes: 4 })
   })
 
   test("53: credentials and addresses are dropped, the rest is not copied", () => {
@@ -502,20 +515,24 @@ describe("accepted", () => {
       "timeout",
     ]
     const secret = Object.fromEntries(names.map((name) => [name, "http://127.0.0.1/"]))
-    expect(accepted(decode({ ...secret, foo: 1 })).body).toEqual({ ...minimal, foo: 1 })
-    const body: JsonObject = { ...minimal, foo: { headers: 1 } }
-    expect(accepted(decodeChat(body, 1)).body).toBe(body)
+    expect(accepted(decode({ ...secret, foo: 1 })).payload).toMatchObject({ foo: 1 })
+    for (const name of names) expect(name in accepted(decode(secret)).payload).toBe(false)
+    const foo = { headers: 1 }
+    expect(accepted(decodeChat({ ...minimal, foo }, 1)).payload["foo"]).toBe(foo)
   })
 
   test("52: an unknown member changes nothing but the body", () => {
-    const { body: _plain, promptBound: _less, ...plain } = accepted(decode({}))
-    const { body: _more, promptBound: _bytes, ...more } = accepted(decode({ foo: { cost: 0 }, usage: { cost: -1 } }))
-    expect(more).toEqual(plain)
+    const withoutSize = ({ payload: _, bounds: { promptBytes: __, ...bounds }, ...request }: ChatRequest) => ({
+      ...request,
+      bounds,
+    })
+    const more = accepted(decode({ foo: { cost: 0 }, usage: { cost: -1 } }))
+    expect(withoutSize(more)).toEqual(withoutSize(accepted(decode({}))))
   })
 })
 
 describe("preferences", () => {
-  const preferencesOf = (value: unknown) => accepted(decode(provider(value))).preferences
+  const preferencesOf = (value: unknown) => accepted(decode(provider(value))).routing.preferences
 
   test("every member", () => {
     expect(
@@ -539,11 +556,12 @@ describe("preferences", () => {
       only: ["A"],
       ignore: ["c"],
       sort: "latency",
+      partition: "none",
       allowFallbacks: false,
       denyDataCollection: true,
       zeroDataRetention: true,
       quantizations: ["fp8", "unknown"],
-      maxPrice: { prompt: 150_000n, completion: 2_000_000n },
+      maxPrice: { prompt: 150_000n, completion: 2_000_000n, request: 10_000_000_000n, image: 0n, audio: 10n ** 12n },
       requireParameters: true,
     })
   })
@@ -620,7 +638,7 @@ describe("whatever comes", () => {
     if (Either.isLeft(result)) {
       expect(result.left.issues.length).toBeLessThanOrEqual(10)
       expect(result.left.message).toEndWith(".")
-    } else expect(result.right.models.length).toBeGreaterThan(0)
+    } else expect(result.right.routing.models.length).toBeGreaterThan(0)
     expect("polluted" in {}).toBe(false)
   }
 
@@ -704,7 +722,7 @@ describe("whatever comes", () => {
   test("a name is looked up among our own, not among what every object has", () => {
     for (const name of Object.getOwnPropertyNames(Object.prototype)) {
       const body: JsonObject = { ...minimal, ...Object.fromEntries([[name, 1]]) }
-      expect(isJsonObject(accepted(decodeChat(body, 1)).body)).toBe(true)
+      expect(isJsonObject(accepted(decodeChat(body, 1)).payload)).toBe(true)
     }
   })
 })

@@ -15,12 +15,13 @@ import { keyId } from "../../src/domain/KeySecret.ts"
 import { parseUsd } from "../../src/domain/Money.ts"
 import { type ControlOptions, ControlSettings, controlRoutes } from "../../src/http/control/index.ts"
 import { defineProvider } from "../../src/plugin/Provider.ts"
-import { Alarms } from "../../src/services/Alarms.ts"
+import { HostHealth } from "../../src/services/HostHealth.ts"
 import { HostStats } from "../../src/services/HostStats.ts"
 import { InFlight } from "../../src/services/InFlight.ts"
 import { KeyStore, type NewKey } from "../../src/services/KeyStore.ts"
 import type { LedgerRow } from "../../src/services/ledger.ts"
 import { Meter } from "../../src/services/Meter.ts"
+import { Timers } from "../../src/services/Timers.ts"
 import { ProviderRegistry } from "../../src/services/ProviderRegistry.ts"
 import type { Storage } from "../../src/services/Storage.ts"
 import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
@@ -67,7 +68,7 @@ const registry = Layer.unwrapEffect(
   ),
 )
 
-type Services = KeyStore | Storage | Meter | HostStats | InFlight | ProviderRegistry
+type Services = KeyStore | Storage | Meter | HostHealth | HostStats | InFlight | ProviderRegistry
 
 interface HouseOptions {
   readonly control?: Partial<ControlOptions>
@@ -97,9 +98,10 @@ export const houseOf = async ({ control, storage = memoryStorage, meter = Meter.
     KeyStore.layer({ managementKey: Redacted.make(managementKey) }),
     meter,
     registry,
-    HostStats.layer({ accountSeconds: 60, notFoundSeconds: 60, rateLimitSeconds: 5, maxSeconds: 300 }),
+    HostStats.layer,
+    HostHealth.layer({ accountSeconds: 60, notFoundSeconds: 60, rateLimitSeconds: 5, maxSeconds: 300 }),
     InFlight.layer({ maxInFlight: 10, deadlineMs: 1000 }),
-  ).pipe(Layer.provideMerge(Alarms.layer), Layer.provideMerge(storage), Layer.provideMerge(setting))
+  ).pipe(Layer.provideMerge(Timers.layer), Layer.provideMerge(storage), Layer.provideMerge(setting))
   const scope = await Effect.runPromise(Scope.make())
   const context = await Effect.runPromise(Layer.buildWithScope(services, scope))
   const recorded = Layer.effect(

@@ -211,7 +211,7 @@ export const inTimedHouse = (options: TimedOptions, body: (house: TimedHouse) =>
         body: JSON.stringify({ provider: { order: ["a", "b"] }, max_tokens: 50, ...asked }),
         ...(signal === undefined ? {} : { signal }),
       })
-      return run(handle(request))
+      return run(handle.effect(request))
     }
     const spent = () => run(Context.get(context, Meter).spent(record.id))
     yield* Effect.promise(() =>

@@ -6,7 +6,8 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import { TimedOut } from "../../../src/domain/Failure.ts"
 import { readRequest } from "../../../src/http/readRequest.ts"
-import type { Alarms } from "../../../src/services/Alarms.ts"
+import { Lifetime } from "../../../src/services/RequestContext.ts"
+import type { Timers } from "../../../src/services/Timers.ts"
 import { expectRefusal, fine, type Refusal } from "../../support/badInputs.ts"
 import { HandClock } from "../../support/handClock.ts"
 import { configFor } from "../../support/host.ts"
@@ -173,27 +174,29 @@ export const stalledRows = (): void => {
   }
 
   for (const [kind, headers] of Object.entries({ announced: { "content-length": "100" }, chunked: {} })) {
-    row(14, `the alarm is set to 30 seconds and cleared when the body is there: ${kind}`, async () => {
-      const set: Array<{ readonly delayMs: number; readonly ring: () => void }> = []
+    row(14, `the timer is set to 30 seconds and cleared when the body is there: ${kind}`, async () => {
+      const set: Array<{ readonly delayMs: number; readonly fire: () => void }> = []
       let cleared = 0
-      const alarms: Context.Tag.Service<Alarms> = {
+      const timers: Context.Tag.Service<Timers> = {
         now: () => 0,
-        set: (delayMs, ring) => {
-          set.push({ delayMs, ring })
-          return { again: () => {}, clear: () => (cleared += 1) }
+        set: (delayMs, fire) => {
+          set.push({ delayMs, fire })
+          return { restart: () => {}, clear: () => (cleared += 1) }
         },
       }
       const reading = (body: string | ReadableStream) =>
         Effect.runPromise(
-          Effect.either(readRequest(new Request("http://x/", { method: "POST", headers, body }), 1000, alarms)),
+          Effect.either(
+            readRequest(new Request("http://x/", { method: "POST", headers, body }), 1000, timers, new Lifetime()),
+          ),
         )
       const stalled = reading(new ReadableStream())
       expect(set.map(({ delayMs }) => delayMs)).toEqual([30_000])
-      set[0]?.ring()
+      set[0]?.fire()
       expect(await stalled).toEqual(Either.left(new TimedOut({ phase: "body", afterMs: 30_000 })))
-      expect(cleared).toBe(0)
-      expect(await reading(json)).toEqual(Either.right(bytes(json)))
       expect(cleared).toBe(1)
+      expect(await reading(json)).toEqual(Either.right(bytes(json)))
+      expect(cleared).toBe(2)
     })
   }
 }

@@ -252,6 +252,8 @@ const countOf = (value: unknown): number | undefined => (typeof value === "numbe
 
 /** Members that a `ChatRequest` has as fields of its own: hosts are told in their own words. */
 const decodedApart: ReadonlySet<string> = new Set([
+  // As a member of a new object it would become its prototype.
+  "__proto__",
   ...["model", "stream", "stream_options", "max_tokens", "max_completion_tokens"],
   ...["reasoning", "reasoning_effort", "include_reasoning"],
 ])

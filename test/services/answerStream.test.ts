@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import * as Schema from "effect/Schema"
 import { HostFailed } from "../../src/domain/Failure.ts"
-import { chatForm, defineProvider, httpError, type WireForm } from "../../src/plugin.ts"
+import { chatProtocol, defineProvider, httpError, type Protocol } from "../../src/plugin.ts"
 import { chunkOf } from "../support/host.ts"
 import { contentOf, finishesOf, readStrictly } from "../support/strictSse.ts"
 import { inTimedHouse, Reading, type Said } from "../support/timedHouse.ts"
@@ -477,15 +477,15 @@ describe("two hosts, either of which may fail anywhere", () => {
 })
 
 describe("a plugin that throws", () => {
-  const throwing = (what: keyof WireForm) =>
+  const throwing = (what: keyof Protocol) =>
     defineProvider({
       id: "mistaken",
       name: "Mistaken",
       config: Schema.Struct({}),
       load: () => ({
-        operations: {
+        protocols: {
           chat: {
-            ...chatForm(),
+            ...chatProtocol(),
             [what]: () => {
               throw new Error("a plugin's mistake")
             },
@@ -495,7 +495,7 @@ describe("a plugin that throws", () => {
       }),
     })
 
-  test.each(["request", "decoder"] as const)("in %s holds no money, and is a failure of its host", (what) =>
+  test.each(["encode", "decoder"] as const)("in %s holds no money, and is a failure of its host", (what) =>
     inTimedHouse({ plugin: throwing(what) }, async ({ ask, calls, settle, held, rows }) => {
       const asked = ask()
       await settle()
@@ -525,9 +525,9 @@ describe("a plugin that throws", () => {
       name: "Mistaken",
       config: Schema.Struct({}),
       load: () => ({
-        operations: {
+        protocols: {
           chat: {
-            ...chatForm(),
+            ...chatProtocol(),
             decoder: () => ({ event: () => new HostFailed({ reason: "overloaded" }), end: () => [] }),
           },
         },

@@ -1,4 +1,4 @@
-/** Door for embedders: `headgate`. */
+/** The public API for embedders: `headgate`. */
 export { defineConfig, type GatewayConfig, type GatewayConfigInput } from "./config/GatewayConfig.ts"
 export type { Failure } from "./domain/Failure.ts"
 export { KeyNotAccepted } from "./domain/Failure.ts"

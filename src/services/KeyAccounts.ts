@@ -1,4 +1,4 @@
-/** The money of the keys in use, in memory: what each has spent per window and what its requests in flight hold. */
+/** The money of the keys in use, in memory: what each has spent per window, and what is held for its requests in flight. */
 import * as Effect from "effect/Effect"
 import type { KeyId } from "../domain/Ids.ts"
 import { type LimitReset, type Spend, windowStart } from "../domain/Key.ts"
@@ -6,10 +6,10 @@ import type { Picodollars } from "../domain/Money.ts"
 
 const resets = ["daily", "weekly", "monthly"] as const satisfies ReadonlyArray<LimitReset>
 
-/** One key's money. Its windows only ever move forward: a clock that steps back reopens none. G7. */
+/** One key's money. Its windows only move forward: a clock that steps back reopens none. */
 export class KeyAccount {
   held: Picodollars = 0n
-  /** Requests whose outcome is not booked yet: as long as there are any, the account may not be forgotten. */
+  /** Requests that are not booked yet. An account with any must stay in memory. */
   open = 0
   private total: Picodollars
   private readonly windows: Record<LimitReset, { start: number; amount: Picodollars }>
@@ -32,7 +32,7 @@ export class KeyAccount {
 
   /** Books a cost into the windows in which its request was admitted. */
   spend(amount: Picodollars, admittedAt: number): void {
-    this.turn(admittedAt)
+    this.advance(admittedAt)
     this.total += amount
     for (const reset of resets) {
       const window = this.windows[reset]
@@ -41,12 +41,12 @@ export class KeyAccount {
   }
 
   spendAt(now: number): Spend {
-    this.turn(now)
+    this.advance(now)
     const { daily, weekly, monthly } = this.windows
     return { total: this.total, daily: daily.amount, weekly: weekly.amount, monthly: monthly.amount }
   }
 
-  private turn(now: number): void {
+  private advance(now: number): void {
     // The day is the shortest window: while it stands, the others do.
     if (now < this.windows.daily.start + 86_400_000) return
     for (const reset of resets) {
@@ -58,7 +58,7 @@ export class KeyAccount {
 
 const mostAccounts = 10_000
 
-/** Accounts by key, read from the ledger when first asked for; the ones idle longest are forgotten. */
+/** Accounts by key, read from the ledger at first use. Those idle longest are dropped from memory. */
 export class KeyAccounts<E> {
   private readonly accounts = new Map<KeyId, KeyAccount>()
   private readonly load: (key: KeyId) => Effect.Effect<{ readonly spend: Spend; readonly now: number }, E>
@@ -77,19 +77,19 @@ export class KeyAccounts<E> {
     return known !== undefined ? Effect.succeed(known) : Effect.suspend(() => this.read(key))
   }
 
-  // Two requests of one key that come at once must find one account, not two.
+  // Two requests of one key at once must share one account.
   private read(key: KeyId): Effect.Effect<KeyAccount, E> {
     return Effect.map(this.load(key), ({ spend, now }) => {
       const meanwhile = this.accounts.get(key)
       if (meanwhile !== undefined) return meanwhile
       const account = new KeyAccount(spend, now)
-      this.forgetIdle()
+      this.dropIdle()
       this.accounts.set(key, account)
       return account
     })
   }
 
-  private forgetIdle(): void {
+  private dropIdle(): void {
     if (this.accounts.size < mostAccounts) return
     for (const [key, account] of this.accounts) {
       if (account.open > 0) continue

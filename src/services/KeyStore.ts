@@ -1,4 +1,4 @@
-/** Who may call, and within what limits. Keys are kept by their SHA-256 alone. Spec 2.3 and 5, reference 3 and 18, G24. */
+/** Who may call, and within what limits. Of a key only its SHA-256 is stored. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

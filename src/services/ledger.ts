@@ -1,4 +1,4 @@
-/** What `Storage` takes and gives: rows of the ledger, pages and changes of keys, and its one failure. */
+/** What the repositories of `Storage` take and return: rows of the ledger, pages and changes of keys, and the one failure. */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type { AnswerOutcome } from "../domain/Charge.ts"
@@ -10,7 +10,7 @@ import type { Picodollars } from "../domain/Money.ts"
 /** The database could not be read or written. Nothing was changed. */
 export class StorageUnavailable extends Data.TaggedError("StorageUnavailable")<{
   readonly reason: string
-  /** What was to be written is at fault: it will not be taken another time either. */
+  /** The values to be written are at fault: the database will not take them another time either. */
   readonly refused?: boolean
 }> {
   override get message() {
@@ -18,7 +18,7 @@ export class StorageUnavailable extends Data.TaggedError("StorageUnavailable")<{
   }
 }
 
-/** What a caller is told where the database fails. Its own reason is the operator's, so it goes to the log here. */
+/** The failure that a caller sees when the database fails. The reason is for the operator, so it is logged here. */
 export const orUnavailable =
   (why: "metering" | "storage") =>
   <A>(effect: Effect.Effect<A, StorageUnavailable>): Effect.Effect<A, Unavailable> =>
@@ -34,7 +34,7 @@ export interface LedgerRow {
   readonly model: string
   readonly host: string
   readonly provider: string
-  /** What the caller pays, and what the provider will ask of us for it. They differ where a failure is free to the caller. */
+  /** What the caller pays, and what the provider charges for it. They differ where a failure is free to the caller. */
   readonly cost: Picodollars
   readonly upstreamCost: Picodollars
   readonly promptTokens: number
@@ -42,14 +42,14 @@ export interface LedgerRow {
   readonly cachedTokens: number
   readonly cacheWriteTokens: number
   readonly reasoningTokens: number
-  /** Whether the tokens were counted by us, since the host did not. */
+  /** Whether the tokens were estimated, because the host did not count them. */
   readonly estimated: boolean
   readonly streamed: boolean
   /** "" while unknown. */
   readonly finishReason: string
-  /** `finished`; or who broke it off. G5. */
+  /** `finished`, or who ended it early. */
   readonly outcome: AnswerOutcome
-  /** Unix milliseconds: the request belongs to the windows in which it was admitted. G7. */
+  /** Unix milliseconds. The request counts to the windows in which it was admitted. */
   readonly admittedAt: number
   readonly settledAt: number
   /** Milliseconds to the first token, and to the end. */

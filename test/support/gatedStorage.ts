@@ -1,10 +1,8 @@
 /** Storage in memory whose writes, or whose reading of what a key spent, can be kept waiting. */
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Scope from "effect/Scope"
 import { Storage } from "../../src/services/Storage.ts"
-import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
+import { lastingStorage } from "./lastingStorage.ts"
 
 export interface Gate {
   /** From now on calls wait. */
@@ -36,11 +34,10 @@ const gateOf = (): Gate & { readonly pass: Effect.Effect<void> } => {
   }
 }
 
-/** The same storage for whoever is given its layer. It stays open for as long as the process runs. */
+/** The same storage for whoever is given its layer. */
 export const gatedStorage = () => {
   const [append, spend, find] = [gateOf(), gateOf(), gateOf()]
-  const scope = Effect.runSync(Scope.make())
-  const { keys, ledger, ...others } = Context.get(Effect.runSync(Layer.buildWithScope(memoryStorage, scope)), Storage)
+  const { keys, ledger, ...others } = Effect.runSync(Effect.provide(Storage, lastingStorage))
   const layer = Layer.succeed(Storage, {
     ...others,
     keys: { ...keys, find: (...asked) => Effect.zipRight(find.pass, keys.find(...asked)) },

@@ -17,7 +17,7 @@ import { Upstream } from "../../src/upstream/Upstream.ts"
 import { KeyStore, type NewKey } from "../../src/services/KeyStore.ts"
 import type { Meter } from "../../src/services/Meter.ts"
 import type { Storage } from "../../src/services/Storage.ts"
-import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
+import { lastingStorage } from "./lastingStorage.ts"
 
 const pluginFolder = new URL("../../plugins", import.meta.url).pathname
 
@@ -86,7 +86,7 @@ export const houseWithoutSocket = async ({ setting = Layer.empty, ...options }: 
   )
 }
 
-const houseLayers = ({ config = {}, plugins, storage = memoryStorage }: HouseOptions) =>
+const houseLayers = ({ config = {}, plugins, storage = lastingStorage }: HouseOptions) =>
   Effect.gen(function* () {
     const decoded = yield* decodeConfig(config)
     const all = plugins ?? (yield* ownPlugins)

@@ -16,10 +16,10 @@ import { KeyStore } from "../../src/services/KeyStore.ts"
 import type { LedgerRow } from "../../src/services/ledger.ts"
 import { Meter } from "../../src/services/Meter.ts"
 import { Storage } from "../../src/services/Storage.ts"
-import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
 import { HandClock } from "./handClock.ts"
 import { configFor } from "./host.ts"
 import { ownPlugins } from "./house.ts"
+import { lastingStorage } from "./lastingStorage.ts"
 
 /** One call to a host, answered by the test. */
 export class Said {
@@ -190,7 +190,7 @@ export const inTimedHouse = (options: TimedOptions, body: (house: TimedHouse) =>
     const context = yield* Layer.buildWithScope(
       Gateway.servicesOf({ plugins: all, config }).pipe(
         Layer.provideMerge(KeyStore.layer()),
-        Layer.provideMerge(memoryStorage),
+        Layer.provideMerge(lastingStorage),
         Layer.provide(upstream),
         Layer.provide(Logger.remove(Logger.defaultLogger)),
       ),

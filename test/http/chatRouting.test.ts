@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test"
 import { errorOf, streamOf, wholeBodyOf } from "../support/answers.ts"
 import { deserted } from "../support/host.ts"
-import { type Answer, ask, closeAfterEach, good, type Routed, routed, silent, status } from "../support/routed.ts"
+import { type Answer, ask, closeAfterEach, good, routed, silent, status } from "../support/routed.ts"
 
 closeAfterEach()
 
@@ -248,48 +248,6 @@ describe("a route that is used up", () => {
     expect(response.status).toBe(429)
     expect(response.headers.get("retry-after")).toBe("20")
     expect(response.headers.get("x-ratelimit-limit")).toBeNull()
-  })
-})
-
-describe("cooling down", () => {
-  const twice = async (answer: Answer, more = {}): Promise<{ readonly house: Routed; readonly second: Response }> => {
-    const house = await routed({ host: answer }, more)
-    await house.chat(ask())
-    return { house, second: await house.chat(ask()) }
-  }
-
-  test.each([401, 402, 404, 429])("a host is left alone after %p", async (code) => {
-    const { house, second } = await twice(status(code))
-    expect(second.status).toBe(503)
-    expect((await errorOf(second)).metadata).toMatchObject({ error_type: "provider_overloaded" })
-    expect(Number(second.headers.get("retry-after"))).toBeWithin(1, code === 429 ? 6 : 61)
-    expect(house.called()).toEqual(["host"])
-  })
-
-  test.each([400, 403, 408, 500])("but not after %p", async (code) => {
-    const { house } = await twice(status(code))
-    expect(house.called()).toEqual(["host", "host"])
-  })
-
-  test("for as long as it asks, at most `max_s`", async () => {
-    const { second } = await twice(status(429, { "retry-after": "100000" }), { limits: { cooldown: { max_s: 200 } } })
-    expect(Number(second.headers.get("retry-after"))).toBeWithin(199, 201)
-  })
-
-  test("a time that makes no sense is none", async () => {
-    const { second } = await twice(status(429, { "retry-after": "soon" }))
-    expect(Number(second.headers.get("retry-after"))).toBeWithin(1, 6)
-  })
-
-  test("0 switches it off", async () => {
-    const off = { limits: { cooldown: { account_s: 0, not_found_s: 0, rate_limit_s: 0 } } }
-    for (const code of [401, 404, 429]) expect((await twice(status(code), off)).house.called()).toHaveLength(2)
-  })
-
-  test("the other hosts answer meanwhile, and other models of the host are not concerned", async () => {
-    const house = await routed({ first: status(429), second: good() })
-    for (let at = 0; at < 3; at++) expect((await house.chat(ask())).status).toBe(200)
-    expect(house.called()).toEqual(["first", "second", "second", "second"])
   })
 })
 

@@ -318,7 +318,7 @@ describe("a fault after text was sent", () => {
 })
 
 /** The text of an answer; `then` is run once `seen` has come. */
-const readAround = async (response: Response, seen: string, then: () => void): Promise<string> => {
+const readAround = async (response: Response, seen: string, then: () => void | Promise<void>): Promise<string> => {
   const decoder = new TextDecoder()
   let text = ""
   let told = false
@@ -326,7 +326,7 @@ const readAround = async (response: Response, seen: string, then: () => void): P
     text += decoder.decode(bytes, { stream: true })
     if (told || !text.includes(seen)) continue
     told = true
-    then()
+    await then()
   }
   return text
 }
@@ -491,13 +491,19 @@ describe("a stream that we cut is paid for", () => {
 describe("a head that goes out before any event", () => {
   const limits = { commit_after_ms: 60 }
 
+  /** The comment that we begin with may reach the caller before the request has reached the host. */
+  const asked = async (host: RawHost): Promise<Peer> => {
+    await until(() => host.requests() === 1, "the request")
+    return host.peer()
+  }
+
   test("comes with a comment at once, and the answer follows", async () => {
     const host = raw((peer) => say(peer, streamHead, role))
     const stage = await scene(host.url, { limits })
     const response = await stage.request()
     expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, null])
-    const text = await readAround(response, ": GW PROCESSING\n\n", () =>
-      say(host.peer(), delta("Hello"), finish, usage, done, lastPart),
+    const text = await readAround(response, ": GW PROCESSING\n\n", async () =>
+      say(await asked(host), delta("Hello"), finish, usage, done, lastPart),
     )
     expect(text).toStartWith(": GW PROCESSING\n\n")
     expect(contentOf(readStrictly(text).events)).toBe("Hello")
@@ -509,7 +515,7 @@ describe("a head that goes out before any event", () => {
     const host = raw(() => {})
     const stage = await scene(host.url, { limits })
     const response = await stage.request()
-    const text = await readAround(response, ": GW PROCESSING\n\n", () => host.peer().reset())
+    const text = await readAround(response, ": GW PROCESSING\n\n", async () => (await asked(host)).reset())
     expect(response.status).toBe(200)
     expect(expectBroken(text, 502, "", null).cost).toBe(0)
     await expectClean(stage, host, 0)
@@ -518,7 +524,7 @@ describe("a head that goes out before any event", () => {
   test("another host may still take over", async () => {
     const host = raw(() => {})
     const stage = await scene(host.url, { limits, second: true })
-    const text = await readAround(await stage.request(), ": GW PROCESSING\n\n", () => host.peer().reset())
+    const text = await readAround(await stage.request(), ": GW PROCESSING\n\n", async () => (await asked(host)).reset())
     expect(contentOf(readStrictly(text).events)).toBe("from the second")
     await expectClean(stage, host, 1)
     expect(await stage.books.rows()).toMatchObject([{ host: "b", outcome: "finished" }])

@@ -1,5 +1,5 @@
 /** Starting and stopping: what becomes of running streams, of money, and of an operator's mistakes. G2, G3, G19, G20, G22. */
-import { afterEach, describe, expect, test } from "bun:test"
+import { afterAll, afterEach, describe, expect, test } from "bun:test"
 import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
@@ -157,20 +157,32 @@ describe("a house that stops", () => {
 
 // --- the process
 
+/** Processes are tested side by side, so what one test opened may not be closed behind another. */
+const closingAtEnd: Array<() => unknown> = []
+afterAll(() => Promise.all(closingAtEnd.map((close) => close())))
+
 const installed = (): Installation => {
   const installation = install()
-  closing.push(installation.remove)
+  closingAtEnd.push(installation.remove)
   return installation
 }
 
 const hostFor = (answer: Parameters<typeof scriptedHost>[0]) => {
   const host = scriptedHost(answer)
-  closing.push(host.stop)
+  closingAtEnd.push(host.stop)
   return host
 }
 
-const rowsOf = (installation: Installation, secret: string): Promise<ReadonlyArray<LedgerRow>> =>
-  installation.ask(Effect.flatMap(Storage, (storage) => storage.ledger(keyId(secret), 100_000)))
+/** What a key's ledger and account say. Asked together, since opening the database takes longer than either. */
+const booksOf = (installation: Installation, secret: string) =>
+  installation.ask(
+    Effect.flatMap(Storage, (storage) =>
+      Effect.all({ rows: storage.ledger(keyId(secret), 100_000), spent: storage.spend(keyId(secret), Date.now()) }),
+    ),
+  )
+
+const rowsOf = async (installation: Installation, secret: string): Promise<ReadonlyArray<LedgerRow>> =>
+  (await booksOf(installation, secret)).rows
 
 const post = (url: string, secret: string, body: unknown): Promise<Response> =>
   fetch(`${url}/chat/completions`, {
@@ -186,7 +198,7 @@ const expectBooked = (rows: ReadonlyArray<LedgerRow>, told: ReadonlyMap<unknown,
   for (const [generation, cost] of told) expect([generation, booked.get(generation)]).toEqual([generation, cost])
 }
 
-describe("the process", () => {
+describe.concurrent("the process", () => {
   const patience = 60_000
 
   test(
@@ -242,7 +254,7 @@ describe("the process", () => {
         return new Response(body, { headers: { "content-type": "text/event-stream" } })
       })
       const installation = installed()
-      const gateway = installation.start({ config: configFor({ a: { url: host.url } }, { server: { drain_s: 1 } }) })
+      const gateway = installation.start({ config: configFor({ a: { url: host.url } }, { server: { drain_s: 2 } }) })
       const url = await gateway.url()
       await until(() => gateway.out().includes("curl "), "the keys")
       const key = firstKey(gateway.out())
@@ -304,14 +316,11 @@ describe("the process", () => {
         await Promise.allSettled(Array.from({ length: 12 }, (_, at) => caller(at % 2 === 0)))
         expect(await gateway.exited).toBe(137)
         expect(told.size - before).toBeGreaterThanOrEqual(least)
-        const rows = await rowsOf(installation, key)
+        const { rows, spent } = await booksOf(installation, key)
         expectBooked(rows, told)
-        const spent = await installation.ask(
-          Effect.flatMap(Storage, (storage) => storage.spend(keyId(key), Date.now())),
-        )
         expect(spent.total).toBe(rows.reduce((sum, { cost }) => sum + cost, 0n))
       }
-      for (const least of [1, 3, 7, 12, 20, 2, 33, 50, 5, 80]) await round(least)
+      for (const least of [1, 7, 40, 2, 160]) await round(least)
       expect(told.size).toBeGreaterThan(200)
     },
     patience,
@@ -376,7 +385,7 @@ describe("the process", () => {
     async () => {
       const installation = installed()
       const taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } })
-      closing.push(() => taken.stop(true))
+      closingAtEnd.push(() => taken.stop(true))
       const config = { discovery: { environment: false, local: false } }
       const gateway = installation.start({ config, env: { HEADGATE_PORT: `${taken.port}` } })
       expect(await gateway.exited).toBe(69)
@@ -412,7 +421,7 @@ describe("the process", () => {
       const installation = installed()
       // Whoever tried to take this port would say so.
       const taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } })
-      closing.push(() => taken.stop(true))
+      closingAtEnd.push(() => taken.stop(true))
       const config = {
         server: { prot: 1, drain_s: "soon" },
         limits: { idle_ms: -5 },

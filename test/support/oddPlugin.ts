@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { type ChatChunk, type ChatResponse, chatForm, defineProvider, httpError } from "headgate/plugin"
 import type { Plugin } from "../../src/plugin/discover.ts"
+import { configFor } from "./host.ts"
 import { ownPlugins } from "./house.ts"
 
 export interface Odd {
@@ -23,6 +24,12 @@ export interface Odd {
 
 /** For `plugin` of a provider. */
 export const oddId = "odd"
+
+/** `configFor`, with the odd plugin in the place of the usual one for the provider `first`. */
+export const configWithOdd = (hosts: Parameters<typeof configFor>[0], more: Record<string, unknown> = {}) => {
+  const { providers, ...rest } = configFor(hosts, more)
+  return { ...rest, providers: { ...providers, first: { ...providers["first"], plugin: oddId } } }
+}
 
 /** The plugins of the project and the odd one. */
 export const withOdd = async (odd: Odd): Promise<ReadonlyArray<Plugin>> => [

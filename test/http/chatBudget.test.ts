@@ -1,4 +1,4 @@
-/** Keys with a limit: what they may still ask, and that no burst spends more. G1, G2; settled points. */
+/** Keys with a limit: what they may still ask, and that no burst spends more. docs/guarantees.md#g1 */
 import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
@@ -126,16 +126,16 @@ describe("a limit", () => {
     }
   })
 
-  test("is told to a host that would otherwise write more than the key can pay", async () => {
+  test("is sent to a host that would otherwise write more than the key can pay", async () => {
     const house = await routed({ host: greedy }, outputOnly)
     const key = await keyWith(house, microdollars(100))
-    const { usage: told } = await wholeBodyOf(await key.chat())
+    const { usage: reported } = await wholeBodyOf(await key.chat())
     expect(house.hosts["host"]?.calls[0]?.body["max_tokens"]).toBe(100)
-    expect(picodollars(told.cost)).toBe(microdollars(100))
+    expect(picodollars(reported.cost)).toBe(microdollars(100))
     expect((await key.chat()).status).toBe(402)
   })
 
-  test("without which a host is told nothing", async () => {
+  test("without which a host is sent none", async () => {
     const house = await routed({ host: greedy }, outputOnly)
     await wholeBodyOf(await house.chat(ask()))
     expect(house.hosts["host"]?.calls[0]?.body).not.toHaveProperty("max_tokens")
@@ -342,8 +342,8 @@ test("whatever comes at once, a key never spends more than its limit, and its le
               await response.body?.cancel()
               return 0n
             }
-            const told = more.stream ? (await streamOf(response)).last.usage : (await wholeBodyOf(response)).usage
-            return picodollars(told?.cost)
+            const reported = more.stream ? (await streamOf(response)).last.usage : (await wholeBodyOf(response)).usage
+            return picodollars(reported?.cost)
           }),
         )
         const { total, held } = await key.spent()

@@ -1,4 +1,4 @@
-/** Which host answers, and what is told when none does. G10, G11, settled points; spec 2.1, reference 6.3 and 14. */
+/** Which host answers, and what the caller gets when none does. docs/guarantees.md#g10 */
 import { describe, expect, test } from "bun:test"
 import { errorOf, streamOf, wholeBodyOf } from "../support/answers.ts"
 import { deserted } from "../support/host.ts"
@@ -81,17 +81,20 @@ describe("a host that fails before its first event", () => {
     expect(house.called()).toEqual(answer === "refused" ? ["next"] : ["bad", "next"])
   })
 
-  test.each(kinds)("%s, %s: as the only host it is told as such", async (_name, _kind, answer, alone, stream) => {
-    const house = await routed({ bad: await addressOf(answer) })
-    const response = await house.chat(ask({ stream }))
-    expect(response.status).toBe(alone)
-    const { message, metadata } = await errorOf(response)
-    expect(metadata?.["previous_errors"]).toMatchObject([{ provider: "bad", model: "acme/small" }])
-    expect(message).not.toContain("host says no")
-    expect(house.called().length).toBeLessThan(2)
-  })
+  test.each(kinds)(
+    "%s, %s: as the only host it is named as the one that failed",
+    async (_name, _kind, answer, alone, stream) => {
+      const house = await routed({ bad: await addressOf(answer) })
+      const response = await house.chat(ask({ stream }))
+      expect(response.status).toBe(alone)
+      const { message, metadata } = await errorOf(response)
+      expect(metadata?.["previous_errors"]).toMatchObject([{ provider: "bad", model: "acme/small" }])
+      expect(message).not.toContain("host says no")
+      expect(house.called().length).toBeLessThan(2)
+    },
+  )
 
-  test("what a host says of our account is never told", async () => {
+  test("what a host says of our account is never shown", async () => {
     for (const code of [401, 402, 403, 500]) {
       const house = await routed({ bad: status(code, {}, "key-of-bad has no credit at https://internal.test") })
       const response = await house.chat(ask())
@@ -186,7 +189,7 @@ const heldOpen = (said: string): Response =>
 
 describe("a request that a host finds at fault", () => {
   test.each([400, 413, 422])(
-    "%p: not retried on another host of the model; told as 400 with the host's words",
+    "%p: not retried on another host of the model; 400 with the host's words",
     async (code) => {
       const house = await routed({ first: status(code, {}, "messages[0] is too funny"), second: good() })
       const response = await house.chat(ask())

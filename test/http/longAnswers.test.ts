@@ -13,21 +13,24 @@ test.each([
   [500, 502, true],
   [429, 429, false],
   [400, 400, true],
-])("an error body without end after %p: the answer comes, and the host is hung up on", async (status, told, stream) => {
-  const page = part("x".repeat(16_384))
-  const host = opened(
-    rawHost((peer) => {
-      peer.write(`HTTP/1.1 ${status} No\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n`)
-      const more = setInterval(() => (peer.isOpen() ? peer.write(page) : clearInterval(more)), 2)
-    }),
-  )
-  // The deadline is far beyond what the answer takes: one that comes with it is a 408.
-  const gateway = await startWatched({ config: { ...configFor({ acme: host }), limits: { deadline_ms: 4000 } } })
-  const response = await gateway.chat({ ...ask, stream })
-  expect(response.status).toBe(told)
-  await response.text()
-  await until(() => host.open() === 0, "the end of the host's connection")
-})
+])(
+  "an error body without end after %p: the answer comes, and the host is hung up on",
+  async (status, expected, stream) => {
+    const page = part("x".repeat(16_384))
+    const host = opened(
+      rawHost((peer) => {
+        peer.write(`HTTP/1.1 ${status} No\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n`)
+        const more = setInterval(() => (peer.isOpen() ? peer.write(page) : clearInterval(more)), 2)
+      }),
+    )
+    // The deadline is far beyond what the answer takes: one that comes with it is a 408.
+    const gateway = await startWatched({ config: { ...configFor({ acme: host }), limits: { deadline_ms: 4000 } } })
+    const response = await gateway.chat({ ...ask, stream })
+    expect(response.status).toBe(expected)
+    await response.text()
+    await until(() => host.open() === 0, "the end of the host's connection")
+  },
+)
 
 test("a compressed answer counts by what comes out of it", async () => {
   const bomb = Bun.gzipSync(

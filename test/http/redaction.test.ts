@@ -13,7 +13,7 @@ const errorEvent = (error: Record<string, unknown>) => JSON.stringify({ error })
 const refusal = (status: number, error: Record<string, unknown>) => () => Response.json({ error }, { status })
 const error200 = (error: Record<string, unknown>) => () => Response.json({ error })
 
-/** A caller reads the words around it all the same, so that no case is one where nothing is told. */
+/** A caller reads the words around it all the same, so that no case is one where nothing is shown at all. */
 const places: ReadonlyArray<readonly [name: string, stream: boolean, answer: () => Response]> = [
   ["the message of a 400", false, refusal(400, { message: quoted })],
   ["the message of a 400 before a stream", true, refusal(400, { message: quoted })],
@@ -33,16 +33,16 @@ test.each(places)("our key in %s is shown to nobody", async (_name, stream, answ
   const host = opened(scriptedHost(answer))
   const gateway = await startWatched({ config: configFor({ acme: host }) })
   const response = await gateway.chat({ model: "acme/small", messages: [{ role: "user", content: "hi" }], stream })
-  const told = `${JSON.stringify([...response.headers])}\n${await response.text()}`
+  const shown = `${JSON.stringify([...response.headers])}\n${await response.text()}`
   expect(host.calls[0]?.request.headers.get("authorization")).toBe(`Bearer ${key}`)
   expect(response.status).toBeGreaterThanOrEqual(400)
-  expect(told).toContain("you sent ")
-  expect(told).not.toContain(key)
+  expect(shown).toContain("you sent ")
+  expect(shown).not.toContain(key)
   expect(gateway.log()).toContain("acme")
   expect(gateway.log()).not.toContain(key)
 })
 
-/** Errors that come when the text has gone out: they are told in the stream. */
+/** Errors that come when the text has gone out: they are shown in the stream. */
 const later: ReadonlyArray<readonly [name: string, event: string]> = [
   ["the message of an error event", `data: ${errorEvent({ message: quoted, code: 429 })}\n\n`],
   ["the code of an error event", `data: ${errorEvent({ message: "no", code: quoted })}\n\n`],

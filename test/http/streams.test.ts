@@ -1,6 +1,6 @@
 /**
  * Streams as their callers see them: what the first event decides, what becomes of the host when its caller goes, what
- * no text can do, and how the house closes under them. Faults of hosts: `streamFaults.test.ts`. G5, G11, G15, G17 to G19, G28.
+ * no text can do, and how the gateway closes under them. Faults of hosts: `streamFaults.test.ts`.
  */
 import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
@@ -237,7 +237,7 @@ describe("a text cannot break out of its event", () => {
   })
 })
 
-describe("the house", () => {
+describe("the gateway", () => {
   test("admits `max_in_flight` requests, and no more until one has ended", async () => {
     const host = conducted()
     const house = await routed({ host: host.answer, quick: good() }, { limits: { max_in_flight: 1 } })

@@ -39,6 +39,7 @@ export const startWatched = async ({ setting = Layer.empty, ...options }: HouseO
     log: () => lines.join("\n"),
     listed: async (model = "acme/small") => {
       const response = await gateway.call(`/models/${model}/endpoints`)
+      // A listing of another form is a failing test.
       const { data } = (await response.json()) as { readonly data: { readonly endpoints: ReadonlyArray<Json> } }
       return data.endpoints
     },

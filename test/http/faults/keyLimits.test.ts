@@ -24,6 +24,7 @@ const start = async () => {
     })
 }
 
+/** Of another form it is a failing test. */
 const dataOf = async (response: Response) => ((await response.json()) as { data: Record<string, unknown> }).data
 
 test.each(amounts)("a limit of %p was refused: it is %p", async (computed, limit) => {

@@ -1,4 +1,4 @@
-/** Keys with a limit: what they may still ask, and that no burst spends more. G1, G2; settled points. */
+/** Keys with a limit: what they may still ask, and that no burst spends more. docs/guarantees.md#g1 */
 import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
@@ -7,16 +7,19 @@ import { keyId } from "../../src/domain/KeySecret.ts"
 import { Meter } from "../../src/services/Meter.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import { errorOf, picodollars, streamOf, wholeBodyOf } from "../support/answers.ts"
-import { chunkOf, type HeldStream, heldStream, wholeAnswer } from "../support/host.ts"
+import { chunkOf, configFor, type HeldStream, heldStream, scriptedHost, wholeAnswer } from "../support/host.ts"
+import { type House, startHouse } from "../support/house.ts"
 import { type Answer, ask, closeAfterEach, good, type Routed, routed, silent, status } from "../support/routed.ts"
+import { closeAfterEach as closeOpenedAfterEach, opened } from "../support/watched.ts"
 
 closeAfterEach()
+closeOpenedAfterEach()
 
 /** Output alone costs something: a microdollar a token. So what a request can cost at most is its `max_tokens`. */
 const outputOnly = { prices: { host: { prompt: "0", completion: "0.000001" } } }
 const microdollars = (count: number): bigint => BigInt(count) * 1_000_000n
 
-const keyWith = async (house: Routed, limit: bigint, limitReset: LimitReset | null = null) => {
+const keyWith = async (house: House, limit: bigint, limitReset: LimitReset | null = null) => {
   const key = await house.newKey({ limit, limitReset })
   const headers = { authorization: `Bearer ${key}` }
   return {
@@ -123,16 +126,16 @@ describe("a limit", () => {
     }
   })
 
-  test("is told to a host that would otherwise write more than the key can pay", async () => {
+  test("is sent to a host that would otherwise write more than the key can pay", async () => {
     const house = await routed({ host: greedy }, outputOnly)
     const key = await keyWith(house, microdollars(100))
-    const { usage: told } = await wholeBodyOf(await key.chat())
+    const { usage: reported } = await wholeBodyOf(await key.chat())
     expect(house.hosts["host"]?.calls[0]?.body["max_tokens"]).toBe(100)
-    expect(picodollars(told.cost)).toBe(microdollars(100))
+    expect(picodollars(reported.cost)).toBe(microdollars(100))
     expect((await key.chat()).status).toBe(402)
   })
 
-  test("without which a host is told nothing", async () => {
+  test("without which a host is sent none", async () => {
     const house = await routed({ host: greedy }, outputOnly)
     await wholeBodyOf(await house.chat(ask()))
     expect(house.hosts["host"]?.calls[0]?.body).not.toHaveProperty("max_tokens")
@@ -156,6 +159,77 @@ describe("a limit", () => {
     const response = await key.chat({ max_tokens: 100, provider: { order: ["dear"] } })
     expect(response.headers.get("x-gw-host")).toBe("cheap")
     expect(house.called()).toEqual(["cheap"])
+  })
+})
+
+describe("what is held covers", () => {
+  /** A microdollar a token of the prompt, and nothing for the output. */
+  const promptOnly = { prices: { host: { prompt: "0.000001", completion: "0" } } }
+  const statusAt = async (house: House, limit: bigint, more: Record<string, unknown>) =>
+    (await (await keyWith(house, limit)).chat(more)).status
+  /** Bytes of the request as the host gets it. */
+  const bytesSent = async (house: Routed, more: Record<string, unknown>): Promise<number> => {
+    expect((await house.chat(ask(more))).status).toBe(200)
+    return Buffer.byteLength(JSON.stringify(house.hosts["host"]?.calls.at(-1)?.body))
+  }
+
+  test("a body that is longer for the host than it came: numbers with an exponent", async () => {
+    const house = await routed({ host: good() }, promptOnly)
+    // As JSON.stringify writes it, a number takes 21 bytes; the caller writes four.
+    const written = Array.from({ length: 1000 }, () => 1e20)
+    const tools = [{ type: "function", function: { name: "f", parameters: { enum: written } } }]
+    const short = JSON.stringify(ask({ tools, max_tokens: 1 })).replaceAll("100000000000000000000", "1e20")
+    const statusOf = async (limit: bigint) =>
+      (
+        await house.chat(undefined, {
+          body: short,
+          headers: { authorization: `Bearer ${await house.newKey({ limit })}` },
+        })
+      ).status
+    const sent = await bytesSent(house, { tools, max_tokens: 1 })
+    expect(Buffer.byteLength(short)).toBeLessThan(sent / 3)
+    // A token is at least a byte of the messages and tools that the host reads; what is added to them is little.
+    const least = Buffer.byteLength(JSON.stringify([ask()["messages"], tools]))
+    expect(await statusOf(microdollars(least - 10))).toBe(402)
+    expect(house.called()).toHaveLength(1)
+    expect(await statusOf(microdollars(sent + 200))).toBe(200)
+  })
+
+  test("an image with all the tokens that the host has room for", async () => {
+    const house = await routed({ host: good() }, promptOnly)
+    const image = { type: "image_url", image_url: { url: "https://example.test/cat.png" } }
+    const more = { messages: [{ role: "user", content: [{ type: "text", text: "what?" }, image] }], max_tokens: 1 }
+    const sent = await bytesSent(house, more)
+    expect(await statusAt(house, microdollars(8191), more)).toBe(402)
+    expect(house.called()).toHaveLength(1)
+    expect(await statusAt(house, microdollars(8192 + sent + 200), more)).toBe(200)
+  })
+
+  /** A gateway whose host has these prices. */
+  const priced = async (pricing: { readonly [price: string]: string }, answer: () => Response) => {
+    const host = opened(scriptedHost(answer))
+    const one = { provider: "acme", model: "upstream", pricing: { prompt: "0", completion: "0", ...pricing } }
+    const models = [{ id: "acme/small", context_length: 8192, hosts: [one] }]
+    const house = opened(await startHouse({ config: { ...configFor({ acme: host }), models } }))
+    return { house, host }
+  }
+
+  test("the price of each image, which is billed too", async () => {
+    const { house, host } = await priced({ image: "0.005" }, () => wholeAnswer("a cat"))
+    const image = { type: "image_url", image_url: { url: "https://example.test/cat.png" } }
+    const look = { messages: [{ role: "user", content: [{ type: "text", text: "what?" }, image, image] }] }
+    expect((await wholeBodyOf(await house.chat(ask(look)))).usage.cost).toBe(0.01)
+    expect(await statusAt(house, microdollars(9000), look)).toBe(402)
+    expect(host.calls).toHaveLength(1)
+  })
+
+  test("searches, which are billed by their number", async () => {
+    const searched = { prompt_tokens: 1, completion_tokens: 1, server_tool_use_details: { web_search_requests: 3 } }
+    const { house } = await priced({ web_search: "0.01" }, () => wholeAnswer("found", searched))
+    const search = { web_search_options: {} }
+    expect(await statusAt(house, microdollars(1000), search)).toBe(402)
+    const key = await keyWith(house, microdollars(1_000_000))
+    expect((await wholeBodyOf(await key.chat(search))).usage.cost).toBe(0.03)
   })
 })
 
@@ -268,8 +342,8 @@ test("whatever comes at once, a key never spends more than its limit, and its le
               await response.body?.cancel()
               return 0n
             }
-            const told = more.stream ? (await streamOf(response)).last.usage : (await wholeBodyOf(response)).usage
-            return picodollars(told?.cost)
+            const reported = more.stream ? (await streamOf(response)).last.usage : (await wholeBodyOf(response)).usage
+            return picodollars(reported?.cost)
           }),
         )
         const { total, held } = await key.spent()

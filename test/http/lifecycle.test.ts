@@ -1,5 +1,5 @@
-/** Starting and stopping: what becomes of running streams, of money, and of an operator's mistakes. G2, G3, G19, G20, G22. */
-import { afterEach, describe, expect, test } from "bun:test"
+/** Starting and stopping: what becomes of running streams, of money, and of an operator's mistakes. docs/guarantees.md#g3, #g19, #g20 */
+import { afterAll, afterEach, describe, expect, test } from "bun:test"
 import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
@@ -28,15 +28,15 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
 })
 
-/** What a caller was told that it cost, in picodollars. */
-const costTold = (told: unknown): bigint | undefined => {
-  const usage = isJsonObject(told) ? told["usage"] : undefined
+/** The cost in an answer, in picodollars. */
+const reportedCost = (answer: unknown): bigint | undefined => {
+  const usage = isJsonObject(answer) ? answer["usage"] : undefined
   const cost = isJsonObject(usage) ? usage["cost"] : undefined
   return typeof cost === "number" ? BigInt(Math.round(cost * 1e12)) : undefined
 }
 
-describe("a house that stops", () => {
-  /** A house with one stream that has said a word; its host goes on when it is told to. */
+describe("a gateway that stops", () => {
+  /** A gateway with one stream that has said a word; `peers` are the connections to its host. */
   const running = async (drainSeconds: number) => {
     const peers: Array<Peer> = []
     const host = rawHost((peer) => {
@@ -128,7 +128,7 @@ describe("a house that stops", () => {
     const [row, ...more] = await books.rows()
     expect([row, more]).toMatchObject([{ outcome: "cut", estimated: true }, []])
     expect(row?.cost).toBeGreaterThan(0n)
-    expect(costTold(last)).toBe(row?.cost ?? -1n)
+    expect(reportedCost(last)).toBe(row?.cost ?? -1n)
     expect(await books.held()).toBe(0n)
     await until(() => host.open() === 0, "the end of the host's connection")
   })
@@ -157,20 +157,32 @@ describe("a house that stops", () => {
 
 // --- the process
 
+/** Processes are tested side by side, so what one test opened may not be closed behind another. */
+const closingAtEnd: Array<() => unknown> = []
+afterAll(() => Promise.all(closingAtEnd.map((close) => close())))
+
 const installed = (): Installation => {
   const installation = install()
-  closing.push(installation.remove)
+  closingAtEnd.push(installation.remove)
   return installation
 }
 
 const hostFor = (answer: Parameters<typeof scriptedHost>[0]) => {
   const host = scriptedHost(answer)
-  closing.push(host.stop)
+  closingAtEnd.push(host.stop)
   return host
 }
 
-const rowsOf = (installation: Installation, secret: string): Promise<ReadonlyArray<LedgerRow>> =>
-  installation.ask(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(secret), 100_000)))
+/** What a key's ledger and account say. Asked together, since opening the database takes longer than either. */
+const booksOf = (installation: Installation, secret: string) =>
+  installation.ask(
+    Effect.flatMap(Storage, (storage) =>
+      Effect.all({ rows: storage.ledger.rows(keyId(secret), 100_000), spent: storage.ledger.spend(keyId(secret), Date.now()) }),
+    ),
+  )
+
+const rowsOf = async (installation: Installation, secret: string): Promise<ReadonlyArray<LedgerRow>> =>
+  (await booksOf(installation, secret)).rows
 
 const post = (url: string, secret: string, body: unknown): Promise<Response> =>
   fetch(`${url}/chat/completions`, {
@@ -179,14 +191,14 @@ const post = (url: string, secret: string, body: unknown): Promise<Response> =>
     body: JSON.stringify(body),
   })
 
-/** Every cost that was told is in the ledger, once, to the picodollar. */
-const expectBooked = (rows: ReadonlyArray<LedgerRow>, told: ReadonlyMap<unknown, bigint>) => {
+/** Every cost that was reported is in the ledger, once, to the picodollar. */
+const expectBooked = (rows: ReadonlyArray<LedgerRow>, reported: ReadonlyMap<unknown, bigint>) => {
   const booked = new Map(rows.map((row) => [row.generationId as unknown, row.cost]))
   expect(booked.size).toBe(rows.length)
-  for (const [generation, cost] of told) expect([generation, booked.get(generation)]).toEqual([generation, cost])
+  for (const [generation, cost] of reported) expect([generation, booked.get(generation)]).toEqual([generation, cost])
 }
 
-describe("the process", () => {
+describe.concurrent("the process", () => {
   const patience = 60_000
 
   test(
@@ -222,11 +234,11 @@ describe("the process", () => {
   )
 
   test(
-    "told to stop amid streams, ends with 0, and every cost that a caller saw is in the ledger",
+    "asked to stop amid streams, ends with 0, and every cost that a caller saw is in the ledger",
     async () => {
       const finishing: Array<() => void> = []
       const encoder = new TextEncoder()
-      // Every other stream ends when the gateway has been told to stop; the rest never would.
+      // Every other stream ends once the gateway was asked to stop; the rest never would.
       const host = hostFor((_, __, call) => {
         const body = new ReadableStream<Uint8Array>({
           start: (controller) => {
@@ -242,7 +254,7 @@ describe("the process", () => {
         return new Response(body, { headers: { "content-type": "text/event-stream" } })
       })
       const installation = installed()
-      const gateway = installation.start({ config: configFor({ a: { url: host.url } }, { server: { drain_s: 1 } }) })
+      const gateway = installation.start({ config: configFor({ a: { url: host.url } }, { server: { drain_s: 2 } }) })
       const url = await gateway.url()
       await until(() => gateway.out().includes("curl "), "the keys")
       const key = firstKey(gateway.out())
@@ -259,7 +271,7 @@ describe("the process", () => {
       expect(ends.filter((end) => end?.["error"] !== undefined).length).toBe(10)
       const rows = await rowsOf(installation, key)
       expect(rows.length).toBe(20)
-      expectBooked(rows, new Map(ends.map((end) => [end?.["id"], costTold(end) ?? -1n])))
+      expectBooked(rows, new Map(ends.map((end) => [end?.["id"], reportedCost(end) ?? -1n])))
       expect(rows.filter(({ outcome }) => outcome === "cut").length).toBe(10)
     },
     patience,
@@ -271,7 +283,7 @@ describe("the process", () => {
       const words = Array.from({ length: 5 }, (_, at) => `word${at} `)
       const host = hostFor((body) => (body["stream"] === true ? streamAnswer(words) : wholeAnswer("Hello")))
       const installation = installed()
-      const told = new Map<unknown, bigint>()
+      const reported = new Map<unknown, bigint>()
       let key = ""
       let config: unknown = configFor({ a: { url: host.url } })
 
@@ -283,19 +295,19 @@ describe("the process", () => {
           await until(() => gateway.out().includes("curl "), "the keys")
           key = firstKey(gateway.out())
         }
-        const before = told.size
+        const before = reported.size
         let killed = false
         const hear = (answer: unknown) => {
-          const cost = costTold(answer)
-          if (isJsonObject(answer) && cost !== undefined) told.set(answer["id"], cost)
-          if (told.size - before < least || killed) return
+          const cost = reportedCost(answer)
+          if (isJsonObject(answer) && cost !== undefined) reported.set(answer["id"], cost)
+          if (reported.size - before < least || killed) return
           killed = true
           gateway.kill("SIGKILL")
         }
         const caller = async (stream: boolean) => {
           while (!killed) {
             const response = await post(url, key, { ...ask, stream })
-            // Ends as the connection does: what was not told whole does not count.
+            // Ends as the connection does: what did not come whole does not count.
             const text = await response.text()
             if (stream) for (const end of finishesOf(readStrictly(text).events)) hear(end)
             else hear(JSON.parse(text))
@@ -303,16 +315,13 @@ describe("the process", () => {
         }
         await Promise.allSettled(Array.from({ length: 12 }, (_, at) => caller(at % 2 === 0)))
         expect(await gateway.exited).toBe(137)
-        expect(told.size - before).toBeGreaterThanOrEqual(least)
-        const rows = await rowsOf(installation, key)
-        expectBooked(rows, told)
-        const spent = await installation.ask(
-          Effect.flatMap(Storage, (storage) => storage.ledger.spend(keyId(key), Date.now())),
-        )
+        expect(reported.size - before).toBeGreaterThanOrEqual(least)
+        const { rows, spent } = await booksOf(installation, key)
+        expectBooked(rows, reported)
         expect(spent.total).toBe(rows.reduce((sum, { cost }) => sum + cost, 0n))
       }
-      for (const least of [1, 3, 7, 12, 20, 2, 33, 50, 5, 80]) await round(least)
-      expect(told.size).toBeGreaterThan(200)
+      for (const least of [1, 7, 40, 2, 160]) await round(least)
+      expect(reported.size).toBeGreaterThan(200)
     },
     patience,
   )
@@ -337,7 +346,7 @@ describe("the process", () => {
   )
 
   test(
-    "told twice to stop ends what runs at once, and books it",
+    "asked twice to stop ends what runs at once, and books it",
     async () => {
       const host = hostFor(() => {
         const body = new ReadableStream<Uint8Array>({
@@ -376,7 +385,7 @@ describe("the process", () => {
     async () => {
       const installation = installed()
       const taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } })
-      closing.push(() => taken.stop(true))
+      closingAtEnd.push(() => taken.stop(true))
       const config = { discovery: { environment: false, local: false } }
       const gateway = installation.start({ config, env: { HEADGATE_PORT: `${taken.port}` } })
       expect(await gateway.exited).toBe(69)
@@ -412,7 +421,7 @@ describe("the process", () => {
       const installation = installed()
       // Whoever tried to take this port would say so.
       const taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } })
-      closing.push(() => taken.stop(true))
+      closingAtEnd.push(() => taken.stop(true))
       const config = {
         server: { prot: 1, drain_s: "soon" },
         limits: { idle_ms: -5 },

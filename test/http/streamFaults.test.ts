@@ -1,6 +1,6 @@
 /**
- * What hosts do wrong in the middle of a stream, on real sockets: each fault has one outcome, told to the caller, booked,
- * with no money held and no connection left afterwards. G5, G10, G11, G14; reference 8.4.
+ * What hosts do wrong in the middle of a stream, on real sockets: each fault has one outcome, which the caller sees
+ * and the ledger has, with no money held and no connection left afterwards. docs/guarantees.md#g10
  */
 import { afterEach, describe, expect, test } from "bun:test"
 import { isJsonObject } from "../../src/domain/Json.ts"
@@ -48,7 +48,7 @@ interface Scene {
   readonly request: (init?: RequestInit) => Promise<Response>
 }
 
-/** A house whose first host is at `url`; the second, if wanted, answers well. */
+/** A gateway whose first host is at `url`; the second, if wanted, answers well. */
 const scene = async (
   url: string,
   options: { second?: boolean; limits?: Record<string, unknown> } = {},
@@ -79,7 +79,7 @@ const expectClean = async ({ books }: Scene, host: RawHost | undefined, rows: nu
   expect((await books.rows()).length).toBe(rows)
 }
 
-/** The error chunk of reference 8.4, with the cost in it, and then [DONE]. */
+/** The error chunk with its cost, and then [DONE]. */
 const expectBroken = (text: string, code: number, content: string, who: string | null = "a") => {
   const { events, done: isDone } = readStrictly(text)
   expect(isDone).toBe(true)
@@ -248,7 +248,7 @@ describe("a fault before the first event", () => {
 })
 
 describe("a fault after text was sent", () => {
-  /** The script is told when the caller has seen the text, so that the fault cannot come in the same read. */
+  /** `fault` runs once the caller has seen the text, so that it cannot come in the same read. */
   const faults: ReadonlyArray<
     readonly [name: string, code: number, fault: (peer: Peer) => void, limits?: Record<string, unknown>]
   > = [
@@ -289,7 +289,7 @@ describe("a fault after text was sent", () => {
 
   for (const second of [false, true]) {
     test.each(faults)(
-      `%s: told in the stream, free of charge${second ? "; no other host is called" : ""}`,
+      `%s: an error in the stream, free of charge${second ? "; no other host is called" : ""}`,
       async (name, code, fault, limits = {}) => {
         const host = raw((peer) => say(peer, streamHead, role, delta("Hel"), delta("lo")))
         const stage = await scene(host.url, { limits, second })
@@ -318,15 +318,15 @@ describe("a fault after text was sent", () => {
 })
 
 /** The text of an answer; `then` is run once `seen` has come. */
-const readAround = async (response: Response, seen: string, then: () => void): Promise<string> => {
+const readAround = async (response: Response, seen: string, then: () => void | Promise<void>): Promise<string> => {
   const decoder = new TextDecoder()
   let text = ""
-  let told = false
+  let seenOnce = false
   for await (const bytes of response.body ?? []) {
     text += decoder.decode(bytes, { stream: true })
-    if (told || !text.includes(seen)) continue
-    told = true
-    then()
+    if (seenOnce || !text.includes(seen)) continue
+    seenOnce = true
+    await then()
   }
   return text
 }
@@ -491,13 +491,19 @@ describe("a stream that we cut is paid for", () => {
 describe("a head that goes out before any event", () => {
   const limits = { commit_after_ms: 60 }
 
+  /** The comment that we begin with may reach the caller before the request has reached the host. */
+  const asked = async (host: RawHost): Promise<Peer> => {
+    await until(() => host.requests() === 1, "the request")
+    return host.peer()
+  }
+
   test("comes with a comment at once, and the answer follows", async () => {
     const host = raw((peer) => say(peer, streamHead, role))
     const stage = await scene(host.url, { limits })
     const response = await stage.request()
     expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, null])
-    const text = await readAround(response, ": GW PROCESSING\n\n", () =>
-      say(host.peer(), delta("Hello"), finish, usage, done, lastPart),
+    const text = await readAround(response, ": GW PROCESSING\n\n", async () =>
+      say(await asked(host), delta("Hello"), finish, usage, done, lastPart),
     )
     expect(text).toStartWith(": GW PROCESSING\n\n")
     expect(contentOf(readStrictly(text).events)).toBe("Hello")
@@ -505,11 +511,11 @@ describe("a head that goes out before any event", () => {
     expect(await stage.books.rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
   })
 
-  test("a failure after it is told in the stream", async () => {
+  test("a failure after it is an error in the stream", async () => {
     const host = raw(() => {})
     const stage = await scene(host.url, { limits })
     const response = await stage.request()
-    const text = await readAround(response, ": GW PROCESSING\n\n", () => host.peer().reset())
+    const text = await readAround(response, ": GW PROCESSING\n\n", async () => (await asked(host)).reset())
     expect(response.status).toBe(200)
     expect(expectBroken(text, 502, "", null).cost).toBe(0)
     await expectClean(stage, host, 0)
@@ -518,13 +524,13 @@ describe("a head that goes out before any event", () => {
   test("another host may still take over", async () => {
     const host = raw(() => {})
     const stage = await scene(host.url, { limits, second: true })
-    const text = await readAround(await stage.request(), ": GW PROCESSING\n\n", () => host.peer().reset())
+    const text = await readAround(await stage.request(), ": GW PROCESSING\n\n", async () => (await asked(host)).reset())
     expect(contentOf(readStrictly(text).events)).toBe("from the second")
     await expectClean(stage, host, 1)
     expect(await stage.books.rows()).toMatchObject([{ host: "b", outcome: "finished" }])
   })
 
-  test("the deadline is told in the stream, and nothing is charged", async () => {
+  test("the deadline is an error in the stream, and nothing is charged", async () => {
     const host = raw(() => {})
     const stage = await scene(host.url, { limits: { ...limits, deadline_ms: 250 } })
     const text = await (await stage.request()).text()

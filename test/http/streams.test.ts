@@ -1,6 +1,6 @@
 /**
  * Streams as their callers see them: what the first event decides, what becomes of the host when its caller goes, what
- * no text can do, and how the house closes under them. Faults of hosts: `streamFaults.test.ts`. G5, G11, G15, G17 to G19, G28.
+ * no text can do, and how the gateway closes under them. Faults of hosts: `streamFaults.test.ts`.
  */
 import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,9 @@ import { Meter } from "../../src/services/Meter.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import { errorOf, picodollars, readStream, streamOf, wholeBodyOf } from "../support/answers.ts"
 import { chunkOf, type HeldStream, heldStream } from "../support/host.ts"
+import { until } from "../support/rawHost.ts"
 import { type Answer, ask, closeAfterEach, good, type Routed, routed, says, silent, status } from "../support/routed.ts"
+import { inTimedHouse } from "../support/timedHouse.ts"
 
 closeAfterEach()
 
@@ -182,6 +184,26 @@ describe.each([
   })
 })
 
+test("a choice that finishes early does not end the others", async () => {
+  const choice = (index: number, content: string) => chunkOf({ index, delta: { content }, finish_reason: null })
+  const end = (index: number) => chunkOf({ index, delta: {}, finish_reason: "stop" })
+  await inTimedHouse({}, async ({ listen, call, pass, settle }) => {
+    const listening = listen({ n: 2 })
+    const host = (await call()).head().events(choice(0, "one"), end(0))
+    const reading = await listening
+    // Longer than a host is waited for that has said how all its choices end.
+    await pass(30_000)
+    host.events(choice(1, "two"), end(1), "[DONE]")
+    await settle()
+    const { chunks, last } = readStream(reading.text)
+    expect(chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta["content"]))).toContain("two")
+    expect(last.choices).toMatchObject([
+      { index: 0, finish_reason: "stop" },
+      { index: 1, finish_reason: "stop" },
+    ])
+  })
+})
+
 describe("a text cannot break out of its event", () => {
   test.each([
     "\r\n\r\ndata: [DONE]\n\n",
@@ -215,7 +237,7 @@ describe("a text cannot break out of its event", () => {
   })
 })
 
-describe("the house", () => {
+describe("the gateway", () => {
   test("admits `max_in_flight` requests, and no more until one has ended", async () => {
     const host = conducted()
     const house = await routed({ host: host.answer, quick: good() }, { limits: { max_in_flight: 1 } })
@@ -228,6 +250,31 @@ describe("the house", () => {
     for (const event of [stop, usage, "[DONE]"]) held.send(event)
     await rest()
     expect((await wholeBodyOf(await house.chat(quick))).usage.cost).toBeGreaterThan(0)
+  })
+
+  test("counts requests whose bodies are on the way", async () => {
+    const house = await routed({ host: good() }, { limits: { max_in_flight: 2 }, socket: true })
+    const gates = Array.from({ length: 6 }, () => Promise.withResolvers<void>())
+    const slow = gates.map(({ promise }) => {
+      const body = new ReadableStream({
+        async start(controller) {
+          controller.enqueue(new TextEncoder().encode('{"model":"acme/small",'))
+          await promise
+          controller.enqueue(new TextEncoder().encode('"messages":[{"role":"user","content":"hi"}]}'))
+          controller.close()
+        },
+      })
+      return house.call("/chat/completions", { method: "POST", body, headers: { "content-type": "application/json" } })
+    })
+    // Four are refused while two wait for their bodies; then those are answered, and their places are free again.
+    const statuses: Array<number> = []
+    for (const one of slow) void one.then(({ status }) => statuses.push(status))
+    await until(() => statuses.length === 4, "four refusals")
+    expect(statuses).toEqual([503, 503, 503, 503])
+    for (const { resolve } of gates) resolve()
+    await Promise.all(slow)
+    expect(statuses.slice(4)).toEqual([200, 200])
+    expect((await house.chat(ask())).status).toBe(200)
   })
 
   test("lets a stream end when it closes", async () => {

@@ -1,0 +1,181 @@
+/** Which host is asked first, and which are left out: preferences of a request, pinned hosts and strategies. Spec 2.1. */
+import { describe, expect, test } from "bun:test"
+import * as Schema from "effect/Schema"
+import { defineStrategy } from "headgate/plugin"
+import { errorOf, streamOf, wholeBodyOf } from "../support/answers.ts"
+import { configFor, scriptedHost, wholeAnswer } from "../support/host.ts"
+import { withOdd } from "../support/oddPlugin.ts"
+import { ask, closeAfterEach, good, routed, status } from "../support/routed.ts"
+import { closeAfterEach as closeWatchedAfterEach, opened, startWatched } from "../support/watched.ts"
+
+closeAfterEach()
+closeWatchedAfterEach()
+
+const contentOf = async (response: Response): Promise<unknown> =>
+  (await wholeBodyOf(response)).choices[0]?.message.content
+
+describe("preferences", () => {
+  const abc = (more?: Parameters<typeof routed>[1]) => routed({ a: good("a"), b: good("b"), c: good("c") }, more)
+  const failing = (...names: ReadonlyArray<string>) =>
+    routed(Object.fromEntries(["a", "b", "c"].map((name) => [name, names.includes(name) ? status(500) : good(name)])))
+
+  test.each([
+    ["none", {}, "a"],
+    ["order", { order: ["c", "a"] }, "c"],
+    ["order with names that nobody has", { order: ["nobody", "b"] }, "b"],
+    ["only", { only: ["b", "c"] }, "b"],
+    ["only in capitals", { only: ["B"] }, "b"],
+    ["ignore", { ignore: ["a"] }, "b"],
+    ["only and ignore", { only: ["a", "b"], ignore: ["a"] }, "b"],
+    ["order and only", { order: ["a", "c"], only: ["b", "c"] }, "c"],
+    ["a ceiling that two keep", { max_price: { prompt: 2 }, order: ["c", "b"] }, "b"],
+    ["a ceiling that is just reached", { max_price: { prompt: "1", completion: 2 }, order: ["c"] }, "a"],
+  ] as const)("%s", async (_name, provider, expected) => {
+    const house = await abc()
+    const response = await house.chat(ask({ provider }))
+    expect(await contentOf(response)).toBe(expected)
+    expect(response.headers.get("x-gw-host")).toBe(expected)
+    expect(house.called()).toEqual([expected])
+  })
+
+  test("the rest follows the listed ones", async () => {
+    const house = await failing("a", "b", "c")
+    await house.chat(ask({ provider: { order: ["c", "b"] } }))
+    expect(house.called()).toEqual(["c", "b", "a"])
+  })
+
+  test("unless fallbacks are not allowed: then the listed ones alone", async () => {
+    const house = await failing("b", "c")
+    expect((await house.chat(ask({ provider: { order: ["c", "b"], allow_fallbacks: false } }))).status).toBe(502)
+    expect(house.called()).toEqual(["c", "b"])
+  })
+
+  test("or, where none is listed, the first alone", async () => {
+    const house = await failing("a")
+    expect((await house.chat(ask({ provider: { allow_fallbacks: false } }))).status).toBe(502)
+    expect(house.called()).toEqual(["a"])
+  })
+
+  test("fallbacks that are not allowed are hosts, not models", async () => {
+    const house = await routed(
+      { a: status(500), b: good(), other: good("other") },
+      { models: { "acme/other": ["other"] } },
+    )
+    const { model } = await wholeBodyOf(
+      await house.chat(ask({ models: ["acme/other"], provider: { allow_fallbacks: false } })),
+    )
+    expect(model).toBe("acme/other")
+    expect(house.called()).toEqual(["a", "other"])
+  })
+
+  test("`X-GW-Host` pins one host, whatever else is asked", async () => {
+    const house = await abc()
+    const response = await house.chat(ask({ provider: { order: ["a"] } }), { headers: { "x-gw-host": "b" } })
+    expect(response.headers.get("x-gw-host")).toBe("b")
+    const nobody = await house.chat(ask(), { headers: { "x-gw-host": "nobody" } })
+    expect(nobody.status).toBe(404)
+    expect(house.called()).toEqual(["b"])
+  })
+
+  test("an empty `X-GW-Host` pins nothing", async () => {
+    const house = await abc()
+    expect((await house.chat(ask(), { headers: { "x-gw-host": "" } })).status).toBe(200)
+  })
+
+  test("a pinned host that fails is not replaced", async () => {
+    const house = await failing("b")
+    expect((await house.chat(ask(), { headers: { "x-gw-host": "b" } })).status).toBe(502)
+    expect(house.called()).toEqual(["b"])
+  })
+
+  test("sort by price beats a strategy that spreads the load", async () => {
+    const house = await abc({ routing: { strategy: "balanced" } })
+    for (let at = 0; at < 24; at++) await house.chat(ask({ provider: { sort: "price" } }))
+    expect(new Set(house.called())).toEqual(new Set(["a"]))
+  })
+
+  test("a spread load goes to every host, most of it to the cheapest", async () => {
+    const house = await abc({ routing: { strategy: "balanced" } })
+    // Prices 3, 4 and 5: some 48, 27 and 17 of these. That one of them gets none has a chance below 1e-9.
+    for (let at = 0; at < 100; at++) await house.chat(ask())
+    expect(new Set(house.called())).toEqual(new Set(["a", "b", "c"]))
+  })
+
+  test("models: the next one when all hosts of the first failed, none asked twice", async () => {
+    const models = { "acme/second": ["c"], "acme/third": ["d"] }
+    const house = await routed({ a: status(500), b: status(429), c: status(404), d: good("d") }, { models })
+    const response = await house.chat(ask({ models: ["acme/small", "acme/second", "acme/third"], stream: true }))
+    const { chunks, text } = await streamOf(response)
+    expect(text).toBe("d")
+    expect(chunks.every(({ model }) => model === "acme/third")).toBe(true)
+    expect(response.headers.get("x-gw-host")).toBe("d")
+    expect(house.called()).toEqual(["a", "b", "c", "d"])
+  })
+
+  test("models without a model", async () => {
+    const house = await routed({ a: good("a"), c: good("c") }, { models: { "acme/second": ["c"] } })
+    const { model } = await wholeBodyOf(
+      await house.chat(ask({ model: undefined, models: ["acme/second", "acme/small"] })),
+    )
+    expect(model).toBe("acme/second")
+    expect(house.called()).toEqual(["c"])
+  })
+
+  test.each([
+    ["only", { only: ["nobody"] }],
+    ["ignore", { ignore: ["a", "b", "c"] }],
+    ["max_price", { max_price: { prompt: 0.5 } }],
+    ["max_price", { max_price: { completion: "1.999999" } }],
+    ["quantizations", { quantizations: ["fp8"] }],
+    ["data_collection", { data_collection: "deny" }],
+    ["zdr", { zdr: true }],
+  ] as const)("%s that leaves no host: 404 with every host and why", async (by, provider) => {
+    const house = await abc()
+    const response = await house.chat(ask({ provider }))
+    expect(response.status).toBe(404)
+    const { metadata } = await errorOf(response)
+    expect(metadata).toMatchObject({ error_type: "not_found", excluded_by: [by], available_providers: ["a", "b", "c"] })
+    expect(metadata?.["excluded"]).toMatchObject(
+      ["a", "b", "c"].map((host) => ({ host, model: "acme/small", by, reason: expect.any(String) })),
+    )
+    expect(house.called()).toEqual([])
+  })
+
+  test("require_parameters keeps the hosts that know them all", async () => {
+    const house = await abc()
+    const response = await house.chat(ask({ temperature: 1, provider: { require_parameters: true } }))
+    expect(response.status).toBe(404)
+    expect((await errorOf(response)).metadata).toMatchObject({ excluded_by: ["require_parameters"] })
+  })
+
+  test("a prompt that fits no host", async () => {
+    const house = await abc()
+    const response = await house.chat(ask({ messages: [{ role: "user", content: "x".repeat(8 * 8192 + 8) }] }))
+    expect(response.status).toBe(400)
+    expect((await errorOf(response)).metadata).toMatchObject({
+      error_type: "context_length_exceeded",
+      path: "messages",
+    })
+    expect(house.called()).toEqual([])
+  })
+})
+
+test.each([
+  ["throws", "throw"],
+  ["loses hosts", "lose"],
+] as const)("a strategy that %s costs the order, not the request", async (_name, mistake) => {
+  const broken = defineStrategy({
+    id: "broken",
+    config: Schema.Struct({}),
+    load: () => () => {
+      if (mistake === "lose") return []
+      throw new Error("a plugin's mistake")
+    },
+  })
+  const host = opened(scriptedHost(() => wholeAnswer("hello")))
+  const gateway = await startWatched({
+    config: { ...configFor({ one: host, two: host }), routing: { strategy: "broken" } },
+    plugins: [...(await withOdd({})), broken],
+  })
+  expect((await gateway.chat(ask())).status).toBe(200)
+})

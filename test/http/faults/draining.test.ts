@@ -1,0 +1,42 @@
+/** A gateway that stops lets requests end that it has begun to read. docs/guarantees.md#g19 */
+import { expect, test } from "bun:test"
+import { configFor, scriptedHost, wholeAnswer } from "../../support/host.ts"
+import { startHouse } from "../../support/house.ts"
+import { answersIn, rawCaller, requestOf } from "../../support/rawCaller.ts"
+import { until } from "../../support/rawHost.ts"
+import { closeAfterEach, opened } from "../../support/watched.ts"
+
+closeAfterEach()
+
+test("a request whose body was still coming was cut off by the drain: it is waited for and answered", async () => {
+  const host = opened(scriptedHost(() => wholeAnswer("fine")))
+  const gateway = opened(await startHouse({ config: configFor({ acme: host }, { server: { drain_s: 20 } }) }))
+  const body = JSON.stringify({ model: "acme/small", messages: [{ role: "user", content: "hi" }] })
+  const caller = rawCaller(gateway.url)
+  const headers = {
+    authorization: `Bearer ${gateway.key}`,
+    "content-type": "application/json",
+    "content-length": `${body.length}`,
+    expect: "100-continue",
+  }
+  caller.send(requestOf("POST /api/v1/chat/completions", headers, body.slice(0, 10)))
+  // The runtime says so when it hands the request over.
+  await caller.until((received) => received.includes("100 Continue"))
+
+  const stopped = gateway.stop()
+  const isRefused = () =>
+    fetch(`${gateway.url}/models`).then(
+      ({ status }) => status === 503,
+      () => true,
+    )
+  await until(isRefused, "the drain")
+  caller.send(body.slice(10))
+  const answered = caller.until((text) => answersIn(text).length > 0)
+  expect(await Promise.race([answered.then(() => "answered"), stopped.then(() => "stopped")])).toBe("answered")
+  const [answer] = answersIn(await answered)
+  expect(answer?.status).toBe(200)
+  expect(await answer?.text()).toContain("fine")
+  caller.hangUp()
+  await stopped
+  expect(host.calls).toHaveLength(1)
+})

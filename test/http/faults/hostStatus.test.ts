@@ -1,0 +1,36 @@
+/** `status` in the listing of hosts: -10 is disabled, -3 is left alone after a 429 and nothing else. Spec 2.4. */
+import { expect, test } from "bun:test"
+import { configFor, scriptedHost, wholeAnswer } from "../../support/host.ts"
+import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
+
+closeAfterEach()
+
+const ask = { model: "acme/small", messages: [{ role: "user", content: "hi" }] }
+
+test.each([
+  [429, {}, -3],
+  [401, {}, 0],
+  [402, {}, 0],
+  [404, {}, 0],
+  [503, { "retry-after": "60" }, 0],
+])("a host that cools down after %p %j was always -3", async (code, headers, status) => {
+  const host = opened(scriptedHost(() => Response.json({ error: { message: "no" } }, { status: code, headers })))
+  const gateway = await startWatched({ config: configFor({ acme: host }) })
+  await (await gateway.chat(ask)).text()
+  // It is left alone, whatever its status says.
+  expect((await gateway.chat(ask)).status).toBe(503)
+  expect(host.calls).toHaveLength(1)
+  expect(await gateway.listed()).toMatchObject([{ tag: "acme", status }])
+})
+
+test("a host of a disabled provider was listed as normal: it is -10", async () => {
+  const host = opened(scriptedHost(() => wholeAnswer("fine")))
+  const { providers, models } = configFor({ off: host, on: host })
+  const gateway = await startWatched({
+    config: { providers: { ...providers, off: { ...providers["off"], enabled: false } }, models },
+  })
+  expect(await gateway.listed()).toMatchObject([
+    { tag: "off", status: -10 },
+    { tag: "on", status: 0 },
+  ])
+})

@@ -1,0 +1,131 @@
+/** What is held against a host, and for how long it is left alone: cooldowns and uptime. docs/guarantees.md#g10 */
+import { describe, expect, test } from "bun:test"
+import * as Layer from "effect/Layer"
+import { errorOf, streamOf } from "../support/answers.ts"
+import { HandClock } from "../support/handClock.ts"
+import { chunkOf, configFor, heldStream, scriptedHost, sse, streamAnswer, wholeAnswer } from "../support/host.ts"
+import { type Answer, ask, closeAfterEach, good, type Routed, routed, status } from "../support/routed.ts"
+import { closeAfterEach as closeWatchedAfterEach, opened, startWatched } from "../support/watched.ts"
+
+closeAfterEach()
+closeWatchedAfterEach()
+
+const word = chunkOf({ delta: { content: "first" }, finish_reason: null })
+
+describe("cooling down", () => {
+  const twice = async (answer: Answer, more = {}): Promise<{ readonly house: Routed; readonly second: Response }> => {
+    const house = await routed({ host: answer }, more)
+    await house.chat(ask())
+    return { house, second: await house.chat(ask()) }
+  }
+
+  test.each([401, 402, 404, 429])("a host is left alone after %p", async (code) => {
+    const { house, second } = await twice(status(code))
+    expect(second.status).toBe(503)
+    expect((await errorOf(second)).metadata).toMatchObject({ error_type: "provider_overloaded" })
+    expect(Number(second.headers.get("retry-after"))).toBeWithin(1, code === 429 ? 6 : 61)
+    expect(house.called()).toEqual(["host"])
+  })
+
+  test.each([400, 403, 408, 500])("but not after %p", async (code) => {
+    const { house } = await twice(status(code))
+    expect(house.called()).toEqual(["host", "host"])
+  })
+
+  test("for as long as it asks, at most `max_s`", async () => {
+    const { second } = await twice(status(429, { "retry-after": "100000" }), { limits: { cooldown: { max_s: 200 } } })
+    expect(Number(second.headers.get("retry-after"))).toBeWithin(199, 201)
+  })
+
+  test("a time that makes no sense is none", async () => {
+    const { second } = await twice(status(429, { "retry-after": "soon" }))
+    expect(Number(second.headers.get("retry-after"))).toBeWithin(1, 6)
+  })
+
+  test("0 switches it off", async () => {
+    const off = { limits: { cooldown: { account_s: 0, not_found_s: 0, rate_limit_s: 0 } } }
+    for (const code of [401, 404, 429]) expect((await twice(status(code), off)).house.called()).toHaveLength(2)
+  })
+
+  test("the other hosts answer meanwhile, and other models of the host are not concerned", async () => {
+    const house = await routed({ first: status(429), second: good() })
+    for (let at = 0; at < 3; at++) expect((await house.chat(ask())).status).toBe(200)
+    expect(house.called()).toEqual(["first", "second", "second", "second"])
+  })
+
+  test("by a rate limit inside a stream too", async () => {
+    const limited = () => sse([word, '{"error":{"code":429,"message":"slow"}}'])
+    const house = await routed({ host: limited })
+    await (await house.chat(ask({ stream: true }))).text()
+    expect((await house.chat(ask({ stream: true }))).status).toBe(503)
+    expect(house.called()).toEqual(["host"])
+  })
+})
+
+describe("a longer cooldown", () => {
+  test("is not cut short by a shorter one of a request that was in flight", async () => {
+    const clock = new HandClock()
+    const answers = [Promise.withResolvers<Response>(), Promise.withResolvers<Response>()]
+    const bothCalled = Promise.withResolvers<void>()
+    const host = opened(
+      scriptedHost((_body, _request, call) => {
+        if (call === 2) bothCalled.resolve()
+        return answers[call - 1]?.promise ?? wholeAnswer("back again")
+      }),
+    )
+    const gateway = await startWatched({ config: configFor({ acme: host }), setting: Layer.setClock(clock) })
+    const waiting = [gateway.chat(ask()), gateway.chat(ask())]
+    await bothCalled.promise
+    const limited = (seconds: string) =>
+      Response.json({ error: { message: "slow down" } }, { status: 429, headers: { "retry-after": seconds } })
+    answers[0]?.resolve(limited("100"))
+    expect((await Promise.race(waiting)).status).toBe(429)
+    answers[1]?.resolve(limited("5"))
+    expect((await Promise.all(waiting)).map((response) => response.status)).toEqual([429, 429])
+
+    clock.turn(50_000)
+    const refused = await gateway.chat(ask())
+    expect(refused.status).toBe(503)
+    expect(refused.headers.get("retry-after")).toBe("50")
+    expect(host.calls.length).toBe(2)
+    clock.turn(51_000)
+    expect((await gateway.chat(ask())).status).toBe(200)
+  })
+})
+
+describe("uptime", () => {
+  /** A host that says a word and then, once the caller has read it, does `fault`; but first it answers one stream well. */
+  const onceGood = async (fault: (held: ReturnType<typeof heldStream>) => void) => {
+    const streams: Array<ReturnType<typeof heldStream>> = []
+    const host = opened(
+      scriptedHost((_body, request, call) => {
+        if (call === 1) return streamAnswer(["fine"])
+        const held = heldStream(request)
+        streams.push(held)
+        held.send(word)
+        return held.response
+      }),
+    )
+    const gateway = await startWatched({ config: configFor({ acme: host }) })
+    await streamOf(await gateway.chat(ask({ stream: true })))
+    expect((await gateway.listed())[0]).toMatchObject({ uptime_last_5m: 100, uptime_last_30m: 100 })
+    const response = await gateway.chat(ask({ stream: true }))
+    for (const held of streams) fault(held)
+    const { text, last } = await streamOf(response)
+    expect([text, last.choices[0]?.finish_reason]).toEqual(["first", "error"])
+    return (await gateway.listed())[0]
+  }
+
+  test.each<readonly [string, (held: ReturnType<typeof heldStream>) => void]>([
+    ["an end without a finish", ({ close }) => close()],
+    ["an error event", ({ send }) => send('{"error":{"code":500,"message":"no"}}')],
+    ["a finish that is an error", ({ send }) => send(chunkOf({ delta: {}, finish_reason: "error" }))],
+  ])("falls by a stream that broke off after its head: %s", async (_name, fault) => {
+    expect(await onceGood(fault)).toMatchObject({ uptime_last_5m: 50, uptime_last_30m: 50, uptime_last_1d: 50 })
+  })
+
+  test("does not fall by a rate limit inside a stream, which cools the host down", async () => {
+    const listed = await onceGood(({ send }) => send('{"error":{"code":429,"message":"slow"}}'))
+    expect(listed).toMatchObject({ uptime_last_5m: 100, status: -3 })
+  })
+})

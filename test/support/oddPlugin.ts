@@ -1,0 +1,75 @@
+/**
+ * A provider plugin that speaks the chat protocol and does one thing wrong. The only place in the tests of faults that
+ * knows the plugin contract: when the contract changes, this file changes and they do not.
+ */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { type ChatChunk, type ChatResponse, chatForm, defineProvider, httpError } from "headgate/plugin"
+import type { Plugin } from "../../src/plugin/discover.ts"
+import { configFor } from "./host.ts"
+import { ownPlugins } from "./house.ts"
+
+export interface Odd {
+  /** Headers that it adds to each request. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Answers in place of the network. */
+  readonly transport?: (request: Request) => Response | Promise<Response>
+  /** What it makes of a whole answer, instead of the right reading. */
+  readonly whole?: (right: ChatResponse) => unknown
+  /** What it makes of one event of a stream, instead of the right chunks. */
+  readonly event?: (right: ReadonlyArray<ChatChunk>) => unknown
+  /** Thrown while it is loaded. */
+  readonly load?: Error
+}
+
+/** For `plugin` of a provider. */
+export const oddId = "odd"
+
+/** `configFor`, with the odd plugin in the place of the usual one for the provider `first`. */
+export const configWithOdd = (hosts: Parameters<typeof configFor>[0], more: Record<string, unknown> = {}) => {
+  const { providers, ...rest } = configFor(hosts, more)
+  return { ...rest, providers: { ...providers, first: { ...providers["first"], plugin: oddId } } }
+}
+
+/** The plugins of the project and the odd one. */
+export const withOdd = async (odd: Odd): Promise<ReadonlyArray<Plugin>> => [
+  ...(await Effect.runPromise(ownPlugins)),
+  defineProvider({ id: oddId, name: "Odd", config: Schema.Struct({}), load: () => providerOf(odd) }),
+]
+
+const providerOf = ({ headers, transport, whole, event, load }: Odd) => {
+  if (load !== undefined) throw load
+  const chat = chatForm()
+  return {
+    operations: {
+      chat: {
+        ...chat,
+        // Only then does every event pass through the decoder.
+        transparent: event === undefined,
+        request: (...asked: Parameters<typeof chat.request>) => ({
+          ...chat.request(...asked),
+          ...(headers === undefined ? {} : { headers }),
+        }),
+        response: (...asked: Parameters<typeof chat.response>) => {
+          const right = chat.response(...asked)
+          // A plugin in JavaScript returns whatever it likes: that it is no answer is the point.
+          return whole === undefined || "_tag" in right ? right : (whole(right) as ChatResponse)
+        },
+        decoder: (...asked: Parameters<typeof chat.decoder>) => {
+          const decoder = chat.decoder(...asked)
+          if (event === undefined) return decoder
+          return {
+            ...decoder,
+            event: (name: string, data: unknown) => {
+              const right = decoder.event(name, data)
+              // As above.
+              return "_tag" in right ? right : (event(right) as ReadonlyArray<ChatChunk>)
+            },
+          }
+        },
+      },
+    },
+    error: httpError,
+    ...(transport === undefined ? {} : { answer: transport }),
+  }
+}

@@ -1,0 +1,47 @@
+/** A gateway on a socket whose log a test can read; it and its hosts are closed after each test. */
+import { afterEach } from "bun:test"
+import * as Cause from "effect/Cause"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import type { Json } from "./badInputs.ts"
+import { type House, type HouseOptions, startHouse } from "./house.ts"
+
+export interface Watched extends House {
+  /** Everything that was logged so far, to any depth. */
+  readonly log: () => string
+  /** The hosts of a model, as they are listed. */
+  readonly listed: (model?: string) => Promise<ReadonlyArray<Json>>
+}
+
+const open: Array<() => unknown> = []
+
+/** Closes it after the test, the last opened first. */
+export const opened = <A extends { readonly stop: () => unknown }>(one: A): A => {
+  open.push(one.stop)
+  return one
+}
+
+/** Call it once in each file that opens something. */
+export const closeAfterEach = (): void =>
+  afterEach(async () => {
+    for (const close of open.splice(0).toReversed()) await close()
+  })
+
+export const startWatched = async ({ setting = Layer.empty, ...options }: HouseOptions): Promise<Watched> => {
+  const lines: Array<string> = []
+  const logger = Logger.make(({ message, cause, annotations }) => {
+    const failure = Cause.pretty(cause, { renderErrorCause: true })
+    lines.push(Bun.inspect({ message, failure, cause, annotations }, { depth: 20 }))
+  })
+  const gateway = opened(await startHouse({ ...options, setting: Layer.merge(setting, Logger.add(logger)) }))
+  return {
+    ...gateway,
+    log: () => lines.join("\n"),
+    listed: async (model = "acme/small") => {
+      const response = await gateway.call(`/models/${model}/endpoints`)
+      // A listing of another form is a failing test.
+      const { data } = (await response.json()) as { readonly data: { readonly endpoints: ReadonlyArray<Json> } }
+      return data.endpoints
+    },
+  }
+}

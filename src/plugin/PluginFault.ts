@@ -1,0 +1,49 @@
+import * as Data from "effect/Data"
+
+/** A hook of a plugin did what the contract does not allow. Goes to the log as the cause of a `HostFailed`, never to a caller. */
+export class PluginFault extends Data.TaggedError("PluginFault")<{
+  /** The plugin's id. */
+  readonly plugin: string
+  /** Where the hook is in what `load` gives, such as `protocols.chat`; "" for the provider itself. */
+  readonly member: string
+  /** Such as `encode`, `decoder.event`, `error`. */
+  readonly hook: string
+  /** What is wrong with it: `must return an array of chunks`. */
+  readonly problem: string
+  /** What it threw, when it did. */
+  readonly cause?: unknown
+}> {
+  override get message() {
+    return `${[this.plugin, this.member, this.hook].filter((part) => part !== "").join(".")} ${this.problem}`
+  }
+}
+
+/** Says what is wrong with one hook. */
+export interface Hook {
+  /** It threw, or failed in a way that is not its own to fail in. */
+  readonly threw: (cause: unknown) => PluginFault
+  /** It returned `value` in place of `expected`. */
+  readonly returned: (expected: string, value: unknown) => PluginFault
+}
+
+export const hookOf = (plugin: string, member: string, hook: string): Hook => ({
+  threw: (cause) =>
+    cause instanceof PluginFault
+      ? cause
+      : new PluginFault({ plugin, member, hook, problem: `threw "${oneLine(cause)}"`, cause }),
+  returned: (expected, value) => {
+    const not = isPromise(value) ? ", not a promise" : ""
+    return new PluginFault({ plugin, member, hook, problem: `must return ${expected}${not}` })
+  },
+})
+
+/** What was thrown, in one line. */
+const oneLine = (cause: unknown): string =>
+  (cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)).split("\n", 1)[0] ?? ""
+
+/** Nobody waits for such a promise: were it to reject unheard, the process would take that for a defect of its own. */
+const isPromise = (value: unknown): boolean => {
+  if (!(value instanceof Promise)) return false
+  value.catch(() => {})
+  return true
+}

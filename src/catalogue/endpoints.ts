@@ -2,7 +2,7 @@
 import * as Redacted from "effect/Redacted"
 import type { Host } from "../domain/Host.ts"
 import { type Auth, bearer, type Credentials, noAuth } from "../plugin/Provider.ts"
-import type { CheckedProvider } from "./checked.ts"
+import type { CheckedProvider } from "../plugin/checked.ts"
 import type { LoadedProvider } from "./providers.ts"
 
 /** How one host is called. */

@@ -11,7 +11,7 @@ import { hint, kindOf, type Problem, problemsOf, renderPath, sentence } from "..
 import { guarded, oneLine, PluginInvalid } from "../plugin/PluginInvalid.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import { checkBaseUrl, normalBaseUrl } from "./baseUrl.ts"
-import { type CheckedProvider, checkedProvider } from "./checked.ts"
+import { type CheckedProvider, checkedProvider } from "../plugin/checked.ts"
 import { decodeModels, mergeModels, type ProviderFacts, servedBy } from "./models.ts"
 
 /** One provider as the operator wants it. `null` leaves the choice to the plugin, or to the gateway. */

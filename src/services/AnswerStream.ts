@@ -121,7 +121,8 @@ export class AnswerStream {
     this.answer = answer
     this.state = "streaming"
     if (!this.hasReader) return this.abandon("caller-gone")
-    this.lastEvent = this.of.timers.now()
+    this.lastEvent = this.windowStart = this.of.timers.now()
+    this.windowBytes = answer.stream?.bytes ?? 0
     answer.onProgress = () => this.progress()
     answer.attempt.onStop = () => this.progress()
     if (this.of.lifetime.ending !== undefined) this.ended()

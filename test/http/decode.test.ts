@@ -287,8 +287,6 @@ describe("refused", () => {
     ["43 order", provider({ order: "x" }), "provider.order", "must be an array"],
     ["43 name", provider({ only: ["a", 1] }), "provider.only[1]", "non-empty string"],
     ["G30 65 names", provider({ ignore: times(65, "a") }), "provider.ignore", "at most 64"],
-    ["46 beauty", provider({ sort: "beauty" }), "provider.sort", "must be one of price, throughput, latency, exacto"],
-    ["46 by beauty", provider({ sort: { by: "beauty" } }), "provider.sort.by", "must be one of price"],
     ["46 partition", provider({ sort: { partition: "all" } }), "provider.sort.partition", "must be one of model, none"],
     ["47 negative", provider({ max_price: { prompt: -1 } }), "provider.max_price.prompt", "non-negative number"],
     ["47 negative text", provider({ max_price: { prompt: "-1" } }), "provider.max_price.prompt", "non-negative number"],

@@ -3,8 +3,9 @@
  * knows the plugin contract: when the contract changes, this file changes and they do not.
  */
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import { type ChatChunk, type ChatResponse, chatForm, defineProvider, httpError } from "headgate/plugin"
+import { type ChatChunk, type ChatResponse, chatProtocol, defineProvider, httpError } from "headgate/plugin"
 import type { Plugin } from "../../src/plugin/discover.ts"
 import { configFor } from "./host.ts"
 import { ownPlugins } from "./house.ts"
@@ -39,19 +40,17 @@ export const withOdd = async (odd: Odd): Promise<ReadonlyArray<Plugin>> => [
 
 const providerOf = ({ headers, transport, whole, event, load }: Odd) => {
   if (load !== undefined) throw load
-  const chat = chatForm()
+  const chat = chatProtocol()
   return {
-    operations: {
+    protocols: {
       chat: {
         ...chat,
         // Only then does every event pass through the decoder.
         transparent: event === undefined,
-        request: (...asked: Parameters<typeof chat.request>) => ({
-          ...chat.request(...asked),
-          ...(headers === undefined ? {} : { headers }),
-        }),
-        response: (...asked: Parameters<typeof chat.response>) => {
-          const right = chat.response(...asked)
+        encode: (...asked: Parameters<typeof chat.encode>) =>
+          Either.map(chat.encode(...asked), (encoded) => ({ ...encoded, ...(headers === undefined ? {} : { headers }) })),
+        decode: (...asked: Parameters<typeof chat.decode>) => {
+          const right = chat.decode(...asked)
           // A plugin in JavaScript returns whatever it likes: that it is no answer is the point.
           return whole === undefined || "_tag" in right ? right : (whole(right) as ChatResponse)
         },
@@ -70,6 +69,6 @@ const providerOf = ({ headers, transport, whole, event, load }: Odd) => {
       },
     },
     error: httpError,
-    ...(transport === undefined ? {} : { answer: transport }),
+    ...(transport === undefined ? {} : { transport: async (request: Request) => transport(request) }),
   }
 }

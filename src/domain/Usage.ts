@@ -44,13 +44,14 @@ const part = (details: unknown, member: string, atMost: number): number => {
 
 /**
  * The usage in a canonical `usage` object. `undefined` when its totals are missing or no valid counts
- * (negative, fractional, above 2^31, text): it is then estimated, never taken for zero. Parts above
+ * (negative, fractional, text, together above 2^31): it is then estimated, never taken for zero. Parts above
  * their total are clamped, cached reads first, then writes. See docs/guarantees.md#g5.
  */
 export const parseUsage = (raw: unknown): Usage | undefined => {
   if (!isJsonObject(raw)) return undefined
   const { prompt_tokens: promptTokens, completion_tokens: completionTokens } = raw
   if (!isCount(promptTokens) || !isCount(completionTokens)) return undefined
+  if (promptTokens + completionTokens > largestCount) return undefined
   const inward = raw["prompt_tokens_details"]
   const outward = raw["completion_tokens_details"]
   if (inward == null && outward == null && raw["server_tool_use_details"] == null) {

@@ -2,6 +2,7 @@
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Record from "effect/Record"
 import type { Endpoint } from "../catalogue/endpoints.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { SideAnswer, SideRequest } from "../plugin/Provider.ts"
@@ -40,11 +41,16 @@ export const makeUpstreamClient = (upstream: Context.Tag.Service<Upstream>): Ups
   },
 })
 
+const toLowerCase = (name: string): string => name.toLowerCase()
+
 /** Address and credentials are the gateway's: a protocol's headers cannot take their place. */
 const callTo = (endpoint: Endpoint, { method = "POST", path, headers, body }: Encoded): UpstreamCall => ({
   url: endpoint.baseUrl + path,
   method,
-  headers: headers === undefined ? endpoint.headers : { ...endpoint.headers, ...headers, ...endpoint.fixedHeaders },
+  headers:
+    headers === undefined
+      ? endpoint.headers
+      : { ...endpoint.headers, ...Record.mapKeys(headers, toLowerCase), ...endpoint.fixedHeaders },
   body: method === "GET" ? null : body,
   network: endpoint.network,
   proxy: endpoint.proxy,
@@ -123,7 +129,18 @@ export const refusedBy = (endpoint: Endpoint, head: ResponseHead, body: string):
 export const withoutSecrets = (failure: HostFailed, { secrets }: Endpoint): HostFailed => {
   const { detail, code } = failure
   if (secrets.length === 0 || (detail === undefined && code === undefined)) return failure
-  const hide = (text: string | undefined) =>
-    text === undefined ? undefined : secrets.reduce((shown, secret) => shown.replaceAll(secret, "[secret]"), text)
+  const hide = (text: string | undefined) => (text === undefined ? undefined : secrets.reduce(hidden, text))
   return failure.with({ detail: hide(detail), code: hide(code) })
+}
+
+/** Fewer characters of a secret give nothing away. */
+const telling = 4
+
+/** A text is cut before it comes here, so a secret may stand at its end in part. */
+const hidden = (text: string, secret: string): string => {
+  const shown = text.replaceAll(secret, "[secret]")
+  for (let length = secret.length - 1; length >= telling; length--) {
+    if (shown.endsWith(secret.slice(0, length))) return `${shown.slice(0, -length)}[secret]`
+  }
+  return shown
 }

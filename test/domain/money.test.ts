@@ -346,7 +346,7 @@ describe("a host's usage", () => {
     ["none", undefined, undefined],
     ["a list", [], undefined],
     ["no totals", {}, undefined],
-    ["a prompt alone, as of embeddings", { prompt_tokens: 7 }, { ...noUsage, promptTokens: 7 }],
+    ["a prompt alone", { prompt_tokens: 7 }, undefined],
     ["explicit zeros", { prompt_tokens: 0, completion_tokens: 0 }, noUsage],
     ["a negative count", { prompt_tokens: -1, completion_tokens: 0 }, undefined],
     ["a fraction", { prompt_tokens: 1, completion_tokens: 0.5 }, undefined],
@@ -354,10 +354,11 @@ describe("a host's usage", () => {
     ["null", { prompt_tokens: 1, completion_tokens: null }, undefined],
     [
       "2^31",
-      { prompt_tokens: 2 ** 31, completion_tokens: 1 },
-      { ...noUsage, promptTokens: 2 ** 31, completionTokens: 1 },
+      { prompt_tokens: 2 ** 31 - 1, completion_tokens: 1 },
+      { ...noUsage, promptTokens: 2 ** 31 - 1, completionTokens: 1 },
     ],
-    ["more than 2^31", { prompt_tokens: 2 ** 31 + 1, completion_tokens: 1 }, undefined],
+    ["more than 2^31", { prompt_tokens: 2 ** 31 + 1, completion_tokens: 0 }, undefined],
+    ["more than 2^31 together", { prompt_tokens: 2 ** 31, completion_tokens: 1 }, undefined],
     [
       "parts above their total: cached first, then writes",
       {

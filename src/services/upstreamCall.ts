@@ -2,7 +2,6 @@
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Record from "effect/Record"
 import type { Endpoint } from "../catalogue/endpoints.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { SideAnswer, SideRequest } from "../plugin/Provider.ts"
@@ -41,16 +40,11 @@ export const makeUpstreamClient = (upstream: Context.Tag.Service<Upstream>): Ups
   },
 })
 
-const toLowerCase = (name: string): string => name.toLowerCase()
-
 /** Address and credentials are the gateway's: a protocol's headers cannot take their place. */
 const callTo = (endpoint: Endpoint, { method = "POST", path, headers, body }: Encoded): UpstreamCall => ({
   url: endpoint.baseUrl + path,
   method,
-  headers:
-    headers === undefined
-      ? endpoint.headers
-      : { ...endpoint.headers, ...Record.mapKeys(headers, toLowerCase), ...endpoint.fixedHeaders },
+  headers: headers === undefined ? endpoint.headers : { ...endpoint.headers, ...headers, ...endpoint.fixedHeaders },
   body: method === "GET" ? null : body,
   network: endpoint.network,
   proxy: endpoint.proxy,

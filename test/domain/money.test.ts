@@ -115,7 +115,7 @@ const prices: fc.Arbitrary<Prices> = fc.record({
   audioOutput: orNone,
   imageOutput: orNone,
 })
-const count = fc.oneof(fc.integer({ min: 0, max: 2 ** 31 }), fc.integer({ min: 0, max: 2000 }))
+const count = fc.oneof(fc.integer({ min: 0, max: 2 ** 30 }), fc.integer({ min: 0, max: 2000 }))
 const override: fc.Arbitrary<PriceOverride> = fc.record({
   minPromptTokens: count,
   prices: fc.record(

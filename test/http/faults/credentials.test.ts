@@ -1,4 +1,4 @@
-/** Names of headers are the same in any case: a plugin cannot bring its own credentials under another spelling. docs/guarantees.md#g29 */
+/** Names of headers mean the same in any case: a plugin cannot bring credentials of its own under another spelling. docs/guarantees.md#g29 */
 import { expect, test } from "bun:test"
 import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../../support/host.ts"
 import { oddId, withOdd } from "../../support/oddPlugin.ts"
@@ -7,7 +7,7 @@ import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
 closeAfterEach()
 
 test.each(["Authorization", "AUTHORIZATION"])(
-  "a plugin that sets %s is joined with our key instead of replaced by it",
+  "a plugin that set %s was joined with our key: it is named in the log, and no host is called",
   async (name) => {
     const host = opened(scriptedHost((body) => (body["stream"] === true ? streamAnswer(["hi"]) : wholeAnswer("hi"))))
     const { providers, models } = configFor({ acme: host })
@@ -18,13 +18,10 @@ test.each(["Authorization", "AUTHORIZATION"])(
     for (const stream of [false, true]) {
       const request = { model: "acme/small", messages: [{ role: "user", content: "hi" }], stream }
       const response = await gateway.chat(request)
-      expect(response.status).toBe(200)
+      expect(response.status).toBe(502)
       await response.text()
     }
-    expect(host.calls.map(({ request: { headers } }) => headers.get("authorization"))).toEqual([
-      "Bearer key-of-acme",
-      "Bearer key-of-acme",
-    ])
-    expect(host.calls[0]?.request.headers.get("x-of-the-plugin")).toBe("passes")
+    expect(host.calls).toEqual([])
+    expect(gateway.log()).toContain("odd.protocols.chat.encode must return")
   },
 )

@@ -3,7 +3,7 @@
  * `bun bench/run.ts [--quick] [--self] [--profile] [--json FILE]`; README.md says what the figures mean.
  */
 import { mkdtemp, rm } from "node:fs/promises"
-import { cpus, release, tmpdir } from "node:os"
+import { cpus, loadavg, release, tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { type Comparison, compare, full, quick } from "./compare.ts"
@@ -18,6 +18,8 @@ const flag = { type: "boolean", default: false } as const
 const options = { quick: flag, self: flag, profile: flag, json: { type: "string" } } as const
 const { values } = parseArgs({ options })
 
+/** Processes that wanted a processor in the minute before: above 0.5 or so, others are using the machine. */
+const loadBefore = (loadavg()[0] ?? Number.NaN).toFixed(1)
 const machine = `${cpus().length} × ${cpus()[0]?.model}, Linux ${release()}, Bun ${Bun.version}, ${unaryTool}`
 
 /** The commit that is measured; "+" for changes in `src` or `plugins` that it does not hold. */
@@ -31,11 +33,11 @@ const report = async ({ figures, works, notes }: Comparison): Promise<void> => {
   const measuredAt = new Date().toISOString()
   const measured = values.self ? "the raw proxy in both roles" : `commit ${await commit()}`
   const mode = values.quick ? "quick" : "full"
-  console.log(`${measuredAt.slice(0, 10)}, ${measured}, ${mode}, ${machine}\n`)
+  console.log(`${measuredAt.slice(0, 10)}, ${measured}, ${mode}, ${machine}, load before: ${loadBefore}\n`)
   console.log([figureTable(figures), workTable(works), ...notes].join("\n\n"))
   if (values.json === undefined) return
   const judged = figures.map((figure) => ({ ...figure, holds: holds(figure) }))
-  const content = { measuredAt, measured, mode, machine, figures: judged, works, notes }
+  const content = { measuredAt, measured, mode, machine, loadBefore, figures: judged, works, notes }
   await Bun.write(values.json, `${JSON.stringify(content, null, 2)}\n`)
 }
 

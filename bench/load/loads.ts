@@ -12,7 +12,6 @@ export const say = (text: string) =>
 
 export interface Kind {
   readonly name: string
-  readonly rounds: number
   readonly run: (target: Target) => Promise<Round>
 }
 
@@ -24,17 +23,23 @@ const settleMs = 200
 /** Runs `load`, and divides the processor time that it cost by the number of what it did. */
 const measured = async (
   target: Target,
-  load: () => Promise<Omit<Round, "cpuMicros"> & { readonly count: number }>,
+  load: () => Promise<Omit<Round, "cpuMicros" | "compilingMicros"> & { readonly count: number }>,
 ): Promise<Round> => {
-  const before = target.child.cpuSeconds()
+  const cpuBefore = target.child.cpuSeconds()
+  const threadsBefore = new Map(target.child.threads().map(({ id, cpuSeconds }) => [id, cpuSeconds]))
   const { count, ...round } = await load()
   await Bun.sleep(settleMs)
-  return { cpuMicros: ((target.child.cpuSeconds() - before) * 1e6) / count, ...round }
+  const cpuMicros = ((target.child.cpuSeconds() - cpuBefore) * 1e6) / count
+  // A thread that compiled and ended meanwhile is not among them.
+  const compilingSeconds = target.child
+    .threads()
+    .filter(({ name }) => name === "JITWorker")
+    .reduce((sum, { id, cpuSeconds }) => sum + cpuSeconds - (threadsBefore.get(id) ?? 0), 0)
+  return { cpuMicros, compilingMicros: (compilingSeconds * 1e6) / count, ...round }
 }
 
-export const saturated = (name: string, rounds: number, load: Omit<UnaryLoad, keyof Address>): Kind => ({
+export const saturated = (name: string, load: Omit<UnaryLoad, keyof Address>): Kind => ({
   name,
-  rounds,
   run: (target) =>
     measured(target, async () => {
       const { requests, ...round } = await unaryLoad({ ...address(target), ...load })
@@ -42,9 +47,8 @@ export const saturated = (name: string, rounds: number, load: Omit<UnaryLoad, ke
     }),
 })
 
-export const atRate = (name: string, rounds: number, load: Omit<OpenLoad, keyof Address | "kind">): Kind => ({
+export const atRate = (name: string, load: Omit<OpenLoad, keyof Address | "kind">): Kind => ({
   name,
-  rounds,
   run: (target) =>
     measured(target, async () => {
       const result = await openLoad({ ...address(target), ...load, kind: "complete" })
@@ -62,9 +66,8 @@ export const spread = (model: Model, callers: number, each: number): Omit<Stream
   spreadMs: streamMs(model),
 })
 
-export const chunks = (name: string, rounds: number, load: Omit<StreamLoad, keyof Address>): Kind => ({
+export const chunks = (name: string, load: Omit<StreamLoad, keyof Address>): Kind => ({
   name,
-  rounds,
   run: (target) =>
     measured(target, async () => {
       const result = await streamLoad({ ...address(target), ...load })

@@ -10,8 +10,8 @@ const lines = 40
 
 /** One report for non-streaming requests, one for streams. */
 export const profile = async (role: Role, folder: string, seconds: number): Promise<string> => {
-  const unary = saturated("unary, 60 callers", 1, { model: "bench/brisk", callers: 60, seconds, folder })
-  const stream = chunks("chunk, 250 callers", 1, spread("bench/brisk", 250, 2))
+  const unary = saturated("unary, 60 callers", { model: "bench/brisk", callers: 60, seconds, folder })
+  const stream = chunks("chunk, 250 callers", spread("bench/brisk", 250, 2))
   const reports: Array<string> = []
   for (const kind of [unary, stream]) {
     reports.push(`## ${kind.name}`, await threadReport(kind, role), await functionReport(kind, role, folder))
@@ -19,10 +19,10 @@ export const profile = async (role: Role, folder: string, seconds: number): Prom
   return reports.join("\n\n")
 }
 
-/** Without a profiler, whose own thread would be among them. The first load warms up. */
+/** Without a profiler, whose own thread would be among them. The first loads warm up. */
 const threadReport = async (kind: Kind, role: Role): Promise<string> => {
   const target = await role([])
-  await kind.run(target)
+  for (let load = 0; load < 3; load++) await kind.run(target)
   const before = new Map(target.child.threads().map(({ id, cpuSeconds }) => [id, cpuSeconds]))
   const { cpuMicros } = await kind.run(target)
   const spent = target.child

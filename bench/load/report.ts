@@ -16,6 +16,8 @@ export const median = (values: ReadonlyArray<number>): number => {
 export interface Round {
   /** Microseconds of processor time per request or chunk. */
   readonly cpuMicros: number
+  /** Of them, spent by the runtime on compiling. Much of it says that the process was not warm yet. */
+  readonly compilingMicros: number
   /** Requests or chunks. */
   readonly perSecond: number
   /** Latency of complete answers; of streams, the time to their first bytes. */
@@ -124,7 +126,17 @@ export const figureTable = (figures: ReadonlyArray<Figure>): string =>
 /** Every load of its own, with speed and latency. */
 export const workTable = (works: ReadonlyArray<Work>): string =>
   table([
-    ["load", "raw µs", "gateway µs", "ratio", "raw /s", "gateway /s", "raw p50, p99 ms", "gateway p50, p99 ms"],
+    [
+      "load",
+      "raw µs",
+      "gateway µs",
+      "of it compiling",
+      "ratio",
+      "raw /s",
+      "gateway /s",
+      "raw p50, p99 ms",
+      "gateway p50, p99 ms",
+    ],
     ...works.map((work) => {
       const { name, raw, gateway } = work
       const of = (rounds: ReadonlyArray<Round>, member: keyof Round, places: number) =>
@@ -134,6 +146,7 @@ export const workTable = (works: ReadonlyArray<Work>): string =>
         name,
         of(raw, "cpuMicros", 1),
         of(gateway, "cpuMicros", 1),
+        of(gateway, "compilingMicros", 1),
         ratioFigure(work).ratio.toFixed(2),
         of(raw, "perSecond", 0),
         of(gateway, "perSecond", 0),

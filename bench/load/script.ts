@@ -16,7 +16,7 @@ export const models = {
   /** The same with one host in place of two. */
   "bench/one-host": { chunks: 100, intervalMs: 20 },
   /** For memory: a thousand streams at once that leave the processor free. */
-  "bench/slow": { chunks: 12, intervalMs: 200 },
+  "bench/slow": { chunks: 9, intervalMs: 200 },
   /** For the time to the first token. */
   "bench/timed": { chunks: 10, intervalMs: 20, timed: true },
 } as const satisfies Record<string, Pace>

@@ -65,7 +65,7 @@ const open = { few: 100, many: 1000 }
 export interface Comparison {
   readonly figures: ReadonlyArray<Figure>
   readonly works: ReadonlyArray<Work>
-  /** What was left out, and why. */
+  /** What one must know to read the figures: rates, what was left out and why. */
   readonly notes: ReadonlyArray<string>
 }
 
@@ -129,7 +129,7 @@ interface Measuring extends Pair<Round> {
   readonly run: Kind["run"]
 }
 
-/** Apart, since the first streams make the runtime compile anew what non-streaming requests share with them. */
+/** Kept apart: the first streams make the runtime compile code again that non-streaming requests share with them. */
 interface Loads {
   readonly unary: ReadonlyArray<Measuring>
   readonly stream: ReadonlyArray<Measuring>

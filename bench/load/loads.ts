@@ -42,8 +42,8 @@ export const saturated = (name: string, load: Omit<UnaryLoad, keyof Address>): K
   name,
   run: (target) =>
     measured(target, async () => {
-      const { requests, ...round } = await unaryLoad({ ...address(target), ...load })
-      return { count: requests, ...round }
+      const { requests, perSecond, p50Ms, p99Ms } = await unaryLoad({ ...address(target), ...load })
+      return { count: requests, perSecond, p50Ms, p99Ms }
     }),
 })
 

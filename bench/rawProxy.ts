@@ -1,6 +1,6 @@
 /**
- * The limit: the least that a proxy on Bun can do. Whole answers: JSON parsed and written both ways, nothing else.
- * Streams: the host's body handed to Bun, which pipes it natively; no JavaScript sees a chunk.
+ * The limit: the least that a proxy on Bun can do. Non-streaming answers: JSON parsed and written in both directions.
+ * Streams: the host's body handed to Bun, which pipes it natively; no JavaScript runs per chunk.
  * Arguments: `--port N --upstream URL` (with the version segment).
  */
 import { parseArgs } from "node:util"

@@ -1,45 +1,50 @@
 /**
- * The host behind both proxies: answers `POST /v1/chat/completions` from prepared bytes, whole or as a paced stream.
- * Its own process, so that its work is nobody's. Arguments: `--port N --chunks N --interval MS`.
+ * The host behind both proxies. Answers `POST /v1/chat/completions` from prepared bytes, whole or as a paced stream; the
+ * model that is asked for decides the pace. It runs in a process of its own, so that its work is not counted.
+ * Arguments: `--port N [--cert FILE --key FILE]`; with a certificate it speaks TLS.
  */
 import { parseArgs } from "node:util"
-import { streamScript, wholeAnswer } from "./load/script.ts"
+import { models, type StreamScript, streamScript, textEvent, wholeAnswer } from "./load/script.ts"
 
-const { values } = parseArgs({
-  options: { port: { type: "string" }, chunks: { type: "string" }, interval: { type: "string" } },
-})
-const { head, chunks, tail } = streamScript(Number(values.chunks ?? 100))
-const interval = Number(values.interval ?? 20)
+const text = { type: "string" } as const
+const { values } = parseArgs({ options: { port: text, cert: text, key: text } })
 
-const whole = new TextEncoder().encode(wholeAnswer())
+const encoder = new TextEncoder()
+const whole = encoder.encode(wholeAnswer())
 const wholeHeaders = { headers: { "Content-Type": "application/json" } }
 const streamHeaders = { headers: { "Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache" } }
+const scripts = new Map(Object.entries(models).map(([model, pace]) => [model, streamScript(pace)]))
 
-/** Its own timer per stream: the ticks of many streams lie as far apart as their starts. */
-const stream = (): ReadableStream => {
+/**
+ * One timer per stream, so that the chunks of many streams lie as far apart as their starts. A timed script sends, as its
+ * first text, the milliseconds from `arrived` to that text.
+ */
+const stream = ({ head, chunks, tail, intervalMs, timed }: StreamScript, arrived: number): ReadableStream => {
   let timer: ReturnType<typeof setInterval> | undefined
-  let over = () => {}
+  let finish = () => {}
   return new ReadableStream({
     type: "direct",
     pull: (controller) =>
       new Promise<void>((resolve) => {
-        over = resolve
+        finish = resolve
         let next = 0
         controller.write(head)
         controller.flush()
         timer = setInterval(() => {
-          const chunk = chunks[next++]
+          const first = timed && next === 0
+          const chunk = first ? textEvent(`${(performance.now() - arrived).toFixed(3)}`) : chunks[next]
+          next += 1
           controller.write(chunk ?? tail)
           controller.flush()
           if (chunk !== undefined) return
           clearInterval(timer)
           controller.close()
           resolve()
-        }, interval)
+        }, intervalMs)
       }),
     cancel: () => {
       clearInterval(timer)
-      over()
+      finish()
     },
   })
 }
@@ -48,12 +53,17 @@ Bun.serve({
   hostname: "127.0.0.1",
   port: Number(values.port),
   idleTimeout: 0,
+  ...(values.cert && values.key ? { tls: { cert: Bun.file(values.cert), key: Bun.file(values.key) } } : {}),
   routes: {
     "/v1/chat/completions": {
-      POST: async (request) =>
-        /"stream"\s*:\s*true/.test(await request.text())
-          ? new Response(stream(), streamHeaders)
-          : new Response(whole, wholeHeaders),
+      POST: async (request) => {
+        const asked = JSON.parse(await request.text())
+        const arrived = performance.now()
+        if (asked.stream !== true) return new Response(whole, wholeHeaders)
+        const script = scripts.get(asked.model)
+        if (script === undefined) return new Response(`no script for ${asked.model}`, { status: 404 })
+        return new Response(stream(script, arrived), streamHeaders)
+      },
     },
   },
 })

@@ -1,7 +1,14 @@
-/** Children of the bench: started with a clean environment, measured from /proc, ended by their own handle. Linux only. */
-import { closeSync, openSync, readFileSync } from "node:fs"
+/** Processes of the bench: started with a clean environment, measured from /proc, ended by their own handle. Linux only. */
+import { closeSync, openSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Subprocess } from "bun"
+
+export interface Thread {
+  readonly id: number
+  /** What the program named it; several may share one name. */
+  readonly name: string
+  readonly cpuSeconds: number
+}
 
 export interface Child {
   readonly name: string
@@ -10,6 +17,8 @@ export interface Child {
   readonly ageMs: () => number
   /** Seconds of processor time of all threads since the start; resolution one clock tick, 10 ms. */
   readonly cpuSeconds: () => number
+  /** The threads that are alive, exact to nanoseconds. */
+  readonly threads: () => ReadonlyArray<Thread>
   /** Bytes of memory that are resident now. */
   readonly rssBytes: () => number
   readonly running: () => boolean
@@ -25,8 +34,8 @@ const loads = new Set<Subprocess>()
 let ending = false
 
 /**
- * Nothing of our own environment but the path: a proxy variable or a provider's key would change what is measured.
- * Bun's `fetch` runs 256 requests at once unless told otherwise, for both proxies alike.
+ * Nothing of our own environment but path and home: a proxy variable or a provider's key would change what is measured.
+ * Without the last variable, Bun's `fetch` runs at most 256 requests at once.
  */
 export const cleanEnvironment = (): Record<string, string> => ({
   PATH: process.env["PATH"] ?? "",
@@ -61,15 +70,16 @@ export const start = ({ name, command, env, cwd, folder }: StartOptions): Child 
     pid: handle.pid,
     ageMs: () => performance.now() - began,
     cpuSeconds: () => processorSeconds(handle.pid),
+    threads: () => threadsOf(handle.pid),
     rssBytes: () => residentBytes(handle.pid),
     running: () => handle.exitCode === null && handle.signalCode === null,
     log: () => readFileSync(logPath, "utf8").slice(-2000),
     stop: async () => {
       live.delete(child)
       handle.kill("SIGTERM")
-      const ended = await Promise.race([handle.exited.then(() => true), Bun.sleep(10_000).then(() => false)])
-      if (!ended) handle.kill("SIGKILL")
+      const timer = setTimeout(() => handle.kill("SIGKILL"), 10_000)
       await handle.exited
+      clearTimeout(timer)
     },
   }
   live.add(child)
@@ -83,7 +93,7 @@ export const stopAll = async (): Promise<void> => {
   await Promise.all([...live].map((child) => child.stop()))
 }
 
-/** Runs a program of the load to its end; gives what it printed. Killed after `seconds`. */
+/** Runs a program to its end; gives what it printed. It is killed after `seconds`. */
 export const runToEnd = async (command: ReadonlyArray<string>, cwd: string, seconds: number): Promise<string> => {
   if (ending) throw new Error("the bench is being ended")
   const handle = Bun.spawn([...command], {
@@ -135,6 +145,19 @@ const processorSeconds = (pid: number): number => {
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ")
   return (Number(fields[11]) + Number(fields[12])) / clockTicksPerSecond
 }
+
+// Threads may end between the listing and the reading.
+const threadsOf = (pid: number): ReadonlyArray<Thread> =>
+  readdirSync(`/proc/${pid}/task`).flatMap((id) => {
+    try {
+      const folder = `/proc/${pid}/task/${id}`
+      const [nanoseconds] = readFileSync(`${folder}/schedstat`, "utf8").split(" ")
+      const name = readFileSync(`${folder}/comm`, "utf8").trim()
+      return [{ id: Number(id), name, cpuSeconds: Number(nanoseconds) / 1e9 }]
+    } catch {
+      return []
+    }
+  })
 
 const residentBytes = (pid: number): number => {
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]

@@ -1,7 +1,53 @@
-/** Reads a `.cpuprofile` of Bun and says in which functions the JavaScript thread was seen. */
-
+/** Where a proxy's processor time goes: by thread, and by function of the JavaScript thread. */
+import { join } from "node:path"
+import { chunks, type Kind, saturated, spread } from "./loads.ts"
+import type { Thread } from "./processes.ts"
 import { table } from "./report.ts"
-import { root } from "./roles.ts"
+import { type Role, root } from "./roles.ts"
+
+/** Rows of a table of functions. */
+const lines = 40
+
+/** One report for non-streaming requests, one for streams. */
+export const profile = async (role: Role, folder: string, seconds: number): Promise<string> => {
+  const unary = saturated("unary, 60 callers", { model: "bench/brisk", callers: 60, seconds, folder })
+  const stream = chunks("chunk, 250 callers", spread("bench/brisk", 250, 2))
+  const reports: Array<string> = []
+  for (const kind of [unary, stream]) {
+    reports.push(`## ${kind.name}`, await threadReport(kind, role), await functionReport(kind, role, folder))
+  }
+  return reports.join("\n\n")
+}
+
+/** Without a profiler, whose own thread would be among them. The first loads warm up. */
+const threadReport = async (kind: Kind, role: Role): Promise<string> => {
+  const target = await role([])
+  for (let load = 0; load < 3; load++) await kind.run(target)
+  const before = new Map(target.child.threads().map(({ id, cpuSeconds }) => [id, cpuSeconds]))
+  const { cpuMicros } = await kind.run(target)
+  const spent = target.child
+    .threads()
+    .map((thread: Thread) => ({ ...thread, cpuSeconds: thread.cpuSeconds - (before.get(thread.id) ?? 0) }))
+    .toSorted((a, b) => b.cpuSeconds - a.cpuSeconds)
+  await target.child.stop()
+  const total = spent.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0)
+  const rows = spent
+    .filter(({ cpuSeconds }) => cpuSeconds > total / 1000)
+    .map(({ id, name, cpuSeconds }) => {
+      const share = cpuSeconds / total
+      return [name, `${id}`, (share * cpuMicros).toFixed(1), `${(share * 100).toFixed(1)} %`]
+    })
+  return `${cpuMicros.toFixed(1)} µs each\n\n${table([["thread", "id", "µs each", "share"], ...rows])}`
+}
+
+/** Bun writes the profile when the process leaves by itself. */
+const functionReport = async (kind: Kind, role: Role, folder: string): Promise<string> => {
+  const name = `${kind.name.replace(/\W+/g, "-")}.cpuprofile`
+  const target = await role(["--cpu-prof", `--cpu-prof-dir=${folder}`, `--cpu-prof-name=${name}`])
+  await kind.run(target)
+  await target.child.stop()
+  return samplesReport(join(folder, name))
+}
 
 interface ProfileNode {
   readonly id: number
@@ -18,7 +64,7 @@ interface Profile {
  * Samples, not time deltas, are counted: nothing is sampled while no JavaScript runs, and the delta after a pause holds
  * the pause. Fails when there is no profile: the process was killed, or left without running its exit handlers.
  */
-export const profileReport = async (path: string, lines: number): Promise<string> => {
+const samplesReport = async (path: string): Promise<string> => {
   const profile: Profile = await Bun.file(path).json()
   const callerOf = callers(profile.nodes)
   const byFunction = new Map<string, number>()
@@ -41,7 +87,7 @@ export const profileReport = async (path: string, lines: number): Promise<string
 
 interface Frame {
   readonly name: string
-  /** File and line; what is built into Bun has none, and stands where it was called from. */
+  /** File and line. A function of Bun itself has none, and shows the line that it was called from. */
   readonly where: string
   readonly part: string
 }

@@ -1,70 +1,100 @@
-/** The three parts that are played: the host, the raw proxy, the gateway. */
+/** The processes of a comparison: the host, the raw proxy and the gateway. */
+import { mkdtemp } from "node:fs/promises"
 import { join, resolve } from "node:path"
+import type { Certificate } from "./certificate.ts"
 import { type Child, freePort, start, untilAnswered } from "./processes.ts"
-import { isWholeAnswer, model, requestBody } from "./script.ts"
+import { isWholeAnswer, type Model, models, requestBody } from "./script.ts"
 
 /** The repository. */
 export const root = resolve(import.meta.dir, "../..")
 
-/** A proxy under measurement. */
-export interface Target {
-  readonly child: Child
-  /** Where both forms of the answer are asked for. */
+/** Where completions are asked for, and with which key. */
+export interface Address {
   readonly url: string
   readonly key: string
+}
+
+/** A proxy under measurement. */
+export interface Target extends Address {
+  readonly child: Child
   /** Milliseconds from the start of the process to the end of the first right answer. */
   readonly firstAnswerMs: number
 }
 
-/** Starts one, with these arguments between `bun` and the program, and waits until it answers rightly. */
+/** Starts a proxy, with these arguments between `bun` and the program, and waits until it answers rightly. */
 export type Role = (bunArguments: ReadonlyArray<string>) => Promise<Target>
 
-export const startUpstream = async (folder: string, chunks: number, intervalMs: number): Promise<string> => {
-  const port = freePort()
-  const url = `http://127.0.0.1:${port}/v1`
-  const script = ["--port", `${port}`, "--chunks", `${chunks}`, "--interval", `${intervalMs}`]
-  const child = start({
-    name: "upstream",
-    command: [process.execPath, "bench/upstream.ts", ...script],
-    cwd: root,
-    folder,
-  })
-  await untilAnswered(child, () => answersAt(`${url}/chat/completions`, ""))
-  return url
+export interface Roles {
+  readonly host: Address
+  readonly raw: Role
+  readonly gateway: Role
 }
 
-export const rawRole =
-  (folder: string, upstream: string, name = "raw"): Role =>
+export interface RolesOptions {
+  /** Where a folder for their files is made. */
+  readonly folder: string
+  /** Whether a second raw proxy takes the place of the gateway. */
+  readonly self: boolean
+  /** With it, the host speaks TLS, and both proxies trust its authority. */
+  readonly certificate?: Certificate
+}
+
+/** Starts the host, and prepares both proxies to call it. */
+export const prepareRoles = async ({ folder, self, certificate }: RolesOptions): Promise<Roles> => {
+  const own = await mkdtemp(join(folder, "roles-"))
+  const host = await startHost(own, certificate)
+  const upstream = host.url.replace(/\/chat\/completions$/, "")
+  const env = certificate === undefined ? {} : { NODE_EXTRA_CA_CERTS: certificate.authority }
+  const raw = rawRole({ name: "raw", folder: own, upstream, env })
+  const gateway = self
+    ? rawRole({ name: "self", folder: own, upstream, env })
+    : await gatewayRole({ name: "gateway", folder: own, upstream, env })
+  return { host, raw, gateway }
+}
+
+interface RoleOptions {
+  readonly name: string
+  readonly folder: string
+  readonly upstream: string
+  readonly env: Readonly<Record<string, string>>
+}
+
+const startHost = async (folder: string, certificate: Certificate | undefined): Promise<Address> => {
+  const port = freePort()
+  const command = [process.execPath, "bench/upstream.ts", "--port", `${port}`]
+  if (certificate !== undefined) command.push("--cert", certificate.cert, "--key", certificate.key)
+  const child = start({ name: "upstream", command, cwd: root, folder })
+  const scheme = certificate === undefined ? "http" : "https"
+  const host = { url: `${scheme}://127.0.0.1:${port}/v1/chat/completions`, key: "" }
+  await untilAnswered(child, () => wrongAnswer(host, certificate?.authority))
+  return host
+}
+
+const rawRole =
+  ({ name, folder, upstream, env }: RoleOptions): Role =>
   async (bunArguments) => {
     const port = freePort()
-    const command = [
-      process.execPath,
-      ...bunArguments,
-      "bench/rawProxy.ts",
-      "--port",
-      `${port}`,
-      "--upstream",
-      upstream,
-    ]
-    const child = start({ name, command, cwd: root, folder })
+    const program = ["bench/rawProxy.ts", "--port", `${port}`, "--upstream", upstream]
+    const child = start({ name, command: [process.execPath, ...bunArguments, ...program], env, cwd: root, folder })
     return answering(child, port, "")
   }
 
-/** The gateway with its ledger in a file, and an ordinary key with a limit: keys without one hold nothing, which is cheaper. */
-export const gatewayRole = async (folder: string, upstream: string): Promise<Role> => {
+/** The gateway with its ledger in a file, and an ordinary key with a limit: a key without one reserves nothing, which is cheaper. */
+const gatewayRole = async ({ name, folder, upstream, env }: RoleOptions): Promise<Role> => {
   const config = join(folder, "headgate.config.json")
   const managementKey = `bench-management-${crypto.randomUUID()}`
   await Bun.write(config, JSON.stringify(configuration(upstream)))
   const launch = (bunArguments: ReadonlyArray<string>) => {
     const port = freePort()
-    const env = {
+    const settings = {
+      ...env,
       HEADGATE_CONFIG: config,
       HEADGATE_PORT: `${port}`,
       HEADGATE_STORAGE: `sqlite:${join(folder, "ledger.db")}`,
       HEADGATE_MANAGEMENT_KEY: managementKey,
     }
     const command = [process.execPath, ...bunArguments, "src/main.ts"]
-    return { port, child: start({ name: "gateway", command, env, cwd: root, folder }) }
+    return { port, child: start({ name, command, env: settings, cwd: root, folder }) }
   }
   const first = launch([])
   const key = await ordinaryKey(first.child, first.port, managementKey)
@@ -75,29 +105,34 @@ export const gatewayRole = async (folder: string, upstream: string): Promise<Rol
   }
 }
 
-const configuration = (upstream: string) => ({
-  plugins: { folders: [join(root, "plugins")] },
-  discovery: { environment: false, local: false },
-  providers: {
-    bench: { plugin: "openai-compatible", base_url: upstream, network: "private", api_key: "x" },
-  },
-  models: [
-    {
-      id: model,
-      name: "Bench",
-      context_length: 128_000,
-      hosts: [
-        {
-          provider: "bench",
-          model: "bench-model",
-          pricing: { prompt: "0.00000015", completion: "0.0000006" },
-          context_length: 128_000,
-          max_completion_tokens: 16_384,
-        },
-      ],
-    },
-  ],
+const providers = ["bench-a", "bench-b"] as const
+
+/** The second host is dearer by a third, so that the default strategy sends it about one request in three. */
+const hostOf = (provider: (typeof providers)[number], model: string) => ({
+  provider,
+  model,
+  pricing:
+    provider === "bench-a"
+      ? { prompt: "0.00000015", completion: "0.0000006" }
+      : { prompt: "0.0000002", completion: "0.0000008" },
+  context_length: 128_000,
+  max_completion_tokens: 16_384,
 })
+
+const configuration = (upstream: string) => {
+  const provider = { plugin: "openai-compatible", base_url: upstream, network: "private", api_key: "x" }
+  return {
+    plugins: { folders: [join(root, "plugins")] },
+    discovery: { environment: false, local: false },
+    providers: Object.fromEntries(providers.map((slug) => [slug, provider])),
+    models: Object.keys(models).map((id) => ({
+      id,
+      name: id,
+      context_length: 128_000,
+      hosts: providers.slice(0, id === "bench/one-host" ? 1 : 2).map((slug) => hostOf(slug, id)),
+    })),
+  }
+}
 
 const ordinaryKey = async (child: Child, port: number, managementKey: string): Promise<string> => {
   let key = ""
@@ -117,17 +152,20 @@ const ordinaryKey = async (child: Child, port: number, managementKey: string): P
 }
 
 const answering = async (child: Child, port: number, key: string): Promise<Target> => {
-  const url = `http://127.0.0.1:${port}/api/v1/chat/completions`
-  const firstAnswerMs = await untilAnswered(child, () => answersAt(url, key))
-  return { child, url, key, firstAnswerMs }
+  const address = { url: `http://127.0.0.1:${port}/api/v1/chat/completions`, key }
+  const firstAnswerMs = await untilAnswered(child, () => wrongAnswer(address))
+  return { ...address, child, firstAnswerMs }
 }
 
-/** What is wrong with a whole answer asked for there. */
-const answersAt = async (url: string, key: string): Promise<string | undefined> => {
+const probe: Model = "bench/brisk"
+
+/** What is wrong with a non-streaming answer from there; `undefined`: nothing. */
+const wrongAnswer = async ({ url, key }: Address, authority?: string): Promise<string | undefined> => {
   const response = await fetch(url, {
     method: "POST",
     headers: { "Content-Type": "application/json", Authorization: `Bearer ${key}` },
-    body: requestBody(false),
+    body: requestBody(probe, false),
+    ...(authority === undefined ? {} : { tls: { ca: Bun.file(authority) } }),
   })
   const text = await response.text()
   return response.status === 200 && isWholeAnswer(text) ? undefined : `${response.status} ${text}`

@@ -1,8 +1,29 @@
-/** What the bench says and what it must hear: shared by the host that answers and by the callers that check it. */
+/** Requests and answers of the bench, shared by the host that sends them and the callers that check them. */
 
-/** What callers ask for, at the gateway. */
-export const model = "bench/model"
-/** What the host calls it. */
+/** How the host streams. */
+export interface Pace {
+  /** Text chunks, about 250 bytes each. */
+  readonly chunks: number
+  readonly intervalMs: number
+  /** Whether the first text is the host's own time to it, in milliseconds, in place of a word. */
+  readonly timed?: boolean
+}
+
+/** Models of the gateway, each with the pace of its streams. */
+export const models = {
+  /** For processor time: as fast as models write. */
+  "bench/brisk": { chunks: 100, intervalMs: 20 },
+  /** The same with one host in place of two. */
+  "bench/one-host": { chunks: 100, intervalMs: 20 },
+  /** For memory: a thousand streams at once that leave the processor free. */
+  "bench/slow": { chunks: 9, intervalMs: 200 },
+  /** For the time to the first token. */
+  "bench/timed": { chunks: 10, intervalMs: 20, timed: true },
+} as const satisfies Record<string, Pace>
+
+export type Model = keyof typeof models
+
+/** What the host calls itself in its answers. */
 const hostModel = "bench-model-2025-08-07"
 const id = "chatcmpl-Bq7RkZ0vXo2mTn5cYd8sLw1hFp4Ga"
 const created = 1_760_000_000
@@ -44,7 +65,7 @@ export const streamedText = (chunks: number): string =>
 
 const wholeText = streamedText(100)
 
-/** A whole answer, about 1 kB of JSON. */
+/** A non-streaming answer, about 1 kB of JSON. */
 export const wholeAnswer = (): string =>
   JSON.stringify({
     id,
@@ -64,7 +85,7 @@ export const wholeAnswer = (): string =>
     system_fingerprint: "fp_5d3a1c9b72",
   })
 
-/** Whether `body` is the whole answer, as seen through a proxy that may add members of its own. */
+/** Whether `body` carries that answer's text. A proxy may add members of its own. */
 export const isWholeAnswer = (body: string): boolean => body.includes(JSON.stringify(wholeText))
 
 const event = (choices: ReadonlyArray<unknown>, counted: unknown): string =>
@@ -81,26 +102,32 @@ const event = (choices: ReadonlyArray<unknown>, counted: unknown): string =>
 const delta = (content: Readonly<Record<string, unknown>>, finish: string | null): string =>
   event([{ index: 0, delta: content, logprobs: null, finish_reason: finish }], null)
 
+const encoder = new TextEncoder()
+
+/** The event that carries this text. */
+export const textEvent = (text: string): Uint8Array => encoder.encode(delta({ content: text }, null))
+
 export interface StreamScript {
   /** Sent at once. */
   readonly head: Uint8Array
-  /** Sent one by one, an interval apart; about 250 bytes each. */
+  /** Sent one by one, an interval apart. */
   readonly chunks: ReadonlyArray<Uint8Array>
   /** Finish, usage and `[DONE]`, sent together an interval after the last chunk. */
   readonly tail: Uint8Array
+  readonly intervalMs: number
+  readonly timed: boolean
 }
 
-export const streamScript = (chunks: number): StreamScript => {
-  const encoder = new TextEncoder()
-  return {
-    head: encoder.encode(delta({ role: "assistant", content: "", refusal: null }, null)),
-    chunks: Array.from({ length: chunks }, (_, index) => encoder.encode(delta({ content: word(index) }, null))),
-    tail: encoder.encode(`${delta({}, "stop")}${event([], usage)}data: [DONE]\n\n`),
-  }
-}
+export const streamScript = ({ chunks, intervalMs, timed = false }: Pace): StreamScript => ({
+  head: encoder.encode(delta({ role: "assistant", content: "", refusal: null }, null)),
+  chunks: Array.from({ length: chunks }, (_, index) => textEvent(word(index))),
+  tail: encoder.encode(`${delta({}, "stop")}${event([], usage)}data: [DONE]\n\n`),
+  intervalMs,
+  timed,
+})
 
 /** A caller's body, about 1 kB: a system prompt, a short exchange and the usual parameters. */
-export const requestBody = (stream: boolean): string =>
+export const requestBody = (model: Model, stream: boolean): string =>
   JSON.stringify({
     model,
     messages: [

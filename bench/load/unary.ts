@@ -1,7 +1,8 @@
-/** Whole answers under full load: `wrk`, or the bundled `autocannon` where there is no `wrk`. Either is a process of its own. */
+/** Non-streaming requests as fast as they are answered, by `wrk`, or by the bundled `autocannon` where there is no `wrk`. */
 import { join } from "node:path"
 import { runToEnd } from "./processes.ts"
-import { requestBody } from "./script.ts"
+import { type Address, root } from "./roles.ts"
+import { type Model, requestBody } from "./script.ts"
 
 export interface UnaryResult {
   readonly requests: number
@@ -10,24 +11,23 @@ export interface UnaryResult {
   readonly p99Ms: number
 }
 
-export interface UnaryLoad {
-  readonly url: string
-  readonly key: string
-  readonly connections: number
+export interface UnaryLoad extends Address {
+  readonly model: Model
+  /** Each has a connection of its own, and sends its next request when the last one was answered. */
+  readonly callers: number
   readonly seconds: number
   /** For the script of wrk. */
   readonly folder: string
-  readonly root: string
 }
 
 interface Counted extends UnaryResult {
-  /** Requests that ended otherwise than with 200; wrk counts them among its requests, too. */
+  /** Requests that did not end with 200. wrk counts them among its requests, too. */
   readonly failed: number
 }
 
 export const unaryTool = Bun.which("wrk") === null ? "autocannon" : "wrk"
 
-/** Fails when one request was not answered with 200: a refusal is cheap, and would pass for speed. */
+/** Fails when one request was not answered with 200: refusals are cheap, and would look like speed. */
 export const unaryLoad = async (load: UnaryLoad): Promise<UnaryResult> => {
   const result = await (unaryTool === "wrk" ? withWrk(load) : withAutocannon(load))
   if (result.failed > 0 || result.requests === 0) {
@@ -38,9 +38,9 @@ export const unaryLoad = async (load: UnaryLoad): Promise<UnaryResult> => {
 
 const luaString = (text: string): string => `"${text.replace(/["\\]/g, "\\$&")}"`
 
-const luaScript = (key: string): string => `
+const luaScript = ({ key, model }: UnaryLoad): string => `
 wrk.method = "POST"
-wrk.body = ${luaString(requestBody(false))}
+wrk.body = ${luaString(requestBody(model, false))}
 wrk.headers["Content-Type"] = "application/json"
 wrk.headers["Authorization"] = ${luaString(`Bearer ${key}`)}
 done = function(summary, latency)
@@ -50,10 +50,11 @@ done = function(summary, latency)
 end
 `
 
-const withWrk = async ({ url, key, connections, seconds, folder, root }: UnaryLoad): Promise<Counted> => {
+const withWrk = async (load: UnaryLoad): Promise<Counted> => {
+  const { url, callers, seconds, folder } = load
   const script = join(folder, "unary.lua")
-  await Bun.write(script, luaScript(key))
-  const command = ["wrk", "-t1", `-c${connections}`, `-d${seconds}s`, "--timeout", "10s", "-s", script, url]
+  await Bun.write(script, luaScript(load))
+  const command = ["wrk", "-t1", `-c${callers}`, `-d${seconds}s`, "--timeout", "10s", "-s", script, url]
   const output = await runToEnd(command, root, seconds + 30)
   const line = /^BENCH (\d+) (\d+) (\d+) (\d+) (\d+)$/m.exec(output)
   if (line === null) throw new Error(`wrk said:\n${output}`)
@@ -62,22 +63,11 @@ const withWrk = async ({ url, key, connections, seconds, folder, root }: UnaryLo
   return { requests, perSecond: (requests / duration) * 1e6, failed, p50Ms: p50 / 1000, p99Ms: p99 / 1000 }
 }
 
-const withAutocannon = async ({ url, key, connections, seconds, root }: UnaryLoad): Promise<Counted> => {
+const withAutocannon = async ({ url, key, model, callers, seconds }: UnaryLoad): Promise<Counted> => {
   const program = join(root, "node_modules/autocannon/autocannon.js")
   const headers = ["-H", "Content-Type=application/json", "-H", `Authorization=Bearer ${key}`]
-  const load = [
-    "-j",
-    "-n",
-    "-c",
-    `${connections}`,
-    "-d",
-    `${seconds}`,
-    "-m",
-    "POST",
-    ...headers,
-    "-b",
-    requestBody(false),
-  ]
+  const amount = ["-c", `${callers}`, "-d", `${seconds}`]
+  const load = ["-j", "-n", ...amount, "-m", "POST", ...headers, "-b", requestBody(model, false)]
   const output = await runToEnd([process.execPath, program, ...load, url], root, seconds + 30)
   const result = JSON.parse(output)
   return {

@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import { HostFailed } from "../domain/Failure.ts"
 import { KeyId } from "../domain/Ids.ts"
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { isJsonObject } from "../domain/Json.ts"
 import { parseUsage } from "../domain/Usage.ts"
 import * as Gateway from "../Gateway.ts"
 import type { Provider, ProviderPlugin } from "../plugin/Provider.ts"
@@ -77,10 +77,10 @@ const endsWithCaller = async (subject: ProtocolSubject, sample: NamedSample): Pr
   const protocol = subject.protocol()
   const frames = framesOf(protocol, sample)
   const aborted = Promise.withResolvers<true>()
+  // A plugin that signs may send a request of its own first.
+  const answerToSigning = load(subject.subject).sign === undefined ? undefined : subject.subject.answer
   const answer = (request: Request) => {
-    // A plugin that signs may ask for a token first.
-    const { answer: other } = subject.subject
-    if (other !== undefined && !isInference(protocol, request)) return other(request)
+    if (answerToSigning !== undefined && !isInference(protocol, request)) return answerToSigning(request)
     const { signal } = request
     signal.addEventListener("abort", () => aborted.resolve(true), { once: true })
     return new Response(unfinished(frames.slice(0, -1), signal), {
@@ -184,11 +184,9 @@ const alone = (plugin: ProviderPlugin, inProcess: boolean): ProviderPlugin => ({
     }),
 })
 
-const body: JsonObject = {
-  model: publicModel,
-  messages: [{ role: "user", content: "How warm is it in Rome?" }],
-  max_tokens: maxTokens.asked,
-}
+/** The sample as a caller would send it. */
+const bodyOf = (stream: boolean) =>
+  JSON.stringify({ ...requestOf(stream).payload, model: publicModel, max_tokens: maxTokens.asked, stream })
 
 const anyKey = KeyStore.layerFrom(() => Effect.succeed({ id: KeyId.make("check"), name: "check" }))
 
@@ -214,7 +212,7 @@ const inGateway = async <A>(
       new Request("http://gateway.test/api/v1/chat/completions", {
         method: "POST",
         headers: { authorization: "Bearer check", "content-type": "application/json" },
-        body: JSON.stringify({ ...body, stream }),
+        body: bodyOf(stream),
       }),
     )
   try {

@@ -1,4 +1,4 @@
-/** Door for tests of plugins: `headgate/testing`. Checks that hold a plugin to the contract, bound to no test runner. */
+/** What tests of plugins import: `headgate/testing`. Checks of a plugin against the contract, bound to no test runner. */
 export type { Check } from "./testing/check.ts"
 export { providerChecks } from "./testing/provider.ts"
 export { type StrategySubject, strategyChecks } from "./testing/strategy.ts"

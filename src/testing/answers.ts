@@ -1,65 +1,61 @@
-/** Checks of `WireForm.response` and `WireForm.decoder` against what no host should send. G10. */
+/** Checks of `Protocol.decode` and `Protocol.decoder` with what no host should send. */
 import * as FastCheck from "effect/FastCheck"
 import { HostFailed } from "../domain/Failure.ts"
 import { isJsonObject } from "../domain/Json.ts"
-import type { WireForm } from "../wire/Form.ts"
+import { expectedOfAnswer, expectedOfChunks } from "../plugin/shapes.ts"
+import { frameReader } from "../wire/framing.ts"
 import { HostStream } from "../wire/hostStream.ts"
-import { sseEvent, sseReader } from "../wire/sse.ts"
+import type { Protocol } from "../wire/Protocol.ts"
 import { attempt, type Check, must, shown } from "./check.ts"
-import { anyJson, forAll, host, noAnswers, requestOf, spoiled } from "./samples.ts"
-import { answerBody, type FormSubject } from "./subject.ts"
+import { anyJson, contextOf, forAll, framed, head, noAnswers, spoiled } from "./samples.ts"
+import { answerBody, type NamedSample, type ProtocolSubject } from "./subject.ts"
 
-const contractOfResponse = "WireForm.response; G10"
-const contractOfDecoder = "WireForm.decoder, Decoder; G10"
+const contractOfDecode = "Protocol.decode"
+const contractOfDecoder = "Protocol.decoder, Decoder"
 
-export const answerChecks = (subject: FormSubject): ReadonlyArray<Check> => [
+export const answerChecks = (subject: ProtocolSubject): ReadonlyArray<Check> => [
   {
-    name: `${subject.operation}: response() never throws and never gives half an answer`,
+    name: `${subject.name}: decode() never throws and never gives half an answer`,
     run: async () => {
       const known = await answerBody(subject)
-      const { response } = subject.form()
+      const protocol = subject.protocol()
       forAll(known === undefined ? anyJson : FastCheck.oneof(anyJson, spoiled(known)), (body) => {
-        wellFormedResponse(
-          attempt(
-            () => `response() of ${shown(body)}`,
-            contractOfResponse,
-            () => response(body, requestOf(false), host),
-          ),
-        )
+        isWholeAnswer(decoded(protocol, body))
       })
     },
   },
   {
-    name: `${subject.operation}: response() refuses what is no answer`,
+    name: `${subject.name}: decode() refuses what is no answer`,
     run: () => {
-      const { response } = subject.form()
-      for (const body of noAnswers) {
-        const what = `response() of ${shown(body)}`
-        refused(
-          attempt(what, contractOfResponse, () => response(body, requestOf(false), host)),
-          what,
-        )
-      }
+      const protocol = subject.protocol()
+      for (const body of noAnswers) isRefused(decoded(protocol, body), `decode() of ${shown(body)}`)
     },
   },
   {
-    name: `${subject.operation}: the decoder never throws and never gives half a chunk`,
+    name: `${subject.name}: the decoder never throws and never gives half a chunk`,
     run: () => {
-      const { decoder } = subject.form()
-      for (const events of [[], ...subject.streams.map(({ bytes }) => eventsOf(bytes))]) {
+      const protocol = subject.protocol()
+      for (const events of [[], ...subject.streams.map((sample) => eventsOf(protocol, sample))]) {
         forAll(FastCheck.oneof(FastCheck.array(anyEvent, { maxLength: 6 }), spoiledEvents(events)), (broken) =>
-          wellDecoded(decoder, broken),
+          isWellDecoded(protocol, broken),
         )
       }
     },
   },
   {
-    name: `${subject.operation}: the decoder makes no answer of a stream that has none`,
+    name: `${subject.name}: the decoder makes no answer of a stream that has none`,
     run: () => {
-      for (const event of noAnswers) noAnswerFrom(subject, event)
+      for (const event of noAnswers) givesNoAnswer(subject.protocol(), event)
     },
   },
 ]
+
+const decoded = (protocol: Protocol, body: unknown): unknown =>
+  attempt(
+    () => `decode() of ${shown(body)}`,
+    contractOfDecode,
+    () => protocol.decode(head, body, contextOf(false)),
+  )
 
 type Event = readonly [name: string, data: unknown]
 
@@ -78,42 +74,44 @@ const spoiledEvents = (events: ReadonlyArray<Event>): FastCheck.Arbitrary<Readon
   )
 
 /** The events in a stream's bytes that are JSON. */
-const eventsOf = (bytes: string | Uint8Array): ReadonlyArray<Event> => {
-  const reader = sseReader()
+const eventsOf = ({ framing }: Protocol, { bytes }: NamedSample): ReadonlyArray<Event> => {
+  const reader = frameReader(framing)
   const frames = [...reader.push(typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes), ...reader.end()]
-  return frames.flatMap(({ event, data }): ReadonlyArray<Event> => {
+  return frames.flatMap(({ name, data }): ReadonlyArray<Event> => {
     try {
-      return [[event, JSON.parse(data)]]
+      return [[name, JSON.parse(data)]]
     } catch {
       return []
     }
   })
 }
 
-const wellDecoded = (decoderOf: WireForm["decoder"], events: ReadonlyArray<Event>): void => {
-  const decoder = attempt("decoder()", contractOfDecoder, () => decoderOf(requestOf(true), host))
+const isWellDecoded = (protocol: Protocol, events: ReadonlyArray<Event>): void => {
+  const decoder = attempt("decoder()", contractOfDecoder, () => protocol.decoder(head, contextOf(true)))
   for (const [name, data] of events) {
     const what = () => `The decoder's event(${shown(name)}, ${shown(data)})`
     const chunks = attempt(what, contractOfDecoder, () => decoder.event(name, data))
     if (chunks instanceof HostFailed) return
-    wellFormedChunks(chunks, what)
+    areChunks(chunks, what)
     if (attempt("The decoder's done()", contractOfDecoder, () => decoder.done?.()) === true) break
   }
   const rest = attempt("The decoder's end()", contractOfDecoder, () => decoder.end())
-  wellFormedChunks(rest, () => "The decoder's end()")
+  if (!(rest instanceof HostFailed)) areChunks(rest, () => "The decoder's end()")
 }
 
-const noAnswerFrom = ({ form }: FormSubject, event: unknown): void => {
-  const { decoder } = form()
+const givesNoAnswer = (protocol: Protocol, event: unknown): void => {
+  const { framing, usage } = protocol
   const stream = new HostStream({
-    decoder: decoder(requestOf(true), host),
+    framing,
+    usage,
+    decoder: protocol.decoder(head, contextOf(true)),
     writer: { chunk: () => "" },
     transparent: false,
     excludeReasoning: false,
     choices: 1,
   })
   attempt(`The decoder, given ${shown(event)} and the end of the stream,`, contractOfDecoder, () => {
-    stream.push(new TextEncoder().encode(sseEvent(JSON.stringify(event))))
+    stream.push(new TextEncoder().encode(framed[framing](JSON.stringify(event))))
     stream.end()
   })
   must(
@@ -125,57 +123,35 @@ const noAnswerFrom = ({ form }: FormSubject, event: unknown): void => {
 
 const refusals: ReadonlySet<string> = new Set(["malformed", "overloaded", "unreachable"])
 
-const refused = (answer: unknown, what: string): void => {
-  must(answer instanceof HostFailed, `${what} is taken for an answer: ${shown(answer)}`, contractOfResponse)
+const isRefused = (answer: unknown, what: string): void => {
+  must(answer instanceof HostFailed, `${what} is taken for an answer: ${shown(answer)}`, contractOfDecode)
   must(
     refusals.has(answer.reason),
     `${what} is "${answer.reason}"; a body that is no answer is "malformed", so that another host is tried`,
-    contractOfResponse,
+    contractOfDecode,
   )
 }
 
-const finishReasons: ReadonlySet<unknown> = new Set(["stop", "length", "tool_calls", "content_filter", "error", null])
-
 /** Throws unless `answer` is a whole canonical answer, or a failure. */
-export const wellFormedResponse = (answer: unknown): void => {
+const isWholeAnswer = (answer: unknown): void => {
   if (answer instanceof HostFailed) return
-  const wrong = (what: string) => () => `response() gave ${shown(answer)}: ${what}`
-  must(isJsonObject(answer), wrong("neither a ChatResponse nor a HostFailed of headgate/plugin"), contractOfResponse)
-  const { choices } = answer
-  must(Array.isArray(choices) && choices.length > 0, wrong("no choices"), "ChatResponse.choices")
+  const expected = expectedOfAnswer(answer)
+  must(expected === undefined, () => `decode() gave ${shown(answer)}; it must return ${expected}`, "ChatResponse")
+  const choices: ReadonlyArray<unknown> =
+    isJsonObject(answer) && Array.isArray(answer["choices"]) ? answer["choices"] : []
   for (const choice of choices) {
-    must(isJsonObject(choice) && typeof choice["index"] === "number", wrong("a choice without index"), "ChatChoice")
-    must(finishReasons.has(choice["finish_reason"]), wrong("an unknown finish_reason"), "FinishReason")
-    const { message } = choice
-    must(isJsonObject(message), wrong("a choice without message"), "ChatMessage")
-    const { role, content } = message
-    must(role === "assistant", wrong("a message that is not the assistant's"), "ChatMessage.role")
-    must(content === null || typeof content === "string", wrong("a content that is no text"), "ChatMessage.content")
+    const message = isJsonObject(choice) ? choice["message"] : undefined
+    must(
+      isJsonObject(message) && message["role"] === "assistant",
+      () => `decode() gave ${shown(answer)}: a message that is not the assistant's`,
+      "ChatMessage.role",
+    )
   }
   attempt("Writing the answer as JSON", "ChatResponse", () => JSON.stringify(answer))
 }
 
-const wellFormedChunks = (chunks: unknown, what: () => string): void => {
-  must(
-    Array.isArray(chunks),
-    () => `${what()} gave ${shown(chunks)}, neither chunks nor a HostFailed of headgate/plugin`,
-    "Decoder",
-  )
-  for (const chunk of chunks) {
-    const wrong = (why: string) => () => `${what()} gave ${shown(chunk)}: ${why}`
-    must(isJsonObject(chunk) && Array.isArray(chunk["choices"]), wrong("no choices"), "ChatChunk.choices")
-    for (const choice of chunk["choices"]) {
-      must(
-        isJsonObject(choice) && typeof choice["index"] === "number",
-        wrong("a choice without index"),
-        "ChatChunkChoice",
-      )
-      must(finishReasons.has(choice["finish_reason"]), wrong("an unknown finish_reason"), "FinishReason")
-      const { delta } = choice
-      must(isJsonObject(delta), wrong("a choice without delta"), "ChatDelta")
-      const { content } = delta
-      must(content == null || typeof content === "string", wrong("a content that is no text"), "ChatDelta.content")
-    }
-    attempt("Writing the chunk as JSON", "ChatChunk", () => JSON.stringify(chunk))
-  }
+const areChunks = (chunks: unknown, what: () => string): void => {
+  const expected = expectedOfChunks(chunks)
+  must(expected === undefined, () => `${what()} gave ${shown(chunks)}; it must return ${expected}`, "ChatChunk")
+  attempt("Writing the chunks as JSON", "ChatChunk", () => JSON.stringify(chunks))
 }

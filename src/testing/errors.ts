@@ -1,11 +1,11 @@
-/** Checks of `Provider.error`: what a status means, and that no body of ill will gets through it. G10, G27. */
+/** Checks of `Provider.error`: what a status means, and that no body breaks it or gets through it uncleaned. */
 import { HostFailed, type HostReason } from "../domain/Failure.ts"
 import type { Provider } from "../plugin/Provider.ts"
 import { attempt, type Check, deepFreeze, must, shown } from "./check.ts"
 import { anyJson, forAll } from "./samples.ts"
 import { load, type ProviderSubject } from "./subject.ts"
 
-const contract = "Provider.error; G10"
+const contract = "Provider.error"
 
 const meanings: ReadonlyArray<readonly [statuses: ReadonlyArray<number>, reasons: ReadonlyArray<HostReason>]> = [
   [[401, 402], ["account"]],
@@ -57,7 +57,7 @@ const keepsWait = (provider: Provider): void => {
   const { retryAfterSeconds } = call(provider, 429, {}, { "retry-after": "17" })
   must(
     retryAfterSeconds === 17,
-    `error() of 429 with "Retry-After: 17" has retryAfterSeconds ${shown(retryAfterSeconds)}: the host would be called too soon`,
+    `error() of 429 with "Retry-After: 17" has retryAfterSeconds ${shown(retryAfterSeconds)}: the host would be called again too soon`,
     "HostFailed.retryAfterSeconds",
   )
 }
@@ -82,7 +82,7 @@ const abyss = (): unknown => {
   return value
 }
 
-/** Made when asked for: nobody else is to carry them. */
+/** Made when they are needed: they are large. */
 const monsters = (): ReadonlyArray<unknown> => {
   const deep = abyss()
   const long = { message: `a\r\n\0\u2028${"y".repeat(mebibyte)}`, code: "z".repeat(mebibyte), type: "\r\n" }
@@ -126,7 +126,7 @@ const clean = ({ reason, detail, code, retryAfterSeconds: wait }: HostFailed): v
 
 const secret = "sk-check-7d1f0c8e2b6a4953"
 
-/** What is said of our account, or of the host's troubles, is not the caller's to read. */
+/** What a host says of the operator's account or of its own troubles is not for the caller. */
 const discreet = (provider: Provider): void => {
   const said = `Incorrect API key provided: ${secret}.`
   const bodies = [
@@ -143,8 +143,8 @@ const discreet = (provider: Provider): void => {
       const { detail = "", code = "", message } = call(provider, status, body)
       must(
         !`${detail} ${code} ${message}`.includes(secret),
-        `error() of ${status} shows the host's words about a key (${shown(detail)}): detail is told to the caller`,
-        "HostFailed.detail; G27",
+        `error() of ${status} shows the host's words about a key (${shown(detail)}): the caller reads \`detail\``,
+        "HostFailed.detail",
       )
     }
   }

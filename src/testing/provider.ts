@@ -2,25 +2,25 @@ import { answerChecks } from "./answers.ts"
 import type { Check } from "./check.ts"
 import { errorChecks } from "./errors.ts"
 import { factChecks } from "./facts.ts"
-import { houseChecks } from "./house.ts"
+import { gatewayChecks } from "./gateway.ts"
 import { requestChecks } from "./requests.ts"
 import { streamChecks } from "./streams.ts"
-import { formSubjects, type ProviderSubject } from "./subject.ts"
+import { type ProviderSubject, protocolSubjects } from "./subject.ts"
 
 /**
  * What every provider plugin has to fulfil, as checks for any test runner:
  *
  *     for (const check of providerChecks({ plugin, config, answer, streams })) test(check.name, check.run)
  *
- * The plugin is loaded here, to know its operations: variables that its configuration names have to be set before.
+ * The plugin is loaded here, to know its protocols: variables that its configuration names have to be set before.
  */
 export const providerChecks = (subject: ProviderSubject): ReadonlyArray<Check> => [
   ...factChecks(subject),
-  ...formSubjects(subject).flatMap((form) => [
-    ...requestChecks(form),
-    ...answerChecks(form),
-    ...streamChecks(form),
-    ...houseChecks(form),
+  ...protocolSubjects(subject).flatMap((protocol) => [
+    ...requestChecks(protocol),
+    ...answerChecks(protocol),
+    ...streamChecks(protocol),
+    ...gatewayChecks(protocol),
   ]),
   ...errorChecks(subject),
 ]

@@ -1,110 +1,146 @@
-/** Checks of `WireForm.request`: pure, repeatable, nothing but what the host is to be told. Style 6, G28, G29. */
+/** Checks of `Protocol.encode`: pure, repeatable, and nothing in the request but what belongs to it. */
 import { isDeepStrictEqual } from "node:util"
+import * as Either from "effect/Either"
+import type { ContentPart } from "../domain/Chat.ts"
+import { Unsupported } from "../domain/Failure.ts"
 import { isJsonObject } from "../domain/Json.ts"
-import type { UpstreamRequest } from "../wire/Form.ts"
+import { expectedOfEncoded } from "../plugin/shapes.ts"
+import type { Encoded } from "../wire/Protocol.ts"
 import { attempt, type Check, deepFreeze, must, shown } from "./check.ts"
-import { headerName } from "./facts.ts"
-import { host, maxTokens, requestOf, unknownMember, upstreamModel } from "./samples.ts"
-import { type FormSubject, secretsOf } from "./subject.ts"
+import { everyPart, host, maxTokens, optional, requestOf, unknownMember, upstreamModel } from "./samples.ts"
+import { type ProtocolSubject, secretsOf } from "./subject.ts"
 
-const contract = "WireForm.request"
+const contract = "Protocol.encode"
 
-export const requestChecks = (subject: FormSubject): ReadonlyArray<Check> => {
-  const check = (name: string, holds: (written: UpstreamRequest, streamed: string) => void): Check => ({
-    name: `${subject.operation}: ${name}`,
+/** A request of the plugin's, its body read. */
+interface Written {
+  readonly encoded: Encoded
+  readonly text: string
+  /** Parsed, where it is JSON. */
+  readonly json: unknown
+  readonly dropped: ReadonlyArray<string>
+}
+
+export const requestChecks = (subject: ProtocolSubject): ReadonlyArray<Check> => {
+  const check = (name: string, holds: (written: Written, kind: string) => void): Check => ({
+    name: `${subject.name}: ${name}`,
     run: () => {
-      for (const stream of [false, true]) {
-        const written = attempt("request()", contract, () => subject.form().request(requestOf(stream), host))
-        holds(written, stream ? "a stream" : "a whole answer")
-      }
+      for (const stream of [false, true]) holds(written(subject, stream), stream ? "a stream" : "a whole answer")
     },
   })
   return [
-    { name: `${subject.operation}: request() is pure and repeatable`, run: () => pure(subject) },
-    check("request() says a path below the base URL, and a body of JSON", wellFormed),
-    check("request() holds no credentials and no addresses", (written) => discreet(subject, written)),
-    check("request() passes on what it does not know", passesOn),
-    check("request() asks for the model by the host's own name", namesModel),
-    check("request() bounds the output", boundsOutput),
+    { name: `${subject.name}: encode() is pure and repeatable`, run: () => isPure(subject) },
+    check("encode() gives a path below the base URL, headers and a body that can be sent", isWellFormed),
+    check("encode() writes no credentials and no addresses", (given) => isDiscreet(subject, given)),
+    check("encode() passes on what it does not know, and names what it leaves out", passesOn),
+    check("encode() asks for the model by the host's own name", namesModel),
+    check("encode() bounds the output", boundsOutput),
+    { name: `${subject.name}: encode() carries or refuses every kind of part`, run: () => knowsParts(subject) },
   ]
 }
 
-const pure = ({ form }: FormSubject): void => {
+const written = ({ protocol }: ProtocolSubject, stream: boolean): Written => {
+  const encoded = attempt("encode()", contract, () => protocol().encode(requestOf(stream), host))
+  must(Either.isEither(encoded), `encode() gave ${shown(encoded)}, which is no Either`, contract)
+  must(Either.isRight(encoded), `encode() refuses a conversation with a tool call: ${shown(encoded)}`, contract)
+  const expected = expectedOfEncoded(encoded.right)
+  must(expected === undefined, `encode() must return ${expected}`, "Encoded")
+  const { body, dropped = [] } = encoded.right
+  const text = typeof body === "string" ? body : new TextDecoder().decode(body)
+  return { encoded: encoded.right, text, json: parsed(text), dropped }
+}
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const isPure = ({ protocol }: ProtocolSubject): void => {
   for (const stream of [false, true]) {
     const [request, frozenHost] = [deepFreeze(requestOf(stream)), deepFreeze(host)]
-    const { request: write } = form()
+    const { encode } = protocol()
     const twice = () =>
       attempt(
-        "request(), given a frozen request and host (it may not change what a fallback reads again),",
+        "encode(), given a frozen request and host (another host may be asked the same afterwards),",
         contract,
-        () => write(request, frozenHost),
+        () => encode(request, frozenHost),
       )
     const [first, second] = [twice(), twice()]
     must(
       isDeepStrictEqual(first, second),
-      `request() gives different things for one request: ${shown(first)} and ${shown(second)}`,
-      `${contract}: rewriting is repeatable, a fallback runs it again`,
+      `encode() gives different things for one request: ${shown(first)} and ${shown(second)}`,
+      `${contract} is repeatable: it runs again for the next attempt`,
     )
   }
 }
 
-const wellFormed = ({ method = "POST", path, headers = {}, body }: UpstreamRequest): void => {
+const isWellFormed = ({ encoded: { path, headers = {} }, json }: Written): void => {
   must(
     /^\/(?!\/)[\x21-\x7e]*$/.test(path) && !/[\\#]|(^|\/)\.\.?(\/|$)/.test(path),
     `The path ${shown(path)} is not one of printable ASCII that begins with one slash, without "..", "\\" and "#"`,
-    "UpstreamRequest.path",
+    "Encoded.path",
   )
-  must(method === "GET" || method === "POST", `The method is ${shown(method)}`, "UpstreamRequest.method")
-  must(isJsonObject(body), `The body is ${shown(body)}, not an object`, "UpstreamRequest.body")
-  attempt("Writing the body as JSON", "UpstreamRequest.body", () => JSON.stringify(body))
   for (const [name, value] of Object.entries(headers)) {
     must(
-      headerName.test(name) && typeof value === "string" && /^[\x20-\x7e]*$/.test(value),
-      `The header ${shown({ [name]: value })} cannot be sent: names are tokens, values printable ASCII`,
-      "UpstreamRequest.headers; G28",
+      /^[\x20-\x7e]*$/.test(value),
+      `The header ${shown({ [name]: value })} cannot be sent: values are printable ASCII`,
+      "Encoded.headers",
     )
   }
+  const type = headers["content-type"] ?? "application/json"
+  must(
+    !type.startsWith("application/json") || isJsonObject(json),
+    `The body is sent as ${type} and is no JSON object`,
+    "Encoded.body",
+  )
 }
 
-/** Headers that are the house's to write. */
-const houseHeaders = new Set([
+/** Headers that only the gateway writes. */
+const reservedHeaders = new Set([
   ...["authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "host"],
-  ...["connection", "content-length", "transfer-encoding", "forwarded", "x-forwarded-for"],
+  ...["connection", "content-length", "transfer-encoding", "forwarded", "x-forwarded-for", "accept-encoding"],
 ])
 
-/** Members by which a library at the other end could be led elsewhere. */
+/** Members by which a library at the other end could be sent elsewhere. */
 const addressMembers = [
   ...["api_base", "base_url", "api_key", "api_version", "organization", "headers", "extra_headers", "extra_body"],
   ...["extra_query", "timeout"],
 ]
 
-const discreet = ({ subject }: FormSubject, { path, headers = {}, body }: UpstreamRequest): void => {
-  const own = subject.plugin.auth._tag === "Header" ? subject.plugin.auth.name.toLowerCase() : ""
+const isDiscreet = ({ subject }: ProtocolSubject, { encoded: { path, headers = {} }, text, json }: Written): void => {
+  const { auth } = subject.plugin
+  const own = auth?._tag === "Header" ? auth.name.toLowerCase() : ""
   for (const name of Object.keys(headers)) {
-    const lower = name.toLowerCase()
     must(
-      lower !== own && !houseHeaders.has(lower),
-      `request() writes the header "${name}", which is the house's: it puts the key there by the plugin's \`auth\``,
-      "ProviderPlugin.auth; G29",
+      name !== own && !reservedHeaders.has(name),
+      `encode() writes the header "${name}", which only the gateway writes: \`auth\` and \`sign\` are for credentials`,
+      "ProviderPlugin.auth",
     )
   }
   must(
     !/[?&](key|api[-_]?key|access[-_]?token|token)=/i.test(path),
     `The path ${shown(path)} carries a credential`,
-    "UpstreamRequest.path; G29",
+    "Encoded.path",
   )
   for (const name of addressMembers) {
-    must(!Object.hasOwn(body, name), `request() writes the member "${name}", which is never sent to a host`, "G29")
+    must(
+      !isJsonObject(json) || !Object.hasOwn(json, name),
+      `encode() writes the member "${name}", which is never sent to a host`,
+      "Encoded.body",
+    )
   }
-  const url = firstUrl({ path, headers, body })
+  const url = firstUrl({ path, headers, json })
   must(
     url === undefined,
-    `request() writes the address ${shown(url)}: addresses come from the host's record`,
-    "UpstreamRequest; G29",
+    `encode() writes the address ${shown(url)}: the gateway knows where its hosts are`,
+    "Encoded.path is relative to the base URL",
   )
-  const written = JSON.stringify({ path, headers, body })
+  const all = `${path} ${JSON.stringify(headers)} ${text}`
   for (const secret of secretsOf(subject)) {
-    must(!written.includes(secret), "request() writes a secret of the configuration", "ProviderPlugin.auth; G29")
+    must(!all.includes(secret), "encode() writes a secret of the configuration", "ProviderPlugin.auth")
   }
 }
 
@@ -119,12 +155,20 @@ const firstUrl = (value: unknown): string | undefined => {
   return undefined
 }
 
-const passesOn = ({ body }: UpstreamRequest): void => {
+const passesOn = ({ json, text, dropped }: Written): void => {
+  const { name, value } = unknownMember
   must(
-    isDeepStrictEqual(memberOf(body, unknownMember.name), unknownMember.value),
-    `request() drops or changes a member of the caller's body that it does not know (${unknownMember.name})`,
-    `${contract}: what is not known is passed on; G29`,
+    dropped.includes(name) || isDeepStrictEqual(memberOf(json, name), value),
+    `encode() changes a member that it does not know (${name}), or leaves it out without saying so`,
+    "Encoded.dropped",
   )
+  for (const [member, given] of Object.entries(optional)) {
+    must(
+      dropped.includes(member) || text.includes(String(given)),
+      `encode() leaves out ${member} without saying so`,
+      "Encoded.dropped",
+    )
+  }
 }
 
 const memberOf = (value: unknown, wanted: string): unknown => {
@@ -137,26 +181,57 @@ const memberOf = (value: unknown, wanted: string): unknown => {
   return undefined
 }
 
-const namesModel = ({ path, body }: UpstreamRequest): void => {
-  const named = body["model"] ?? body["modelId"]
+const namesModel = ({ encoded: { path }, json }: Written): void => {
+  const named = isJsonObject(json) ? (json["model"] ?? json["modelId"]) : undefined
   const inPath = decodeURIComponent(path).includes(upstreamModel)
   must(
     named === upstreamModel || (named === undefined && inPath),
-    `request() asks for the model ${shown(named ?? path)}, the host calls it ${shown(upstreamModel)} (Host.upstreamModel)`,
-    contract,
+    `encode() asks for the model ${shown(named ?? path)}, the host calls it ${shown(upstreamModel)}`,
+    "Host.upstreamModel",
   )
 }
 
-const boundsOutput = ({ body }: UpstreamRequest, streamed: string): void => {
+const boundsOutput = ({ json }: Written, kind: string): void => {
   const numbers: Array<unknown> = []
-  JSON.stringify(body, (_, value) => {
+  JSON.stringify(json, (_, value) => {
     if (typeof value === "number") numbers.push(value)
     return value
   })
   must(
     numbers.includes(maxTokens.bound) && !numbers.includes(maxTokens.asked),
-    `request() for ${streamed} does not carry ChatRequest.maxTokens (${maxTokens.bound}; ${maxTokens.asked} in the caller's body does not count): ` +
-      "the bound is what the house has put money aside for",
-    "ChatRequest.maxTokens; G1",
+    `encode() for ${kind} does not carry ChatRequest.maxTokens (${maxTokens.bound}; ${maxTokens.asked} in \`bounds\` does not count): ` +
+      "money is held for as many tokens as that",
+    "ChatRequest.maxTokens",
+  )
+}
+
+const knowsParts = ({ protocol }: ProtocolSubject): void => {
+  for (const part of everyPart) {
+    const what = `encode() of a part ${shown(part)}`
+    const encoded = attempt(what, contract, () => protocol().encode(requestOf(false, [part]), host))
+    if (Either.isLeft(encoded)) refusesWell(encoded.left, part)
+    else {
+      const expected = expectedOfEncoded(encoded.right)
+      must(expected === undefined, `${what} must return ${expected}`, "Encoded")
+    }
+  }
+}
+
+const refusesWell = (refusal: unknown, part: ContentPart): void => {
+  must(
+    refusal instanceof Unsupported,
+    `encode() refuses a part ${shown(part)} with ${shown(refusal)}, not with an Unsupported of headgate/plugin`,
+    contract,
+  )
+  must(part.type !== "text", "encode() refuses text", contract)
+  must(
+    refusal.path.startsWith("messages[4].content[0]"),
+    `encode() refuses messages[4].content[0] at the path ${shown(refusal.path)}`,
+    "Unsupported.path",
+  )
+  must(
+    /^[^.]{3,200}$/.test(refusal.reason),
+    `encode() refuses a part with the reason ${shown(refusal.reason)}: the caller reads it, without a full stop`,
+    "Unsupported.reason",
   )
 }

@@ -1,11 +1,16 @@
-/** What the checks put before a plugin: a request with a bit of everything, the host it goes to, and JSON of ill will. */
+/** What the checks give to a plugin: a request with a bit of everything, the host it goes to, and JSON of any shape. */
 import * as FastCheck from "effect/FastCheck"
-import type { ChatRequest } from "../domain/Chat.ts"
+import type { ContentPart } from "../domain/Chat.ts"
 import type { Host } from "../domain/Host.ts"
 import { HostTag, ModelId } from "../domain/Ids.ts"
 import { isJsonObject } from "../domain/Json.ts"
 import { noPreferences } from "../domain/Preferences.ts"
 import { freePricing } from "../domain/Price.ts"
+import type { ChatRequest } from "../domain/Request.ts"
+import type { Framing } from "../wire/framing.ts"
+import type { ResponseHead } from "../wire/Head.ts"
+import type { AnswerContext } from "../wire/Protocol.ts"
+import { sseEvent } from "../wire/sse.ts"
 
 /** What the plugin under test is called in the configuration. */
 export const slug = "checked"
@@ -46,24 +51,33 @@ export const host: Host = {
   local: false,
 }
 
-/** The caller asked for more than the house allows: the bound is what counts. */
+/** The caller asked for more than the key's budget allows: the bound is what counts. */
 export const maxTokens = { asked: 3777, bound: 1321 }
 
 export const unknownMember = { name: "headgate_check_unknown", value: { kept: ["as", { it: "is" }], count: 7 } }
 
-/** As the edge hands it on: no credentials, no addresses. */
-export const requestOf = (stream: boolean): ChatRequest => ({
-  models: [publicModel],
-  preferences: noPreferences,
+/** Members of the sample that a host may refuse: they are sent or named as dropped. */
+export const optional = { temperature: 0.375, stop: "HEADGATE-STOP" }
+
+/** A request as a plugin gets it. `last`: what the user says last. */
+export const requestOf = (
+  stream: boolean,
+  last: string | ReadonlyArray<ContentPart> = "And in Rome?",
+): ChatRequest => ({
+  operation: "chat",
+  routing: {
+    models: [publicModel],
+    preferences: noPreferences,
+    parameters: ["max_tokens", "temperature", "tools", "tool_choice", "stop"],
+  },
+  bounds: {
+    ...{ promptBytes: 2000, mediaBytes: 0, mediaParts: 0, textBytes: 400, messages: 5, images: 0, searches: 1 },
+    ...{ maxTokens: maxTokens.asked, choices: 1 },
+  },
   stream,
   maxTokens: maxTokens.bound,
-  choices: 1,
-  excludeReasoning: false,
-  promptBound: 2000,
-  mediaParts: 0,
-  parameters: ["max_tokens", "temperature", "tools", "tool_choice", "stop"],
-  body: {
-    model: publicModel,
+  reasoning: { effort: undefined, maxTokens: undefined, enabled: undefined, exclude: false, written: {} },
+  payload: {
     messages: [
       { role: "system", content: "Be brief." },
       { role: "user", content: [{ type: "text", text: "How warm is it in Oslo?" }] },
@@ -73,7 +87,7 @@ export const requestOf = (stream: boolean): ChatRequest => ({
         tool_calls: [{ id: "call_1", type: "function", function: { name: "weather", arguments: '{"city":"Oslo"}' } }],
       },
       { role: "tool", tool_call_id: "call_1", content: "12 degrees" },
-      { role: "user", content: "Thank you. And in Rome?" },
+      { role: "user", content: last },
     ],
     tools: [
       {
@@ -86,15 +100,40 @@ export const requestOf = (stream: boolean): ChatRequest => ({
       },
     ],
     tool_choice: "auto",
-    temperature: 0.5,
-    stop: ["END"],
-    max_tokens: maxTokens.asked,
-    stream,
+    temperature: optional.temperature,
+    stop: [optional.stop],
     [unknownMember.name]: unknownMember.value,
   },
 })
 
-/** Words that hosts use, so that garbage gets past the first look. */
+/** One part of each kind that a user may send. */
+export const everyPart: ReadonlyArray<ContentPart> = [
+  { type: "text", text: "a" },
+  { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
+  { type: "image_url", image_url: { url: "https://example.com/a.png", detail: "low" } },
+  { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } },
+  { type: "video_url", video_url: { url: "data:video/mp4;base64,AAAA" } },
+  { type: "input_video", video_url: { url: "https://example.com/a.mp4" } },
+  { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,AAAA" } },
+  { type: "file", file: { file_data: "data:text/plain,a" } },
+  { type: "file", file: { file_id: "file_1" } },
+]
+
+/** The head of a whole or streamed answer. */
+export const head: ResponseHead = { status: 200, headers: new Headers() }
+
+export const contextOf = (stream: boolean): AnswerContext => ({ request: requestOf(stream), host })
+
+/** How a frame of this JSON is written in each framing. */
+export const framed: Readonly<Record<Framing, (json: string) => string>> = {
+  sse: sseEvent,
+  ndjson: (json) => `${json}\n`,
+}
+
+/** What ends a frame in each framing. */
+export const frameEnds: Readonly<Record<Framing, RegExp>> = { sse: /(?<=\r?\n\r?\n)/, ndjson: /(?<=\n)/ }
+
+/** Words that hosts use, so that garbage gets past a first check. */
 const words = [
   ...["choices", "message", "delta", "content", "text", "role", "refusal", "reasoning", "reasoning_content"],
   ...["tool_calls", "function", "name", "arguments", "id", "index", "type", "finish_reason", "logprobs", "object"],
@@ -140,10 +179,10 @@ const exchanged = (json: unknown, [step, ...steps]: ReadonlyArray<number>, value
   return name === undefined ? value : { ...json, [name]: exchanged(json[name], steps, value) }
 }
 
-/** What a host may send in place of an answer. */
+/** What a broken host may send in place of an answer. */
 export const noAnswers: ReadonlyArray<unknown> = [null, [], {}, [{}], "", "<html>Bad gateway</html>", 7, true]
 
-// A verdict on a plugin is the same at every run.
+// A plugin gets the same result at every run.
 const seed = 7
 
 /** Fails with the smallest value for which `holds` throws, and the seed that finds it again. */

@@ -1,11 +1,11 @@
-/** What every strategy plugin has to fulfil: a pure ranking that neither loses nor makes up a host. Reference 14.4. */
+/** What every strategy plugin has to fulfil: a pure ranking that neither loses nor makes up a host. */
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
-import { HostTag } from "../domain/Ids.ts"
+import { HostTag, ModelId } from "../domain/Ids.ts"
 import type { JsonObject } from "../domain/Json.ts"
 import { freePricing } from "../domain/Price.ts"
 import { randomSequence } from "../domain/randomSequence.ts"
-import type { Candidate, Rank, StrategyPlugin } from "../plugin/Strategy.ts"
+import type { Candidate, Rank, RankContext, StrategyPlugin } from "../plugin/Strategy.ts"
 import { attempt, type Check, deepFreeze, must } from "./check.ts"
 import { pluginChecks } from "./facts.ts"
 import { forAll, host, requestOf } from "./samples.ts"
@@ -32,17 +32,18 @@ export const strategyChecks = ({ plugin, config = {} }: StrategySubject): Readon
   }
   return [
     ...pluginChecks(plugin, "strategy", () => config),
-    { name: "leaves what it is given as it is", run: () => pure(load()) },
+    { name: "changes nothing that it is given", run: () => pure(load()) },
     { name: "neither drops nor adds a candidate", run: () => permutes(load()) },
     { name: "gives the same order for the same random numbers", run: () => deterministic(load()) },
     { name: "ranks no candidate, one and fifty", run: () => anyNumber(load()) },
-    { name: "ranks hosts of which nothing was seen", run: () => ranksAll(load(), hosts({ unseen: true })) },
+    { name: "ranks hosts without statistics", run: () => ranksAll(load(), hosts({ unseen: true })) },
     { name: "ranks hosts without a known price", run: () => ranksAll(load(), hosts({ prices: [null] })) },
     { name: "ranks hosts at equal prices, and at none", run: () => equalPrices(load()) },
+    { name: "ranks hosts of several models together", run: () => ranksAll(load(), ofSeveralModels()) },
   ]
 }
 
-const nothingSeen = { failing: false, uptime: null, latencyMs: null, throughput: null }
+const noStats = { failing: false, uptime: null, latencyMs: null, throughput: null }
 
 interface HostsOf {
   readonly count?: number
@@ -54,7 +55,7 @@ interface HostsOf {
 const hosts = ({ count = 12, prices = [3n, null, 0n, 1n, 1n], unseen = false }: HostsOf): ReadonlyArray<Candidate> =>
   Array.from({ length: count }, (_, at) => {
     const price = prices[at % prices.length] ?? null
-    const seen = {
+    const stats = {
       failing: at % 4 === 1,
       uptime: at % 3 === 0 ? null : 100 - at,
       latencyMs: at % 5 === 0 ? null : 100 * (at % 7),
@@ -67,9 +68,20 @@ const hosts = ({ count = 12, prices = [3n, null, 0n, 1n, 1n], unseen = false }: 
         provider: `host-${at}`,
         pricing: price === null ? null : { ...freePricing, prompt: price * 1_000_000n, completion: price * 2_000_000n },
       },
-      seen: unseen ? nothingSeen : seen,
+      stats: unseen ? noStats : stats,
     }
   })
+
+/** The same providers for two models: their tags come twice. */
+const ofSeveralModels = (): ReadonlyArray<Candidate> =>
+  ["a/one", "a/two"].flatMap((model) =>
+    hosts({ count: 5 }).map(({ host: served, stats }) => ({ host: { ...served, model: ModelId.make(model) }, stats })),
+  )
+
+const contextWith = (random: () => number): RankContext => {
+  const { routing, bounds } = requestOf(false)
+  return { request: { routing, bounds }, now: 1_800_000_000_000, random }
+}
 
 /** Ranks in a context that is the same for the same random numbers. */
 const ranked = (
@@ -77,12 +89,10 @@ const ranked = (
   candidates: ReadonlyArray<Candidate>,
   random = randomSequence(1),
 ): ReadonlyArray<Candidate> =>
-  attempt(`Ranking ${candidates.length} candidates`, contract, () =>
-    rank(candidates, { request: requestOf(false), now: 1_800_000_000_000, random }),
-  )
+  attempt(`Ranking ${candidates.length} candidates`, contract, () => rank(candidates, contextWith(random)))
 
 const pure = (rank: Rank): void => {
-  const context = deepFreeze({ request: requestOf(false), now: 1_800_000_000_000, random: randomSequence(1) })
+  const context = deepFreeze(contextWith(randomSequence(1)))
   attempt("Ranking frozen candidates (`toSorted`, not `sort`)", `${contract} is pure`, () =>
     rank(deepFreeze(hosts({})), context),
   )
@@ -115,10 +125,10 @@ const anyCandidates: FastCheck.Arbitrary<ReadonlyArray<Candidate>> = FastCheck.a
   }),
   { minLength: 2, maxLength: 12 },
 ).map((all) =>
-  all.flatMap(({ price, ...seen }, at) =>
+  all.flatMap(({ price, ...stats }, at) =>
     hosts({ count: 1, prices: [price] }).map((candidate) => ({
       host: { ...candidate.host, tag: HostTag.make(`host-${at}`), provider: `host-${at}` },
-      seen,
+      stats,
     })),
   ),
 )
@@ -127,7 +137,7 @@ const permutes = (rank: Rank): void => {
   forAll(FastCheck.tuple(anyCandidates, FastCheck.integer()), ([candidates, seed]) =>
     ranksAll(rank, candidates, randomSequence(seed)),
   )
-  // The ends of the range: what is picked by chance has to be there.
+  // The ends of the range of random numbers: a pick must not miss there.
   for (const number of [0, 1 - 2 ** -53]) ranksAll(rank, hosts({}), () => number)
 }
 

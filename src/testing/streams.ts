@@ -1,35 +1,34 @@
-/** Checks of a recorded stream: read by the house as it would be in earnest, cut at any place. Architecture 3, G10. */
+/** Checks of a recorded stream: read as the gateway reads it, with its bytes cut at any positions. */
 import { isDeepStrictEqual } from "node:util"
 import type { ChatChunk, FinishReason } from "../domain/Chat.ts"
 import { HostFailed } from "../domain/Failure.ts"
-import { isJsonObject } from "../domain/Json.ts"
 import { randomSequence } from "../domain/randomSequence.ts"
 import { parseUsage } from "../domain/Usage.ts"
-import type { Decoder, WireForm } from "../wire/Form.ts"
 import { HostStream } from "../wire/hostStream.ts"
+import type { Decoder, Protocol } from "../wire/Protocol.ts"
 import { attempt, type Check, must, shown } from "./check.ts"
-import { host, requestOf } from "./samples.ts"
-import type { FormSubject, NamedSample } from "./subject.ts"
+import { contextOf, head } from "./samples.ts"
+import type { NamedSample, ProtocolSubject } from "./subject.ts"
 
-const contract = "WireForm.decoder, Decoder"
+const contract = "Protocol.decoder, Decoder"
 
-export const streamChecks = (subject: FormSubject): ReadonlyArray<Check> =>
+export const streamChecks = (subject: ProtocolSubject): ReadonlyArray<Check> =>
   subject.streams.flatMap((sample) => {
-    const check = (name: string, holds: (form: WireForm) => void): Check => ({
-      name: `${subject.operation}: ${sample.name} ${name}`,
-      run: () => holds(subject.form()),
+    const check = (name: string, holds: (protocol: Protocol, sample: NamedSample) => void): Check => ({
+      name: `${subject.name}: ${sample.name} ${name}`,
+      run: () => holds(subject.protocol(), sample),
     })
     return [
-      check("reads the same however its bytes are cut", (form) => sameAtAnyCut(form, sample)),
-      check("ends once", (form) => endsOnce(form, sample)),
-      check("is counted", (form) => counted(form, sample)),
-      check("says what it should", (form) => saysAll(form, sample)),
-      check("says the same where the house leaves the decoder out", (form) => transparent(form, sample)),
+      check("reads the same however its bytes are cut", sameAtAnyCut),
+      check("ends once", endsOnce),
+      check("is counted", isCounted),
+      check("comes to what is expected", comesToAll),
+      check("comes to the same where the gateway leaves the decoder out", isTransparent),
     ]
   })
 
 /** What is the same in two readings of one stream. Ids of tool calls are left out: where a host gives none, they are made up. */
-interface Told {
+interface Outcome {
   readonly text: ReadonlyArray<string>
   readonly reasoning: ReadonlyArray<string>
   readonly calls: ReadonlyArray<string>
@@ -39,30 +38,24 @@ interface Told {
 }
 
 /** What the chunks of a decoder come to, piece by piece. */
-class Teller {
+class Gatherer {
   private readonly text: Array<string> = []
   private readonly reasoning: Array<string> = []
   private readonly calls: Array<string> = []
-  private readonly finishes: Array<Told["finishes"][number]> = []
+  private readonly finishes: Array<Outcome["finishes"][number]> = []
 
   add(chunks: ReadonlyArray<ChatChunk>): void {
     for (const { index, delta, finish_reason: reason } of chunks.flatMap(({ choices }) => choices)) {
       this.text[index] = (this.text[index] ?? "") + textOf(delta.content)
-      this.reasoning[index] = (this.reasoning[index] ?? "") + textOf(delta["reasoning"])
-      const pieces: ReadonlyArray<unknown> = Array.isArray(delta["tool_calls"]) ? delta["tool_calls"] : []
-      for (const piece of pieces) this.piece(piece)
+      this.reasoning[index] = (this.reasoning[index] ?? "") + textOf(delta.reasoning)
+      for (const { index: at, function: called } of delta.tool_calls ?? []) {
+        this.calls[at] = (this.calls[at] ?? "") + textOf(called?.name) + textOf(called?.arguments)
+      }
       if (reason !== null) this.finishes.push({ index, reason })
     }
   }
 
-  private piece(piece: unknown): void {
-    const called = isJsonObject(piece) ? piece["function"] : undefined
-    const at = isJsonObject(piece) && typeof piece["index"] === "number" ? piece["index"] : 0
-    if (isJsonObject(called))
-      this.calls[at] = (this.calls[at] ?? "") + textOf(called["name"]) + textOf(called["arguments"])
-  }
-
-  told({ usage, failure }: HostStream): Told {
+  outcome({ usage, failure }: HostStream): Outcome {
     const { text, reasoning, calls, finishes } = this
     return { text, reasoning, calls, finishes, usage, failure: failure?.reason }
   }
@@ -73,24 +66,31 @@ const textOf = (value: unknown): string => (typeof value === "string" ? value : 
 const bytesOf = ({ bytes }: NamedSample): Uint8Array =>
   typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes
 
-/** What the stream says when its bytes come in these pieces. */
-const read = (form: WireForm, sample: NamedSample, pieces: ReadonlyArray<Uint8Array> = [bytesOf(sample)]): Told => {
-  const teller = new Teller()
-  const decoder = form.decoder(requestOf(true), host)
+/** What the stream comes to when its bytes come in these pieces. */
+const read = (
+  protocol: Protocol,
+  sample: NamedSample,
+  pieces: ReadonlyArray<Uint8Array> = [bytesOf(sample)],
+): Outcome => {
+  const { framing, usage } = protocol
+  const gatherer = new Gatherer()
+  const decoder = protocol.decoder(head, contextOf(true))
   const watched = {
     event: (name, data) => {
       const chunks = decoder.event(name, data)
-      if (!(chunks instanceof HostFailed)) teller.add(chunks)
+      if (!(chunks instanceof HostFailed)) gatherer.add(chunks)
       return chunks
     },
     end: () => {
       const chunks = decoder.end()
-      teller.add(chunks)
+      if (!(chunks instanceof HostFailed)) gatherer.add(chunks)
       return chunks
     },
     ...(decoder.done === undefined ? {} : { done: () => decoder.done?.() === true }),
   } satisfies Decoder
   const stream = new HostStream({
+    framing,
+    usage,
     decoder: watched,
     writer: { chunk: () => "" },
     transparent: false,
@@ -101,19 +101,19 @@ const read = (form: WireForm, sample: NamedSample, pieces: ReadonlyArray<Uint8Ar
     for (const piece of pieces) stream.push(piece)
     stream.end()
   })
-  return teller.told(stream)
+  return gatherer.outcome(stream)
 }
 
-const sameAtAnyCut = (form: WireForm, sample: NamedSample): void => {
+const sameAtAnyCut = (protocol: Protocol, sample: NamedSample): void => {
   const bytes = bytesOf(sample)
-  const whole = read(form, sample)
+  const whole = read(protocol, sample)
   const cuts = [oneByOne(bytes), ...[1, 2, 3, 4, 5].map((seed) => atRandom(bytes, seed))]
   for (const [at, pieces] of cuts.entries()) {
-    const told = read(form, sample, pieces)
+    const outcome = read(protocol, sample, pieces)
     must(
-      isDeepStrictEqual(told, whole),
-      `${sample.name} in one piece says ${shown(whole)}, cut ${at === 0 ? "into single bytes" : "at random places"} ${shown(told)}: ` +
-        "is there state outside of what decoder() makes for each answer",
+      isDeepStrictEqual(outcome, whole),
+      `${sample.name} in one piece comes to ${shown(whole)}, cut ${at === 0 ? "into single bytes" : "at random positions"} to ${shown(outcome)}: ` +
+        "there may be state outside of what decoder() makes for each answer",
       `${contract}: made for one answer and thrown away with it`,
     )
   }
@@ -132,8 +132,8 @@ const atRandom = (bytes: Uint8Array, seed: number): ReadonlyArray<Uint8Array> =>
   return pieces
 }
 
-const endsOnce = (form: WireForm, sample: NamedSample): void => {
-  const { finishes, failure } = read(form, sample)
+const endsOnce = (protocol: Protocol, sample: NamedSample): void => {
+  const { finishes, failure } = read(protocol, sample)
   must(failure === undefined, `${sample.name} is read as a failure of the host ("${failure}")`, contract)
   const places = finishes.map(({ index }) => index)
   must(places.length > 0, `${sample.name} has no chunk with a finish_reason`, "ChatChunkChoice.finish_reason")
@@ -144,26 +144,26 @@ const endsOnce = (form: WireForm, sample: NamedSample): void => {
   )
 }
 
-const counted = (form: WireForm, sample: NamedSample): void => {
-  const { usage } = read(form, sample)
+const isCounted = (protocol: Protocol, sample: NamedSample): void => {
+  const { usage } = read(protocol, sample)
   must(
     usage !== undefined,
     `No chunk of ${sample.name} has a usage: the caller would be billed by an estimate`,
-    "ChatChunk.usage; G5",
+    "ChatChunk.usage",
   )
   must(
     parseUsage(usage) !== undefined,
     `The usage ${shown(usage)} of ${sample.name} is not accepted`,
-    "ChatChunk.usage; G5",
+    "ChatChunk.usage",
   )
 }
 
-const saysAll = (form: WireForm, sample: NamedSample): void => {
-  const { text, finishes } = read(form, sample)
+const comesToAll = (protocol: Protocol, sample: NamedSample): void => {
+  const { text, finishes } = read(protocol, sample)
   const { text: expected, finishReason } = sample.expects
   must(
     (text[0] ?? "") === expected,
-    `${sample.name} says ${shown(text[0] ?? "")}, expected ${shown(expected)}`,
+    `${sample.name} comes to ${shown(text[0] ?? "")}, expected ${shown(expected)}`,
     contract,
   )
   const reason = finishes.find(({ index }) => index === 0)?.reason
@@ -174,12 +174,15 @@ const saysAll = (form: WireForm, sample: NamedSample): void => {
   )
 }
 
-/** Exchanged text passes by the decoder, so the form may only claim to be transparent where that makes no difference. */
-const transparent = (form: WireForm, sample: NamedSample): void => {
-  if (form.transparent !== true) return
+/** Plain text deltas bypass the decoder of a transparent protocol, so that must make no difference. */
+const isTransparent = (protocol: Protocol, sample: NamedSample): void => {
+  const { framing, usage } = protocol
+  if (protocol.transparent !== true) return
   const written = (isTransparent: boolean): string => {
     const stream = new HostStream({
-      decoder: form.decoder(requestOf(true), host),
+      framing,
+      usage,
+      decoder: protocol.decoder(head, contextOf(true)),
       writer: {
         chunk: (chunk) => `${JSON.stringify(chunk)}\n`,
         spliceable: { json: (text) => text.slice(0, -1), text: (json) => `${json}\n` },
@@ -194,7 +197,7 @@ const transparent = (form: WireForm, sample: NamedSample): void => {
   const [decoded, exchanged] = [written(false), written(true)]
   must(
     decoded === exchanged,
-    `The form claims to be transparent, but its decoder makes ${shown(decoded)} of what passes untouched as ${shown(exchanged)}`,
-    "WireForm.transparent",
+    `The protocol claims to be transparent, but its decoder makes ${shown(decoded)} of what passes untouched as ${shown(exchanged)}`,
+    "Protocol.transparent",
   )
 }

@@ -1,4 +1,4 @@
-/** What a plugin's author hands over, and how the checks get at the parts of it. */
+/** What a plugin's author gives to the checks, and how they reach the parts of it. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
@@ -7,38 +7,38 @@ import type { FinishReason } from "../domain/Chat.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { problemsOf } from "../domain/Problem.ts"
 import type { Provider, ProviderPlugin } from "../plugin/Provider.ts"
-import type { WireForm } from "../wire/Form.ts"
+import type { Protocol } from "../wire/Protocol.ts"
 import { attempt, must, shown } from "./check.ts"
 import { host, model, requestOf, slug } from "./samples.ts"
 
 /** A streamed answer of the vendor, byte for byte as it was recorded. */
 export interface StreamSample {
-  /** Stands in the names of its checks. Default: its place in the list. */
+  /** Part of the names of its checks. Default: its place in the list. */
   readonly name?: string
-  /** Which of the plugin's operations reads it. Default: the first. */
-  readonly operation?: string
+  /** Which of the plugin's protocols reads it. Default: the first. */
+  readonly protocol?: string
   readonly bytes: string | Uint8Array
-  /** What the first choice has to say. */
+  /** What the first choice comes to. */
   readonly expects: { readonly text: string; readonly finishReason?: FinishReason }
 }
 
 export interface ProviderSubject {
   /** The plugin's default export. */
   readonly plugin: ProviderPlugin
-  /** What an operator writes under `providers.<id>`: the house's fields and the plugin's own. Default: nothing. */
+  /** What an operator writes under `providers.<id>`: the gateway's fields and the plugin's own. Default: nothing. */
   readonly config?: JsonObject
-  /** The vendor, answering a request that is not streamed. For a provider with an `answer` of its own: not needed. */
+  /** The vendor's answer to a request that is not streamed. Not needed for a provider with a `transport`. */
   readonly answer?: (request: Request) => Response | Promise<Response>
-  /** Without them no decoder is held against anything but garbage. Default: none. */
+  /** Without them decoders are only tested with garbage. Default: none. */
   readonly streams?: ReadonlyArray<StreamSample>
 }
 
-/** One wire form of the plugin under test. */
-export interface FormSubject {
+/** One protocol of the plugin under test. */
+export interface ProtocolSubject {
   readonly subject: ProviderSubject
-  readonly operation: string
+  readonly name: string
   /** Loaded anew at each call, so that no check sees what another one left behind. */
-  readonly form: () => WireForm
+  readonly protocol: () => Protocol
   readonly streams: ReadonlyArray<NamedSample>
 }
 
@@ -46,8 +46,8 @@ export type NamedSample = StreamSample & { readonly name: string }
 
 const contract = "ProviderPlugin.load"
 
-/** The configuration of a gateway whose one provider is the plugin, called by `operation` (default: its first). */
-export const gatewayConfig = ({ plugin, config = {} }: ProviderSubject, operation?: string): GatewayConfig => {
+/** The configuration of a gateway whose one provider is the plugin, asked by the protocol `api` (default: its first). */
+export const gatewayConfig = ({ plugin, config = {} }: ProviderSubject, api?: string): GatewayConfig => {
   const raw = {
     storage: "memory:",
     server: { drain_s: 0 },
@@ -56,7 +56,7 @@ export const gatewayConfig = ({ plugin, config = {} }: ProviderSubject, operatio
     providers: {
       [slug]: {
         ...(plugin.baseUrl === undefined ? { base_url: "https://host.test/v1" } : {}),
-        ...(operation === undefined ? {} : { api: operation }),
+        ...(api === undefined ? {} : { api }),
         ...config,
         plugin: plugin.id,
       },
@@ -65,8 +65,8 @@ export const gatewayConfig = ({ plugin, config = {} }: ProviderSubject, operatio
   }
   const decoded = Effect.runSync(Effect.either(decodeConfig(raw)))
   if (Either.isRight(decoded)) return decoded.right
-  const said = decoded.left.map(({ path, message }) => `${path}: ${message}`).join("; ")
-  throw new Error(`The given configuration is not accepted: ${said}. Contract: the house's fields of a provider.`)
+  const problems = decoded.left.map(({ path, message }) => `${path}: ${message}`).join("; ")
+  throw new Error(`The given configuration is not accepted: ${problems}. Contract: the gateway's fields of a provider.`)
 }
 
 /** The part of the given configuration that is the plugin's. */
@@ -76,58 +76,61 @@ export const load = (subject: ProviderSubject): Provider => {
   const own = ownConfig(subject)
   const loaded = attempt("load()", contract, () => subject.plugin.load(own))
   if (Either.isRight(loaded)) return loaded.right
-  const said = problemsOf(loaded.left.issue).map(({ path, message }) => `${path}: ${message}`)
-  throw new Error(`The plugin does not accept the given configuration: ${said.join("; ")}. Contract: ${contract}.`)
+  const problems = problemsOf(loaded.left.issue).map(({ path, message }) => `${path}: ${message}`)
+  throw new Error(`The plugin does not accept the given configuration: ${problems.join("; ")}. Contract: ${contract}.`)
 }
 
-/** The plugin's wire forms; none when it does not load, which a check of its own says. */
-export const formSubjects = (subject: ProviderSubject): ReadonlyArray<FormSubject> => {
-  const operations = operationsOf(subject)
-  return operations.map((operation) => ({
+/** The plugin's protocols; none when it does not load, which a check of its own reports. */
+export const protocolSubjects = (subject: ProviderSubject): ReadonlyArray<ProtocolSubject> => {
+  const names = protocolNames(subject)
+  return names.map((name) => ({
     subject,
-    operation,
-    form: () => formOf(load(subject), operation),
+    name,
+    protocol: () => protocolOf(load(subject), name),
     streams: (subject.streams ?? [])
       .map((sample, at) => ({ ...sample, name: sample.name ?? `stream ${at + 1}` }))
-      .filter((sample) => (sample.operation ?? operations[0]) === operation),
+      .filter((sample) => (sample.protocol ?? names[0]) === name),
   }))
 }
 
-const operationsOf = (subject: ProviderSubject): ReadonlyArray<string> => {
+const protocolNames = (subject: ProviderSubject): ReadonlyArray<string> => {
   try {
-    return Object.keys(load(subject).operations)
+    return Object.keys(load(subject).protocols)
   } catch {
     return []
   }
 }
 
-const formOf = (provider: Provider, operation: string): WireForm => {
-  const form = Object.entries(provider.operations).find(([name]) => name === operation)?.[1]
-  must(form !== undefined, `load() gave "${operation}" once and not again`, contract)
-  return form
+const protocolOf = (provider: Provider, name: string): Protocol => {
+  const protocol = provider.protocols[name]
+  must(protocol !== undefined, `load() gave the protocol "${name}" once and not again`, contract)
+  return protocol
 }
 
-/** Secrets of the given configuration: what nothing that a plugin writes may hold. */
+/** Secrets in the given configuration: nothing that a plugin writes may contain one. */
 export const secretsOf = ({ config = {} }: ProviderSubject): ReadonlyArray<string> => {
   const found: Array<string> = []
-  const look = (value: unknown): void => {
+  const search = (value: unknown): void => {
     if (!isJsonObject(value)) return
     const { env } = value
     const secret = typeof env === "string" ? process.env[env] : undefined
     if (secret !== undefined && secret !== "") found.push(secret)
-    for (const member of Object.values(value)) look(member)
+    for (const member of Object.values(value)) search(member)
   }
-  look(config)
+  search(config)
   if (typeof config["api_key"] === "string") found.push(config["api_key"])
   return found
 }
 
-/** The body that the vendor's `answer` gives to this form's request; `undefined` where there is none. */
-export const answerBody = async ({ subject, form }: FormSubject): Promise<unknown> => {
-  const answer = subject.answer ?? load(subject).answer
+/** The body of the vendor's answer to this protocol's request; `undefined` where none was given. */
+export const answerBody = async ({ subject, protocol }: ProtocolSubject): Promise<unknown> => {
+  const provider = load(subject)
+  const answer = subject.answer ?? provider.transport?.bind(provider)
   if (answer === undefined) return undefined
-  const { method = "POST", path, headers = {}, body } = form().request(requestOf(false), host)
-  const request = new Request(`http://host.test/v1${path}`, { method, headers, body: JSON.stringify(body) })
+  const encoded = protocol().encode(requestOf(false), host)
+  if (Either.isLeft(encoded)) throw encoded.left
+  const { method = "POST", path, headers = {}, body } = encoded.right
+  const request = new Request(`http://host.test/v1${path}`, { method, headers, ...(method === "POST" ? { body } : {}) })
   const text = await (await answer(request)).text()
   return attempt(`Reading the JSON of the given answer, ${shown(text)},`, "ProviderSubject.answer", () =>
     JSON.parse(text),

@@ -1,14 +1,16 @@
 /** A good plugin for the conformance kit's own tests, and ways to break it in one place. */
+import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import {
-  chatForm,
+  chatProtocol,
   defineProvider,
+  type Encoded,
   HostFailed,
   httpError,
+  isJsonObject,
   type JsonObject,
+  type Protocol,
   type Provider,
-  type UpstreamRequest,
-  type WireForm,
 } from "headgate/plugin"
 import type { Check, ProviderSubject } from "headgate/testing"
 
@@ -46,11 +48,11 @@ export const bytes = [
   "data: [DONE]\n\n",
 ].join("")
 
-export const chat = chatForm()
-export const models = [
+export const chat = chatProtocol()
+const models: ReadonlyArray<JsonObject> = [
   { id: "acme/small", context_length: 1000, hosts: [{ pricing: { prompt: "0", completion: "0" } }] },
 ]
-export const provider: Provider = { operations: { chat }, error: httpError, models }
+export const provider: Provider = { protocols: { chat }, error: httpError, models: async () => models }
 export const definition = {
   id: "acme",
   name: "Acme",
@@ -70,10 +72,16 @@ export const withProvider = (more: Partial<Provider>): ProviderSubject => ({
   ...subject,
   plugin: defineProvider({ ...definition, load: () => ({ ...provider, ...more }) }),
 })
-export const withForm = (more: Partial<WireForm>) => withProvider({ operations: { chat: { ...chat, ...more } } })
-export const writing = (change: (written: UpstreamRequest) => UpstreamRequest) =>
-  withForm({ request: (request, host) => change(chat.request(request, host)) })
-export const withBody = (more: JsonObject) => writing((written) => ({ ...written, body: { ...written.body, ...more } }))
+export const withProtocol = (more: Partial<Protocol>) => withProvider({ protocols: { chat: { ...chat, ...more } } })
+export const writing = (change: (encoded: Encoded) => Encoded) =>
+  withProtocol({ encode: (request, host) => Either.map(chat.encode(request, host), change) })
+/** The JSON of a request. */
+export const bodyOf = ({ body }: Encoded): JsonObject => {
+  const json: unknown = JSON.parse(String(body))
+  return isJsonObject(json) ? json : {}
+}
+export const withBody = (change: (body: JsonObject) => JsonObject) =>
+  writing((encoded) => ({ ...encoded, body: JSON.stringify(change(bodyOf(encoded))) }))
 export const failing = (
   change: (status: number, failure: HostFailed, body: unknown) => ConstructorParameters<typeof HostFailed>[0],
 ) =>

@@ -1,32 +1,31 @@
-/** The conformance kit, held against providers that misread what their host answers: one check fails, and no other. */
+/** The conformance kit with providers that misread what their host answers: one check fails, and no other. */
 import { expect, test } from "bun:test"
-import { type ChatChunk, type Decoder, defineProvider, HostFailed, type WireForm } from "headgate/plugin"
+import { type ChatChunk, type Decoder, defineProvider, HostFailed, type Protocol } from "headgate/plugin"
 import { type ProviderSubject, providerChecks } from "headgate/testing"
-import { type Broken, bytes, chat, definition, failuresOf, provider, subject, wholeOf, withForm } from "./acme.ts"
+import { type Broken, bytes, chat, definition, failuresOf, provider, subject, wholeOf, withProtocol } from "./acme.ts"
 
 /** The good decoder, with each chunk changed. */
-const decoding = (change: (chunk: ChatChunk) => ChatChunk, form: Partial<WireForm> = {}) =>
-  withForm({
+const decoding = (change: (chunk: ChatChunk) => ChatChunk) =>
+  withProtocol({
     transparent: false,
-    decoder: (request, host) => {
-      const decoder = chat.decoder(request, host)
+    decoder: (head, context) => {
+      const decoder = chat.decoder(head, context)
       const changed = (chunks: ReturnType<Decoder["event"]>) =>
         chunks instanceof HostFailed ? chunks : chunks.map(change)
       return { event: (name, data) => changed(decoder.event(name, data)), end: decoder.end }
     },
-    ...form,
   })
 
 const finishes = ({ choices }: ChatChunk) => choices.some(({ finish_reason: reason }) => reason !== null)
 
-/** One decoder for all answers: it tells how many events it ever saw. */
-const shared = (): WireForm => {
+/** One decoder for all answers: its text shows how many events it ever saw. */
+const shared = (): Protocol => {
   let seen = 0
   return {
     ...chat,
     transparent: false,
-    decoder: (request, host) => {
-      const decoder = chat.decoder(request, host)
+    decoder: (head, context) => {
+      const decoder = chat.decoder(head, context)
       return {
         ...decoder,
         event: (name, data) => {
@@ -44,10 +43,10 @@ const shared = (): WireForm => {
 }
 
 /** Gives nothing before the finish. */
-const hoarding = (): Partial<WireForm> => ({
+const hoarding = (): Partial<Protocol> => ({
   transparent: false,
-  decoder: (request, host) => {
-    const decoder = chat.decoder(request, host)
+  decoder: (head, context) => {
+    const decoder = chat.decoder(head, context)
     const kept: Array<ChatChunk> = []
     return {
       event: (name, data) => {
@@ -61,7 +60,9 @@ const hoarding = (): Partial<WireForm> => ({
   },
 })
 
-/** Looks at counts without a guard. */
+const finish = { finish_reason: "stop", native_finish_reason: null } as const
+
+/** Reads counts without a guard. */
 const countedBy = (body: unknown): string | undefined => Object(body).usage?.prompt_tokens.toFixed()
 
 const deep = (value: unknown): number =>
@@ -69,33 +70,34 @@ const deep = (value: unknown): number =>
 
 const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
   [
-    "chat: response() never throws and never gives half an answer",
-    "a response() that trusts its host",
-    withForm({
-      response: (body, request, host) => {
+    "chat: decode() never throws and never gives half an answer",
+    "a decode() that trusts its host",
+    withProtocol({
+      decode: (head, body, context) => {
         countedBy(body)
-        return chat.response(body, request, host)
+        return chat.decode(head, body, context)
       },
     }),
     "threw",
   ],
   [
-    "chat: response() never throws and never gives half an answer",
+    "chat: decode() never throws and never gives half an answer",
     "an answer that is passed on as it is",
-    withForm({
-      response: (body, request, host) => {
-        const read = chat.response(body, request, host)
-        return read instanceof HostFailed ? read : { ...read, choices: Object(body).choices }
+    withProtocol({
+      decode: (head, body, context) => {
+        const read = chat.decode(head, body, context)
+        if (read instanceof HostFailed) return read
+        return { ...read, choices: [{ index: 0, ...finish, message: Object(body).choices[0].message }] }
       },
     }),
-    "response() gave",
+    "decode() gave",
   ],
   [
-    "chat: response() refuses what is no answer",
+    "chat: decode() refuses what is no answer",
     "an empty answer out of nothing",
-    withForm({
-      response: (body, request, host) => {
-        const read = chat.response(body, request, host)
+    withProtocol({
+      decode: (head, body, context) => {
+        const read = chat.decode(head, body, context)
         return deep(body) === 0 && read instanceof HostFailed
           ? {
               choices: [
@@ -113,11 +115,11 @@ const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
     "taken for an answer",
   ],
   [
-    "chat: response() refuses what is no answer",
+    "chat: decode() refuses what is no answer",
     "the caller's fault",
-    withForm({
-      response: (body, request, host) => {
-        const read = chat.response(body, request, host)
+    withProtocol({
+      decode: (head, body, context) => {
+        const read = chat.decode(head, body, context)
         return read instanceof HostFailed && read.reason === "malformed" ? new HostFailed({ reason: "request" }) : read
       },
     }),
@@ -126,9 +128,9 @@ const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
   [
     "chat: the decoder never throws and never gives half a chunk",
     "a decoder that trusts its host",
-    withForm({
-      decoder: (request, host) => {
-        const decoder = chat.decoder(request, host)
+    withProtocol({
+      decoder: (head, context) => {
+        const decoder = chat.decoder(head, context)
         return {
           ...decoder,
           event: (name, data) => {
@@ -143,9 +145,9 @@ const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
   [
     "chat: the decoder makes no answer of a stream that has none",
     "a finish out of nothing",
-    withForm({
-      decoder: (request, host) => {
-        const decoder = chat.decoder(request, host)
+    withProtocol({
+      decoder: (head, context) => {
+        const decoder = chat.decoder(head, context)
         return {
           ...decoder,
           event: (name, data) =>
@@ -162,7 +164,7 @@ const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
     "state that outlives an answer",
     {
       ...subject,
-      plugin: defineProvider({ ...definition, load: () => ({ ...provider, operations: { chat: shared() } }) }),
+      plugin: defineProvider({ ...definition, load: () => ({ ...provider, protocols: { chat: shared() } }) }),
     },
     "state outside",
   ],
@@ -180,7 +182,7 @@ const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
     "not accepted",
   ],
   [
-    "chat: words says what it should",
+    "chat: words comes to what is expected",
     "text that is changed",
     decoding((chunk) => ({
       ...chunk,
@@ -192,7 +194,7 @@ const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
     "HI THÈRE NOW",
   ],
   [
-    "chat: words says what it should",
+    "chat: words comes to what is expected",
     "another reason",
     { ...subject, streams: [{ name: "words", bytes, expects: { text: "hi thère now", finishReason: "length" } }] },
     '"length"',
@@ -210,9 +212,9 @@ const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
     "estimate",
   ],
   [
-    "chat: a stream is passed on as it comes, and the host is told when its caller leaves",
+    "chat: a stream is passed on as it comes, and the call ends when the caller leaves",
     "a decoder that holds everything back",
-    withForm(hoarding()),
+    withProtocol(hoarding()),
     "holds its chunks back",
   ],
 ]

@@ -1,10 +1,12 @@
-/** The conformance kit, held against providers of which each breaks the contract in one place: that check fails, and no other. */
+/** The conformance kit with providers of which each breaks the contract in one place: that check fails, and no other. */
 import { describe, expect, test } from "bun:test"
+import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import { defineProvider, httpError, type WireForm } from "headgate/plugin"
+import { defineProvider, HostFailed, httpError, Unsupported } from "headgate/plugin"
 import { type ProviderSubject, providerChecks } from "headgate/testing"
 import {
   type Broken,
+  bodyOf,
   bytes,
   chat,
   definition,
@@ -14,10 +16,14 @@ import {
   provider,
   subject,
   withBody,
-  withForm,
+  withProtocol,
   withProvider,
   writing,
 } from "./acme.ts"
+
+const wellFormed = "chat: encode() gives a path below the base URL, headers and a body that can be sent"
+const discreet = "chat: encode() writes no credentials and no addresses"
+const passesOn = "chat: encode() passes on what it does not know, and names what it leaves out"
 
 const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
   [
@@ -28,13 +34,13 @@ const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
   ],
   ["has an id in kebab-case", "an id with capitals", { ...subject, plugin: { ...good, id: "Acme_AI" } }, "Acme_AI"],
   [
-    "refuses an unknown field of its configuration, and says where it stands",
+    "refuses an unknown field of its configuration, and says where it is",
     "a load() that takes anything",
     { ...subject, plugin: { ...good, load: () => good.load({}) } },
-    "field_that_nobody_knows",
+    "field_that_does_not_exist",
   ],
   [
-    "refuses an unknown field of its configuration, and says where it stands",
+    "refuses an unknown field of its configuration, and says where it is",
     "a lax Schema",
     {
       ...subject,
@@ -75,93 +81,93 @@ const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
     "auth header",
   ],
   [
-    "chat: request() is pure and repeatable",
+    "chat: encode() is pure and repeatable",
     "a request that is changed",
-    withForm({
-      request: (request, host) => {
-        Object.assign(request.body, { stop: ["THE END"] })
-        return chat.request(request, host)
+    withProtocol({
+      encode: (request, host) => {
+        Object.assign(request.payload, { stop: ["HEADGATE-STOP"] })
+        return chat.encode(request, host)
       },
     }),
     "frozen",
   ],
   [
-    "chat: request() is pure and repeatable",
+    "chat: encode() is pure and repeatable",
     "a request that is never the same",
-    withBody({
-      get nonce() {
-        return crypto.randomUUID()
-      },
-    }),
+    withBody((body) => ({ ...body, nonce: crypto.randomUUID() })),
     "different things",
   ],
   [
-    "chat: request() says a path below the base URL, and a body of JSON",
-    "a path without a slash",
-    writing((written) => ({ ...written, path: "chat" })),
-    "begins with one slash",
-  ],
-  [
-    "chat: request() says a path below the base URL, and a body of JSON",
+    wellFormed,
     "a path that climbs",
-    writing((written) => ({ ...written, path: "/../admin" })),
+    writing((encoded) => ({ ...encoded, path: "/../admin" })),
     "begins with one slash",
   ],
+  [wellFormed, "a header beyond ASCII", writing((encoded) => ({ ...encoded, headers: { "x-app": "café" } })), "header"],
   [
-    "chat: request() says a path below the base URL, and a body of JSON",
-    "a header beyond ASCII",
-    writing((written) => ({ ...written, headers: { "x-app": "café" } })),
-    "header",
-  ],
-  [
-    "chat: request() holds no credentials and no addresses",
+    discreet,
     "a key in a header",
-    writing((written) => ({ ...written, headers: { Authorization: "Bearer x" } })),
-    "Authorization",
+    writing((encoded) => ({ ...encoded, headers: { authorization: "Bearer x" } })),
+    "authorization",
   ],
+  [discreet, "a key in the path", writing((encoded) => ({ ...encoded, path: "/chat?key=abc" })), "credential"],
   [
-    "chat: request() holds no credentials and no addresses",
-    "a key in the path",
-    writing((written) => ({ ...written, path: "/chat?key=abc" })),
-    "credential",
-  ],
-  [
-    "chat: request() holds no credentials and no addresses",
+    discreet,
     "an address in the body",
-    withBody({ callback: "see https://evil.example/x" }),
+    withBody((body) => ({ ...body, callback: "see https://evil.example/x" })),
     "https://evil.example",
   ],
+  [discreet, "a member that leads elsewhere", withBody((body) => ({ ...body, extra_headers: {} })), "extra_headers"],
+  [discreet, "a secret of the configuration", withBody((body) => ({ ...body, user: "key-of-acme-1234" })), "a secret"],
   [
-    "chat: request() holds no credentials and no addresses",
-    "a member of G29",
-    withBody({ extra_headers: {} }),
-    "extra_headers",
-  ],
-  [
-    "chat: request() holds no credentials and no addresses",
-    "a secret of the configuration",
-    withBody({ user: "key-of-acme-1234" }),
-    "a secret",
-  ],
-  [
-    "chat: request() passes on what it does not know",
+    passesOn,
     "a list of what passes",
-    writing(({ body: { messages, model, max_tokens }, ...written }) => ({
-      ...written,
-      body: { messages, model, max_tokens },
+    withBody(({ messages, model, max_tokens, temperature, stop }) => ({
+      ...{ messages, model, max_tokens, temperature, stop },
     })),
     "headgate_check_unknown",
   ],
+  [passesOn, "a parameter that is lost", withBody(({ temperature: _, ...body }) => body), "temperature"],
   [
-    "chat: request() asks for the model by the host's own name",
+    "chat: encode() asks for the model by the host's own name",
     "the caller's name of the model",
-    withForm({ request: (request, host) => chat.request(request, { ...host, upstreamModel: host.model }) }),
+    withProtocol({ encode: (request, host) => chat.encode(request, { ...host, upstreamModel: host.model }) }),
     "name-at-the-host",
   ],
-  ["chat: request() bounds the output", "the caller's own bound", withBody({ max_tokens: 3777 }), "money aside"],
+  [
+    "chat: encode() bounds the output",
+    "the caller's own bound",
+    withBody((body) => ({ ...body, max_tokens: 3777 })),
+    "money is held",
+  ],
+  [
+    "chat: encode() carries or refuses every kind of part",
+    "a refusal without a path",
+    withProtocol({
+      encode: (request, host) =>
+        JSON.stringify(request.payload.messages).includes("input_audio")
+          ? Either.left(new Unsupported({ path: "audio", reason: "this host takes no audio" }))
+          : chat.encode(request, host),
+    }),
+    "at the path",
+  ],
+  [
+    "chat: encode() carries or refuses every kind of part",
+    "a part that is not expected",
+    withProtocol({
+      encode: (request, host) => {
+        for (const { content } of request.payload.messages) {
+          for (const part of Array.isArray(content) ? content : [])
+            Object(part).image_url?.url.split(";base64,")[1].trim()
+        }
+        return chat.encode(request, host)
+      },
+    }),
+    "threw",
+  ],
   [
     "error(): 401, 402 is account",
-    "our key as the caller's fault",
+    "the operator's key as the caller's fault",
     failing((status, failure) => ({ ...failure, reason: status === 401 ? "request" : failure.reason })),
     "401",
   ],
@@ -231,10 +237,12 @@ const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
     "words about a key",
   ],
   [
-    "brings models that the catalogue takes",
+    "lists models that the catalogue takes",
     "a price with a comma",
     withProvider({
-      models: [{ id: "acme/small", context_length: 1000, hosts: [{ pricing: { prompt: "0,1", completion: "0" } }] }],
+      models: async () => [
+        { id: "acme/small", context_length: 1000, hosts: [{ pricing: { prompt: "0,1", completion: "0" } }] },
+      ],
     }),
     "models[0].hosts[0].pricing.prompt",
   ],
@@ -254,14 +262,14 @@ describe("providerChecks", () => {
   })
 })
 
-describe("providerChecks with something wrong around the plugin", () => {
+describe("providerChecks with something wrong in the plugin as a whole", () => {
   const loads = "loads with the configuration given, and can do something"
 
   test.each([
     ["a field that the plugin does not have", { regoin: "eu" }, "regoin: expected no field"],
-    ["a field of the house that is wrong", { base_url: "ftp://x" }, "base_url"],
+    ["a field of the gateway that is wrong", { base_url: "ftp://x" }, "base_url"],
     ["a variable that is not set", { api_key: { env: "HEADGATE_TEST_NEVER_SET" } }, "HEADGATE_TEST_NEVER_SET"],
-  ])("%s: said by a check of its own, and none passes that cannot", async (_, config, says) => {
+  ])("%s: reported by a check of its own, and none passes that cannot", async (_, config, says) => {
     const checks = providerChecks({ ...subject, config })
     const failures = await failuresOf(checks)
     expect(failures.get(loads)).toContain(says)
@@ -269,22 +277,38 @@ describe("providerChecks with something wrong around the plugin", () => {
     expect(checks.some(({ name }) => name.startsWith("chat:"))).toBe(false)
   })
 
-  test("an operation that is half done", async () => {
-    const { decoder: _, ...half } = chat
-    // What no compiler would let pass, a plugin in JavaScript may hold.
-    const broken = withProvider({ operations: { chat: half as WireForm } })
-    expect((await failuresOf(providerChecks(broken))).get(loads)).toContain('"chat" lacks')
+  // What no compiler would let pass, a plugin in JavaScript may return.
+  const wrongly = <A>(value: unknown): A => value as A
+
+  test.each<[string, ProviderSubject, string]>([
+    ["half a protocol", withProtocol({ decoder: wrongly(undefined) }), "a protocol chat whose decoder is a function"],
+    ["no protocol at all", withProvider({ protocols: {} }), "acme.load must return at least one protocol"],
+    ["no error()", withProvider({ error: wrongly(undefined) }), "acme.load must return error as a function"],
+    [
+      "a stream for a protocol that is not there",
+      { ...subject, streams: [{ protocol: "responses", bytes, expects: { text: "" } }] },
+      '"responses"',
+    ],
+  ])("%s", async (_, broken, says) => {
+    expect((await failuresOf(providerChecks(broken))).get(loads)).toContain(says)
   })
 
-  test("no operation at all", async () => {
-    const failures = await failuresOf(providerChecks(withProvider({ operations: {} })))
-    expect([...failures]).toEqual([[loads, expect.stringContaining("no operation")]])
-  })
-
-  test("a stream for an operation that is not there", async () => {
-    const failures = await failuresOf(
-      providerChecks({ ...subject, streams: [{ operation: "responses", bytes, expects: { text: "" } }] }),
-    )
-    expect([...failures]).toEqual([[loads, expect.stringContaining('"responses"')]])
+  test.each<[string, ProviderSubject]>([
+    ["no Either", withProtocol({ encode: wrongly(() => ({ path: "/chat", body: "{}" })) })],
+    ["a path without a slash", writing((encoded) => ({ ...encoded, path: "chat" }))],
+    ["a body that is an object", writing((encoded) => ({ ...encoded, body: wrongly(bodyOf(encoded)) }))],
+    ["names of headers in capitals", writing((encoded) => ({ ...encoded, headers: { "X-App": "a" } }))],
+    [
+      "a refusal of everything",
+      withProtocol({ encode: () => Either.left(new Unsupported({ path: "", reason: "no" })) }),
+    ],
+    [
+      "a failure of the host",
+      withProtocol({ encode: wrongly(() => Either.left(new HostFailed({ reason: "request" }))) }),
+    ],
+    ["a body that is no JSON", writing((encoded) => ({ ...encoded, body: "model=x" }))],
+  ])("an encode() that gives %s fails the checks that read its request", async (_, broken) => {
+    const failures = await failuresOf(providerChecks(broken))
+    for (const check of [wellFormed, passesOn]) expect(failures.has(check)).toBe(true)
   })
 })

@@ -1,4 +1,4 @@
-/** The conformance kit, held against strategies of which each breaks the contract in one place: that check fails, and no other. */
+/** The conformance kit with strategies of which each breaks the contract in one place: that check fails, and no other. */
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
@@ -17,6 +17,9 @@ const goodRank: Rank = (candidates, { random }) => {
 }
 const goodStrategy = strategy(() => goodRank)
 
+const isOfSeveralModels = (candidates: ReadonlyArray<Candidate>) =>
+  new Set(candidates.map(({ host }) => host.model)).size > 1
+
 const permuted = "neither drops nor adds a candidate"
 
 const brokenStrategies: ReadonlyArray<Broken<typeof goodStrategy>> = [
@@ -28,13 +31,13 @@ const brokenStrategies: ReadonlyArray<Broken<typeof goodStrategy>> = [
   ],
   ["has an id in kebab-case", "an id with a space", { ...goodStrategy, id: "my rank" }, "my rank"],
   [
-    "refuses an unknown field of its configuration, and says where it stands",
+    "refuses an unknown field of its configuration, and says where it is",
     "a load() that takes anything",
     { ...goodStrategy, load: () => Either.right(goodRank) },
-    "field_that_nobody_knows",
+    "field_that_does_not_exist",
   ],
   [
-    "leaves what it is given as it is",
+    "changes nothing that it is given",
     "sorting in place",
     // The type forbids it, a plugin in JavaScript does it.
     strategy(() => (candidates) => (candidates as Array<Candidate>).sort(byPrice)),
@@ -45,7 +48,7 @@ const brokenStrategies: ReadonlyArray<Broken<typeof goodStrategy>> = [
     "dropping who fails",
     strategy(
       () => (candidates) =>
-        candidates.length > 1 && candidates.every(({ seen, host }) => seen.failing && host.pricing !== null)
+        candidates.length > 1 && candidates.every(({ stats, host }) => stats.failing && host.pricing !== null)
           ? candidates.slice(1)
           : candidates,
     ),
@@ -77,11 +80,11 @@ const brokenStrategies: ReadonlyArray<Broken<typeof goodStrategy>> = [
     "nothing to rank",
   ],
   [
-    "ranks hosts of which nothing was seen",
+    "ranks hosts without statistics",
     "a median of nothing",
     strategy(
       () => (candidates) =>
-        candidates.length > 9 && candidates.every(({ seen }) => seen.uptime === null) ? [] : candidates,
+        candidates.length > 9 && candidates.every(({ stats }) => stats.uptime === null) ? [] : candidates,
     ),
     "[]",
   ],
@@ -103,6 +106,17 @@ const brokenStrategies: ReadonlyArray<Broken<typeof goodStrategy>> = [
     }),
     "may not drop",
   ],
+  [
+    "ranks hosts of several models together",
+    "one place for each tag",
+    strategy(
+      () => (candidates) =>
+        isOfSeveralModels(candidates)
+          ? [...new Map(candidates.map((candidate) => [candidate.host.tag, candidate])).values()]
+          : candidates,
+    ),
+    "may not drop",
+  ],
 ]
 
 describe("strategyChecks", () => {
@@ -120,7 +134,7 @@ describe("strategyChecks", () => {
 
   test("a configuration that is refused fails every check that ranks", async () => {
     const failures = await failuresOf(strategyChecks({ plugin: goodStrategy, config: { weight: 2 } }))
-    expect(failures.size).toBe(7)
+    expect(failures.size).toBe(8)
     expect(failures.get(permuted)).toContain("weight")
   })
 })

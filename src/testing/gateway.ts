@@ -1,0 +1,223 @@
+/** Checks that need a gateway around the plugin: an answer that is billed, and a caller who leaves. */
+
+import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import * as HttpServer from "@effect/platform/HttpServer"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import { HostFailed } from "../domain/Failure.ts"
+import { KeyId } from "../domain/Ids.ts"
+import { isJsonObject } from "../domain/Json.ts"
+import { parseUsage } from "../domain/Usage.ts"
+import * as Gateway from "../Gateway.ts"
+import type { Provider, ProviderPlugin } from "../plugin/Provider.ts"
+import { KeyStore } from "../services/KeyStore.ts"
+import { layer as memoryStorage } from "../sql/MemoryStorage.ts"
+import { Upstream } from "../upstream/Upstream.ts"
+import type { Protocol } from "../wire/Protocol.ts"
+import { type Check, must, shown } from "./check.ts"
+import { contextOf, frameEnds, head, host, maxTokens, publicModel, requestOf } from "./samples.ts"
+import { answerBody, gatewayConfig, load, type NamedSample, type ProtocolSubject } from "./subject.ts"
+
+export const gatewayChecks = (subject: ProtocolSubject): ReadonlyArray<Check> => {
+  const [sample] = subject.streams
+  const checks: Array<Check> = []
+  if (subject.subject.answer !== undefined || hasTransport(subject)) {
+    const name = `${subject.name}: a whole answer comes through the gateway, counted by its host`
+    checks.push({ name, run: () => isAnswered(subject) })
+  }
+  if (sample !== undefined) {
+    checks.push({
+      name: `${subject.name}: a stream is passed on as it comes, and the call ends when the caller leaves`,
+      run: () => endsWithCaller(subject, sample),
+    })
+  }
+  return checks
+}
+
+const hasTransport = ({ subject }: ProtocolSubject): boolean => {
+  try {
+    return load(subject).transport !== undefined
+  } catch {
+    return false
+  }
+}
+
+const isAnswered = async (subject: ProtocolSubject): Promise<void> => {
+  const { plugin, answer } = subject.subject
+  const text = await inGateway(subject, alone(plugin, answer === undefined), answer, async (ask, log) => {
+    const response = await ask(false)
+    const body = await response.text()
+    must(
+      response.status === 200,
+      `The gateway got no answer out of the given one: ${response.status} ${[body, ...log].join("; ")}`,
+      "Protocol.decode, Provider.error",
+    )
+    return body
+  })
+  const decoded = subject.protocol().decode(head, await answerBody(subject), contextOf(false))
+  const usage = decoded instanceof HostFailed ? undefined : parseUsage(decoded.usage)
+  must(
+    usage !== undefined,
+    `The answer's usage is ${shown(decoded instanceof HostFailed ? undefined : decoded.usage)}: the caller would be billed by an estimate`,
+    "ChatResponse.usage",
+  )
+  const body: unknown = JSON.parse(text)
+  const billed = isJsonObject(body) && isJsonObject(body["usage"]) ? body["usage"] : {}
+  must(
+    billed["prompt_tokens"] === usage.promptTokens && billed["completion_tokens"] === usage.completionTokens,
+    `The gateway bills ${shown(billed)} for the usage ${shown(usage)}`,
+    "ChatResponse.usage",
+  )
+}
+
+/** Sends the sample frame by frame and keeps its last one, so that the host is still at it when the caller leaves. */
+const endsWithCaller = async (subject: ProtocolSubject, sample: NamedSample): Promise<void> => {
+  const protocol = subject.protocol()
+  const frames = framesOf(protocol, sample)
+  const aborted = Promise.withResolvers<true>()
+  // A plugin that signs may send a request of its own first.
+  const answerToSigning = load(subject.subject).sign === undefined ? undefined : subject.subject.answer
+  const answer = (request: Request) => {
+    if (answerToSigning !== undefined && !isInference(protocol, request)) return answerToSigning(request)
+    const { signal } = request
+    signal.addEventListener("abort", () => aborted.resolve(true), { once: true })
+    return new Response(unfinished(frames.slice(0, -1), signal), {
+      headers: { "content-type": mediaTypes[protocol.framing] },
+    })
+  }
+  await inGateway(subject, alone(subject.subject.plugin, false), answer, async (ask, log) => {
+    const { body } = await ask(true)
+    const reader = body?.getReader()
+    const began = reader === undefined ? undefined : await within(firstText(reader))
+    await reader?.cancel()
+    must(
+      began === true,
+      `Nothing of ${sample.name} reached the caller before its end: the decoder holds its chunks back${log.map((line) => `; ${line}`).join("")}`,
+      "Decoder.event",
+    )
+    must(
+      (await within(aborted.promise)) === true,
+      "The caller left, and the call to the host went on",
+      "Provider.transport",
+    )
+  })
+}
+
+const mediaTypes: Readonly<Record<Protocol["framing"], string>> = {
+  sse: "text/event-stream",
+  ndjson: "application/x-ndjson",
+}
+
+const isInference = (protocol: Protocol, { url }: Request): boolean => {
+  const encoded = protocol.encode(requestOf(true), host)
+  return Either.isRight(encoded) && url.endsWith(encoded.right.path)
+}
+
+interface TextReader {
+  readonly read: () => Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
+}
+
+/** Whether anything comes but comments. */
+const firstText = async (reader: TextReader): Promise<boolean> => {
+  const decoder = new TextDecoder()
+  for (;;) {
+    const next = await reader.read()
+    if (next.done) return false
+    if (
+      decoder
+        .decode(next.value)
+        .replaceAll(/^:.*\n\n/gm, "")
+        .includes('"delta"')
+    )
+      return true
+  }
+}
+
+/** Far longer than a stream in memory takes; only a check that fails waits for it. */
+const patienceMs = 1000
+
+const within = <A>(promise: Promise<A>): Promise<A | undefined> => {
+  const late = Promise.withResolvers<undefined>()
+  const timer = setTimeout(late.resolve, patienceMs, undefined)
+  return Promise.race([promise, late.promise]).finally(() => clearTimeout(timer))
+}
+
+const framesOf = ({ framing }: Protocol, { bytes }: NamedSample): ReadonlyArray<string> => {
+  const text = typeof bytes === "string" ? bytes : new TextDecoder().decode(bytes)
+  return text.split(frameEnds[framing]).filter((frame) => frame.trim() !== "")
+}
+
+/** Gives a frame for each read, then nothing until `signal` ends it, as a connection would. */
+const unfinished = (frames: ReadonlyArray<string>, signal: AbortSignal): ReadableStream<Uint8Array> => {
+  const encoder = new TextEncoder()
+  const rest = [...frames]
+  return new ReadableStream<Uint8Array>({
+    start: (controller) => {
+      signal.addEventListener("abort", () => controller.error(new Error("aborted")), { once: true })
+    },
+    pull: (controller) => {
+      const frame = rest.shift()
+      if (frame === undefined) return new Promise(() => {})
+      controller.enqueue(encoder.encode(frame))
+    },
+  })
+}
+
+/** The plugin with nothing in its catalogue but the model of the check. `inProcess`: with its transport in place of a host. */
+const alone = (plugin: ProviderPlugin, inProcess: boolean): ProviderPlugin => ({
+  ...plugin,
+  // It is configured: it must not be on a second time by itself.
+  always: false,
+  load: (config) =>
+    Either.map(plugin.load(config), (provider): Provider => {
+      const { protocols, baseUrl, credentials, sign, transport } = provider
+      return {
+        protocols,
+        error: (status, headers, body) => provider.error(status, headers, body),
+        ...(baseUrl === undefined ? {} : { baseUrl }),
+        ...(credentials === undefined ? {} : { credentials }),
+        ...(sign === undefined ? {} : { sign: sign.bind(provider) }),
+        ...(inProcess && transport !== undefined ? { transport: transport.bind(provider) } : {}),
+      }
+    }),
+})
+
+/** The sample as a caller would send it. */
+const bodyOf = (stream: boolean) =>
+  JSON.stringify({ ...requestOf(stream).payload, model: publicModel, max_tokens: maxTokens.asked, stream })
+
+const anyKey = KeyStore.layerFrom(() => Effect.succeed({ id: KeyId.make("check"), name: "check" }))
+
+/** Runs `work` with a gateway of its own, whose one provider is the plugin. `log`: what the gateway logs. */
+const inGateway = async <A>(
+  { subject, name }: ProtocolSubject,
+  plugin: ProviderPlugin,
+  answer: ((request: Request) => Response | Promise<Response>) | undefined,
+  work: (ask: (stream: boolean) => Promise<Response>, log: ReadonlyArray<string>) => Promise<A>,
+): Promise<A> => {
+  const log: Array<string> = []
+  const logger = Logger.make(({ message, cause, annotations }) => {
+    log.push([message, ...Array.from(annotations, ([key, value]) => `${key}=${value}`), cause].map(String).join(" "))
+  })
+  const app = Gateway.routes.pipe(
+    Layer.provide(Gateway.servicesOf({ plugins: [plugin], config: gatewayConfig(subject, name) })),
+    Layer.provide([anyKey, Upstream.layerFrom(answer ?? (() => new Response(null, { status: 404 })))]),
+    Layer.provide([memoryStorage, HttpServer.layerContext, Logger.replace(Logger.defaultLogger, logger)]),
+  )
+  const { handler, dispose } = HttpLayerRouter.toWebHandler(app, { disableLogger: true })
+  const ask = (stream: boolean) =>
+    handler(
+      new Request("http://gateway.test/api/v1/chat/completions", {
+        method: "POST",
+        headers: { authorization: "Bearer check", "content-type": "application/json" },
+        body: bodyOf(stream),
+      }),
+    )
+  try {
+    return await work(ask, log)
+  } finally {
+    await dispose()
+  }
+}

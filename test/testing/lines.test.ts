@@ -1,0 +1,35 @@
+/** A protocol that is none of the gateway's own, with lines of JSON in place of server-sent events, through the kit. */
+import { expect, test } from "bun:test"
+import { providerChecks } from "headgate/testing"
+import { failuresOf } from "./acme.ts"
+import { pluginWith } from "./lines.ts"
+
+const line = (message: object, more: object = { done: false }) =>
+  `${JSON.stringify({ model: "m", created_at: "2026-11-01T00:00:00Z", message: { role: "assistant", ...message }, ...more })}\n`
+const end = { done: true, done_reason: "stop", prompt_eval_count: 41, eval_count: 7, total_duration: 9 }
+const call = { function: { name: "weather", arguments: { city: "Rome" } } }
+
+const answer = () => new Response(line({ content: "About 20 degrees." }, end))
+const text =
+  line({ content: "About" }) + line({ content: " 20" }) + line({ content: " °C 🌞" }) + line({ content: "" }, end)
+const tool = line({ content: "Let me look." }) + line({ content: "", tool_calls: [call] }) + line({ content: "" }, end)
+
+const subject = {
+  plugin: pluginWith({}),
+  answer,
+  streams: [
+    { name: "text", bytes: text, expects: { text: "About 20 °C 🌞", finishReason: "stop" } },
+    {
+      name: "a tool call",
+      bytes: tool.replaceAll("\n", "\r\n"),
+      expects: { text: "Let me look.", finishReason: "tool_calls" },
+    },
+  ],
+} as const
+
+for (const check of providerChecks(subject)) test(check.name, check.run)
+
+test("the same bytes read as server-sent events are no stream at all", async () => {
+  const failures = await failuresOf(providerChecks({ ...subject, plugin: pluginWith({ framing: "sse" }) }))
+  expect(failures.get("lines: text ends once")).toContain('failure of the host ("malformed")')
+})

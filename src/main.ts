@@ -1,6 +1,6 @@
 /**
- * The front door: reads the configuration, builds the layers, launches. The only file that starts the
- * gateway's runtime; the thread of the database has one of its own (`sql/sqliteThread.ts`).
+ * The program: reads the configuration, builds the layers, launches. The only file that starts a runtime, besides the
+ * thread of the database (`sql/sqliteThread.ts`).
  */
 import * as BunRuntime from "@effect/platform-bun/BunRuntime"
 import * as Effect from "effect/Effect"
@@ -11,24 +11,36 @@ import { resolveConfig } from "./config/resolveConfig.ts"
 import { firstStart } from "./firstStart.ts"
 import * as Gateway from "./Gateway.ts"
 import { discover } from "./plugin/discover.ts"
+import { watchImports } from "./plugin/importWatch.ts"
 import { Upstream } from "./upstream/Upstream.ts"
 import { KeyStore } from "./services/KeyStore.ts"
 import * as MemoryStorage from "./sql/MemoryStorage.ts"
 import * as SqliteStorage from "./sql/SqliteStorage.ts"
-import { exitCodeOf, hurryAtSecondSignal, notServed, outliveRejections, runtimeWarnings } from "./start.ts"
+import {
+  cutAtSecondSignal,
+  exitCodeOf,
+  notServed,
+  outliveRejections,
+  runtimeWarnings,
+  teardown,
+  uncaughtException,
+} from "./start.ts"
 
 const storageOf = ({ storage, durability }: LoadedConfig["config"]) =>
   storage._tag === "Memory" ? MemoryStorage.layer : SqliteStorage.layer({ path: storage.path, durability })
 
 const gateway = Effect.gen(function* () {
   const { managementKey, warnings, ...reading } = yield* loadConfig
-  const setup = yield* resolveConfig(yield* discover(reading.config.plugins.folders), reading)
+  const found = yield* Effect.scoped(
+    Effect.flatMap(watchImports, (importing) => discover(reading.config.plugins.folders, importing)),
+  )
+  const setup = yield* resolveConfig(found, reading)
   const { config } = setup
   for (const warning of [...warnings, ...runtimeWarnings(config)]) yield* Effect.logWarning(warning)
 
   const storage = storageOf(config)
   const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
-  return Layer.mergeAll(firstStart({ managementKey, config }), hurryAtSecondSignal).pipe(
+  return Layer.mergeAll(firstStart({ managementKey, config }), cutAtSecondSignal).pipe(
     Layer.provide(Gateway.serve(config)),
     Layer.provide(Gateway.servicesFrom(setup)),
     Layer.provide([keys, Upstream.layer]),
@@ -37,6 +49,7 @@ const gateway = Effect.gen(function* () {
 })
 
 const program = Layer.launch(Layer.unwrapEffect(gateway)).pipe(
+  Effect.raceFirst(uncaughtException),
   Effect.catchAll((refusal) =>
     Effect.sync(() => {
       process.stderr.write(`${refusal.message}\n`)
@@ -55,4 +68,4 @@ const program = Layer.launch(Layer.unwrapEffect(gateway)).pipe(
 )
 
 outliveRejections()
-BunRuntime.runMain(program, { disablePrettyLogger: true })
+BunRuntime.runMain(program, { disablePrettyLogger: true, teardown })

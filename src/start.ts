@@ -1,4 +1,6 @@
-/** What the terminal is told when the gateway starts, or does not. Exit codes are those of sysexits.h. G20 to G22. */
+/** How the process starts and ends: messages, signals, exit codes. Exit codes are those of sysexits.h. */
+import * as Runtime from "@effect/platform/Runtime"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { GatewayConfig } from "./config/GatewayConfig.ts"
@@ -13,32 +15,69 @@ export const exitCodeOf = (refusal: unknown): number => {
   return notServed(refusal) === undefined ? 70 : 69
 }
 
-/** Why the port could not be had, in a line; `undefined`: it is something else that went wrong. */
-export const notServed = (defect: unknown): string | undefined =>
-  defect instanceof Error && "code" in defect && typeof defect.code === "string" && /^EADDR|^EACCES/.test(defect.code)
-    ? `server: cannot listen: ${defect.message}`
-    : undefined
+/** Why the address could not be listened on, in a line; `undefined`: it is something else that went wrong. */
+export const notServed = (defect: unknown): string | undefined => {
+  if (!(defect instanceof Error)) return undefined
+  const code = "code" in defect && typeof defect.code === "string" ? defect.code : ""
+  const call = "syscall" in defect ? defect.syscall : undefined
+  const isListening = call === "listen" || call === "getaddrinfo" || /^EADDR|^EACCES/.test(code)
+  return isListening ? `server: cannot listen: ${defect.message}` : undefined
+}
 
-/** The first signal drains, the second ends what still runs: it settles all the same. G19. */
-export const hurryAtSecondSignal = Layer.effectDiscard(
+/**
+ * A terminal and a service manager signal the whole process group, and a script runner such as `bun start` forwards its own
+ * copy to the gateway: one signal comes twice, within milliseconds. Only what comes later than this was sent again.
+ */
+const repeatedAfterMs = 1000
+
+/** The first signal drains; one that is sent again ends what still runs, which settles all the same. */
+export const cutAtSecondSignal = Layer.effectDiscard(
   Effect.map(InFlight, ({ cut }) => {
-    let signals = 0
-    const count = () => {
-      signals += 1
-      if (signals > 1) cut()
+    let first: number | undefined
+    const receive = () => {
+      const now = performance.now()
+      first ??= now
+      if (now - first > repeatedAfterMs) cut()
     }
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, count)
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, receive)
   }),
 )
 
-/** A promise that a plugin forgot must not stop the gateway: it is reported, and the others go on. G33. */
+/** An exception that nobody caught, such as a throw in a plugin's timer. Nobody knows what it left undone. */
+export class UncaughtException extends Data.TaggedError("UncaughtException") {
+  override get message() {
+    return "stopped after an uncaught exception"
+  }
+}
+
+/** Fails at the first such exception, so that the gateway drains and ends. Further ones are only reported. */
+export const uncaughtException: Effect.Effect<never, UncaughtException> = Effect.async((resume) => {
+  let last = ""
+  process.on("uncaughtException", (thrown) => {
+    const line = report("uncaught exception", thrown)
+    // A timer that throws at each of its turns does so until the process ends.
+    if (line !== last) process.stderr.write(line)
+    last = line
+    resume(new UncaughtException())
+  })
+})
+
+/** A promise that a plugin forgot must not stop the gateway: it is reported, and everything goes on. */
 export const outliveRejections = (): void => {
   process.on("unhandledRejection", (reason) => {
-    process.stderr.write(
-      `unhandled rejection: ${reason instanceof Error ? (reason.stack ?? reason.message) : String(reason)}\n`,
-    )
+    process.stderr.write(report("unhandled rejection", reason))
   })
 }
+
+const report = (what: string, thrown: unknown): string =>
+  `${what}: ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)}\n`
+
+/**
+ * Ends the process with the exit code of what happened, also when something that a plugin left behind, such as a timer,
+ * would keep it running.
+ */
+export const teardown: Runtime.Teardown = (exit, onExit) =>
+  Runtime.defaultTeardown(exit, (code) => onExit(code === 0 ? Number(process.exitCode ?? 0) : code))
 
 const poolVariable = "BUN_CONFIG_MAX_HTTP_REQUESTS"
 

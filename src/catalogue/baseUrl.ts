@@ -1,7 +1,8 @@
 /**
- * Where a provider may be. Names are not resolved here: what they stand for is looked at when they are dialled. The
- * WHATWG URL parser has already brought every spelling of an IPv4 address (decimal, octal, hexadecimal, short) to one. G29.
+ * Where a provider may be. Names are not resolved here: their addresses are checked when they are dialled. The WHATWG URL
+ * parser has already brought every spelling of an IPv4 address (decimal, octal, hexadecimal, short) to one.
  */
+import ipaddr from "ipaddr.js"
 
 /** `never`: link-local, metadata services, multicast, reserved and unspecified addresses. */
 export type Reach = "public" | "private" | "never"
@@ -28,9 +29,9 @@ export const normalBaseUrl = (text: string): string =>
 
 /** How far away `hostname` (as of a `URL`) is. A name that says nothing about it counts as public. */
 export const reachOf = (hostname: string): Reach => {
-  if (hostname.startsWith("[")) return reachOfIPv6(hextets(hostname.slice(1, -1)))
-  if (/^\d+\.\d+\.\d+\.\d+$/.test(hostname))
-    return reachOfIPv4(hostname.split(".").reduce((all, octet) => all * 256 + Number(octet), 0))
+  const address = hostname.replace(/^\[(.*)\]$/, "$1")
+  if (ipaddr.IPv6.isValid(address)) return reachOfIPv6(ipaddr.IPv6.parse(address))
+  if (ipaddr.IPv4.isValidFourPartDecimal(address)) return reachOfRange(ipaddr.IPv4.parse(address))
   const name = hostname.replace(/\.+$/, "")
   if (metadataNames.has(name)) return "never"
   return /(^|\.)localhost$|^localhost\.localdomain$|^ip6-(localhost|loopback)$/.test(name) ? "private" : "public"
@@ -46,64 +47,51 @@ const metadataNames = new Set([
   "instance-data.ec2.internal",
 ])
 
-const ipv4 = (a: number, b = 0, c = 0, d = 0): number => ((a * 256 + b) * 256 + c) * 256 + d
+const ranges = (...blocks: ReadonlyArray<string>) => blocks.map((block) => ipaddr.parseCIDR(block))
 
-/** First address, prefix length, reach; the first that fits counts. */
-const ranges: ReadonlyArray<readonly [number, number, Reach]> = [
-  [ipv4(0), 8, "never"],
-  [ipv4(100, 100, 100, 200), 32, "never"], // metadata at Alibaba
-  [ipv4(168, 63, 129, 16), 32, "never"], // platform services at Azure
-  [ipv4(192, 0, 0, 192), 32, "never"], // metadata at Oracle
-  [ipv4(169, 254), 16, "never"],
-  [ipv4(224), 3, "never"], // multicast, reserved, broadcast
-  [ipv4(10), 8, "private"],
-  [ipv4(100, 64), 10, "private"],
-  [ipv4(127), 8, "private"],
-  [ipv4(172, 16), 12, "private"],
-  [ipv4(192, 0, 0), 24, "private"],
-  [ipv4(192, 168), 16, "private"],
-  [ipv4(198, 18), 15, "private"],
-]
+/** The first list that has an address counts. */
+const reaches = {
+  never: ranges(
+    ...["0.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3", "::/128", "fe80::/10", "ff00::/8"],
+    // Metadata and platform services: Alibaba, Azure, Oracle, Amazon, Google.
+    ...["100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::/32", "fd20:ce::254/128"],
+  ),
+  private: ranges(
+    ...["10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "172.16.0.0/12", "192.0.0.0/24", "192.168.0.0/16"],
+    ...["198.18.0.0/15", "::1/128", "fc00::/7", "fec0::/10"],
+  ),
+}
 
-const reachOfIPv4 = (address: number): Reach => {
-  for (const [first, bits, reach] of ranges) {
-    const size = 2 ** (32 - bits)
-    if (address >= first && address < first + size) return reach
+const reachOfRange = (address: ipaddr.IPv4 | ipaddr.IPv6): Reach => {
+  const found = ipaddr.subnetMatch(address, reaches, "public")
+  return found === "never" || found === "private" ? found : "public"
+}
+
+/** An address that has an IPv4 address in it reaches as far as that. */
+const reachOfIPv6 = (address: ipaddr.IPv6): Reach => {
+  const bytes = address.toByteArray()
+  const within = (at: number) => reachOfRange(new ipaddr.IPv4(bytes.slice(at, at + 4)))
+  const own = reachOfRange(address)
+  switch (address.range()) {
+    case "ipv4Mapped":
+    case "rfc6145":
+      return within(12)
+    case "rfc6052":
+      // 64:ff9b:1::/48 is for translation within a network.
+      return bytes[5] === 1 ? worse("private", within(12)) : within(12)
+    case "6to4":
+      return within(2)
+    case "teredo":
+      // Its server, and its client with all bits inverted.
+      return worse(within(4), reachOfRange(new ipaddr.IPv4(bytes.slice(12).map((byte) => 255 - byte))))
+    default:
+      if (own === "public" && bytes.slice(0, 12).every((byte) => byte === 0)) return within(12)
+      return isIsatap(bytes) ? worse(own, within(12)) : own
   }
-  return "public"
 }
 
-/** The eight 16-bit groups of an IPv6 address as the URL parser writes it. */
-const hextets = (text: string): ReadonlyArray<number> => {
-  const groups = (part: string | undefined) =>
-    part === undefined || part === "" ? [] : part.split(":").map((group) => Number.parseInt(group, 16))
-  const [before, after] = text.split("::")
-  const head = groups(before)
-  const tail = groups(after)
-  return [...head, ...new Array<number>(8 - head.length - tail.length).fill(0), ...tail]
-}
-
-const reachOfIPv6 = (address: ReadonlyArray<number>): Reach => {
-  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = address
-  const last = g * 65536 + h
-  const upper = a + b + c + d
-  if (upper + e + f + g === 0 && h <= 1) return h === 1 ? "private" : "never"
-  // IPv4 within: compatible, mapped, translated; NAT64; 6to4; Teredo (its server, and its client inverted); ISATAP.
-  if (upper === 0 && ((e === 0 && (f === 0 || f === 0xffff)) || (e === 0xffff && f === 0))) return reachOfIPv4(last)
-  if (a === 0x64 && b === 0xff9b)
-    return c === 0 && d + e + f === 0 ? reachOfIPv4(last) : worse("private", reachOfIPv4(last))
-  if (a === 0x2002) return reachOfIPv4(b * 65536 + c)
-  if (a === 0x2001 && b === 0) return worse(reachOfIPv4(c * 65536 + d), reachOfIPv4(0xffffffff - last))
-  const embedded = (e & 0xfdff) === 0 && f === 0x5efe ? reachOfIPv4(last) : "public"
-  return worse(reachOfPrefix(a, b, h), embedded)
-}
-
-const reachOfPrefix = (a: number, b: number, h: number): Reach => {
-  if ((a & 0xffc0) === 0xfe80 || a >= 0xff00) return "never"
-  // Metadata at Amazon (fd00:ec2::254 and its neighbours) and at Google (fd20:ce::254).
-  if ((a === 0xfd00 && b === 0xec2) || (a === 0xfd20 && b === 0xce && h === 0x254)) return "never"
-  return (a & 0xfe00) === 0xfc00 || (a & 0xffc0) === 0xfec0 ? "private" : "public"
-}
+const isIsatap = ([, , , , , , , , a, b, c, d]: ReadonlyArray<number>): boolean =>
+  (a === 0 || a === 2) && b === 0 && c === 0x5e && d === 0xfe
 
 const severity: Record<Reach, number> = { public: 0, private: 1, never: 2 }
 

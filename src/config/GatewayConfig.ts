@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
+import ipaddr from "ipaddr.js"
 import { checkBaseUrl, normalBaseUrl } from "../catalogue/baseUrl.ts"
 import type { ProviderSettings } from "../catalogue/providers.ts"
 import { field, isModelId, type ModelInput, ProviderSlug, wholeNumber } from "../catalogue/schema.ts"
@@ -41,12 +42,24 @@ const name = text("a text that is not empty", (written) => written !== "")
 /** A TCP port; 0 takes any free one. */
 export const Port = wholeNumber(0, 65535)
 
+const label = /^(?!-)[\w-]{1,63}(?<!-)$/
+
+const isHostname = (written: string): boolean => {
+  if (ipaddr.IPv4.isValidFourPartDecimal(written) || ipaddr.IPv6.isValid(written)) return true
+  const labels = written.split(".")
+  // A name does not end in a number: that would be an IPv4 address, and it is none.
+  return written.length <= 253 && labels.every((each) => label.test(each)) && !/^\d+$/.test(labels.at(-1) ?? "")
+}
+
+/** Where to listen. */
+export const Hostname = text("an IP address or a host name", isHostname)
+
 const isOrigin = (written: string): boolean =>
   written === "*" || (URL.canParse(written) && new URL(written).origin === written)
 
 const Server = Schema.Struct({
   /** Address to listen on. Default "127.0.0.1": this machine alone. */
-  hostname: field(name, "127.0.0.1"),
+  hostname: field(Hostname, "127.0.0.1"),
   /** TCP port; 0: any free one. Default 8787. */
   port: field(Port, 8787),
   /** Processes that share the port. Default 1. */

@@ -1,6 +1,7 @@
-/** Why a configuration file cannot be read, in words that hold nothing of what stands in it. G20. */
+/** Why a configuration file cannot be read, without repeating anything of its content. */
+import { firstFault, placeIn } from "../domain/jsonFault.ts"
 
-/** Why a file could not be imported, in one line and without the parts of it that messages of the runtime repeat. */
+/** Why a file could not be imported, in one line and without the parts of its source that the runtime quotes. */
 export const importFailure = (cause: unknown): string => {
   const [first = cause] = cause instanceof AggregateError ? cause.errors : []
   if (first instanceof BuildMessage) {
@@ -12,13 +13,11 @@ export const importFailure = (cause: unknown): string => {
   return `expected a file that loads, got ${first.name}: ${withoutSource(first.message)}`
 }
 
-/** Why text is not JSON. The parser quotes the word it stumbled over, which may be a secret without its quotes. */
-export const jsonFailure = (cause: unknown): string => {
-  const why =
-    cause instanceof Error
-      ? cause.message.replace(/^JSON Parse error: /, "").replace(/\s*("|').{2,}\1/gs, "")
-      : "no JSON"
-  return `expected JSON, got text that does not parse (${why})`
+/** Where a text stops being JSON, and nothing of what is there: it may be a secret without its quotes. */
+export const jsonFailure = (text: string): string => {
+  const at = firstFault(text)
+  const what = at < text.length ? "an error" : "text that ends too early"
+  return `expected JSON, got ${what} at ${placeIn(text, at)}`
 }
 
 // JavaScriptCore adds the source of the failed expression in brackets: "(In 'x.f({ api_key: ... })', 'x.f' is undefined)".

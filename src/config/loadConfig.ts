@@ -1,6 +1,6 @@
 /**
  * From files and environment to a configuration, or to all that is wrong with it at once. The file says what the
- * gateway is, the environment where it runs; where both speak, the environment wins. G20.
+ * gateway is, the environment where it runs; where both say something, the environment wins.
  */
 import { dirname, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -13,16 +13,16 @@ import * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
 import { isJsonObject } from "../domain/Json.ts"
 import { ConfigInvalid, kindOf, type Path, type Problem, pathsOf, problemsOf, renderPath } from "../domain/Problem.ts"
-import { lendModules } from "../plugin/resolve.ts"
+import { registerModules } from "../plugin/resolve.ts"
 import { importFailure, jsonFailure } from "./fileFailure.ts"
-import { GatewayConfig, Port, StorageText } from "./GatewayConfig.ts"
+import { GatewayConfig, Hostname, Port, StorageText } from "./GatewayConfig.ts"
 
 /** What could be read of a configuration, and all that is wrong with the rest. */
 export interface Reading {
   /** Where something was wrong, as if it had been left out. */
   readonly config: GatewayConfig
   readonly problems: ReadonlyArray<Problem>
-  /** What was left out, a provider always as a whole: nothing that depends on it can be judged. */
+  /** The paths that were left out, a provider always as a whole: nothing that depends on them can be judged. */
   readonly unread: ReadonlyArray<Path>
 }
 
@@ -137,6 +137,7 @@ const overridesOf = (environment: Environment) => {
   // What is no plain number stays text, and the Schema says so.
   const { port: digits } = environment
   const port = read(Port, digits !== null && /^\d{1,9}$/.test(digits) ? Number(digits) : digits, "HEADGATE_PORT")
+  const hostname = read(Hostname, environment.hostname, "HEADGATE_HOSTNAME")
   const storage = read(StorageText, environment.storage, "HEADGATE_STORAGE")
   const key = environment.managementKey === null ? null : Redacted.value(environment.managementKey)
   if (key !== null && !/^[\x21-\x7e]{32,}$/.test(key)) {
@@ -146,7 +147,7 @@ const overridesOf = (environment: Environment) => {
   const apply = ({ server, ...config }: GatewayConfig): GatewayConfig => ({
     ...config,
     storage: storage ?? config.storage,
-    server: { ...server, port: port ?? server.port, hostname: environment.hostname ?? server.hostname },
+    server: { ...server, port: port ?? server.port, hostname: hostname ?? server.hostname },
   })
   return { problems, apply }
 }
@@ -176,19 +177,28 @@ const findFile = (directory: string, explicit: string | null): Effect.Effect<str
 
 const exists = (file: string): Effect.Effect<boolean> => Effect.promise(() => Bun.file(file).exists())
 
-/** What stands in the file, not yet checked. */
+/** Without a byte order mark. */
+const readText = (file: string): Effect.Effect<string, Problem> =>
+  Effect.tryPromise({
+    try: async () => (await Bun.file(file).text()).replace(/^\uFEFF/, ""),
+    catch: () => ({ path: file, message: "expected a file that can be read, got none" }),
+  })
+
+/** What the file says, not yet checked. */
 const readRaw = (file: string): Effect.Effect<unknown, Problem> => {
   if (file.endsWith(".json")) {
-    return Effect.tryPromise({
-      try: async (): Promise<unknown> => JSON.parse((await Bun.file(file).text()).replace(/^\uFEFF/, "")),
-      catch: (cause) => ({ path: file, message: jsonFailure(cause) }),
-    })
+    return Effect.flatMap(readText(file), (text) =>
+      Effect.try({
+        try: (): unknown => JSON.parse(text),
+        catch: () => ({ path: file, message: jsonFailure(text) }),
+      }),
+    )
   }
   if (!/\.[cm]?[jt]s$/.test(file))
     return Effect.fail({ path: file, message: "expected a file that ends in .ts, .js or .json" })
   return Effect.tryPromise({
     try: async (): Promise<unknown> => {
-      await lendModules([dirname(file)])
+      await registerModules([dirname(file)])
       return import(pathToFileURL(file).href)
     },
     catch: (cause) => ({ path: file, message: importFailure(cause) }),

@@ -1,11 +1,12 @@
 /**
  * What is wrong with a configuration, in words: a Schema's issues as paths and sentences. Values are not repeated, since
- * any of them may be a secret in the wrong place; only numbers are, where a number was wanted. G20.
+ * any of them may be a secret in the wrong place; only numbers are, where a number was wanted.
  */
 import * as Data from "effect/Data"
 import * as Option from "effect/Option"
 import type * as ParseResult from "effect/ParseResult"
 import * as AST from "effect/SchemaAST"
+import { distance } from "fastest-levenshtein"
 
 export interface Problem {
   /** `models[0].hosts[1].pricing`; empty: the whole. */
@@ -62,7 +63,8 @@ export const kindOf = (value: unknown): string => {
 export const hint = (name: string, names: Iterable<string>): string => {
   const plain = (text: string) => text.toLowerCase().replace(/[_-]/g, "")
   let nearest: string | undefined
-  let least = Math.max(1, Math.floor(name.length / 3)) + 1
+  // Two letters that changed places are two steps.
+  let least = (name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3))) + 1
   for (const known of names) {
     const steps = distance(plain(name), plain(known))
     if (steps < least) [nearest, least] = [known, steps]
@@ -82,7 +84,7 @@ const walk = (issue: ParseResult.ParseIssue, path: Path, within: AST.AST | undef
     case "Composite": {
       const issues = "_tag" in issue.issues ? [issue.issues] : issue.issues
       if (!AST.isUnion(issue.ast)) return issues.flatMap((inner) => walk(inner, path, issue.ast))
-      const [only, ...more] = issues.filter((inner) => !speaksOfAbsence(inner))
+      const [only, ...more] = issues.filter((inner) => !isAboutAbsence(inner))
       return only !== undefined && more.length === 0
         ? walk(only, path, within)
         : [mismatch(issue.ast, issue.actual, path)]
@@ -105,8 +107,8 @@ const walk = (issue: ParseResult.ParseIssue, path: Path, within: AST.AST | undef
   }
 }
 
-/** Whether it only says that a value is not `null` or not left out: of no use to who gave one. */
-const speaksOfAbsence = (issue: ParseResult.ParseIssue): boolean =>
+/** Whether the issue only says that a value is not `null` or not absent: of no use to an author who gave one. */
+const isAboutAbsence = (issue: ParseResult.ParseIssue): boolean =>
   issue._tag === "Type" &&
   (AST.isUndefinedKeyword(issue.ast) || (AST.isLiteral(issue.ast) && issue.ast.literal === null))
 
@@ -151,23 +153,4 @@ const describe = (ast: AST.AST): string => {
     default:
       return "something else"
   }
-}
-
-/** Insertions, removals, exchanges and swaps of neighbours that make `b` of `a`. */
-const distance = (a: string, b: string): number => {
-  let before: ReadonlyArray<number> = []
-  let row: ReadonlyArray<number> = Array.from({ length: b.length + 1 }, (_, j) => j)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const [above = 0, left = 0, corner = 0] = [row[j], next[j - 1], row[j - 1]]
-      let least = Math.min(above + 1, left + 1, corner + (a[i - 1] === b[j - 1] ? 0 : 1))
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
-        least = Math.min(least, (before[j - 2] ?? 0) + 1)
-      next.push(least)
-    }
-    before = row
-    row = next
-  }
-  return row[b.length] ?? 0
 }

@@ -1,15 +1,16 @@
 /**
  * Finds plugins in folders: `<folder>/providers/<id>/index.ts` and `<folder>/strategies/<id>/index.ts`, each a default
- * export. What cannot be used is reported and left out; nothing a plugin does while it is imported stops the house. G33.
+ * export. What cannot be used is reported and left out; no failure of an import stops the gateway.
  */
 import { readdir, stat } from "node:fs/promises"
 import { join, resolve } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { isJsonObject } from "../domain/Json.ts"
+import type { Importing } from "./importWatch.ts"
 import { oneLine, PluginInvalid } from "./PluginInvalid.ts"
 import { contractVersion, type ProviderPlugin } from "./Provider.ts"
-import { lendModules } from "./resolve.ts"
+import { registerModules } from "./resolve.ts"
 import type { StrategyPlugin } from "./Strategy.ts"
 
 export type Plugin = ProviderPlugin | StrategyPlugin
@@ -19,14 +20,21 @@ export interface Discovered {
   readonly invalid: ReadonlyArray<PluginInvalid>
 }
 
-const shelves = { providers: "provider", strategies: "strategy" } as const
+const kinds = { providers: "provider", strategies: "strategy" } as const
 
-/** What every plugin found in `folders` is, in the order of the folders and of the names in them. A folder that is not there holds none. */
-export const discover = (folders: ReadonlyArray<string>): Effect.Effect<Discovered> =>
+/**
+ * The plugins in `folders`, in the order of the folders and of the names in them. A folder that is not there holds none.
+ * They are imported one after another, so that `importing` can be given the one that runs.
+ */
+export const discover = (folders: ReadonlyArray<string>, importing: Importing = () => {}): Effect.Effect<Discovered> =>
   Effect.gen(function* () {
     const found = yield* Effect.promise(() => candidates(folders))
-    yield* Effect.promise(() => lendModules(found.map(({ path }) => path)))
-    const tried = yield* Effect.forEach(found, load, { concurrency: "unbounded" })
+    yield* Effect.promise(() => registerModules(found.map(({ path }) => path)))
+    const tried = yield* Effect.forEach(found, (plugin) => {
+      importing(plugin.path)
+      return load(plugin)
+    })
+    importing(null)
     return withoutDuplicates(tried)
   })
 
@@ -39,11 +47,11 @@ interface Found {
 const candidates = async (folders: ReadonlyArray<string>): Promise<ReadonlyArray<Found>> => {
   const found: Array<Found> = []
   for (const folder of new Set(folders.map((each) => resolve(each)))) {
-    for (const [shelf, kind] of Object.entries(shelves)) {
-      const names = await readdir(join(folder, shelf)).catch(() => [])
+    for (const [group, kind] of Object.entries(kinds)) {
+      const names = await readdir(join(folder, group)).catch(() => [])
       for (const id of names.toSorted()) {
-        const path = resolve(folder, shelf, id)
-        // What cannot be looked at, such as a link into nowhere, is reported like a folder without a plugin.
+        const path = resolve(folder, group, id)
+        // A path that cannot be read, such as a link into nowhere, is reported like a folder without a plugin.
         if ((await stat(path).catch(() => undefined))?.isDirectory() !== false) found.push({ path, id, kind })
       }
     }

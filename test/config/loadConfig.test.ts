@@ -518,7 +518,7 @@ describe("a bad configuration", () => {
     const env = { HEADGATE_PORT: "http", HEADGATE_STORAGE: "mysql:x", HEADGATE_MANAGEMENT_KEY: canary.slice(0, 31) }
     expect(await lines({ files, env })).toEqual([
       'config error: limit: unknown field, did you mean "limits"?',
-      "config error: server.hostname: expected a text that is not empty, got string",
+      "config error: server.hostname: expected an IP address or a host name, got string",
       `config error: server.port: expected ${port}, got string`,
       "config error: providers.acme.api_key: environment variable ACME_KEY is not set",
       'config error: providers.acme.base_url: expected https (http needs "network": "private"), got http',
@@ -552,6 +552,24 @@ describe("a bad configuration", () => {
     ])
   })
 
+  test.each(["999.1.1.1", "1.2.3", "::g", "a b", "-a", "a..b", "a/b", "[::1]"])(
+    "HEADGATE_HOSTNAME=%s, in the file too",
+    async (hostname) => {
+      const message = "expected an IP address or a host name, got string"
+      expect(await lines({ env: { HEADGATE_HOSTNAME: hostname }, files: json({ server: { hostname } }) })).toEqual([
+        `config error: server.hostname: ${message}`,
+        `config error: HEADGATE_HOSTNAME: ${message}`,
+      ])
+    },
+  )
+
+  test.each(["::1", "::", "0.0.0.0", "localhost", "gate-1.acme.example", "a_b", "4u"])(
+    "HEADGATE_HOSTNAME=%s is one",
+    async (hostname) => {
+      expect((await loaded({ env: { HEADGATE_HOSTNAME: hostname } })).config.server.hostname).toBe(hostname)
+    },
+  )
+
   test("a management key with a blank could not be sent", async () => {
     const key = "0123456789 0123456789 0123456789 0123"
     expect(await lines({ env: { HEADGATE_MANAGEMENT_KEY: key } })).toEqual([
@@ -575,9 +593,9 @@ describe("a file that cannot be read", () => {
   })
 
   test.each([
-    ["bad.json", "{", "expected JSON, got text that does not parse (Expected '}')"],
-    ["word.json", `{ "api_key": ${canary} }`, "expected JSON, got text that does not parse (Unexpected identifier)"],
-    ["empty.json", "", "expected JSON, got text that does not parse (Unexpected EOF)"],
+    ["bad.json", "{", "expected JSON, got text that ends too early at line 1, column 2"],
+    ["word.json", `{\n  "api_key": ${canary} }`, "expected JSON, got an error at line 2, column 14"],
+    ["empty.json", "", "expected JSON, got text that ends too early at line 1, column 1"],
     [
       "syntax.ts",
       `export default { a: "${canary}"\n "b" }`,

@@ -4,9 +4,10 @@ import * as FastCheck from "effect/FastCheck"
 import { type ChatRequest, routerOnly } from "../../src/domain/Request.ts"
 import type { BadRequest, Issue } from "../../src/domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../src/domain/Json.ts"
+import { firstFault } from "../../src/domain/jsonFault.ts"
 import { noPreferences } from "../../src/domain/Preferences.ts"
 import { decodeChat } from "../../src/http/data/chat/decode.ts"
-import { firstFault, parseBody } from "../../src/http/decode/json.ts"
+import { parseBody } from "../../src/http/decode/json.ts"
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
 
@@ -54,8 +55,8 @@ describe("bytes that are no usable body", () => {
     ["2 single quotes", "{'a':1}", "line 1, column 2"],
     ["2 trailing comma", '{"a":1,}', "line 1, column 8"],
     ["2 leading zero", '{"a":01}', "line 1, column 7"],
-    ["2 escape", '{"a":"\\x"}', "line 1, column 7"],
-    ["2 raw control character", '{"a":"\u0001"}', "line 1, column 7"],
+    ["2 escape", '{"a":"\\x"}', "line 1, column 6"],
+    ["2 raw control character", '{"a":"\u0001"}', "line 1, column 6"],
     ["2 raw line feed in a string", '{"a":"x\n","b":1}', "line 1, column 8"],
     ["2 NaN", '{"temperature":NaN}', "line 1, column 16"],
     ["2 large: no time is spent on the position", `{"a":"${"x".repeat(2 ** 20)}`, "The body is not valid JSON"],

@@ -371,7 +371,15 @@ describe.concurrent("the process", () => {
           ),
         "the port to close",
       )
-      gateway.kill("SIGTERM")
+      let ended = false
+      void gateway.exited.then(() => {
+        ended = true
+      })
+      // One that comes at once is taken for a copy of the first.
+      await until(() => {
+        if (!ended) gateway.kill("SIGTERM")
+        return ended
+      }, "the end")
       const { events, done } = readStrictly(await text)
       expect([done, contentOf(events)]).toEqual([true, "Hello"])
       expect(await gateway.exited).toBe(0)

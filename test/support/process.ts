@@ -22,6 +22,8 @@ export interface Installation {
 export interface StartOptions {
   readonly config?: unknown
   readonly env?: Readonly<Record<string, string>>
+  /** Through a script runner, as `bun start` does, in a process group of its own: `kill` signals the whole group. */
+  readonly asScript?: boolean
 }
 
 export interface RunningGateway {
@@ -43,10 +45,19 @@ const collect = async (stream: ReadableStream<Uint8Array>, into: (text: string) 
   for await (const bytes of stream) into(decoder.decode(bytes, { stream: true }))
 }
 
-const run = (env: Readonly<Record<string, string>>): RunningGateway => {
+const spawn = (env: Readonly<Record<string, string>>, script: string | undefined) => {
+  const options = { env, stdout: "pipe", stderr: "pipe" } as const
+  if (script === undefined) return Bun.spawn([process.execPath, "src/main.ts"], { ...options, cwd: root })
+  const scripts = { start: `${process.execPath} ${join(root, "src/main.ts")}` }
+  writeFileSync(join(script, "package.json"), JSON.stringify({ scripts }))
+  return Bun.spawn([process.execPath, "run", "start"], { ...options, cwd: script, detached: true })
+}
+
+/** `script`: the folder of the package whose script it is. */
+const run = (env: Readonly<Record<string, string>>, script?: string): RunningGateway => {
   let out = ""
   let err = ""
-  const child = Bun.spawn([process.execPath, "src/main.ts"], { cwd: root, env, stdout: "pipe", stderr: "pipe" })
+  const child = spawn(env, script)
   const told = Promise.all([
     collect(child.stdout, (text) => {
       out += text
@@ -74,7 +85,10 @@ const run = (env: Readonly<Record<string, string>>): RunningGateway => {
     out: () => out,
     err: () => err,
     exited,
-    kill: (signal) => child.kill(signal),
+    kill: (signal) => {
+      if (script === undefined) child.kill(signal)
+      else if (!over) process.kill(-child.pid, signal)
+    },
   }
 }
 
@@ -86,15 +100,18 @@ export const install = (): Installation => {
   return {
     folder,
     database,
-    start: ({ config, env = {} } = {}) => {
+    start: ({ config, env = {}, asScript = false } = {}) => {
       if (config !== undefined) writeFileSync(file, JSON.stringify(config))
-      const gateway = run({
-        ...bare,
-        HEADGATE_CONFIG: file,
-        HEADGATE_PORT: "0",
-        HEADGATE_STORAGE: `sqlite:${database}`,
-        ...env,
-      })
+      const gateway = run(
+        {
+          ...bare,
+          HEADGATE_CONFIG: file,
+          HEADGATE_PORT: "0",
+          HEADGATE_STORAGE: `sqlite:${database}`,
+          ...env,
+        },
+        asScript ? folder : undefined,
+      )
       running.add(gateway)
       void gateway.exited.then(() => running.delete(gateway))
       return gateway

@@ -1,0 +1,22 @@
+/**
+ * Watches imports of plugins from a thread of its own. A loop without an end at a plugin's top level blocks this thread, so
+ * that no time-out of its own fires and nothing of its log is written: the other thread names the plugin and ends the process.
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { WatchMessage } from "./importWatchThread.ts"
+
+/** Longer than `discover` waits for an import that does not block. */
+const limitMs = 6000
+
+/** Says what is imported from now on; `null`: nothing. */
+export type Importing = (path: string | null) => void
+
+/** For the gateway's own process: it ends with exit code 70 when an import blocks it. The thread ends with the scope. */
+export const watchImports: Effect.Effect<Importing, never, Scope.Scope> = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => new Worker(new URL("./importWatchThread.ts", import.meta.url))),
+    (worker) => Effect.sync(() => worker.terminate()),
+  ),
+  (worker) => (path) => worker.postMessage({ path, limitMs } satisfies WatchMessage),
+)

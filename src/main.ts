@@ -12,7 +12,6 @@ import { firstStart } from "./firstStart.ts"
 import * as Gateway from "./Gateway.ts"
 import { discover } from "./plugin/discover.ts"
 import { watchImports } from "./plugin/importWatch.ts"
-import { Upstream } from "./upstream/Upstream.ts"
 import { KeyStore } from "./services/KeyStore.ts"
 import * as MemoryStorage from "./sql/MemoryStorage.ts"
 import * as SqliteStorage from "./sql/SqliteStorage.ts"
@@ -25,6 +24,7 @@ import {
   teardown,
   uncaughtException,
 } from "./start.ts"
+import { Upstream } from "./upstream/Upstream.ts"
 
 const storageOf = ({ storage, durability }: LoadedConfig["config"]) =>
   storage._tag === "Memory" ? MemoryStorage.layer : SqliteStorage.layer({ path: storage.path, durability })

@@ -11,10 +11,10 @@ import * as Scope from "effect/Scope"
 import { decodeConfig } from "../src/config/loadConfig.ts"
 import { KeyId } from "../src/domain/Ids.ts"
 import * as Gateway from "../src/Gateway.ts"
-import { Upstream } from "../src/upstream/Upstream.ts"
 import { KeyStore } from "../src/services/KeyStore.ts"
 import { Storage } from "../src/services/Storage.ts"
 import { layer as memoryStorage } from "../src/sql/MemoryStorage.ts"
+import { Upstream } from "../src/upstream/Upstream.ts"
 import { ownPlugins } from "./support/house.ts"
 
 /** One gateway as a service of the program, so that two of them can stand side by side in one layer. */

@@ -1,8 +1,8 @@
 /** How each host is called: address, protocol, credentials and limits, out of the configuration and its provider. */
 import * as Redacted from "effect/Redacted"
 import type { Host } from "../domain/Host.ts"
-import { type Auth, bearer, type Credentials, noAuth } from "../plugin/Provider.ts"
 import type { CheckedProvider } from "../plugin/checked.ts"
+import { type Auth, bearer, type Credentials, noAuth } from "../plugin/Provider.ts"
 import type { LoadedProvider } from "./providers.ts"
 
 /** How one host is called. */

@@ -8,10 +8,10 @@ import type * as Redacted from "effect/Redacted"
 import type { Model, Privacy } from "../domain/Host.ts"
 import type { JsonObject } from "../domain/Json.ts"
 import { hint, kindOf, type Problem, problemsOf, renderPath, sentence } from "../domain/Problem.ts"
+import { type CheckedProvider, checkedProvider } from "../plugin/checked.ts"
 import { guarded, oneLine, PluginInvalid } from "../plugin/PluginInvalid.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import { checkBaseUrl, normalBaseUrl } from "./baseUrl.ts"
-import { type CheckedProvider, checkedProvider } from "../plugin/checked.ts"
 import { decodeModels, mergeModels, type ProviderFacts, servedBy } from "./models.ts"
 
 /** One provider as the operator wants it. `null` leaves the choice to the plugin, or to the gateway. */

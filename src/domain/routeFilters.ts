@@ -82,9 +82,7 @@ export const hardFilters: ReadonlyArray<Filter> = [
     excludes: ({ bounds }, host) => {
       const fewest = Math.floor(mostTextTokens(bounds, bounds.promptBytes) / bytesPerToken)
       const longest = host.maxPromptTokens ?? host.contextLength
-      return fewest > longest
-        ? `the prompt has at least ${fewest} tokens, the context length is ${longest}`
-        : undefined
+      return fewest > longest ? `the prompt has at least ${fewest} tokens, the context length is ${longest}` : undefined
     },
   },
   {

@@ -120,7 +120,10 @@ export class AnswerStream {
   private begin(answer: HostAnswer): void {
     this.answer = answer
     this.state = "streaming"
-    if (!this.hasReader) return this.abandon("caller-gone")
+    if (!this.hasReader) {
+      this.abandon("caller-gone")
+      return
+    }
     this.lastEvent = this.windowStart = this.of.timers.now()
     this.windowBytes = answer.stream?.bytes ?? 0
     answer.onProgress = () => this.progress()
@@ -156,10 +159,11 @@ export class AnswerStream {
   /** The host's answer ended before its own end: by the gateway, for a reason, or by the host, for none. */
   private brokenOff(answer: HostAnswer): void {
     const { ending } = this.of.lifetime
-    if (ending?._tag === "CallerGone") return this.callerGone()
-    if (answer.stream?.hasFinish === true) return this.finish(answer, "finished")
-    if (ending === undefined) return this.failed(answer, answer.attempt.stopped ?? answer.broken ?? malformed)
-    this.settle(answer, "cut", (charge) => this.of.writerFor(answer.attempt.host).failure(ending, charge))
+    const { host, stopped } = answer.attempt
+    if (ending?._tag === "CallerGone") this.callerGone()
+    else if (answer.stream?.hasFinish === true) this.finish(answer, "finished")
+    else if (ending === undefined) this.failed(answer, stopped ?? answer.broken ?? malformed)
+    else this.settle(answer, "cut", (charge) => this.of.writerFor(host).failure(ending, charge))
   }
 
   private finish(answer: HostAnswer, outcome: AnswerOutcome): void {
@@ -297,7 +301,10 @@ export class AnswerStream {
     const { limits, timers, writerFor } = this.of
     const now = timers.now()
     if (this.fullSince !== undefined) {
-      if (now - this.fullSince >= limits.clientStallMs) return this.cutStalled()
+      if (now - this.fullSince >= limits.clientStallMs) {
+        this.cutStalled()
+        return
+      }
     } else if (this.isSilent(now) || this.isTooSlow(now)) {
       this.answer?.attempt.stop(new HostFailed({ reason: "timeout" }))
       return

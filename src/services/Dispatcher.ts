@@ -38,8 +38,8 @@ import type { Ending, RequestContext } from "./RequestContext.ts"
 import { eitherOf, makeStepRunner, type Steps, wait } from "./Steps.ts"
 import type { OpenOutput } from "./StreamOutput.ts"
 import { Timers } from "./Timers.ts"
-import { makeUpstreamClient } from "./upstreamCall.ts"
 import { unaryAnswer } from "./unaryAnswer.ts"
+import { makeUpstreamClient } from "./upstreamCall.ts"
 
 /** A whole answer, paid for and in the ledger. */
 export interface Completed {
@@ -242,8 +242,7 @@ const make = (options: DispatcherOptions) =>
           timers,
           writerFor,
           open: output,
-          settle: (answer, delivered, onExit) =>
-            runner.effect(endAttempt.delivered(answer.attempt, delivered), onExit),
+          settle: (answer, delivered, onExit) => runner.effect(endAttempt.delivered(answer.attempt, delivered), onExit),
           log,
           defect: (cause) => Effect.logError("a defect in a stream", { requestId: context.requestId }, cause),
           onClosed,

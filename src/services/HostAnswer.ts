@@ -139,7 +139,8 @@ export class HostAnswer implements Sink {
   private readWhole(head: ResponseHead, body: string): void {
     const answer = readAnswer(this.endpoint, head, body, this.context)
     if (head.status !== 200 || (answer instanceof HostFailed && answer.reason !== "malformed")) {
-      return this.failed(answer instanceof HostFailed ? answer : malformed)
+      this.failed(answer instanceof HostFailed ? answer : malformed)
+      return
     }
     const stream = this.begin(head)
     this.text += stream.push(new TextEncoder().encode(body)) + stream.end()
@@ -148,7 +149,10 @@ export class HostAnswer implements Sink {
 
   private progress(): void {
     const { stream, onOpen } = this
-    if (onOpen === undefined) return this.onProgress?.()
+    if (onOpen === undefined) {
+      this.onProgress?.()
+      return
+    }
     const failure = this.broken ?? stream?.failure
     if (failure === undefined && (stream === undefined || stream.state === "silent")) return
     this.onOpen = undefined

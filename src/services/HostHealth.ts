@@ -51,7 +51,8 @@ export class HostHealth extends Context.Tag("headgate/HostHealth")<
             if (wait === 0) return
             const until = clock.unsafeCurrentTimeMillis() + wait
             const before = cooling.get(endpointKey(host))
-            if (before === undefined || before.until < until) cooling.set(endpointKey(host), { until, reason: failure.reason })
+            if (before === undefined || before.until < until)
+              cooling.set(endpointKey(host), { until, reason: failure.reason })
           },
         }
       }),

@@ -19,8 +19,8 @@ import { type KeyAccount, KeyAccounts } from "./KeyAccounts.ts"
 import { makeLedgerWriter } from "./LedgerWriter.ts"
 import { type LedgerRow, orUnavailable } from "./ledger.ts"
 import type { RequestContext } from "./RequestContext.ts"
-import { Storage } from "./Storage.ts"
 import { wait } from "./Steps.ts"
+import { Storage } from "./Storage.ts"
 
 /** Whose money pays. One for now: the caller's key. */
 export interface Account {

@@ -79,8 +79,8 @@ export class Router extends Context.Tag("headgate/Router")<
                   (fault) => faults.report(strategy, fault),
                 )
           const excluded: Array<Exclusion> = []
-          const states = { registry, health, budget }
-          const kept = models.right.map((model) => usable(request, model, states, excluded))
+          const checks = checksFor(request, { registry, health, budget })
+          const kept = models.right.map((model) => usable(request, model, checks, excluded))
           const groups = request.routing.preferences.partition === "none" ? [kept.flat()] : kept
           const attempts = groups.flatMap((hosts) => preferred(request, order(hosts), excluded))
           return attempts.length > 0
@@ -133,30 +133,55 @@ interface States {
   readonly budget: BudgetSnapshot
 }
 
+/** Why a host may not be tried. */
+type Finding = Omit<Exclusion, "host" | "model">
+
+type Check = (host: Host) => Finding | undefined
+
+/** Everything that can speak against a host, in the order in which it is asked. */
+const checksFor = (request: PlannedRequest, { registry, health, budget }: States): ReadonlyArray<Check> => [
+  (host) => {
+    const reason = registry.unavailable(host)
+    return reason === undefined ? undefined : { by: "provider", reason }
+  },
+  ...hardFilters
+    .filter((filter) => filter.applies(request))
+    .map(
+      ({ name, excludes }): Check =>
+        (host) => {
+          const reason = excludes(request, host)
+          return reason === undefined ? undefined : { by: name, reason }
+        },
+    ),
+  (host) => {
+    const inadmissible = health.admissible(host)
+    if (inadmissible === undefined) return undefined
+    const { reason, retryAfterMs } = inadmissible
+    return { by: "cooldown", reason: `left alone after a failure: ${reason}`, retryAfterMs }
+  },
+  (host) => {
+    const reason = budgetRefusal(request, budget, host)
+    return reason === undefined ? undefined : { by: "budget", reason }
+  },
+]
+
 /** The hosts of a model that may be tried; why the others may not goes to `excluded`. */
 const usable = (
   request: PlannedRequest,
   model: Model,
-  states: States,
+  checks: ReadonlyArray<Check>,
   excluded: Array<Exclusion>,
 ): ReadonlyArray<Host> => {
-  const exclude = (host: Host, by: string, reason: string, retryAfterMs?: number) => {
-    excluded.push({ host: host.tag, model: model.id, by, reason, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) })
-    return false
+  let kept = model.hosts
+  for (const check of checks) {
+    kept = kept.filter((host) => {
+      const finding = check(host)
+      if (finding !== undefined) excluded.push({ host: host.tag, model: model.id, ...finding })
+      return finding === undefined
+    })
   }
-  const kept = model.hosts.filter((host) => {
-    const unavailable = states.registry.unavailable(host)
-    if (unavailable !== undefined) return exclude(host, "provider", unavailable)
-    const filter = hardFilters.find((one) => one.applies(request) && one.excludes(request, host) !== undefined)
-    if (filter !== undefined) return exclude(host, filter.name, filter.excludes(request, host) ?? "")
-    const inadmissible = states.health.admissible(host)
-    if (inadmissible !== undefined) {
-      return exclude(host, "cooldown", `left alone after a failure: ${inadmissible.reason}`, inadmissible.retryAfterMs)
-    }
-    const refused = budgetRefusal(request, states.budget, host)
-    return refused === undefined || exclude(host, "budget", refused)
-  })
-  return softFilters.reduce<ReadonlyArray<Host>>((hosts, filter) => withoutWorse(request, hosts, filter), kept)
+  for (const filter of softFilters) kept = withoutWorse(request, kept, filter)
+  return kept
 }
 
 const budgetRefusal = (
@@ -170,11 +195,7 @@ const budgetRefusal = (
 }
 
 /** Leaves out the hosts that a soft filter speaks against, unless that would be all of them. */
-const withoutWorse = (
-  request: PlannedRequest,
-  hosts: ReadonlyArray<Host>,
-  filter: Filter,
-): ReadonlyArray<Host> => {
+const withoutWorse = (request: PlannedRequest, hosts: ReadonlyArray<Host>, filter: Filter): ReadonlyArray<Host> => {
   if (hosts.length < 2 || !filter.applies(request)) return hosts
   const better = hosts.filter((host) => filter.excludes(request, host) === undefined)
   return better.length > 0 ? better : hosts
@@ -241,11 +262,7 @@ const preferred = (
 }
 
 /** What the caller can do about it: pay, wait, ask for less, or ask for other hosts. */
-const refusal = (
-  request: PlannedRequest,
-  excluded: ReadonlyArray<Exclusion>,
-  budget: BudgetSnapshot,
-): PlanFailure => {
+const refusal = (request: PlannedRequest, excluded: ReadonlyArray<Exclusion>, budget: BudgetSnapshot): PlanFailure => {
   const [first] = excluded
   const unaffordable = excluded.findLast(({ by }) => by === "budget")
   // `usable` gives the budget's refusal as the reason.

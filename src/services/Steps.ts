@@ -100,7 +100,10 @@ export const makeStepRunner = (runtime: Runtime.Runtime<never>): StepRunner => {
     const advance = (): void => {
       isRunning = true
       while (ready !== undefined) {
-        if (Exit.isFailure(ready)) return onExit(Exit.failCause(ready.cause))
+        if (Exit.isFailure(ready)) {
+          onExit(Exit.failCause(ready.cause))
+          return
+        }
         // The generator gets back what its own `yield*` promised; only the types do not say so.
         const sent = ready.value as never
         ready = undefined
@@ -108,9 +111,13 @@ export const makeStepRunner = (runtime: Runtime.Runtime<never>): StepRunner => {
         try {
           next = steps.next(sent)
         } catch (defect) {
-          return onExit(Exit.die(defect))
+          onExit(Exit.die(defect))
+          return
         }
-        if (next.done === true) return onExit(Exit.succeed(next.value))
+        if (next.done === true) {
+          onExit(Exit.succeed(next.value))
+          return
+        }
         effect(yieldWrapGet(next.value), resume)
       }
       isRunning = false

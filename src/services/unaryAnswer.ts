@@ -8,7 +8,14 @@ import type { ResponseHead } from "../upstream/exchange.ts"
 import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
 import type { Attempt } from "./Attempt.ts"
 import { wait } from "./Steps.ts"
-import { BodyText, longestErrorBody, parsedBody, refusedBy, type UpstreamClient, withoutSecrets } from "./upstreamCall.ts"
+import {
+  BodyText,
+  longestErrorBody,
+  parsedBody,
+  refusedBy,
+  type UpstreamClient,
+  withoutSecrets,
+} from "./upstreamCall.ts"
 
 /** What the host makes of the request. Ends at once when the attempt is stopped. */
 export const unaryAnswer = (

@@ -2,7 +2,14 @@ import { describe, expect, test } from "bun:test"
 import * as fc from "effect/FastCheck"
 import { type LimitReset, nextReset, spentInWindow, windowStart } from "../../src/domain/Key.ts"
 import { divideHalfEven, formatUsd, parseUsd, toUsd } from "../../src/domain/Money.ts"
-import { costOf, freePricing, maximumPrices, type PriceOverride, type Prices, type Pricing } from "../../src/domain/Price.ts"
+import {
+  costOf,
+  freePricing,
+  maximumPrices,
+  type PriceOverride,
+  type Prices,
+  type Pricing,
+} from "../../src/domain/Price.ts"
 import { noUsage, parseUsage, type Usage } from "../../src/domain/Usage.ts"
 
 describe("amounts of USD", () => {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
-import { type ChatRequest, routerOnly } from "../../src/domain/Request.ts"
 import type { BadRequest, Issue } from "../../src/domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../src/domain/Json.ts"
 import { firstFault } from "../../src/domain/jsonFault.ts"
 import { noPreferences } from "../../src/domain/Preferences.ts"
+import { type ChatRequest, routerOnly } from "../../src/domain/Request.ts"
 import { decodeChat } from "../../src/http/data/chat/decode.ts"
 import { parseBody } from "../../src/http/decode/json.ts"
 

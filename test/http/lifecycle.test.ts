@@ -177,7 +177,10 @@ const hostFor = (answer: Parameters<typeof scriptedHost>[0]) => {
 const booksOf = (installation: Installation, secret: string) =>
   installation.ask(
     Effect.flatMap(Storage, (storage) =>
-      Effect.all({ rows: storage.ledger.rows(keyId(secret), 100_000), spent: storage.ledger.spend(keyId(secret), Date.now()) }),
+      Effect.all({
+        rows: storage.ledger.rows(keyId(secret), 100_000),
+        spent: storage.ledger.spend(keyId(secret), Date.now()),
+      }),
     ),
   )
 

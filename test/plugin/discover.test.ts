@@ -27,12 +27,12 @@ afterAll(() => rm(home, { recursive: true }))
 
 const providerSource = (id: string) => `
 import * as Schema from "effect/Schema"
-import { chatForm, defineProvider, HostFailed } from "headgate/plugin"
+import { chatProtocol, defineProvider, HostFailed } from "headgate/plugin"
 export default defineProvider({
   id: "${id}",
   name: "Some",
   config: Schema.Struct({ region: Schema.optional(Schema.String) }),
-  load: () => ({ operations: { chat: chatForm() }, error: () => new HostFailed({ reason: "overloaded" }) }),
+  load: () => ({ protocols: { chat: chatProtocol() }, error: () => new HostFailed({ reason: "overloaded" }) }),
 })`
 
 const strategySource = (id: string) => `
@@ -103,7 +103,7 @@ describe("one that is broken is reported, and the rest load", () => {
       "another contract",
       `import good from "../acme/index.ts"\nexport default { ...good, id: "broken", contract: 99 }`,
       "shape",
-      /made for contract 99, this gateway has 1$/,
+      /made for contract 99, this gateway has 2$/,
     ],
     ["an id that is not its folder's name", providerSource("other"), "shape", /"other" is not the name of its folder/],
     ["a strategy among the providers", strategySource("broken"), "shape", /strategy stands among/],

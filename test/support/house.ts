@@ -13,10 +13,10 @@ import { decodeConfig } from "../../src/config/loadConfig.ts"
 import * as Gateway from "../../src/Gateway.ts"
 import type { Plugin } from "../../src/plugin/discover.ts"
 import { discover } from "../../src/plugin/discover.ts"
-import { Upstream } from "../../src/upstream/Upstream.ts"
 import { KeyStore, type NewKey } from "../../src/services/KeyStore.ts"
 import type { Meter } from "../../src/services/Meter.ts"
 import type { Storage } from "../../src/services/Storage.ts"
+import { Upstream } from "../../src/upstream/Upstream.ts"
 import { lastingStorage } from "./lastingStorage.ts"
 
 const pluginFolder = new URL("../../plugins", import.meta.url).pathname

@@ -48,7 +48,10 @@ const providerOf = ({ headers, transport, whole, event, load }: Odd) => {
         // Only then does every event pass through the decoder.
         transparent: event === undefined,
         encode: (...asked: Parameters<typeof chat.encode>) =>
-          Either.map(chat.encode(...asked), (encoded) => ({ ...encoded, ...(headers === undefined ? {} : { headers }) })),
+          Either.map(chat.encode(...asked), (encoded) => ({
+            ...encoded,
+            ...(headers === undefined ? {} : { headers }),
+          })),
         decode: (...asked: Parameters<typeof chat.decode>) => {
           const right = chat.decode(...asked)
           // A plugin in JavaScript returns whatever it likes: that it is no answer is the point.

@@ -1,7 +1,13 @@
 /** The `provider` member of a request to `Preferences`. */
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import { type Picodollars, scaled } from "../../domain/Money.ts"
-import { type MaxPrice, noPreferences, type Preferences, pricesWithCeiling, quantizations } from "../../domain/Preferences.ts"
+import {
+  type MaxPrice,
+  noPreferences,
+  type Preferences,
+  pricesWithCeiling,
+  quantizations,
+} from "../../domain/Preferences.ts"
 import {
   type Check,
   filledText,
@@ -34,7 +40,8 @@ const ceilingOf = (name: string, ceiling: unknown): Picodollars | undefined => {
 }
 
 const price: Check = (value, path, issues) => {
-  if (ceilingOf("request", value) === undefined) report(issues, path, "must be a non-negative number, or one as a decimal string")
+  if (ceilingOf("request", value) === undefined)
+    report(issues, path, "must be a non-negative number, or one as a decimal string")
 }
 
 const names = orNull(listOf(filledText, mostNames))

@@ -31,8 +31,8 @@ import {
   shortText,
   text,
 } from "../../decode/checks.ts"
-import { measure, messages, textContent } from "./messages.ts"
 import { decodePreferences } from "../../decode/preferences.ts"
+import { measure, messages, textContent } from "./messages.ts"
 
 /** See docs/guarantees.md#g30. */
 const most = { tools: 512, models: 16, stop: 4, metadata: 16, tokens: 2 ** 31 - 1 }

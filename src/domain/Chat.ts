@@ -16,13 +16,14 @@ export interface CacheControl extends JsonObject {
 
 export interface TextPart extends JsonObject {
   readonly type: "text"
+  /** May be empty. */
   readonly text: string
   readonly cache_control?: CacheControl
 }
 
 export interface ImagePart extends JsonObject {
   readonly type: "image_url"
-  /** `url`: http(s), or a data URL. */
+  /** `url`: http(s), or a data URL (`readDataUrl`). `detail`: how closely it is looked at: `low`, `high`, `auto`. */
   readonly image_url: { readonly url: string; readonly detail?: string | null }
   readonly cache_control?: CacheControl
 }
@@ -35,6 +36,7 @@ export interface AudioPart extends JsonObject {
 
 export interface VideoPart extends JsonObject {
   readonly type: "video_url" | "input_video"
+  /** `url`: http(s), or a data URL. */
   readonly video_url: { readonly url: string }
 }
 
@@ -57,7 +59,7 @@ export interface RefusalPart extends JsonObject {
 
 export type ContentPart = TextPart | ImagePart | AudioPart | VideoPart | FilePart | RefusalPart
 
-/** A text, or parts in the order in which they are said. */
+/** A text, or parts in the order in which they are said. `textOf` and `partsOf` read either. */
 export type Content = string | ReadonlyArray<ContentPart>
 
 /** A call of a function that the model wants. `arguments` is JSON as the model wrote it: it may be empty or broken. */
@@ -91,8 +93,10 @@ export interface ReasoningDetail extends JsonObject {
   readonly signature?: string | null
 }
 
+/** Instructions. They may stand anywhere in the conversation, not only in front. */
 export interface SystemMessage extends JsonObject {
   readonly role: "system" | "developer"
+  /** Text, or text parts. */
   readonly content: Content
 }
 
@@ -101,13 +105,18 @@ export interface UserMessage extends JsonObject {
   readonly content: Content
 }
 
+/** An earlier answer, as the caller gives it back. As the last message it is a beginning that the model goes on from. */
 export interface AssistantMessage extends JsonObject {
   readonly role: "assistant"
   /** Null or absent where the assistant only called tools. */
   readonly content?: Content | null
+  /** The calls that it made, in order; a `ToolMessage` answers each. */
   readonly tool_calls?: ReadonlyArray<ToolCall | HostToolCall> | null
+  /** Its reasoning as plain text. */
   readonly reasoning?: string | null
+  /** Its reasoning in pieces, which may come back as the fragments of a stream: same `index`, same block. */
   readonly reasoning_details?: ReadonlyArray<ReasoningDetail> | null
+  /** Why it did not answer, in its own words. */
   readonly refusal?: string | null
 }
 
@@ -115,6 +124,7 @@ export interface AssistantMessage extends JsonObject {
 export interface ToolMessage extends JsonObject {
   readonly role: "tool"
   readonly content: Content
+  /** `id` of the call that it answers. Hosts that want the function's name instead: `calledNames`. */
   readonly tool_call_id: string
 }
 
@@ -125,8 +135,9 @@ export interface FunctionTool extends JsonObject {
   readonly function: JsonObject & {
     readonly name: string
     readonly description?: string | null
-    /** JSON Schema. */
+    /** JSON Schema of the arguments; absent: it takes none. */
     readonly parameters?: JsonObject | null
+    /** Whether the arguments must fit the schema exactly. */
     readonly strict?: boolean | null
   }
   readonly cache_control?: CacheControl
@@ -140,9 +151,12 @@ export interface HostTool extends JsonObject {
 
 export type Tool = FunctionTool | HostTool
 
+/** Whether tools may, must or must not be called. As an object, the one that must be: `{ type: "function", function: { name } }`. */
 export type ToolChoice = "none" | "auto" | "required" | (JsonObject & { readonly type: string })
 
+/** What the text of the answer has to be. */
 export interface ResponseFormat extends JsonObject {
+  /** `json_object`: any JSON object; `json_schema`: JSON that fits the schema; `text`: anything, as if nothing were given. */
   readonly type: "text" | "json_object" | "json_schema" | "grammar" | "python"
   readonly json_schema?: JsonObject & {
     readonly name: string
@@ -156,27 +170,47 @@ export interface ResponseFormat extends JsonObject {
  * credentials and addresses, and less what `ChatRequest` has as fields of its own. Checked at the edge.
  */
 export interface ChatPayload extends JsonObject {
+  /** At least one, in order. */
   readonly messages: ReadonlyArray<Message>
   readonly tools?: ReadonlyArray<Tool> | null
+  /** Default `auto` where there are tools. */
   readonly tool_choice?: ToolChoice | null
+  /** `false`: at most one call in an answer. */
   readonly parallel_tool_calls?: boolean | null
   readonly response_format?: ResponseFormat | null
+  /** 0 to 2. */
   readonly temperature?: number | null
+  /** 0 to 1: share of probability that is sampled from. */
   readonly top_p?: number | null
+  /** Number of most likely tokens that is sampled from; 0: all. */
   readonly top_k?: number | null
+  /** 0 to 1: least probability of a token, relative to the likeliest. */
   readonly min_p?: number | null
+  /** 0 to 1. */
   readonly top_a?: number | null
+  /** -2 to 2. */
   readonly frequency_penalty?: number | null
+  /** -2 to 2. */
   readonly presence_penalty?: number | null
+  /** 0 to 2; 1: none. */
   readonly repetition_penalty?: number | null
+  /** For answers that repeat. */
   readonly seed?: number | null
+  /** At most four texts at which the answer ends. */
   readonly stop?: string | ReadonlyArray<string> | null
+  /** Whether `logprobs` of the output are wanted. */
   readonly logprobs?: boolean | null
+  /** How many alternatives for each token: 0 to 20. */
   readonly top_logprobs?: number | null
+  /** How many answers: 1 to 8. `Bounds.choices` has it as a number always. */
   readonly n?: number | null
+  /** The caller's own end user, for the host's detection of abuse. */
   readonly user?: string | null
+  /** At most 16 texts by name. */
   readonly metadata?: JsonObject | null
+  /** Such as `auto`, `default`, `flex`, `priority`. */
   readonly service_tier?: string | null
+  /** How long the answer is to be: `low` to `max`. */
   readonly verbosity?: string | null
 }
 
@@ -192,19 +226,24 @@ export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter" |
 export interface ChatUsage extends JsonObject {
   readonly prompt_tokens?: unknown
   readonly completion_tokens?: unknown
+  /** Parts of `prompt_tokens`. */
   readonly prompt_tokens_details?: {
+    /** Read from a cache. */
     readonly cached_tokens?: unknown
+    /** Written to a cache. */
     readonly cache_write_tokens?: unknown
     /** Those of `cache_write_tokens` that are kept for an hour. */
     readonly cache_write_1h_tokens?: unknown
     readonly audio_tokens?: unknown
     readonly video_tokens?: unknown
   }
+  /** Parts of `completion_tokens`. */
   readonly completion_tokens_details?: {
     readonly reasoning_tokens?: unknown
     readonly image_tokens?: unknown
     readonly audio_tokens?: unknown
   }
+  /** What the host ran by itself, and asks a price for. */
   readonly server_tool_use_details?: { readonly web_search_requests?: unknown }
 }
 
@@ -216,6 +255,7 @@ export interface Annotation extends JsonObject {
 
 export interface ChatMessage extends JsonObject {
   readonly role: "assistant"
+  /** Null where the model only called tools. */
   readonly content: string | null
   readonly refusal?: string | null
   readonly reasoning?: string | null
@@ -231,6 +271,7 @@ export interface ChatChoice extends JsonObject {
   /** The host's own word for it. */
   readonly native_finish_reason: string | null
   readonly message: ChatMessage
+  /** Null where there are none. */
   readonly logprobs?: JsonObject | null
 }
 
@@ -238,6 +279,7 @@ export interface ChatChoice extends JsonObject {
 export interface ChatResponse extends JsonObject {
   /** At least one. */
   readonly choices: ReadonlyArray<ChatChoice>
+  /** Absent: the host did not count, and the gateway estimates. */
   readonly usage?: ChatUsage
   readonly system_fingerprint?: string | null
   readonly service_tier?: string
@@ -251,6 +293,7 @@ export interface ToolCallDelta extends JsonObject {
   readonly function?: { readonly name?: string; readonly arguments?: string }
 }
 
+/** What an event adds to a message. Texts are appended to those before. */
 export interface ChatDelta extends JsonObject {
   readonly role?: "assistant"
   readonly content?: string | null
@@ -274,6 +317,7 @@ export interface ChatChunkChoice extends JsonObject {
 export interface ChatChunk extends JsonObject {
   /** Empty in a chunk that only brings `usage`. */
   readonly choices: ReadonlyArray<ChatChunkChoice>
+  /** With the finish or after it. Of several, `Protocol.usage` says which counts. */
   readonly usage?: ChatUsage
   readonly system_fingerprint?: string | null
   readonly service_tier?: string

@@ -172,18 +172,11 @@ const withPlainUsage = <A extends { readonly usage?: ChatUsage }>(said: A): A =>
   said.usage == null ? said : { ...said, usage: plainUsage(said.usage) }
 
 const plainUsage = (usage: ChatUsage): ChatUsage => {
-  const {
-    prompt_tokens_details: prompt,
-    completion_tokens_details: completion,
-    server_tool_use_details: tools,
-    ...counts
-  } = usage
-  return {
-    ...counts,
-    ...(prompt == null ? {} : { prompt_tokens_details: { ...prompt } }),
-    ...(completion == null ? {} : { completion_tokens_details: { ...completion } }),
-    ...(tools == null ? {} : { server_tool_use_details: { ...tools } }),
-  }
+  const plain: { -readonly [K in keyof ChatUsage]: ChatUsage[K] } = { ...usage }
+  if (plain.prompt_tokens_details != null) plain.prompt_tokens_details = { ...plain.prompt_tokens_details }
+  if (plain.completion_tokens_details != null) plain.completion_tokens_details = { ...plain.completion_tokens_details }
+  if (plain.server_tool_use_details != null) plain.server_tool_use_details = { ...plain.server_tool_use_details }
+  return plain
 }
 
 // --- the other hooks

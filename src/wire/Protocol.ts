@@ -22,7 +22,10 @@ export interface Encoded {
   /** Names in lower case. `content-type` is `application/json` unless said. */
   readonly headers?: Readonly<Record<string, string>>
   readonly body: string | Uint8Array
-  /** Members of the request that this host is not given: told to the caller. */
+  /**
+   * Members of `payload`, and `reasoning`, that the caller gave and this host is not given in any words: the caller is
+   * shown their names. What the protocol does not know is passed on, not dropped.
+   */
   readonly dropped?: ReadonlyArray<string>
 }
 
@@ -34,23 +37,35 @@ export interface AnswerContext {
 
 /** Reads the frames of one streamed answer. Made for one answer and thrown away with it. */
 export interface Decoder {
-  /** One frame: its name ("" when it has none) and its JSON. `HostFailed` when the host reports an error in it. */
+  /**
+   * One frame: its name ("" when it has none) and its JSON; frames that are no JSON do not come here. Chunks as soon as
+   * there is something to pass on; none is an empty array. `HostFailed` when the host reports an error in it
+   * (`errorInBody`), or when it cannot be one of this protocol. Exactly one chunk of each choice has a `finish_reason`.
+   */
   readonly event: (name: string, data: unknown) => ReadonlyArray<ChatChunk> | HostFailed
-  /** The host ended the stream: what was still held back. */
+  /** The host ended the stream: what was still held back. A stream without a finish is a failure, whatever this gives. */
   readonly end: () => ReadonlyArray<ChatChunk> | HostFailed
   /** Whether the protocol's own last event has come: nothing is read after it. `[DONE]` of server-sent events needs none. */
   readonly done?: () => boolean
 }
 
+/**
+ * What a host speaks. Its functions are pure: no clock, no network, no state but in what `decoder` makes. What they throw
+ * or return wrongly is a failure of the host, logged as a mistake of the plugin.
+ */
 export interface Protocol {
   readonly framing: Framing
   /** Which of several usage reports in a stream counts. Default `largest`; `last` where the host repeats a running estimate. */
   readonly usage?: "largest" | "last"
-  /** Events are canonical chunks already, so a plain text delta need not pass through the decoder. */
+  /** Events are chunks of the chat form already, so that plain text deltas may bypass the decoder. Default false. */
   readonly transparent?: boolean
-  /** `Unsupported` when the host cannot be asked this: the next host is tried. */
+  /** Runs again for each attempt, with the same request. `Unsupported` when the host cannot be asked this: the next host is tried. */
   readonly encode: (request: ChatRequest, host: Host) => Either.Either<Encoded, Unsupported>
-  /** A whole answer with status 200: parsed JSON, or text where it was none. `HostFailed` when it is an error all the same, or no answer at all. */
+  /**
+   * A whole answer with status 200: parsed JSON, or text where it was none. `HostFailed` when it is an error all the same
+   * (`errorInBody`), or no answer at all (reason `malformed`).
+   */
   readonly decode: (head: ResponseHead, body: unknown, context: AnswerContext) => ChatResponse | HostFailed
+  /** For one streamed answer with status 200. Other statuses go to `Provider.error`. */
   readonly decoder: (head: ResponseHead, context: AnswerContext) => Decoder
 }

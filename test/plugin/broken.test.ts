@@ -1,5 +1,6 @@
-/** A plugin that does not load is off, with one line; everything else works. What the operator got wrong is said all at once. G20, G33. */
+/** A plugin that does not load is off, with one line; everything else works. All mistakes of the operator are reported at once. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
@@ -7,11 +8,18 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Schema from "effect/Schema"
-import { chatForm, defineProvider, defineStrategy, httpError, type JsonObject, type Provider } from "headgate/plugin"
+import {
+  chatProtocol,
+  defineProvider,
+  defineStrategy,
+  httpError,
+  type JsonObject,
+  type Provider,
+} from "headgate/plugin"
 import echo from "../../plugins/providers/echo/index.ts"
-import { blueprintOf, type Parts } from "../../src/config/blueprint.ts"
 import type { GatewayConfigInput } from "../../src/config/GatewayConfig.ts"
 import { readConfig } from "../../src/config/loadConfig.ts"
+import { type Parts, resolveConfig } from "../../src/config/resolveConfig.ts"
 import * as Gateway from "../../src/Gateway.ts"
 import type { Plugin } from "../../src/plugin/discover.ts"
 import { PluginInvalid } from "../../src/plugin/PluginInvalid.ts"
@@ -21,7 +29,7 @@ import { Upstream } from "../../src/upstream/Upstream.ts"
 import { houseWithoutSocket } from "../support/house.ts"
 import { install } from "../support/process.ts"
 
-const whole = { operations: { chat: chatForm() }, error: httpError }
+const whole = { protocols: { chat: chatProtocol() }, error: httpError }
 const nothing = Schema.Struct({})
 
 /** On unasked, like `echo`. */
@@ -29,7 +37,7 @@ const provider = (id: string, load: () => Provider) => defineProvider({ ...facts
 
 const facts = { id: "regional", name: "Regional", baseUrl: "https://api.acme.example/v1", always: true }
 
-const bringing = (id: string, model: JsonObject) => provider(id, () => ({ ...whole, models: [model] }))
+const bringing = (id: string, model: JsonObject) => provider(id, () => ({ ...whole, models: async () => [model] }))
 
 const throwing = () => {
   throw new RangeError("no disk\nand more lines")
@@ -40,9 +48,9 @@ const wanting = Schema.Struct({ region: Schema.String })
 const broken: ReadonlyArray<readonly [what: string, plugin: Plugin, line: string]> = [
   ["a provider whose load throws", provider("acme", throwing), "plugin acme: load: no disk"],
   [
-    "a provider without operations",
-    provider("idle", () => ({ ...whole, operations: {} })),
-    "plugin idle: load: it has no operations: nothing can be asked of it",
+    "a provider without protocols",
+    provider("idle", () => ({ ...whole, protocols: {} })),
+    "plugin idle: load: it has no protocols: nothing can be asked of it",
   ],
   [
     "a provider that is on unasked and wants configuration",
@@ -74,15 +82,15 @@ const broken: ReadonlyArray<readonly [what: string, plugin: Plugin, line: string
 
 const own = defineStrategy({ id: "balanced", config: nothing, load: () => (candidates) => candidates })
 
-/** The lines of the log, and the blueprint or the lines of the refusal. */
-const drawn = async (parts: Parts, config: unknown = {}) => {
+/** The lines of the log, and what the configuration comes to or the lines of the refusal. */
+const resolved = async (parts: Parts, config: unknown = {}) => {
   const log: Array<string> = []
   const logger = Logger.replace(
     Logger.defaultLogger,
     Logger.make(({ message }) => log.push(String(message))),
   )
   const result = await Effect.runPromise(
-    Effect.flatMap(readConfig(config), (reading) => blueprintOf(parts, reading)).pipe(
+    Effect.flatMap(readConfig(config), (reading) => resolveConfig(parts, reading)).pipe(
       Effect.mapError(({ message }) => message.split("\n")),
       Effect.either,
       Effect.provide(logger),
@@ -92,18 +100,22 @@ const drawn = async (parts: Parts, config: unknown = {}) => {
   return { log, result }
 }
 
+/** Slugs of the providers that can be called. */
+const callable = (result: Awaited<ReturnType<typeof resolved>>["result"]) =>
+  [...Either.getOrThrow(result).resolved.providers].flatMap(([slug, each]) => (each.callable ? [slug] : []))
+
 describe("a plugin that does not load", () => {
   test.each(broken)("%s is off with one line, and the others are not", async (_what, plugin, line) => {
-    const { log, result } = await drawn({ plugins: [plugin, echo, own] })
+    const { log, result } = await resolved({ plugins: [plugin, echo, own] })
     expect(log).toEqual([line])
-    const { catalogue, routing } = Either.getOrThrow(result)
-    expect([...catalogue.providers.keys()]).toEqual(["echo"])
-    expect(catalogue.models.map(({ id }) => String(id))).toEqual(["headgate/echo"])
+    const { models, routing } = Either.getOrThrow(result).resolved
+    expect(callable(result)).toEqual(["echo"])
+    expect(models.map(({ id }) => String(id))).toEqual(["headgate/echo"])
     expect([...routing.strategies.keys()]).toEqual(["balanced"])
   })
 
   test.each(broken)("%s is a configuration error where it is required", async (_what, plugin, line) => {
-    const { log, result } = await drawn(
+    const { log, result } = await resolved(
       { plugins: [plugin, echo, own] },
       { plugins: { required: ["echo", plugin.id, "balanced"] } },
     )
@@ -114,7 +126,7 @@ describe("a plugin that does not load", () => {
   })
 
   test("says so once, however many providers want it; hosts that name them are not to blame", async () => {
-    const { log, result } = await drawn(
+    const { log, result } = await resolved(
       { plugins: [provider("acme", throwing), echo] },
       {
         providers: { eu: { plugin: "acme" }, us: { plugin: "acme" } },
@@ -122,15 +134,18 @@ describe("a plugin that does not load", () => {
       },
     )
     expect(log).toEqual(["plugin acme: load: no disk"])
-    expect([...Either.getOrThrow(result).catalogue.providers.keys()]).toEqual(["echo"])
+    expect(callable(result)).toEqual(["echo"])
   })
 
-  test("leaves the order of the configuration where it was the strategy in force", async () => {
+  test("refuses the start where it was the strategy in force: it once ordered hosts by nothing, in silence", async () => {
     const strategy = defineStrategy({ id: "first", config: nothing, load: throwing })
-    const { result } = await drawn({ plugins: [strategy, own, echo] }, { routing: { strategy: "first" } })
-    expect(Either.getOrThrow(result).routing).toMatchObject({ strategy: "first" })
+    const { log, result } = await resolved({ plugins: [strategy, own, echo] }, { routing: { strategy: "first" } })
+    expect(log).toEqual(["plugin first: load: no disk"])
+    expect(result).toEqual(
+      Either.left(['config error: routing.strategy: expected the id of a strategy that loads, got "first"']),
+    )
     // With no strategy left, the default one is not missed.
-    expect(Either.isRight((await drawn({ plugins: [strategy, echo] })).result)).toBe(true)
+    expect(Either.isRight((await resolved({ plugins: [strategy, echo] })).result)).toBe(true)
   })
 
   test("and was not even found whole does not blame whoever named it", async () => {
@@ -139,10 +154,10 @@ describe("a plugin that does not load", () => {
       providers: { acme: {} },
       models: [{ id: "a/b", context_length: 1, hosts: [{ provider: "acme" }, { provider: "echo" }] }],
     }
-    const { log, result } = await drawn({ plugins: [echo], invalid }, config)
+    const { log, result } = await resolved({ plugins: [echo], invalid }, config)
     expect(log).toEqual(["plugin /plugins/providers/acme: import: no comma"])
     expect(Either.isRight(result)).toBe(true)
-    const required = await drawn({ plugins: [echo], invalid }, { ...config, plugins: { required: ["acme"] } })
+    const required = await resolved({ plugins: [echo], invalid }, { ...config, plugins: { required: ["acme"] } })
     expect(required.result).toEqual(
       Either.left(['config error: plugins.required[0]: expected the id of a plugin that loads, got "acme"']),
     )
@@ -189,6 +204,9 @@ const wrong = {
   ],
 }
 
+/** Whatever strategies lie in the project's own folder, an operator's among them. */
+const strategies = readdirSync(join(import.meta.dir, "../../plugins/strategies")).toSorted()
+
 const allWrong = [
   "config error: server.port: expected a whole number from 0 to 65535, got -1",
   "config error: privacy.log_content: expected false (anything else is not available in this version yet), got boolean",
@@ -199,7 +217,7 @@ const allWrong = [
   "config error: providers.c.colour: expected no field: there is nothing to configure, got string",
   "config error: providers.e.base_url: expected a URL, got nothing: this plugin has no address of its own",
   "config error: models[0].hosts[3].provider: expected the slug of a configured provider, got string",
-  'config error: routing.strategy: expected one of balanced, price, got "nope"',
+  `config error: routing.strategy: expected one of ${strategies.join(", ")}, got "nope"`,
 ]
 
 describe("the gateway as it is run", () => {
@@ -250,7 +268,7 @@ describe("the gateway as it is run", () => {
     const plugins = [
       echo,
       ...(await Promise.all(
-        ["providers/openai", "providers/openai-compatible", "strategies/balanced", "strategies/price"].map(
+        ["providers/openai", "providers/openai-compatible", ...strategies.map((id) => `strategies/${id}`)].map(
           async (path): Promise<Plugin> => (await import(`../../plugins/${path}/index.ts`)).default,
         ),
       )),

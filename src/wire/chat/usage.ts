@@ -70,12 +70,12 @@ export const canonicalUsage = (raw: unknown, reasoningBeside: boolean): ChatUsag
       raw["num_search_queries"],
   })
   const total = typeof prompt === "number" && typeof completion === "number" ? prompt + completion : raw["total_tokens"]
-  return {
-    ...(prompt == null ? {} : { prompt_tokens: prompt }),
-    ...(completion == null ? {} : { completion_tokens: completion }),
-    ...(total == null ? {} : { total_tokens: total }),
-    ...(promptDetails === undefined ? {} : { prompt_tokens_details: promptDetails }),
-    ...(completionDetails === undefined ? {} : { completion_tokens_details: completionDetails }),
-    ...(tools === undefined ? {} : { server_tool_use_details: tools }),
-  }
+  const usage: { -readonly [K in keyof ChatUsage]: ChatUsage[K] } = {}
+  if (prompt != null) usage.prompt_tokens = prompt
+  if (completion != null) usage.completion_tokens = completion
+  if (total != null) usage["total_tokens"] = total
+  if (promptDetails !== undefined) usage.prompt_tokens_details = promptDetails
+  if (completionDetails !== undefined) usage.completion_tokens_details = completionDetails
+  if (tools !== undefined) usage.server_tool_use_details = tools
+  return usage
 }

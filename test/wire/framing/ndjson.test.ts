@@ -58,6 +58,15 @@ describe("ndjsonReader", () => {
     for (const { pieces } of splits(bytes, 1)) expect(readAll(pieces)).toEqual([{ name: "", data: '"😀\ufffd"' }])
   })
 
+  test("a line without an end is given up as soon as it is too long, not kept", () => {
+    const reader = ndjsonReader()
+    for (let at = 0; at < 16; at++) reader.push(encode("x".repeat(65_536)))
+    expect(reader.overlong()).toBe(false)
+    reader.push(encode("x"))
+    expect(reader.overlong()).toBe(true)
+    expect([...reader.push(encode("\n{}\n")), ...reader.end()]).toEqual([])
+  })
+
   test.each([longestFrame - 1, longestFrame, longestFrame + 1])("a line of %d units, at any split", (length) => {
     const bytes = encode(`{}\n${"x".repeat(length)}\n{}\n`)
     for (const size of [bytes.length, 65_536, 999_999]) {

@@ -75,7 +75,14 @@ describe("a whole answer", () => {
     })
   })
 
-  test.each([[null], [[]], ["text"], [7], [{}], [{ type: "message", content: "x" }]])("%j is no answer", (body) => {
+  test("logprobs are null: they were once missing", () => {
+    expect(choiceOf(read(answer([said("x")])))).toHaveProperty("logprobs", null)
+  })
+
+  test.each([
+    ...[[null], [[]], ["text"], [7], [{}], [{ type: "message", content: "x" }], [{ type: "message", content: {} }]],
+    ...[[answer([7])], [answer([null])], [answer([{ type: "text", text: 7 }])], [answer([{ type: "text" }])]],
+  ])("%j is no answer", (body) => {
     const failure = read(body)
     expect(failure).toBeInstanceOf(HostFailed)
     expect(failure).toMatchObject({ reason: "malformed" })

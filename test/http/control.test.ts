@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { ListEndpointsResponse$inboundSchema, ModelsListResponse$inboundSchema } from "@openrouter/sdk/models"
 import { GetCurrentKeyResponse$inboundSchema } from "@openrouter/sdk/models/operations"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import { keyId } from "../../src/domain/KeySecret.ts"
+import { hostStatus } from "../../src/http/control/hostListing.ts"
 import { HostStats } from "../../src/services/HostStats.ts"
 import { ProviderRegistry } from "../../src/services/ProviderRegistry.ts"
 import { Storage } from "../../src/services/Storage.ts"
@@ -379,7 +379,7 @@ describe("hosts of a model", () => {
     await fresh.run(
       Effect.gen(function* () {
         const stats = yield* HostStats
-        const { models: known } = yield* ProviderRegistry
+        const { models: known } = (yield* ProviderRegistry).current()
         const host = known[0]?.hosts[0]
         if (host === undefined) throw new Error("no host")
         for (let n = 0; n < good; n++) stats.record(host, { ok: true, latencyMs: n + 1, tokensPerSecond: 50 })
@@ -397,19 +397,30 @@ describe("hosts of a model", () => {
     await fresh.close()
   })
 
-  test("one that is left alone is status -3", async () => {
-    const fresh = await houseOf()
-    await fresh.run(
-      Effect.gen(function* () {
-        const model = yield* Either.merge(
-          Either.map((yield* ProviderRegistry).resolve("acme/small-2.5:free"), Effect.succeed),
-        )
-        for (const host of model.hosts.slice(0, 1)) (yield* HostStats).coolDown(host, 60_000)
-      }),
-    )
-    expect((await hostsOf(fresh)).endpoints.map(({ status }: Anything) => status)).toEqual([-3, 0, 0])
-    fresh.time.now += 60_000
-    expect((await hostsOf(fresh)).endpoints.map(({ status }: Anything) => status)).toEqual([0, 0, 0])
-    await fresh.close()
+  test("of a disabled provider are listed with status -10, and their price is not the model's", async () => {
+    const response = await house.send("/api/v1/models/acme/m0/endpoints", bearer(key))
+    const { endpoints } = (await json(response)).data
+    expect(endpoints.map(({ tag, status }: Anything) => [tag, status])).toEqual([
+      ["toy", 0],
+      ["off", -10],
+    ])
+    const { data } = await json(await house.send("/api/v1/models", bearer(key)))
+    expect(data.find(({ id }: Anything) => id === "acme/m0").pricing.prompt).toBe("-1")
+  })
+
+  test("are not listed under a variant of the model's name", async () => {
+    await expectError(await house.send("/api/v1/models/acme/m0:nitro/endpoints", bearer(key)), 404)
+  })
+
+  test.each([
+    [{ unavailable: "its provider is disabled", coolingDown: "rate-limited" }, -10],
+    [{ coolingDown: "rate-limited" }, -3],
+    [{ coolingDown: "other" }, 0],
+    [{ coolingDown: "other", requests30m: 100, uptime30m: 79.9 }, -2],
+    [{ requests30m: 100, uptime30m: 94.9 }, -1],
+    [{ requests30m: 99, uptime30m: 0 }, 0],
+  ] as const)("%p is status %p", (condition, status) => {
+    const normal = { unavailable: undefined, coolingDown: null, requests30m: 0, uptime30m: null }
+    expect(hostStatus({ ...normal, ...condition })).toBe(status)
   })
 })

@@ -1,4 +1,4 @@
-/** The very first start: keys to begin with, and a line that works as it stands. To the terminal, never to the log. G24. */
+/** The very first start: two keys, and a command line that works as it is. To the terminal, never to the log. */
 import * as HttpServer from "@effect/platform/HttpServer"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -1,6 +1,6 @@
 /**
- * Money. Inside the house it is an integer of picodollars (1e-12 USD) as `bigint`; at the edges a decimal
- * string (prices) or a JSON number of USD (spend, limits, costs). No float touches a sum. Architecture 6.
+ * Money. Inside the gateway it is an integer of picodollars (1e-12 USD) as `bigint`; at the edges a decimal
+ * string (prices) or a JSON number of USD (spend, limits, costs). No float touches a sum.
  */
 
 /** 1e-12 USD. */
@@ -32,6 +32,15 @@ export const scaled = (
 export const parseUsd = (amount: string | number): Picodollars | undefined => {
   const picodollars = scaled(amount, 12)
   return picodollars?.exact === true ? picodollars.value : undefined
+}
+
+/**
+ * The nearest picodollars to a JSON number of USD, which a client may have computed in floats: 3 * 0.0015 is
+ * 0.0045000000000000005. `undefined` for a negative amount.
+ */
+export const roundUsd = (usd: number): Picodollars | undefined => {
+  const exact = scaled(usd, 24)
+  return exact === undefined ? undefined : divideHalfEven(exact.value, 1_000_000_000_000n)
 }
 
 /** The nearest JSON number of USD. Exact to the picodollar up to $8,192. */

@@ -1,14 +1,17 @@
 import { describe, expect, test } from "bun:test"
 import * as fc from "effect/FastCheck"
 import { type LimitReset, nextReset, spentInWindow, windowStart } from "../../src/domain/Key.ts"
-import { divideHalfEven, formatUsd, parseUsd, toUsd } from "../../src/domain/Money.ts"
+import { divideHalfEven, formatUsd, parseUsd, roundUsd, toUsd } from "../../src/domain/Money.ts"
 import {
   costOf,
+  effectivePrice,
   freePricing,
   maximumPrices,
   type PriceOverride,
   type Prices,
   type Pricing,
+  priceNames,
+  standIn,
 } from "../../src/domain/Price.ts"
 import { noUsage, parseUsage, type Usage } from "../../src/domain/Usage.ts"
 
@@ -198,6 +201,34 @@ const model = (pricing: Pricing, usage: Usage): bigint => {
   return bill
 }
 
+describe("amounts of USD that a client computed in floats", () => {
+  test.each([
+    [3 * 0.0015, 4_500_000_000n],
+    [0.1 + 0.2, 300_000_000_000n],
+    [4.35 * 100, 435_000_000_000_000n],
+    [1e-12, 1n],
+    [4e-13, 0n],
+    [-0, 0n],
+    [-0.1, undefined],
+    [Number.NaN, undefined],
+    [Number.POSITIVE_INFINITY, undefined],
+  ])("%p is the nearest picodollar; as text it is as strict as ever", (usd, expected) => {
+    expect(roundUsd(usd)).toBe(expected)
+    expect(parseUsd("0.0045000000000000005")).toBeUndefined()
+  })
+
+  test("sums and multiples of whole microdollars come out exact, below $1,000", () => {
+    const micros = fc.integer({ min: 0, max: 1_000_000 })
+    fc.assert(
+      fc.property(micros, fc.integer({ min: 0, max: 500 }), micros, (price, count, more) => {
+        const computed = count * (price / 1e6) + more / 1e6
+        expect(roundUsd(computed)).toBe(BigInt(count * price + more) * 1_000_000n)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})
+
 describe("the cost of a usage", () => {
   test("is the nearest picodollar to the exact fraction, for any prices, parts, tiers and discount", () => {
     fc.assert(
@@ -225,6 +256,20 @@ describe("the cost of a usage", () => {
           most.request +
           BigInt(usage.webSearches) * pricing.webSearch
         expect(costOf(pricing, usage, 0).total <= bound).toBe(true)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test("is the same whether a price is left out or the one that stands in for it is given", () => {
+    fc.assert(
+      fc.property(pricings, usages, fc.constantFrom(...priceNames), ({ overrides: _, ...given }, usage, name) => {
+        // Counts that overlap are cut in an order, so that a price of its own takes tokens from another.
+        const kinds = usage.reasoningTokens + usage.completionAudioTokens + usage.completionImageTokens
+        fc.pre(standIn(name) !== undefined && kinds <= usage.completionTokens)
+        const without: Pricing = { ...given, [name]: null, overrides: [] }
+        const explicit: Pricing = { ...without, [name]: effectivePrice(without, name) }
+        expect(costOf(explicit, usage, 0)).toEqual(costOf(without, usage, 0))
       }),
       { numRuns: 300 },
     )

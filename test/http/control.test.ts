@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { HostFailed } from "../../src/domain/Failure.ts"
 import { keyId } from "../../src/domain/KeySecret.ts"
+import { hostStatus } from "../../src/http/control/hostListing.ts"
 import { HostHealth } from "../../src/services/HostHealth.ts"
 import { HostStats } from "../../src/services/HostStats.ts"
 import { ProviderRegistry } from "../../src/services/ProviderRegistry.ts"
@@ -415,5 +416,34 @@ describe("hosts of a model", () => {
     fresh.time.now += 60_000
     expect((await hostsOf(fresh)).endpoints.map(({ status }: Anything) => status)).toEqual([0, 0, 0])
     await fresh.close()
+  })
+
+  test("of a disabled provider are listed with status -10, and their price is not the model's", async () => {
+    const response = await house.send("/api/v1/models/acme/m0/endpoints", bearer(key))
+    const { endpoints } = (await json(response)).data
+    expect(endpoints.map(({ tag, status }: Anything) => [tag, status])).toEqual([
+      ["toy", 0],
+      ["off", -10],
+    ])
+    const { data } = await json(await house.send("/api/v1/models", bearer(key)))
+    expect(data.find(({ id }: Anything) => id === "acme/m0").pricing.prompt).toBe("-1")
+  })
+
+  test("are not listed under a variant of the model's name", async () => {
+    await expectError(await house.send("/api/v1/models/acme/m0:nitro/endpoints", bearer(key)), 404)
+  })
+
+  const rateLimited = { reason: "rate-limited", retryAfterMs: 1000 } as const
+  const refused = { reason: "account", retryAfterMs: 1000 } as const
+  test.each([
+    [{ unavailable: "its provider is disabled", inadmissible: rateLimited }, -10],
+    [{ inadmissible: rateLimited }, -3],
+    [{ inadmissible: refused }, 0],
+    [{ inadmissible: refused, requests30m: 100, uptime30m: 79.9 }, -2],
+    [{ requests30m: 100, uptime30m: 94.9 }, -1],
+    [{ requests30m: 99, uptime30m: 0 }, 0],
+  ] as const)("%p is status %p", (condition, status) => {
+    const normal = { unavailable: undefined, inadmissible: undefined, requests30m: 0, uptime30m: null }
+    expect(hostStatus({ ...normal, ...condition })).toBe(status)
   })
 })

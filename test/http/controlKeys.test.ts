@@ -286,6 +286,16 @@ describe("what a key may not be", () => {
   })
 })
 
+describe("a limit that a client computed in floats", () => {
+  test("of 3 * 0.0015 was refused: it is the nearest picodollar", async () => {
+    const { data } = await created({ name: "n", limit: 3 * 0.0015 })
+    expect(3 * 0.0015).not.toBe(0.0045)
+    expect(data.limit).toBe(0.0045)
+    expect((await json(await keyAt(data.hash, "PATCH", { limit: 0.1 + 0.2 }))).data.limit).toBe(0.3)
+    await expectError(await create({ name: "n", limit: "0.0045" }), 400)
+  })
+})
+
 describe("whatever is sent", () => {
   test("to POST /keys answers 201 or the documented 400", async () => {
     const value = FastCheck.oneof(FastCheck.jsonValue(), FastCheck.double(), FastCheck.string())

@@ -1,4 +1,4 @@
-/** Plugins that cannot be used are reported with their path and cause, and the rest load. G33. */
+/** Plugins that cannot be used are reported with their path and cause, and the rest load. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { mkdir, mkdtemp, rm, symlink } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -54,7 +54,7 @@ const found = async (...folders: ReadonlyArray<string>) => {
 
 const good = { "providers/acme": providerSource("acme"), "strategies/first": strategySource("first") }
 
-test("plugins outside of the repository, with a node_modules of their own, work with the house's own classes", async () => {
+test("plugins outside of the repository, with a node_modules of their own, work with the gateway's own classes", async () => {
   const { plugins, invalid, loaded } = await found(await folderWith(home, good))
   expect({ plugins, invalid }).toEqual({ plugins: ["provider acme", "strategy first"], invalid: [] })
   const [acme] = loaded
@@ -77,7 +77,7 @@ test("a plugin may be JavaScript", async () => {
   expect((await found(folder)).plugins).toEqual(["provider acme"])
 })
 
-test("a folder that is not there, a file among the plugins and an empty shelf hold nothing, and are no fault", async () => {
+test("a folder that is not there, a file among the plugins and an empty group hold nothing, and are no fault", async () => {
   const folder = await folderWith(home, good)
   await Bun.write(join(folder, "providers", "README.md"), "# Ours")
   await mkdir(join(folder, "empty", "providers"), { recursive: true })
@@ -158,16 +158,12 @@ describe("one that is broken is reported, and the rest load", () => {
       ...good,
       "providers/stuck": "await new Promise(() => {})\nexport default 1",
     })
-    const neighbours = [join(folder, "providers/acme/index.ts"), join(folder, "strategies/first/index.ts")]
-    const importNeighbours = Effect.promise(() => Promise.all(neighbours.map((path) => import(path))))
+    const started: Array<string | null> = []
     const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
     const program = Effect.gen(function* () {
-      yield* importNeighbours
-      const searching = yield* Effect.fork(discover([folder]))
-      // Each import has its clock: when the third is set, all are under way, and what was imported before ends at once.
-      while (Chunk.size(yield* TestClock.sleeps()) < 3) yield* turn
-      yield* importNeighbours
-      for (let turns = 0; turns < 20; turns++) yield* turn
+      const searching = yield* Effect.fork(discover([folder], (path) => started.push(path)))
+      // The clock of the plugins before it was cleared when they were there.
+      while (!started.some((path) => path?.endsWith("stuck")) || Chunk.size(yield* TestClock.sleeps()) < 1) yield* turn
       yield* TestClock.adjust("5 seconds")
       return yield* Fiber.join(searching)
     })
@@ -177,9 +173,22 @@ describe("one that is broken is reported, and the rest load", () => {
       { plugin: join(folder, "providers/stuck"), phase: "import", reason: "not loaded after 5 seconds" },
     ])
   })
+
+  test("each is named before it is imported, since one that blocks would never be", async () => {
+    const folder = await folderWith(home, { ...good, "providers/zeta": providerSource("zeta") })
+    const seen: Array<unknown> = []
+    Object.assign(globalThis, { seen })
+    for (const path of ["providers/acme", "providers/zeta", "strategies/first"]) {
+      const source = await Bun.file(join(folder, path, "index.ts")).text()
+      await Bun.write(join(folder, path, "index.ts"), `globalThis.seen.push("runs")\n${source}`)
+    }
+    await Effect.runPromise(discover([folder], (path) => seen.push(path)))
+    const names = ["providers/acme", "providers/zeta", "strategies/first"].map((path) => join(folder, path))
+    expect(seen).toEqual([...names.flatMap((name) => [name, "runs"]), null])
+  })
 })
 
-test("plugins where no node_modules is work with the house's own modules, wherever the gateway was started", async () => {
+test("plugins where no node_modules is work with the gateway's own modules, wherever the gateway was started", async () => {
   const bare = await mkdtemp(join(tmpdir(), "headgate-bare-"))
   try {
     await folderWith(bare, good)

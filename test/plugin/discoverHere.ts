@@ -1,5 +1,5 @@
 /**
- * A process of its own for discover.test.ts, since what is lent to plugins is lent to all that runs in it. Finds the
+ * A process of its own for discover.test.ts, since modules are registered for all that runs in it. Finds the
  * plugins below the working directory, then those of the repository, and says what it found.
  */
 import { readdir } from "node:fs/promises"

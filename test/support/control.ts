@@ -57,7 +57,12 @@ export const models = [
       { provider: "toy", variant: "unpriced" },
     ],
   },
-  ...Array.from({ length: 6 }, (_, n) => ({ id: `acme/m${n}`, context_length: 100, hosts: [{ provider: "toy" }] })),
+  {
+    id: "acme/m0",
+    context_length: 100,
+    hosts: [{ provider: "toy" }, { provider: "off", pricing: { prompt: "0", completion: "0" } }],
+  },
+  ...Array.from({ length: 5 }, (_, n) => ({ id: `acme/m${n + 1}`, context_length: 100, hosts: [{ provider: "toy" }] })),
 ]
 
 const registry = Layer.unwrapEffect(

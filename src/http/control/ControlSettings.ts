@@ -3,9 +3,9 @@ import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 
 export interface ControlOptions {
-  /** Whose pages may read the model listings; `*`: everybody's. G31. */
+  /** Origins whose pages may read the model listings; `*`: all. */
   readonly corsOrigins: ReadonlyArray<string>
-  /** Largest body, bytes. G30. */
+  /** Largest body, bytes. */
   readonly bodyBytes: number
   /** Requests per key and UTC day to free models. */
   readonly freeModelsPerDay: number

@@ -1,4 +1,4 @@
-/** The installation's own id, which stands wherever the API wants a workspace or a user that nobody has set. Settled points. */
+/** The installation's own id: the workspace, and the user where none was set. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

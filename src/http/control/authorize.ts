@@ -1,4 +1,4 @@
-/** Who calls the control plane, and whether such a key may. Spec 5, reference 3, G24, G25. */
+/** Who calls the control plane, and whether a key of that kind may. See docs/guarantees.md#g25. */
 import * as HttpApiMiddleware from "@effect/platform/HttpApiMiddleware"
 import * as HttpApiSecurity from "@effect/platform/HttpApiSecurity"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"

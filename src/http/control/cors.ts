@@ -1,4 +1,4 @@
-/** `http/cors.ts` for routes of the platform's router. G31. */
+/** `http/cors.ts` for routes of the platform's router. */
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,6 @@
 /**
  * The control plane as routes: keys, models, health and their own description. Merge it with whatever else an
- * `HttpLayerRouter` serves. Architecture, decision 2.
+ * `HttpLayerRouter` serves.
  */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"

@@ -1,4 +1,4 @@
-/** What the key status and the records of key management both say of a key's money, in USD. Spec 2.3, reference 17 and 18. */
+/** A key's money in USD, as the key status and the records of key management both list it. */
 import * as Schema from "effect/Schema"
 import { type KeyRecord, type Spend, spentInWindow } from "../../domain/Key.ts"
 import { type Picodollars, toUsd } from "../../domain/Money.ts"

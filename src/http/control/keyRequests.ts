@@ -1,4 +1,4 @@
-/** What may be asked of key management: every field checked, all problems at once. Reference 18; bad inputs 74 to 76. */
+/** What may be asked of key management: every field checked, all problems at once. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as ParseResult from "effect/ParseResult"
@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import * as Struct from "effect/Struct"
 import { BadRequest, type Issue } from "../../domain/Failure.ts"
-import { parseUsd, picodollarsPerUsd, toUsd } from "../../domain/Money.ts"
+import { picodollarsPerUsd, roundUsd, toUsd } from "../../domain/Money.ts"
 import { problemsOf } from "../../domain/Problem.ts"
 import { OwnWorkspace } from "./Installation.ts"
 import { isoTime, LimitReset } from "./keyFigures.ts"
@@ -22,13 +22,13 @@ const Name = Schema.String.pipe(
 // The ledger's 64-bit columns end at 9.2 million.
 const mostUsd = 9_000_000
 
-const limitRule = `an amount of USD from 0 to ${mostUsd}, not finer than 1e-12`
+const limitRule = `an amount of USD from 0 to ${mostUsd}`
 
-/** USD outside, picodollars inside. */
+/** USD outside, picodollars inside: the nearest. */
 const Limit = Schema.transformOrFail(Schema.Number, Schema.BigIntFromSelf, {
   strict: true,
   decode: (usd, _options, ast) => {
-    const amount = parseUsd(usd)
+    const amount = roundUsd(usd)
     return amount === undefined || amount > BigInt(mostUsd) * picodollarsPerUsd
       ? ParseResult.fail(new ParseResult.Type(ast, usd, `expected ${limitRule}, got ${usd}`))
       : ParseResult.succeed(amount)
@@ -54,7 +54,7 @@ const ExpiresAt = Schema.transformOrFail(Schema.String, Schema.Number, {
   encode: (at) => ParseResult.succeed(isoTime(at)),
 }).annotations({ description: expiryRule })
 
-/** Settled, but not there yet: what asks for none of it is accepted. */
+/** Members that this version does not act on yet: only null is accepted. */
 const later = optional(Schema.Null.annotations({ description: "null (not available in this version)" }))
 const notYet = { rate_limit: later, allowed_models: later, allowed_providers: later }
 
@@ -84,7 +84,7 @@ export const KeyChange = Schema.Struct({
 export const withoutLater = (change: typeof KeyChange.Type) =>
   Struct.omit(change, "rate_limit", "allowed_models", "allowed_providers")
 
-/** Query of the list. Reference 2 fixes the page at 100; a smaller one may be asked for. */
+/** Query of the list. A page has 100 keys, or fewer when fewer are asked for. */
 export const KeyQuery = Schema.Struct({
   offset: Schema.optionalWith(offset, { exact: true, default: () => 0 }),
   limit: Schema.optionalWith(wholeNumber(1, 100), { exact: true, default: () => 100 }),

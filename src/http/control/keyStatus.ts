@@ -1,4 +1,4 @@
-/** `GET /auth/key` and `GET /key`: what the calling key is and what it has left. Spec 2.3 and 4.2, reference 17. */
+/** `GET /auth/key` and `GET /key`: what the calling key is and what it has left. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"

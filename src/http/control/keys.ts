@@ -1,4 +1,4 @@
-/** Key management: list, create, read, change, delete. Management keys only. Spec 4.4, reference 18, G25. */
+/** Key management: list, create, read, change, delete. Management keys only. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"

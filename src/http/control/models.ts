@@ -96,7 +96,9 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
     const registry = yield* ProviderRegistry
     const stats = yield* HostStats
     const health = yield* HostHealth
-    const listed = perConfiguration(({ models }) => models.map(listedModel))
+    const listed = perConfiguration(({ models, endpoints }) =>
+      models.map((model) => listedModel(model, (host) => endpoints.has(host))),
+    )
 
     return handlers
       .handle("list", ({ urlParams }) => Effect.sync(() => pageOf(listed(registry.current()), urlParams)))
@@ -144,8 +146,9 @@ const pageOf = (
   return { data: models.slice(from, end), links: { next }, total_count: models.length }
 }
 
-const listedModel = (model: Model): typeof ListedModel.Type => {
-  const top = cheapest(model.hosts)
+const listedModel = (model: Model, isCallable: (host: Host) => boolean): typeof ListedModel.Type => {
+  const callable = model.hosts.filter(isCallable)
+  const top = cheapest(callable.length > 0 ? callable : model.hosts)
   return {
     id: model.id,
     canonical_slug: model.id,
@@ -168,7 +171,7 @@ const listedModel = (model: Model): typeof ListedModel.Type => {
   }
 }
 
-/** The model's price is that of its cheapest host, prompt and output weighed alike; unknown prices come last. */
+/** The model's price is that of its cheapest host that can be called, prompt and output weighed alike; unknown prices come last. */
 const cheapest = (hosts: ReadonlyArray<Host>): Host | undefined =>
   hosts.reduce<Host | undefined>((best, host) => {
     if (best === undefined || best.pricing === null) return host.pricing === null ? (best ?? host) : host

@@ -79,7 +79,7 @@ describe("a whole answer", () => {
     expect(choiceOf(read(answer([said("x")])))).toHaveProperty("logprobs", null)
   })
 
-  test.each([
+  test.each<[unknown]>([
     ...[[null], [[]], ["text"], [7], [{}], [{ type: "message", content: "x" }], [{ type: "message", content: {} }]],
     ...[[answer([7])], [answer([null])], [answer([{ type: "text", text: 7 }])], [answer([{ type: "text" }])]],
   ])("%j is no answer", (body) => {

@@ -1,0 +1,264 @@
+/** Which providers can be called, with what, and which models they bring. */
+import { describe, expect, test } from "bun:test"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import type { Provider, ProviderDefinition } from "../../src/plugin/Provider.ts"
+import { authHeader, defineProvider, noAuth } from "../../src/plugin/Provider.ts"
+import { registryOf, resolution, resolvedFrom } from "../support/resolved.ts"
+import { silentProvider } from "../support/silentProvider.ts"
+
+type Facts = Partial<Omit<ProviderDefinition<object, object>, "config" | "load">>
+
+const plugin = (id: string, provider: Partial<Provider> = {}, facts: Facts = {}) =>
+  defineProvider({
+    id,
+    name: id,
+    baseUrl: "https://api.acme.example/v1",
+    ...facts,
+    config: Schema.Struct({}),
+    load: () => ({ ...silentProvider, ...provider }),
+  })
+
+const model = (id: string, ...providers: ReadonlyArray<string>) => ({
+  id,
+  context_length: 10,
+  hosts: providers.map((provider) => ({ provider })),
+})
+
+/** How the only host of `acme` is called. */
+const endpointOf = async (provider: Partial<Provider>, facts: Facts = {}, settings: object = {}) => {
+  const config = { providers: { acme: settings }, models: [model("a/b", "acme")] }
+  const { endpoints } = await resolvedFrom({ plugins: [plugin("acme", provider, facts)] }, config)
+  const [endpoint] = endpoints.values()
+  if (endpoint === undefined) throw new Error("no endpoint")
+  return endpoint
+}
+
+describe("an endpoint", () => {
+  const key = { api_key: "sk-of-acme" }
+
+  test.each<[string, Partial<Provider>, Facts, Record<string, string>]>([
+    ["a bearer token where the plugin says nothing", {}, {}, { authorization: "Bearer sk-of-acme" }],
+    ["the header that the plugin names", {}, { auth: authHeader("X-Api-Key") }, { "x-api-key": "sk-of-acme" }],
+    ["nothing where the plugin wants nothing", {}, { auth: noAuth }, {}],
+    ["nothing where a transport says nothing", { transport: async () => new Response() }, {}, {}],
+    [
+      "what a transport asks for",
+      { transport: async () => new Response() },
+      { auth: authHeader("x-key") },
+      { "x-key": "sk-of-acme" },
+    ],
+  ])("has as its credentials %s", async (_what, provider, facts, credentials) => {
+    const { headers, fixedHeaders } = await endpointOf(provider, facts, key)
+    expect(fixedHeaders).toEqual({ "accept-encoding": "identity", ...credentials })
+    expect(headers).toEqual({
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      ...fixedHeaders,
+    })
+  })
+
+  test("knows every secret of its provider, for signing and for redaction", async () => {
+    const credentials = { secret_access_key: Redacted.make("aws-secret"), session_token: Redacted.make("") }
+    const endpoint = await endpointOf({ credentials }, {}, key)
+    expect(endpoint.secrets).toEqual(["aws-secret", "sk-of-acme"])
+    expect(Object.keys(endpoint.credentials)).toEqual(["secret_access_key", "session_token", "api_key"])
+    expect(Bun.inspect(endpoint.credentials)).not.toContain("aws-secret")
+    expect((await endpointOf({})).secrets).toEqual([])
+  })
+
+  const inProcess = { transport: async () => new Response() }
+  const region = { baseUrl: "https://region.example/v1/" }
+
+  test.each<[string, Partial<Provider>, string | null, object]>([
+    ["https://file.example/v1", region, "https://api.acme.example/v1", { base_url: "https://file.example/v1/" }],
+    ["https://region.example/v1", region, "https://api.acme.example/v1", {}],
+    ["https://api.acme.example/v1", {}, "https://api.acme.example/v1", {}],
+    ["http://in.process", inProcess, null, {}],
+  ])("is at %s", async (expected, provider, own, settings) => {
+    const { baseUrl: _, ...homeless } = plugin("acme", provider)
+    const plugins = [own === null ? homeless : { ...homeless, baseUrl: own }]
+    const config = { providers: { acme: settings }, models: [model("a/b", "acme")] }
+    const { endpoints } = await resolvedFrom({ plugins }, config)
+    expect([...endpoints.values()].map(({ baseUrl }) => baseUrl)).toEqual([expected])
+  })
+
+  test("takes its limits and network from the settings", async () => {
+    expect(
+      await endpointOf({}, {}, { ttfb_ms: 0, network: "private", proxy: "http://proxy.example:3128" }),
+    ).toMatchObject({
+      ttfbMs: Number.POSITIVE_INFINITY,
+      network: "private",
+      proxy: "http://proxy.example:3128",
+    })
+    expect(await endpointOf({}, {}, { ttfb_ms: 5 })).toMatchObject({ ttfbMs: 5, network: "public" })
+  })
+
+  test("whose address the plugin makes out of its configuration obeys the same rules", async () => {
+    const plugins = [plugin("acme", { baseUrl: "http://169.254.169.254/v1" })]
+    const { problems } = await resolution({ plugins }, { providers: { acme: {} } })
+    expect(problems).toEqual([
+      "config error: providers.acme: its plugin makes an address out of it: expected an address that may be dialled, " +
+        "got a link-local, metadata or reserved one",
+    ])
+  })
+})
+
+describe("a provider's own models", () => {
+  const bringing =
+    (...models: ReadonlyArray<string>) =>
+    async () =>
+      models.map((id) => ({ id, context_length: 5 }))
+
+  test("are asked for when it is on, and not when it is off", async () => {
+    const asked: Array<string> = []
+    const plugins = ["on", "off", "idle"].map((id) =>
+      plugin(id, {
+        models: async () => {
+          asked.push(id)
+          return [{ id: `${id}/m`, context_length: 5 }]
+        },
+      }),
+    )
+    const { models } = await resolvedFrom({ plugins }, { providers: { on: {}, off: { enabled: false } } })
+    expect(asked).toEqual(["on"])
+    expect(models.map(({ id }) => String(id))).toEqual(["on/m"])
+  })
+
+  test.each<[string, Provider["models"], string]>([
+    ["rejects", () => Promise.reject(new Error("no licence\nfor you")), "no licence"],
+    [
+      "throws",
+      () => {
+        throw new RangeError("no disk")
+      },
+      "no disk",
+    ],
+    // A plugin in JavaScript may give anything.
+    ["gives no list", async () => JSON.parse('{"a":1}'), "models must give a list, not object"],
+    ["gives nothing", async () => JSON.parse("[null]")[0], "models must give a list, not null"],
+    ["gives a model that is none", bringing("m"), "models[0].id: expected a model id <author>/<slug>, got string"],
+  ])("turn it off with one line when the plugin %s", async (_what, models, reason) => {
+    const plugins = [
+      plugin("acme", models === undefined ? {} : { models }),
+      plugin("beta", { models: bringing("b/m") }),
+    ]
+    const config = { providers: { acme: {}, beta: {} }, models: [model("a/b", "acme", "beta")] }
+    const { log, resolved } = await resolution({ plugins }, config)
+    expect(log).toEqual([`plugin acme: load: ${reason}`])
+    expect(resolved?.models.map(({ id }) => String(id))).toEqual(["a/b", "b/m"])
+    expect(resolved?.providers.get("acme")).toEqual({ callable: false, reason: "its provider could not be loaded" })
+    expect(resolved?.providers.get("beta")).toMatchObject({ callable: true })
+  })
+})
+
+describe("a host whose provider is off", () => {
+  test("was tried all the same: it has no endpoint, and says why", async () => {
+    const broken = plugin("broken", { protocols: {} })
+    const config = {
+      providers: { acme: {}, off: { plugin: "acme", enabled: false }, broken: {} },
+      models: [model("a/b", "off", "broken", "acme")],
+    }
+    const resolved = await resolvedFrom({ plugins: [plugin("acme"), broken] }, config)
+    const registry = await registryOf(resolved)
+    const hosts = resolved.models[0]?.hosts ?? []
+    expect(
+      hosts.map((host) => [String(host.tag), registry.unavailable(host), registry.endpoint(host)?.baseUrl]),
+    ).toEqual([
+      ["off", "its provider is disabled", undefined],
+      ["broken", "its provider could not be loaded", undefined],
+      ["acme", undefined, "https://api.acme.example/v1"],
+    ])
+  })
+})
+
+describe("the configuration in force", () => {
+  const config = (...ids: ReadonlyArray<string>) => ({
+    providers: { acme: {} },
+    models: ids.map((id) => model(id, "acme")),
+    aliases: { best: ids[0] },
+    limits: { ttfb_ms: 0, idle_ms: 7 },
+  })
+
+  test("is one value: limits that 0 has switched off, strategies, names", async () => {
+    const { limits, routing, aliases, names } = await resolvedFrom({ plugins: [plugin("acme")] }, config("a/b"))
+    expect(limits).toMatchObject({ ttfbMs: Number.POSITIVE_INFINITY, idleMs: 7, minBytesPerSecond: 16 })
+    expect(routing).toEqual({ strategies: new Map(), strategy: "balanced" })
+    expect([...aliases]).toEqual([["best", "a/b"]])
+    expect([...names.keys()]).toEqual(["a/b", "b", "best"])
+  })
+
+  test("can be replaced as a whole, and a request that has a host of the old one can still call it", async () => {
+    const first = await resolvedFrom({ plugins: [plugin("acme")] }, config("a/old"))
+    const second = await resolvedFrom({ plugins: [plugin("acme")] }, config("a/new"))
+    const registry = await registryOf(first)
+    const host = first.models[0]?.hosts[0]
+    if (host === undefined) throw new Error("no host")
+    registry.replace(second)
+    expect(registry.current()).toBe(second)
+    expect(registry.resolve("a/old")).toMatchObject({ _tag: "Left" })
+    expect(registry.resolve("best")).toMatchObject({ right: { model: { id: "a/new" }, variant: null } })
+    expect(registry.endpoint(host)?.host).toBe(host)
+  })
+})
+
+describe("a name", () => {
+  const resolveIn = async (...ids: ReadonlyArray<string>) => {
+    const config = { providers: { acme: {} }, models: ids.map((id) => model(id, "acme")), aliases: { best: ids[0] } }
+    const { resolve } = await registryOf(await resolvedFrom({ plugins: [plugin("acme")] }, config))
+    return (name: string) => {
+      const found = resolve(name)
+      return found._tag === "Right" ? [String(found.right.model.id), found.right.variant] : found.left.issues[0].message
+    }
+  }
+
+  test.each([
+    ["acme/small", ["acme/small", null]],
+    ["small", ["acme/small", null]],
+    ["best", ["acme/small", null]],
+    ["acme/small:nitro", ["acme/small", "nitro"]],
+    ["small:floor", ["acme/small", "floor"]],
+    ["best:online", ["acme/small", "online"]],
+    // The catalogue has a model of this very id.
+    ["acme/small:free", ["acme/small:free", null]],
+    ["acme/small:free:thinking", ["acme/small:free", "thinking"]],
+    ["acme/small:exacto:nitro", expect.stringContaining("is not a valid model ID")],
+    ["acme/small:turbo", expect.stringContaining("is not a valid model ID")],
+    ["acme/small:", expect.stringContaining("is not a valid model ID")],
+    [":nitro", expect.stringContaining("is not a valid model ID")],
+    ["acme/smal:nitro", expect.stringContaining("(near: acme/small")],
+  ])("%s", async (name, expected) => {
+    const resolve = await resolveIn("acme/small", "acme/small:free", "acme/big")
+    expect<unknown>(resolve(name)).toEqual(expected)
+  })
+})
+
+describe("an alias of a model that is not there", () => {
+  const plugins = [plugin("acme")]
+  const config = { providers: { acme: {} }, models: [model("acme/small-2.5", "acme")] }
+
+  test("was accepted: it is a problem with its path and near names", async () => {
+    const aliases = { fast: "acme/small-25", far: "nobody/nothing" }
+    expect((await resolution({ plugins }, { ...config, aliases })).problems).toEqual([
+      'config error: aliases.fast: expected the id of a known model, got string, did you mean "acme/small-2.5"?',
+      "config error: aliases.far: expected the id of a known model, got string",
+    ])
+  })
+
+  test("is a warning while a provider is off: it may be a model of that one", async () => {
+    const off = {
+      ...config,
+      providers: { acme: {}, beta: { plugin: "acme", enabled: false } },
+      aliases: { far: "b/x" },
+    }
+    const { problems, log } = await resolution({ plugins }, off)
+    expect(problems).toEqual([])
+    expect(log).toEqual(["aliases.far: no model has this id while providers are off."])
+  })
+
+  test("is not blamed where the model itself is wrong", async () => {
+    const wrong = { ...config, models: [{ id: "acme/small", hosts: [] }], aliases: { fast: "acme/small" } }
+    const { problems } = await resolution({ plugins }, wrong)
+    expect(problems.map((line) => line.split(": ")[1])).toEqual(["models[0].context_length"])
+  })
+})

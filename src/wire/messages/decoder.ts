@@ -110,9 +110,11 @@ class MessagesDecoder implements Decoder {
     }
   }
 
-  private delta(place: unknown, delta: unknown): ReadonlyArray<ChatChunk> {
+  private delta(place: unknown, delta: unknown): ReadonlyArray<ChatChunk> | HostFailed {
     if (!isJsonObject(delta)) return nothing
-    if (delta["type"] === "text_delta") return this.text(delta["text"])
+    if (delta["type"] === "text_delta") {
+      return typeof delta["text"] === "string" ? this.text(delta["text"]) : new HostFailed({ reason: "malformed" })
+    }
     const block = this.blocks.get(place)
     switch (delta["type"]) {
       case "input_json_delta":

@@ -80,8 +80,17 @@ describe("a whole answer", () => {
   })
 
   test.each<[unknown]>([
-    ...[[null], [[]], ["text"], [7], [{}], [{ type: "message", content: "x" }], [{ type: "message", content: {} }]],
-    ...[[answer([7])], [answer([null])], [answer([{ type: "text", text: 7 }])], [answer([{ type: "text" }])]],
+    [null],
+    [[]],
+    ["text"],
+    [7],
+    [{}],
+    [{ type: "message", content: "x" }],
+    [{ type: "message", content: {} }],
+    [answer([7])],
+    [answer([null])],
+    [answer([{ type: "text", text: 7 }])],
+    [answer([{ type: "text" }])],
   ])("%j is no answer", (body) => {
     const failure = read(body)
     expect(failure).toBeInstanceOf(HostFailed)

@@ -3,7 +3,7 @@
  * numbers them per kind: tool calls from 0, reasoning from 0.
  */
 import type { ChatChunk, ChatDelta, FinishReason } from "../../domain/Chat.ts"
-import type { HostFailed } from "../../domain/Failure.ts"
+import { HostFailed } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"

@@ -79,9 +79,18 @@ describe("a whole answer", () => {
     expect(choiceOf(read(answer([said("x")])))).toHaveProperty("logprobs", null)
   })
 
-  test.each([
-    ...[[null], [[]], ["text"], [7], [{}], [{ type: "message", content: "x" }], [{ type: "message", content: {} }]],
-    ...[[answer([7])], [answer([null])], [answer([{ type: "text", text: 7 }])], [answer([{ type: "text" }])]],
+  test.each<[unknown]>([
+    [null],
+    [[]],
+    ["text"],
+    [7],
+    [{}],
+    [{ type: "message", content: "x" }],
+    [{ type: "message", content: {} }],
+    [answer([7])],
+    [answer([null])],
+    [answer([{ type: "text", text: 7 }])],
+    [answer([{ type: "text" }])],
   ])("%j is no answer", (body) => {
     const failure = read(body)
     expect(failure).toBeInstanceOf(HostFailed)

@@ -1,0 +1,52 @@
+import type { HostFailed } from "../domain/Failure.ts"
+
+/** A call to a host. Address and credentials come from the host's record, never from a caller. */
+export interface UpstreamCall {
+  /** Absolute. */
+  readonly url: string
+  readonly method: "GET" | "POST"
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Uint8Array | null
+  /** Which addresses may be dialled: `private` also allows loopback, private and unique local ones. Link-local never. */
+  readonly network: "public" | "private"
+  /** URL of an HTTP proxy that leads to the host. */
+  readonly proxy?: string | undefined
+}
+
+export interface ResponseHeaders {
+  /** The value of a header, by its name in any case; several values joined by ", "; `null` when it is absent. */
+  readonly get: (name: string) => string | null
+}
+
+export interface ResponseHead {
+  readonly status: number
+  readonly headers: ResponseHeaders
+}
+
+/**
+ * Receives one answer: `head` once, `data` any number of times, then exactly one of `end` and `failed`. `failed` may come
+ * first. Nothing is called before `exchange` has returned, and nothing after `cancel` or `drain`. Must not throw.
+ */
+export interface Sink {
+  readonly head: (head: ResponseHead) => void
+  /** Bytes of the body. They belong to the receiver only until it returns, unless it copies them. */
+  readonly data: (bytes: Uint8Array) => void
+  /** The body is complete. */
+  readonly end: () => void
+  /** No answer came, or it broke off: reason `unreachable`, or `malformed` where it was no HTTP. */
+  readonly failed: (failure: HostFailed) => void
+}
+
+/** A running call. Every method may be called at any time, any number of times, and from within the sink. */
+export interface Exchange {
+  /** Ends the call at once and closes its connection. */
+  readonly cancel: () => void
+  /** No `data` until `resume`; the host's socket is not read meanwhile (what was read already may still come, at most 256 KiB). */
+  readonly pause: () => void
+  readonly resume: () => void
+  /** The receiver has all it wants. What little may follow is read and thrown away, so that the connection can be used again. */
+  readonly drain: () => void
+}
+
+export type StartExchange = (call: UpstreamCall, sink: Sink) => Exchange

@@ -2,7 +2,7 @@
  * Reads a header section: the lines up to an empty one, of a head or of trailers. Strict where leniency lets two readers
  * see two different answers: no bare CR or LF, no folded lines, no space before a colon, no control characters.
  */
-import { colon, cr, isToken, isValue, lf, space, tab } from "./bytes.ts"
+import { colon, cr, isToken, isValue, lf, space } from "./bytes.ts"
 
 /** The section goes on beyond the bytes at hand. */
 export const incomplete = -1
@@ -51,12 +51,14 @@ export class HeaderSection {
       this.#parsed = next - start
       line = next
     }
-    return this.#fieldLines(bytes, start, line, true)
+    return this.#fieldLines(bytes, start, line)
   }
 
-  /** Reads trailers that begin at `start`, and keeps nothing of them. */
+  /** Reads trailers that begin at `start`. They mean nothing to us, but may not be about framing. */
   trailers(bytes: Buffer, start: number): number {
-    return this.#fieldLines(bytes, start, start + this.#parsed, false)
+    const end = this.#fieldLines(bytes, start, start + this.#parsed)
+    const isFraming = this.contentLength !== -1 || this.chunked
+    return isFraming ? this.#fail("the trailers have a length or a coding") : end
   }
 
   #statusLine(bytes: Buffer, start: number): number {
@@ -69,7 +71,7 @@ export class HeaderSection {
     if (at + 6 >= length) return incomplete
     this.minor = digit(bytes[at])
     this.status = digit(bytes[at + 2]) * 100 + digit(bytes[at + 3]) * 10 + digit(bytes[at + 4])
-    if (this.minor > 1 || bytes[at + 1] !== space || !(this.status >= 100 && this.status <= 999))
+    if (!(this.minor <= 1) || bytes[at + 1] !== space || !(this.status >= 100 && this.status <= 999))
       return this.#fail("the status line is wrong")
     at += 5
     if (bytes[at] === space) {
@@ -79,7 +81,7 @@ export class HeaderSection {
     return this.#lineEnd(bytes, at)
   }
 
-  #fieldLines(bytes: Buffer, start: number, first: number, isHead: boolean): number {
+  #fieldLines(bytes: Buffer, start: number, first: number): number {
     const { length } = bytes
     let line = first
     while (true) {
@@ -97,7 +99,7 @@ export class HeaderSection {
       const next = this.#lineEnd(bytes, at)
       if (next < 0) return this.#stopped(next, bytes, start)
       if (++this.#fields > maxFields) return this.#fail("there are too many headers")
-      if (isHead && !this.#take(bytes, line, nameEnd, at)) return wrong
+      if (!this.#take(bytes, line, nameEnd, at)) return wrong
       line = next
       this.#parsed = line - start
     }
@@ -161,16 +163,17 @@ const digit = (byte: number | undefined): number => {
   return value >= 0 && value <= 9 ? value : Number.NaN
 }
 
-/** The value behind the colon, in lower case. */
+/**
+ * The value behind the colon, in lower case and without spaces around it. Tabs stay: no host puts one beside a length or a
+ * coding, and parsers differ in what they make of it.
+ */
 const valueOf = (bytes: Buffer, colonAt: number, end: number): string => {
   let start = colonAt + 1
   let last = end
-  while (start < last && isBlank(bytes[start])) start++
-  while (last > start && isBlank(bytes[last - 1])) last--
+  while (start < last && bytes[start] === space) start++
+  while (last > start && bytes[last - 1] === space) last--
   return bytes.toString("latin1", start, last).toLowerCase()
 }
-
-const isBlank = (byte: number | undefined): boolean => byte === space || byte === tab
 
 const joined = (before: string, value: string): string => (before === "" ? value : `${before},${value}`)
 

@@ -210,7 +210,8 @@ export class ResponseParser {
     else if (chunked && (contentLength !== -1 || minor === 0))
       this.#fail("a Transfer-Encoding beside a Content-Length, or in HTTP/1.0")
     else if (status < 200) {
-      if (++this.#interimHeads > maxInterimHeads) this.#fail("there are too many interim answers")
+      if (minor === 0 || ++this.#interimHeads > maxInterimHeads)
+        this.#fail("there are too many interim answers, or one in HTTP/1.0")
     }
     if (status < 200 || this.#state === broken) return
     const bodiless = status === 204 || status === 304

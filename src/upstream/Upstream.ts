@@ -1,8 +1,10 @@
 /** The one way to the outside: nothing else in the gateway dials. */
 import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { HostFailed } from "../domain/Failure.ts"
 import type { Exchange, Sink, StartExchange, UpstreamCall } from "./exchange.ts"
+import { type HttpClientOptions, makeHttpClient } from "./http1/client.ts"
 
 export class Upstream extends Context.Tag("headgate/Upstream")<
   Upstream,
@@ -11,27 +13,50 @@ export class Upstream extends Context.Tag("headgate/Upstream")<
     readonly exchange: StartExchange
   }
 >() {
-  /** Over the network, by the runtime's `fetch`. */
-  static readonly layer = Layer.succeed(Upstream, {
-    exchange: ({ url, method, headers, body, proxy }, sink) =>
-      webExchange(
-        (signal) =>
-          fetch(url, {
-            method,
-            headers: { ...headers },
-            body: method === "GET" ? null : body,
-            redirect: "manual",
-            signal,
-            ...(proxy === undefined ? {} : { proxy }),
-          }),
-        sink,
+  /** Over the network, by a client of our own; through the runtime's `fetch` where an HTTP proxy leads to the host. */
+  static readonly layer = Upstream.layerWith({})
+
+  static readonly layerWith = (options: HttpClientOptions) =>
+    Layer.scoped(
+      Upstream,
+      Effect.map(
+        Effect.acquireRelease(
+          Effect.sync(() => makeHttpClient(options)),
+          (client) => Effect.sync(client.close),
+        ),
+        (client) => ({
+          exchange: (call, sink) => (isProxied(call) ? fetchExchange(call, sink) : client.exchange(call, sink)),
+        }),
       ),
-  })
+    )
+
+  /** Over the network, by the runtime's `fetch` alone. */
+  static readonly layerFetch = Layer.sync(Upstream, () => ({ exchange: fetchExchange }))
 
   /** Whatever `answer` says, without a network: tests, and hosts that live in this process. */
   static readonly layerFrom = (answer: (request: Request) => Response | Promise<Response>) =>
     Layer.succeed(Upstream, { exchange: (call, sink) => callFunction(answer, call, sink) })
 }
+
+const proxyVariables = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"]
+
+/** The provider's own proxy, or one that the environment names, which is not for private hosts. `fetch` reads the latter itself. */
+const isProxied = ({ proxy, network }: UpstreamCall): boolean =>
+  proxy !== undefined || (network === "public" && proxyVariables.some((name) => Boolean(process.env[name])))
+
+const fetchExchange: StartExchange = ({ url, method, headers, body, proxy }, sink) =>
+  webExchange(
+    (signal) =>
+      fetch(url, {
+        method,
+        headers: { ...headers },
+        body: method === "GET" ? null : body,
+        redirect: "manual",
+        signal,
+        ...(proxy === undefined ? {} : { proxy }),
+      }),
+    sink,
+  )
 
 /** Calls a function in the place of a host. */
 export const callFunction = (

@@ -1,0 +1,180 @@
+/** One call on its way: stands between a connection, which may be replaced once, and the caller's sink. */
+import { HostFailed } from "../../domain/Failure.ts"
+import type { Exchange, ResponseHead, Sink } from "../exchange.ts"
+import type { Connection, Served } from "./Connection.ts"
+import { Dial, type DialContext } from "./Dial.ts"
+import { Inflater, type InflaterReceiver } from "./Inflater.ts"
+import type { Origin } from "./target.ts"
+
+export class ActiveExchange implements Exchange, Served, InflaterReceiver {
+  readonly #sink: Sink
+  readonly #context: DialContext
+  readonly #origin: Origin
+  /** Kept until the answer begins, for a second try. */
+  #request: string | Buffer | undefined
+  #dial: Dial | undefined
+  #connection: Connection | undefined
+  #inflater: Inflater | undefined
+  #inflaterFull = false
+  #retried = false
+  #paused = false
+  /** Nothing more is said to the sink. */
+  #over = false
+
+  constructor(sink: Sink, context: DialContext, origin: Origin, request: string | Buffer) {
+    this.#sink = sink
+    this.#context = context
+    this.#origin = origin
+    this.#request = request
+  }
+
+  start(): void {
+    const connection = this.#context.pool.take(this.#origin)
+    if (connection === undefined) this.#dialNew()
+    else this.#begin(connection)
+  }
+
+  // Functions and not methods: the interface lets them be passed on by themselves.
+
+  readonly cancel = (): void => {
+    if (this.#over) return
+    this.#finish()
+    this.#connection?.abort()
+    this.#connection = undefined
+  }
+
+  readonly drain = (): void => {
+    if (this.#over) return
+    this.#finish()
+    this.#connection?.drain()
+    this.#connection = undefined
+  }
+
+  readonly pause = (): void => {
+    if (this.#over || this.#paused) return
+    this.#paused = true
+    this.#inflater?.pause()
+    this.#connection?.pause()
+  }
+
+  readonly resume = (): void => {
+    if (this.#over || !this.#paused) return
+    this.#paused = false
+    this.#inflater?.resume()
+    if (!this.#inflaterFull) this.#connection?.resume()
+  }
+
+  // Of the connection.
+
+  onHead(head: ResponseHead, contentEncoding: string): void {
+    this.#request = undefined
+    if (contentEncoding !== "" && contentEncoding !== "identity") {
+      if (!Inflater.codings.has(contentEncoding)) {
+        this.onMalformed("the body has a Content-Encoding that is not understood")
+        return
+      }
+      this.#inflater = new Inflater(contentEncoding, this)
+    }
+    try {
+      this.#sink.head(head)
+    } catch {
+      this.cancel()
+    }
+  }
+
+  onData(bytes: Uint8Array): void {
+    if (this.#inflater === undefined) this.onInflated(bytes)
+    else if (!this.#inflater.write(bytes)) {
+      this.#inflaterFull = true
+      this.#connection?.pause()
+    }
+  }
+
+  onEnd(): void {
+    this.#connection = undefined
+    if (this.#inflater === undefined) this.onInflatedEnd()
+    else this.#inflater.end()
+  }
+
+  onMalformed(problem: string): void {
+    this.#fail(new HostFailed({ reason: "malformed", cause: new Error(problem) }))
+  }
+
+  onBroken(cause: Error, stale: boolean): void {
+    this.#connection = undefined
+    if (stale && !this.#retried) {
+      this.#retried = true
+      this.#dialNew()
+    } else this.#fail(new HostFailed({ reason: "unreachable", cause }))
+  }
+
+  // Of the inflater, and of what needs none.
+
+  onInflated(bytes: Uint8Array): void {
+    if (this.#over) return
+    try {
+      this.#sink.data(bytes)
+    } catch {
+      this.cancel()
+    }
+  }
+
+  onInflatedEnd(): void {
+    if (this.#over) return
+    this.#finish()
+    try {
+      this.#sink.end()
+    } catch {
+      // The exchange is over: there is nothing left to close.
+    }
+  }
+
+  onInflateFailed(problem: string): void {
+    this.onMalformed(problem)
+  }
+
+  onInflaterReady(): void {
+    if (this.#over || !this.#inflaterFull) return
+    this.#inflaterFull = false
+    if (!this.#paused) this.#connection?.resume()
+  }
+
+  #dialNew(): void {
+    this.#dial = new Dial(
+      this.#context,
+      this.#origin,
+      (connection) => {
+        this.#dial = undefined
+        this.#begin(connection)
+      },
+      (cause) => this.#fail(new HostFailed({ reason: "unreachable", cause })),
+    )
+  }
+
+  #begin(connection: Connection): void {
+    this.#connection = connection
+    if (this.#request === undefined || !connection.begin(this, this.#request))
+      this.onBroken(new Error("the connection was closed"), true)
+    else if (this.#paused) connection.pause()
+  }
+
+  #fail(failure: HostFailed): void {
+    if (this.#over) return
+    this.#finish()
+    this.#connection?.abort()
+    this.#connection = undefined
+    try {
+      this.#sink.failed(failure)
+    } catch {
+      // The exchange is over: there is nothing left to close.
+    }
+  }
+
+  #finish(): void {
+    this.#over = true
+    this.#request = undefined
+    this.#dial?.cancel()
+    this.#dial = undefined
+    this.#inflater?.destroy()
+  }
+}

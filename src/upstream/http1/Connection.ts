@@ -1,0 +1,285 @@
+/** One connection to a host, from its first packet to its last. It serves one exchange at a time. */
+import type { ResponseHead } from "../exchange.ts"
+import type { Pool } from "./Pool.ts"
+import type { Registry, Watched } from "./Registry.ts"
+import { type AnswerReceiver, ResponseParser } from "./ResponseParser.ts"
+import type { Origin } from "./target.ts"
+import { type ClientTls, explainHandshake } from "./tls.ts"
+
+/** Whom a connection serves. */
+export interface Served {
+  readonly onHead: (head: ResponseHead, contentEncoding: string) => void
+  readonly onData: (bytes: Uint8Array) => void
+  readonly onEnd: () => void
+  readonly onMalformed: (problem: string) => void
+  /** `stale`: a kept connection closed before any byte of the answer, so the host may not have seen the request. */
+  readonly onBroken: (cause: Error, stale: boolean) => void
+}
+
+/** Waits for a new connection: exactly one of the two is called, unless the connection is closed before. */
+export interface Opener {
+  readonly onOpen: (connection: Connection) => void
+  readonly onOpenFailed: (connection: Connection, cause: Error) => void
+}
+
+/** What a drained answer may still bring, and how long. */
+const maxDrainedBytes = 65_536
+const maxDrainMs = 1_000
+/** For the host's part in closing a connection. */
+const maxCloseMs = 500
+/** Detects a host that vanished while a model thinks. */
+const probeAfterMs = 60_000
+
+export class Connection implements AnswerReceiver, Watched {
+  deadline = Number.POSITIVE_INFINITY
+  readonly origin: Origin
+  readonly #pool: Pool
+  readonly #registry: Registry
+  readonly #parser = new ResponseParser(this)
+  #opener: Opener | undefined
+  #socket: Bun.Socket<Connection> | undefined
+  #served: Served | undefined
+  /** The part of the request that the socket has not taken yet. */
+  #unsent: Buffer | undefined
+  /** Served an exchange before the present one. */
+  #kept = false
+  #answered = false
+  #draining = false
+  #drainedBytes = 0
+  #socketPaused = false
+  /** The host has closed its side. */
+  #ended = false
+  #closed = false
+  /** What is left to say about the end of the connection once the receiver goes on. */
+  #closedWhilePaused: (() => void) | undefined
+
+  constructor(origin: Origin, pool: Pool, registry: Registry, opener: Opener) {
+    this.origin = origin
+    this.#pool = pool
+    this.#registry = registry
+    this.#opener = opener
+  }
+
+  /** Dials. The result comes through the opener, never before this has returned. */
+  connect(address: string, tls: ClientTls | undefined): void {
+    this.#registry.add(this)
+    const { port } = this.origin
+    const options = { hostname: address, port, data: this, socket: socketHandlers }
+    // Wrong options (certificates that are none) make it throw instead of reject.
+    Promise.try(() => Bun.connect(tls === undefined ? options : { ...options, tls })).catch((cause: Error) =>
+      this.onClose(cause),
+    )
+  }
+
+  /** Sends a request. `false`: the connection turned out to be closed. */
+  begin(served: Served, request: string | Buffer): boolean {
+    this.deadline = Number.POSITIVE_INFINITY
+    this.#served = served
+    this.#answered = false
+    const sent = this.#socket?.write(request) ?? -1
+    if (sent < 0) {
+      this.#served = undefined
+      this.abort()
+      return false
+    }
+    const total = typeof request === "string" ? Buffer.byteLength(request) : request.length
+    if (sent < total) this.#unsent = (typeof request === "string" ? Buffer.from(request) : request).subarray(sent)
+    return true
+  }
+
+  pause(): void {
+    this.#parser.paused = true
+    this.#pauseSocket(true)
+  }
+
+  resume(): void {
+    if (!this.#parser.paused) return
+    this.#pauseSocket(false)
+    this.#parser.resume()
+    this.#afterParsing()
+    if (this.#parser.paused) return
+    this.#closedWhilePaused?.()
+    this.#closedWhilePaused = undefined
+  }
+
+  /** Nobody wants the rest of the answer. It is thrown away if it is short, and the connection is kept. */
+  drain(): void {
+    this.#served = undefined
+    if (this.#closed || this.#unsent !== undefined || this.#parser.endsWithConnection) {
+      this.abort()
+      return
+    }
+    this.#draining = true
+    this.#drainedBytes = 0
+    this.deadline = performance.now() + maxDrainMs
+    this.resume()
+  }
+
+  /** Closes at once; nothing is said to whom it serves. */
+  abort(): void {
+    this.#served = undefined
+    this.#opener = undefined
+    // Ends the parser's loop where this is called from within it.
+    this.#parser.paused = true
+    this.#finish()
+    this.#socket?.terminate()
+  }
+
+  /** Closes an unused connection in an orderly way, and with a reset if the host does not close its side in time. */
+  close(): void {
+    this.#closed = true
+    this.deadline = performance.now() + maxCloseMs
+    this.#socket?.end()
+  }
+
+  // Of the registry.
+
+  expire(): void {
+    this.#pool.remove(this)
+    if (this.#draining || this.#closed) this.abort()
+    else this.close()
+  }
+
+  shutdown(cause: Error): void {
+    this.#pool.remove(this)
+    const served = this.#served
+    this.abort()
+    served?.onBroken(cause, false)
+  }
+
+  // Of the socket.
+
+  onOpen(socket: Bun.Socket<Connection>): void {
+    this.#socket = socket
+    if (this.#closed) socket.terminate()
+    else if (!this.origin.secure) this.#ready(socket)
+  }
+
+  onHandshake(socket: Bun.Socket<Connection>, ok: boolean, error: Error | null): void {
+    if (this.#closed || !this.origin.secure) return
+    const { alpnProtocol } = socket
+    if (!ok || error !== null || !socket.authorized) this.#openFailed(explainHandshake(error))
+    else if (alpnProtocol !== false && alpnProtocol !== "http/1.1")
+      this.#openFailed(new Error(`the host chose ${alpnProtocol} although it was offered HTTP/1.1 only`))
+    else this.#ready(socket)
+  }
+
+  onSocketData(bytes: Buffer): void {
+    if (this.#closed) return
+    if (this.#served === undefined && !this.#draining) {
+      // Nobody asked anything: whatever this is, the next answer would be taken for another.
+      this.#pool.remove(this)
+      this.abort()
+      return
+    }
+    this.#answered = true
+    this.#parser.read(bytes)
+    this.#afterParsing()
+  }
+
+  onWritable(): void {
+    const rest = this.#unsent
+    if (rest === undefined) return
+    const sent = this.#socket?.write(rest) ?? -1
+    if (sent > 0) this.#unsent = sent < rest.length ? rest.subarray(sent) : undefined
+  }
+
+  onSocketEnd(): void {
+    this.#ended = true
+  }
+
+  onClose(error: Error | undefined): void {
+    this.#registry.remove(this)
+    if (this.#closed) return
+    this.#finish()
+    this.#pool.remove(this)
+    const cause = error ?? new Error("the host closed the connection")
+    const opener = this.#opener
+    this.#opener = undefined
+    const report = () => this.#reportClosed(cause, error === undefined && this.#ended)
+    if (opener !== undefined) opener.onOpenFailed(this, cause)
+    else if (this.#parser.paused) this.#closedWhilePaused = report
+    else report()
+  }
+
+  // Of the parser.
+
+  onHead(head: ResponseHead, contentEncoding: string): void {
+    this.#served?.onHead(head, contentEncoding)
+  }
+
+  onData(bytes: Uint8Array): void {
+    if (this.#served !== undefined) this.#served.onData(bytes)
+    else {
+      this.#drainedBytes += bytes.length
+      if (this.#drainedBytes > maxDrainedBytes) this.abort()
+    }
+  }
+
+  onEnd(surplus: boolean): void {
+    const served = this.#served
+    this.#served = undefined
+    this.#draining = false
+    if (!this.#closed) {
+      this.#kept = true
+      if (this.#unsent !== undefined) this.abort()
+      else if (surplus || !this.#parser.keepAlive) this.close()
+      else this.#pool.keep(this, this.#parser.keepAliveSeconds)
+    }
+    served?.onEnd()
+  }
+
+  #ready(socket: Bun.Socket<Connection>): void {
+    socket.setKeepAlive(true, probeAfterMs)
+    const opener = this.#opener
+    this.#opener = undefined
+    opener?.onOpen(this)
+  }
+
+  #openFailed(cause: Error): void {
+    const opener = this.#opener
+    this.abort()
+    opener?.onOpenFailed(this, cause)
+  }
+
+  #afterParsing(): void {
+    const served = this.#served
+    if (this.#parser.problem === "") return
+    this.abort()
+    served?.onMalformed(this.#parser.problem)
+  }
+
+  #reportClosed(cause: Error, orderly: boolean): void {
+    if (orderly && this.#parser.close()) return
+    const served = this.#served
+    this.#served = undefined
+    served?.onBroken(cause, this.#kept && !this.#answered)
+  }
+
+  #pauseSocket(paused: boolean): void {
+    if (this.#closed || this.#socketPaused === paused) return
+    this.#socketPaused = paused
+    if (paused) this.#socket?.pause()
+    else this.#socket?.resume()
+  }
+
+  #finish(): void {
+    this.#closed = true
+    this.#unsent = undefined
+    this.#registry.remove(this)
+  }
+}
+
+const socketHandlers: Bun.SocketHandler<Connection> = {
+  open: (socket) => socket.data.onOpen(socket),
+  handshake: (socket, ok, error) => socket.data.onHandshake(socket, ok, error),
+  data: (socket, bytes) => socket.data.onSocketData(bytes),
+  drain: (socket) => socket.data.onWritable(),
+  end: (socket) => socket.data.onSocketEnd(),
+  close: (socket, error) => socket.data.onClose(error),
+  error: (socket, error) => {
+    socket.data.onClose(error)
+    socket.terminate()
+  },
+  connectError: (socket, error) => socket.data.onClose(error),
+}

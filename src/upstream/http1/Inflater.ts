@@ -1,0 +1,91 @@
+/** Reads a body that came compressed although we asked for `identity`, within bounds: a few bytes may stand for gigabytes. */
+import type { Transform } from "node:stream"
+import {
+  type BrotliDecompress,
+  constants,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+} from "node:zlib"
+
+const maxBytes = 33_554_432
+const maxRatio = 200
+/** Below this no ratio is suspicious. */
+const freeBytes = 1_048_576
+const chunkSize = 65_536
+
+export interface InflaterReceiver {
+  readonly onInflated: (bytes: Uint8Array) => void
+  readonly onInflatedEnd: () => void
+  readonly onInflateFailed: (problem: string) => void
+  /** There is room again after a `write` that returned `false`. */
+  readonly onInflaterReady: () => void
+}
+
+export class Inflater {
+  static readonly codings: ReadonlySet<string> = new Set(["gzip", "x-gzip", "deflate", "br"])
+  readonly #coding: string
+  readonly #receiver: InflaterReceiver
+  #stream: Transform | undefined
+  #paused = false
+  #read = 0
+  #written = 0
+
+  constructor(coding: string, receiver: InflaterReceiver) {
+    this.#coding = coding
+    this.#receiver = receiver
+  }
+
+  /** `false`: no more, please, until `onInflaterReady`. */
+  write(bytes: Uint8Array): boolean {
+    this.#stream ??= this.#open(bytes[0] ?? 0)
+    this.#read += bytes.length
+    return this.#stream.write(Buffer.from(bytes))
+  }
+
+  /** All is written. */
+  end(): void {
+    if (this.#stream === undefined) this.#receiver.onInflatedEnd()
+    else this.#stream.end()
+  }
+
+  pause(): void {
+    this.#paused = true
+    this.#stream?.pause()
+  }
+
+  resume(): void {
+    this.#paused = false
+    this.#stream?.resume()
+  }
+
+  destroy(): void {
+    this.#stream?.destroy()
+  }
+
+  #open(firstByte: number): Transform {
+    const stream = decompressor(this.#coding, firstByte)
+    stream.on("data", (bytes: Uint8Array) => {
+      this.#written += bytes.length
+      const isBomb = this.#written > freeBytes && this.#written > this.#read * maxRatio
+      if (isBomb || this.#written > maxBytes) {
+        stream.destroy()
+        this.#receiver.onInflateFailed("the compressed body is too large")
+      } else this.#receiver.onInflated(bytes)
+    })
+    stream.on("drain", () => this.#receiver.onInflaterReady())
+    stream.on("end", () => this.#receiver.onInflatedEnd())
+    stream.on("error", () => this.#receiver.onInflateFailed("the compressed body is broken"))
+    if (this.#paused) stream.pause()
+    return stream
+  }
+}
+
+const decompressor = (coding: string, firstByte: number): Transform & Pick<BrotliDecompress, "flush"> => {
+  const options = { chunkSize, flush: constants.Z_SYNC_FLUSH }
+  if (coding === "br") return createBrotliDecompress({ chunkSize })
+  if (coding !== "deflate") return createGunzip(options)
+  // "deflate" means the zlib format; some hosts send the bare one.
+  return (firstByte & 0x0f) === 8 ? createInflate(options) : createInflateRaw(options)
+}

@@ -1,0 +1,49 @@
+/** Connections that wait for their next exchange. The one used last goes first, so that what is not needed grows old. */
+import type { Connection } from "./Connection.ts"
+import type { Origin } from "./target.ts"
+
+const maxIdlePerOrigin = 256
+const maxIdle = 1_024
+const maxIdleMs = 30_000
+/** A host that says when it closes an idle connection is believed with this reserve: the next request needs time to arrive. */
+const reserveMs = 1_000
+
+export class Pool {
+  #size = 0
+
+  /** A connection for one exchange, if there is one. */
+  take({ idle }: Origin): Connection | undefined {
+    while (true) {
+      const connection = idle.pop()
+      if (connection === undefined) return undefined
+      this.#size--
+      if (connection.deadline > performance.now()) return connection
+      connection.close()
+    }
+  }
+
+  /** Keeps a connection whose answer is complete, or closes it. `hostSeconds`: how long the host keeps it. */
+  keep(connection: Connection, hostSeconds: number): void {
+    const { idle } = connection.origin
+    const keptMs = Math.min(maxIdleMs, hostSeconds * 1_000 - reserveMs)
+    if (keptMs <= 0 || this.#size >= maxIdle) {
+      connection.close()
+      return
+    }
+    connection.deadline = performance.now() + keptMs
+    idle.push(connection)
+    this.#size++
+    if (idle.length <= maxIdlePerOrigin) return
+    this.#size--
+    idle.shift()?.close()
+  }
+
+  /** Forgets a connection that is about to be closed. */
+  remove(connection: Connection): void {
+    const { idle } = connection.origin
+    const index = idle.indexOf(connection)
+    if (index === -1) return
+    idle.splice(index, 1)
+    this.#size--
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * An HTTP/1.1 client for calls to hosts. In place of the runtime's `fetch` because it dials the very address that was
+ * checked, keeps as many connections as it needs, lets back-pressure reach the host, inflates within bounds and costs
+ * neither a promise nor a stream per chunk. See docs/decisions/0008-http-client.md.
+ */
+import { HostFailed } from "../../domain/Failure.ts"
+import type { Exchange, Sink, StartExchange } from "../exchange.ts"
+import { ActiveExchange } from "./ActiveExchange.ts"
+import { Pool } from "./Pool.ts"
+import { Registry } from "./Registry.ts"
+import { requestOf } from "./request.ts"
+import { type Lookup, makeResolve } from "./resolve.ts"
+import { Targets } from "./target.ts"
+import { makeTlsOptions } from "./tls.ts"
+
+export interface HttpClientOptions {
+  /** Certificates in PEM to trust beside the usual ones. */
+  readonly ca?: string | undefined
+  /** Resolves names; the system's resolver by default. */
+  readonly lookup?: Lookup | undefined
+}
+
+export interface HttpClient {
+  readonly exchange: StartExchange
+  /** Closes every connection. What is under way fails, and nothing can be called any more. */
+  readonly close: () => void
+}
+
+export const makeHttpClient = (options: HttpClientOptions = {}): HttpClient => {
+  const registry = new Registry()
+  const targets = new Targets()
+  const context = {
+    resolve: makeResolve(options.lookup),
+    tls: makeTlsOptions(options.ca),
+    pool: new Pool(),
+    registry,
+  }
+  let closed = false
+  return {
+    exchange: (call, sink) => {
+      try {
+        if (closed) throw new Error("the client is closed")
+        if (call.proxy !== undefined) throw new Error("this client calls hosts directly, not through a proxy")
+        const target = targets.of(call.url, call.network)
+        const exchange = new ActiveExchange(sink, context, target.origin, requestOf(call, target))
+        exchange.start()
+        return exchange
+      } catch (cause) {
+        return failedExchange(sink, cause)
+      }
+    },
+    close: () => {
+      closed = true
+      registry.shutdown(new Error("the client is closed"))
+    },
+  }
+}
+
+/** An exchange that failed before it began. Its sink hears of it after `exchange` has returned. */
+const failedExchange = (sink: Sink, cause: unknown): Exchange => {
+  let over = false
+  const end = () => {
+    over = true
+  }
+  queueMicrotask(() => {
+    if (!over) sink.failed(new HostFailed({ reason: "unreachable", cause }))
+  })
+  return { cancel: end, drain: end, pause: () => {}, resume: () => {} }
+}

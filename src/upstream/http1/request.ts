@@ -1,0 +1,54 @@
+import type { UpstreamCall } from "../exchange.ts"
+import type { Target } from "./target.ts"
+
+/** Longer texts are encoded at once: a socket takes only a part of them. */
+const longText = 65_536
+
+/** Bytes of a request, or its text where that fits into one write. Throws where a header cannot be sent. */
+export const requestOf = (call: UpstreamCall, target: Target): string | Buffer => {
+  const { body, method } = call
+  let head = method + target.head
+  let coding = "accept-encoding: identity\r\n"
+  for (const name in call.headers) {
+    if (ours.has(name)) continue
+    const value = call.headers[name]
+    if (value === undefined) continue
+    // The message names the header and not its value, which may be a credential.
+    if (!properName.test(name)) throw new Error("the name of a header cannot be sent")
+    if (!properValue.test(value)) throw new Error(`the value of the header ${name} cannot be sent`)
+    if (name === "accept-encoding") coding = ""
+    head += `${name}: ${value}\r\n`
+  }
+  head += coding
+  if (body === null) return withLatin1(method === "GET" ? `${head}\r\n` : `${head}content-length: 0\r\n\r\n`)
+  const length = typeof body === "string" ? Buffer.byteLength(body) : body.byteLength
+  head += `content-length: ${length}\r\n\r\n`
+  if (typeof body === "string" && length <= longText && isAscii.test(head)) return head + body
+  const all = Buffer.allocUnsafe(head.length + length)
+  all.write(head, "latin1")
+  if (typeof body === "string") all.write(body, head.length)
+  else all.set(body, head.length)
+  return all
+}
+
+/** A socket writes text as UTF-8; a head with other than ASCII characters is sent in Latin-1, as `fetch` does. */
+const withLatin1 = (head: string): string | Buffer => (isAscii.test(head) ? head : Buffer.from(head, "latin1"))
+
+/** Set here, or meaningless between us and the host. */
+const ours = new Set([
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+])
+
+const properName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
+const properValue = /^[\t\x20-\x7e\x80-\xff]*$/
+// biome-ignore lint/suspicious/noControlCharactersInRegex: CR, LF and tab are part of a head
+const isAscii = /^[\x00-\x7f]*$/

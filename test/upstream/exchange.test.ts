@@ -1,0 +1,457 @@
+/** What an exchange says, sends and does with its connection. */
+import { afterAll, describe, expect, test } from "bun:test"
+import { makeHttpClient } from "../../src/upstream/http1/client.ts"
+import { answerOf, callTo, causeOf, record, until } from "./call.ts"
+import { type RawRequest, rawServer } from "./rawServer.ts"
+
+const client = makeHttpClient()
+afterAll(client.close)
+
+const hello = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"
+const chunkedHead = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+
+/** Answers every request with the same bytes. */
+const saying = (bytes: string | Uint8Array, after: (request: RawRequest) => void = () => {}) =>
+  rawServer({
+    onRequest: (request) => {
+      request.peer.write(bytes)
+      after(request)
+    },
+  })
+
+describe("the request", () => {
+  test("has its head and body, with our host, connection, length and coding", async () => {
+    const seen: Array<string> = []
+    using server = saying(hello, ({ head, body }) => seen.push(`${head}\r\n\r\n${body}`))
+    await answerOf(client.exchange, callTo(`${server.url}/v1/chat?a=b c`, { body: '{"text":"é€"}' }))
+    expect(seen).toEqual([
+      [
+        "POST /v1/chat?a=b%20c HTTP/1.1",
+        `host: 127.0.0.1:${server.port}`,
+        "connection: keep-alive",
+        "content-type: application/json",
+        "accept-encoding: identity",
+        "content-length: 16",
+        "",
+        '{"text":"é€"}',
+      ].join("\r\n"),
+    ])
+  })
+
+  test("cannot be given a framing or a connection of its own by its headers", async () => {
+    const heads: Array<string> = []
+    using server = saying(hello, ({ head }) => heads.push(head))
+    const headers = {
+      host: "evil.example",
+      "content-length": "1",
+      "transfer-encoding": "chunked",
+      connection: "close, x",
+      "keep-alive": "1",
+      te: "trailers",
+      upgrade: "h2c",
+      expect: "100-continue",
+      "accept-encoding": "identity;q=1",
+      "x-kept": "yes",
+    }
+    await answerOf(client.exchange, callTo(server.url, { headers, body: "abc" }))
+    expect(heads[0]?.split("\r\n").slice(1)).toEqual([
+      `host: 127.0.0.1:${server.port}`,
+      "connection: keep-alive",
+      "accept-encoding: identity;q=1",
+      "x-kept: yes",
+      "content-length: 3",
+    ])
+  })
+
+  test("without a body has no length for GET, and the length 0 for POST", async () => {
+    const heads: Array<string> = []
+    using server = saying(hello, ({ head }) => heads.push(head))
+    await answerOf(client.exchange, callTo(server.url, { method: "GET", headers: {}, body: null }))
+    await answerOf(client.exchange, callTo(server.url, { headers: {}, body: null }))
+    expect(heads.map((head) => head.includes("content-length"))).toEqual([false, true])
+    expect(heads[0]).toStartWith("GET / HTTP/1.1\r\n")
+    expect(heads[1]).toEndWith("\r\ncontent-length: 0")
+  })
+
+  test.each([
+    ["text", 10_000_000],
+    ["bytes", 10_000_000],
+    ["text", 65_537],
+    ["bytes", 1],
+  ] as const)("arrives whole: %s, %d characters", async (kind, size) => {
+    const text = "0123456789é".repeat(Math.ceil(size / 11)).slice(0, size)
+    const bodies: Array<Buffer> = []
+    using server = saying(hello, ({ body }) => bodies.push(body))
+    const body = kind === "text" ? text : Buffer.from(text)
+    const answer = await answerOf(client.exchange, callTo(server.url, { body }))
+    expect(causeOf(answer)).toBe("no failure")
+    expect(bodies[0]?.equals(Buffer.from(text))).toBe(true)
+  })
+
+  test.each([
+    ["a line feed", { "x-a": "b\nc" }],
+    ["a carriage return", { "x-a": "b\r\nevil: 1" }],
+    ["a NUL", { "x-a": "b\0" }],
+    ["a character beyond Latin-1", { "x-a": "€" }],
+    ["a line feed in the name", { "x\na": "b" }],
+    ["a space in the name", { "x a": "b" }],
+    ["an upper-case name", { "Content-Length": "3" }],
+    ["no name", { "": "b" }],
+  ])("is not sent where a header has %s", async (_, headers) => {
+    using server = saying(hello)
+    const answer = await answerOf(client.exchange, callTo(server.url, { headers }))
+    expect(causeOf(answer)).toMatch(/^unreachable: the (name of a header|value of the header x-a) cannot be sent$/)
+    expect(server.connections()).toBe(0)
+  })
+
+  test("has header values in Latin-1", async () => {
+    const heads: Array<string> = []
+    using server = saying(hello, ({ head, body }) => heads.push(head, body.toString()))
+    await answerOf(client.exchange, callTo(server.url, { headers: { "x-title": "Müller" }, body: "ü" }))
+    expect(heads[0]).toContain("\r\nx-title: Müller\r\n")
+    expect(heads[1]).toBe("ü")
+  })
+
+  test.each([["ftp://127.0.0.1/"], ["/v1"], ["http://user:word@127.0.0.1/"], ["http://:80/"]])(
+    "is not sent to %s",
+    async (url) => {
+      const answer = await answerOf(client.exchange, callTo(url))
+      expect(answer.failure?.reason).toBe("unreachable")
+    },
+  )
+
+  test("does not go round a proxy", async () => {
+    using server = saying(hello)
+    const answer = await answerOf(client.exchange, callTo(server.url, { proxy: "http://127.0.0.1:1" }))
+    expect(causeOf(answer)).toBe("unreachable: this client calls hosts directly, not through a proxy")
+    expect(server.connections()).toBe(0)
+  })
+})
+
+describe("the answer", () => {
+  test("has its status, its headers in any case and its body", async () => {
+    using server = saying(
+      "HTTP/1.1 429 Too Many\r\nRetry-After:  7 \r\nX-Two: a\r\nContent-Length: 2\r\nx-two:b\r\nx-empty:\r\n\r\nhi",
+    )
+    const { head, body, events } = await answerOf(client.exchange, callTo(server.url))
+    const get = (name: string) => head?.headers.get(name)
+    expect([head?.status, body.toString(), events]).toEqual([429, "hi", ["head", "data", "end"]])
+    expect(["retry-after", "RETRY-AFTER", "x-two", "x-empty", "absent", "OK"].map(get)).toEqual([
+      "7",
+      "7",
+      "a, b",
+      "",
+      null,
+      null,
+    ])
+  })
+
+  test("that is a redirect is an answer like any other", async () => {
+    using elsewhere = saying(hello)
+    using server = saying(`HTTP/1.1 307 Go\r\nlocation: ${elsewhere.url}/\r\ncontent-length: 0\r\n\r\n`)
+    const { head } = await answerOf(client.exchange, callTo(server.url))
+    expect([head?.status, head?.headers.get("location")]).toEqual([307, `${elsewhere.url}/`])
+    expect(elsewhere.connections()).toBe(0)
+  })
+
+  test("to two calls in turn comes over one connection, to two at once over two", async () => {
+    using server = saying(hello)
+    await answerOf(client.exchange, callTo(server.url))
+    await answerOf(client.exchange, callTo(`${server.url}/another`))
+    expect(server.connections()).toBe(1)
+    await Promise.all([answerOf(client.exchange, callTo(server.url)), answerOf(client.exchange, callTo(server.url))])
+    expect(server.connections()).toBe(2)
+  })
+
+  test.each([
+    ["the host says close", "HTTP/1.1 200 OK\r\nconnection: Close\r\ncontent-length: 2\r\n\r\nhi"],
+    ["close is one of several options", "HTTP/1.1 200 OK\r\nconnection: x, close\r\ncontent-length: 2\r\n\r\nhi"],
+    ["it is HTTP/1.0", "HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nhi"],
+    ["bytes come behind it", "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi!"],
+    ["a second answer comes behind it", `HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi${hello}`],
+    ["bytes come behind its last chunk", `${chunkedHead}2\r\nhi\r\n0\r\n\r\n0\r\n\r\n`],
+    ["the host keeps it for a second only", "HTTP/1.1 200 OK\r\nkeep-alive: timeout=1\r\ncontent-length: 2\r\n\r\nhi"],
+    ["there should be no body", "HTTP/1.1 204 No\r\ncontent-length: 2\r\n\r\nhi"],
+  ])("ends its connection where %s", async (_, bytes) => {
+    using server = saying(bytes)
+    const first = await answerOf(client.exchange, callTo(server.url))
+    const second = await answerOf(client.exchange, callTo(server.url))
+    expect([causeOf(first), causeOf(second)]).toEqual(["no failure", "no failure"])
+    expect(server.connections()).toBe(2)
+    await until(() => server.open() === 0, "both connections closed")
+  })
+
+  test("keeps an HTTP/1.0 connection that the host keeps", async () => {
+    using server = saying("HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\ncontent-length: 2\r\n\r\nhi")
+    await answerOf(client.exchange, callTo(server.url))
+    await answerOf(client.exchange, callTo(server.url))
+    expect(server.connections()).toBe(1)
+  })
+
+  test("ends its connection where it came before the request was sent", async () => {
+    using server = rawServer({ deaf: true, onConnection: (peer) => peer.write(hello) })
+    const answer = await answerOf(client.exchange, callTo(server.url, { body: new Uint8Array(30_000_000) }))
+    expect([causeOf(answer), answer.body.toString()]).toEqual(["no failure", "hello"])
+    const next = record(client.exchange, callTo(server.url))
+    await until(() => server.connections() === 2, "a second connection")
+    next.exchange.cancel()
+  })
+
+  test("that nobody asked for ends its connection, and is not taken for the next one", async () => {
+    const peers: Array<RawRequest["peer"]> = []
+    using server = saying(hello, ({ peer }) => peers.push(peer))
+    await answerOf(client.exchange, callTo(server.url))
+    peers[0]?.write("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil")
+    await until(() => server.open() === 0, "the connection closed")
+    const next = await answerOf(client.exchange, callTo(server.url))
+    expect(next.body.toString()).toBe("hello")
+  })
+})
+
+describe("a connection that breaks", () => {
+  test.each([
+    ["before the head", ""],
+    ["within the head", "HTTP/1.1 200 OK\r\ncontent-le"],
+    ["within a body with a length", "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello"],
+    ["within a chunk", `${chunkedHead}9\r\nhello`],
+    ["before the last chunk", `${chunkedHead}5\r\nhello\r\n`],
+    ["before the end of the trailers", `${chunkedHead}5\r\nhello\r\n0\r\nx: y\r\n`],
+  ])("%s is a failure", async (_, bytes) => {
+    for (const close of ["end", "reset"] as const) {
+      using server = saying(bytes, ({ peer }) => peer[close]())
+      const answer = await answerOf(client.exchange, callTo(server.url))
+      expect(answer.failure?.reason).toBe("unreachable")
+      expect(server.connections()).toBe(1)
+    }
+  })
+
+  test("ends a body without a length, unless it was reset", async () => {
+    for (const [close, ending] of [
+      ["end", "end"],
+      ["reset", "failed"],
+    ] as const) {
+      const peers: Array<RawRequest["peer"]> = []
+      using server = saying("HTTP/1.1 200 OK\r\n\r\nall of it", ({ peer }) => peers.push(peer))
+      const { answer } = record(client.exchange, callTo(server.url), (event) => {
+        if (event === "data") peers[0]?.[close]()
+      })
+      const { body, events } = await answer
+      expect([body.toString(), events]).toEqual(["all of it", ["head", "data", ending]])
+    }
+  })
+
+  test("and was kept, before any byte of the answer, is replaced once and nobody notices", async () => {
+    const bodies: Array<string> = []
+    using server = rawServer({
+      onRequest: ({ peer, nth, body }) => {
+        bodies.push(body.toString())
+        if (nth === 2) peer.reset()
+        else peer.write(hello)
+      },
+    })
+    await answerOf(client.exchange, callTo(server.url, { body: "first" }))
+    const { events } = await answerOf(client.exchange, callTo(server.url, { body: "second" }))
+    expect(events).toEqual(["head", "data", "end"])
+    expect([bodies, server.connections()]).toEqual([["first", "second", "second"], 2])
+  })
+
+  test("twice for one request is a failure", async () => {
+    using server = rawServer({
+      onRequest: ({ peer, nth }) => (nth === 1 && peer.number === 1 ? peer.write(hello) : peer.end()),
+    })
+    await answerOf(client.exchange, callTo(server.url))
+    const answer = await answerOf(client.exchange, callTo(server.url))
+    expect(causeOf(answer)).toBe("unreachable: the host closed the connection")
+    expect([server.connections(), server.requests()]).toEqual([2, 3])
+  })
+
+  test("after an interim answer is not replaced: the host has the request", async () => {
+    using server = rawServer({
+      onRequest: ({ peer, nth }) => {
+        peer.write(nth === 1 ? hello : "HTTP/1.1 100 Continue\r\n\r\n")
+        if (nth > 1) peer.end()
+      },
+    })
+    await answerOf(client.exchange, callTo(server.url))
+    const answer = await answerOf(client.exchange, callTo(server.url))
+    expect([answer.failure?.reason, server.requests()]).toEqual(["unreachable", 2])
+  })
+
+  test("at random moments while it is kept costs none of 1,000 requests", async () => {
+    using server = rawServer({
+      onRequest: async ({ peer }) => {
+        peer.write(hello)
+        const moment = Math.random()
+        if (moment < 0.3) peer.end()
+        else if (moment < 0.5) {
+          await Bun.sleep(Math.random() * 3)
+          peer.end()
+        } else if (moment < 0.6) queueMicrotask(peer.end)
+      },
+    })
+    const failures: Array<string> = []
+    for (let index = 0; index < 1_000; index++) {
+      const answer = await answerOf(client.exchange, callTo(server.url))
+      if (answer.body.toString() !== "hello") failures.push(causeOf(answer))
+    }
+    expect(failures).toEqual([])
+    expect(server.connections()).toBeGreaterThan(100)
+    expect(server.connections()).toBeLessThan(1_000)
+  })
+})
+
+describe("an exchange", () => {
+  test("that is cancelled closes its connection, and nothing more is said", async () => {
+    for (const bytes of ["", "HTTP/1.1 200 OK\r\n", `${chunkedHead}5\r\nhello\r\n`]) {
+      const peers: Array<RawRequest["peer"]> = []
+      using server = saying(bytes, ({ peer }) => peers.push(peer))
+      const { exchange, events } = record(client.exchange, callTo(server.url))
+      await until(() => peers.length === 1 && (!bytes.includes("hello") || events.length === 2), "the answer's start")
+      const before = [...events]
+      exchange.cancel()
+      exchange.cancel()
+      await peers[0]?.closed
+      expect(events).toEqual(before)
+    }
+  })
+
+  test("that is cancelled while it dials leaves nothing behind", async () => {
+    using server = saying(hello)
+    const { exchange, events } = record(client.exchange, callTo(server.url))
+    exchange.cancel()
+    await until(() => server.open() === 0, "no connection")
+    await answerOf(client.exchange, callTo(server.url))
+    expect([events, server.requests()]).toEqual([[], 1])
+  })
+
+  test("that is cancelled from within its sink says nothing more, whatever has come already", async () => {
+    using server = saying(`${chunkedHead}${"5\r\nhello\r\n".repeat(100)}0\r\n\r\n`)
+    for (const at of ["head", "data"] as const) {
+      let pieces = 0
+      const { events } = record(client.exchange, callTo(server.url), (event, exchange) => {
+        if (event === "data") pieces++
+        if (event === at) exchange.cancel()
+      })
+      await until(() => server.open() === 0 && events.includes(at), "the connection closed")
+      expect([events.at(-1), pieces]).toEqual([at, at === "data" ? 1 : 0])
+    }
+  })
+
+  test("whose sink throws closes its connection", async () => {
+    for (const at of ["head", "data"] as const) {
+      using server = saying(`${chunkedHead}5\r\nhello\r\n`)
+      const { events } = record(client.exchange, callTo(server.url), (event) => {
+        if (event === at) throw new Error("a fault of the receiver")
+      })
+      await until(() => server.connections() === 1 && server.open() === 0, "the connection closed")
+      expect(events.at(-1)).toBe(at)
+    }
+    using server = saying(hello)
+    const { answer } = record(client.exchange, callTo(server.url), (event) => {
+      if (event === "end") throw new Error("a fault of the receiver")
+    })
+    await Promise.race([answer, until(() => server.requests() === 1, "the request")])
+    expect((await answerOf(client.exchange, callTo(server.url))).body.toString()).toBe("hello")
+  })
+
+  test("can begin another one from within its sink's end, on the same connection", async () => {
+    using server = saying(hello)
+    const second = Promise.withResolvers<string>()
+    record(client.exchange, callTo(server.url), (event) => {
+      if (event !== "end") return
+      answerOf(client.exchange, callTo(server.url)).then((answer) => second.resolve(answer.body.toString()))
+    })
+    expect(await second.promise).toBe("hello")
+    expect([server.connections(), server.requests()]).toEqual([1, 2])
+  })
+
+  test("has functions that can be passed on by themselves", async () => {
+    using server = saying(`${chunkedHead}5\r\nhello\r\n`)
+    const { exchange, bytes } = record(client.exchange, callTo(server.url))
+    await until(() => bytes() === 5, "the first chunk")
+    const { pause, resume, drain, cancel } = exchange
+    for (const act of [pause, resume, drain, cancel]) act()
+    await until(() => server.open() === 0, "the connection closed")
+  })
+})
+
+describe("what is drained", () => {
+  /** A stream of which the receiver wants only the first chunk. */
+  const drained = (url: string) =>
+    record(client.exchange, callTo(url), (event, exchange) => {
+      if (event === "data") exchange.drain()
+    })
+
+  test("keeps its connection where the end is there", async () => {
+    using server = saying(`${chunkedHead}5\r\nhello\r\n3\r\nend\r\n0\r\n\r\n`)
+    const first = drained(server.url)
+    await until(() => first.bytes() > 0, "the first chunk")
+    await answerOf(client.exchange, callTo(server.url))
+    expect([server.connections(), first.events, first.bytes()]).toEqual([1, ["head", "data"], 5])
+  })
+
+  test("keeps its connection where the end comes soon", async () => {
+    const peers: Array<RawRequest["peer"]> = []
+    let reused = false
+    using server = rawServer({
+      onRequest: ({ peer, nth }) => {
+        peers.push(peer)
+        reused ||= nth === 2
+        const isFirst = peer.number === 1 && nth === 1
+        peer.write(isFirst ? `${chunkedHead}5\r\nhello\r\n` : hello.replace("OK", "OK\r\nconnection: close"))
+      },
+    })
+    const first = drained(server.url)
+    await until(() => first.bytes() > 0, "the first chunk")
+    peers[0]?.write("0\r\nx-usage: 5\r\n\r\n")
+    // The client may not have read the end yet, and dials anew meanwhile.
+    for (let calls = 0; !reused && calls < 1_000; calls++) await answerOf(client.exchange, callTo(server.url))
+    expect([reused, first.events]).toEqual([true, ["head", "data"]])
+  })
+
+  test.each([
+    ["the end does not come", `${chunkedHead}5\r\nhello\r\n`],
+    ["much more comes", `${chunkedHead}5\r\nhello\r\n${`4000\r\n${"x".repeat(16_384)}\r\n`.repeat(8)}`],
+    ["the body ends with the connection", "HTTP/1.1 200 OK\r\n\r\nhello"],
+    ["the rest is malformed", `${chunkedHead}5\r\nhello\r\nnonsense\r\n`],
+  ])("loses its connection where %s", async (_, bytes) => {
+    using server = saying(bytes)
+    const { events } = drained(server.url)
+    await until(() => events.length === 2 && server.open() === 0, "the connection closed")
+    expect(events).toEqual(["head", "data"])
+  })
+})
+
+describe("the client", () => {
+  test("fails what is under way and closes every connection when it is closed", async () => {
+    const own = makeHttpClient()
+    using silent = rawServer({})
+    using server = saying(hello)
+    await answerOf(own.exchange, callTo(server.url))
+    const pending = record(own.exchange, callTo(silent.url))
+    await until(() => silent.requests() === 1, "the request")
+    const dialling = record(own.exchange, callTo(server.url.replace("127.0.0.1", "localhost")))
+    own.close()
+    expect(causeOf(await pending.answer)).toBe("unreachable: the client is closed")
+    expect((await dialling.answer).failure?.reason).toBe("unreachable")
+    await until(() => server.open() + silent.open() === 0, "all connections closed")
+    expect(causeOf(await answerOf(own.exchange, callTo(server.url)))).toBe("unreachable: the client is closed")
+  })
+
+  test("closes an idle connection a second before the host does", async () => {
+    using server = saying("HTTP/1.1 200 OK\r\nkeep-alive: max=5, timeout=2\r\ncontent-length: 0\r\n\r\n")
+    await answerOf(client.exchange, callTo(server.url))
+    expect(server.open()).toBe(1)
+    await until(() => server.open() === 0, "the idle connection closed")
+  })
+
+  test("keeps 256 idle connections to one host at most", async () => {
+    const peers: Array<RawRequest["peer"]> = []
+    using server = rawServer({ onRequest: ({ peer }) => peers.push(peer) })
+    const answers = Array.from({ length: 300 }, () => answerOf(client.exchange, callTo(server.url)))
+    await until(() => peers.length === 300, "300 requests at once")
+    for (const peer of peers) peer.write(hello)
+    await Promise.all(answers)
+    await until(() => server.open() === 256, "44 connections closed")
+  })
+})

@@ -14,8 +14,6 @@ export class Upstream extends Context.Tag("headgate/Upstream")<
   }
 >() {
   /** Over the network, by a client of our own; through the runtime's `fetch` where an HTTP proxy leads to the host. */
-  static readonly layer = Upstream.layerWith({})
-
   static readonly layerWith = (options: HttpClientOptions) =>
     Layer.scoped(
       Upstream,
@@ -29,6 +27,8 @@ export class Upstream extends Context.Tag("headgate/Upstream")<
         }),
       ),
     )
+
+  static readonly layer = Upstream.layerWith({})
 
   /** Over the network, by the runtime's `fetch` alone. */
   static readonly layerFetch = Layer.sync(Upstream, () => ({ exchange: fetchExchange }))

@@ -154,7 +154,7 @@ const outside = (words: string): RegExp => new RegExp(words.replaceAll(" ", gap)
 const outsidePages: ReadonlyArray<RegExp> = [
   outside(`\\breferences? (?:page )?${number}`),
   outside(`\\bspec(?:ification)? (?:section )?${number}`),
-  outside(`\\barchitecture,? (?:page\\b|plugin contract|configuration contract|${number})`),
+  outside(`\\barchitecture,? (?:page\\b|decision\\b|plugin contract|configuration contract|${number})`),
   outside(`\\bstyle ${number}`),
   outside("\\bsettled points?\\b"),
   outside(`\\breliability(?: page\\b| and security|-and-security|,? ${number})`),

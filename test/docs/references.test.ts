@@ -129,7 +129,14 @@ describe("the rules", () => {
 
   test.each([
     ...["Reference 14.4", "reference 6.3", "References 5.2 and 5.9", "Spec 2.4", "specification 3"],
-    ...["Architecture 5", "architecture, plugin contract", "the architecture page", "Style 6", "settled point"],
+    ...[
+      "Architecture 5",
+      "architecture, plugin contract",
+      "the architecture page",
+      "Architecture, decision 2",
+      "Style 6",
+      "settled point",
+    ],
     ...["Settled points", "the reliability page", "Reliability 7", "bad inputs 3", "Bad inputs 65 and 66"],
     ...["the design page", "issue 12", "wall 3", "see architecture.md", "router-reference", "G5", "G28, and more"],
   ])("outside: %p", (words) => {

@@ -43,7 +43,11 @@ export interface VideoPart extends JsonObject {
 export interface FilePart extends JsonObject {
   readonly type: "file"
   /** `file_data`: a data URL, an http(s) URL or bare base64; `file_id`: the host's own name of an uploaded file. */
-  readonly file: { readonly filename?: string | null; readonly file_data?: string | null; readonly file_id?: string | null }
+  readonly file: {
+    readonly filename?: string | null
+    readonly file_data?: string | null
+    readonly file_id?: string | null
+  }
   readonly cache_control?: CacheControl
 }
 

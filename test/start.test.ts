@@ -1,5 +1,5 @@
 /** How the process ends: signals, faults of plugins outside of requests, addresses that do not do. docs/guarantees.md#g19 */
-import { afterEach, describe, expect, test } from "bun:test"
+import { afterAll, describe, expect, test } from "bun:test"
 import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { chunkOf, configFor } from "./support/host.ts"
@@ -9,10 +9,9 @@ import { contentOf, readStrictly } from "./support/strictSse.ts"
 
 const patience = 60_000
 
+/** The tests run side by side, since each waits for a process. */
 const closing: Array<() => unknown> = []
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close()
-})
+afterAll(() => Promise.all(closing.map((close) => close())))
 
 const installed = (): Installation => {
   const installation = install()
@@ -88,7 +87,7 @@ const streaming = async (installation: Installation, options: StartOptions, more
   return { gateway, sayRest, closed }
 }
 
-describe("a running stream", () => {
+describe.concurrent("a running stream", () => {
   test(
     "says all of its 200 words when its process group is signalled: the script runner forwards its copy of the signal",
     async () => {
@@ -126,7 +125,7 @@ describe("a running stream", () => {
   )
 })
 
-describe("a gateway that does not start", () => {
+describe.concurrent("a gateway that does not start", () => {
   test(
     "because a plugin loops for ever while it is imported names it and ends with 70",
     async () => {

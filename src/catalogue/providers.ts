@@ -7,7 +7,7 @@ import * as Either from "effect/Either"
 import type * as Redacted from "effect/Redacted"
 import type { Model, Privacy } from "../domain/Host.ts"
 import type { JsonObject } from "../domain/Json.ts"
-import { hint, kindOf, type Problem, problemsOf, renderPath, sentence } from "../domain/Problem.ts"
+import { hint, type Problem, problemsOf, renderPath, sentence } from "../domain/Problem.ts"
 import { type CheckedProvider, checkedProvider } from "../plugin/checked.ts"
 import { guarded, oneLine, PluginInvalid } from "../plugin/PluginInvalid.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
@@ -202,8 +202,7 @@ const modelsOf = (
   const invalid = (reason: string) => new PluginInvalid({ plugin: plugin.id, phase: "load", reason })
   return Effect.tryPromise({
     try: async () => {
-      const entries: unknown = await (provider.models?.() ?? [])
-      if (!Array.isArray(entries)) throw new Error(`models must give a list, not ${kindOf(entries)}`)
+      const entries = (await provider.models?.()) ?? []
       const { models, problems } = decodeModels(servedBy(entries, slug), facts)
       if (problems.length > 0) throw new Error(sentence(problems))
       return models

@@ -2,7 +2,7 @@
  * From a configuration and plugins to the resolved configuration. What is wrong with the configuration is said all at
  * once; a plugin that is wrong is off, with a line on the log.
  */
-import { basename } from "node:path"
+import { basename, dirname } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Record from "effect/Record"
 import { nearModels } from "../catalogue/names.ts"
@@ -44,11 +44,10 @@ export const resolveConfig = (
   Effect.gen(function* () {
     const providerPlugins = plugins.filter((plugin): plugin is ProviderPlugin => plugin.kind === "provider")
     const strategyPlugins = plugins.filter((plugin): plugin is StrategyPlugin => plugin.kind === "strategy")
-    const brokenPlugins = idsOf(invalid)
     const loaded = yield* loadProviders({
       ...(yield* discoverProviders(config, providerPlugins)),
       plugins: providerPlugins,
-      brokenPlugins,
+      brokenPlugins: brokenBeside("strategies", invalid),
       unread: new Set(unread.flatMap(([section, slug]) => (section === "providers" ? [String(slug)] : []))),
       // Without any slug every host would seem to name a wrong one.
       models: unread.some(([section, ...more]) => section === "providers" && more.length === 0) ? [] : config.models,
@@ -56,7 +55,7 @@ export const resolveConfig = (
     const { strategies, ...ranked } = loadStrategies(strategyPlugins, {
       configured: config.routing.strategies,
       inForce: strategy === undefined ? config.routing.strategy : undefined,
-      brokenPlugins,
+      brokenPlugins: brokenBeside("providers", invalid),
     })
     for (const { message } of [...invalid, ...loaded.off, ...ranked.off]) yield* Effect.logError(message)
 
@@ -82,9 +81,14 @@ export const resolveConfig = (
     return { config, resolved: resolvedConfig({ models, providers, limits, routing, aliases: config.aliases }) }
   })
 
-/** A plugin that was found is known by its path, whose end is its id. */
-const idsOf = (invalid: ReadonlyArray<PluginInvalid>): ReadonlySet<string> =>
-  new Set(invalid.map(({ plugin }) => basename(plugin)))
+/** Ids of plugins that could not be used, but for those of the other kind. A plugin is known by its path `<folder>/<kind>/<id>`. */
+const brokenBeside = (otherKind: string, invalid: ReadonlyArray<PluginInvalid>): ReadonlySet<string> =>
+  new Set(
+    invalid
+      .map(({ plugin }) => plugin)
+      .filter((path) => basename(dirname(path)) !== otherKind)
+      .map((path) => basename(path)),
+  )
 
 const missing = (required: ReadonlyArray<string>, usable: ReadonlyArray<string>): ReadonlyArray<Problem> =>
   required.flatMap((id, at) =>

@@ -1,5 +1,4 @@
 /** The thread of `importWatch.ts`. It needs nothing of the main thread, which is blocked when this one has work to do. */
-import { dlopen } from "bun:ffi"
 import { writeSync } from "node:fs"
 
 export interface WatchMessage {
@@ -18,12 +17,14 @@ self.onmessage = ({ data: { path, limitMs } }: MessageEvent<WatchMessage>) => {
   if (path === null) return
   timer = setTimeout(() => {
     writeSync(2, `plugin ${path}: import: it has blocked the process for ${limitMs / 1000} seconds; the gateway ends\n`)
-    endProcess(70)
+    void endProcess(70)
   }, limitMs)
 }
 
 /** In a worker `process.exit` ends the worker alone, and a signal's exit code would not say what happened. */
-const endProcess = (code: number): void => {
+const endProcess = async (code: number): Promise<void> => {
+  // Not needed at any other start.
+  const { dlopen } = await import("bun:ffi")
   for (const libc of ["libc.so.6", "libSystem.B.dylib"]) {
     try {
       dlopen(libc, { _exit: { args: ["i32"], returns: "void" } }).symbols._exit(code)

@@ -103,7 +103,14 @@ export const serve = ({
     Effect.gen(function* () {
       const { handlers, preflight } = yield* DataPlane
       const routes = Object.fromEntries(
-        Array.from(handlers, ([path, { native }]) => [path, { POST: native, OPTIONS: preflight }]),
+        Array.from(handlers, ([path, { native }]) => [
+          path,
+          {
+            POST: (request: Request, server: Bun.Server<unknown>) =>
+              native(request, () => server.requestIP(request) === null),
+            OPTIONS: preflight,
+          },
+        ]),
       )
       // Not `routes`: what is not spelled like a native route would find the data plane there, since Bun has taken `/../` out.
       return HttpLayerRouter.serve(controlRoutes, {

@@ -35,12 +35,13 @@ export const readRequest = (
       if (isOver) return
       isOver = true
       timer.clear()
-      forget()
+      lifetime.forget(ended)
       resume(exit)
     }
     const late = () => finish(Exit.fail(new TimedOut({ phase: "body", afterMs: patienceMs })))
     const timer = timers.set(patienceMs, late)
-    const forget = lifetime.onEnd(() => finish(Exit.fail(lifetime.ending ?? new CallerGone())))
+    const ended = () => finish(Exit.fail(lifetime.ending ?? new CallerGone()))
+    lifetime.onEnd(ended)
     const reading = length === null ? atMost(request, limitBytes) : request.bytes()
     reading.then(
       (bytes) => finish(bytes === undefined ? Exit.fail(new BodyTooLarge({ limitBytes })) : Exit.succeed(bytes)),

@@ -81,7 +81,7 @@ export class AnswerStream {
   private readonly of: AnswerStreamOptions
   private readonly output: StreamOutput
   private readonly watch: Timer
-  private readonly unlisten: () => void
+  private readonly onEnd = (): void => this.ended()
   private answer: HostAnswer | undefined
   /** Since when the caller takes no bytes; `undefined`: it keeps up. */
   private fullSince: number | undefined
@@ -98,7 +98,7 @@ export class AnswerStream {
     this.output = options.open({ onRoom: () => this.onRoom(), onCancel: () => this.callerGone() })
     this.lastEvent = this.lastWrite = this.windowStart = options.timers.now()
     this.watch = options.timers.set(this.tickMs, () => this.look())
-    this.unlisten = options.lifetime.onEnd(() => this.ended())
+    options.lifetime.onEnd(this.onEnd)
   }
 
   /** What the caller reads. */
@@ -221,7 +221,7 @@ export class AnswerStream {
   /** Nothing more is wanted of the host. After its own end the connection can be used again. */
   private release({ attempt, stream }: HostAnswer, outcome: AnswerOutcome): void {
     this.watch.clear()
-    this.unlisten()
+    this.of.lifetime.forget(this.onEnd)
     if (outcome === "finished" && stream?.state === "ended") attempt.exchange?.drain()
     else attempt.exchange?.cancel()
   }
@@ -241,7 +241,7 @@ export class AnswerStream {
   private close(): void {
     this.state = "closed"
     this.watch.clear()
-    this.unlisten()
+    this.of.lifetime.forget(this.onEnd)
     this.of.onClosed()
   }
 

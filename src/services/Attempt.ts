@@ -23,7 +23,7 @@ export class Attempt {
   onStop: (() => void) | undefined
   exchange: Exchange | undefined
   private readonly startedMs: number
-  private readonly forget: () => void
+  private readonly onEnd = (): void => this.stop(ended)
 
   constructor(context: RequestContext, host: Host, hold: Hold, dropped: ReadonlyArray<string>) {
     this.context = context
@@ -31,7 +31,7 @@ export class Attempt {
     this.hold = hold
     this.dropped = dropped
     this.startedMs = context.nowMs()
-    this.forget = context.lifetime.onEnd(() => this.stop(ended))
+    context.lifetime.onEnd(this.onEnd)
   }
 
   /** Milliseconds since it began. */
@@ -49,7 +49,7 @@ export class Attempt {
 
   /** It is over: the end of the request does not stop it any more. */
   close(): void {
-    this.forget()
+    this.context.lifetime.forget(this.onEnd)
     this.onStop = undefined
   }
 }

@@ -35,7 +35,7 @@ import { HostStats } from "./HostStats.ts"
 import { type Hold, Meter } from "./Meter.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
 import type { Ending, RequestContext } from "./RequestContext.ts"
-import { eitherOf, makeStepRunner, type Steps, wait } from "./Steps.ts"
+import { eitherOf, isFinished, makeStepRunner, type Steps, wait } from "./Steps.ts"
 import type { OpenOutput } from "./StreamOutput.ts"
 import { Timers } from "./Timers.ts"
 import { unaryAnswer } from "./unaryAnswer.ts"
@@ -129,7 +129,9 @@ const make = (options: DispatcherOptions) =>
         sentBytes: byteLength(first.right.body),
         streamed: request.stream,
       }
-      const reserved = yield* eitherOf(meter.reserve({ _tag: "Key", key: context.key }, context, ask, host))
+      const reserving = meter.reserve({ _tag: "Key", key: context.key }, context, ask, host)
+      const reserved = yield* eitherOf(reserving)
+      if (!isFinished(reserving)) context.lifetime.look()
       if (Either.isLeft(reserved)) return reserved.left
       const hold = reserved.right
       const encoded = within(request, hold) ? first : protocol.encode(bounded(request, hold), host)

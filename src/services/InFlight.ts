@@ -7,13 +7,16 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { TimedOut, Unavailable } from "../domain/Failure.ts"
 import { Lifetime } from "./RequestContext.ts"
-import { type Timer, Timers } from "./Timers.ts"
+import { Timers } from "./Timers.ts"
 
 export interface InFlightOptions {
   readonly maxInFlight: number
   /** A request with all its attempts, milliseconds. */
   readonly deadlineMs: number
 }
+
+/** A caller who left is noticed within this time and a tick. */
+const lookEveryMs = 100
 
 export class InFlight extends Context.Tag("headgate/InFlight")<
   InFlight,
@@ -33,7 +36,8 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
     Layer.effect(
       InFlight,
       Effect.map(Timers, (timers) => {
-        const running = new Map<Lifetime, Timer>()
+        /** With the moment at which each is too late, on the timers' clock. */
+        const running = new Map<Lifetime, number>()
         let draining = false
         const refuse = (why: Unavailable["why"]) => new Unavailable({ why, retryAfterSeconds: 1 })
         const cut = () => {
@@ -46,17 +50,25 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
           // Finalizers are uninterruptible, and a time-out waits for what it cannot interrupt.
           Effect.interruptible,
         )
+        /** One look at all requests, in place of timers and listeners of each. */
+        const look = () => {
+          const now = timers.now()
+          for (const [lifetime, deadline] of running) {
+            if (now >= deadline) lifetime.end(new TimedOut({ phase: "upstream", afterMs: deadlineMs }))
+            else lifetime.look()
+          }
+          watch.restart(lookEveryMs)
+        }
+        const watch = timers.set(lookEveryMs, look)
         return {
           admit: () => {
             if (draining) return refuse("draining")
             if (running.size >= maxInFlight) return refuse("overloaded")
             const lifetime = new Lifetime()
-            const late = () => lifetime.end(new TimedOut({ phase: "upstream", afterMs: deadlineMs }))
-            running.set(lifetime, timers.set(deadlineMs, late))
+            running.set(lifetime, timers.now() + deadlineMs)
             return lifetime
           },
           leave: (lifetime) => {
-            running.get(lifetime)?.clear()
             running.delete(lifetime)
           },
           draining: () => draining,

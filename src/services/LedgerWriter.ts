@@ -6,12 +6,13 @@
 import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as FiberSet from "effect/FiberSet"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type { Picodollars } from "../domain/Money.ts"
 import { GroupCommit, type Written } from "./GroupCommit.ts"
-import type { LedgerRow } from "./ledger.ts"
+import type { LedgerRow, StorageUnavailable } from "./ledger.ts"
+import { makeStepRunner, wait } from "./Steps.ts"
 import type { Storage } from "./Storage.ts"
 
 /** A request came to its end and has a price. */
@@ -52,23 +53,44 @@ export const makeLedgerWriter = (
   storage: Pick<Context.Tag.Service<Storage>, "ledger">,
 ): Effect.Effect<LedgerWriter, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const writes = yield* FiberSet.make()
-    const run = yield* FiberSet.runtime(writes)<never>()
+    const runner = makeStepRunner(yield* Effect.runtime<never>())
+    const log = (line: Effect.Effect<void>) => runner.effect(line, () => {})
     const backlog: Array<Waiting> = []
+    /** Commits under way, and who waits for the last of them. */
+    let commits = 0
+    let onIdle = () => {}
 
     // Every way it can end is a result: rows without one would stop all those behind them.
+    const resultOf = (rows: ReadonlyArray<LedgerRow>, exit: Exit.Exit<void, StorageUnavailable>): Written => {
+      if (Exit.isSuccess(exit)) return "durable"
+      const failure = Option.getOrUndefined(Cause.failureOption(exit.cause))
+      const requests = rows.map(({ requestId }) => requestId)
+      log(Effect.logError("settled requests could not be written to the ledger", { requests }, exit.cause))
+      return failure?.refused === true ? "refused" : "unavailable"
+    }
+
+    const appended = (rows: ReadonlyArray<LedgerRow>): Effect.Effect<void, StorageUnavailable> => {
+      try {
+        return storage.ledger.append(rows)
+      } catch (defect) {
+        return Effect.die(defect)
+      }
+    }
     const append = (rows: ReadonlyArray<LedgerRow>): Effect.Effect<Written> =>
-      Effect.catchAllCause(Effect.as(storage.ledger.append(rows), "durable" as const), (cause) => {
-        const failure = Option.getOrUndefined(Cause.failureOption(cause))
-        const requests = rows.map(({ requestId }) => requestId)
-        return Effect.as(
-          Effect.logError("settled requests could not be written to the ledger", { requests }, cause),
-          failure?.refused === true ? ("refused" as const) : ("unavailable" as const),
-        )
-      })
+      Effect.map(Effect.exit(appended(rows)), (exit) => resultOf(rows, exit))
 
     const group = new GroupCommit<LedgerRow>((rows, onResult) => {
-      run(Effect.map(append(rows), onResult))
+      commits += 1
+      runner.effect(appended(rows), (exit) => {
+        onResult(resultOf(rows, exit))
+        commits -= 1
+        if (commits === 0) onIdle()
+      })
+    })
+
+    const idle = wait<void>((resume) => {
+      onIdle = () => resume(Exit.void)
+      if (commits === 0) onIdle()
     })
 
     /** In the order of arrival. The first entry that the database cannot take ends the round. */
@@ -85,7 +107,7 @@ export const makeLedgerWriter = (
     // Added before the fiber starts, so that it runs after the fiber has ended: of two rounds at once, the slower would
     // take an entry off the backlog that it has not written.
     yield* Effect.addFinalizer(() =>
-      FiberSet.awaitEmpty(writes).pipe(
+      idle.pipe(
         Effect.zipRight(retry),
         Effect.zipRight(Effect.suspend(() => Effect.forEach(backlog, ({ row }) => logLost(row)))),
       ),
@@ -98,7 +120,7 @@ export const makeLedgerWriter = (
         group.add(row, (written) => {
           if (written === "unavailable") backlog.push({ row: { ...row, cost: lateCost }, onResolved })
           else onResolved(written === "durable" ? row : undefined)
-          if (written === "refused") run(logLost(row))
+          if (written === "refused") log(logLost(row))
           onResult(written)
         }),
     }

@@ -1,26 +1,41 @@
 /** One inference request while it is served: who asks, since when, and the one handle to end it. */
 import type * as Clock from "effect/Clock"
-import type { CallerGone, TimedOut, Unavailable } from "../domain/Failure.ts"
+import { CallerGone, type TimedOut, type Unavailable } from "../domain/Failure.ts"
 import type { KeyRecord } from "../domain/Key.ts"
 
 /** Why a request was ended from outside while it ran. */
 export type Ending = CallerGone | Unavailable | TimedOut
 
+const none: ReadonlyArray<() => void> = []
+
 /** The handle that ends a request, from its first byte on. The first reason stands. */
 export class Lifetime {
   ending: Ending | undefined
-  private readonly listeners = new Set<() => void>()
+  /** Whether the caller has closed the connection: asked now and then where no event says so. */
+  isCallerGone: (() => boolean) | undefined
+  private listeners = none
 
   end(why: Ending): void {
     if (this.ending !== undefined) return
     this.ending = why
-    for (const listener of [...this.listeners]) listener()
+    for (const listener of this.listeners) listener()
   }
 
-  /** Calls `listener` once, when the request is ended: not at all if it was before. Gives a function that takes it back. */
-  onEnd(listener: () => void): () => void {
-    this.listeners.add(listener)
-    return () => this.listeners.delete(listener)
+  /** Ends the request if its caller is gone. For after a wait: who left meanwhile must not pay for what comes next. */
+  look(): void {
+    if (this.isCallerGone?.() === true) this.end(new CallerGone())
+  }
+
+  /** Calls `listener` once, when the request is ended: not at all if it was before. */
+  onEnd(listener: () => void): void {
+    this.listeners = this.listeners.length === 0 ? [listener] : [...this.listeners, listener]
+  }
+
+  forget(listener: () => void): void {
+    this.listeners =
+      this.listeners.length === 1 && this.listeners[0] === listener
+        ? none
+        : this.listeners.filter((one) => one !== listener)
   }
 }
 

@@ -121,8 +121,8 @@ export const directOutput: OpenOutput = ({ onRoom, onCancel }) => {
         early += text
         return true
       }
+      // Bun sends what was written when the present event is over.
       const written = controller.write(text)
-      controller.flush()
       if (typeof written === "number") return true
       written.then(roomAgain, roomAgain)
       return false

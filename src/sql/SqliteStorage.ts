@@ -7,9 +7,11 @@ import { resolve } from "node:path"
 import type * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { StorageUnavailable } from "../services/ledger.ts"
+import { wait } from "../services/Steps.ts"
 import { Storage } from "../services/Storage.ts"
 import { type Call, proxyOf } from "./calls.ts"
 import { type SqlRepositories, storageOf } from "./repositories.ts"
@@ -25,7 +27,7 @@ export class StorageNotOpened extends Data.TaggedError("StorageNotOpened")<{
 
 type Service = Context.Tag.Service<typeof Storage>
 
-type Resume = (result: Effect.Effect<unknown, StorageUnavailable>) => void
+type Resume = (result: Exit.Exit<unknown, StorageUnavailable>) => void
 
 interface OpenThread {
   readonly thread: Thread
@@ -71,9 +73,9 @@ class Thread {
   }
 
   private ask(question: Question): Effect.Effect<unknown, StorageUnavailable> {
-    return Effect.async((resume: Resume) => {
+    return wait((resume: Resume) => {
       if (this.over !== undefined) {
-        resume(Effect.fail(new StorageUnavailable({ reason: this.over })))
+        resume(Exit.fail(new StorageUnavailable({ reason: this.over })))
         return
       }
       const id = this.next++
@@ -98,8 +100,8 @@ class Thread {
     if (this.waiting.size === 0) this.worker.unref()
     resume?.(
       "failed" in reply
-        ? Effect.fail(new StorageUnavailable({ reason: reply.failed, refused: reply.refused }))
-        : Effect.succeed(reply.value),
+        ? Exit.fail(new StorageUnavailable({ reason: reply.failed, refused: reply.refused }))
+        : Exit.succeed(reply.value),
     )
   }
 
@@ -113,7 +115,7 @@ class Thread {
     this.over = why
     const waiting = [...this.waiting.values()]
     this.waiting.clear()
-    for (const resume of waiting) resume(Effect.fail(new StorageUnavailable({ reason: why })))
+    for (const resume of waiting) resume(Exit.fail(new StorageUnavailable({ reason: why })))
   }
 }
 

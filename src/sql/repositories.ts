@@ -29,6 +29,6 @@ export const storageOf = (
   ...others,
   ledger: {
     ...ledger,
-    append: (rows) => (rows.length === 0 ? Effect.void : Effect.suspend(() => ledger.append(encodeRows(rows)))),
+    append: (rows) => (rows.length === 0 ? Effect.void : ledger.append(encodeRows(rows))),
   },
 })

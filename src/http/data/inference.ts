@@ -20,7 +20,7 @@ import { Meter } from "../../services/Meter.ts"
 import { ProviderRegistry } from "../../services/ProviderRegistry.ts"
 import { type Lifetime, monotonic, RequestContext } from "../../services/RequestContext.ts"
 import { Router } from "../../services/Router.ts"
-import { makeStepRunner, type Steps } from "../../services/Steps.ts"
+import { isFinished, makeStepRunner, type Steps } from "../../services/Steps.ts"
 import { directOutput, type OpenOutput, queuedOutput } from "../../services/StreamOutput.ts"
 import { Timers } from "../../services/Timers.ts"
 import { authenticate } from "../authenticate.ts"
@@ -43,8 +43,11 @@ import type { ClientProtocol } from "./ClientProtocol.ts"
 export interface InferenceHandler {
   /** For an Effect app. */
   readonly effect: (request: Request) => Effect.Effect<Response>
-  /** For Bun's own routes: streams are written to the socket directly. */
-  readonly native: (request: Request) => Promise<Response>
+  /**
+   * For Bun's own routes: streams are written to the socket directly. `isCallerGone` is asked now and then, since the
+   * request's own signal is expensive to listen to.
+   */
+  readonly native: (request: Request, isCallerGone: () => boolean) => Promise<Response>
 }
 
 export class Inference extends Context.Tag("headgate/Inference")<
@@ -82,22 +85,23 @@ export class Inference extends Context.Tag("headgate/Inference")<
         state: RequestState,
         request: Request,
         output: OpenOutput,
+        watchCaller: (lifetime: Lifetime) => void,
       ): Steps<Response, Failure> {
         const lifetime = inFlight.admit()
         if (lifetime instanceof Unavailable) return yield* Exit.fail(lifetime)
         state.lifetime = lifetime
-        const key = yield* authenticate(keys, request.headers)
+        watchCaller(lifetime)
+        const authenticating = authenticate(keys, request.headers)
+        const key = yield* authenticating
         if (key.kind !== "ordinary") return yield* Exit.fail(managementKey)
         const { bodyBytes } = registry.current().limits
         const bytes = yield* readRequest(request, bodyBytes, timers, lifetime)
         const body = yield* parseBody(bytes)
         const asked = pinned(yield* protocol.decode(body, bytes.byteLength), request.headers.get(hostHeader))
-        const plan = yield* router.plan(asked, yield* meter.budget({ _tag: "Key", key }))
+        const budgeting = meter.budget({ _tag: "Key", key })
+        const plan = yield* router.plan(asked, yield* budgeting)
+        if (!isFinished(authenticating) || !isFinished(budgeting)) lifetime.look()
         const context = contextOf(state.requestId, key, lifetime, request)
-        const gone = () => lifetime.end(new CallerGone())
-        request.signal.addEventListener("abort", gone, { once: true })
-        // Who left while the body was read does not fire the event any more.
-        if (request.signal.aborted) gone()
         return yield* asked.stream
           ? streamed(protocol, context, asked, plan, output)
           : whole(protocol, context, asked, plan)
@@ -130,6 +134,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const closed = () => inFlight.leave(context.lifetime)
         const writerFor = protocol.stream(context, request)
         const { body, answering } = yield* dispatcher.stream(context, request, plan, writerFor, output, closed)
+        // From here on the stream itself learns that its reader left.
+        context.lifetime.isCallerGone = undefined
         return new Response(body, {
           headers: {
             "content-type": "text/event-stream",
@@ -161,15 +167,20 @@ export class Inference extends Context.Tag("headgate/Inference")<
               // Not interruptible: what was begun is settled, whoever mounted us; the lifetime ends the request itself.
               return Effect.uninterruptible(
                 Effect.catchAllCause(
-                  Effect.gen(() => respond(protocol, state, request, queuedOutput)),
+                  Effect.gen(() =>
+                    respond(protocol, state, request, queuedOutput, (lifetime) => listen(request, lifetime)),
+                  ),
                   (cause) => Effect.succeed(refused(protocol, state, cause)),
                 ),
               )
             }),
-          native: (request) =>
+          native: (request, isCallerGone) =>
             new Promise((resolve) => {
               const state = newState()
-              runner.steps(respond(protocol, state, request, directOutput), (exit) =>
+              const watch = (lifetime: Lifetime) => {
+                lifetime.isCallerGone = isCallerGone
+              }
+              runner.steps(respond(protocol, state, request, directOutput, watch), (exit) =>
                 resolve(Exit.isSuccess(exit) ? exit.value : refused(protocol, state, exit.cause)),
               )
             }),
@@ -187,6 +198,14 @@ interface RequestState {
 }
 
 const newState = (): RequestState => ({ requestId: requestId(), lifetime: undefined })
+
+/** Ends the request when its caller leaves, or at once if it has left already. */
+const listen = ({ signal }: Request, lifetime: Lifetime): void => {
+  const gone = () => lifetime.end(new CallerGone())
+  signal.addEventListener("abort", gone, { once: true })
+  // It does not fire the event any more.
+  if (signal.aborted) gone()
+}
 
 const managementKey = new NotPermitted({ rule: "Management keys cannot call models: use an ordinary key." })
 

@@ -33,7 +33,8 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
           const { effect, native } = handler(protocol)
           handlers.set(path, {
             effect: (request) => Effect.map(effect(request), (response) => allow(request, response)),
-            native: (request) => native(request).then((response) => allow(request, response)),
+            native: (request, isCallerGone) =>
+              native(request, isCallerGone).then((response) => allow(request, response)),
           })
         }
         return { handlers, preflight: (request) => preflight(allow, request) }

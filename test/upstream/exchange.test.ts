@@ -411,7 +411,7 @@ describe("what is drained", () => {
 
   test.each([
     ["the end does not come", `${chunkedHead}5\r\nhello\r\n`],
-    ["much more comes", `${chunkedHead}5\r\nhello\r\n${`4000\r\n${"x".repeat(16_384)}\r\n`.repeat(8)}`],
+    ["much more comes", `${chunkedHead}5\r\nhello\r\n${`4000\r\n${"x".repeat(16_384)}\r\n`.repeat(8)}0\r\n\r\n`],
     ["the body ends with the connection", "HTTP/1.1 200 OK\r\n\r\nhello"],
     ["the rest is malformed", `${chunkedHead}5\r\nhello\r\nnonsense\r\n`],
   ])("loses its connection where %s", async (_, bytes) => {

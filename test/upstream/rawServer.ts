@@ -41,6 +41,8 @@ export interface RawServerOptions {
   readonly tls?: Bun.TLSOptions
   /** Reads nothing of what a caller sends. */
   readonly deaf?: boolean
+  /** Does not close its side when a caller has closed the other. */
+  readonly allowHalfOpen?: boolean
   readonly hostname?: string
   readonly port?: number
 }
@@ -94,6 +96,7 @@ export const rawServer = (options: RawServerOptions): RawServer => {
   const listener = Bun.listen<State>({
     hostname: options.hostname ?? "127.0.0.1",
     port: options.port ?? 0,
+    allowHalfOpen: options.allowHalfOpen ?? false,
     ...(options.tls === undefined ? {} : { tls: options.tls }),
     socket: {
       open: begin,

@@ -33,6 +33,8 @@ const probeAfterMs = 60_000
 export class Connection implements AnswerReceiver, Watched {
   deadline = Number.POSITIVE_INFINITY
   readonly origin: Origin
+  /** It served an exchange before the present one. */
+  kept = false
   readonly #pool: Pool
   readonly #registry: Registry
   readonly #parser = new ResponseParser(this)
@@ -41,8 +43,6 @@ export class Connection implements AnswerReceiver, Watched {
   #served: Served | undefined
   /** The part of the request that the socket has not taken yet. */
   #unsent: Buffer | undefined
-  /** Served an exchange before the present one. */
-  #kept = false
   #answered = false
   #draining = false
   #drainedBytes = 0
@@ -119,8 +119,6 @@ export class Connection implements AnswerReceiver, Watched {
   abort(): void {
     this.#served = undefined
     this.#opener = undefined
-    // Ends the parser's loop where this is called from within it.
-    this.#parser.paused = true
     this.#finish()
     this.#socket?.terminate()
   }
@@ -221,7 +219,7 @@ export class Connection implements AnswerReceiver, Watched {
     this.#served = undefined
     this.#draining = false
     if (!this.#closed) {
-      this.#kept = true
+      this.kept = true
       if (this.#unsent !== undefined) this.abort()
       else if (surplus || !this.#parser.keepAlive) this.close()
       else this.#pool.keep(this, this.#parser.keepAliveSeconds)
@@ -253,7 +251,7 @@ export class Connection implements AnswerReceiver, Watched {
     if (orderly && this.#parser.close()) return
     const served = this.#served
     this.#served = undefined
-    served?.onBroken(cause, this.#kept && !this.#answered)
+    served?.onBroken(cause, this.kept && !this.#answered)
   }
 
   #pauseSocket(paused: boolean): void {

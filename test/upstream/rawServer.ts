@@ -41,8 +41,8 @@ export interface RawServerOptions {
   readonly tls?: Bun.TLSOptions
   /** Reads nothing of what a caller sends. */
   readonly deaf?: boolean
-  /** Does not close its side when a caller has closed the other. */
-  readonly allowHalfOpen?: boolean
+  /** Called when a caller has closed its side, in place of closing the other. */
+  readonly onEnd?: (peer: Peer) => void
   readonly hostname?: string
   readonly port?: number
 }
@@ -96,7 +96,7 @@ export const rawServer = (options: RawServerOptions): RawServer => {
   const listener = Bun.listen<State>({
     hostname: options.hostname ?? "127.0.0.1",
     port: options.port ?? 0,
-    allowHalfOpen: options.allowHalfOpen ?? false,
+    allowHalfOpen: options.onEnd !== undefined,
     ...(options.tls === undefined ? {} : { tls: options.tls }),
     socket: {
       open: begin,
@@ -116,6 +116,7 @@ export const rawServer = (options: RawServerOptions): RawServer => {
         }
       },
       drain: flush,
+      end: (socket) => options.onEnd?.(socket.data.peer),
       close: (socket) => {
         open.delete(socket)
         socket.data?.closed()

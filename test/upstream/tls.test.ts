@@ -169,7 +169,8 @@ describe("over TLS", () => {
   ])("a connection is closed because %s, although the host does not close its side", async (_, header) => {
     using server = rawServer({
       tls: good,
-      allowHalfOpen: true,
+      // Keeps its side open. It can be written to in vain only if the other side is really closed.
+      onEnd: (peer) => peer.write("are you there?"),
       onRequest: ({ peer }) => peer.write(`HTTP/1.1 200 OK\r\n${header}\r\ncontent-length: 0\r\n\r\n`),
     })
     await answerOf(client.exchange, callTo(`https://good.test:${server.port}/`))

@@ -260,6 +260,19 @@ describe("a receiver that pauses", () => {
     expect((await answer).body.toString()).toBe("abc")
   })
 
+  test("and resumes with its last bytes still leaves no connection with bytes behind the answer", async () => {
+    using server = once(
+      "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhiHTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil",
+    )
+    const { answer } = record(client.exchange, callTo(server.url), (event, exchange) => {
+      if (event !== "data") return
+      exchange.pause()
+      exchange.resume()
+    })
+    expect((await answer).body.toString()).toBe("hi")
+    expect((await answerOf(client.exchange, callTo(server.url))).body.toString()).toBe("ok")
+  })
+
   test("before there is an answer gets all of it later", async () => {
     using server = once("HTTP/1.1 200 OK\r\n\r\nall of it")
     const { exchange, answer, events } = record(client.exchange, callTo(server.url))

@@ -41,6 +41,8 @@ export interface RawServerOptions {
   readonly tls?: Bun.TLSOptions
   /** Reads nothing of what a caller sends. */
   readonly deaf?: boolean
+  /** Called when a caller has closed its side, in place of closing the other. */
+  readonly onEnd?: (peer: Peer) => void
   readonly hostname?: string
   readonly port?: number
 }
@@ -94,6 +96,7 @@ export const rawServer = (options: RawServerOptions): RawServer => {
   const listener = Bun.listen<State>({
     hostname: options.hostname ?? "127.0.0.1",
     port: options.port ?? 0,
+    allowHalfOpen: options.onEnd !== undefined,
     ...(options.tls === undefined ? {} : { tls: options.tls }),
     socket: {
       open: begin,
@@ -113,6 +116,7 @@ export const rawServer = (options: RawServerOptions): RawServer => {
         }
       },
       drain: flush,
+      end: (socket) => options.onEnd?.(socket.data.peer),
       close: (socket) => {
         open.delete(socket)
         socket.data?.closed()

@@ -163,10 +163,15 @@ describe("over TLS", () => {
     await until(() => server.open() === 0, "the connection closed")
   })
 
-  test("an idle connection is closed although the host does not close its side", async () => {
+  test.each([
+    ["it was idle", "keep-alive: timeout=2"],
+    ["its answer was the last one", "connection: close"],
+  ])("a connection is closed because %s, although the host does not close its side", async (_, header) => {
     using server = rawServer({
       tls: good,
-      onRequest: ({ peer }) => peer.write("HTTP/1.1 200 OK\r\nkeep-alive: timeout=2\r\ncontent-length: 0\r\n\r\n"),
+      // Keeps its side open. It can be written to in vain only if the other side is really closed.
+      onEnd: (peer) => peer.write("are you there?"),
+      onRequest: ({ peer }) => peer.write(`HTTP/1.1 200 OK\r\n${header}\r\ncontent-length: 0\r\n\r\n`),
     })
     await answerOf(client.exchange, callTo(`https://good.test:${server.port}/`))
     await until(() => server.open() === 0, "the connection closed")

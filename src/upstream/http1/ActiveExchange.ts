@@ -16,7 +16,6 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
   #connection: Connection | undefined
   #inflater: Inflater | undefined
   #inflaterFull = false
-  #retried = false
   #paused = false
   /** Nothing more is said to the sink. */
   #over = false
@@ -102,10 +101,9 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
 
   onBroken(cause: Error, stale: boolean): void {
     this.#connection = undefined
-    if (stale && !this.#retried) {
-      this.#retried = true
-      this.#dialNew()
-    } else this.#fail(new HostFailed({ reason: "unreachable", cause }))
+    // The second try has a new connection, which cannot be stale: there is no third.
+    if (stale) this.#dialNew()
+    else this.#fail(new HostFailed({ reason: "unreachable", cause }))
   }
 
   // Of the inflater, and of what needs none.
@@ -154,7 +152,7 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
   #begin(connection: Connection): void {
     this.#connection = connection
     if (this.#request === undefined || !connection.begin(this, this.#request))
-      this.onBroken(new Error("the connection was closed"), true)
+      this.onBroken(new Error("the connection was closed"), connection.kept)
     else if (this.#paused) connection.pause()
   }
 

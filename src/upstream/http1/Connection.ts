@@ -25,14 +25,14 @@ export interface Opener {
 /** What a drained answer may still bring, and how long. */
 const maxDrainedBytes = 65_536
 const maxDrainMs = 1_000
-/** For the host's part in closing a connection. */
-const maxCloseMs = 500
 /** Detects a host that vanished while a model thinks. */
 const probeAfterMs = 60_000
 
 export class Connection implements AnswerReceiver, Watched {
   deadline = Number.POSITIVE_INFINITY
   readonly origin: Origin
+  /** It served an exchange before the present one. */
+  kept = false
   readonly #pool: Pool
   readonly #registry: Registry
   readonly #parser = new ResponseParser(this)
@@ -41,8 +41,6 @@ export class Connection implements AnswerReceiver, Watched {
   #served: Served | undefined
   /** The part of the request that the socket has not taken yet. */
   #unsent: Buffer | undefined
-  /** Served an exchange before the present one. */
-  #kept = false
   #answered = false
   #draining = false
   #drainedBytes = 0
@@ -74,14 +72,14 @@ export class Connection implements AnswerReceiver, Watched {
   /** Sends a request. `false`: the connection turned out to be closed. */
   begin(served: Served, request: string | Buffer): boolean {
     this.deadline = Number.POSITIVE_INFINITY
-    this.#served = served
     this.#answered = false
     const sent = this.#socket?.write(request) ?? -1
-    if (sent < 0) {
-      this.#served = undefined
+    // Writing may be how the runtime notices that the host has closed the connection.
+    if (sent < 0 || this.#closed) {
       this.abort()
       return false
     }
+    this.#served = served
     const total = typeof request === "string" ? Buffer.byteLength(request) : request.length
     if (sent < total) this.#unsent = (typeof request === "string" ? Buffer.from(request) : request).subarray(sent)
     return true
@@ -119,24 +117,22 @@ export class Connection implements AnswerReceiver, Watched {
   abort(): void {
     this.#served = undefined
     this.#opener = undefined
-    // Ends the parser's loop where this is called from within it.
-    this.#parser.paused = true
     this.#finish()
     this.#socket?.terminate()
   }
 
-  /** Closes an unused connection in an orderly way, and with a reset if the host does not close its side in time. */
+  /** Closes an unused connection in an orderly way. */
   close(): void {
-    this.#closed = true
-    this.deadline = performance.now() + maxCloseMs
-    this.#socket?.end()
+    this.#finish()
+    // Not `end()`: over TLS it keeps the socket until the host has closed its side, out of reach of `terminate()`.
+    this.#socket?.close()
   }
 
   // Of the registry.
 
   expire(): void {
     this.#pool.remove(this)
-    if (this.#draining || this.#closed) this.abort()
+    if (this.#draining) this.abort()
     else this.close()
   }
 
@@ -189,7 +185,6 @@ export class Connection implements AnswerReceiver, Watched {
   }
 
   onClose(error: Error | undefined): void {
-    this.#registry.remove(this)
     if (this.#closed) return
     this.#finish()
     this.#pool.remove(this)
@@ -221,7 +216,7 @@ export class Connection implements AnswerReceiver, Watched {
     this.#served = undefined
     this.#draining = false
     if (!this.#closed) {
-      this.#kept = true
+      this.kept = true
       if (this.#unsent !== undefined) this.abort()
       else if (surplus || !this.#parser.keepAlive) this.close()
       else this.#pool.keep(this, this.#parser.keepAliveSeconds)
@@ -253,7 +248,7 @@ export class Connection implements AnswerReceiver, Watched {
     if (orderly && this.#parser.close()) return
     const served = this.#served
     this.#served = undefined
-    served?.onBroken(cause, this.#kept && !this.#answered)
+    served?.onBroken(cause, this.kept && !this.#answered)
   }
 
   #pauseSocket(paused: boolean): void {

@@ -26,7 +26,9 @@ export class GroupCommit<Row> {
   add(row: Row, onResult: OnResult): void {
     this.rows.push(row)
     this.waiting.push(onResult)
-    if (!this.writing) this.next()
+    if (this.writing) return
+    this.writing = true
+    setImmediate(() => this.next())
   }
 
   private next(): void {

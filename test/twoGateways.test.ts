@@ -15,7 +15,7 @@ import { KeyStore } from "../src/services/KeyStore.ts"
 import { Storage } from "../src/services/Storage.ts"
 import { layer as memoryStorage } from "../src/sql/MemoryStorage.ts"
 import { Upstream } from "../src/upstream/Upstream.ts"
-import { ownPlugins } from "./support/house.ts"
+import { ownPlugins } from "./support/gateway.ts"
 
 /** One gateway as a service of the program, so that two of them can stand side by side in one layer. */
 class First extends Context.Tag("test/First")<First, Context.Context<KeyStore | Storage | HttpServer.HttpServer>>() {}

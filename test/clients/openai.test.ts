@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import OpenAI, { type APIError } from "openai"
 import type { ChatCompletionChunk, ChatCompletionFunctionTool } from "openai/resources"
+import { startGateway, type TestGateway } from "../support/gateway.ts"
 import {
   chunkOf,
   configFor,
@@ -12,7 +13,6 @@ import {
   streamAnswer,
   wholeAnswer,
 } from "../support/host.ts"
-import { type House, startHouse } from "../support/house.ts"
 
 const weatherTool: ChatCompletionFunctionTool = {
   type: "function",
@@ -83,10 +83,10 @@ describe("the openai client", () => {
   })
   const limited = failing(429, { message: "slow down", type: "rate_limit_error" }, { "retry-after": "7" })
   const broken = failing(500, { message: "no" })
-  let house: House
+  let gateway: TestGateway
   let client: OpenAI
 
-  const clientWith = (apiKey: string) => new OpenAI({ apiKey, baseURL: house.url, maxRetries: 0 })
+  const clientWith = (apiKey: string) => new OpenAI({ apiKey, baseURL: gateway.url, maxRetries: 0 })
 
   beforeAll(async () => {
     const hosts = { good: host, limited, broken }
@@ -103,11 +103,11 @@ describe("the openai client", () => {
         },
       ],
     }))
-    house = await startHouse({ config: { ...config, models } })
-    client = clientWith(house.key)
+    gateway = await startGateway({ config: { ...config, models } })
+    client = clientWith(gateway.key)
   })
   afterAll(async () => {
-    await house.stop()
+    await gateway.stop()
     for (const each of [host, limited, broken]) await each.stop()
   })
 
@@ -338,7 +338,7 @@ describe("the openai client", () => {
 
     test("403 for a management key", async () => {
       const { metadata } = await refused(
-        clientWith(house.managementKey).chat.completions.create(ask("hi")),
+        clientWith(gateway.managementKey).chat.completions.create(ask("hi")),
         OpenAI.PermissionDeniedError,
         403,
       )
@@ -356,7 +356,7 @@ describe("the openai client", () => {
     })
 
     test("402 for a key without money", async () => {
-      const poor = clientWith(await house.newKey({ limit: 0n }))
+      const poor = clientWith(await gateway.newKey({ limit: 0n }))
       const { metadata } = await refused(poor.chat.completions.create(ask("hi")), OpenAI.APIError, 402)
       expect(metadata).toMatchObject({
         error_type: "payment_required",

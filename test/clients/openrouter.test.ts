@@ -7,8 +7,8 @@ import { OpenRouter } from "@openrouter/sdk"
 import { EventStream } from "@openrouter/sdk/lib/event-streams"
 import type { ChatRequest, ChatResult, ChatStreamChunk } from "@openrouter/sdk/models"
 import * as errors from "@openrouter/sdk/models/errors"
+import { startGateway, type TestGateway } from "../support/gateway.ts"
 import { chunkOf, configFor, type HeldStream, heldStream, scriptedHost, sse, streamAnswer } from "../support/host.ts"
-import { type House, startHouse } from "../support/house.ts"
 
 /** A whole answer with every member that a host may give and the SDK may stumble over. */
 const everything = () =>
@@ -73,21 +73,21 @@ describe("the router's SDK", () => {
   })
   const broken = scriptedHost(() => Response.json({ error: { message: "no" } }, { status: 500 }))
   const limited = scriptedHost(() => Response.json({ error: { message: "slow down" } }, { status: 429 }))
-  let house: House
+  let gateway: TestGateway
   let sdk: OpenRouter
   let manager: OpenRouter
 
   const sdkWith = (apiKey: string) =>
-    new OpenRouter({ apiKey, serverURL: house.url, retryConfig: { strategy: "none" } })
+    new OpenRouter({ apiKey, serverURL: gateway.url, retryConfig: { strategy: "none" } })
   const send = (request: ChatRequest, by = sdk) => by.chat.send({ chatRequest: request })
 
   beforeAll(async () => {
-    house = await startHouse({ config: configFor({ good: host, broken, limited }) })
-    sdk = sdkWith(house.key)
-    manager = sdkWith(house.managementKey)
+    gateway = await startGateway({ config: configFor({ good: host, broken, limited }) })
+    sdk = sdkWith(gateway.key)
+    manager = sdkWith(gateway.managementKey)
   })
   afterAll(async () => {
-    await house.stop()
+    await gateway.stop()
     for (const each of [host, broken, limited]) await each.stop()
   })
 
@@ -173,7 +173,7 @@ describe("the router's SDK", () => {
 
     test("its errors are the ones that it knows", async () => {
       const nobody = sdkWith("sk-gw-nobody")
-      const poor = sdkWith(await house.newKey({ limit: 0n }))
+      const poor = sdkWith(await gateway.newKey({ limit: 0n }))
       const request = at("good", ask("hi"))
       const cases = [
         [errors.UnauthorizedResponseError, 401, () => send(request, nobody)],

@@ -4,22 +4,22 @@ import * as FastCheck from "effect/FastCheck"
 import { keyId } from "../../src/domain/KeySecret.ts"
 import { errorOf } from "../support/answers.ts"
 import { fine, type Json } from "../support/badInputs.ts"
+import { gatewayWithoutSocket, type TestGateway } from "../support/gateway.ts"
 import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
-import { type House, houseWithoutSocket } from "../support/house.ts"
 
 const host = scriptedHost((body) => (body["stream"] === true ? streamAnswer(["Hello."]) : wholeAnswer("Hello.")))
-let house: House
+let gateway: TestGateway
 /** A key with a limit: its requests hold money. */
 let limited: string
 let managed: string
 
 beforeAll(async () => {
-  house = await houseWithoutSocket({ config: configFor({ acme: { url: host.url } }) })
-  limited = await house.newKey({ limit: 10_000_000_000_000n })
-  managed = keyId(await house.newKey())
+  gateway = await gatewayWithoutSocket({ config: configFor({ acme: { url: host.url } }) })
+  limited = await gateway.newKey({ limit: 10_000_000_000_000n })
+  managed = keyId(await gateway.newKey())
 })
 afterAll(async () => {
-  await house.stop()
+  await gateway.stop()
   await host.stop()
 })
 
@@ -137,12 +137,12 @@ const rich: Json = {
 
 describe("chat completions", () => {
   const post = (body: string | Uint8Array<ArrayBuffer>, key: string) =>
-    house.call("/chat/completions", {
+    gateway.call("/chat/completions", {
       method: "POST",
       body,
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
     })
-  const keyOf = (money: boolean) => (money ? limited : house.key)
+  const keyOf = (money: boolean) => (money ? limited : gateway.key)
 
   test("what the mutations begin with is a good request", async () => {
     await expectOneOf(await post(JSON.stringify(rich), limited), 200)
@@ -154,13 +154,13 @@ describe("chat completions", () => {
         FastCheck.json(),
         anyValue.map((value) => JSON.stringify(value)),
       ),
-      async (body) => expectOneOf(await post(body, house.key), 400),
+      async (body) => expectOneOf(await post(body, gateway.key), 400),
     )
     await FastCheck.assert(property, runs(300))
   })
   test("any members beside a good request", async () => {
     const property = FastCheck.asyncProperty(FastCheck.object(), async (members) =>
-      expectOneOf(await post(JSON.stringify({ ...members, ...fine }), house.key), 200, 400, 404),
+      expectOneOf(await post(JSON.stringify({ ...members, ...fine }), gateway.key), 200, 400, 404),
     )
     await FastCheck.assert(property, runs(150))
   })
@@ -175,7 +175,7 @@ describe("chat completions", () => {
     await FastCheck.assert(property, runs(500))
   })
   test("any bytes", async () => {
-    const property = FastCheck.asyncProperty(anyBytes, async (body) => expectOneOf(await post(body, house.key), 400))
+    const property = FastCheck.asyncProperty(anyBytes, async (body) => expectOneOf(await post(body, gateway.key), 400))
     await FastCheck.assert(property, runs(300))
   })
   test("a good request with other bytes in it", async () => {
@@ -209,7 +209,7 @@ describe("chat completions", () => {
     ]
     const headersOf = FastCheck.dictionary(FastCheck.constantFrom(...names), value)
     const property = FastCheck.asyncProperty(headersOf, async (headers) =>
-      expectOneOf(await house.chat(fine, { headers }), 200, 400, 401, 404),
+      expectOneOf(await gateway.chat(fine, { headers }), 200, 400, 401, 404),
     )
     await FastCheck.assert(property, runs(300))
   })
@@ -217,9 +217,9 @@ describe("chat completions", () => {
 
 describe("key management", () => {
   const manage = (method: string, path: string, body?: string | Uint8Array<ArrayBuffer>) =>
-    house.call(path, {
+    gateway.call(path, {
       method,
-      headers: { authorization: `Bearer ${house.managementKey}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${gateway.managementKey}`, "content-type": "application/json" },
       ...(body === undefined ? {} : { body }),
     })
   const key: Json = {

@@ -7,8 +7,8 @@ import { keyId } from "../../src/domain/KeySecret.ts"
 import { Meter } from "../../src/services/Meter.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import { errorOf, picodollars, streamOf, wholeBodyOf } from "../support/answers.ts"
+import { startGateway, type TestGateway } from "../support/gateway.ts"
 import { chunkOf, configFor, type HeldStream, heldStream, scriptedHost, wholeAnswer } from "../support/host.ts"
-import { type House, startHouse } from "../support/house.ts"
 import { type Answer, ask, closeAfterEach, good, type Routed, routed, silent, status } from "../support/routed.ts"
 import { closeAfterEach as closeOpenedAfterEach, opened } from "../support/watched.ts"
 
@@ -19,13 +19,13 @@ closeOpenedAfterEach()
 const outputOnly = { prices: { host: { prompt: "0", completion: "0.000001" } } }
 const microdollars = (count: number): bigint => BigInt(count) * 1_000_000n
 
-const keyWith = async (house: House, limit: bigint, limitReset: LimitReset | null = null) => {
-  const key = await house.newKey({ limit, limitReset })
+const keyWith = async (gateway: TestGateway, limit: bigint, limitReset: LimitReset | null = null) => {
+  const key = await gateway.newKey({ limit, limitReset })
   const headers = { authorization: `Bearer ${key}` }
   return {
-    chat: (more: Record<string, unknown> = {}, init: RequestInit = {}) => house.chat(ask(more), { ...init, headers }),
-    spent: () => house.run(Effect.flatMap(Meter, (meter) => meter.spent(keyId(key)))),
-    rows: () => house.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(key), 1000))),
+    chat: (more: Record<string, unknown> = {}, init: RequestInit = {}) => gateway.chat(ask(more), { ...init, headers }),
+    spent: () => gateway.run(Effect.flatMap(Meter, (meter) => meter.spent(keyId(key)))),
+    rows: () => gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(key), 1000))),
   }
 }
 
@@ -37,8 +37,8 @@ const usage = (completion: number) => wholeAnswer("x", { prompt_tokens: 1, compl
 
 describe("a limit", () => {
   test("that is used up", async () => {
-    const house = await routed({ host: greedy }, outputOnly)
-    const key = await keyWith(house, microdollars(100))
+    const gateway = await routed({ host: greedy }, outputOnly)
+    const key = await keyWith(gateway, microdollars(100))
     expect((await key.chat({ max_tokens: 100 })).status).toBe(200)
     const response = await key.chat({ max_tokens: 1 })
     expect(response.status).toBe(402)
@@ -52,12 +52,12 @@ describe("a limit", () => {
       resets_at: null,
     })
     expect(response.headers.get("retry-after")).toBeNull()
-    expect(house.called()).toHaveLength(1)
+    expect(gateway.called()).toHaveLength(1)
   })
 
   test.each(["daily", "weekly", "monthly"] as const)("that is %s says when it starts anew", async (reset) => {
-    const house = await routed({ host: greedy }, outputOnly)
-    const key = await keyWith(house, 0n, reset)
+    const gateway = await routed({ host: greedy }, outputOnly)
+    const key = await keyWith(gateway, 0n, reset)
     const { metadata } = await errorOf(await key.chat())
     expect(metadata).toMatchObject({ limit_source: reset })
     const resets = String(metadata?.["resets_at"])
@@ -70,8 +70,8 @@ describe("a limit", () => {
   })
 
   test("that a request could pass", async () => {
-    const house = await routed({ host: greedy }, outputOnly)
-    const key = await keyWith(house, microdollars(100))
+    const gateway = await routed({ host: greedy }, outputOnly)
+    const key = await keyWith(gateway, microdollars(100))
     for (const stream of [false, true]) {
       const response = await key.chat({ max_tokens: 101, stream })
       expect(response.status).toBe(402)
@@ -80,7 +80,7 @@ describe("a limit", () => {
       expect(message).toContain("max_tokens")
       expect(response.headers.get("retry-after")).toBeNull()
     }
-    expect(house.called()).toEqual([])
+    expect(gateway.called()).toEqual([])
   })
 
   test("that requests in flight hold: the money is free when they have ended", async () => {
@@ -91,8 +91,8 @@ describe("a limit", () => {
       holding.resolve(held)
       return held.response
     }
-    const house = await routed({ host }, outputOnly)
-    const key = await keyWith(house, microdollars(100))
+    const gateway = await routed({ host }, outputOnly)
+    const key = await keyWith(gateway, microdollars(100))
     const streaming = key.chat({ max_tokens: 60, stream: true })
     const held = await holding.promise
     expect(await key.spent()).toMatchObject({ total: 0n, held: microdollars(60) })
@@ -115,8 +115,8 @@ describe("a limit", () => {
   })
 
   test("counts every answer that is asked for", async () => {
-    const house = await routed({ host: greedy }, outputOnly)
-    const key = await keyWith(house, microdollars(100))
+    const gateway = await routed({ host: greedy }, outputOnly)
+    const key = await keyWith(gateway, microdollars(100))
     for (const [more, expected] of [
       [{ n: 3 }, 402],
       [{ best_of: 3 }, 402],
@@ -127,23 +127,23 @@ describe("a limit", () => {
   })
 
   test("is sent to a host that would otherwise write more than the key can pay", async () => {
-    const house = await routed({ host: greedy }, outputOnly)
-    const key = await keyWith(house, microdollars(100))
+    const gateway = await routed({ host: greedy }, outputOnly)
+    const key = await keyWith(gateway, microdollars(100))
     const { usage: reported } = await wholeBodyOf(await key.chat())
-    expect(house.hosts["host"]?.calls[0]?.body["max_tokens"]).toBe(100)
+    expect(gateway.hosts["host"]?.calls[0]?.body["max_tokens"]).toBe(100)
     expect(picodollars(reported.cost)).toBe(microdollars(100))
     expect((await key.chat()).status).toBe(402)
   })
 
   test("without which a host is sent none", async () => {
-    const house = await routed({ host: greedy }, outputOnly)
-    await wholeBodyOf(await house.chat(ask()))
-    expect(house.hosts["host"]?.calls[0]?.body).not.toHaveProperty("max_tokens")
+    const gateway = await routed({ host: greedy }, outputOnly)
+    await wholeBodyOf(await gateway.chat(ask()))
+    expect(gateway.hosts["host"]?.calls[0]?.body).not.toHaveProperty("max_tokens")
   })
 
   test("and a host that writes more all the same: billed as it reports", async () => {
-    const house = await routed({ host: () => usage(500) }, outputOnly)
-    const key = await keyWith(house, microdollars(100))
+    const gateway = await routed({ host: () => usage(500) }, outputOnly)
+    const key = await keyWith(gateway, microdollars(100))
     expect((await wholeBodyOf(await key.chat({ max_tokens: 100 }))).usage.cost).toBe(0.0005)
     expect(await key.spent()).toMatchObject({ total: microdollars(500), held: 0n })
     expect((await errorOf(await key.chat({ max_tokens: 1 }))).metadata).toMatchObject({
@@ -154,55 +154,55 @@ describe("a limit", () => {
 
   test("leaves out the hosts that are too dear for it", async () => {
     const prices = { dear: { prompt: "0", completion: "0.000009" }, cheap: { prompt: "0", completion: "0.000001" } }
-    const house = await routed({ dear: good(), cheap: good() }, { prices })
-    const key = await keyWith(house, microdollars(100))
+    const gateway = await routed({ dear: good(), cheap: good() }, { prices })
+    const key = await keyWith(gateway, microdollars(100))
     const response = await key.chat({ max_tokens: 100, provider: { order: ["dear"] } })
     expect(response.headers.get("x-gw-host")).toBe("cheap")
-    expect(house.called()).toEqual(["cheap"])
+    expect(gateway.called()).toEqual(["cheap"])
   })
 })
 
 describe("what is held covers", () => {
   /** A microdollar a token of the prompt, and nothing for the output. */
   const promptOnly = { prices: { host: { prompt: "0.000001", completion: "0" } } }
-  const statusAt = async (house: House, limit: bigint, more: Record<string, unknown>) =>
-    (await (await keyWith(house, limit)).chat(more)).status
+  const statusAt = async (gateway: TestGateway, limit: bigint, more: Record<string, unknown>) =>
+    (await (await keyWith(gateway, limit)).chat(more)).status
   /** Bytes of the request as the host gets it. */
-  const bytesSent = async (house: Routed, more: Record<string, unknown>): Promise<number> => {
-    expect((await house.chat(ask(more))).status).toBe(200)
-    return Buffer.byteLength(JSON.stringify(house.hosts["host"]?.calls.at(-1)?.body))
+  const bytesSent = async (gateway: Routed, more: Record<string, unknown>): Promise<number> => {
+    expect((await gateway.chat(ask(more))).status).toBe(200)
+    return Buffer.byteLength(JSON.stringify(gateway.hosts["host"]?.calls.at(-1)?.body))
   }
 
   test("a body that is longer for the host than it came: numbers with an exponent", async () => {
-    const house = await routed({ host: good() }, promptOnly)
+    const gateway = await routed({ host: good() }, promptOnly)
     // As JSON.stringify writes it, a number takes 21 bytes; the caller writes four.
     const written = Array.from({ length: 1000 }, () => 1e20)
     const tools = [{ type: "function", function: { name: "f", parameters: { enum: written } } }]
     const short = JSON.stringify(ask({ tools, max_tokens: 1 })).replaceAll("100000000000000000000", "1e20")
     const statusOf = async (limit: bigint) =>
       (
-        await house.chat(undefined, {
+        await gateway.chat(undefined, {
           body: short,
-          headers: { authorization: `Bearer ${await house.newKey({ limit })}` },
+          headers: { authorization: `Bearer ${await gateway.newKey({ limit })}` },
         })
       ).status
-    const sent = await bytesSent(house, { tools, max_tokens: 1 })
+    const sent = await bytesSent(gateway, { tools, max_tokens: 1 })
     expect(Buffer.byteLength(short)).toBeLessThan(sent / 3)
     // A token is at least a byte of the messages and tools that the host reads; what is added to them is little.
     const least = Buffer.byteLength(JSON.stringify([ask()["messages"], tools]))
     expect(await statusOf(microdollars(least - 10))).toBe(402)
-    expect(house.called()).toHaveLength(1)
+    expect(gateway.called()).toHaveLength(1)
     expect(await statusOf(microdollars(sent + 200))).toBe(200)
   })
 
   test("an image with all the tokens that the host has room for", async () => {
-    const house = await routed({ host: good() }, promptOnly)
+    const gateway = await routed({ host: good() }, promptOnly)
     const image = { type: "image_url", image_url: { url: "https://example.test/cat.png" } }
     const more = { messages: [{ role: "user", content: [{ type: "text", text: "what?" }, image] }], max_tokens: 1 }
-    const sent = await bytesSent(house, more)
-    expect(await statusAt(house, microdollars(8191), more)).toBe(402)
-    expect(house.called()).toHaveLength(1)
-    expect(await statusAt(house, microdollars(8192 + sent + 200), more)).toBe(200)
+    const sent = await bytesSent(gateway, more)
+    expect(await statusAt(gateway, microdollars(8191), more)).toBe(402)
+    expect(gateway.called()).toHaveLength(1)
+    expect(await statusAt(gateway, microdollars(8192 + sent + 200), more)).toBe(200)
   })
 
   /** A gateway whose host has these prices. */
@@ -210,25 +210,25 @@ describe("what is held covers", () => {
     const host = opened(scriptedHost(answer))
     const one = { provider: "acme", model: "upstream", pricing: { prompt: "0", completion: "0", ...pricing } }
     const models = [{ id: "acme/small", context_length: 8192, hosts: [one] }]
-    const house = opened(await startHouse({ config: { ...configFor({ acme: host }), models } }))
-    return { house, host }
+    const gateway = opened(await startGateway({ config: { ...configFor({ acme: host }), models } }))
+    return { gateway, host }
   }
 
   test("the price of each image, which is billed too", async () => {
-    const { house, host } = await priced({ image: "0.005" }, () => wholeAnswer("a cat"))
+    const { gateway, host } = await priced({ image: "0.005" }, () => wholeAnswer("a cat"))
     const image = { type: "image_url", image_url: { url: "https://example.test/cat.png" } }
     const look = { messages: [{ role: "user", content: [{ type: "text", text: "what?" }, image, image] }] }
-    expect((await wholeBodyOf(await house.chat(ask(look)))).usage.cost).toBe(0.01)
-    expect(await statusAt(house, microdollars(9000), look)).toBe(402)
+    expect((await wholeBodyOf(await gateway.chat(ask(look)))).usage.cost).toBe(0.01)
+    expect(await statusAt(gateway, microdollars(9000), look)).toBe(402)
     expect(host.calls).toHaveLength(1)
   })
 
   test("searches, which are billed by their number", async () => {
     const searched = { prompt_tokens: 1, completion_tokens: 1, server_tool_use_details: { web_search_requests: 3 } }
-    const { house } = await priced({ web_search: "0.01" }, () => wholeAnswer("found", searched))
+    const { gateway } = await priced({ web_search: "0.01" }, () => wholeAnswer("found", searched))
     const search = { web_search_options: {} }
-    expect(await statusAt(house, microdollars(1000), search)).toBe(402)
-    const key = await keyWith(house, microdollars(1_000_000))
+    expect(await statusAt(gateway, microdollars(1000), search)).toBe(402)
+    const key = await keyWith(gateway, microdollars(1_000_000))
     expect((await wholeBodyOf(await key.chat(search))).usage.cost).toBe(0.03)
   })
 })
@@ -240,8 +240,8 @@ describe("what was held is given back", () => {
     ["a deadline", silent, { limits: { deadline_ms: 100 } }, 408],
     ["a first event that never comes", silent, { limits: { ttfb_ms: 100 } }, 408],
   ] as const)("after %s", async (_name, host, more, expected) => {
-    const house = await routed({ host }, { ...outputOnly, ...more })
-    const key = await keyWith(house, microdollars(100))
+    const gateway = await routed({ host }, { ...outputOnly, ...more })
+    const key = await keyWith(gateway, microdollars(100))
     expect((await key.chat({ max_tokens: 100, stream: true })).status).toBe(expected)
     expect(await key.spent()).toMatchObject({ total: 0n, held: 0n })
     expect(await key.rows()).toEqual([])
@@ -249,10 +249,10 @@ describe("what was held is given back", () => {
 
   test("before the next host is tried", async () => {
     const prices = { bad: { prompt: "0", completion: "0.000001" }, host: { prompt: "0", completion: "0.000001" } }
-    const house = await routed({ bad: status(500), host: greedy }, { prices })
-    const key = await keyWith(house, microdollars(100))
+    const gateway = await routed({ bad: status(500), host: greedy }, { prices })
+    const key = await keyWith(gateway, microdollars(100))
     expect((await wholeBodyOf(await key.chat({ max_tokens: 100 }))).usage.cost).toBe(0.0001)
-    expect(house.called()).toEqual(["bad", "host"])
+    expect(gateway.called()).toEqual(["bad", "host"])
   })
 })
 
@@ -270,8 +270,8 @@ describe("200 requests at once at a key with room for 37", () => {
       await settled.promise
       return usage(tokens)
     }
-    const house = await routed({ host }, outputOnly)
-    const key = await keyWith(house, microdollars(3700))
+    const gateway = await routed({ host }, outputOnly)
+    const key = await keyWith(gateway, microdollars(3700))
     const statuses = await Promise.all(
       Array.from({ length: 200 }, async () => {
         const response = await key.chat({ max_tokens: 100 })
@@ -285,24 +285,24 @@ describe("200 requests at once at a key with room for 37", () => {
         return response.status
       }),
     )
-    return { house, key, statuses }
+    return { gateway, key, statuses }
   }
 
   test("lets exactly 37 through, and spends the limit to the last picodollar", async () => {
-    const { house, key, statuses } = await burst(100)
+    const { gateway, key, statuses } = await burst(100)
     expect(statuses.filter((each) => each === 200)).toHaveLength(37)
     expect(statuses.filter((each) => each === 402)).toHaveLength(163)
-    expect(house.called()).toHaveLength(37)
+    expect(gateway.called()).toHaveLength(37)
     expect(await key.spent()).toMatchObject({ total: microdollars(3700), held: 0n })
     expect((await errorOf(await key.chat({ max_tokens: 1 }))).metadata).toMatchObject({ reason: "limit_exhausted" })
   })
 
   test("leaves the rest of the money usable when they cost less", async () => {
-    const { house, key, statuses } = await burst(60)
+    const { gateway, key, statuses } = await burst(60)
     expect(statuses.filter((each) => each === 200)).toHaveLength(37)
     expect(await key.spent()).toMatchObject({ total: microdollars(37 * 60), held: 0n })
     expect((await key.chat({ max_tokens: 3700 - 37 * 60 })).status).toBe(200)
-    expect(house.called()).toHaveLength(38)
+    expect(gateway.called()).toHaveLength(38)
   })
 })
 
@@ -326,13 +326,13 @@ test("whatever comes at once, a key never spends more than its limit, and its le
     ]
     return new Response(events.map((event) => `data: ${event}\n\n`).join(""))
   }
-  const house = await routed({ host, fails: status(500) })
+  const gateway = await routed({ host, fails: status(500) })
   await FastCheck.assert(
     FastCheck.asyncProperty(
       FastCheck.array(one, { minLength: 1, maxLength: 40 }),
       FastCheck.bigInt({ min: 0n, max: microdollars(4000) }),
       async (requests, limit) => {
-        const key = await keyWith(house, limit)
+        const key = await keyWith(gateway, limit)
         const costs = await Promise.all(
           requests.map(async ({ content, ...more }, at) => {
             const order = at % 3 === 0 ? ["fails"] : []

@@ -56,7 +56,7 @@ const issues = Array.from({ length: 12 }, (_, at) => ({ path: `stop[${at}]`, mes
 const [firstIssue = { path: "", message: "" }, ...otherIssues] = issues
 
 const money = { limitSource: "daily", limit: 2_500_000_000_000n, spend: 2_000_000_000_000n, held: 400_000_000_000n }
-const moneyToldAs = { limit_source: "daily", limit_usd: 2.5, spend_usd: 2, held_usd: 0.4 }
+const moneyMetadata = { limit_source: "daily", limit_usd: 2.5, spend_usd: 2, held_usd: 0.4 }
 
 /** By tag, so that a failure without a row does not compile. */
 const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
@@ -97,7 +97,7 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
       failure: new PaymentRequired({ ...money, reason: "limit_exhausted", resetsAt: Date.UTC(2026, 2, 8) }),
       status: 402,
       types: ["payment_required", "billing_error"],
-      metadata: { ...moneyToldAs, reason: "limit_exhausted", resets_at: "2026-03-08T00:00:00.000Z" },
+      metadata: { ...moneyMetadata, reason: "limit_exhausted", resets_at: "2026-03-08T00:00:00.000Z" },
     },
     {
       failure: new PaymentRequired({
@@ -108,7 +108,7 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
       }),
       status: 402,
       types: ["payment_required", "billing_error"],
-      metadata: { ...moneyToldAs, reason: "in_flight_budget_exhausted", resets_at: null },
+      metadata: { ...moneyMetadata, reason: "in_flight_budget_exhausted", resets_at: null },
       headers: { "retry-after": "1" },
     },
   ],

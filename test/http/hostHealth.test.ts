@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test"
 import * as Layer from "effect/Layer"
 import { errorOf, streamOf } from "../support/answers.ts"
-import { HandClock } from "../support/handClock.ts"
 import { chunkOf, configFor, heldStream, scriptedHost, sse, streamAnswer, wholeAnswer } from "../support/host.ts"
+import { ManualClock } from "../support/manualClock.ts"
 import { type Answer, ask, closeAfterEach, good, type Routed, routed, status } from "../support/routed.ts"
 import { closeAfterEach as closeWatchedAfterEach, opened, startWatched } from "../support/watched.ts"
 
@@ -13,23 +13,23 @@ closeWatchedAfterEach()
 const word = chunkOf({ delta: { content: "first" }, finish_reason: null })
 
 describe("cooling down", () => {
-  const twice = async (answer: Answer, more = {}): Promise<{ readonly house: Routed; readonly second: Response }> => {
-    const house = await routed({ host: answer }, more)
-    await house.chat(ask())
-    return { house, second: await house.chat(ask()) }
+  const twice = async (answer: Answer, more = {}): Promise<{ readonly gateway: Routed; readonly second: Response }> => {
+    const gateway = await routed({ host: answer }, more)
+    await gateway.chat(ask())
+    return { gateway, second: await gateway.chat(ask()) }
   }
 
   test.each([401, 402, 404, 429])("a host is left alone after %p", async (code) => {
-    const { house, second } = await twice(status(code))
+    const { gateway, second } = await twice(status(code))
     expect(second.status).toBe(503)
     expect((await errorOf(second)).metadata).toMatchObject({ error_type: "provider_overloaded" })
     expect(Number(second.headers.get("retry-after"))).toBeWithin(1, code === 429 ? 6 : 61)
-    expect(house.called()).toEqual(["host"])
+    expect(gateway.called()).toEqual(["host"])
   })
 
   test.each([400, 403, 408, 500])("but not after %p", async (code) => {
-    const { house } = await twice(status(code))
-    expect(house.called()).toEqual(["host", "host"])
+    const { gateway } = await twice(status(code))
+    expect(gateway.called()).toEqual(["host", "host"])
   })
 
   test("for as long as it asks, at most `max_s`", async () => {
@@ -44,27 +44,27 @@ describe("cooling down", () => {
 
   test("0 switches it off", async () => {
     const off = { limits: { cooldown: { account_s: 0, not_found_s: 0, rate_limit_s: 0 } } }
-    for (const code of [401, 404, 429]) expect((await twice(status(code), off)).house.called()).toHaveLength(2)
+    for (const code of [401, 404, 429]) expect((await twice(status(code), off)).gateway.called()).toHaveLength(2)
   })
 
   test("the other hosts answer meanwhile, and other models of the host are not concerned", async () => {
-    const house = await routed({ first: status(429), second: good() })
-    for (let at = 0; at < 3; at++) expect((await house.chat(ask())).status).toBe(200)
-    expect(house.called()).toEqual(["first", "second", "second", "second"])
+    const gateway = await routed({ first: status(429), second: good() })
+    for (let at = 0; at < 3; at++) expect((await gateway.chat(ask())).status).toBe(200)
+    expect(gateway.called()).toEqual(["first", "second", "second", "second"])
   })
 
   test("by a rate limit inside a stream too", async () => {
     const limited = () => sse([word, '{"error":{"code":429,"message":"slow"}}'])
-    const house = await routed({ host: limited })
-    await (await house.chat(ask({ stream: true }))).text()
-    expect((await house.chat(ask({ stream: true }))).status).toBe(503)
-    expect(house.called()).toEqual(["host"])
+    const gateway = await routed({ host: limited })
+    await (await gateway.chat(ask({ stream: true }))).text()
+    expect((await gateway.chat(ask({ stream: true }))).status).toBe(503)
+    expect(gateway.called()).toEqual(["host"])
   })
 })
 
 describe("a longer cooldown", () => {
   test("is not cut short by a shorter one of a request that was in flight", async () => {
-    const clock = new HandClock()
+    const clock = new ManualClock()
     const answers = [Promise.withResolvers<Response>(), Promise.withResolvers<Response>()]
     const bothCalled = Promise.withResolvers<void>()
     const host = opened(

@@ -7,9 +7,9 @@ import { isJsonObject } from "../../src/domain/Json.ts"
 import { keyId } from "../../src/domain/KeySecret.ts"
 import type { LedgerRow } from "../../src/services/ledger.ts"
 import { Storage } from "../../src/services/Storage.ts"
-import { openBooks } from "../support/books.ts"
+import { openAccount } from "../support/account.ts"
+import { startGateway } from "../support/gateway.ts"
 import { chunkOf, configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
-import { startHouse } from "../support/house.ts"
 import { firstKey, type Installation, install, type RunningGateway } from "../support/process.ts"
 import { event, lastPart, type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
 import { contentOf, finishesOf, readStrictly } from "../support/strictSse.ts"
@@ -45,14 +45,14 @@ describe("a gateway that stops", () => {
       peer.write(delta("Hello"))
     })
     closing.push(host.stop)
-    const house = await startHouse({
+    const gateway = await startGateway({
       config: configFor({ a: { url: host.url } }, { server: { drain_s: drainSeconds } }),
     })
-    closing.push(house.stop)
-    const books = await openBooks(house)
-    const request = () => house.chat(ask, { headers: { authorization: `Bearer ${books.secret}` } })
+    closing.push(gateway.stop)
+    const account = await openAccount(gateway)
+    const request = () => gateway.chat(ask, { headers: { authorization: `Bearer ${account.secret}` } })
     const response = await request()
-    return { house, host, peers, books, response, request }
+    return { gateway, host, peers, account, response, request }
   }
 
   /** A caller who speaks HTTP by hand, over one connection. */
@@ -84,13 +84,13 @@ describe("a gateway that stops", () => {
   }
 
   test("lets a stream end, and takes no new one, neither on its connection nor on another", async () => {
-    const { house, host, peers, books, response } = await running(20)
-    const caller = await dial(house.url, books.secret)
+    const { gateway, host, peers, account, response } = await running(20)
+    const caller = await dial(gateway.url, account.secret)
     caller.post()
     await until(() => caller.text().includes("Hello"), "the text")
 
-    const stopped = house.stop()
-    const refused = fetch(`${house.url}/models`).then(
+    const stopped = gateway.stop()
+    const refused = fetch(`${gateway.url}/models`).then(
       () => "answered",
       () => "refused",
     )
@@ -107,17 +107,17 @@ describe("a gateway that stops", () => {
 
     await stopped
     expect(host.requests()).toBe(2)
-    expect((await books.rows()).map(({ outcome, cost }) => [outcome, cost])).toEqual([
+    expect((await account.rows()).map(({ outcome, cost }) => [outcome, cost])).toEqual([
       ["finished", 20_000_000n],
       ["finished", 20_000_000n],
     ])
-    expect(await books.held()).toBe(0n)
+    expect(await account.held()).toBe(0n)
   })
 
   test("ends what is left with a 503 in the stream, which is paid for", async () => {
-    const { house, host, books, response } = await running(0)
+    const { gateway, host, account, response } = await running(0)
     const reading = response.text()
-    await house.stop()
+    await gateway.stop()
     const { events, done } = readStrictly(await reading)
     const last = events.at(-1)
     expect([done, contentOf(events)]).toEqual([true, "Hello"])
@@ -125,32 +125,32 @@ describe("a gateway that stops", () => {
       error: { code: 503, metadata: { error_type: "draining" } },
       choices: [{ index: 0, delta: { content: "" }, finish_reason: "error" }],
     })
-    const [row, ...more] = await books.rows()
+    const [row, ...more] = await account.rows()
     expect([row, more]).toMatchObject([{ outcome: "cut", estimated: true }, []])
     expect(row?.cost).toBeGreaterThan(0n)
     expect(reportedCost(last)).toBe(row?.cost ?? -1n)
-    expect(await books.held()).toBe(0n)
+    expect(await account.held()).toBe(0n)
     await until(() => host.open() === 0, "the end of the host's connection")
   })
 
   test("ends what has not begun with a 503, free of charge", async () => {
     const host = rawHost(() => {})
     closing.push(host.stop)
-    const house = await startHouse({ config: configFor({ a: { url: host.url } }, { server: { drain_s: 0 } }) })
-    closing.push(house.stop)
-    const books = await openBooks(house)
-    const response = house.chat(ask, { headers: { authorization: `Bearer ${books.secret}` } })
+    const gateway = await startGateway({ config: configFor({ a: { url: host.url } }, { server: { drain_s: 0 } }) })
+    closing.push(gateway.stop)
+    const account = await openAccount(gateway)
+    const response = gateway.chat(ask, { headers: { authorization: `Bearer ${account.secret}` } })
     await until(() => host.requests() === 1, "the call")
-    await house.stop()
+    await gateway.stop()
     expect((await response).status).toBe(503)
-    expect(await books.rows()).toEqual([])
-    expect(await books.held()).toBe(0n)
+    expect(await account.rows()).toEqual([])
+    expect(await account.held()).toBe(0n)
   })
 
   test("waits for no caller who does not read", async () => {
-    const { house, books, response } = await running(0)
-    await house.stop()
-    expect(await books.rows()).toMatchObject([{ outcome: "cut" }])
+    const { gateway, account, response } = await running(0)
+    await gateway.stop()
+    expect(await account.rows()).toMatchObject([{ outcome: "cut" }])
     await response.body?.cancel()
   })
 })
@@ -174,7 +174,7 @@ const hostFor = (answer: Parameters<typeof scriptedHost>[0]) => {
 }
 
 /** What a key's ledger and account say. Asked together, since opening the database takes longer than either. */
-const booksOf = (installation: Installation, secret: string) =>
+const accountOf = (installation: Installation, secret: string) =>
   installation.ask(
     Effect.flatMap(Storage, (storage) =>
       Effect.all({
@@ -185,7 +185,7 @@ const booksOf = (installation: Installation, secret: string) =>
   )
 
 const rowsOf = async (installation: Installation, secret: string): Promise<ReadonlyArray<LedgerRow>> =>
-  (await booksOf(installation, secret)).rows
+  (await accountOf(installation, secret)).rows
 
 const post = (url: string, secret: string, body: unknown): Promise<Response> =>
   fetch(`${url}/chat/completions`, {
@@ -319,7 +319,7 @@ describe.concurrent("the process", () => {
         await Promise.allSettled(Array.from({ length: 12 }, (_, at) => caller(at % 2 === 0)))
         expect(await gateway.exited).toBe(137)
         expect(reported.size - before).toBeGreaterThanOrEqual(least)
-        const { rows, spent } = await booksOf(installation, key)
+        const { rows, spent } = await accountOf(installation, key)
         expectBooked(rows, reported)
         expect(spent.total).toBe(rows.reduce((sum, { cost }) => sum + cost, 0n))
       }
@@ -349,7 +349,7 @@ describe.concurrent("the process", () => {
   )
 
   test(
-    "asked twice to stop ends what runs at once, and books it",
+    "asked twice to stop ends what runs at once, and account it",
     async () => {
       const host = hostFor(() => {
         const body = new ReadableStream<Uint8Array>({

@@ -5,9 +5,9 @@
 import { afterEach, describe, expect, test } from "bun:test"
 import { isJsonObject } from "../../src/domain/Json.ts"
 import type { LedgerRow } from "../../src/services/ledger.ts"
-import { type Books, openBooks } from "../support/books.ts"
+import { openAccount, type TestAccount } from "../support/account.ts"
+import { startGateway, type TestGateway } from "../support/gateway.ts"
 import { chunkOf, configFor, scriptedHost, streamAnswer } from "../support/host.ts"
-import { type House, startHouse } from "../support/house.ts"
 import {
   deadUrl,
   event,
@@ -42,8 +42,8 @@ afterEach(async () => {
 })
 
 interface Scene {
-  readonly house: House
-  readonly books: Books
+  readonly gateway: TestGateway
+  readonly account: TestAccount
   readonly second: ReturnType<typeof scriptedHost>
   readonly request: (init?: RequestInit) => Promise<Response>
 }
@@ -56,13 +56,13 @@ const scene = async (
   const second = scriptedHost(() => streamAnswer(["from ", "the second"]))
   closing.push(second.stop)
   const hosts = { a: { url }, ...(options.second === true ? { b: { url: second.url } } : {}) }
-  const house = await startHouse({
+  const gateway = await startGateway({
     config: configFor(hosts, { routing: { strategy: "price" }, limits: options.limits ?? {} }),
   })
-  closing.push(house.stop)
-  const books = await openBooks(house)
-  const authorization = `Bearer ${books.secret}`
-  return { house, books, second, request: (init) => house.chat(ask, { ...init, headers: { authorization } }) }
+  closing.push(gateway.stop)
+  const account = await openAccount(gateway)
+  const authorization = `Bearer ${account.secret}`
+  return { gateway, account, second, request: (init) => gateway.chat(ask, { ...init, headers: { authorization } }) }
 }
 
 const raw = (script: (peer: Peer, call: number) => void): RawHost => {
@@ -72,11 +72,11 @@ const raw = (script: (peer: Peer, call: number) => void): RawHost => {
 }
 
 /** Everything is as if the request had never been, but for its row. */
-const expectClean = async ({ books }: Scene, host: RawHost | undefined, rows: number) => {
-  await until(async () => (await books.rows()).length >= rows, "the row")
-  await until(async () => (await books.held()) === 0n, "the release of what was held")
+const expectClean = async ({ account }: Scene, host: RawHost | undefined, rows: number) => {
+  await until(async () => (await account.rows()).length >= rows, "the row")
+  await until(async () => (await account.held()) === 0n, "the release of what was held")
   if (host !== undefined) await until(() => host.open() === 0, "the end of the host's connection")
-  expect((await books.rows()).length).toBe(rows)
+  expect((await account.rows()).length).toBe(rows)
 }
 
 /** The error chunk with its cost, and then [DONE]. */
@@ -242,7 +242,7 @@ describe("a fault before the first event", () => {
       expect(contentOf(events)).toBe("from the second")
       expect(events.every(({ provider }) => provider === "b")).toBe(true)
       await expectClean(stage, undefined, 1)
-      expect(await stage.books.rows()).toMatchObject([{ host: "b", outcome: "finished", cost: costOfUsage }])
+      expect(await stage.account.rows()).toMatchObject([{ host: "b", outcome: "finished", cost: costOfUsage }])
     },
   )
 })
@@ -299,10 +299,10 @@ describe("a fault after text was sent", () => {
         expect(expectBroken(text, code, "Hello").cost).toBe(0)
         // What ends as it should may be kept for the next request; else we close, though the host does not.
         await expectClean(stage, name.startsWith("a well framed") ? undefined : host, 1)
-        const [row] = await stage.books.rows()
+        const [row] = await stage.account.rows()
         expect(row).toMatchObject({ host: "a", outcome: "host-failed", cost: 0n, estimated: true })
         expect(row?.upstreamCost).toBeGreaterThan(0n)
-        expect(await stage.books.total()).toBe(0n)
+        expect(await stage.account.total()).toBe(0n)
         expect(stage.second.calls.length).toBe(0)
       },
     )
@@ -404,12 +404,12 @@ describe("an odd but good end", () => {
     const last = events.at(-1)
     expect(last).toMatchObject({ choices: [{ finish_reason: "stop", native_finish_reason: "stop" }] })
     await expectClean(stage, undefined, 1)
-    const [booked] = await stage.books.rows()
+    const [booked] = await stage.account.rows()
     expect(booked).toMatchObject({ host: "a", outcome: "finished", finishReason: "stop" })
     if (row.estimated === true) expect(booked).toMatchObject({ estimated: true, completionTokens: 2 })
     else expect(booked).toMatchObject({ estimated: false, cost: row.cost ?? costOfUsage })
     expect(isJsonObject(last?.["usage"]) ? last["usage"]["cost"] : undefined).toBe(Number(booked?.cost) / 1e12)
-    expect(await stage.books.total()).toBe(booked?.cost ?? -1n)
+    expect(await stage.account.total()).toBe(booked?.cost ?? -1n)
     if (!parts.includes(lastPart)) await until(() => host.open() === 0, "the end of the host's connection")
   })
 
@@ -447,7 +447,7 @@ describe("a stream that we cut is paid for", () => {
       { choices: [{ finish_reason: "length", native_finish_reason: "stream_limit" }], usage: {} },
     ])
     await expectClean(stage, host, 1)
-    const [row] = await stage.books.rows()
+    const [row] = await stage.account.rows()
     expect(row).toMatchObject({ outcome: "cut", finishReason: "length", estimated: true })
     expect(row?.completionTokens).toBe(Math.ceil(contentOf(events).length / 4))
     expect(row?.cost).toBe(row?.upstreamCost ?? -1n)
@@ -459,7 +459,7 @@ describe("a stream that we cut is paid for", () => {
     const stage = await scene(host.url, { limits: { deadline_ms: 250 } })
     const { cost } = expectBroken(await (await stage.request()).text(), 408, "Hello")
     await expectClean(stage, host, 1)
-    const [row] = await stage.books.rows()
+    const [row] = await stage.account.rows()
     expect(row).toMatchObject({ outcome: "cut", estimated: true })
     expect(row?.cost).toBeGreaterThan(0n)
     expect(cost).toBe(Number(row?.cost) / 1e12)
@@ -484,7 +484,7 @@ describe("a stream that we cut is paid for", () => {
       { choices: [{ finish_reason: "stop" }], usage: { completion_tokens: 5 } },
     ])
     await expectClean(stage, host, 1)
-    expect(await stage.books.rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
+    expect(await stage.account.rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
   })
 })
 
@@ -508,7 +508,7 @@ describe("a head that goes out before any event", () => {
     expect(text).toStartWith(": GW PROCESSING\n\n")
     expect(contentOf(readStrictly(text).events)).toBe("Hello")
     await expectClean(stage, undefined, 1)
-    expect(await stage.books.rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
+    expect(await stage.account.rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
   })
 
   test("a failure after it is an error in the stream", async () => {
@@ -527,7 +527,7 @@ describe("a head that goes out before any event", () => {
     const text = await readAround(await stage.request(), ": GW PROCESSING\n\n", async () => (await asked(host)).reset())
     expect(contentOf(readStrictly(text).events)).toBe("from the second")
     await expectClean(stage, host, 1)
-    expect(await stage.books.rows()).toMatchObject([{ host: "b", outcome: "finished" }])
+    expect(await stage.account.rows()).toMatchObject([{ host: "b", outcome: "finished" }])
   })
 
   test("the deadline is an error in the stream, and nothing is charged", async () => {
@@ -543,7 +543,7 @@ test("while a stream runs its money is held", async () => {
   const host = raw((peer) => say(peer, streamHead, delta("Hello")))
   const stage = await scene(host.url)
   const response = await stage.request()
-  expect(await stage.books.held()).toBeGreaterThan(0n)
+  expect(await stage.account.held()).toBeGreaterThan(0n)
   await readAround(response, "Hello", () => say(host.peer(), finish, usage, done, lastPart))
   await expectClean(stage, undefined, 1)
 })

@@ -26,7 +26,7 @@ import { PluginInvalid } from "../../src/plugin/PluginInvalid.ts"
 import { KeyStore } from "../../src/services/KeyStore.ts"
 import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
 import { Upstream } from "../../src/upstream/Upstream.ts"
-import { houseWithoutSocket } from "../support/house.ts"
+import { gatewayWithoutSocket } from "../support/gateway.ts"
 import { install } from "../support/process.ts"
 
 const whole = { protocols: { chat: chatProtocol() }, error: httpError }
@@ -165,18 +165,18 @@ describe("a plugin that does not load", () => {
 
   test("does not keep the others from answering", async () => {
     const log: Array<string> = []
-    const house = await houseWithoutSocket({
+    const gateway = await gatewayWithoutSocket({
       plugins: [...broken.map(([, plugin]) => plugin), echo],
       setting: Logger.add(Logger.make(({ message }) => log.push(String(message)))),
     })
     try {
       expect(log.toSorted()).toEqual(broken.map(([, , line]) => line).toSorted())
       const body = { model: "headgate/echo", messages: [{ role: "user", content: "still here" }] }
-      expect(await (await house.chat(body)).json()).toMatchObject({
+      expect(await (await gateway.chat(body)).json()).toMatchObject({
         choices: [{ message: { content: "still here" } }],
       })
     } finally {
-      await house.stop()
+      await gateway.stop()
     }
   })
 })

@@ -35,7 +35,7 @@ export const plainManner: Manner = {
   comment: false,
 }
 
-export type Said =
+export type Utterance =
   | {
       readonly kind: "text" | "reasoning" | "reasoning_content" | "refusal" | "logprobs" | "thought"
       readonly text: string
@@ -44,7 +44,7 @@ export type Said =
   | { readonly kind: "role" | "empty" | "null" | "nothing" }
 
 export interface Step {
-  readonly said: Said
+  readonly utterance: Utterance
   /** Which choice says it, modulo their number. */
   readonly choice: number
   /** From here on the host writes so. */
@@ -110,8 +110,8 @@ export const Texts = FastCheck.oneof(
   ),
 )
 
-const Utterances: FastCheck.Arbitrary<Said> = FastCheck.oneof(
-  { weight: 6, arbitrary: Texts.map((text): Said => ({ kind: "text", text })) },
+const anyUtterance: FastCheck.Arbitrary<Utterance> = FastCheck.oneof(
+  { weight: 6, arbitrary: Texts.map((text): Utterance => ({ kind: "text", text })) },
   {
     weight: 2,
     arbitrary: FastCheck.record({
@@ -131,7 +131,12 @@ const Utterances: FastCheck.Arbitrary<Said> = FastCheck.oneof(
   },
   {
     weight: 1,
-    arbitrary: FastCheck.constantFrom<Said>({ kind: "role" }, { kind: "empty" }, { kind: "null" }, { kind: "nothing" }),
+    arbitrary: FastCheck.constantFrom<Utterance>(
+      { kind: "role" },
+      { kind: "empty" },
+      { kind: "null" },
+      { kind: "nothing" },
+    ),
   },
 )
 
@@ -140,7 +145,7 @@ export const Scripts: FastCheck.Arbitrary<Script> = FastCheck.record({
   choices: FastCheck.constantFrom(1, 1, 1, 2, 3),
   steps: FastCheck.array(
     FastCheck.record({
-      said: Utterances,
+      utterance: anyUtterance,
       choice: FastCheck.nat(2),
       manner: FastCheck.option(Manners, { freq: 8, nil: undefined }),
     }),
@@ -178,15 +183,17 @@ export class ScriptWriter {
   private count = 0
 
   /** The chunk of one choice in this manner. */
-  chunk(manner: Manner, index: number, said: Said | "finish"): string {
+  chunk(manner: Manner, index: number, utterance: Utterance | "finish"): string {
     this.count += 1
-    const delta = said === "finish" ? {} : this.delta(said, index)
+    const delta = utterance === "finish" ? {} : this.delta(utterance, index)
     const choice = {
-      ...(manner.finishFirst ? { finish_reason: said === "finish" ? "stop" : null } : {}),
+      ...(manner.finishFirst ? { finish_reason: utterance === "finish" ? "stop" : null } : {}),
       index,
       delta: manner.role ? { role: "assistant", ...delta } : delta,
-      ...(manner.finishFirst ? {} : { finish_reason: said === "finish" ? "stop" : null }),
-      ...(said !== "finish" && said.kind === "logprobs" ? { logprobs: { content: [{ token: said.text }] } } : {}),
+      ...(manner.finishFirst ? {} : { finish_reason: utterance === "finish" ? "stop" : null }),
+      ...(utterance !== "finish" && utterance.kind === "logprobs"
+        ? { logprobs: { content: [{ token: utterance.text }] } }
+        : {}),
     }
     return json({ ...this.names(manner, delta), choices: [choice], ...this.rest(manner) }, manner)
   }
@@ -221,20 +228,20 @@ export class ScriptWriter {
     }
   }
 
-  private delta(said: Said, choice: number): Record<string, unknown> {
-    switch (said.kind) {
+  private delta(utterance: Utterance, choice: number): Record<string, unknown> {
+    switch (utterance.kind) {
       case "text":
       case "logprobs":
-        return { content: said.text }
+        return { content: utterance.text }
       case "reasoning":
       case "reasoning_content":
-        return { content: null, [said.kind]: said.text }
+        return { content: null, [utterance.kind]: utterance.text }
       case "refusal":
-        return { refusal: said.text }
+        return { refusal: utterance.text }
       case "thought":
-        return { content: said.text, reasoning: said.text }
+        return { content: utterance.text, reasoning: utterance.text }
       case "call":
-        return { tool_calls: [this.piece(choice, said.call, said.text)] }
+        return { tool_calls: [this.piece(choice, utterance.call, utterance.text)] }
       case "role":
         return { role: "assistant" }
       case "empty":
@@ -261,7 +268,7 @@ export const bytesOfScript = ({ manner: first, choices, steps, usageChunk, done 
   let text = ""
   for (const step of steps) {
     manner = step.manner ?? manner
-    text += eventBy(manner, writer.chunk(manner, step.choice % choices, step.said))
+    text += eventBy(manner, writer.chunk(manner, step.choice % choices, step.utterance))
   }
   for (let index = 0; index < choices; index++) text += eventBy(manner, writer.chunk(manner, index, "finish"))
   if (usageChunk) text += eventBy(manner, writer.usage(manner))

@@ -7,8 +7,8 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { type ChatChunk, type ChatResponse, chatProtocol, defineProvider, httpError } from "headgate/plugin"
 import type { Plugin } from "../../src/plugin/discover.ts"
+import { ownPlugins } from "./gateway.ts"
 import { configFor } from "./host.ts"
-import { ownPlugins } from "./house.ts"
 
 export interface Odd {
   /** Headers that it adds to each request. */

@@ -52,7 +52,7 @@ export const rawCaller = (url: string): RawCaller => {
 /** The bytes of a request; its length is said unless the headers say how the body is framed. */
 export const requestOf = (line: string, headers: Readonly<Record<string, string>>, body = ""): string => {
   const framed = Object.keys(headers).some((name) => /^(content-length|transfer-encoding)$/i.test(name))
-  const all = { Host: "house.test", ...headers, ...(framed ? {} : { "Content-Length": Buffer.byteLength(body) }) }
+  const all = { Host: "gateway.test", ...headers, ...(framed ? {} : { "Content-Length": Buffer.byteLength(body) }) }
   const written = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   return `${line} HTTP/1.1\r\n${written.join("")}\r\n${body}`
 }

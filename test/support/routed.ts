@@ -1,11 +1,11 @@
 /** A gateway with hosts of its own for one test: what each answers, and who was called in what order. */
 import { afterEach } from "bun:test"
+import { gatewayWithoutSocket, startGateway, type TestGateway } from "./gateway.ts"
 import { configFor, heldStream, type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "./host.ts"
-import { type House, houseWithoutSocket, startHouse } from "./house.ts"
 
 export type Answer = (body: Record<string, unknown>, request: Request, call: number) => Response | Promise<Response>
 
-export interface Routed extends House {
+export interface Routed extends TestGateway {
   /** The hosts that were called, in that order. */
   readonly called: () => ReadonlyArray<string>
   readonly hosts: Readonly<Record<string, ScriptedHost>>
@@ -92,11 +92,11 @@ export const routed = async (
     ...small,
     hosts: small.hosts.filter(({ provider }) => !Object.values(models).flat().includes(provider)),
   }
-  const house = await (socket ? startHouse : houseWithoutSocket)({
+  const gateway = await (socket ? startGateway : gatewayWithoutSocket)({
     config: { routing: { strategy: "price" }, ...config, models: [first, ...others], ...more },
   })
-  open.unshift(house.stop)
-  return { ...house, hosts, called: () => called }
+  open.unshift(gateway.stop)
+  return { ...gateway, hosts, called: () => called }
 }
 
 export const ask = (more: Record<string, unknown> = {}): Record<string, unknown> => ({

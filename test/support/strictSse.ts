@@ -42,7 +42,7 @@ export const readStrictly = (bytes: Uint8Array | string): StrictStream => {
   return { events, comments, done }
 }
 
-interface ToldChoice {
+interface GatheredChoice {
   content: string
   reasoning: string
   refusal: string
@@ -51,28 +51,28 @@ interface ToldChoice {
 }
 
 /** What the deltas of a stream add up to, by choice. */
-export const gather = (events: ReadonlyArray<JsonObject>): ReadonlyMap<unknown, ToldChoice> => {
-  const told = new Map<unknown, ToldChoice>()
+export const gather = (events: ReadonlyArray<JsonObject>): ReadonlyMap<unknown, GatheredChoice> => {
+  const choices = new Map<unknown, GatheredChoice>()
   for (const event of events) {
     for (const choice of listOf(event["choices"])) {
-      const known = told.get(choice["index"])
-      const into: ToldChoice = known ?? { content: "", reasoning: "", refusal: "", finishes: [], calls: [] }
-      told.set(choice["index"], into)
+      const known = choices.get(choice["index"])
+      const into: GatheredChoice = known ?? { content: "", reasoning: "", refusal: "", finishes: [], calls: [] }
+      choices.set(choice["index"], into)
       const delta = isJsonObject(choice["delta"]) ? choice["delta"] : {}
       for (const member of ["content", "reasoning", "refusal"] as const) into[member] += textOf(delta[member])
       for (const piece of listOf(delta["tool_calls"])) addPiece(into.calls, piece)
       if (choice["finish_reason"] != null) into.finishes.push(choice["finish_reason"])
     }
   }
-  return told
+  return choices
 }
 
-const addPiece = (calls: ToldChoice["calls"], piece: JsonObject): void => {
+const addPiece = (calls: GatheredChoice["calls"], piece: JsonObject): void => {
   const at = Number(piece["index"])
-  const said = isJsonObject(piece["function"]) ? piece["function"] : {}
+  const called = isJsonObject(piece["function"]) ? piece["function"] : {}
   calls[at] ??= { id: piece["id"], name: "", arguments: "" }
-  calls[at].name += textOf(said["name"])
-  calls[at].arguments += textOf(said["arguments"])
+  calls[at].name += textOf(called["name"])
+  calls[at].arguments += textOf(called["arguments"])
 }
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "")

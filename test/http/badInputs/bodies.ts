@@ -9,15 +9,15 @@ import { readRequest } from "../../../src/http/readRequest.ts"
 import { Lifetime } from "../../../src/services/RequestContext.ts"
 import type { Timers } from "../../../src/services/Timers.ts"
 import { expectRefusal, fine, type Refusal } from "../../support/badInputs.ts"
-import { HandClock } from "../../support/handClock.ts"
+import { startGateway } from "../../support/gateway.ts"
 import { configFor } from "../../support/host.ts"
-import { startHouse } from "../../support/house.ts"
+import { ManualClock } from "../../support/manualClock.ts"
 import { answersIn, answerTo, lastWords, rawCaller, requestOf } from "../../support/rawCaller.ts"
 import {
   bytes,
   chatPath,
+  gateway,
   host,
-  house,
   json,
   limitBytes,
   onlyOne,
@@ -40,7 +40,7 @@ export const bodyRows = (): void => {
   bad(1, "an empty body", "", "The body is empty: a JSON object is expected")
   bad(1, "nothing but white space", " \r\n\t", "The body is empty: a JSON object is expected")
   row(1, "no body at all", () =>
-    refused(() => answerTo(house.url, requestOf(`POST ${chatPath}`, ordinary())), { status: 400, says: "is empty" }),
+    refused(() => answerTo(gateway.url, requestOf(`POST ${chatPath}`, ordinary())), { status: 400, says: "is empty" }),
   )
   bad(2, "{", "{", "not valid JSON: it ends too early, at line 1, column 2")
   bad(2, "a comma too many on the second line", '{"a":1,\n}', "not valid JSON: see line 2, column 1")
@@ -81,12 +81,12 @@ export const bodyRows = (): void => {
   const tooLarge: Refusal = { status: 413, says: `larger than ${limitBytes} bytes` }
   row(12, "a byte too many is refused before any is sent", async () => {
     const head = requestOf(`POST ${chatPath}`, { ...ordinary(), "Content-Length": String(limitBytes + 1) })
-    const metadata = await refused(async () => onlyOne(await lastWords(house.url, head)), tooLarge)
+    const metadata = await refused(async () => onlyOne(await lastWords(gateway.url, head)), tooLarge)
     expect(metadata["limit_bytes"]).toBe(limitBytes)
   })
   row(12, "far too many are refused in the same words", () => {
     const head = requestOf(`POST ${chatPath}`, { ...ordinary(), "Content-Length": "99999999999" })
-    return refused(async () => onlyOne(await lastWords(house.url, head)), tooLarge)
+    return refused(async () => onlyOne(await lastWords(gateway.url, head)), tooLarge)
   })
   row(12, "as many as are allowed are read", () =>
     refused(() => post(json + " ".repeat(limitBytes - json.length)), {
@@ -97,7 +97,7 @@ export const bodyRows = (): void => {
     }),
   )
   row(13, "the same in chunks, which never end", async () => {
-    const caller = rawCaller(house.url)
+    const caller = rawCaller(gateway.url)
     caller.send(requestOf(`POST ${chatPath}`, { ...ordinary(), "Transfer-Encoding": "chunked" }))
     const chunk = `100000\r\n${" ".repeat(0x100000)}\r\n`
     for (let sent = 0; sent < limitBytes; sent += 0x100000) caller.send(chunk)
@@ -141,8 +141,8 @@ export const stalledRows = (): void => {
   ]
   for (const [name, line, framing, sent] of stalls) {
     row(14, `${name}, then silence`, async () => {
-      const clock = new HandClock()
-      const slow = await startHouse({
+      const clock = new ManualClock()
+      const slow = await startGateway({
         config: configFor({ acme: { url: host.url } }),
         setting: Layer.setClock(clock),
       })

@@ -9,8 +9,8 @@ import { Storage } from "../../../src/services/Storage.ts"
 import { layer as memoryStorage } from "../../../src/sql/MemoryStorage.ts"
 import { wholeBodyOf } from "../../support/answers.ts"
 import { expectRefusal, fine, type Json, type Refusal } from "../../support/badInputs.ts"
+import { startGateway, type TestGateway } from "../../support/gateway.ts"
 import { configFor, type HeldStream, heldStream, scriptedHost, streamAnswer, wholeAnswer } from "../../support/host.ts"
-import { type House, startHouse } from "../../support/house.ts"
 
 /** The rows that have a test. */
 export const covered = new Set<number>()
@@ -63,14 +63,14 @@ export const host = scriptedHost((body, request) => {
   return body["stream"] === true ? streamAnswer(["Hello", " there."]) : wholeAnswer("Hello.")
 })
 
-export let house: House
+export let gateway: TestGateway
 
 export const openDoor = async (): Promise<void> => {
   const config = configFor({ acme: { url: host.url } })
   const [small] = config.models
   if (small === undefined) throw new Error("no model")
   const large = { ...small, id: "acme/large", context_length: 1_000_000 }
-  house = await startHouse({
+  gateway = await startGateway({
     config: { ...config, models: [small, large] },
     storage: watchedStorage,
     setting: logged,
@@ -78,27 +78,27 @@ export const openDoor = async (): Promise<void> => {
 }
 
 export const closeDoor = async (): Promise<void> => {
-  await house.stop()
+  await gateway.stop()
   await host.stop()
 }
 
 type Body = string | Uint8Array<ArrayBuffer>
 
-export const secrets = () => [house.key, house.managementKey]
+export const secrets = () => [gateway.key, gateway.managementKey]
 export const rowsOf = (secret: string): Promise<ReadonlyArray<LedgerRow>> =>
-  house.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(secret), 100)))
+  gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(secret), 100)))
 
 /** A body as it is, with the ordinary key. */
 export const post = (body: Body, headers: Record<string, string> = { "content-type": "application/json" }) =>
-  house.call("/chat/completions", { method: "POST", body, headers })
+  gateway.call("/chat/completions", { method: "POST", body, headers })
 
 /** What `send` is answered is this refusal, and neither host nor ledger heard of it. */
 export const refused = async (send: () => Promise<Response>, wanted: Refusal): Promise<Json> => {
   const calls = host.calls.length
-  const rows = (await rowsOf(house.key)).length
+  const rows = (await rowsOf(gateway.key)).length
   const metadata = await expectRefusal(await send(), wanted, secrets())
   expect(host.calls.length).toBe(calls)
-  expect((await rowsOf(house.key)).length).toBe(rows)
+  expect((await rowsOf(gateway.key)).length).toBe(rows)
   return metadata
 }
 
@@ -110,14 +110,14 @@ export const passed = async (body: Body, headers?: Record<string, string>): Prom
   return host.calls.at(-1)?.body ?? {}
 }
 
-export const ordinary = () => ({ Authorization: `Bearer ${house.key}`, "Content-Type": "application/json" })
+export const ordinary = () => ({ Authorization: `Bearer ${gateway.key}`, "Content-Type": "application/json" })
 export const json = JSON.stringify(fine)
 export const bytes = (text: string) => new TextEncoder().encode(text)
 
 export const asKey = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })
 export const asManager = (method = "GET", body?: unknown) => ({
   method,
-  ...asKey(house.managementKey),
+  ...asKey(gateway.managementKey),
   ...(body === undefined ? {} : { body: JSON.stringify(body) }),
 })
 

@@ -3,7 +3,7 @@ import { expect } from "bun:test"
 import { wholeBodyOf } from "../../support/answers.ts"
 import { badBodies } from "../../support/badBodies.ts"
 import { fine } from "../../support/badInputs.ts"
-import { asKey, host, house, passed, post, refused, row, rowsOf } from "./door.ts"
+import { asKey, gateway, host, passed, post, refused, row, rowsOf } from "./door.ts"
 
 export const memberRows = (): void => {
   for (const { row: number, name, text, wanted } of badBodies) {
@@ -45,8 +45,8 @@ export const memberRows = (): void => {
     expect(host.calls.at(-1)?.request.headers.get("authorization")).toBe("Bearer key-of-acme")
   })
   row(54, "a cost in the request costs nothing", async () => {
-    const key = await house.newKey()
-    const response = await house.chat({ ...fine, usage: { cost: -1, include: true } }, asKey(key))
+    const key = await gateway.newKey()
+    const response = await gateway.chat({ ...fine, usage: { cost: -1, include: true } }, asKey(key))
     expect(response.headers.get("x-gw-cost-usd")).toBe("0.00002")
     expect((await wholeBodyOf(response)).usage.cost).toBe(0.00002)
     expect((await rowsOf(key)).map(({ cost }) => cost)).toEqual([20_000_000n])

@@ -5,19 +5,19 @@ import { Storage } from "../../../src/services/Storage.ts"
 import { wholeBodyOf } from "../../support/answers.ts"
 import { fine } from "../../support/badInputs.ts"
 import { row as ledgerRow } from "../../support/control.ts"
-import { asKey, house, refused, row } from "./door.ts"
+import { asKey, gateway, refused, row } from "./door.ts"
 
 export const moneyRows = (): void => {
   const spent = async (limitReset: "monthly" | null): Promise<string> => {
-    const key = await house.newKey({ limit: 1_000_000_000_000n, limitReset })
-    await house.run(Effect.flatMap(Storage, (storage) => storage.ledger.append([ledgerRow(key, "1", Date.now())])))
+    const key = await gateway.newKey({ limit: 1_000_000_000_000n, limitReset })
+    await gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.append([ledgerRow(key, "1", Date.now())])))
     return key
   }
   const figures = (usd: number, spend: number) => ({ limit_usd: usd, spend_usd: spend, held_usd: 0 })
 
   row(69, "a limit that is used up", async () => {
     const key = await spent(null)
-    const metadata = await refused(() => house.chat(fine, asKey(key)), {
+    const metadata = await refused(() => gateway.chat(fine, asKey(key)), {
       status: 402,
       says: /^The key's total limit is used up\.$/,
     })
@@ -25,7 +25,7 @@ export const moneyRows = (): void => {
   })
   row(69, "a limit that is used up until the month ends", async () => {
     const key = await spent("monthly")
-    const metadata = await refused(() => house.chat({ ...fine, stream: true }, asKey(key)), {
+    const metadata = await refused(() => gateway.chat({ ...fine, stream: true }, asKey(key)), {
       status: 402,
       says: /^The key's monthly limit is used up\.$/,
     })
@@ -35,10 +35,10 @@ export const moneyRows = (): void => {
     expect(metadata["resets_at"]).toBe(new Date(next).toISOString())
   })
   row(70, "a request dearer than what is left", async () => {
-    const key = await house.newKey({ limit: 1_000_000_000n })
-    const response = () => house.chat({ ...fine, max_tokens: 4096 }, asKey(key))
+    const key = await gateway.newKey({ limit: 1_000_000_000n })
+    const response = () => gateway.chat({ ...fine, max_tokens: 4096 }, asKey(key))
     const metadata = await refused(response, { status: 402, says: "lower max_tokens or raise the limit" })
     expect(metadata).toMatchObject({ reason: "request_exceeds_budget", ...figures(0.001, 0), resets_at: null })
-    await wholeBodyOf(await house.chat({ ...fine, max_tokens: 10 }, asKey(key)))
+    await wholeBodyOf(await gateway.chat({ ...fine, max_tokens: 10 }, asKey(key)))
   })
 }

@@ -1,6 +1,6 @@
 /** Whatever goes wrong behind the head of a stream is logged with the id of its request, and leaves nothing behind. */
 import { expect, test } from "bun:test"
-import { openBooks } from "../../support/books.ts"
+import { openAccount } from "../../support/account.ts"
 import { chunkOf, type HeldStream, heldStream, scriptedHost, wholeAnswer } from "../../support/host.ts"
 import { configWithOdd, type Odd, withOdd } from "../../support/oddPlugin.ts"
 import { until } from "../../support/rawHost.ts"
@@ -49,11 +49,11 @@ test.each(defects)("%s was in no log: it is, and place and money are free", asyn
     plugins: await withOdd({ event }),
     config: configWithOdd({ first: host }, { server: { drain_s: 0 }, limits: { max_in_flight: 1, deadline_ms: 3000 } }),
   })
-  const books = await openBooks(gateway)
+  const account = await openAccount(gateway)
   const ask = (stream: boolean) =>
     gateway.chat(
       { model: "acme/small", messages: [{ role: "user", content: "hi" }], max_tokens: 10, stream },
-      { headers: { authorization: `Bearer ${books.secret}` } },
+      { headers: { authorization: `Bearer ${account.secret}` } },
     )
   const response = await ask(true)
   expect(response.status).toBe(200)
@@ -64,7 +64,7 @@ test.each(defects)("%s was in no log: it is, and place and money are free", asyn
   }
   // Whether the stream breaks off or says how it ended is not the point here.
   await response.text().catch(() => "broken")
-  await until(async () => (await books.held()) === 0n, "the release of what was held")
+  await until(async () => (await account.held()) === 0n, "the release of what was held")
   expect((await ask(false)).status).toBe(200)
   expect(gateway.log()).toContain(response.headers.get("x-gw-request-id") ?? "no id")
 })

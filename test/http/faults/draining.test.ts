@@ -1,7 +1,7 @@
 /** A gateway that stops lets requests end that it has begun to read. docs/guarantees.md#g19 */
 import { expect, test } from "bun:test"
+import { startGateway } from "../../support/gateway.ts"
 import { configFor, scriptedHost, wholeAnswer } from "../../support/host.ts"
-import { startHouse } from "../../support/house.ts"
 import { answersIn, rawCaller, requestOf } from "../../support/rawCaller.ts"
 import { until } from "../../support/rawHost.ts"
 import { closeAfterEach, opened } from "../../support/watched.ts"
@@ -10,7 +10,7 @@ closeAfterEach()
 
 test("a request whose body was still coming was cut off by the drain: it is waited for and answered", async () => {
   const host = opened(scriptedHost(() => wholeAnswer("fine")))
-  const gateway = opened(await startHouse({ config: configFor({ acme: host }, { server: { drain_s: 20 } }) }))
+  const gateway = opened(await startGateway({ config: configFor({ acme: host }, { server: { drain_s: 20 } }) }))
   const body = JSON.stringify({ model: "acme/small", messages: [{ role: "user", content: "hi" }] })
   const caller = rawCaller(gateway.url)
   const headers = {

@@ -27,7 +27,7 @@ export const sent = (...given: Parameters<typeof encoded>): JsonObject => encode
 
 export const user = (content: unknown) => ({ role: "user", content })
 export const hello = [user("hello")]
-export const said = (text: string) => ({ type: "text", text })
+export const textBlock = (text: string) => ({ type: "text", text })
 
 export const call = (id: string, written: string, name = "f") => ({
   id,
@@ -93,7 +93,7 @@ export interface Row {
   readonly kind?: ThinkingKind
   /** Members of what is sent; `undefined`: not sent at all. */
   readonly expected: JsonObject
-  /** The caller's members that are said not to be sent. Default: none. */
+  /** The caller's members that are declared as not to be sent. Default: none. */
   readonly dropped?: ReadonlyArray<string>
 }
 

@@ -16,13 +16,13 @@ import type { LedgerRow } from "../../src/services/ledger.ts"
 import { Meter } from "../../src/services/Meter.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import { Upstream } from "../../src/upstream/Upstream.ts"
-import { HandClock } from "./handClock.ts"
+import { ownPlugins } from "./gateway.ts"
 import { configFor } from "./host.ts"
-import { ownPlugins } from "./house.ts"
 import { lastingStorage } from "./lastingStorage.ts"
+import { ManualClock } from "./manualClock.ts"
 
 /** One call to a host, answered by the test. */
-export class Said {
+export class HostCall {
   /** Times that it was asked for more. */
   pulls = 0
   cancelled = false
@@ -131,15 +131,15 @@ export class Reading {
   }
 }
 
-export interface TimedHouse {
+export interface TimedGateway {
   /** A streamed request to both hosts, `a` first. */
   readonly ask: (more?: Record<string, unknown>, signal?: AbortSignal) => Promise<Response>
   /** The same, read as it comes. Rejects when the answer is no stream. */
   readonly listen: (more?: Record<string, unknown>, signal?: AbortSignal) => Promise<Reading>
   /** The calls to hosts so far. */
-  readonly calls: ReadonlyArray<Said>
+  readonly calls: ReadonlyArray<HostCall>
   /** The call of this number, once it has come. */
-  readonly call: (number?: number) => Promise<Said>
+  readonly call: (number?: number) => Promise<HostCall>
   /** Turns the clock, in steps of a second at most, and lets everything happen that is due. */
   readonly pass: (milliseconds: number) => Promise<void>
   /** Lets everything happen that needs no time. */
@@ -173,15 +173,18 @@ const configOf = ({ hosts = ["a"], limits = {}, plugin }: TimedOptions) => {
   return { providers: Object.fromEntries(named), models, limits }
 }
 
-/** Runs `body` in a house of its own, which is closed after it. */
-export const inTimedHouse = (options: TimedOptions, body: (house: TimedHouse) => Promise<void>): Promise<void> => {
-  const clock = new HandClock()
+/** Runs `body` in a gateway of its own, which is closed after it. */
+export const inTimedGateway = (
+  options: TimedOptions,
+  body: (gateway: TimedGateway) => Promise<void>,
+): Promise<void> => {
+  const clock = new ManualClock()
   return Effect.gen(function* () {
-    const calls: Array<Said> = []
+    const calls: Array<HostCall> = []
     const upstream = Upstream.layerFrom((request) => {
-      const said = new Said(request, options.deaf === true)
-      calls.push(said)
-      return said.response
+      const call = new HostCall(request, options.deaf === true)
+      calls.push(call)
+      return call.response
     })
     const plugins = (yield* ownPlugins).filter(({ kind }) => kind === "provider")
     const config = yield* decodeConfig(configOf(options))
@@ -203,9 +206,9 @@ export const inTimedHouse = (options: TimedOptions, body: (house: TimedHouse) =>
     const handle = Context.get(context, DataPlane).handlers.get("/api/v1/chat/completions")
     if (handle === undefined) throw new Error("no chat completions")
 
-    const ask: TimedHouse["ask"] = (more = {}, signal) => {
+    const ask: TimedGateway["ask"] = (more = {}, signal) => {
       const asked = { model: "acme/small", messages: [{ role: "user", content: "hello" }], stream: true, ...more }
-      const request = new Request("http://house.test/api/v1/chat/completions", {
+      const request = new Request("http://gateway.test/api/v1/chat/completions", {
         method: "POST",
         headers: { authorization: `Bearer ${Redacted.value(secret)}`, "content-type": "application/json" },
         body: JSON.stringify({ provider: { order: ["a", "b"] }, max_tokens: 50, ...asked }),
@@ -227,8 +230,8 @@ export const inTimedHouse = (options: TimedOptions, body: (house: TimedHouse) =>
         calls,
         call: async (number = 1) => {
           for (let patience = 0; patience < 200; patience++) {
-            const said = calls[number - 1]
-            if (said !== undefined) return said
+            const call = calls[number - 1]
+            if (call !== undefined) return call
             await turns()
           }
           throw new Error(`there were ${calls.length} calls`)

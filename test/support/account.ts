@@ -1,4 +1,4 @@
-/** One limited key and its books: what a test of money looks at before and after. */
+/** One limited key and its account: what a test of money looks at before and after. */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type { KeyId } from "../../src/domain/Ids.ts"
@@ -7,9 +7,9 @@ import { KeyStore } from "../../src/services/KeyStore.ts"
 import type { LedgerRow } from "../../src/services/ledger.ts"
 import { Meter } from "../../src/services/Meter.ts"
 import { Storage } from "../../src/services/Storage.ts"
-import type { House } from "./house.ts"
+import type { TestGateway } from "./gateway.ts"
 
-export interface Books {
+export interface TestAccount {
   /** The whole key. */
   readonly secret: string
   readonly id: KeyId
@@ -20,14 +20,14 @@ export interface Books {
 }
 
 /** A new key with a limit of ten dollars, so that each of its requests holds money. */
-export const openBooks = async (house: House): Promise<Books> => {
-  const secret = await house.newKey({ limit: 10_000_000_000_000n })
-  const { id } = await house.run(Effect.flatMap(KeyStore, (keys) => keys.authenticate(Redacted.make(secret))))
-  const spent = () => house.run(Effect.flatMap(Meter, (meter) => meter.spent(id)))
+export const openAccount = async (gateway: TestGateway): Promise<TestAccount> => {
+  const secret = await gateway.newKey({ limit: 10_000_000_000_000n })
+  const { id } = await gateway.run(Effect.flatMap(KeyStore, (keys) => keys.authenticate(Redacted.make(secret))))
+  const spent = () => gateway.run(Effect.flatMap(Meter, (meter) => meter.spent(id)))
   return {
     secret,
     id,
-    rows: () => house.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(id, 10_000))),
+    rows: () => gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(id, 10_000))),
     held: async () => (await spent()).held,
     total: async () => (await spent()).total,
   }

@@ -11,7 +11,7 @@ interface Sleeper {
   readonly wake: () => void
 }
 
-export class HandClock implements Clock.Clock {
+export class ManualClock implements Clock.Clock {
   readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
   private now: number
   private sleepers: Array<Sleeper> = []

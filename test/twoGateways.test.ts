@@ -1,4 +1,4 @@
-/** Style 8: nothing is global, so two gateways in one program know nothing of each other. */
+/** The gateway has no global state, so two of them in one program are independent. */
 import { expect, test } from "bun:test"
 import * as HttpServer from "@effect/platform/HttpServer"
 import * as Context from "effect/Context"

@@ -234,10 +234,10 @@ describe("a slow caller", () => {
 })
 
 describe("a host that does not hear that it is hung up on", () => {
-  const deaf = { deaf: true }
+  const ignoring = { ignoresAbort: true }
 
   test("is left all the same when it falls silent", () =>
-    inTimedGateway(deaf, async ({ listen, call, pass, rows }) => {
+    inTimedGateway(ignoring, async ({ listen, call, pass, rows }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("Hello"))
       const reading = await asked
@@ -248,7 +248,7 @@ describe("a host that does not hear that it is hung up on", () => {
 
   test("is left before its first event, and another is asked", () =>
     inTimedGateway(
-      { ...deaf, hosts: ["a", "b"], limits: { ttfb_ms: 2000 } },
+      { ...ignoring, hosts: ["a", "b"], limits: { ttfb_ms: 2000 } },
       async ({ listen, call, pass, settle }) => {
         const asked = listen()
         const host = (await call()).head()
@@ -262,7 +262,7 @@ describe("a host that does not hear that it is hung up on", () => {
     ))
 
   test("is left at the deadline", () =>
-    inTimedGateway({ ...deaf, limits: { deadline_ms: 3000 } }, async ({ listen, call, pass, rows }) => {
+    inTimedGateway({ ...ignoring, limits: { deadline_ms: 3000 } }, async ({ listen, call, pass, rows }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("Hello"))
       const reading = await asked

@@ -226,7 +226,7 @@ describe("at stop", () => {
     await next(locked)
     await next(locked)
     await until(() => {
-      clock.turn(1000)
+      clock.advance(1000)
       return pending.length > 0
     })
     let isClosed = false

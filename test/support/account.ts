@@ -1,4 +1,4 @@
-/** One limited key and its account: what a test of money looks at before and after. */
+/** A key with a limit, its spend, holds and ledger rows: what a test of money reads before and after. */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type { KeyId } from "../../src/domain/Ids.ts"
@@ -10,7 +10,7 @@ import { Storage } from "../../src/services/Storage.ts"
 import type { TestGateway } from "./gateway.ts"
 
 export interface TestAccount {
-  /** The whole key. */
+  /** The key itself, as a caller sends it. */
   readonly secret: string
   readonly id: KeyId
   /** Newest first. */

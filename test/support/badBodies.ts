@@ -1,4 +1,4 @@
-/** The table of bad inputs as far as it is a table: bodies of `POST /chat/completions` that are refused. Reliability 7. */
+/** Bodies of `POST /chat/completions` that are refused, as a table. */
 import { fine, type Json, type Refusal } from "./badInputs.ts"
 
 export interface BadBody {
@@ -8,7 +8,7 @@ export interface BadBody {
   readonly wanted: Refusal
 }
 
-/** The fine request with other members; `undefined` takes one out. */
+/** The valid request with other members; `undefined` removes one. */
 const changed =
   (row: number) =>
   (name: string, changes: Json, path: string, says: string | RegExp): BadBody => ({
@@ -18,7 +18,7 @@ const changed =
     wanted: { status: 400, says, path },
   })
 
-/** The fine request with one more member, written as it stands: for what `JSON.stringify` would not write. */
+/** The valid request with one more member, as raw text: for what `JSON.stringify` would not write. */
 const written = (row: number, member: string, path: string, says: string | RegExp): BadBody => ({
   row,
   name: member,

@@ -1,6 +1,6 @@
 /**
- * What recordings of the chat protocol say, read without any of our code, and the tests of providers against it.
- * What the vendors mean by their counts is written down here by hand, vendor by vendor.
+ * Reads recordings of the chat protocol without any of our code, and tests providers against what it read.
+ * How each vendor counts tokens is written here by hand.
  */
 import { describe, expect, test } from "bun:test"
 import { HostFailed, type HostReason } from "../../src/domain/Failure.ts"
@@ -18,7 +18,7 @@ import {
   wholeOf,
 } from "./recordings.ts"
 
-// The recordings are trusted here: whoever reads them naively may not also guard every member.
+// The recordings are trusted: this reader is meant to be naive, so it does not check every member.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Anything = any
 
@@ -145,8 +145,8 @@ const reasons: Readonly<Record<number, HostReason>> = {
 }
 
 /**
- * Tests that `provider` reads every one of `cases` as it was meant. `atLeast`: how many there are, so that the count is
- * seen where the recordings are absent and missed where some are lost.
+ * Tests that `provider` reads every one of `cases` correctly. `atLeast`: how many recordings there are, so that a run
+ * fails when some are lost.
  */
 export const chatRecordingTests = (provider: Provider, cases: ReadonlyArray<RecordedCase>, atLeast: number): void => {
   const { chat } = provider.protocols

@@ -81,7 +81,7 @@ interface ControlPlaneOptions {
   readonly meter?: Layer.Layer<Meter, never, Storage>
 }
 
-/** Where the gateway's clock stands: a Wednesday. It moves when a test says so. */
+/** The time of the gateway's clock: a Wednesday. Only a test changes it. */
 export const noon = Date.UTC(2026, 6, 15, 12)
 
 export const startControlPlane = async ({

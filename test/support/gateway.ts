@@ -31,12 +31,12 @@ export interface TestGatewayOptions {
   readonly config?: GatewayConfigInput
   readonly plugins?: ReadonlyArray<Plugin>
   readonly storage?: Layer.Layer<Storage, unknown>
-  /** A clock, a logger: what everything in the gateway is built under. */
+  /** A clock, a logger: provided to everything in the gateway. */
   readonly setting?: Layer.Layer<never>
 }
 
 export interface TestGateway {
-  /** `http://127.0.0.1:<port>/api/v1`; for a gateway without a socket, an address that nobody listens at. */
+  /** `http://127.0.0.1:<port>/api/v1`; for a gateway without a socket, an address at which nothing listens. */
   readonly url: string
   /** An ordinary key without a limit, and a management key. */
   readonly key: string
@@ -45,14 +45,17 @@ export interface TestGateway {
   readonly call: (path: string, init?: RequestInit) => Promise<Response>
   /** `POST /chat/completions` of this body. */
   readonly chat: (body: unknown, init?: RequestInit) => Promise<Response>
-  /** Runs an effect that asks the services inside. */
+  /** Runs an effect with the gateway's services. */
   readonly run: <A, E>(effect: Effect.Effect<A, E, KeyStore | Storage | Meter>) => Promise<A>
   readonly newKey: (key?: Partial<NewKey>) => Promise<string>
   /** Closes it as SIGTERM would: drains, settles, ends. */
   readonly stop: () => Promise<void>
 }
 
-/** A gateway on a free port of 127.0.0.1, with the project's own plugins and everything in memory unless said. */
+/**
+ * A gateway on a free port of 127.0.0.1, with the project's own plugins and everything in memory unless `options` say
+ * otherwise.
+ */
 export const startGateway = async ({
   setting = Layer.empty,
   ...options

@@ -1,14 +1,17 @@
-/** Streams that a host of the chat form might send: what it says, in one of the many ways in which hosts write it. */
+/**
+ * Random streams that a host of the chat form might send: what it says, in one of the many ways in which hosts write
+ * it.
+ */
 import * as FastCheck from "effect/FastCheck"
 
-/** How a host writes its chunks. It may change its mind in the middle of a stream. */
+/** How a host writes its chunks. It may change in the middle of a stream. */
 export interface Manner {
   /** `", "` and `": "`, as Python writes JSON. */
   readonly spaced: boolean
   /** Everything but ASCII as `\uXXXX`, as Python does too. */
   readonly ascii: boolean
   readonly role: boolean
-  /** Members that are another text in every chunk. */
+  /** Members whose text is different in every chunk. */
   readonly obfuscation: boolean
   readonly usage: "none" | "null" | "running"
   readonly fingerprint: boolean
@@ -47,7 +50,7 @@ export interface Step {
   readonly utterance: Utterance
   /** Which choice says it, modulo their number. */
   readonly choice: number
-  /** From here on the host writes so. */
+  /** How the host writes from this step on; `undefined`: as before. */
   readonly manner: Manner | undefined
 }
 
@@ -100,7 +103,7 @@ const awkward = [
   "\ufeff",
 ] as const
 
-/** Words, any characters, and what is most likely to be mistaken for something else. */
+/** Words, any characters, and texts that a parser could mistake for framing. */
 export const Texts = FastCheck.oneof(
   FastCheck.string({ minLength: 1, maxLength: 8 }),
   FastCheck.string({ unit: "binary", minLength: 1, maxLength: 8 }),
@@ -155,7 +158,7 @@ export const Scripts: FastCheck.Arbitrary<Script> = FastCheck.record({
   done: FastCheck.boolean(),
 })
 
-/** Nowhere in what a caller gets. */
+/** A text that must never reach a caller. */
 export const hostsId = "chatcmpl-of-the-host"
 export const hostsModel = "model-name-of-the-host"
 
@@ -173,11 +176,11 @@ const spacedJson = (value: unknown): string => {
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}: ${spacedJson(member)}`).join(", ")}}`
 }
 
-/** One event of the host, as it writes them. */
+/** One event with this data, as the host writes it. */
 export const eventBy = (manner: Manner, data: string): string =>
   `${manner.comment ? `: keep-alive${manner.lineEnd}` : ""}data:${manner.afterColon}${data}${manner.lineEnd}${manner.lineEnd}`
 
-/** Writes a script as the host would, remembering what has to be remembered between chunks. */
+/** Writes a script as the host would, and keeps the state that it needs between chunks. */
 export class ScriptWriter {
   private readonly begun = new Set<string>()
   private count = 0

@@ -63,7 +63,7 @@ export const recordings = (dialect: string): ReadonlyArray<RecordedCase> => {
   return cases
 }
 
-/** The answer's body as the JSON that it is; text where it is none. */
+/** The answer's body as parsed JSON, or as text where it is not JSON. */
 export const bodyOf = ({ response }: RecordedCase): unknown => {
   if (response.body !== undefined) return response.body
   try {
@@ -129,7 +129,7 @@ export interface TranscriptUsage {
 export interface Transcript {
   readonly choices: ReadonlyArray<TranscriptChoice>
   readonly usage: TranscriptUsage | null
-  /** Why the host failed, when it said so within the answer; what came before it is still told. */
+  /** Why the host failed, where the answer itself says so. What came before the failure is kept. */
   readonly failed: HostReason | null
 }
 
@@ -157,7 +157,7 @@ export class TranscriptBuilder {
     if (reason !== null) this.choice(index).finishReason = reason
   }
 
-  /** A piece of the tool call in place `at`: id and name are said once, arguments in pieces. */
+  /** A piece of the tool call with index `at`. Its id and name come once, its arguments in pieces. */
   call(index: number, at: number, piece: Partial<TranscriptCall>): void {
     this.choice(index)
     const calls = this.calls.get(index) ?? new Map()
@@ -188,7 +188,7 @@ const textOf = (value: unknown): string => (typeof value === "string" ? value : 
 
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** A canonical `usage` object as what it tells. */
+/** Reads a canonical `usage` object. */
 export const canonicalUsage = (usage: unknown): TranscriptUsage | null =>
   isJsonObject(usage)
     ? {
@@ -214,7 +214,7 @@ const addMessage = (builder: TranscriptBuilder, index: number, message: unknown)
   }
 }
 
-/** What canonical chunks say, together. */
+/** Adds canonical chunks. */
 export const addChunks = (builder: TranscriptBuilder, chunks: ReadonlyArray<ChatChunk>): void => {
   for (const chunk of chunks) {
     for (const choice of chunk.choices) {
@@ -225,7 +225,7 @@ export const addChunks = (builder: TranscriptBuilder, chunks: ReadonlyArray<Chat
   }
 }
 
-/** What a canonical response says. */
+/** The transcript of a canonical response. */
 export const transcriptOfResponse = (response: ChatResponse | HostFailed): Transcript => {
   const builder = new TranscriptBuilder()
   if (response instanceof HostFailed) {
@@ -250,7 +250,7 @@ const reasoningOf = (body: JsonObject): Reasoning => {
   const asked = isJsonObject(body["reasoning"]) ? body["reasoning"] : {}
   const effort = asked["effort"] ?? body["reasoning_effort"]
   return {
-    // What tests write is one of them.
+    // Tests write valid efforts only.
     effort: typeof effort === "string" ? (effort as Effort) : undefined,
     maxTokens: typeof asked["max_tokens"] === "number" ? asked["max_tokens"] : undefined,
     enabled: typeof asked["enabled"] === "boolean" ? asked["enabled"] : undefined,
@@ -259,7 +259,10 @@ const reasoningOf = (body: JsonObject): Reasoning => {
   }
 }
 
-/** A request as the edge would make it of this body. `maxTokens` is the bound in force, which may differ from the caller's. */
+/**
+ * The request that the HTTP layer would decode from this body. `maxTokens`: the bound in force, which may differ from
+ * the body's.
+ */
 export const requestWith = (
   body: JsonObject,
   more: Partial<Pick<ChatRequest, "stream" | "maxTokens">> = {},
@@ -273,7 +276,7 @@ export const requestWith = (
   stream: body["stream"] === true,
   maxTokens: undefined,
   reasoning: reasoningOf(body),
-  // A test writes bodies as the edge would let them through.
+  // Tests write bodies that the HTTP layer would accept.
   payload: {
     messages: [],
     ...Object.fromEntries(Object.entries(body).filter(([name]) => !notPayload.has(name))),
@@ -322,7 +325,9 @@ const contextOf = (recorded: RecordedCase) => ({
   host: hostFor(recorded.model ?? "model"),
 })
 
-/** What a streamed answer says when its bytes come in these pieces, read by the framing and the decoder of the protocol. */
+/**
+ * What a streamed answer says when its bytes come in these pieces, read by the framing and the decoder of the protocol.
+ */
 export const replay = (protocol: Protocol, recorded: RecordedCase, pieces: ReadonlyArray<Uint8Array>): Transcript => {
   const builder = new TranscriptBuilder()
   const reader = frameReader(protocol.framing)

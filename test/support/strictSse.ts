@@ -1,6 +1,6 @@
 /**
- * A strict reader of what the gateway streams in the chat form, and independent of its own reader: whatever a careless
- * or a hostile host sends, a caller must get lines that the strictest client can read. Reference 8.1, G28.
+ * A strict reader of the gateway's streams in the chat form, independent of the gateway's own reader. Whatever a faulty
+ * or hostile host sends, a caller must get lines that the strictest client can read (docs/guarantees.md#g28).
  */
 import { isJsonObject, type JsonObject } from "../../src/domain/Json.ts"
 
@@ -23,7 +23,9 @@ const eventOf = (json: string): JsonObject => {
   return isJsonObject(event) ? event : wrong("an event that is no object", json)
 }
 
-/** Throws at anything but `data: <one line of JSON>`, `: <comment>` and `data: [DONE]`, each followed by one empty line. */
+/**
+ * Throws at anything but `data: <one line of JSON>`, `: <comment>` and `data: [DONE]`, each followed by one empty line.
+ */
 export const readStrictly = (bytes: Uint8Array | string): StrictStream => {
   const text = typeof bytes === "string" ? bytes : decoder.decode(bytes)
   if (text.includes("\r")) wrong("a carriage return", text)

@@ -1,4 +1,4 @@
-/** The data plane under a clock that the test turns, with hosts that the test speaks for. */
+/** The data plane under a clock that the test advances, with hosts whose answers the test gives. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -23,19 +23,19 @@ import { ManualClock } from "./manualClock.ts"
 
 /** One call to a host, answered by the test. */
 export class HostCall {
-  /** Times that it was asked for more. */
+  /** How often the reader asked for more. */
   pulls = 0
   cancelled = false
   aborted = false
-  /** Of the host's port: 1 for `a`, 2 for `b`. */
+  /** The port of the host: 1 for `a`, 2 for `b`. */
   readonly port: number
   readonly response: Promise<Response>
   private controller: ReadableStreamDefaultController<Uint8Array> | undefined
   private answer: (response: Response) => void = () => {}
   private readonly body: ReadableStream<Uint8Array>
 
-  /** One that is `deaf` does not end its body when it is hung up on. */
-  constructor(request: Request, deaf: boolean) {
+  /** `ignoresAbort`: does not end its body when the call is aborted. */
+  constructor(request: Request, ignoresAbort: boolean) {
     this.port = Number(new URL(request.url).port)
     this.body = new ReadableStream(
       {
@@ -55,7 +55,7 @@ export class HostCall {
       this.answer = resolve
       request.signal.addEventListener("abort", () => {
         this.aborted = true
-        if (deaf) return
+        if (ignoresAbort) return
         reject(request.signal.reason)
         this.break()
       })
@@ -86,7 +86,7 @@ export class HostCall {
     this.whileOpen((controller) => controller.error(new Error("the connection broke")))
   }
 
-  // What was cancelled takes nothing more.
+  // A cancelled stream throws when something is added to it.
   private whileOpen(act: (controller: ReadableStreamDefaultController<Uint8Array>) => void): void {
     try {
       if (this.controller !== undefined && !this.cancelled) act(this.controller)
@@ -96,7 +96,7 @@ export class HostCall {
   }
 }
 
-/** A caller who reads whatever comes. */
+/** A caller who reads everything. */
 export class Reading {
   text = ""
   over: "no" | "ended" | "broken" = "no"
@@ -119,7 +119,7 @@ export class Reading {
     return this.over === "no"
   }
 
-  /** Reads to the end. Not to be waited for where the end is far. */
+  /** Reads to the end. Do not await it in a test that first has to cause the end. */
   async all(): Promise<this> {
     while (await this.one());
     return this
@@ -138,11 +138,11 @@ export interface TimedGateway {
   readonly listen: (more?: Record<string, unknown>, signal?: AbortSignal) => Promise<Reading>
   /** The calls to hosts so far. */
   readonly calls: ReadonlyArray<HostCall>
-  /** The call of this number, once it has come. */
+  /** Waits for the call of this number, from 1. */
   readonly call: (number?: number) => Promise<HostCall>
-  /** Turns the clock, in steps of a second at most, and lets everything happen that is due. */
+  /** Advances the clock in steps of at most a second, and lets everything happen that is due. */
   readonly pass: (milliseconds: number) => Promise<void>
-  /** Lets everything happen that needs no time. */
+  /** Lets everything happen that does not wait for the clock. */
   readonly settle: () => Promise<void>
   readonly rows: () => Promise<ReadonlyArray<LedgerRow>>
   /** Closes it as SIGTERM would. */
@@ -154,7 +154,7 @@ export interface TimedGateway {
 export interface TimedOptions {
   readonly limits?: Record<string, unknown>
   readonly hosts?: ReadonlyArray<"a" | "b">
-  readonly deaf?: boolean
+  readonly ignoresAbort?: boolean
   /** A plugin in place of `openai-compatible`. */
   readonly plugin?: Plugin
 }
@@ -182,7 +182,7 @@ export const inTimedGateway = (
   return Effect.gen(function* () {
     const calls: Array<HostCall> = []
     const upstream = Upstream.layerFrom((request) => {
-      const call = new HostCall(request, options.deaf === true)
+      const call = new HostCall(request, options.ignoresAbort === true)
       calls.push(call)
       return call.response
     })
@@ -238,7 +238,7 @@ export const inTimedGateway = (
         },
         pass: async (milliseconds) => {
           for (let left = milliseconds; left > 0; left -= 1000) {
-            clock.turn(Math.min(left, 1000))
+            clock.advance(Math.min(left, 1000))
             await turns()
           }
         },

@@ -39,7 +39,7 @@ export const startWatched = async ({ setting = Layer.empty, ...options }: TestGa
     log: () => lines.join("\n"),
     listed: async (model = "acme/small") => {
       const response = await gateway.call(`/models/${model}/endpoints`)
-      // A listing of another form is a failing test.
+      // Another form of the listing fails the test.
       const { data } = (await response.json()) as { readonly data: { readonly endpoints: ReadonlyArray<Json> } }
       return data.endpoints
     },

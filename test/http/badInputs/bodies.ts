@@ -156,7 +156,7 @@ export const stalledRows = (): void => {
       })
       let waited = 0
       while (said === undefined && waited < 50_000_000) {
-        clock.turn(500)
+        clock.advance(500)
         // A turn of the event loop, in which the sockets get on.
         await new Promise((resolve) => setImmediate(resolve))
         waited += 500

@@ -26,7 +26,7 @@ const weatherTool: ChatCompletionFunctionTool = {
 const streamedCall = (index: number, more: Record<string, unknown>) =>
   chunkOf({ delta: { tool_calls: [{ index, ...more }] }, finish_reason: null })
 
-/** Two calls at once, in pieces: one after the other, or taking turns. */
+/** Two tool calls in pieces: one after the other, or interleaved. */
 const twoCalls = (turns: boolean) => {
   const first = streamedCall(0, { id: "call_a", type: "function", function: { name: "weather", arguments: "" } })
   const firstMore = streamedCall(0, { function: { arguments: '{"town":' } })
@@ -256,7 +256,7 @@ describe("the openai client", () => {
     expect(texts).toEqual(prompts)
   })
 
-  /** A stream that has begun and said one word. */
+  /** A stream that has sent one word. */
   const begun = async () => {
     holding = Promise.withResolvers()
     const asked = client.chat.completions.create({ ...ask("hold on"), stream: true })

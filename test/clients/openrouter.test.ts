@@ -1,6 +1,6 @@
 /**
- * The router's own SDK against a started gateway, over a real socket. It checks every body with schemas of its own, so
- * that whatever it rejects is a fault of our bodies. Reference 2.1 lists the traps.
+ * The router's own SDK against a started gateway, over a real socket. It validates every body with its own schemas, so
+ * whatever it rejects is a fault of our bodies.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { OpenRouter } from "@openrouter/sdk"
@@ -10,7 +10,7 @@ import * as errors from "@openrouter/sdk/models/errors"
 import { startGateway, type TestGateway } from "../support/gateway.ts"
 import { chunkOf, configFor, type HeldStream, heldStream, scriptedHost, sse, streamAnswer } from "../support/host.ts"
 
-/** A whole answer with every member that a host may give and the SDK may stumble over. */
+/** A whole answer with every member of a host that the SDK might reject. */
 const everything = () =>
   Response.json({
     id: "chatcmpl-1",
@@ -317,7 +317,10 @@ const chunksOf = async (answer: ChatResult | EventStream<ChatStreamChunk>): Prom
   return chunks
 }
 
-/** What `promise` fails with. Anything but a `type` is thrown on: a body that the SDK could not read, above all. */
+/**
+ * The error of type `type` with which `promise` rejects. Anything else is rethrown, such as a body that the SDK could
+ * not read.
+ */
 const failureOf = async <E>(type: abstract new (...args: never) => E, promise: Promise<unknown>): Promise<E> => {
   try {
     await promise

@@ -166,13 +166,13 @@ const usages: fc.Arbitrary<Usage> = fc
     return usage
   })
 
-/** The bill as a fraction over 10^6, put together token kind by token kind. */
+/** The cost as a fraction over 10^6, summed over the kinds of tokens. */
 const model = (pricing: Pricing, usage: Usage): bigint => {
   const member = <K extends keyof Prices>(name: K): Prices[K] => {
     const last = pricing.overrides.findLast(
       (entry) => usage.promptTokens >= entry.minPromptTokens && entry.prices[name] !== undefined,
     )
-    // A member that is there is not undefined.
+    // Members that are present are not undefined.
     return (last?.prices[name] ?? pricing[name]) as Prices[K]
   }
   let bill = 0n
@@ -264,7 +264,7 @@ describe("the cost of a usage", () => {
   test("is the same whether a price is left out or the one that stands in for it is given", () => {
     fc.assert(
       fc.property(pricings, usages, fc.constantFrom(...priceNames), ({ overrides: _, ...given }, usage, name) => {
-        // Counts that overlap are cut in an order, so that a price of its own takes tokens from another.
+        // Overlapping counts are clamped in a fixed order, so a separate price for one kind takes tokens from another.
         const kinds = usage.reasoningTokens + usage.completionAudioTokens + usage.completionImageTokens
         fc.pre(standIn(name) !== undefined && kinds <= usage.completionTokens)
         const without: Pricing = { ...given, [name]: null, overrides: [] }

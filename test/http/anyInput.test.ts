@@ -1,4 +1,7 @@
-/** Whatever is sent, the answer is a documented one and never a 500: bodies, paths, query strings and headers out of a generator. Reliability 6. */
+/**
+ * Generated bodies, paths, query strings and headers: every answer is a documented one and never a 500.
+ * docs/guarantees.md#g30
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import { keyId } from "../../src/domain/KeySecret.ts"
@@ -23,7 +26,7 @@ afterAll(async () => {
   await host.stop()
 })
 
-/** The whole of an answer: one of these statuses, an error in the documented form. */
+/** Checks a whole answer: one of these statuses, and errors in the documented form. */
 const expectOneOf = async (response: Response, ...statuses: ReadonlyArray<number>): Promise<void> => {
   expect(statuses).toContain(response.status)
   if (response.status >= 300) await errorOf(response)
@@ -32,7 +35,7 @@ const expectOneOf = async (response: Response, ...statuses: ReadonlyArray<number
 
 const runs = (numRuns: number) => ({ numRuns })
 
-/** Values that are often forgotten. */
+/** Edge cases that are often forgotten. */
 const awkward = FastCheck.constantFrom<unknown>(
   ...[null, true, 0, -0, -1, 0.5, 1e308, 5e-324, 2 ** 31, 2 ** 53, "", " ", "0", "NaN", "\u0000", "\ud800", "\u2028"],
   ...["__proto__", "x".repeat(300), "9".repeat(400), "1e400", [], [[]], [null], {}, { "": null }, { toString: 1 }],
@@ -41,14 +44,14 @@ const anyValue = FastCheck.oneof(awkward, FastCheck.jsonValue())
 
 type Step = string | number
 
-/** Every place in a value, the whole of it left out. */
+/** The path of every place in a value, without the value itself. */
 const placesIn = (value: unknown, at: ReadonlyArray<Step> = []): ReadonlyArray<ReadonlyArray<Step>> => {
   if (typeof value !== "object" || value === null) return [at]
   const steps: ReadonlyArray<Step> = Array.isArray(value) ? [...value.keys()] : Object.keys(value)
   return [...(at.length > 0 ? [at] : []), ...steps.flatMap((step) => placesIn(Reflect.get(value, step), [...at, step]))]
 }
 
-/** What becomes of one place. */
+/** What a mutation does to one place. */
 type Change = { readonly place: number; readonly value: unknown; readonly kind: "put" | "remove" | "double" | "wrap" }
 
 const changed = (value: Json, { place, value: other, kind }: Change): Json => {
@@ -69,11 +72,11 @@ const changeOf: FastCheck.Arbitrary<Change> = FastCheck.record({
   kind: FastCheck.constantFrom("put", "put", "put", "remove", "double", "wrap"),
 })
 
-/** A valid object with up to four things changed in it. */
+/** A valid object with up to four mutations. */
 const near = (valid: Json): FastCheck.Arbitrary<Json> =>
   FastCheck.array(changeOf, { minLength: 1, maxLength: 4 }).map((changes) => changes.reduce(changed, valid))
 
-/** A text with pieces cut out and other bytes put in. */
+/** A text with pieces removed and other bytes inserted. */
 const mangled = (text: string): FastCheck.Arbitrary<Uint8Array<ArrayBuffer>> => {
   const bytes = new TextEncoder().encode(text)
   return FastCheck.tuple(
@@ -88,7 +91,7 @@ const mangled = (text: string): FastCheck.Arbitrary<Uint8Array<ArrayBuffer>> => 
 
 const anyBytes = FastCheck.uint8Array({ maxLength: 200 }).map((bytes) => new Uint8Array(bytes))
 
-/** A request in which much is said. */
+/** A valid request with many members. */
 const rich: Json = {
   ...fine,
   models: ["acme/small", "small"],

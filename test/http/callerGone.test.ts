@@ -1,4 +1,7 @@
-/** Callers who leave in the middle, and callers who do not read: on real sockets. G5, G6, G15, G18. */
+/**
+ * Callers who leave in the middle, and callers who do not read: on real sockets. docs/guarantees.md#g5, #g6, #g15 and
+ * #g18
+ */
 import { afterEach, describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import { openAccount, type TestAccount } from "../support/account.ts"
@@ -26,7 +29,7 @@ interface Scene {
   readonly account: TestAccount
   readonly host: RawHost
   readonly gates: ReturnType<typeof gatedStorage>["gates"]
-  /** Another gateway with the same keys and account, which has seen none of them yet. */
+  /** Another gateway on the same storage, with nothing cached yet. */
   readonly another: () => Promise<TestGateway>
   readonly request: (init?: RequestInit) => Promise<Response>
 }
@@ -57,7 +60,10 @@ const scene = async (
   }
 }
 
-/** Rows come and money is free, the host is hung up on, and nothing comes after. */
+/**
+ * Waits until the rows are written, nothing is held and the host's connection is closed. Checks that no row comes
+ * later.
+ */
 const expectSettled = async ({ account, host }: Scene, rows: number) => {
   await until(async () => (await account.rows()).length >= rows, "the row")
   await until(async () => (await account.held()) === 0n, "the release of what was held")
@@ -65,7 +71,7 @@ const expectSettled = async ({ account, host }: Scene, rows: number) => {
   expect((await account.rows()).length).toBe(rows)
 }
 
-/** A connection of a caller who speaks HTTP/1.1 by hand. */
+/** A raw HTTP/1.1 connection of a caller. */
 const dial = async ({ gateway, account }: Scene, more: { readonly pause?: boolean } = {}) => {
   const text: Array<string> = []
   let over = false
@@ -175,7 +181,7 @@ describe("a caller who leaves", () => {
     caller.socket.terminate()
     await gateway.call("/nothing-here")
     stage.gates.findKey.open()
-    // What was let through has had its time when others have come and gone behind it.
+    // The request that was let through is over once later requests have come and gone.
     for (let after = 0; after < 5; after++) await gateway.call("/nothing-here")
     expect(stage.host.requests()).toBe(0)
     expect(await stage.account.rows()).toEqual([])
@@ -228,7 +234,7 @@ describe("a caller who leaves", () => {
         },
         () => 0,
       )
-      // What never comes is left as well.
+      // Answers that never come are abandoned too.
       leave.abort()
       clearTimeout(timer)
       return status
@@ -237,7 +243,7 @@ describe("a caller who leaves", () => {
     const caller = async () => {
       for (let next = moments.pop(); next !== undefined; next = moments.pop()) {
         const status = await one(next)
-        // The one before may not have left yet when its caller comes again.
+        // The request before may still be in flight when its caller sends the next one.
         if (status === 503) moments.push(next)
         else statuses.push(status)
       }
@@ -253,7 +259,7 @@ describe("a caller who leaves", () => {
     expect(rows.filter(({ outcome }) => outcome === "finished").length).toBeGreaterThan(10)
     expect(await stage.account.total()).toBe(rows.reduce((sum, { cost }) => sum + cost, 0n))
 
-    // As many as may be in flight at once: none of those before is in flight any more.
+    // As many requests as may be in flight at once: so none of the earlier ones is in flight any more.
     const answers = await Promise.all(Array.from({ length: atOnce }, () => one(2000)))
     expect(answers.filter((status) => status === 503)).toEqual([])
   })
@@ -265,7 +271,7 @@ describe("a caller who does not read", () => {
     peer.write(streamHead)
     const more = () => {
       if (!peer.isOpen()) return
-      // Never more than a few blocks wait in the host itself.
+      // At most a few blocks wait in the host itself.
       if (written - peer.sent() < 4 * block.length) {
         peer.write(block)
         written += block.length
@@ -276,7 +282,7 @@ describe("a caller who does not read", () => {
     more()
   }
 
-  /** What the host could send until nothing more was taken. */
+  /** How many bytes the host could send until the gateway took no more. */
   const taken = async ({ host }: Scene): Promise<number> => {
     let before = -1
     let still = 0
@@ -295,7 +301,7 @@ describe("a caller who does not read", () => {
     const reader = response.body?.getReader()
     const first = await taken(stage)
     expect(first).toBeLessThan(16 * 1_048_576)
-    // A few reads make room for a few more, and not for all there is.
+    // A few reads make room for a few more bytes, not for everything.
     await reader?.read()
     await reader?.read()
     expect((await taken(stage)) - first).toBeLessThan(16 * 1_048_576)

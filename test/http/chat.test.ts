@@ -1,4 +1,4 @@
-/** `POST /chat/completions` as its caller sees it: bodies, headers, costs. On a socket and without one alike. Spec 2.1, 2.2 and 4. */
+/** `POST /chat/completions` as its caller sees it: bodies, headers, costs. On a socket and without one. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import { keyId } from "../../src/domain/KeySecret.ts"
@@ -14,7 +14,7 @@ type Json = Record<string, unknown>
 /** What the hosts answer, by the text of the prompt: `[whole, events of the stream]`. */
 const scripts: Record<string, Json> = {}
 
-/** Tells the host how to answer a prompt, and gives the prompt. */
+/** Registers how the hosts answer a new prompt, and returns that prompt. */
 const prompt = (name: string, answer: Json): string => {
   scripts[name] = answer
   return name
@@ -34,7 +34,7 @@ const usageOf = (usage: unknown): Json => answerOf({ usage })
 
 const base = { prompt: "0.000001", completion: "0.000002" }
 
-/** Models by what is odd about their price. */
+/** Models by what is special about their price. */
 const prices: Record<string, Json> = {
   plain: base,
   cached: { ...base, input_cache_read: "0.0000001", input_cache_write: "0.00000125" },
@@ -478,7 +478,7 @@ describe.each([
         const response = await gateway.chat(ask(asked, { stream: at % 2 === 1 }), { headers })
         const usage = at % 2 === 1 ? (await streamOf(response)).last.usage : (await wholeBodyOf(response)).usage
         reported += picodollars(usage?.cost)
-        // Reported means durable: the row is there as soon as the cost is.
+        // A reported cost is durable: its row is already there.
         const [row] = await gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(key), 1)))
         expect(row?.requestId).toBe(response.headers.get("x-gw-request-id") ?? "")
       }

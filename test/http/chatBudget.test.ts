@@ -1,4 +1,4 @@
-/** Keys with a limit: what they may still ask, and that no burst spends more. docs/guarantees.md#g1 */
+/** Keys with a limit: which requests they can still pay, and that no burst spends more. docs/guarantees.md#g1 */
 import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
@@ -15,7 +15,9 @@ import { closeAfterEach as closeOpenedAfterEach, opened } from "../support/watch
 closeAfterEach()
 closeOpenedAfterEach()
 
-/** Output alone costs something: a microdollar a token. So what a request can cost at most is its `max_tokens`. */
+/**
+ * Only output costs something: a microdollar per token. So a request costs at most its `max_tokens` in microdollars.
+ */
 const outputOnly = { prices: { host: { prompt: "0", completion: "0.000001" } } }
 const microdollars = (count: number): bigint => BigInt(count) * 1_000_000n
 
@@ -29,7 +31,7 @@ const keyWith = async (gateway: TestGateway, limit: bigint, limitReset: LimitRes
   }
 }
 
-/** Writes as many tokens as it may, at most. */
+/** A host that writes as many tokens as the request allows. */
 const greedy: Answer = ({ max_tokens }) =>
   wholeAnswer("x", { prompt_tokens: 1, completion_tokens: typeof max_tokens === "number" ? max_tokens : 4096 })
 
@@ -163,11 +165,11 @@ describe("a limit", () => {
 })
 
 describe("what is held covers", () => {
-  /** A microdollar a token of the prompt, and nothing for the output. */
+  /** A microdollar per prompt token, and nothing for the output. */
   const promptOnly = { prices: { host: { prompt: "0.000001", completion: "0" } } }
   const statusAt = async (gateway: TestGateway, limit: bigint, more: Record<string, unknown>) =>
     (await (await keyWith(gateway, limit)).chat(more)).status
-  /** Bytes of the request as the host gets it. */
+  /** Bytes of the body as the host gets it. */
   const bytesSent = async (gateway: Routed, more: Record<string, unknown>): Promise<number> => {
     expect((await gateway.chat(ask(more))).status).toBe(200)
     return Buffer.byteLength(JSON.stringify(gateway.hosts["host"]?.calls.at(-1)?.body))
@@ -175,7 +177,7 @@ describe("what is held covers", () => {
 
   test("a body that is longer for the host than it came: numbers with an exponent", async () => {
     const gateway = await routed({ host: good() }, promptOnly)
-    // As JSON.stringify writes it, a number takes 21 bytes; the caller writes four.
+    // JSON.stringify writes the number in 21 bytes; the caller wrote it in four.
     const written = Array.from({ length: 1000 }, () => 1e20)
     const tools = [{ type: "function", function: { name: "f", parameters: { enum: written } } }]
     const short = JSON.stringify(ask({ tools, max_tokens: 1 })).replaceAll("100000000000000000000", "1e20")
@@ -188,7 +190,7 @@ describe("what is held covers", () => {
       ).status
     const sent = await bytesSent(gateway, { tools, max_tokens: 1 })
     expect(Buffer.byteLength(short)).toBeLessThan(sent / 3)
-    // A token is at least a byte of the messages and tools that the host reads; what is added to them is little.
+    // A token is at least one byte of the messages and tools that the host reads. Little is added to them.
     const least = Buffer.byteLength(JSON.stringify([ask()["messages"], tools]))
     expect(await statusOf(microdollars(least - 10))).toBe(402)
     expect(gateway.called()).toHaveLength(1)
@@ -264,7 +266,7 @@ describe("200 requests at once at a key with room for 37", () => {
       decided += 1
       if (decided === 200) settled.resolve()
     }
-    // No host answers before every request was let through or refused: nothing is given back meanwhile.
+    // No host answers before every request was admitted or refused, so no hold is released meanwhile.
     const host: Answer = async () => {
       decide()
       await settled.promise
@@ -312,7 +314,7 @@ test("whatever comes at once, a key never spends more than its limit, and its le
     stream: FastCheck.boolean(),
     content: FastCheck.string({ maxLength: 40, unit: "binary" }),
   })
-  // A host that counts every byte of the prompt as a token and writes all that it may.
+  // A host that counts every byte of the prompt as a token and writes as much as it may.
   const host: Answer = ({ messages, max_tokens: most, stream }) => {
     const counts = {
       prompt_tokens: Buffer.byteLength(JSON.stringify(messages)),

@@ -1,4 +1,4 @@
-/** Which host is asked first, and which are left out: preferences of a request, pinned hosts and strategies. Spec 2.1. */
+/** Which host is called first, and which are left out: preferences of a request, pinned hosts and strategies. */
 import { describe, expect, test } from "bun:test"
 import * as Schema from "effect/Schema"
 import { defineStrategy } from "headgate/plugin"
@@ -96,7 +96,7 @@ describe("preferences", () => {
 
   test("a spread load goes to every host, most of it to the cheapest", async () => {
     const gateway = await abc({ routing: { strategy: "balanced" } })
-    // Prices 3, 4 and 5: some 48, 27 and 17 of these. That one of them gets none has a chance below 1e-9.
+    // Prices 3, 4 and 5: about 48, 27 and 17 of these. The probability that one of them gets none is below 1e-9.
     for (let at = 0; at < 100; at++) await gateway.chat(ask())
     expect(new Set(gateway.called())).toEqual(new Set(["a", "b", "c"]))
   })

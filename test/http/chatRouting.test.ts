@@ -8,7 +8,7 @@ closeAfterEach()
 
 const html = "<html><body>Bad gateway</body></html>"
 
-/** What can be wrong with a host before its first event: what a caller gets who has no other host. */
+/** Faults before the first event, and the status that a caller gets when there is no other host. */
 const faults: ReadonlyArray<readonly [name: string, answer: Answer | "refused", alone: number]> = [
   ["500", status(500), 502],
   ["503", status(503), 502],
@@ -42,7 +42,7 @@ const wholeFaults: typeof faults = [
   ["an error in a 200 that is a time-out", () => Response.json({ error: { message: "no", code: "timeout" } }), 408],
 ]
 
-/** The same faults in an event stream, where the host began one. */
+/** Faults of a host that began an event stream. */
 const streamFaults: typeof faults = [
   ["an event that is no JSON", () => new Response("data: {\n\n"), 502],
   ["an event with an error", () => new Response('data: {"error":{"message":"no","code":500}}\n\n'), 502],
@@ -128,7 +128,7 @@ describe("a host that fails before its first event", () => {
   test("nothing is charged for it", async () => {
     const gateway = await routed({ bad: status(500), next: good() })
     const { usage } = await wholeBodyOf(await gateway.chat(ask()))
-    // Ten tokens of the second host's prompt, five of its output.
+    // Ten prompt tokens and five output tokens at the second host's prices.
     expect(usage.cost).toBe(0.00003)
   })
 })
@@ -170,7 +170,7 @@ describe("a host that does not answer", () => {
     }
     const gateway = await routed({ slow, quick: silent }, { limits: { ttfb_ms: 50 } })
     const answered = gateway.chat(ask())
-    // A stream to the other host runs into its time-out: so long the whole answer has been waited for.
+    // Once the stream to the other host has timed out, the whole answer has waited at least as long.
     expect((await gateway.chat(ask({ stream: true, provider: { only: ["quick"] } }))).status).toBe(408)
     waiting.resolve()
     expect(await textOf(await answered, false)).toBe("at last")
@@ -178,7 +178,7 @@ describe("a host that does not answer", () => {
   })
 })
 
-/** Says this much and stays open. */
+/** Sends this text and stays open. */
 const heldOpen = (said: string): Response =>
   new Response(
     new ReadableStream({
@@ -242,7 +242,7 @@ describe("a route that is used up", () => {
     const gateway = await routed({ first: status(one), second: status(other) }, { models })
     for (const stream of [false, true]) {
       const response = await gateway.chat(ask({ stream, ...(apart ? { models: ["acme/other"] } : {}) }))
-      // Hosts that cool down after the first round are not called again.
+      // Hosts that cool down after the first request are not called by the second.
       if (stream && gateway.called().length < 4) continue
       expect(response.status).toBe(expected)
       expect((await errorOf(response)).metadata?.["previous_errors"]).toHaveLength(2)

@@ -1,4 +1,4 @@
-/** What the control plane says of keys, models and hosts, and to whom. Spec 2.3, 2.4, 4.2, 4.3 and 5. */
+/** What the control plane shows of keys, models and hosts, and to whom. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { ListEndpointsResponse$inboundSchema, ModelsListResponse$inboundSchema } from "@openrouter/sdk/models"
 import { GetCurrentKeyResponse$inboundSchema } from "@openrouter/sdk/models/operations"
@@ -278,7 +278,7 @@ describe("models", () => {
         input_modalities: ["text", "image"],
         output_modalities: ["text"],
       },
-      // Those of the cheapest host, not of the first.
+      // The prices of the cheapest host, not of the first.
       pricing: expect.objectContaining({ prompt: "0.000001", completion: "0.000002", discount: 0 }),
       top_provider: { context_length: 8192, max_completion_tokens: 4096, is_moderated: false },
       per_request_limits: null,
@@ -365,7 +365,7 @@ describe("hosts of a model", () => {
       input_cache_read: "0.0000001",
       input_cache_write: "0.000001",
       discount: 0,
-      // Writing to the cache costs what the prompt costs, so it moves with it; reading has a price of its own.
+      // Cache writes cost as much as the prompt, so their price changes with it. Cache reads have a price of their own.
       overrides: [{ min_prompt_tokens: 200_000, prompt: "0.000003", input_cache_write: "0.000003" }],
     })
     expect(endpoints[2].pricing).toMatchObject({ prompt: "-1", completion: "-1", overrides: [] })

@@ -1,3 +1,7 @@
+/**
+ * Decoding of `POST /chat/completions`. Names of tests begin with the number of the bad input (`badInputs.test.ts`)
+ * that they cover.
+ */
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
@@ -164,7 +168,7 @@ describe("refused", () => {
     ["25 prompt alone", { messages: undefined, prompt: "Hi" }, "messages", "is required"],
     ["26 empty messages", messages(), "messages", "at least one message"],
     ["26 messages no list", { messages: "Hi" }, "messages", "must be an array"],
-    ["G30 4,097 messages", messages(...times(4097, user)), "messages", "at most 4096 messages, not 4097"],
+    ["4,097 messages", messages(...times(4097, user)), "messages", "at most 4096 messages, not 4097"],
     [
       "27 no role",
       messages({ content: "x" }),
@@ -260,7 +264,7 @@ describe("refused", () => {
       "tools[0].type",
       '"openrouter:datetime" is a server tool',
     ],
-    ["G30 513 tools", { tools: times(513, { type: "function", function: { name: "f" } }) }, "tools", "at most 512"],
+    ["513 tools", { tools: times(513, { type: "function", function: { name: "f" } }) }, "tools", "at most 512"],
     ["40 sometimes", { tool_choice: "sometimes" }, "tool_choice", "must be one of none, auto, required"],
     [
       "40 function without name",
@@ -287,7 +291,7 @@ describe("refused", () => {
     ["43 list", provider([]), "provider", "must be an object"],
     ["43 order", provider({ order: "x" }), "provider.order", "must be an array"],
     ["43 name", provider({ only: ["a", 1] }), "provider.only[1]", "non-empty string"],
-    ["G30 65 names", provider({ ignore: times(65, "a") }), "provider.ignore", "at most 64"],
+    ["65 names", provider({ ignore: times(65, "a") }), "provider.ignore", "at most 64"],
     ["46 partition", provider({ sort: { partition: "all" } }), "provider.sort.partition", "must be one of model, none"],
     ["47 negative", provider({ max_price: { prompt: -1 } }), "provider.max_price.prompt", "non-negative number"],
     ["47 negative text", provider({ max_price: { prompt: "-1" } }), "provider.max_price.prompt", "non-negative number"],
@@ -392,7 +396,7 @@ describe("accepted", () => {
       "16 pairs",
       { metadata: Object.fromEntries(times(16, 0).map((_, at) => [`k${at}`.padEnd(64, "x"), "v".repeat(512)])) },
     ],
-    ["G30 4,096 messages", messages(...times(4096, user))],
+    ["4,096 messages", messages(...times(4096, user))],
     ["unknown preference", provider({ colour: "red" })],
   ])("%s", (_name, more) => {
     const all: JsonObject = JSON.parse(JSON.stringify({ ...minimal, ...more }))

@@ -1,4 +1,4 @@
-/** Every failure as HTTP says it: its status, and both documented bodies. Spec 7, reference 5.2, 5.3 and 5.9, reliability 1. */
+/** Every failure as HTTP shows it: its status, its headers, and its body in both documented forms. */
 import { describe, expect, test } from "bun:test"
 import {
   BadRequest,
@@ -175,7 +175,7 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
   ],
   RoutingExhausted: [
     {
-      // Not the last attempt is told, but the last one that found the request at fault.
+      // The body shows the last attempt that found the request at fault, not the last attempt.
       failure: exhausted("request", [wrong, silent]),
       status: 400,
       types: ["invalid_request", "invalid_request_error"],
@@ -219,7 +219,7 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
       metadata: { provider_name: "beta", previous_errors: [previous.silent] },
     },
     {
-      // What a host says of its own troubles is not the caller's to read.
+      // What a host says about its own failures is not shown to the caller.
       failure: exhausted("unavailable", [limited], 5),
       status: 502,
       types: ["provider_unavailable", "api_error"],

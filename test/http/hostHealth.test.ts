@@ -1,4 +1,4 @@
-/** What is held against a host, and for how long it is left alone: cooldowns and uptime. docs/guarantees.md#g10 */
+/** Which failures count against a host, and how long it cools down: cooldowns and uptime. docs/guarantees.md#g10 */
 import { describe, expect, test } from "bun:test"
 import * as Layer from "effect/Layer"
 import { errorOf, streamOf } from "../support/answers.ts"
@@ -94,7 +94,10 @@ describe("a longer cooldown", () => {
 })
 
 describe("uptime", () => {
-  /** A host that says a word and then, once the caller has read it, does `fault`; but first it answers one stream well. */
+  /**
+   * A host that answers its first stream well. In the second it sends a word, and does `fault` once the caller has read
+   * it.
+   */
   const onceGood = async (fault: (held: ReturnType<typeof heldStream>) => void) => {
     const streams: Array<ReturnType<typeof heldStream>> = []
     const host = opened(

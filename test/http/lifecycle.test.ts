@@ -1,4 +1,4 @@
-/** Starting and stopping: what becomes of running streams, of money, and of an operator's mistakes. docs/guarantees.md#g3, #g19, #g20 */
+/** Starting and stopping: running streams, money, and an operator's mistakes. docs/guarantees.md#g3, #g19 and #g20 */
 import { afterAll, afterEach, describe, expect, test } from "bun:test"
 import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -36,7 +36,7 @@ const reportedCost = (answer: unknown): bigint | undefined => {
 }
 
 describe("a gateway that stops", () => {
-  /** A gateway with one stream that has said a word; `peers` are the connections to its host. */
+  /** A gateway with one stream that has sent a word; `peers` are the connections to its host. */
   const running = async (drainSeconds: number) => {
     const peers: Array<Peer> = []
     const host = rawHost((peer) => {
@@ -55,7 +55,7 @@ describe("a gateway that stops", () => {
     return { gateway, host, peers, account, response, request }
   }
 
-  /** A caller who speaks HTTP by hand, over one connection. */
+  /** A caller who writes raw HTTP over one connection. */
   const dial = async (url: string, secret: string) => {
     let text = ""
     let over = false
@@ -99,7 +99,7 @@ describe("a gateway that stops", () => {
     const { events, done } = readStrictly(await response.text())
     expect([done, contentOf(events)]).toEqual([true, "Hello world"])
 
-    // Kept connections are closed behind their answer: what comes on them later is taken by nobody.
+    // Kept connections are closed after their answer: a later request on them is not read.
     await until(() => caller.text().includes("data: [DONE]"), "the end of the stream")
     caller.post()
     await until(caller.isOver, "the end of the connection")
@@ -157,7 +157,7 @@ describe("a gateway that stops", () => {
 
 // --- the process
 
-/** Processes are tested side by side, so what one test opened may not be closed behind another. */
+/** Processes are tested concurrently, so each test closes only what it opened itself. */
 const closingAtEnd: Array<() => unknown> = []
 afterAll(() => Promise.all(closingAtEnd.map((close) => close())))
 
@@ -173,7 +173,7 @@ const hostFor = (answer: Parameters<typeof scriptedHost>[0]) => {
   return host
 }
 
-/** What a key's ledger and account say. Asked together, since opening the database takes longer than either. */
+/** A key's ledger rows and spend. Read together, since opening the database takes longer than either query. */
 const accountOf = (installation: Installation, secret: string) =>
   installation.ask(
     Effect.flatMap(Storage, (storage) =>
@@ -241,7 +241,7 @@ describe.concurrent("the process", () => {
     async () => {
       const finishing: Array<() => void> = []
       const encoder = new TextEncoder()
-      // Every other stream ends once the gateway was asked to stop; the rest never would.
+      // Every second stream ends once the gateway was asked to stop. The others would never end.
       const host = hostFor((_, __, call) => {
         const body = new ReadableStream<Uint8Array>({
           start: (controller) => {
@@ -310,7 +310,7 @@ describe.concurrent("the process", () => {
         const caller = async (stream: boolean) => {
           while (!killed) {
             const response = await post(url, key, { ...ask, stream })
-            // Ends as the connection does: what did not come whole does not count.
+            // The stream ends with its connection. An event that did not arrive whole does not count.
             const text = await response.text()
             if (stream) for (const end of finishesOf(readStrictly(text).events)) hear(end)
             else hear(JSON.parse(text))
@@ -349,7 +349,7 @@ describe.concurrent("the process", () => {
   )
 
   test(
-    "asked twice to stop ends what runs at once, and account it",
+    "asked twice to stop ends what runs at once, and books it",
     async () => {
       const host = hostFor(() => {
         const body = new ReadableStream<Uint8Array>({
@@ -378,7 +378,7 @@ describe.concurrent("the process", () => {
       void gateway.exited.then(() => {
         ended = true
       })
-      // One that comes at once is taken for a copy of the first.
+      // A signal that comes at once is taken for a copy of the first.
       await until(() => {
         if (!ended) gateway.kill("SIGTERM")
         return ended
@@ -430,7 +430,7 @@ describe.concurrent("the process", () => {
     "with mistakes in its configuration says all of them, takes no port and makes no file",
     async () => {
       const installation = installed()
-      // Whoever tried to take this port would say so.
+      // A gateway that tried to listen on this port would fail with another message.
       const taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } })
       closingAtEnd.push(() => taken.stop(true))
       const config = {

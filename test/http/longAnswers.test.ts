@@ -1,4 +1,4 @@
-/** Answers that are longer than anybody reads: each is read to its bound, and its connection is closed. docs/guarantees.md#g10 */
+/** Answers without end: each is read to its bound, and its connection is closed. docs/guarantees.md#g10 */
 import { expect, test } from "bun:test"
 import { configFor, scriptedHost } from "../support/host.ts"
 import { part, rawHost, until } from "../support/rawHost.ts"
@@ -23,7 +23,7 @@ test.each([
         const more = setInterval(() => (peer.isOpen() ? peer.write(page) : clearInterval(more)), 2)
       }),
     )
-    // The deadline is far beyond what the answer takes: one that comes with it is a 408.
+    // The deadline is far longer than the answer takes. An answer at the deadline would be a 408.
     const gateway = await startWatched({ config: { ...configFor({ acme: host }), limits: { deadline_ms: 4000 } } })
     const response = await gateway.chat({ ...ask, stream })
     expect(response.status).toBe(expected)

@@ -1,6 +1,6 @@
 /**
- * What hosts do wrong in the middle of a stream, on real sockets: each fault has one outcome, which the caller sees
- * and the ledger has, with no money held and no connection left afterwards. docs/guarantees.md#g10
+ * Faults of hosts in the middle of a stream, on real sockets. Each has one outcome for the caller and in the ledger.
+ * Afterwards no money is held and no connection is left. docs/guarantees.md#g10
  */
 import { afterEach, describe, expect, test } from "bun:test"
 import { isJsonObject } from "../../src/domain/Json.ts"
@@ -31,7 +31,7 @@ const done = event("[DONE]")
 /** 10 prompt tokens at a millionth of a dollar, 5 output tokens at two. */
 const costOfUsage = 20_000_000n
 
-/** What is sent in one write comes in one read, mostly; what is sent after this comes later. */
+/** A pause. Most of the time one write arrives in one read; what is sent after this arrives later. */
 const say = (peer: Peer, ...parts: ReadonlyArray<string | Uint8Array>) => {
   peer.write(Buffer.concat(parts.map((each) => (typeof each === "string" ? Buffer.from(each) : each))))
 }
@@ -71,7 +71,7 @@ const raw = (script: (peer: Peer, call: number) => void): RawHost => {
   return host
 }
 
-/** Everything is as if the request had never been, but for its row. */
+/** Checks that nothing is left of the request but its row: no hold, no connection, no place in flight. */
 const expectClean = async ({ account }: Scene, host: RawHost | undefined, rows: number) => {
   await until(async () => (await account.rows()).length >= rows, "the row")
   await until(async () => (await account.held()) === 0n, "the release of what was held")
@@ -79,7 +79,7 @@ const expectClean = async ({ account }: Scene, host: RawHost | undefined, rows: 
   expect((await account.rows()).length).toBe(rows)
 }
 
-/** The error chunk with its cost, and then [DONE]. */
+/** Checks for the error chunk with its cost, followed by [DONE]. */
 const expectBroken = (text: string, code: number, content: string, who: string | null = "a") => {
   const { events, done: isDone } = readStrictly(text)
   expect(isDone).toBe(true)
@@ -226,7 +226,7 @@ describe("a fault before the first event", () => {
     expect(await response.json()).toMatchObject({
       error: { code: status, metadata: { previous_errors: [{ provider: "a", model: "acme/small" }] } },
     })
-    // A connection that a host ended well may be kept for the next request.
+    // A connection whose answer ended normally may be kept for the next request.
     await expectClean(stage, undefined, 0)
     if (status === 408) await until(() => host?.open() === 0, "the end of the host's connection")
   })
@@ -248,7 +248,7 @@ describe("a fault before the first event", () => {
 })
 
 describe("a fault after text was sent", () => {
-  /** `fault` runs once the caller has seen the text, so that it cannot come in the same read. */
+  /** `fault` runs once the caller has seen the text, so that the two cannot come in one read. */
   const faults: ReadonlyArray<
     readonly [name: string, code: number, fault: (peer: Peer) => void, limits?: Record<string, unknown>]
   > = [
@@ -297,7 +297,8 @@ describe("a fault after text was sent", () => {
         expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "a"])
         const text = await readAround(response, "lo", () => fault(host.peer()))
         expect(expectBroken(text, code, "Hello").cost).toBe(0)
-        // What ends as it should may be kept for the next request; else we close, though the host does not.
+        // A connection whose answer ended normally may be kept for the next request. Otherwise we close it, even if the
+        // host does not.
         await expectClean(stage, name.startsWith("a well framed") ? undefined : host, 1)
         const [row] = await stage.account.rows()
         expect(row).toMatchObject({ host: "a", outcome: "host-failed", cost: 0n, estimated: true })
@@ -317,7 +318,7 @@ describe("a fault after text was sent", () => {
   })
 })
 
-/** The text of an answer; `then` is run once `seen` has come. */
+/** Reads the text of an answer, and runs `then` once `seen` has come. */
 const readAround = async (response: Response, seen: string, then: () => void | Promise<void>): Promise<string> => {
   const decoder = new TextDecoder()
   let text = ""
@@ -387,7 +388,7 @@ describe("an odd but good end", () => {
     ],
   ]
 
-  // Whole rows: what is left out, Bun takes for a wish to call `done`.
+  // Complete rows: for a missing argument, Bun would pass a `done` callback.
   const rows = ends.map(([name, parts, after = () => {}, row = {}]) => [name, parts, after, row] as const)
 
   test.each(rows)("%s", async (_, parts, after, row) => {
@@ -491,7 +492,7 @@ describe("a stream that we cut is paid for", () => {
 describe("a head that goes out before any event", () => {
   const limits = { commit_after_ms: 60 }
 
-  /** The comment that we begin with may reach the caller before the request has reached the host. */
+  /** The gateway's first comment may reach the caller before the request reaches the host. */
   const asked = async (host: RawHost): Promise<Peer> => {
     await until(() => host.requests() === 1, "the request")
     return host.peer()

@@ -1,6 +1,6 @@
 /**
- * Streams as their callers see them: what the first event decides, what becomes of the host when its caller goes, what
- * no text can do, and how the gateway closes under them. Faults of hosts: `streamFaults.test.ts`.
+ * Streams as their callers see them: what the first event decides, what happens to the host when its caller leaves,
+ * texts that look like framing, and how the gateway closes with open streams. Faults of hosts: `streamFaults.test.ts`.
  */
 import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
@@ -21,7 +21,7 @@ const stop = chunkOf({ delta: {}, finish_reason: "stop" })
 const usage = JSON.stringify({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 5 } })
 const streamed = ask({ stream: true })
 
-/** A host whose streams the test conducts, and the next of them that is asked for. */
+/** A host whose streams the test controls, and the next stream that is requested. */
 const conducted = () => {
   const streams: Array<HeldStream> = []
   const waiting: Array<(stream: HeldStream) => void> = []
@@ -39,7 +39,7 @@ const conducted = () => {
   return { answer, next }
 }
 
-/** A stream that has said `words`: what is left of it is read by `rest`. */
+/** A stream that has sent `words`. `rest` reads what is left of it. */
 const begun = async (
   gateway: Routed,
   host: ReturnType<typeof conducted>,
@@ -73,7 +73,7 @@ const begun = async (
   return { response, held, reader, readUntil, rest }
 }
 
-/** Rows of the ordinary key, once there are so many: they are booked when the answer ends, which the caller may not see. */
+/** Waits for so many rows of the ordinary key. They are booked when the answer ends, which the caller may not see. */
 const rowsOf = async (gateway: Routed, count: number): Promise<ReadonlyArray<LedgerRow>> => {
   for (;;) {
     const rows = await gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(gateway.key), 100)))
@@ -191,7 +191,7 @@ test("a choice that finishes early does not end the others", async () => {
     const listening = listen({ n: 2 })
     const host = (await call()).head().events(choice(0, "one"), end(0))
     const reading = await listening
-    // Longer than a host is waited for that has said how all its choices end.
+    // Longer than the gateway waits for a host whose choices have all finished.
     await pass(30_000)
     host.events(choice(1, "two"), end(1), "[DONE]")
     await settle()
@@ -270,7 +270,7 @@ describe("the gateway", () => {
         headers: { "content-type": "application/json" },
       })
     })
-    // Four are refused while two wait for their bodies; then those are answered, and their places are free again.
+    // Four are refused while two wait for their bodies. Then the two are answered, and their places are free again.
     const statuses: Array<number> = []
     for (const one of slow) void one.then(({ status }) => statuses.push(status))
     await until(() => statuses.length === 4, "four refusals")

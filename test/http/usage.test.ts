@@ -1,4 +1,4 @@
-/** What a host counts, and how often: which of its figures are billed. docs/guarantees.md#g5 */
+/** A host that reports usage several times: which of its figures are billed. docs/guarantees.md#g5 */
 import { expect, test } from "bun:test"
 import { openAccount } from "../support/account.ts"
 import { chunkOf, configFor, scriptedHost, sse } from "../support/host.ts"

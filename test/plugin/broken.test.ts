@@ -1,4 +1,7 @@
-/** A plugin that does not load is off, with one line; everything else works. All mistakes of the operator are reported at once. */
+/**
+ * A plugin that does not load is off, with one line in the log. Everything else works. All configuration mistakes are
+ * reported at once.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
@@ -32,7 +35,7 @@ import { install } from "../support/process.ts"
 const whole = { protocols: { chat: chatProtocol() }, error: httpError }
 const nothing = Schema.Struct({})
 
-/** On unasked, like `echo`. */
+/** A provider that is on without configuration, like `echo`. */
 const provider = (id: string, load: () => Provider) => defineProvider({ ...facts, id, name: id, config: nothing, load })
 
 const facts = { id: "regional", name: "Regional", baseUrl: "https://api.acme.example/v1", always: true }
@@ -82,7 +85,7 @@ const broken: ReadonlyArray<readonly [what: string, plugin: Plugin, line: string
 
 const own = defineStrategy({ id: "balanced", config: nothing, load: () => (candidates) => candidates })
 
-/** The lines of the log, and what the configuration comes to or the lines of the refusal. */
+/** The lines of the log, and the resolved configuration or the lines of the refusal. */
 const resolved = async (parts: Parts, config: unknown = {}) => {
   const log: Array<string> = []
   const logger = Logger.replace(
@@ -144,7 +147,7 @@ describe("a plugin that does not load", () => {
     expect(result).toEqual(
       Either.left(['config error: routing.strategy: expected the id of a strategy that loads, got "first"']),
     )
-    // With no strategy left, the default one is not missed.
+    // With no strategy at all, a missing default is not reported.
     expect(Either.isRight((await resolved({ plugins: [strategy, echo] })).result)).toBe(true)
   })
 
@@ -181,7 +184,7 @@ describe("a plugin that does not load", () => {
   })
 })
 
-/** Something wrong in every place where something can be. */
+/** A mistake in every place that is checked. */
 const wrong = {
   server: { port: -1 },
   privacy: { log_content: true },
@@ -198,13 +201,13 @@ const wrong = {
     {
       id: "acme/small",
       context_length: 8192,
-      // `echo` is on without an entry, and nothing is known of `d`.
+      // `echo` is on without an entry. `d` is unknown.
       hosts: [{ provider: "a" }, { provider: "echo" }, { provider: "d" }, { provider: "somebody-else" }],
     },
   ],
 }
 
-/** Whatever strategies lie in the project's own folder, an operator's among them. */
+/** All strategies in the project's own folder, including those that an operator added. */
 const strategies = readdirSync(join(import.meta.dir, "../../plugins/strategies")).toSorted()
 
 const allWrong = [
@@ -273,7 +276,7 @@ describe("the gateway as it is run", () => {
         ),
       )),
     ]
-    // Whatever a file can say is an author's input; that it is wrong is the point.
+    // The cast stands for a configuration file with arbitrary content. The wrong types are what is tested.
     const services = Gateway.services({ plugins, config: wrong as unknown as GatewayConfigInput }).pipe(
       Layer.provide([KeyStore.layer(), Upstream.layer]),
       Layer.provide(memoryStorage),

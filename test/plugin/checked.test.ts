@@ -1,4 +1,6 @@
-/** What a plugin's hooks throw or return wrongly is that plugin's fault by name, and a failed host. */
+/**
+ * A plugin hook that throws or returns something wrong is a fault of that plugin, by name, and a failure of its host.
+ */
 import { describe, expect, test } from "bun:test"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -43,14 +45,14 @@ const checked = (more: Partial<Protocol>) => {
   return protocol
 }
 
-/** The host's failure, and what the fault behind it says. */
+/** The host's failure, and the message of the fault behind it. */
 const faultOf = (failure: unknown): string => {
   expect(failure).toBeInstanceOf(HostFailed)
   expect(failure).toMatchObject({ reason: "malformed", cause: { _tag: "PluginFault", plugin: "acme" } })
   return failure instanceof HostFailed && failure.cause instanceof PluginFault ? failure.cause.message : ""
 }
 
-// What no compiler would let pass, a plugin in JavaScript may return.
+// A plugin in JavaScript can return what the compiler would refuse.
 const wrongly = <A>(value: unknown): A => value as A
 
 const throwing = () => {
@@ -262,7 +264,7 @@ test("an async hook that rejects is at fault, and its promise does not end the p
   })
   expect(faultOf(protocol.decode(head, body, context))).toEndWith(", not a promise")
   expect(faultOf(protocol.decoder(head, context).event("", event))).toEndWith(", not a promise")
-  // An unheard rejection fails this test once the event loop has turned.
+  // An unhandled rejection fails this test after a turn of the event loop.
   await Bun.sleep(0)
 })
 

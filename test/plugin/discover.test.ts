@@ -14,7 +14,7 @@ import { discover } from "../../src/plugin/discover.ts"
 
 const repository = new URL("../../", import.meta.url).pathname
 
-/** A folder outside of the repository, with our packages linked into it as a package manager would. */
+/** A folder outside the repository, with our packages linked into it as a package manager would do. */
 let home = ""
 
 beforeAll(async () => {
@@ -162,7 +162,7 @@ describe("one that is broken is reported, and the rest load", () => {
     const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
     const program = Effect.gen(function* () {
       const searching = yield* Effect.fork(discover([folder], (path) => started.push(path)))
-      // The clock of the plugins before it was cleared when they were there.
+      // The timers of the plugins before it were cleared once they had loaded.
       while (!started.some((path) => path?.endsWith("stuck")) || Chunk.size(yield* TestClock.sleeps()) < 1) yield* turn
       yield* TestClock.adjust("5 seconds")
       return yield* Fiber.join(searching)

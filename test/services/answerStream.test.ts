@@ -1,4 +1,7 @@
-/** The pull loop of a streamed answer under a clock that the test turns: silence, patience, deadlines, races. G5, G6, G10, G11, G18. */
+/**
+ * The life of a streamed answer under a clock that the test advances: silence, time-outs, deadlines, races.
+ * docs/guarantees.md#g5, #g6, #g10, #g11 and #g18
+ */
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import * as Schema from "effect/Schema"
@@ -20,7 +23,7 @@ const until = async (reading: Reading, word: string): Promise<void> => {
   while (!reading.text.includes(word) && (await reading.one()));
 }
 
-/** The last event is this error. */
+/** Checks that the last event is this error. */
 const brokenWith = (text: string): unknown => {
   const { events, done: isDone } = readStrictly(text)
   expect(isDone).toBe(true)
@@ -321,7 +324,7 @@ describe("a gateway that stops", () => {
       const asked = listen()
       await (await call()).head().events(delta("Hello"))
       const reading = await asked
-      // One that nobody reads, and one that has not begun.
+      // One answer that its caller does not read, and one that has not begun.
       const unread = ask()
       ;(await call(2)).head().events(delta("Hello"))
       await unread
@@ -407,7 +410,7 @@ describe("of all that may end a stream, in any order", () => {
             if (gap === 3) await gateway.settle()
             await act(signal, host, leave, reading)
           }
-          // Whatever has not ended it by now: its caller leaves.
+          // If the stream is still open, its caller leaves.
           await gateway.settle()
           if (ended === undefined && !leave.signal.aborted) await reading.all().catch(() => {})
           leave.abort()

@@ -1,4 +1,4 @@
-/** What a key has spent, as the gateway keeps it in memory, against the windows of UTC. */
+/** What a key has spent, as the gateway keeps it in memory, by windows in UTC. */
 import { expect, test } from "bun:test"
 import { KeyAccount } from "../../src/services/KeyAccounts.ts"
 

@@ -1,4 +1,4 @@
-/** What becomes of money when the database does not take it, or takes its time. */
+/** Money while the database refuses rows or is slow. */
 import { afterEach, describe, expect, test } from "bun:test"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -21,7 +21,7 @@ import { configFor, heldStream, scriptedHost, streamAnswer, wholeAnswer } from "
 import { ManualClock } from "../support/manualClock.ts"
 
 const ask = { model: "acme/small", max_tokens: 10, messages: [{ role: "user", content: "hi" }] }
-/** Of 10 tokens at 1 and 5 at 2 USD per million. */
+/** The cost of 10 tokens at 1 USD per million and 5 at 2. */
 const cost = 20_000_000n
 
 const locked = new StorageUnavailable({ reason: "database is locked" })
@@ -163,7 +163,7 @@ test("a defect of the storage is an answer too, and nobody waits for ever", asyn
   await until(async () => (await chat()).status === 200)
 })
 
-/** A writer, and what became of each entry. */
+/** A writer, and what it reported for each entry. */
 const writing = async (ledger: LedgerRepository, clock = new ManualClock()) => {
   const scope = Effect.runSync(Scope.make())
   const run = <A, E>(effect: Effect.Effect<A, E>) =>
@@ -186,7 +186,7 @@ const writing = async (ledger: LedgerRepository, clock = new ManualClock()) => {
   }
 }
 
-/** A ledger whose appends wait until the test says how they end. */
+/** A ledger whose appends wait until the test decides how they end. */
 const slowLedger = () => {
   const pending: Array<{ readonly ids: ReadonlyArray<string>; readonly end: (failure?: StorageUnavailable) => void }> =
     []
@@ -207,7 +207,7 @@ const slowLedger = () => {
         })
       }),
   }
-  /** Ends the oldest append that waits. */
+  /** Ends the oldest waiting append. */
   const next = async (failure?: StorageUnavailable) => {
     await until(() => pending.length > 0)
     const append = pending.shift()

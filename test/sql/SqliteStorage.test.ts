@@ -38,11 +38,11 @@ const newFolder = (): string => {
 
 const at = 1_760_000_000_000
 
-/** Everything as the gateway has it, the thread included. */
+/** Storage as the gateway uses it, including the thread. */
 const usingThread = <A, E>(path: string, use: (storage: Methods) => Effect.Effect<A, E>): Promise<A> =>
   Effect.runPromise(Effect.provide(Effect.flatMap(Storage, use), layer({ path, durability: "full" })))
 
-/** The file alone, which opens in a tenth of the time. */
+/** The file without the thread, which opens in a tenth of the time. */
 const using = <A, E>(path: string, use: (storage: Methods) => Effect.Effect<A, E>): Promise<A> =>
   Effect.runPromise(Effect.provide(Effect.flatMap(Storage, use), openInProcess({ path, durability: "full" })))
 
@@ -416,7 +416,7 @@ test("SIGKILL loses no row that was reported, and counts none twice", async () =
       const parts = (rest + new TextDecoder().decode(bytes)).split("\n")
       rest = parts.pop() ?? ""
       lines.push(...parts)
-      // Whatever it says between this and its end is read too.
+      // What it writes between this and its end is read too.
       if (lines.length >= 1 + round * 16) child.kill("SIGKILL")
     }
     await child.exited

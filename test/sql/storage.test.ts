@@ -238,7 +238,7 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
   })
 
   test.each([
-    // What is asked at, and what was admitted then: the last millisecond before a boundary, and the first after it.
+    // Costs are admitted in the last millisecond before a boundary and in the first after it, and read at either time.
     ["a day", Date.UTC(2026, 6, 15), { daily: 1n, weekly: 11n, monthly: 11n }],
     ["a Monday", Date.UTC(2026, 6, 13), { daily: 1n, weekly: 1n, monthly: 11n }],
     ["a month", Date.UTC(2026, 6, 1), { daily: 1n, weekly: 11n, monthly: 1n }],
@@ -255,7 +255,7 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
       }),
     )
     expect(now).toEqual({ total: 11n, ...after })
-    // What shares no boundary with the later row still has it: the window is the same.
+    // A window that does not begin at this boundary still contains the later row.
     expect(then).toEqual({
       total: 11n,
       daily: 10n,

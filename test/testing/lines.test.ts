@@ -1,4 +1,7 @@
-/** A protocol that is none of the gateway's own, with lines of JSON in place of server-sent events, through the kit. */
+/**
+ * The conformance kit with a protocol that the gateway does not have, which streams lines of JSON in place of
+ * server-sent events.
+ */
 import { expect, test } from "bun:test"
 import { providerChecks } from "headgate/testing"
 import { failuresOf } from "./acme.ts"

@@ -1,4 +1,7 @@
-/** A plugin with a protocol of its own whose streams are lines of JSON, as Ollama's are. It imports what any plugin may. */
+/**
+ * A plugin with its own protocol, whose streams are lines of JSON as Ollama's are. It imports only what every plugin
+ * may import.
+ */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import {
@@ -146,7 +149,7 @@ const decoder = (): Decoder => {
 
 const lines: Protocol = { framing: "ndjson", encode, decode, decoder }
 
-/** The plugin, whose protocol has these members in place of its own. */
+/** The plugin with these members of its protocol replaced. */
 export const pluginWith = (more: Partial<Protocol>) =>
   defineProvider({
     id: "lines",

@@ -1,16 +1,16 @@
-/** Rows 74 to 76 and 84: key management. */
+/** Numbers 74 to 76 and 84: key management. */
 import { expect } from "bun:test"
 import { keyId } from "../../../src/domain/KeySecret.ts"
 import { expectRefusal, type Json } from "../../support/badInputs.ts"
 import { answerTo, requestOf } from "../../support/rawCaller.ts"
-import { asManager, gateway, refused, row, secrets } from "./door.ts"
+import { asManager, badInput, gateway, refused, secrets } from "./harness.ts"
 
 const data = async (response: Response): Promise<Json> => ((await response.json()) as { readonly data: Json }).data
 
-export const managementRows = (): void => {
+export const managementTests = (): void => {
   const later = new Date(Date.now() + 86_400_000).toISOString()
   const keyList = async () => (await gateway.call("/keys", asManager())).text()
-  /** The paths of all problems; nothing was changed. */
+  /** Returns the paths of all problems, and checks that nothing was changed. */
   const faults = async (method: string, path: string, body: unknown, says: string | RegExp, first: string) => {
     const before = await keyList()
     const metadata = await refused(() => gateway.call(path, asManager(method, body)), {
@@ -22,7 +22,7 @@ export const managementRows = (): void => {
     return (metadata["issues"] as ReadonlyArray<Json>).map(({ path: at }) => at)
   }
   const create = (name: string, body: Json, says: string | RegExp, ...paths: ReadonlyArray<string>) =>
-    row(74, name, async () => {
+    badInput(74, name, async () => {
       expect(await faults("POST", "/keys", body, says, paths[0] ?? "")).toEqual([...paths])
     })
 
@@ -39,7 +39,7 @@ export const managementRows = (): void => {
     /\(and 4 more\)/,
     ...["nam", "name", "limit", "limit_reset", "expires_at"],
   )
-  row(74, "what is fine is created", async () => {
+  badInput(74, "what is fine is created", async () => {
     const body = { name: "fine", limit: 5, limit_reset: "daily", expires_at: later }
     const response = await gateway.call("/keys", asManager("POST", body))
     expect(response.status).toBe(201)
@@ -47,7 +47,7 @@ export const managementRows = (): void => {
   })
 
   for (const [name, value] of Object.entries({ usage: 0, hash: "x", is_management_key: true, label: "x" })) {
-    row(75, `${name} cannot be set`, async () => {
+    badInput(75, `${name} cannot be set`, async () => {
       const key = await gateway.newKey()
       const says = `${name}: this field cannot be set.`
       expect(await faults("PATCH", `/keys/${keyId(key)}`, { [name]: value }, says, name)).toEqual([name])
@@ -64,16 +64,16 @@ export const managementRows = (): void => {
     ["offset=1&offset=2", "offset", "a whole number from 0"],
     ["include_disabled=maybe", "include_disabled", 'expected "true" or "false"'],
   ] as const) {
-    row(76, query, () => refused(() => gateway.call(`/keys?${query}`, asManager()), { status: 400, says, path }))
+    badInput(76, query, () => refused(() => gateway.call(`/keys?${query}`, asManager()), { status: 400, says, path }))
   }
-  row(76, "wildcards are no wildcards: there is no search, and its name is ignored", async () => {
+  badInput(76, "wildcards are no wildcards: there is no search, and its name is ignored", async () => {
     await gateway.newKey({ name: "%" })
     const response = await gateway.call(`/keys?search=${encodeURIComponent("%%%%%")}`, asManager())
     expect(response.status).toBe(200)
     expect(await response.text()).toBe(await keyList())
   })
 
-  row(84, "a page of another origin is told nothing", async () => {
+  badInput(84, "a page of another origin is told nothing", async () => {
     const page = { Origin: "https://evil.test", "Content-Type": "application/json" }
     const send = (line: string, headers: Record<string, string>, body = "") =>
       answerTo(gateway.url, requestOf(line, { ...page, ...headers }, body))
@@ -93,7 +93,7 @@ export const managementRows = (): void => {
     const manager = await send("GET /api/v1/keys", bearer(gateway.managementKey))
     expect(manager.status).toBe(200)
     expect(corsIn(manager)).toEqual([])
-    // Where pages are allowed they are: the headers are left out on purpose, not everywhere.
+    // Other routes do allow pages, so the headers are not missing everywhere.
     expect(corsIn(await send("GET /api/v1/models", bearer(gateway.key)))).toContain("access-control-allow-origin")
   })
 }

@@ -1,13 +1,13 @@
-/** Rows 69 and 70: a key's money does not cover it. */
+/** Numbers 69 and 70: requests that the key's budget does not cover. */
 import { expect } from "bun:test"
 import * as Effect from "effect/Effect"
 import { Storage } from "../../../src/services/Storage.ts"
 import { wholeBodyOf } from "../../support/answers.ts"
 import { fine } from "../../support/badInputs.ts"
 import { row as ledgerRow } from "../../support/control.ts"
-import { asKey, gateway, refused, row } from "./door.ts"
+import { asKey, badInput, gateway, refused } from "./harness.ts"
 
-export const moneyRows = (): void => {
+export const moneyTests = (): void => {
   const spent = async (limitReset: "monthly" | null): Promise<string> => {
     const key = await gateway.newKey({ limit: 1_000_000_000_000n, limitReset })
     await gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.append([ledgerRow(key, "1", Date.now())])))
@@ -15,7 +15,7 @@ export const moneyRows = (): void => {
   }
   const figures = (usd: number, spend: number) => ({ limit_usd: usd, spend_usd: spend, held_usd: 0 })
 
-  row(69, "a limit that is used up", async () => {
+  badInput(69, "a limit that is used up", async () => {
     const key = await spent(null)
     const metadata = await refused(() => gateway.chat(fine, asKey(key)), {
       status: 402,
@@ -23,7 +23,7 @@ export const moneyRows = (): void => {
     })
     expect(metadata).toMatchObject({ reason: "limit_exhausted", ...figures(1, 1), resets_at: null })
   })
-  row(69, "a limit that is used up until the month ends", async () => {
+  badInput(69, "a limit that is used up until the month ends", async () => {
     const key = await spent("monthly")
     const metadata = await refused(() => gateway.chat({ ...fine, stream: true }, asKey(key)), {
       status: 402,
@@ -34,7 +34,7 @@ export const moneyRows = (): void => {
     const next = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1)
     expect(metadata["resets_at"]).toBe(new Date(next).toISOString())
   })
-  row(70, "a request dearer than what is left", async () => {
+  badInput(70, "a request dearer than what is left", async () => {
     const key = await gateway.newKey({ limit: 1_000_000_000n })
     const response = () => gateway.chat({ ...fine, max_tokens: 4096 }, asKey(key))
     const metadata = await refused(response, { status: 402, says: "lower max_tokens or raise the limit" })

@@ -1,16 +1,16 @@
-/** Rows 65 to 68: paths and methods that nobody serves. */
+/** Numbers 65 to 68: unknown paths and methods. */
 import { expect } from "bun:test"
 import type { Refusal } from "../../support/badInputs.ts"
 import { answerTo, rawCaller, requestOf } from "../../support/rawCaller.ts"
-import { chatPath, gateway, json, ordinary, refused, row } from "./door.ts"
+import { badInput, chatPath, gateway, json, ordinary, refused } from "./harness.ts"
 
-export const routeRows = (): void => {
+export const routeTests = (): void => {
   const noRoute: Refusal = { status: 404, says: /^This route does not exist\.$/ }
   const send = (line: string, key: () => string) => () =>
     answerTo(gateway.url, requestOf(line, { ...ordinary(), Authorization: `Bearer ${key()}` }, json))
 
   for (const method of ["GET", "PUT", "DELETE", "PATCH", "TRACE"]) {
-    row(65, `${method} on chat completions`, () =>
+    badInput(65, `${method} on chat completions`, () =>
       refused(
         send(`${method} ${chatPath}`, () => gateway.key),
         noRoute,
@@ -18,13 +18,13 @@ export const routeRows = (): void => {
     )
   }
   for (const path of ["/", "/api/v1", "/api/v1/nothing", "/api/v2/chat/completions", "/chat/completions", "/.env"]) {
-    row(65, `POST ${path}`, () =>
+    badInput(65, `POST ${path}`, () =>
       refused(
         send(`POST ${path}`, () => gateway.key),
         noRoute,
       ),
     )
-    row(65, `GET ${path}`, () =>
+    badInput(65, `GET ${path}`, () =>
       refused(
         send(`GET ${path}`, () => gateway.managementKey),
         noRoute,
@@ -49,7 +49,7 @@ export const routeRows = (): void => {
     ...["/%2e%2e/api/v1/chat/completions", "/api/v1/chat/completions;x=1", "/api/v1/chat\\completions"],
   ]
   for (const path of spellings) {
-    row(66, `POST ${path}`, () =>
+    badInput(66, `POST ${path}`, () =>
       refused(
         send(`POST ${path}`, () => gateway.key),
         noRoute,
@@ -61,14 +61,14 @@ export const routeRows = (): void => {
     ...["/api/v1/keys;x=1", "/api/v1/keys%00", "//api/v1/keys"],
   ]
   for (const path of keySpellings) {
-    row(66, `GET ${path}`, () =>
+    badInput(66, `GET ${path}`, () =>
       refused(
         send(`GET ${path}`, () => gateway.managementKey),
         noRoute,
       ),
     )
   }
-  row(66, "dots that Bun takes out of a path before we see it open nothing", async () => {
+  badInput(66, "dots that Bun takes out of a path before we see it open nothing", async () => {
     for (const path of ["/api/v1/x/../keys", "/api/v1/x/%2e%2e/keys", "/api/v1/./keys"]) {
       await refused(
         send(`GET ${path}`, () => gateway.key),
@@ -79,7 +79,7 @@ export const routeRows = (): void => {
   })
 
   for (const path of ["/auth/key", "/key", "/models", "/nothing"]) {
-    row(67, `HEAD ${path} is answered as GET, without the body`, async () => {
+    badInput(67, `HEAD ${path} is answered as GET, without the body`, async () => {
       const get = await gateway.call(path)
       const length = Buffer.byteLength(await get.text())
       const raw = rawCaller(gateway.url)
@@ -94,7 +94,7 @@ export const routeRows = (): void => {
     })
   }
   for (const path of ["/models/a/b/endpoints", "/models/acme/nothing/endpoints", "/models/..%2f..%2fetc/x/endpoints"]) {
-    row(68, `GET ${path}`, () =>
+    badInput(68, `GET ${path}`, () =>
       refused(() => gateway.call(path), { status: 404, says: /^This model does not exist\.$/ }),
     )
   }

@@ -1,4 +1,4 @@
-/** Names of headers mean the same in any case: a plugin cannot bring credentials of its own under another spelling. docs/guarantees.md#g29 */
+/** Header names are case-insensitive: a plugin cannot add credentials under another spelling. docs/guarantees.md#g29 */
 import { expect, test } from "bun:test"
 import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../../support/host.ts"
 import { oddId, withOdd } from "../../support/oddPlugin.ts"

@@ -1,4 +1,7 @@
-/** What a host says is cut for callers: the cut may not go through our key and leave its beginning. docs/guarantees.md#g27 */
+/**
+ * A host's message is truncated for callers. A key at the place of the cut must not be shown in part.
+ * docs/guarantees.md#g27
+ */
 import { expect, test } from "bun:test"
 import { configFor, scriptedHost, sse } from "../../support/host.ts"
 import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
@@ -6,7 +9,7 @@ import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
 closeAfterEach()
 
 const key = `sk-of-the-provider-${"0123456789".repeat(4)}`
-/** The key stands across the place where a text of so many characters is cut. */
+/** A text whose character number `longest` is in the middle of the key, so that a cut there would leave a part of it. */
 const across = (longest: number) => `${"x".repeat(longest - 30)} ${key}`
 
 test.each<readonly [string, boolean, () => Response]>([

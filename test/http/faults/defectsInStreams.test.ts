@@ -1,4 +1,4 @@
-/** Whatever goes wrong behind the head of a stream is logged with the id of its request, and leaves nothing behind. */
+/** A defect after the head of a stream is logged with the id of its request. Its hold and its place are released. */
 import { expect, test } from "bun:test"
 import { openAccount } from "../../support/account.ts"
 import { chunkOf, type HeldStream, heldStream, scriptedHost, wholeAnswer } from "../../support/host.ts"
@@ -8,7 +8,7 @@ import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
 
 closeAfterEach()
 
-/** Its counts can be read, its parts cannot. */
+/** A usage whose counts can be read, but not its details. */
 const unreadable = {
   prompt_tokens: 10,
   completion_tokens: 5,
@@ -62,7 +62,7 @@ test.each(defects)("%s was in no log: it is, and place and money are free", asyn
     held.send(chunkOf({ delta: {}, finish_reason: "stop" }, { usage }))
     held.send("[DONE]")
   }
-  // Whether the stream breaks off or says how it ended is not the point here.
+  // Whether the stream breaks off or ends with an error does not matter here.
   await response.text().catch(() => "broken")
   await until(async () => (await account.held()) === 0n, "the release of what was held")
   expect((await ask(false)).status).toBe(200)

@@ -1,4 +1,4 @@
-/** Hosts of a provider that is switched off, or whose plugin did not load: they are in no plan. docs/guarantees.md#g33 */
+/** Hosts of a provider that is disabled, or whose plugin did not load, are in no plan. docs/guarantees.md#g33 */
 import { describe, expect, test } from "bun:test"
 import { errorOf } from "../../support/answers.ts"
 import { scriptedHost, wholeAnswer } from "../../support/host.ts"

@@ -1,4 +1,4 @@
-/** A gateway that stops lets requests end that it has begun to read. docs/guarantees.md#g19 */
+/** A gateway that stops finishes the requests that it has begun to read. docs/guarantees.md#g19 */
 import { expect, test } from "bun:test"
 import { startGateway } from "../../support/gateway.ts"
 import { configFor, scriptedHost, wholeAnswer } from "../../support/host.ts"
@@ -20,7 +20,7 @@ test("a request whose body was still coming was cut off by the drain: it is wait
     expect: "100-continue",
   }
   caller.send(requestOf("POST /api/v1/chat/completions", headers, body.slice(0, 10)))
-  // The runtime says so when it hands the request over.
+  // The runtime sends this once it has passed the request to our code.
   await caller.until((received) => received.includes("100 Continue"))
 
   const stopped = gateway.stop()

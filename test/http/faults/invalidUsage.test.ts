@@ -1,4 +1,4 @@
-/** Counts that a host gave in part, or that no answer can have: they are estimated. docs/guarantees.md#g5 */
+/** Incomplete or impossible counts of a host are replaced by estimates. docs/guarantees.md#g5 */
 import { expect, test } from "bun:test"
 import { openAccount } from "../../support/account.ts"
 import { chunkOf, configFor, scriptedHost, sse, wholeAnswer } from "../../support/host.ts"
@@ -46,7 +46,7 @@ test.each(cases)("%s (%s): prompt and output are estimated", async (_seen, _kind
   const [row, ...more] = await account.rows()
   expect(more).toEqual([])
   expect(row).toMatchObject({ outcome: "finished", estimated: true })
-  // 400 bytes each way, at about four bytes a token.
+  // 400 bytes in each direction, at four bytes per token.
   expect(row?.promptTokens).toBeWithin(50, 250)
   expect(row?.completionTokens).toBeWithin(50, 250)
   expect(await account.total()).toBe(row?.cost ?? -1n)

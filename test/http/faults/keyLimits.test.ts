@@ -1,4 +1,7 @@
-/** Limits of keys are JSON numbers, which clients compute in binary: rounded to the picodollar. Money in text stays strict. */
+/**
+ * Limits of keys that are JSON numbers, which clients compute in floats, are rounded to the picodollar. Money as text
+ * stays strict.
+ */
 import { expect, test } from "bun:test"
 import { startGateway } from "../../support/gateway.ts"
 import { configFor } from "../../support/host.ts"
@@ -24,7 +27,7 @@ const start = async () => {
     })
 }
 
-/** Of another form it is a failing test. */
+/** Another form of the answer fails the test. */
 const dataOf = async (response: Response) => ((await response.json()) as { data: Record<string, unknown> }).data
 
 test.each(amounts)("a limit of %p was refused: it is %p", async (computed, limit) => {

@@ -1,4 +1,4 @@
-/** Answers that are none, though they came with 200: the host's failure, and the next host's turn. docs/guarantees.md#g10 */
+/** Answers with status 200 that are not valid: the host failed, and the next one is called. docs/guarantees.md#g10 */
 import { describe, expect, test } from "bun:test"
 import { openAccount } from "../../support/account.ts"
 import { chunkOf, type ScriptedHost, scriptedHost, sse, streamAnswer, wholeAnswer } from "../../support/host.ts"
@@ -78,7 +78,7 @@ const none: ReadonlyArray<Case> = [
 const good = (): ScriptedHost =>
   opened(scriptedHost((body) => (body["stream"] === true ? streamAnswer(["fine"]) : wholeAnswer("fine"))))
 
-/** `first` answers so; `second`, if wanted, well. */
+/** `first` gives this answer; `second`, if there is one, gives a valid one. */
 const start = async (plugin: Case[1], answer: () => Response, second: boolean) => {
   const first = opened(scriptedHost(answer))
   const hosts = {

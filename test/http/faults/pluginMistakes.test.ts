@@ -1,4 +1,4 @@
-/** What a plugin gives back is checked: a mistake is a failure of its host, not of the gateway. docs/guarantees.md#g33 */
+/** What a plugin returns is checked: a mistake is a failure of its host, not of the gateway. docs/guarantees.md#g33 */
 import { describe, expect, test } from "bun:test"
 import { openAccount } from "../../support/account.ts"
 import { type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "../../support/host.ts"

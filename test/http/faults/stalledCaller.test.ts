@@ -1,4 +1,7 @@
-/** A caller who takes no byte is cut, also while no host has spoken: the call ends with it. docs/guarantees.md#g18 */
+/**
+ * A caller who takes no bytes is cut, also before any host has answered, and the call to the host ends.
+ * docs/guarantees.md#g18
+ */
 import { expect, test } from "bun:test"
 import { inTimedGateway } from "../../support/timedGateway.ts"
 
@@ -9,7 +12,7 @@ test("a caller cut before the first event kept the host until its own time-out: 
       const asked = ask()
       const host = await call()
       host.head()
-      // After ten seconds the head goes out without an event. Nobody reads what follows it.
+      // After ten seconds the head goes out without an event. The caller reads nothing after it.
       await gateway.pass(11_000)
       expect((await asked).status).toBe(200)
       expect(await gateway.held()).toBeGreaterThan(0n)

@@ -1,4 +1,7 @@
-/** A plugin that answers in place of the network, and does not: it may keep neither its caller nor a place. docs/guarantees.md#g14 */
+/**
+ * A plugin's transport that never answers must neither keep its caller waiting nor keep a place in flight.
+ * docs/guarantees.md#g14
+ */
 import { describe, expect, test } from "bun:test"
 import { openAccount } from "../../support/account.ts"
 import { scriptedHost, streamAnswer, wholeAnswer } from "../../support/host.ts"

@@ -1,4 +1,4 @@
-/** Whole answers of Anthropic's and what they are in canonical words. */
+/** Whole answers of Anthropic, and their canonical form. */
 import { describe, expect, test } from "bun:test"
 import * as Arbitrary from "effect/FastCheck"
 import { HostFailed } from "../../../src/domain/Failure.ts"

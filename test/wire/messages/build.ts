@@ -1,4 +1,4 @@
-/** Small canonical and Anthropic pieces that the tests of the Messages protocol are made of. */
+/** Small pieces in canonical and in Anthropic's form, for the tests of the Messages protocol. */
 import { expect } from "bun:test"
 import type { ChatChunk, ChatResponse } from "../../../src/domain/Chat.ts"
 import { HostFailed } from "../../../src/domain/Failure.ts"

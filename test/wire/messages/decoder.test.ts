@@ -1,4 +1,4 @@
-/** Streamed answers of Anthropic's, written by us: what recordings do not have, mid-stream errors among it. */
+/** Streamed answers in Anthropic's form that recordings do not contain, such as errors in mid-stream. */
 import { describe, expect, test } from "bun:test"
 import * as Arbitrary from "effect/FastCheck"
 import { HostFailed } from "../../../src/domain/Failure.ts"

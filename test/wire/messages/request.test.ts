@@ -1,4 +1,4 @@
-/** Canonical bodies and what Anthropic is sent for them. */
+/** Canonical bodies, and what Anthropic is sent for them. */
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import { encodedBy, hostFor, requestWith } from "../../support/recordings.ts"

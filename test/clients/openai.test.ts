@@ -111,7 +111,7 @@ describe("the openai client", () => {
     for (const each of [host, limited, broken]) await each.stop()
   })
 
-  test("a whole answer has every member of the contract", async () => {
+  test("a whole answer has every documented member", async () => {
     const { data, response } = await client.chat.completions.create(ask("hi")).withResponse()
     expect(data).toEqual({
       id: expect.stringMatching(/^gen-\d{10}-[A-Za-z0-9]{20}$/),
@@ -148,7 +148,7 @@ describe("the openai client", () => {
     expect(response.headers.get("x-generation-id")).toBe(data.id)
   })
 
-  test("a stream: text in its pieces, one finish with the usage, and then the end", async () => {
+  test("a stream: text in pieces, one finish with the usage, then the end", async () => {
     const chunks: Array<ChatCompletionChunk> = []
     for await (const chunk of await client.chat.completions.create({ ...ask("one two three"), stream: true }))
       chunks.push(chunk)
@@ -164,7 +164,7 @@ describe("the openai client", () => {
     })
   })
 
-  test("the stream helper puts a text together", async () => {
+  test("the stream helper assembles a text", async () => {
     const stream = client.chat.completions.stream({ ...ask("one two three"), stream_options: { include_usage: true } })
     const completion = await stream.finalChatCompletion()
     expect(completion.choices[0]?.message.content).toBe("one two three")
@@ -178,7 +178,7 @@ describe("the openai client", () => {
     { id: "call_b", type: "function", function: { name: "weather", arguments: '{"town":"Bern"}' } },
   ]
 
-  test("the stream helper puts two calls together, and tells each of them once", async () => {
+  test("the stream helper assembles two calls, and reports each once", async () => {
     const done: Array<unknown> = []
     const stream = client.chat.completions
       .stream({ ...ask("weather?"), tools: [weatherTool], parallel_tool_calls: true })
@@ -195,7 +195,7 @@ describe("the openai client", () => {
     expect(usage).toMatchObject({ prompt_tokens: 20, completion_tokens: 30, cost: 0.00008 })
   })
 
-  test("the stream helper puts two calls together whose pieces take turns", async () => {
+  test("the stream helper assembles two calls whose pieces are interleaved", async () => {
     const stream = client.chat.completions.stream({ ...ask("taking turns"), tools: [weatherTool] })
     const { choices } = await stream.finalChatCompletion()
     expect(choices[0]?.message.tool_calls).toHaveLength(2)
@@ -269,7 +269,7 @@ describe("the openai client", () => {
     return { held, stream, reading }
   }
 
-  test("an error within a stream is thrown after what came before it", async () => {
+  test("an error within a stream is thrown after the text before it", async () => {
     const { held, reading } = await begun()
     held.send(JSON.stringify({ error: { code: 503, message: "worn out" } }))
     const error = await failureOf(reading.next())
@@ -290,14 +290,14 @@ describe("the openai client", () => {
     expect((await final).message).toEndWith("Provider returned error.")
   })
 
-  test("a stream that its reader aborts is hung up on at the host", async () => {
+  test("a stream that its reader aborts is closed at the host", async () => {
     const { held, stream, reading } = await begun()
     stream.controller.abort()
     expect((await reading.next()).done).toBe(true)
     await held.left
   })
 
-  test("a request that is aborted before any answer is hung up on at the host", async () => {
+  test("a request that is aborted before any answer is closed at the host", async () => {
     holding = Promise.withResolvers()
     const controller = new AbortController()
     const asked = client.chat.completions.create({ ...ask("hold on"), stream: true }, { signal: controller.signal })
@@ -318,7 +318,7 @@ describe("the openai client", () => {
       return { error, metadata: metadataOf(error) }
     }
 
-    test("401 for a key that nobody knows", async () => {
+    test("401 for an unknown key", async () => {
       const { error } = await refused(
         clientWith("sk-gw-nobody").chat.completions.create(ask("hi")),
         OpenAI.AuthenticationError,
@@ -345,7 +345,7 @@ describe("the openai client", () => {
       expect(metadata).toEqual({ error_type: "permission_denied" })
     })
 
-    test("404 when the preferences leave no host", async () => {
+    test("404 when the preferences exclude every host", async () => {
       const only: object = { provider: { only: ["nobody"] } }
       const { metadata } = await refused(
         client.chat.completions.create({ ...ask("hi"), ...only }),

@@ -205,7 +205,7 @@ describe("the router's SDK", () => {
       expect(new Set(ids).size).toBe(ids.length)
     })
 
-    test("the hosts of one, with what was seen of them", async () => {
+    test("the hosts of one model, with their statistics", async () => {
       whole(await send(at("good", ask("hi"))))
       const { data } = await sdk.endpoints.list({ author: "acme", slug: "small" })
       expect(data).toMatchObject({ id: "acme/small", name: "Acme Small", created: 1_760_000_000 })

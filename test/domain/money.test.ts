@@ -62,11 +62,11 @@ describe("amounts of USD", () => {
 
   const amounts = fc.bigInt({ min: 0n, max: 10n ** 30n })
 
-  test("come back from their text exactly", () => {
+  test("survive a round trip through text exactly", () => {
     fc.assert(fc.property(amounts, (amount) => expect(parseUsd(formatUsd(amount))).toBe(amount)))
   })
 
-  test("have one plain text, shifted by any exponent they are the same", () => {
+  test("have one plain text form; any exponent gives the same amount", () => {
     fc.assert(
       fc.property(amounts, fc.integer({ min: -12, max: 12 }), (amount, shift) => {
         expect(formatUsd(amount)).toMatch(/^(0|[1-9]\d*)(\.\d{0,11}[1-9])?$/)
@@ -89,7 +89,7 @@ describe("amounts of USD", () => {
     )
   })
 
-  test("may be negative in writing", () => {
+  test("may be negative", () => {
     expect(formatUsd(-1_500_000_000_000n)).toBe("-1.5")
     expect(formatUsd(-1n)).toBe("-0.000000000001")
   })
@@ -331,7 +331,7 @@ describe("the cost of a usage", () => {
     expect(costOf({ ...plain, overrides: [entry] }, usage, at(when)).total).toBe(free ? 0n : 3_500_000_000n)
   })
 
-  test("the most that a token can cost is looked for in every tier and kind", () => {
+  test("the maximum price of a token is searched in every tier and kind", () => {
     expect(maximumPrices({ ...freePricing, overrides: [night], prompt: 3n, audio: 5n })).toEqual({
       prompt: 5n,
       completion: 0n,

@@ -147,7 +147,7 @@ describe("chat completions", () => {
     })
   const keyOf = (money: boolean) => (money ? limited : gateway.key)
 
-  test("what the mutations begin with is a good request", async () => {
+  test("the base of the mutations is a valid request", async () => {
     await expectOneOf(await post(JSON.stringify(rich), limited), 200)
     await expectOneOf(await post(JSON.stringify({ ...rich, stream: true }), limited), 200)
   })
@@ -161,13 +161,13 @@ describe("chat completions", () => {
     )
     await FastCheck.assert(property, runs(300))
   })
-  test("any members beside a good request", async () => {
+  test("any further members of a valid request", async () => {
     const property = FastCheck.asyncProperty(FastCheck.object(), async (members) =>
       expectOneOf(await post(JSON.stringify({ ...members, ...fine }), gateway.key), 200, 400, 404),
     )
     await FastCheck.assert(property, runs(150))
   })
-  test("a good request with something changed", async () => {
+  test("a valid request with mutations", async () => {
     const property = FastCheck.asyncProperty(
       near(rich),
       FastCheck.boolean(),
@@ -181,7 +181,7 @@ describe("chat completions", () => {
     const property = FastCheck.asyncProperty(anyBytes, async (body) => expectOneOf(await post(body, gateway.key), 400))
     await FastCheck.assert(property, runs(300))
   })
-  test("a good request with other bytes in it", async () => {
+  test("a valid request with other bytes in it", async () => {
     const property = FastCheck.asyncProperty(mangled(JSON.stringify(rich)), async (body) =>
       expectOneOf(await post(body, limited), 200, 400, 402, 404),
     )
@@ -243,7 +243,7 @@ describe("key management", () => {
       anyBytes,
     )
 
-  test("what the mutations begin with is good", async () => {
+  test("the base of the mutations is valid", async () => {
     await expectOneOf(await manage("POST", "/keys", JSON.stringify(key)), 201)
     await expectOneOf(await manage("PATCH", `/keys/${managed}`, JSON.stringify(change)), 200)
   })

@@ -103,7 +103,7 @@ const dial = async ({ gateway, account }: Scene, more: { readonly pause?: boolea
 }
 
 describe("a caller who leaves", () => {
-  test("while the host's head is awaited: the host is hung up on, and the prompt is paid for, once", async () => {
+  test("while the host's head is awaited: the host's connection is closed, and the prompt is charged once", async () => {
     const stage = await scene(() => {})
     const leave = new AbortController()
     const response = stage.request({ signal: leave.signal }).catch(() => undefined)
@@ -118,7 +118,7 @@ describe("a caller who leaves", () => {
     expect(await stage.account.total()).toBe(row?.cost ?? -1n)
   })
 
-  test("after the head, without reading: paid as far as it came", async () => {
+  test("after the head, without reading: charged for the output so far", async () => {
     const stage = await scene((peer) => peer.write(Buffer.concat([Buffer.from(streamHead), delta("12345678")])))
     const leave = new AbortController()
     await stage.request({ signal: leave.signal })
@@ -157,7 +157,7 @@ describe("a caller who leaves", () => {
     expect(await stage.account.rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
   })
 
-  test("before any host was asked: pays nothing, and none is", async () => {
+  test("before any host was called: pays nothing, and no host is called", async () => {
     const stage = await scene(() => {})
     stage.gates.spend.close()
     const caller = await dial(stage)
@@ -171,7 +171,7 @@ describe("a caller who leaves", () => {
     expect(stage.host.requests()).toBe(0)
   })
 
-  test("while the key is looked up: pays nothing, and no host is asked", async () => {
+  test("while the key is looked up: pays nothing, and no host is called", async () => {
     const stage = await scene(() => {})
     const gateway = await stage.another()
     stage.gates.findKey.close()
@@ -187,7 +187,7 @@ describe("a caller who leaves", () => {
     expect(await stage.account.rows()).toEqual([])
   })
 
-  test.each(["a half-closed connection", "a reset"] as const)("by %s, amid the stream", async (how) => {
+  test.each(["a half-closed connection", "a reset"] as const)("by %s, in the middle of the stream", async (how) => {
     const stage = await scene((peer) => peer.write(Buffer.concat([Buffer.from(streamHead), delta("Hello")])))
     const caller = await dial(stage)
     caller.ask()
@@ -295,7 +295,7 @@ describe("a caller who does not read", () => {
     return before
   }
 
-  test("keeps the host waiting: what is taken of it is what sockets hold", async () => {
+  test("pauses the host: no more is read than the sockets' buffers hold", async () => {
     const stage = await scene(endless, {}, gatewayWithoutSocket)
     const response = await stage.request()
     const reader = response.body?.getReader()
@@ -309,7 +309,7 @@ describe("a caller who does not read", () => {
     await expectSettled(stage, 1)
   })
 
-  test("on a socket too, and is cut after a while, and pays", async () => {
+  test("on a socket too, is cut after a while, and pays", async () => {
     const stage = await scene(endless, { client_stall_ms: 400 })
     const caller = await dial(stage, { pause: true })
     caller.ask()
@@ -322,7 +322,7 @@ describe("a caller who does not read", () => {
     expect(row?.cost).toBe(row?.upstreamCost ?? -1n)
   })
 
-  test("but slowly gets all of it", async () => {
+  test("but reads slowly gets all of it", async () => {
     const words = Array.from({ length: 400 }, (_, at) => `word${at} `.repeat(50))
     const stage = await scene((peer) => {
       peer.write(streamHead)

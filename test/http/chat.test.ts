@@ -122,7 +122,7 @@ describe.each([
       completion_tokens_details: { reasoning_tokens: 0, image_tokens: 0, audio_tokens: 0 },
     }
 
-    test("a whole one has every member of the contract, and no other", async () => {
+    test("a whole answer has every documented member, and no other", async () => {
       const before = Math.floor(Date.now() / 1000)
       const response = await gateway.chat(ask("hi"))
       const body = await wholeBodyOf(response)
@@ -201,7 +201,7 @@ describe.each([
       expect(chunks as unknown).toEqual(expected)
     })
 
-    test("what the host says of itself passes, what is ours does not", async () => {
+    test("the host's own members pass, those that the gateway sets do not", async () => {
       const asked = prompt("odd members", {
         ...answerOf({ system_fingerprint: "fp_7", service_tier: "flex", citations: ["https://a.test"] }),
         provider: "Somebody",
@@ -233,7 +233,7 @@ describe.each([
       ["SAFETY", "content_filter"],
       ["function_call", "tool_calls"],
       ["eos", "stop"],
-    ])("the host's word %s is reported as %s", async (native, finish) => {
+    ])("the host's finish reason %s becomes %s", async (native, finish) => {
       const asked = prompt(
         native,
         answerOf({ choices: [{ index: 0, message: { content: "Hello." }, finish_reason: native }] }),
@@ -244,7 +244,7 @@ describe.each([
       expect(last.choices[0]).toMatchObject({ finish_reason: finish, native_finish_reason: native })
     })
 
-    test("reasoning is given, unless it is excluded; it is billed all the same", async () => {
+    test("reasoning is returned unless it is excluded; it is billed in either case", async () => {
       const message = { role: "assistant", content: "Hello.", reasoning_content: "hm" }
       const asked = prompt("reason", answerOf({ choices: [{ index: 0, message, finish_reason: "stop" }] }))
       for (const [more, reasoning] of [
@@ -285,7 +285,7 @@ describe.each([
   })
 
   describe("what the host is sent", () => {
-    test("unknown members as they came, under its own name of the model, with its own key", async () => {
+    test("unknown members unchanged, the host's own model name, the host's own key", async () => {
       const unknown = {
         foo: { bar: [1, null, "x"] },
         min_p: 0.1,
@@ -298,7 +298,7 @@ describe.each([
       expect(new URL(sent()?.request.url ?? "").pathname).toBe("/v1/chat/completions")
     })
 
-    test("no credentials, no addresses, no headers of the caller, nothing that speaks to the router", async () => {
+    test("no credentials, no addresses, no headers of the caller, no router-only members", async () => {
       const dropped = {
         api_base: "https://evil.test",
         base_url: "https://evil.test",
@@ -330,7 +330,7 @@ describe.each([
       expect(JSON.stringify([...(sent()?.request.headers ?? [])])).not.toContain(gateway.key)
     })
 
-    test("a wish for usage is ours to make, in a stream", async () => {
+    test("the gateway asks for usage in a stream, whatever the caller asks", async () => {
       await streamOf(await gateway.chat(ask("hi", { stream: true, stream_options: { include_usage: false } })))
       expect(sent()?.body).toEqual({
         ...ask("hi"),
@@ -340,7 +340,7 @@ describe.each([
       })
     })
 
-    test("`max_completion_tokens` wins over `max_tokens`, and either is cut to what the host can write", async () => {
+    test("`max_completion_tokens` wins over `max_tokens`, and either is clamped to the host's maximum", async () => {
       await wholeBodyOf(await gateway.chat(ask("hi", { max_tokens: 10, max_completion_tokens: 20 })))
       expect(sent()?.body["max_tokens"]).toBe(20)
       await wholeBodyOf(await gateway.chat(ask("hi", { max_tokens: 100_000 })))
@@ -445,7 +445,7 @@ describe.each([
       ["above 2^31", { prompt_tokens: 2 ** 31 + 1, completion_tokens: 5 }],
       ["counted in texts", { prompt_tokens: "10", completion_tokens: "5" }],
       ["without the prompt", { completion_tokens: 5 }],
-    ])("a usage that is %s is estimated, never taken for nothing", async (name, counted) => {
+    ])("a usage that is %s is estimated, never billed as zero", async (name, counted) => {
       const asked = prompt(`estimate: ${name}`, usageOf(counted))
       for (const stream of [false, true]) {
         const response = await gateway.chat(ask(asked, { stream }))
@@ -526,7 +526,7 @@ describe.each([
       expect((await errorOf(response)).metadata).toEqual({ error_type: "permission_denied" })
     })
 
-    test("`x-api-key` is as good as a bearer, which wins when both come", async () => {
+    test("`x-api-key` is accepted like a bearer token, which wins when both come", async () => {
       const request = (headers: Record<string, string>) =>
         gateway.call("/chat/completions", { method: "POST", body: JSON.stringify(ask("hi")), headers })
       expect((await request({ authorization: `Bearer ${gateway.key}`, "x-api-key": "sk-gw-nobody" })).status).toBe(200)
@@ -540,7 +540,7 @@ describe.each([
     })
   })
 
-  test("names of models: an alias-free bare slug finds the only model that has it", async () => {
+  test("a bare slug names the only model that has it", async () => {
     const { model } = await wholeBodyOf(await gateway.chat(ask("hi", { model: "plain" })))
     expect(model).toBe("acme/plain")
   })

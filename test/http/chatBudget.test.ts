@@ -57,7 +57,7 @@ describe("a limit", () => {
     expect(gateway.called()).toHaveLength(1)
   })
 
-  test.each(["daily", "weekly", "monthly"] as const)("that is %s says when it starts anew", async (reset) => {
+  test.each(["daily", "weekly", "monthly"] as const)("that is %s says when it resets", async (reset) => {
     const gateway = await routed({ host: greedy }, outputOnly)
     const key = await keyWith(gateway, 0n, reset)
     const { metadata } = await errorOf(await key.chat())
@@ -71,7 +71,7 @@ describe("a limit", () => {
     )
   })
 
-  test("that a request could pass", async () => {
+  test("that a request could exceed", async () => {
     const gateway = await routed({ host: greedy }, outputOnly)
     const key = await keyWith(gateway, microdollars(100))
     for (const stream of [false, true]) {
@@ -85,7 +85,7 @@ describe("a limit", () => {
     expect(gateway.called()).toEqual([])
   })
 
-  test("that requests in flight hold: the money is free when they have ended", async () => {
+  test("that is held by requests in flight: the money is free when they have ended", async () => {
     const holding = Promise.withResolvers<HeldStream>()
     const host: Answer = (body, request, call) => {
       if (body["stream"] !== true) return greedy(body, request, call)
@@ -116,7 +116,7 @@ describe("a limit", () => {
     expect((await key.chat({ max_tokens: 60 })).status).toBe(200)
   })
 
-  test("counts every answer that is asked for", async () => {
+  test("counts every requested answer", async () => {
     const gateway = await routed({ host: greedy }, outputOnly)
     const key = await keyWith(gateway, microdollars(100))
     for (const [more, expected] of [
@@ -128,7 +128,7 @@ describe("a limit", () => {
     }
   })
 
-  test("is sent to a host that would otherwise write more than the key can pay", async () => {
+  test("is sent as a bound to a host that could write more than the key can pay", async () => {
     const gateway = await routed({ host: greedy }, outputOnly)
     const key = await keyWith(gateway, microdollars(100))
     const { usage: reported } = await wholeBodyOf(await key.chat())
@@ -137,13 +137,13 @@ describe("a limit", () => {
     expect((await key.chat()).status).toBe(402)
   })
 
-  test("without which a host is sent none", async () => {
+  test("a key without a limit sends no bound to the host", async () => {
     const gateway = await routed({ host: greedy }, outputOnly)
     await wholeBodyOf(await gateway.chat(ask()))
     expect(gateway.hosts["host"]?.calls[0]?.body).not.toHaveProperty("max_tokens")
   })
 
-  test("and a host that writes more all the same: billed as it reports", async () => {
+  test("a host that exceeds the bound is billed as it reports", async () => {
     const gateway = await routed({ host: () => usage(500) }, outputOnly)
     const key = await keyWith(gateway, microdollars(100))
     expect((await wholeBodyOf(await key.chat({ max_tokens: 100 }))).usage.cost).toBe(0.0005)
@@ -154,7 +154,7 @@ describe("a limit", () => {
     })
   })
 
-  test("leaves out the hosts that are too dear for it", async () => {
+  test("leaves out the hosts that are too expensive for it", async () => {
     const prices = { dear: { prompt: "0", completion: "0.000009" }, cheap: { prompt: "0", completion: "0.000001" } }
     const gateway = await routed({ dear: good(), cheap: good() }, { prices })
     const key = await keyWith(gateway, microdollars(100))
@@ -164,7 +164,7 @@ describe("a limit", () => {
   })
 })
 
-describe("what is held covers", () => {
+describe("the hold covers", () => {
   /** A microdollar per prompt token, and nothing for the output. */
   const promptOnly = { prices: { host: { prompt: "0.000001", completion: "0" } } }
   const statusAt = async (gateway: TestGateway, limit: bigint, more: Record<string, unknown>) =>
@@ -175,7 +175,7 @@ describe("what is held covers", () => {
     return Buffer.byteLength(JSON.stringify(gateway.hosts["host"]?.calls.at(-1)?.body))
   }
 
-  test("a body that is longer for the host than it came: numbers with an exponent", async () => {
+  test("a body that is longer for the host than as received: numbers with an exponent", async () => {
     const gateway = await routed({ host: good() }, promptOnly)
     // JSON.stringify writes the number in 21 bytes; the caller wrote it in four.
     const written = Array.from({ length: 1000 }, () => 1e20)
@@ -197,7 +197,7 @@ describe("what is held covers", () => {
     expect(await statusOf(microdollars(sent + 200))).toBe(200)
   })
 
-  test("an image with all the tokens that the host has room for", async () => {
+  test("an image by the host's whole context length", async () => {
     const gateway = await routed({ host: good() }, promptOnly)
     const image = { type: "image_url", image_url: { url: "https://example.test/cat.png" } }
     const more = { messages: [{ role: "user", content: [{ type: "text", text: "what?" }, image] }], max_tokens: 1 }
@@ -225,7 +225,7 @@ describe("what is held covers", () => {
     expect(host.calls).toHaveLength(1)
   })
 
-  test("searches, which are billed by their number", async () => {
+  test("searches, which are billed by their count", async () => {
     const searched = { prompt_tokens: 1, completion_tokens: 1, server_tool_use_details: { web_search_requests: 3 } }
     const { gateway } = await priced({ web_search: "0.01" }, () => wholeAnswer("found", searched))
     const search = { web_search_options: {} }
@@ -235,7 +235,7 @@ describe("what is held covers", () => {
   })
 })
 
-describe("what was held is given back", () => {
+describe("the hold is released", () => {
   test.each([
     ["a host that fails", status(500), {}, 502],
     ["a host that finds the request at fault", status(400), {}, 400],
@@ -290,7 +290,7 @@ describe("200 requests at once at a key with room for 37", () => {
     return { gateway, key, statuses }
   }
 
-  test("lets exactly 37 through, and spends the limit to the last picodollar", async () => {
+  test("admits exactly 37, and spends the limit to the last picodollar", async () => {
     const { gateway, key, statuses } = await burst(100)
     expect(statuses.filter((each) => each === 200)).toHaveLength(37)
     expect(statuses.filter((each) => each === 402)).toHaveLength(163)
@@ -308,7 +308,7 @@ describe("200 requests at once at a key with room for 37", () => {
   })
 })
 
-test("whatever comes at once, a key never spends more than its limit, and its ledger is what it spent", async () => {
+test("any concurrent requests: a key never spends more than its limit, and its spend is the sum of its ledger", async () => {
   const one = FastCheck.record({
     max_tokens: FastCheck.option(FastCheck.integer({ min: 1, max: 300 }), { nil: undefined }),
     stream: FastCheck.boolean(),

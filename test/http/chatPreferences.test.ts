@@ -22,13 +22,13 @@ describe("preferences", () => {
   test.each([
     ["none", {}, "a"],
     ["order", { order: ["c", "a"] }, "c"],
-    ["order with names that nobody has", { order: ["nobody", "b"] }, "b"],
+    ["order with unknown names", { order: ["nobody", "b"] }, "b"],
     ["only", { only: ["b", "c"] }, "b"],
     ["only in capitals", { only: ["B"] }, "b"],
     ["ignore", { ignore: ["a"] }, "b"],
     ["only and ignore", { only: ["a", "b"], ignore: ["a"] }, "b"],
     ["order and only", { order: ["a", "c"], only: ["b", "c"] }, "c"],
-    ["a ceiling that two keep", { max_price: { prompt: 2 }, order: ["c", "b"] }, "b"],
+    ["a ceiling that two hosts meet", { max_price: { prompt: 2 }, order: ["c", "b"] }, "b"],
     ["a ceiling that is just reached", { max_price: { prompt: "1", completion: 2 }, order: ["c"] }, "a"],
   ] as const)("%s", async (_name, provider, expected) => {
     const gateway = await abc()
@@ -38,25 +38,25 @@ describe("preferences", () => {
     expect(gateway.called()).toEqual([expected])
   })
 
-  test("the rest follows the listed ones", async () => {
+  test("the other hosts follow the listed ones", async () => {
     const gateway = await failing("a", "b", "c")
     await gateway.chat(ask({ provider: { order: ["c", "b"] } }))
     expect(gateway.called()).toEqual(["c", "b", "a"])
   })
 
-  test("unless fallbacks are not allowed: then the listed ones alone", async () => {
+  test("without fallbacks only the listed ones are called", async () => {
     const gateway = await failing("b", "c")
     expect((await gateway.chat(ask({ provider: { order: ["c", "b"], allow_fallbacks: false } }))).status).toBe(502)
     expect(gateway.called()).toEqual(["c", "b"])
   })
 
-  test("or, where none is listed, the first alone", async () => {
+  test("without fallbacks and without a list only the first is called", async () => {
     const gateway = await failing("a")
     expect((await gateway.chat(ask({ provider: { allow_fallbacks: false } }))).status).toBe(502)
     expect(gateway.called()).toEqual(["a"])
   })
 
-  test("fallbacks that are not allowed are hosts, not models", async () => {
+  test("disallowed fallbacks concern hosts, not models", async () => {
     const gateway = await routed(
       { a: status(500), b: good(), other: good("other") },
       { models: { "acme/other": ["other"] } },
@@ -68,7 +68,7 @@ describe("preferences", () => {
     expect(gateway.called()).toEqual(["a", "other"])
   })
 
-  test("`X-GW-Host` pins one host, whatever else is asked", async () => {
+  test("`X-GW-Host` pins one host, whatever the preferences", async () => {
     const gateway = await abc()
     const response = await gateway.chat(ask({ provider: { order: ["a"] } }), { headers: { "x-gw-host": "b" } })
     expect(response.headers.get("x-gw-host")).toBe("b")
@@ -94,14 +94,14 @@ describe("preferences", () => {
     expect(new Set(gateway.called())).toEqual(new Set(["a"]))
   })
 
-  test("a spread load goes to every host, most of it to the cheapest", async () => {
+  test("load balancing reaches every host, the cheapest most often", async () => {
     const gateway = await abc({ routing: { strategy: "balanced" } })
     // Prices 3, 4 and 5: about 48, 27 and 17 of these. The probability that one of them gets none is below 1e-9.
     for (let at = 0; at < 100; at++) await gateway.chat(ask())
     expect(new Set(gateway.called())).toEqual(new Set(["a", "b", "c"]))
   })
 
-  test("models: the next one when all hosts of the first failed, none asked twice", async () => {
+  test("models: the next one when all hosts of the first failed, and no host is called twice", async () => {
     const models = { "acme/second": ["c"], "acme/third": ["d"] }
     const gateway = await routed({ a: status(500), b: status(429), c: status(404), d: good("d") }, { models })
     const response = await gateway.chat(ask({ models: ["acme/small", "acme/second", "acme/third"], stream: true }))
@@ -112,7 +112,7 @@ describe("preferences", () => {
     expect(gateway.called()).toEqual(["a", "b", "c", "d"])
   })
 
-  test("models without a model", async () => {
+  test("`models` without `model`", async () => {
     const gateway = await routed({ a: good("a"), c: good("c") }, { models: { "acme/second": ["c"] } })
     const { model } = await wholeBodyOf(
       await gateway.chat(ask({ model: undefined, models: ["acme/second", "acme/small"] })),
@@ -141,7 +141,7 @@ describe("preferences", () => {
     expect(gateway.called()).toEqual([])
   })
 
-  test("require_parameters keeps the hosts that know them all", async () => {
+  test("require_parameters keeps the hosts that support them all", async () => {
     const gateway = await abc()
     const response = await gateway.chat(ask({ temperature: 1, provider: { require_parameters: true } }))
     expect(response.status).toBe(404)

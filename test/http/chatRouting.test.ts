@@ -94,7 +94,7 @@ describe("a host that fails before its first event", () => {
     },
   )
 
-  test("what a host says of our account is never shown", async () => {
+  test("a host's message about our account is never shown", async () => {
     for (const code of [401, 402, 403, 500]) {
       const gateway = await routed({ bad: status(code, {}, "key-of-bad has no credit at https://internal.test") })
       const response = await gateway.chat(ask())
@@ -154,13 +154,16 @@ describe("a host that does not answer", () => {
     expect((await errorOf(response)).metadata).toMatchObject({ error_type: "timeout", phase: "upstream" })
   })
 
-  test.each([false, true])("`deadline_ms` ends it all, and no other host is tried (stream: %p)", async (stream) => {
-    const gateway = await routed({ bad: silent, next: good() }, { limits: { deadline_ms: 100 } })
-    const response = await gateway.chat(ask({ stream }))
-    expect(response.status).toBe(408)
-    expect((await errorOf(response)).metadata).toMatchObject({ error_type: "timeout", phase: "upstream" })
-    expect(gateway.called()).toEqual(["bad"])
-  })
+  test.each([false, true])(
+    "`deadline_ms` ends the request, and no other host is tried (stream: %p)",
+    async (stream) => {
+      const gateway = await routed({ bad: silent, next: good() }, { limits: { deadline_ms: 100 } })
+      const response = await gateway.chat(ask({ stream }))
+      expect(response.status).toBe(408)
+      expect((await errorOf(response)).metadata).toMatchObject({ error_type: "timeout", phase: "upstream" })
+      expect(gateway.called()).toEqual(["bad"])
+    },
+  )
 
   test("a whole answer may take longer than `ttfb_ms`", async () => {
     const waiting = Promise.withResolvers<void>()
@@ -215,7 +218,7 @@ describe("a request that a host finds at fault", () => {
     expect(gateway.called()).toEqual(["first", "other"])
   })
 
-  test("it does not cool the host down, nor speak against its health", async () => {
+  test("it neither cools the host down nor counts against its health", async () => {
     let wrong = true
     const gateway = await routed({ host: (...call) => (wrong ? status(400) : good("fine now"))(...call) })
     expect((await gateway.chat(ask())).status).toBe(400)
@@ -224,7 +227,7 @@ describe("a request that a host finds at fault", () => {
   })
 })
 
-describe("a route that is used up", () => {
+describe("a plan that is exhausted", () => {
   test.each([
     ["a request at fault before anything else", [400, 500], true, 400],
     ["all rate limited", [429, 429], false, 429],
@@ -249,7 +252,7 @@ describe("a route that is used up", () => {
     }
   })
 
-  test("429 says the shortest wait", async () => {
+  test("429 gives the shortest wait", async () => {
     const gateway = await routed({
       first: status(429, { "retry-after": "40" }),
       second: status(429, { "retry-after": "20" }),

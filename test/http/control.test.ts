@@ -35,7 +35,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.close())
 
-describe("who may", () => {
+describe("authorization", () => {
   const missing = "Missing Authentication header"
   test.each([
     ["nothing", {}, missing],
@@ -55,7 +55,7 @@ describe("who may", () => {
     expect(error).not.toHaveProperty("metadata")
   })
 
-  test("disabled, expired and deleted keys are told apart by nobody", async () => {
+  test("disabled, expired and deleted keys look alike", async () => {
     const disabled = await gateway.newKey()
     const deleted = await gateway.newKey()
     const expired = await gateway.newKey({ expiresAt: noon - 1 })
@@ -69,7 +69,7 @@ describe("who may", () => {
     expect(errors).toEqual(errors.map(() => ({ code: 401, message: "User not found." })))
   })
 
-  test("x-api-key counts like Bearer, and Bearer first", async () => {
+  test("x-api-key is accepted like Bearer, which wins", async () => {
     expectAnswer(await gateway.send("/api/v1/key", { headers: { "x-api-key": key } }), 200)
     const both = { authorization: "Bearer wrong", "x-api-key": key }
     await expectError(await gateway.send("/api/v1/key", { headers: both }), 401)
@@ -91,7 +91,7 @@ describe("who may", () => {
     }
   })
 
-  test("of all routes only the open ones answer without a key", async () => {
+  test("only the public routes answer without a key", async () => {
     await gateway.send("/healthz")
     const open = ["GET /api/v1/openapi.json", "GET /healthz", "GET /readyz"]
     expect(gateway.table.toSorted()).toEqual([
@@ -118,7 +118,7 @@ describe("who may", () => {
   })
 })
 
-describe("routes that are not there", () => {
+describe("unknown routes", () => {
   test.each([
     ["GET", "/"],
     ["GET", "/api/v1"],
@@ -242,7 +242,7 @@ describe("key status", () => {
     gateway.time.now = noon
   })
 
-  test("never shows less than nothing", async () => {
+  test("never shows a negative amount", async () => {
     const overspent = await gateway.newKey({ limit: 1_000_000_000_000n })
     await gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.append([row(overspent, "1.5", noon)])))
     expect(await statusOf(overspent)).toMatchObject({
@@ -261,7 +261,7 @@ describe("models", () => {
     return body
   }
 
-  test("all of them, as clients want them", async () => {
+  test("all of them, as clients expect them", async () => {
     const { data, links, total_count } = await page("")
     expect([data.length, links.next, total_count]).toEqual([7, null, 7])
     expect(data[0]).toEqual({
@@ -304,7 +304,7 @@ describe("models", () => {
     expect((await page("?limit=2")).links.next).toBe("/api/v1/models?offset=2&limit=2")
   })
 
-  test("bad pages are told all at once", async () => {
+  test("all problems of the page parameters are reported at once", async () => {
     const error = await expectError(await gateway.send("/api/v1/models?offset=-1&limit=5000", bearer(key)), 400)
     expect(error.metadata.issues.map(({ path }: Anything) => path).toSorted()).toEqual(["limit", "offset"])
     for (const query of ["offset=abc", "limit=0", "limit=", "limit=1.5", "offset=1&offset=2", "limit=1e2"]) {
@@ -312,7 +312,7 @@ describe("models", () => {
     }
   })
 
-  test("a model that is not there", async () => {
+  test("an unknown model", async () => {
     for (const path of ["acme/none", "acme%2Fm0/x", "m0/acme", "%2e/%2e"]) {
       await expectError(await gateway.send(`/api/v1/models/${path}/endpoints`, bearer(key)), 404)
     }
@@ -337,7 +337,7 @@ describe("hosts of a model", () => {
     return body.data
   }
 
-  test("say everything that the contract lists", async () => {
+  test("have every documented member", async () => {
     const { endpoints, ...model } = await hostsOf(gateway)
     expect(model).toMatchObject({ id: "acme/small-2.5:free", name: "Acme Small", created: 1_760_000_000 })
     expect(endpoints.map(({ tag }: Anything) => tag)).toEqual(["toy/dear", "toy", "toy/unpriced"])
@@ -377,7 +377,7 @@ describe("hosts of a model", () => {
     [80, 20, -1],
     [79, 21, -2],
     [0, 99, 0],
-  ])("%p good and %p bad answers are status %p", async (good, bad, status) => {
+  ])("%p successes and %p failures are status %p", async (good, bad, status) => {
     const fresh = await startControlPlane()
     await fresh.run(
       Effect.gen(function* () {
@@ -399,7 +399,7 @@ describe("hosts of a model", () => {
     await fresh.close()
   })
 
-  test("one that is rate limited is status -3 for as long as it is left alone", async () => {
+  test("a rate-limited host has status -3 for as long as it cools down", async () => {
     const fresh = await startControlPlane()
     await fresh.run(
       Effect.gen(function* () {

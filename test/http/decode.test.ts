@@ -121,7 +121,7 @@ describe("10 unsafe names", () => {
     "messages":[{"role":"user","content":"prototype","__proto__":{"polluted":1}}],
     "foo":{"a":[{"constructor":1,"prototyp\\u0065":2,"b":{"__proto__":3,"kept":"__proto__"}}]},"toString":1,"hasOwnProperty":2}`
 
-  test("are dropped, however they are spelled, and reach no prototype; deep down a caller's `constructor` is its own", () => {
+  test("are dropped however they are escaped, and reach no prototype; in nested objects a caller's `constructor` is kept", () => {
     const { payload: body } = accepted(decodeText(hostile))
     expect(JSON.parse(JSON.stringify(body))).toEqual({
       messages: [{ role: "user", content: "prototype" }],
@@ -135,13 +135,13 @@ describe("10 unsafe names", () => {
   })
 
   test.each(['"\\u005f_proto__"', '"\\u005F_proto__"', '"constructo\\u0072"', '"\\u0070rototype"'])(
-    "are dropped when no byte spells them: %s",
+    "are dropped when they are written with escapes only: %s",
     (name) => {
       expect(Object.keys(accepted(parseBody(bytesOf(`{${name}:1,"a":2}`))))).toEqual(["a"])
     },
   )
 
-  test("do no harm to a copy that leaves members out", () => {
+  test("do no harm to a copy without some members", () => {
     const body: JsonObject = JSON.parse(
       '{"model":"a/b","messages":[{"role":"user","content":""}],"api_key":"k","__proto__":{"polluted":1}}',
     )
@@ -470,7 +470,7 @@ describe("accepted", () => {
     [{ include_reasoning: false }, true],
     [{ include_reasoning: true }, false],
     [{}, false],
-  ])("reasoning is kept back: %j", (more, exclude) => {
+  ])("reasoning is withheld: %j", (more, exclude) => {
     expect(accepted(decode(more)).reasoning.exclude).toBe(exclude)
   })
 
@@ -645,7 +645,7 @@ describe("whatever comes", () => {
     expect("polluted" in {}).toBe(false)
   }
 
-  test("any JSON gives a request or reasons", () => {
+  test("any JSON gives a request or issues", () => {
     FastCheck.assert(
       FastCheck.property(FastCheck.oneof(FastCheck.jsonValue(), value), (json) =>
         settles(decodeText(JSON.stringify(json))),
@@ -654,28 +654,28 @@ describe("whatever comes", () => {
     )
   })
 
-  test("any value of any member does", () => {
+  test("any value of any member gives a request or issues", () => {
     FastCheck.assert(
       FastCheck.property(FastCheck.constantFrom(...known), value, (name, json) => settles(decode({ [name]: json }))),
       { numRuns: 2000 },
     )
   })
 
-  test("any members inside of messages do", () => {
+  test("any members in messages give a request or issues", () => {
     FastCheck.assert(
       FastCheck.property(FastCheck.array(value), (turns) => settles(decode({ messages: turns }))),
       { numRuns: 500 },
     )
   })
 
-  test("any bytes do", () => {
+  test("any bytes give a request or issues", () => {
     FastCheck.assert(
       FastCheck.property(FastCheck.uint8Array({ maxLength: 200 }), (bytes) => settles(decodeBytes(bytes))),
       { numRuns: 1000 },
     )
   })
 
-  test("any depth does, and 64 is the last that passes", () => {
+  test("any depth gives a request or issues, and 64 is the deepest that passes", () => {
     FastCheck.assert(
       FastCheck.property(
         FastCheck.integer({ min: 1, max: 5000 }),
@@ -722,7 +722,7 @@ describe("whatever comes", () => {
     )
   })
 
-  test("a name is looked up among our own, not among what every object has", () => {
+  test("names are not looked up in the prototype of objects", () => {
     for (const name of Object.getOwnPropertyNames(Object.prototype)) {
       const body: JsonObject = { ...minimal, ...Object.fromEntries([[name, 1]]) }
       expect(isJsonObject(accepted(decodeChat(body, 1)).payload)).toBe(true)

@@ -286,7 +286,7 @@ describe("a failure and its answer", () => {
     })
   })
 
-  test("a bug of ours says nothing of itself in either form", () => {
+  test("a defect of ours shows no details in either form", () => {
     expect(chatErrorBody(defect)).toStrictEqual({
       error: { message: "Internal error.", code: 500, metadata: { error_type: "server" } },
     })

@@ -19,7 +19,7 @@ describe("cooling down", () => {
     return { gateway, second: await gateway.chat(ask()) }
   }
 
-  test.each([401, 402, 404, 429])("a host is left alone after %p", async (code) => {
+  test.each([401, 402, 404, 429])("a host cools down after %p", async (code) => {
     const { gateway, second } = await twice(status(code))
     expect(second.status).toBe(503)
     expect((await errorOf(second)).metadata).toMatchObject({ error_type: "provider_overloaded" })
@@ -27,17 +27,17 @@ describe("cooling down", () => {
     expect(gateway.called()).toEqual(["host"])
   })
 
-  test.each([400, 403, 408, 500])("but not after %p", async (code) => {
+  test.each([400, 403, 408, 500])("does not cool down after %p", async (code) => {
     const { gateway } = await twice(status(code))
     expect(gateway.called()).toEqual(["host", "host"])
   })
 
-  test("for as long as it asks, at most `max_s`", async () => {
+  test("for as long as it asks, `max_s` at most", async () => {
     const { second } = await twice(status(429, { "retry-after": "100000" }), { limits: { cooldown: { max_s: 200 } } })
     expect(Number(second.headers.get("retry-after"))).toBeWithin(199, 201)
   })
 
-  test("a time that makes no sense is none", async () => {
+  test("an invalid time is ignored", async () => {
     const { second } = await twice(status(429, { "retry-after": "soon" }))
     expect(Number(second.headers.get("retry-after"))).toBeWithin(1, 6)
   })
@@ -47,13 +47,13 @@ describe("cooling down", () => {
     for (const code of [401, 404, 429]) expect((await twice(status(code), off)).gateway.called()).toHaveLength(2)
   })
 
-  test("the other hosts answer meanwhile, and other models of the host are not concerned", async () => {
+  test("the other hosts answer meanwhile, and the provider's other models are not affected", async () => {
     const gateway = await routed({ first: status(429), second: good() })
     for (let at = 0; at < 3; at++) expect((await gateway.chat(ask())).status).toBe(200)
     expect(gateway.called()).toEqual(["first", "second", "second", "second"])
   })
 
-  test("by a rate limit inside a stream too", async () => {
+  test("after a rate limit inside a stream too", async () => {
     const limited = () => sse([word, '{"error":{"code":429,"message":"slow"}}'])
     const gateway = await routed({ host: limited })
     await (await gateway.chat(ask({ stream: true }))).text()
@@ -63,7 +63,7 @@ describe("cooling down", () => {
 })
 
 describe("a longer cooldown", () => {
-  test("is not cut short by a shorter one of a request that was in flight", async () => {
+  test("is not shortened by a shorter one of a request that was in flight", async () => {
     const clock = new ManualClock()
     const answers = [Promise.withResolvers<Response>(), Promise.withResolvers<Response>()]
     const bothCalled = Promise.withResolvers<void>()
@@ -122,12 +122,12 @@ describe("uptime", () => {
   test.each<readonly [string, (held: ReturnType<typeof heldStream>) => void]>([
     ["an end without a finish", ({ close }) => close()],
     ["an error event", ({ send }) => send('{"error":{"code":500,"message":"no"}}')],
-    ["a finish that is an error", ({ send }) => send(chunkOf({ delta: {}, finish_reason: "error" }))],
-  ])("falls by a stream that broke off after its head: %s", async (_name, fault) => {
+    ["a finish reason of error", ({ send }) => send(chunkOf({ delta: {}, finish_reason: "error" }))],
+  ])("falls when a stream breaks off after its head: %s", async (_name, fault) => {
     expect(await onceGood(fault)).toMatchObject({ uptime_last_5m: 50, uptime_last_30m: 50, uptime_last_1d: 50 })
   })
 
-  test("does not fall by a rate limit inside a stream, which cools the host down", async () => {
+  test("does not fall after a rate limit inside a stream, which cools the host down", async () => {
     const listed = await onceGood(({ send }) => send('{"error":{"code":429,"message":"slow"}}'))
     expect(listed).toMatchObject({ uptime_last_5m: 100, status: -3 })
   })

@@ -83,7 +83,7 @@ describe("a gateway that stops", () => {
     return { post, text: () => text, isOver: () => over }
   }
 
-  test("lets a stream end, and takes no new one, neither on its connection nor on another", async () => {
+  test("lets a stream end, and accepts no new request, neither on the same connection nor on another", async () => {
     const { gateway, host, peers, account, response } = await running(20)
     const caller = await dial(gateway.url, account.secret)
     caller.post()
@@ -114,7 +114,7 @@ describe("a gateway that stops", () => {
     expect(await account.held()).toBe(0n)
   })
 
-  test("ends what is left with a 503 in the stream, which is paid for", async () => {
+  test("ends the remaining streams with a 503 in the stream, and charges them", async () => {
     const { gateway, host, account, response } = await running(0)
     const reading = response.text()
     await gateway.stop()
@@ -133,7 +133,7 @@ describe("a gateway that stops", () => {
     await until(() => host.open() === 0, "the end of the host's connection")
   })
 
-  test("ends what has not begun with a 503, free of charge", async () => {
+  test("ends answers that have not begun with a 503, free of charge", async () => {
     const host = rawHost(() => {})
     closing.push(host.stop)
     const gateway = await startGateway({ config: configFor({ a: { url: host.url } }, { server: { drain_s: 0 } }) })
@@ -147,7 +147,7 @@ describe("a gateway that stops", () => {
     expect(await account.held()).toBe(0n)
   })
 
-  test("waits for no caller who does not read", async () => {
+  test("does not wait for a caller who does not read", async () => {
     const { gateway, account, response } = await running(0)
     await gateway.stop()
     expect(await account.rows()).toMatchObject([{ outcome: "cut" }])
@@ -330,7 +330,7 @@ describe.concurrent("the process", () => {
   )
 
   test(
-    "a second one on the same file does not start, and says which the first is",
+    "a second one on the same file does not start, and names the first",
     async () => {
       const installation = installed()
       const config = { discovery: { environment: false, local: false } }
@@ -349,7 +349,7 @@ describe.concurrent("the process", () => {
   )
 
   test(
-    "asked twice to stop ends what runs at once, and books it",
+    "asked twice to stop ends the running requests at once, and books them",
     async () => {
       const host = hostFor(() => {
         const body = new ReadableStream<Uint8Array>({
@@ -392,7 +392,7 @@ describe.concurrent("the process", () => {
   )
 
   test(
-    "on a port that is taken says so in a line",
+    "on a port that is taken says so in one line",
     async () => {
       const installation = installed()
       const taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } })
@@ -406,7 +406,7 @@ describe.concurrent("the process", () => {
   )
 
   test(
-    "outlives a promise that a plugin forgot",
+    "outlives an unhandled rejection in a plugin",
     async () => {
       const installation = installed()
       const folder = join(installation.folder, "plugins")
@@ -427,7 +427,7 @@ describe.concurrent("the process", () => {
   )
 
   test(
-    "with mistakes in its configuration says all of them, takes no port and makes no file",
+    "with mistakes in its configuration reports all of them, opens no port and makes no file",
     async () => {
       const installation = installed()
       // A gateway that tried to listen on this port would fail with another message.
@@ -463,7 +463,7 @@ describe.concurrent("the process", () => {
   )
 
   test(
-    "warns of an environment that will not do, and not of one that will",
+    "warns of an unsuitable environment, and not of a suitable one",
     async () => {
       const config = { discovery: { environment: false, local: false }, storage: "memory:" }
       const started = async (env: Readonly<Record<string, string>>) => {

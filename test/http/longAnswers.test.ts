@@ -14,7 +14,7 @@ test.each([
   [429, 429, false],
   [400, 400, true],
 ])(
-  "an error body without end after %p: the answer comes, and the host is hung up on",
+  "an error body without end after %p: the answer comes, and the host's connection is closed",
   async (status, expected, stream) => {
     const page = part("x".repeat(16_384))
     const host = opened(
@@ -32,7 +32,7 @@ test.each([
   },
 )
 
-test("a compressed answer counts by what comes out of it", async () => {
+test("a compressed answer counts by its decompressed size", async () => {
   const bomb = Bun.gzipSync(
     new TextEncoder().encode(`{"choices":[{"message":{"content":"${"x".repeat(3_000_000)}"}}]}`),
   )

@@ -31,7 +31,7 @@ const places: ReadonlyArray<readonly [name: string, stream: boolean, answer: () 
   ["the code in the first event", true, () => sse([errorEvent({ message: "no", code: quoted })])],
 ]
 
-test.each(places)("our key in %s is shown to nobody", async (_name, stream, answer) => {
+test.each(places)("our key in %s is not shown", async (_name, stream, answer) => {
   const host = opened(scriptedHost(answer))
   const gateway = await startWatched({ config: configFor({ acme: host }) })
   const response = await gateway.chat({ model: "acme/small", messages: [{ role: "user", content: "hi" }], stream })
@@ -55,7 +55,7 @@ const later: ReadonlyArray<readonly [name: string, event: string]> = [
   ],
 ]
 
-test.each(later)("our key in %s after the text is shown to nobody", async (_name, event) => {
+test.each(later)("our key in %s after text was sent is not shown", async (_name, event) => {
   const seen = Promise.withResolvers<void>()
   const host = opened(
     scriptedHost(() => {

@@ -232,7 +232,7 @@ describe("a fault before the first event", () => {
   })
 
   test.each(faults)(
-    "%s: another host takes over, and nothing is to be seen of it",
+    "%s: another host takes over, and the caller notices nothing",
     async (_, __, script, limits = {}) => {
       const { url } = start(script)
       const stage = await scene(url, { limits, second: true })
@@ -265,11 +265,7 @@ describe("a fault after text was sent", () => {
     ["an error event of a rate limit", 429, (peer) => say(peer, event('{"error":{"code":429,"message":"x"}}'))],
     ["the host's account used up", 502, (peer) => say(peer, event('{"error":{"code":402,"message":"pay"}}'))],
     ["an event of the name error", 502, (peer) => say(peer, part('event: error\ndata: {"message":"x"}\n\n'))],
-    [
-      "a finish that is an error",
-      502,
-      (peer) => say(peer, event(chunkOf({ delta: {}, finish_reason: "error" })), done),
-    ],
+    ["a finish reason of error", 502, (peer) => say(peer, event(chunkOf({ delta: {}, finish_reason: "error" })), done)],
     ["a line of more than 1 MiB", 502, (peer) => say(peer, part(`data: ${"x".repeat(1_200_000)}`))],
     [
       "an event 100,000 deep",
@@ -309,7 +305,7 @@ describe("a fault after text was sent", () => {
     )
   }
 
-  test("a body whose end is the end of the connection, without a finish, is broken too", async () => {
+  test("a body that ends with its connection, without a finish, is broken too", async () => {
     const host = raw((peer) => say(peer, openHead, `data: ${chunkOf({ delta: { content: "Hello" } })}\n\n`))
     const stage = await scene(host.url)
     const text = await readAround(await stage.request(), "Hello", () => host.peer().end())
@@ -332,7 +328,7 @@ const readAround = async (response: Response, seen: string, then: () => void | P
   return text
 }
 
-describe("an odd but good end", () => {
+describe("an unusual but valid end", () => {
   const ends: ReadonlyArray<
     readonly [
       name: string,
@@ -414,7 +410,7 @@ describe("an odd but good end", () => {
     if (!parts.includes(lastPart)) await until(() => host.open() === 0, "the end of the host's connection")
   })
 
-  test("bytes in every manner: a BOM, CRLF, comments, no UTF-8, a packet a byte", async () => {
+  test("bytes in every form: a BOM, CRLF, comments, invalid UTF-8, one byte per packet", async () => {
     const text = Buffer.concat([
       Buffer.from(
         `\ufeff: hi\r\n\r\nretry: 1\r\ndata:${chunkOf({ delta: { content: "a " }, finish_reason: null })}\r\n\r\n`,
@@ -435,8 +431,8 @@ describe("an odd but good end", () => {
   })
 })
 
-describe("a stream that we cut is paid for", () => {
-  test("at its size: length, and the reason", async () => {
+describe("a stream that the gateway cuts is charged", () => {
+  test("at the size limit: finish reason length, and the native reason", async () => {
     const host = raw((peer) => {
       say(peer, streamHead)
       for (let at = 0; at < 1000; at++) say(peer, delta(`word${at} `))
@@ -455,7 +451,7 @@ describe("a stream that we cut is paid for", () => {
     expect(row?.cost).toBeGreaterThan(0n)
   })
 
-  test("at the deadline: 408 in the stream, with the cost that is charged all the same", async () => {
+  test("at the deadline: 408 in the stream, with the cost that is charged", async () => {
     const host = raw((peer) => say(peer, streamHead, delta("Hello")))
     const stage = await scene(host.url, { limits: { deadline_ms: 250 } })
     const { cost } = expectBroken(await (await stage.request()).text(), 408, "Hello")
@@ -498,7 +494,7 @@ describe("a head that goes out before any event", () => {
     return host.peer()
   }
 
-  test("comes with a comment at once, and the answer follows", async () => {
+  test("begins with a comment, and the answer follows", async () => {
     const host = raw((peer) => say(peer, streamHead, role))
     const stage = await scene(host.url, { limits })
     const response = await stage.request()
@@ -540,7 +536,7 @@ describe("a head that goes out before any event", () => {
   })
 })
 
-test("while a stream runs its money is held", async () => {
+test("the money of a running stream is held", async () => {
   const host = raw((peer) => say(peer, streamHead, delta("Hello")))
   const stage = await scene(host.url)
   const response = await stage.request()

@@ -85,7 +85,7 @@ const rowsOf = async (gateway: Routed, count: number): Promise<ReadonlyArray<Led
 const spent = (gateway: Routed) => gateway.run(Effect.flatMap(Meter, (meter) => meter.spent(keyId(gateway.key))))
 
 describe("the first event decides", () => {
-  test("a role is none: the host that says no more is passed over", async () => {
+  test("a role does not count: a host that sends nothing else is passed over", async () => {
     const role = chunkOf({ delta: { role: "assistant", content: "" }, finish_reason: null })
     const error = JSON.stringify({ error: { message: "no", code: 500 } })
     const gateway = await routed({ bad: says(role, role, error), next: good("from the next") })
@@ -98,7 +98,7 @@ describe("the first event decides", () => {
     ["reasoning", { reasoning: "x" }],
     ["a refusal", { refusal: "x" }],
     ["a tool call", { tool_calls: [{ index: 0, id: "a", type: "function", function: { name: "f", arguments: "" } }] }],
-  ])("%s is one: no other host takes over afterwards", async (_name, delta) => {
+  ])("%s counts: no other host takes over afterwards", async (_name, delta) => {
     const host = conducted()
     const gateway = await routed({ first: host.answer, next: good("from the next") })
     const asked = gateway.chat(streamed)
@@ -124,7 +124,7 @@ describe.each([
   ["on a socket", true],
   ["without one", false],
 ] as const)("a caller who goes, %s", (_name, socket) => {
-  test("amid a stream: the host is hung up on, what was said is paid for", async () => {
+  test("in the middle of a stream: the host's connection is closed, and the output so far is charged", async () => {
     const host = conducted()
     const gateway = await routed({ host: host.answer }, { socket })
     const { held, reader } = await begun(gateway, host, ["so ", "far"])
@@ -138,7 +138,7 @@ describe.each([
   })
 
   test.each([true, false])(
-    "before the first event (stream: %p): the host is hung up on, the prompt is paid for",
+    "before the first event (stream: %p): the host's connection is closed, and the prompt is charged",
     async (stream) => {
       const called = Promise.withResolvers<Request>()
       const host: Answer = (body, request, call) => {
@@ -166,7 +166,7 @@ describe.each([
     },
   )
 
-  test("after its host has counted: the host's count is paid for", async () => {
+  test("after its host has sent usage: the host's usage is charged", async () => {
     const host = conducted()
     const gateway = await routed({ host: host.answer }, { socket })
     const { held, reader, readUntil } = await begun(gateway, host, ["fine"])
@@ -219,7 +219,7 @@ describe("a text cannot break out of its event", () => {
     expect(answer.last.choices[0]?.finish_reason).toBe("stop")
   })
 
-  test("characters that come in pieces come whole", async () => {
+  test("characters that arrive in pieces are written whole", async () => {
     const bytes = new TextEncoder().encode(
       [word("𝄞é汉"), stop, usage, "[DONE]"].map((event) => `data: ${event}\r\n\r\n`).join(""),
     )
@@ -252,7 +252,7 @@ describe("the gateway", () => {
     expect((await wholeBodyOf(await gateway.chat(quick))).usage.cost).toBeGreaterThan(0)
   })
 
-  test("counts requests whose bodies are on the way", async () => {
+  test("counts requests whose bodies are still arriving", async () => {
     const gateway = await routed({ host: good() }, { limits: { max_in_flight: 2 }, socket: true })
     const gates = Array.from({ length: 6 }, () => Promise.withResolvers<void>())
     const slow = gates.map(({ promise }) => {
@@ -293,7 +293,7 @@ describe("the gateway", () => {
     expect((await rowsOf(gateway, 1))[0]).toMatchObject({ outcome: "finished", cost: picodollars(last.usage?.cost) })
   })
 
-  test("cuts a stream that does not end in time, tells it, and books it", async () => {
+  test("cuts a stream that does not end in time, with an error in the stream, and books it", async () => {
     const host = conducted()
     const gateway = await routed({ host: host.answer }, { server: { drain_s: 0 } })
     const { held, rest } = await begun(gateway, host, ["so far"])
@@ -310,7 +310,7 @@ describe("the gateway", () => {
     })
   })
 
-  test("cuts a caller who takes no bytes, and books what was made for it", async () => {
+  test("cuts a caller who takes no bytes, and books the output so far", async () => {
     const host = conducted()
     const gateway = await routed({ host: host.answer }, { limits: { client_stall_ms: 100 } })
     const asked = gateway.chat(streamed)
@@ -324,7 +324,7 @@ describe("the gateway", () => {
     await expect(response.text()).rejects.toThrow()
   })
 
-  test("gives the same stream twice the same text, whatever else runs", async () => {
+  test("gives the same text for the same stream, whatever else runs", async () => {
     const words = Array.from({ length: 200 }, (_, at) => `${at} `)
     const gateway = await routed({ host: says(...words.map(word), stop, usage, "[DONE]") }, { socket: true })
     const texts = await Promise.all(

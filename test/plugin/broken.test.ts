@@ -128,7 +128,7 @@ describe("a plugin that does not load", () => {
     )
   })
 
-  test("says so once, however many providers want it; hosts that name them are not to blame", async () => {
+  test("says so once, however many providers use it; hosts that name these providers are not reported", async () => {
     const { log, result } = await resolved(
       { plugins: [provider("acme", throwing), echo] },
       {
@@ -140,7 +140,7 @@ describe("a plugin that does not load", () => {
     expect(callable(result)).toEqual(["echo"])
   })
 
-  test("refuses the start where it was the strategy in force: it once ordered hosts by nothing, in silence", async () => {
+  test("refuses the start when it is the strategy in force: hosts were once left unordered without a message", async () => {
     const strategy = defineStrategy({ id: "first", config: nothing, load: throwing })
     const { log, result } = await resolved({ plugins: [strategy, own, echo] }, { routing: { strategy: "first" } })
     expect(log).toEqual(["plugin first: load: no disk"])
@@ -151,7 +151,7 @@ describe("a plugin that does not load", () => {
     expect(Either.isRight((await resolved({ plugins: [strategy, echo] })).result)).toBe(true)
   })
 
-  test("and was not even found whole does not blame whoever named it", async () => {
+  test("that could not be imported is reported, not the configuration that names it", async () => {
     const invalid = [new PluginInvalid({ plugin: "/plugins/providers/acme", phase: "import", reason: "no comma" })]
     const config = {
       providers: { acme: {} },
@@ -166,7 +166,7 @@ describe("a plugin that does not load", () => {
     )
   })
 
-  test("does not keep the others from answering", async () => {
+  test("does not stop the others from answering", async () => {
     const log: Array<string> = []
     const gateway = await gatewayWithoutSocket({
       plugins: [...broken.map(([, plugin]) => plugin), echo],
@@ -239,7 +239,7 @@ describe("the gateway as it is run", () => {
   })
   afterAll(() => installation.remove())
 
-  test("starts without its broken plugins, a line for each, and ends well", async () => {
+  test("starts without its broken plugins, with one line for each, and stops with exit code 0", async () => {
     const gateway = installation.start({ config: { ...config, providers: { torn: {} } } })
     const health = await fetch((await gateway.url()).replace("/api/v1", "/healthz"))
     expect(health.status).toBe(200)
@@ -263,7 +263,7 @@ describe("the gateway as it is run", () => {
     expect(await Bun.file(join(installation.folder, "unopened.db")).exists()).toBe(false)
   })
 
-  test("says everything that is wrong, and an embedded one says the same", async () => {
+  test("reports every mistake, and so does an embedded one", async () => {
     const gateway = installation.start({ config: wrong })
     expect(await gateway.exited).toBe(78)
     expect(gateway.err().trimEnd().split("\n")).toEqual(allWrong)

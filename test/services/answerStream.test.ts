@@ -33,7 +33,7 @@ const brokenWith = (text: string): unknown => {
 }
 
 describe("comments", () => {
-  test("go out with a head that cannot wait, and every five seconds of silence", () =>
+  test("are sent with a head that goes out before any event, and after every five seconds of silence", () =>
     inTimedGateway({}, async ({ ask, call, pass }) => {
       const asked = ask()
       const host = await call()
@@ -57,7 +57,7 @@ describe("comments", () => {
       expect(contentOf(readStrictly((await ended).text).events)).toBe("Hello")
     }))
 
-  test("do not go out while chunks flow", () =>
+  test("are not sent while chunks flow", () =>
     inTimedGateway({}, async ({ listen, call, pass, settle }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("0 "))
@@ -80,7 +80,7 @@ describe("comments", () => {
 })
 
 describe("a silent host", () => {
-  test("is hung up on after a minute without an event, and the caller is told", () =>
+  test("is cut off after a minute without an event, and the caller gets an error", () =>
     inTimedGateway({}, async ({ listen, call, pass, settle, rows, held }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("Hello"))
@@ -107,7 +107,7 @@ describe("a silent host", () => {
       expect([host.aborted, brokenWith(reading.text)]).toEqual([true, 408])
     }))
 
-  test("does not speak by comments, nor by blank lines", () =>
+  test("comments and blank lines do not count as events", () =>
     inTimedGateway({}, async ({ listen, call, pass }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("Hello"))
@@ -121,7 +121,7 @@ describe("a silent host", () => {
       expect([host.aborted, brokenWith(reading.text)]).toEqual([true, 408])
     }))
 
-  test("does not begin by comments either: after five minutes another is asked", () =>
+  test("comments do not count as a first event: after five minutes another host is called", () =>
     inTimedGateway({ hosts: ["a", "b"] }, async ({ listen, call, calls, pass, settle }) => {
       const asked = listen()
       const host = (await call()).head()
@@ -139,7 +139,7 @@ describe("a silent host", () => {
       expect(contentOf(readStrictly((await asked).text).events)).toBe("from b")
     }))
 
-  test("after its finish is waited for only five seconds, and the finish stands", () =>
+  test("is awaited for only five seconds after its finish, and the finish stands", () =>
     inTimedGateway({}, async ({ listen, call, pass, settle, rows }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("Hello"), finish, usage)
@@ -153,7 +153,7 @@ describe("a silent host", () => {
       expect(await rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
     }))
 
-  test("that breaks after its finish has ended all the same", () =>
+  test("whose connection breaks after the finish has ended normally", () =>
     inTimedGateway({}, async ({ listen, call, settle, rows }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("Hello"), finish, usage)
@@ -165,7 +165,7 @@ describe("a silent host", () => {
       expect(await rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
     }))
 
-  test("that drips below sixteen bytes a second is hung up on", () =>
+  test("that sends less than sixteen bytes a second is cut off", () =>
     inTimedGateway({}, async ({ listen, call, pass }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("Hello"))
@@ -215,7 +215,7 @@ describe("a slow caller", () => {
       expect((await new Reading(response).all()).over).toBe("broken")
     }))
 
-  test("is not read ahead of: without a reader, the host is asked once at most", () =>
+  test("the host is not read ahead: without a reader it is read once at most", () =>
     inTimedGateway({}, async ({ ask, call, pass, settle }) => {
       const asked = ask()
       const host = (await call()).head().events(delta("one "))
@@ -236,10 +236,10 @@ describe("a slow caller", () => {
     }))
 })
 
-describe("a host that does not hear that it is hung up on", () => {
+describe("a host that does not notice that its call was aborted", () => {
   const ignoring = { ignoresAbort: true }
 
-  test("is left all the same when it falls silent", () =>
+  test("is abandoned all the same when it falls silent", () =>
     inTimedGateway(ignoring, async ({ listen, call, pass, rows }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("Hello"))
@@ -249,7 +249,7 @@ describe("a host that does not hear that it is hung up on", () => {
       expect(await rows()).toMatchObject([{ outcome: "host-failed" }])
     }))
 
-  test("is left before its first event, and another is asked", () =>
+  test("is abandoned before its first event, and another host is called", () =>
     inTimedGateway(
       { ...ignoring, hosts: ["a", "b"], limits: { ttfb_ms: 2000 } },
       async ({ listen, call, pass, settle }) => {
@@ -264,7 +264,7 @@ describe("a host that does not hear that it is hung up on", () => {
       },
     ))
 
-  test("is left at the deadline", () =>
+  test("is abandoned at the deadline", () =>
     inTimedGateway({ ...ignoring, limits: { deadline_ms: 3000 } }, async ({ listen, call, pass, rows }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("Hello"))
@@ -275,7 +275,7 @@ describe("a host that does not hear that it is hung up on", () => {
     }))
 })
 
-test("ten minutes are the end of any stream, however lively", () =>
+test("any stream ends after ten minutes, however active", () =>
   inTimedGateway({}, async ({ listen, call, pass, rows, held }) => {
     const asked = listen()
     const host = (await call()).head().events(delta("0 "))
@@ -293,7 +293,7 @@ test("ten minutes are the end of any stream, however lively", () =>
   }))
 
 describe("a gateway that stops", () => {
-  test("lets what runs end within half a minute, and takes nothing new", () =>
+  test("lets running requests end within half a minute, and accepts no new ones", () =>
     inTimedGateway({}, async ({ ask, listen, call, calls, pass, settle, stop, rows }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("Hello"))
@@ -319,7 +319,7 @@ describe("a gateway that stops", () => {
       expect(await rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
     }))
 
-  test("ends what is left after it, books it, and tells the caller", () =>
+  test("ends the remaining requests after that, books them, and sends an error", () =>
     inTimedGateway({}, async ({ ask, listen, call, pass, settle, stop, rows, held }) => {
       const asked = listen()
       await (await call()).head().events(delta("Hello"))
@@ -377,10 +377,10 @@ test("a limit of 0 switches it off", () =>
     },
   ))
 
-describe("of all that may end a stream, in any order", () => {
+describe("several causes that may end a stream, in any order", () => {
   const signals = ["finish", "break", "error", "abort", "cancel", "deadline"] as const
 
-  test("one books it, once, and the caller is told of no other", () =>
+  test("the stream is booked once, and the caller sees one end", () =>
     inTimedGateway({ limits: { deadline_ms: 50_000 } }, async (gateway) => {
       const act = async (
         signal: (typeof signals)[number],
@@ -442,7 +442,7 @@ describe("two hosts, either of which may fail anywhere", () => {
     last: FastCheck.constantFrom("finish", "break", "end", "error", "nonsense", "role"),
   })
 
-  test("the caller gets the beginning of what exactly one of them said", () =>
+  test("the caller gets the beginning of exactly one host's answer", () =>
     inTimedGateway({ hosts: ["a", "b"], limits: { cooldown: { account_s: 0 } } }, async (gateway) => {
       await FastCheck.assert(
         FastCheck.asyncProperty(Course, Course, FastCheck.boolean(), async (first, second, apart) => {
@@ -506,7 +506,7 @@ describe("a plugin that throws", () => {
       }),
     })
 
-  test.each(["encode", "decoder"] as const)("in %s holds no money, and is a failure of its host", (what) =>
+  test.each(["encode", "decoder"] as const)("in %s: nothing is held, and it is a failure of its host", (what) =>
     inTimedGateway({ plugin: throwing(what) }, async ({ ask, calls, settle, held, rows }) => {
       const asked = ask()
       await settle()
@@ -518,7 +518,7 @@ describe("a plugin that throws", () => {
     }),
   )
 
-  test("after the head went out is told in the stream", () =>
+  test("after the head was sent: an error in the stream", () =>
     inTimedGateway({ plugin: throwing("decoder") }, async ({ listen, call, pass, held }) => {
       const asked = listen()
       const host = await call()
@@ -530,7 +530,7 @@ describe("a plugin that throws", () => {
       expect(await held()).toBe(0n)
     }))
 
-  test("as a failure of a host it is passed over", () => {
+  test("is a failure of the host, and the next one is called", () => {
     const failing = defineProvider({
       id: "mistaken",
       name: "Mistaken",

@@ -73,7 +73,7 @@ const scene = async (answer: Parameters<typeof scriptedHost>[0] = () => wholeAns
 }
 
 describe("a row that the database cannot take now", () => {
-  test("is booked once it can; until then nobody is called", async () => {
+  test("is booked when the database works again; until then no host is called", async () => {
     const { state, host, account, chat, ready, costs } = await scene()
     state.why = locked
     expect((await chat()).status).toBe(503)
@@ -95,7 +95,7 @@ describe("a row that the database cannot take now", () => {
     expect((await chat()).status).toBe(200)
   })
 
-  test("costs nothing later when its caller was answered 503; what the host asks for it is kept", async () => {
+  test("is booked at no cost when its caller was answered 503; the upstream cost is kept", async () => {
     const { state, account, chat, costs } = await scene()
     state.why = locked
     expect((await chat()).status).toBe(503)
@@ -105,7 +105,7 @@ describe("a row that the database cannot take now", () => {
     expect(await costs()).toEqual([[0n, cost]])
   })
 
-  test("costs nothing later when its stream ended with that error in place of its cost", async () => {
+  test("is booked at no cost when its stream ended with an error in place of its cost", async () => {
     const { state, account, chat, costs } = await scene(() => streamAnswer(["hello"]))
     state.why = locked
     const text = await (await chat({ stream: true })).text()
@@ -116,7 +116,7 @@ describe("a row that the database cannot take now", () => {
     expect(await costs()).toEqual([[0n, cost]])
   })
 
-  test("keeps its cost when its caller had left: nobody was told otherwise", async () => {
+  test("keeps its cost when its caller had left, who was not answered 503", async () => {
     const { state, host, account, chat, ready } = await scene((_, request) => heldStream(request).response)
     state.why = locked
     const leave = new AbortController()
@@ -133,7 +133,7 @@ describe("a row that the database cannot take now", () => {
     expect(await account.total()).toBe(row?.cost ?? -1n)
   })
 
-  test("and is then refused for ever, holds no money", async () => {
+  test("and later refuses for ever holds no money", async () => {
     const { state, account, chat } = await scene()
     state.why = locked
     expect((await chat()).status).toBe(503)
@@ -146,7 +146,7 @@ describe("a row that the database cannot take now", () => {
   })
 })
 
-test("a row that the database will never take holds no money, and stops nobody else", async () => {
+test("a row that the database will never take holds no money, and does not block other requests", async () => {
   const { state, account, chat } = await scene()
   state.why = refusing
   expect((await chat()).status).toBe(503)
@@ -155,7 +155,7 @@ test("a row that the database will never take holds no money, and stops nobody e
   expect((await chat()).status).toBe(200)
 })
 
-test("a defect of the storage is an answer too, and nobody waits for ever", async () => {
+test("a defect of the storage is reported, and no caller waits for ever", async () => {
   const { state, chat } = await scene()
   state.defect = true
   expect((await chat()).status).toBe(503)
@@ -218,7 +218,7 @@ const slowLedger = () => {
 }
 
 describe("at stop", () => {
-  test("a slow try of the backlog under way: each of its two rows is booked, and reported once", async () => {
+  test("during a slow attempt to write the backlog: both of its rows are booked, and reported once", async () => {
     const { ledger, pending, written, next } = slowLedger()
     const { add, clock, resolved, close } = await writing(ledger)
     add(sampleRow("r1"))

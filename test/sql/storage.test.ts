@@ -57,7 +57,7 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
     expect(found).toEqual([full, bare, undefined])
   })
 
-  test("a key that is there already stays as it is", async () => {
+  test("an existing key stays unchanged", async () => {
     const found = await inside((storage) =>
       Effect.gen(function* () {
         yield* storage.keys.insert(sampleKey("one", { name: "first" }))
@@ -90,7 +90,7 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
     expect(steps).toEqual([key, second, third, fourth, fourth, undefined, undefined])
   })
 
-  test("a limit beyond 64 bits is refused, not bent", async () => {
+  test("a limit beyond 64 bits is refused, not truncated", async () => {
     const [inserted, updated, left] = await inside((storage) =>
       Effect.gen(function* () {
         yield* storage.keys.insert(sampleKey("k", { limit: 9n }))
@@ -265,7 +265,7 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
     expect(later).toEqual({ total: 11n, daily: 0n, weekly: 0n, monthly: 0n })
   })
 
-  test("any batches: spend is the sum of the rows, and text comes back as it went in", async () => {
+  test("any batches: spend is the sum of the rows, and text comes back unchanged", async () => {
     const text = FastCheck.fullUnicodeString({ maxLength: 20 })
     const row = FastCheck.record({
       requestId: FastCheck.integer({ min: 0, max: 30 }).map((n) => `r${n}`),

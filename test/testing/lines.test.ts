@@ -32,7 +32,7 @@ const subject = {
 
 for (const check of providerChecks(subject)) test(check.name, check.run)
 
-test("the same bytes read as server-sent events are no stream at all", async () => {
+test("the same bytes read as server-sent events are not a stream", async () => {
   const failures = await failuresOf(providerChecks({ ...subject, plugin: pluginWith({ framing: "sse" }) }))
   expect(failures.get("lines: text ends once")).toContain('failure of the host ("malformed")')
 })

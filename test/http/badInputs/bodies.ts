@@ -72,23 +72,23 @@ export const bodyTests = (): void => {
     // Further down it is a name that the caller may use: a property in a tool's schema.
     expect(sent["tools"]).toEqual(JSON.parse(`[${tool}]`))
   })
-  badInput(11, "of a name that comes twice the last counts", async () => {
+  badInput(11, "of a duplicate name the last one counts", async () => {
     const text =
       '{"model":"acme/nothing","seed":1,"model":"acme/small","seed":2,"messages":[{"role":"user","content":"hi"}]}'
     expect(await passed(text)).toMatchObject({ model: "upstream", seed: 2 })
   })
 
   const tooLarge: Refusal = { status: 413, says: `larger than ${limitBytes} bytes` }
-  badInput(12, "a byte too many is refused before any is sent", async () => {
+  badInput(12, "one byte too many is refused before the body is sent", async () => {
     const head = requestOf(`POST ${chatPath}`, { ...ordinary(), "Content-Length": String(limitBytes + 1) })
     const metadata = await refused(async () => onlyOne(await lastWords(gateway.url, head)), tooLarge)
     expect(metadata["limit_bytes"]).toBe(limitBytes)
   })
-  badInput(12, "far too many are refused in the same words", () => {
+  badInput(12, "far too many bytes are refused with the same message", () => {
     const head = requestOf(`POST ${chatPath}`, { ...ordinary(), "Content-Length": "99999999999" })
     return refused(async () => onlyOne(await lastWords(gateway.url, head)), tooLarge)
   })
-  badInput(12, "as many as are allowed are read", () =>
+  badInput(12, "exactly as many bytes as are allowed are read", () =>
     refused(() => post(json + " ".repeat(limitBytes - json.length)), {
       status: 400,
       says: "context length",
@@ -96,7 +96,7 @@ export const bodyTests = (): void => {
       type: "context_length_exceeded",
     }),
   )
-  badInput(13, "the same in chunks, which never end", async () => {
+  badInput(13, "the same in chunks that never end", async () => {
     const caller = rawCaller(gateway.url)
     caller.send(requestOf(`POST ${chatPath}`, { ...ordinary(), "Transfer-Encoding": "chunked" }))
     const chunk = `100000\r\n${" ".repeat(0x100000)}\r\n`
@@ -174,7 +174,7 @@ export const stalledTests = (): void => {
   }
 
   for (const [kind, headers] of Object.entries({ announced: { "content-length": "100" }, chunked: {} })) {
-    badInput(14, `the timer is set to 30 seconds and cleared when the body is there: ${kind}`, async () => {
+    badInput(14, `the timer is set to 30 seconds and cleared when the body has arrived: ${kind}`, async () => {
       const set: Array<{ readonly delayMs: number; readonly fire: () => void }> = []
       let cleared = 0
       const timers: Context.Tag.Service<Timers> = {

@@ -40,7 +40,7 @@ export const callerTests = (): void => {
     )
   }
 
-  badInput(58, "unknown, disabled, expired and deleted keys are refused in the same words", async () => {
+  badInput(58, "unknown, disabled, expired and deleted keys are refused with the same message", async () => {
     const [disabled, deleted, live] = [await gateway.newKey(), await gateway.newKey(), await gateway.newKey()]
     const expired = await gateway.newKey({ expiresAt: Date.now() - 1 })
     const patch = await gateway.call(`/keys/${keyId(disabled)}`, asManager("PATCH", { disabled: true }))
@@ -77,7 +77,7 @@ export const callerTests = (): void => {
     expect((await gateway.call("/auth/key", asKey(key))).status).toBe(200)
     expect(asked.keys).toBe(before + 1)
   })
-  badInput(60, "a key in the query string is no key, and is not logged", async () => {
+  badInput(60, "a key in the query string is ignored, and is not logged", async () => {
     for (const route of routes) {
       for (const name of ["key", "api_key", "access_token", "Authorization", "x-api-key"]) {
         const line = `${route}?${name}=${gateway.managementKey}`

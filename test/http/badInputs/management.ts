@@ -39,7 +39,7 @@ export const managementTests = (): void => {
     /\(and 4 more\)/,
     ...["nam", "name", "limit", "limit_reset", "expires_at"],
   )
-  badInput(74, "what is fine is created", async () => {
+  badInput(74, "a valid key is created", async () => {
     const body = { name: "fine", limit: 5, limit_reset: "daily", expires_at: later }
     const response = await gateway.call("/keys", asManager("POST", body))
     expect(response.status).toBe(201)
@@ -66,14 +66,14 @@ export const managementTests = (): void => {
   ] as const) {
     badInput(76, query, () => refused(() => gateway.call(`/keys?${query}`, asManager()), { status: 400, says, path }))
   }
-  badInput(76, "wildcards are no wildcards: there is no search, and its name is ignored", async () => {
+  badInput(76, "wildcards mean nothing: there is no search, and its parameter is ignored", async () => {
     await gateway.newKey({ name: "%" })
     const response = await gateway.call(`/keys?search=${encodeURIComponent("%%%%%")}`, asManager())
     expect(response.status).toBe(200)
     expect(await response.text()).toBe(await keyList())
   })
 
-  badInput(84, "a page of another origin is told nothing", async () => {
+  badInput(84, "a page of another origin gets no CORS headers", async () => {
     const page = { Origin: "https://evil.test", "Content-Type": "application/json" }
     const send = (line: string, headers: Record<string, string>, body = "") =>
       answerTo(gateway.url, requestOf(line, { ...page, ...headers }, body))

@@ -15,7 +15,7 @@ export const memberTests = (): void => {
     })
   }
 
-  badInput(30, "addresses of images pass on, and nobody here looks at them", async () => {
+  badInput(30, "addresses of images pass through, and the gateway does not fetch them", async () => {
     let fetched = 0
     const wire = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(String(++fetched)) })
     const urls = ["http://169.254.169.254/latest/meta-data", "http://[::1]/x", `http://127.0.0.1:${wire.port}/x.png`]
@@ -28,7 +28,7 @@ export const memberTests = (): void => {
     const tools = [{ type: "function", function: { name: "f", parameters: { description: "x".repeat(1_048_576) } } }]
     expect((await passed(JSON.stringify({ ...fine, model: "acme/large", tools })))["tools"]).toEqual(tools)
   })
-  badInput(52, "an unknown member passes on and changes nothing here", async () => {
+  badInput(52, "an unknown member passes through and changes nothing in the gateway", async () => {
     const foo = { a: [1, null, "x"], cost: 0, "x-gw-host": "other" }
     const response = await post(JSON.stringify({ ...fine, foo, host: "other" }))
     expect(response.headers.get("x-gw-host")).toBe("acme")

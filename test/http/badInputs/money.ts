@@ -34,7 +34,7 @@ export const moneyTests = (): void => {
     const next = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1)
     expect(metadata["resets_at"]).toBe(new Date(next).toISOString())
   })
-  badInput(70, "a request dearer than what is left", async () => {
+  badInput(70, "a request that costs more than what is left", async () => {
     const key = await gateway.newKey({ limit: 1_000_000_000n })
     const response = () => gateway.chat({ ...fine, max_tokens: 4096 }, asKey(key))
     const metadata = await refused(response, { status: 402, says: "lower max_tokens or raise the limit" })

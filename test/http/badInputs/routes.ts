@@ -68,7 +68,7 @@ export const routeTests = (): void => {
       ),
     )
   }
-  badInput(66, "dots that Bun takes out of a path before we see it open nothing", async () => {
+  badInput(66, "dots that Bun removes from a path before our code sees it give no access", async () => {
     for (const path of ["/api/v1/x/../keys", "/api/v1/x/%2e%2e/keys", "/api/v1/./keys"]) {
       await refused(
         send(`GET ${path}`, () => gateway.key),

@@ -75,7 +75,7 @@ export const transportTests = (): void => {
   cutOff(79, "a header of 20 KiB", () => post({ "X-Big": "a".repeat(20_480) }), [431, 400])
   cutOff(79, "headers of 20 KiB together", () => post(many(100, "a".repeat(200))), [431, 400])
 
-  badInput(80, "a title that ends its line and begins another header", async () => {
+  badInput(80, "a title with a line break and another header", async () => {
     const key = await gateway.newKey()
     const response = await answerTo(
       gateway.url,
@@ -121,7 +121,7 @@ export const transportTests = (): void => {
 
   badInput(
     83,
-    "a second request during a stream is never mixed into it: Bun 1.4.5 hangs up, the first is billed",
+    "a second request during a stream is never mixed into it: Bun 1.4.5 closes the connection, and the first is billed",
     async () => {
       const key = await gateway.newKey()
       const caller = rawCaller(gateway.url)
@@ -143,7 +143,7 @@ export const transportTests = (): void => {
       expect(host.calls.length).toBe(calls + 1)
     },
   )
-  badInput(83, "one after the other they are answered in order", async () => {
+  badInput(83, "pipelined requests are answered in order", async () => {
     const caller = rawCaller(gateway.url)
     const count = (wanted: number) => caller.until((received) => answersIn(received).length === wanted)
     caller.send(post({}, JSON.stringify({ ...fine, stream: true })))

@@ -7,7 +7,7 @@ import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
 closeAfterEach()
 
 test.each(["Authorization", "AUTHORIZATION"])(
-  "a plugin that set %s was joined with our key: it is named in the log, and no host is called",
+  "a plugin that set %s had its value joined with our key: it is named in the log, and no host is called",
   async (name) => {
     const host = opened(scriptedHost((body) => (body["stream"] === true ? streamAnswer(["hi"]) : wholeAnswer("hi"))))
     const { providers, models } = configFor({ acme: host })

@@ -16,14 +16,17 @@ test.each<readonly [string, boolean, () => Response]>([
   ["message", false, () => Response.json({ error: { message: across(1024) } }, { status: 400 })],
   ["code", false, () => Response.json({ error: { message: "no", code: across(100) } }, { status: 400 })],
   ["error event", true, () => sse([JSON.stringify({ error: { message: across(1024), code: 400 } })])],
-])("a key that was cut in a long %s was shown in part: nothing of it is", async (_where, stream, answer) => {
-  const host = opened(scriptedHost(answer))
-  const { providers, models } = configFor({ acme: host })
-  const config = { providers: { acme: { ...providers["acme"], api_key: key } }, models }
-  const gateway = await startWatched({ config })
-  const body = { model: "acme/small", messages: [{ role: "user", content: "hi" }], stream }
-  const text = await (await gateway.chat(body)).text()
-  expect(text).toContain("xxxx")
-  expect(text).not.toContain(key.slice(0, 8))
-  expect(gateway.log()).not.toContain(key.slice(0, 8))
-})
+])(
+  "a key that was truncated in a long %s was shown in part: nothing of it is shown",
+  async (_where, stream, answer) => {
+    const host = opened(scriptedHost(answer))
+    const { providers, models } = configFor({ acme: host })
+    const config = { providers: { acme: { ...providers["acme"], api_key: key } }, models }
+    const gateway = await startWatched({ config })
+    const body = { model: "acme/small", messages: [{ role: "user", content: "hi" }], stream }
+    const text = await (await gateway.chat(body)).text()
+    expect(text).toContain("xxxx")
+    expect(text).not.toContain(key.slice(0, 8))
+    expect(gateway.log()).not.toContain(key.slice(0, 8))
+  },
+)

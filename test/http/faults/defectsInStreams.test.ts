@@ -34,7 +34,7 @@ const defects: ReadonlyArray<readonly [what: string, event: NonNullable<Odd["eve
   ],
 ]
 
-test.each(defects)("%s was in no log: it is, and place and money are free", async (_what, event) => {
+test.each(defects)("%s was not logged: it is, and its place and its hold are released", async (_what, event) => {
   const streams: Array<HeldStream> = []
   const host = opened(
     scriptedHost((body, request) => {

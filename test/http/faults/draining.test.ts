@@ -8,7 +8,7 @@ import { closeAfterEach, opened } from "../../support/watched.ts"
 
 closeAfterEach()
 
-test("a request whose body was still coming was cut off by the drain: it is waited for and answered", async () => {
+test("a request whose body was still arriving was cut off by the drain: it is awaited and answered", async () => {
   const host = opened(scriptedHost(() => wholeAnswer("fine")))
   const gateway = opened(await startGateway({ config: configFor({ acme: host }, { server: { drain_s: 20 } }) }))
   const body = JSON.stringify({ model: "acme/small", messages: [{ role: "user", content: "hi" }] })

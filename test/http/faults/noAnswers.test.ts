@@ -113,7 +113,7 @@ const start = async (plugin: Case[1], answer: () => Response, second: boolean) =
   return { ask, account }
 }
 
-describe("an answer that is none counted as finished and empty", () => {
+describe("an invalid answer counted as finished and empty", () => {
   test.each(none)("%s (%s, stream: %p): the next host answers", async (_what, plugin, stream, answer) => {
     const { ask, account } = await start(plugin, answer, true)
     const response = await ask(stream)

@@ -5,7 +5,7 @@ import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
 
 closeAfterEach()
 
-test("the only host with tools was left out for its shorter output, and the request got 404: it is called, clamped", async () => {
+test("the only host with tools was left out for its shorter output, and the request got 404: it is called with less output", async () => {
   const host = opened(scriptedHost(() => wholeAnswer("fine")))
   const other = opened(scriptedHost(() => wholeAnswer("without tools")))
   const { providers, models } = configFor({ tools: host, long: other })

@@ -5,7 +5,7 @@
 import { expect, test } from "bun:test"
 import { inTimedGateway } from "../../support/timedGateway.ts"
 
-test("a caller cut before the first event kept the host until its own time-out: the host is hung up on at once", async () => {
+test("a caller cut before the first event kept the host until its own time-out: the host's connection is closed at once", async () => {
   await inTimedGateway(
     { hosts: ["a", "b"], limits: { max_in_flight: 1 } },
     async ({ ask, call, calls, ...gateway }) => {

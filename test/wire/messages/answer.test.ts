@@ -45,7 +45,7 @@ describe("a whole answer", () => {
     { input_tokens: 1.5, output_tokens: 1 },
     { output_tokens: 1 },
     null,
-  ])("no usage rather than a wrong one: %j", (usage) => {
+  ])("no usage in place of a wrong one: %j", (usage) => {
     expect(read(answer([textBlock("x")], { usage }))).not.toHaveProperty("usage")
   })
 
@@ -57,7 +57,7 @@ describe("a whole answer", () => {
     expect(choiceOf(read(refused)).message).toMatchObject({ content: "", refusal: "no" })
   })
 
-  test("a citation stands for the text of its block", () => {
+  test("citations become annotations of the text of their block", () => {
     const cited = { type: "web_search_result_location", url: "https://example.com", title: "T", cited_text: "C" }
     const content = [
       textBlock("It is "),
@@ -105,7 +105,7 @@ describe("a whole answer", () => {
     })
   })
 
-  test("any JSON is an answer or a failure, never a throw", () => {
+  test("any JSON is an answer or a failure, and never throws", () => {
     Arbitrary.assert(
       Arbitrary.property(Arbitrary.jsonValue(), Arbitrary.boolean(), (value, inside) => {
         const response = read(

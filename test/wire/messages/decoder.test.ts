@@ -49,7 +49,7 @@ describe("a streamed answer", () => {
     expect(parseUsage(finish?.usage)).toMatchObject({ promptTokens: 9, completionTokens: 5 })
   })
 
-  test("tool calls are counted by themselves; one without arguments has an empty object", () => {
+  test("tool calls have their own index; one without arguments gets an empty object", () => {
     const stream = streamed(
       opening +
         begin(0, textBlock("")) +
@@ -81,7 +81,7 @@ describe("a streamed answer", () => {
     expect(deltasOf(stream)[2]).toEqual({ tool_calls: [{ index: 0, function: { arguments: '{"x":1}' } }] })
   })
 
-  test("thinking, its signature and hidden thinking can be sent back as they came", () => {
+  test("thinking, its signature and redacted thinking can be sent back unchanged", () => {
     const stream = streamed(
       opening +
         begin(0, { type: "thinking", thinking: "", signature: "" }) +
@@ -115,7 +115,7 @@ describe("a streamed answer", () => {
     ])
   })
 
-  test("counts are cumulative: what came later stands, what came once stays", () => {
+  test("counts are cumulative: a later count replaces an earlier one, and a missing one stays", () => {
     const first = { input_tokens: 9, cache_read_input_tokens: 100, cache_creation_input_tokens: 0, output_tokens: 1 }
     const stream = streamed(
       event({ type: "message_start", message: answer([], { usage: first }) }) +
@@ -142,20 +142,20 @@ describe("a streamed answer", () => {
     ["permission_error", "forbidden"],
     ["not_found_error", "not-found"],
     ["timeout_error", "timeout"],
-  ])("event: error of type %s amid the stream is %s", (type, reason) => {
+  ])("event: error of type %s within the stream is %s", (type, reason) => {
     const text = opening + begin(0, textBlock("")) + delta(0, { type: "text_delta", text: "Hal" })
     const stream = streamed(text + event({ type: "error", error: { type, message: "sorry" } }) + last)
     expect(deltasOf(stream).at(-1)).toEqual({ content: "Hal" })
     expect(stream.failure).toMatchObject({ _tag: "HostFailed", reason, code: type })
   })
 
-  test("an error in no form of Anthropic's is one all the same", () => {
+  test("an error in another form than Anthropic's is an error too", () => {
     expect(streamed(`data: ${JSON.stringify({ error: { message: "bad gateway" } })}\n\n`).failure).toBeInstanceOf(
       HostFailed,
     )
   })
 
-  test("events nobody knows are passed over", () => {
+  test("unknown events are skipped", () => {
     const odd =
       event({ type: "content_block_hint", index: 0 }) + delta(7, { type: "input_json_delta", partial_json: "x" })
     const stream = streamed(
@@ -164,7 +164,7 @@ describe("a streamed answer", () => {
     expect(deltasOf(stream).slice(1)).toEqual([{ content: "x" }, { content: "" }])
   })
 
-  test("an end without a reason: a stop after something was said, no answer at all before it", () => {
+  test("an end without a reason is a stop after some text, and no answer before any", () => {
     expect(streamed(opening + begin(0, textBlock("x")) + last).chunks.at(-1)?.choices[0]).toMatchObject({
       finish_reason: "stop",
       native_finish_reason: "stop",
@@ -175,7 +175,7 @@ describe("a streamed answer", () => {
     ).toBe(false)
   })
 
-  test("any JSON is an event, never a throw", () => {
+  test("any JSON as an event never throws", () => {
     const types = [
       "message_start",
       "content_block_start",

@@ -33,7 +33,7 @@ describe("the envelope of a request", () => {
     })
   })
 
-  test("asks for uploaded files by their beta", () => {
+  test("asks for the beta of uploaded files", () => {
     const body = { messages: [user([{ type: "file", file: { file_id: "file_1" } }])] }
     const request = encodedBy(messages, requestWith(body), hostFor("claude-x"))
     expect(request.headers?.["anthropic-beta"]).toBe("files-api-2025-04-14")
@@ -369,7 +369,7 @@ describe("what the host could only refuse is refused before it is called", () =>
     expect(Either.getLeft(encoded)).toMatchObject({ value: { _tag: "Unsupported", path: `messages[1].${path}` } })
   })
 
-  test("what it takes is no such thing", () => {
+  test("what the host accepts is not refused", () => {
     const carried = [file("data:image/png;base64,AA"), file("data:application/json,{}"), file("JVBERi0="), user("x")]
     expect(encoded({ messages: carried }).dropped).toEqual([])
   })

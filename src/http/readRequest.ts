@@ -8,11 +8,11 @@ import { wait } from "../services/Steps.ts"
 import type { Timers } from "../services/Timers.ts"
 
 /** How long a caller may take to send a body, milliseconds. */
-const patienceMs = 30_000
+const bodyTimeoutMs = 30_000
 
 const unreadable = (path: string, message: string) => Effect.fail(new BadRequest({ issues: [{ path, message }] }))
 
-/** All bytes of the body. Ends at once when the request is ended: at shutdown a body may still be on its way. */
+/** All bytes of the body. Ends at once when the request's lifetime ends, such as at shutdown. */
 export const readRequest = (
   request: Request,
   limitBytes: number,
@@ -38,8 +38,8 @@ export const readRequest = (
       forget()
       resume(exit)
     }
-    const late = () => finish(Exit.fail(new TimedOut({ phase: "body", afterMs: patienceMs })))
-    const timer = timers.set(patienceMs, late)
+    const late = () => finish(Exit.fail(new TimedOut({ phase: "body", afterMs: bodyTimeoutMs })))
+    const timer = timers.set(bodyTimeoutMs, late)
     const forget = lifetime.onEnd(() => finish(Exit.fail(lifetime.ending ?? new CallerGone())))
     const reading = length === null ? atMost(request, limitBytes) : request.bytes()
     reading.then(
@@ -49,7 +49,7 @@ export const readRequest = (
   })
 }
 
-/** A body whose length was not announced: counted while it comes, `undefined` once it is too long. */
+/** A body of unknown length, counted while it is read; `undefined` once it is too long. */
 const atMost = async (request: Request, limitBytes: number): Promise<Uint8Array | undefined> => {
   const parts: Array<Uint8Array> = []
   let size = 0

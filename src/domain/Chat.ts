@@ -1,7 +1,8 @@
 /**
- * The canonical form of a conversation: the chat completion as routers speak it. Client forms are translated to it, host
- * protocols are translated from it and their answers back to it. Members keep the names of the wire, and every object may
- * carry members that are not listed here: what the gateway does not know it passes on. See docs/architecture.md.
+ * The canonical form of a conversation: the chat completion as routers speak it. Client forms are translated to it,
+ * host protocols are translated from it and their answers back to it. Members keep the names of the wire, and every
+ * object may carry members that are not listed here: what the gateway does not know it passes on. See
+ * docs/architecture.md.
  */
 import type { JsonObject } from "./Json.ts"
 
@@ -229,7 +230,8 @@ export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter" |
 
 /**
  * What the host counted, in tokens. The prompt includes cached reads, cache writes and audio. The completion includes
- * reasoning, audio and images. Members that the host did not report are absent. Absent totals are estimated, never zero.
+ * reasoning, audio and images. Members that the host did not report are absent. Absent totals are estimated, never
+ * zero.
  */
 export interface ChatUsage extends JsonObject {
   readonly prompt_tokens?: unknown

@@ -1,7 +1,7 @@
 /**
- * Everything that can go wrong for a caller, as one closed union. There is a class for each way to react, and its fields
- * hold what the reaction needs. `message` is shown to the caller: one sentence with a full stop, no secret, nothing of a
- * host's body. Only `http/ErrorBody.ts` knows HTTP statuses.
+ * Everything that can go wrong for a caller, as one closed union. There is a class for each way to react, and its
+ * fields hold what the reaction needs. `message` is shown to the caller: one sentence with a full stop, no secret,
+ * nothing of a host's body. Only `http/ErrorBody.ts` knows HTTP statuses.
  */
 import * as Data from "effect/Data"
 import type { Picodollars } from "./Money.ts"
@@ -199,7 +199,7 @@ export type ExhaustedBecause =
   | "forbidden"
   | "unavailable"
 
-/** Every host of the plan failed, or none could be tried. `because` follows the table in docs/guarantees.md#g10. */
+/** Every host of the plan failed, or none could be tried. `outcome` follows the table in docs/guarantees.md#g10. */
 export class RoutingExhausted extends Data.TaggedError("RoutingExhausted")<{
   readonly outcome: ExhaustedBecause
   readonly attempts: ReadonlyArray<FailedAttempt>

@@ -89,7 +89,7 @@ export const mostTextTokens = ({ mediaBytes, messages }: Bounds, bytes: number):
   Math.max(0, bytes - mediaBytes) + tokensPerMessage * messages
 
 /**
- * An upper bound for the prompt's tokens. With media it is the host's context length, since tokens of media do not
+ * An upper bound for the prompt's tokens. Media counts with the host's whole context length, since its tokens do not
  * follow from its bytes.
  */
 const mostPromptTokens = (bounds: Bounds, bytes: number, host: Host): number =>

@@ -73,7 +73,7 @@ const orderedText = (nowMs: number): string => {
 export const requestId = (): string => `req_${orderedText(Date.now())}${randomText(14)}`
 
 /**
- * One per inference: `gen-<unix seconds>-<20 characters>`. The characters are those of the request's id without the last
- * four. So both sort alike, and the request's rows can be found from either.
+ * One per inference: `gen-<unix seconds>-<20 characters>`. The characters are those of the request's id without the
+ * last four. So both sort alike, and the request's rows can be found from either.
  */
 export const generationId = (seconds: number, request: string): string => `gen-${seconds}-${request.slice(4, 24)}`

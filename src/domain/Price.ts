@@ -15,8 +15,8 @@ interface PriceField {
   readonly wire: string
   readonly unit: PriceUnit
   /**
-   * What holds where a host has no such price. `required`: every priced host has it. `free`: nothing is charged. Another
-   * name: that price is used instead, here and in every override.
+   * What holds where a host has no such price. `required`: every priced host has it. `free`: nothing is charged.
+   * Another name: that price is used instead, here and in every override.
    */
   readonly otherwise: "required" | "free" | { readonly as: string }
   /** Whether every listing has it, so that a price used in its place is shown too. */

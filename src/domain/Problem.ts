@@ -1,6 +1,6 @@
 /**
- * Turns a Schema's issues into paths and sentences for the author of a configuration. Values are not repeated, since any
- * of them may be a secret in the wrong place. Only numbers are, where a number was expected.
+ * Turns a Schema's issues into paths and sentences for the author of a configuration. Values are not repeated, since
+ * any of them may be a secret in the wrong place. Only numbers are, where a number was expected.
  */
 import * as Data from "effect/Data"
 import * as Option from "effect/Option"

@@ -38,9 +38,9 @@ export const answered = <E, R>(
 export const noSuchRoute = new NotFound({ what: "This route" })
 
 /**
- * Whether `url` has exactly this `path`, where a `:name` stands for any one segment. The router also accepts doubled and
- * trailing slashes, other case and escaped letters. A proxy in front of us that filters by path does not, so we do not
- * accept them either. See docs/guarantees.md#g25.
+ * Whether `url` has exactly this `path`, where a `:name` stands for any one segment. The router also accepts doubled
+ * and trailing slashes, other case and escaped letters. A proxy in front of us that filters by path does not, so we do
+ * not accept them either. See docs/guarantees.md#g25.
  */
 export const isSpelled = (path: string, url: string): boolean => {
   const pattern = path.split("/")

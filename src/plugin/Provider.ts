@@ -1,7 +1,7 @@
 /**
- * The contract between the gateway and a provider plugin. The plugin says how to write requests for one vendor and how to
- * read its answers. The gateway does the calls, signatures (with the plugin's help), time-outs, fallbacks, metering and
- * redaction.
+ * The contract between the gateway and a provider plugin. The plugin says how to write requests for one vendor and how
+ * to read its answers. The gateway does the calls, signatures (with the plugin's help), time-outs, fallbacks, metering
+ * and redaction.
  */
 import type * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -69,8 +69,8 @@ export interface ListModels {
  */
 export interface Provider {
   /**
-   * How its hosts can be asked, by name: `chat`, `messages`, `generate_content`, ... The first one is the default; `api` of
-   * the configuration chooses another.
+   * How its hosts can be asked, by name: `chat`, `messages`, `generate_content`, ... The first one is the default;
+   * `api` of the configuration chooses another.
    */
   readonly protocols: Readonly<Record<string, Protocol>>
   /** What an answer with another status than 200 means. Pure. `body` is parsed JSON, or text where it is not JSON. */
@@ -84,8 +84,8 @@ export interface Provider {
   /** Signs a request that is otherwise complete: request signatures, access tokens. Runs once for each attempt. */
   readonly sign?: (encoded: Encoded, context: SignContext) => Effect.Effect<Encoded, HostFailed>
   /**
-   * Answers in place of the network, for providers without a host, such as `echo`. The gateway's deadlines still hold. The
-   * request carries no credentials unless the plugin declares `auth`.
+   * Answers in place of the network, for providers without a host, such as `echo`. The gateway's deadlines still hold.
+   * The request carries no credentials unless the plugin declares `auth`.
    */
   readonly transport?: (request: Request) => Promise<Response>
   readonly listModels?: ListModels

@@ -1,6 +1,7 @@
 /**
  * Finds plugins in folders: the default exports of `<folder>/providers/<id>/index.ts` and
- * `<folder>/strategies/<id>/index.ts`. Unusable ones are reported and left out. A failed import does not stop the gateway.
+ * `<folder>/strategies/<id>/index.ts`. Unusable ones are reported and left out. A failed import does not stop the
+ * gateway.
  */
 import { readdir, stat } from "node:fs/promises"
 import { join, resolve } from "node:path"
@@ -23,8 +24,8 @@ export interface Discovered {
 const kinds = { providers: "provider", strategies: "strategy" } as const
 
 /**
- * The plugins in `folders`, by folder, then by name. A missing folder holds none. They are imported one after another, so
- * that `importing` always knows the current one.
+ * The plugins in `folders`, by folder, then by name. A missing folder holds none. They are imported one after another,
+ * so that `importing` always knows the current one.
  */
 export const discover = (folders: ReadonlyArray<string>, importing: Importing = () => {}): Effect.Effect<Discovered> =>
   Effect.gen(function* () {

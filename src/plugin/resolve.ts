@@ -1,7 +1,7 @@
 /**
- * Lets configurations and plugins import `headgate`, `headgate/plugin` and `effect/*` without a `node_modules` folder. They
- * get the instances of this process, so a plugin's `HostFailed` is the gateway's class. Bun registers modules for the
- * whole process only.
+ * Lets configurations and plugins import `headgate`, `headgate/plugin` and `effect/*` without a `node_modules` folder.
+ * They get the instances of this process, so a plugin's `HostFailed` is the gateway's class. Bun registers modules for
+ * the whole process only.
  */
 
 const ownFolder = import.meta.dir

@@ -1,6 +1,6 @@
 /**
- * What was lately seen of each host: outcomes, milliseconds to the first token, tokens per second. In memory, per process;
- * windows slide on Effect's clock. It observes; whether a host may be called is `HostHealth`'s to say.
+ * What was lately seen of each host: outcomes, milliseconds to the first token, tokens per second. In memory, per
+ * process; windows slide on Effect's clock. It observes; whether a host may be called is `HostHealth`'s to say.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

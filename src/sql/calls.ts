@@ -1,7 +1,7 @@
 /**
  * Repositories that run elsewhere, such as in another thread. A call has the names of repository and method, and the
- * arguments. Arguments and result are passed by structured clone. The type of calls is derived from the repositories, so
- * a new method needs no change here.
+ * arguments. Arguments and result are passed by structured clone. The type of calls is derived from the repositories,
+ * so a new method needs no change here.
  */
 import * as Effect from "effect/Effect"
 import type { StorageUnavailable } from "../services/ledger.ts"

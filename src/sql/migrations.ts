@@ -1,6 +1,6 @@
 /**
- * The tables in SQLite's dialect, as numbered steps. A released step is never changed, and a database with newer steps is
- * refused. All missing steps run in one transaction.
+ * The tables in SQLite's dialect, as numbered steps. A released step is never changed, and a database with newer steps
+ * is refused. All missing steps run in one transaction.
  *
  * STRICT tables enforce the types of their columns. In SQLite an integer overflow becomes a REAL, which an INTEGER
  * column of a STRICT table refuses. So the transaction fails before money could become a float.

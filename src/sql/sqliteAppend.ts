@@ -25,8 +25,8 @@ interface DaySum {
 }
 
 /**
- * Makes a function that commits a batch, all or nothing, and throws SQLite's errors. Rows that exist already are skipped.
- * The sums are updated in the same transaction, so no other code may write them.
+ * Makes a function that commits a batch, all or nothing, and throws SQLite's errors. Rows that exist already are
+ * skipped. The sums are updated in the same transaction, so no other code may write them.
  */
 export const makeAppend = (db: Database): ((rows: string) => void) => {
   // Not `prepare`: the database can only be closed when it knows all its statements.

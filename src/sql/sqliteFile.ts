@@ -2,8 +2,9 @@
  * Opens the database file, or reports why not. A file of another program is not changed.
  *
  * One gateway per file: the gateway holds the write lock of a second database beside it, `<file>.lock`, while it runs.
- * The kernel releases the lock however the process ends. A file with a process id would not be safe, since in containers
- * every gateway has the same one. SQLite's own exclusive mode would also shut out readers, such as backups and `sqlite3`.
+ * The kernel releases the lock however the process ends. A file with a process id would not be safe, since in
+ * containers every gateway has the same one. SQLite's own exclusive mode would also shut out readers, such as backups
+ * and `sqlite3`.
  */
 import { Database } from "bun:sqlite"
 import { mkdirSync, statSync } from "node:fs"

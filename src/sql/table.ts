@@ -35,8 +35,8 @@ const Flag = Schema.transform(Schema.Union(Schema.Boolean, Schema.Literal(0, 1))
 export const flag = (name: string): Column<boolean> => column(name, Flag)
 
 /**
- * Picodollars. They are written as decimal text, which a 64-bit integer column converts or refuses, and read with a cast
- * to text, because drivers return numbers, which are inexact above 2^53.
+ * Picodollars. They are written as decimal text, which a 64-bit integer column converts or refuses, and read with a
+ * cast to text, because drivers return numbers, which are inexact above 2^53.
  */
 export const money = (name: string): Column<bigint> => ({
   ...column(name, Schema.BigInt),

@@ -1,6 +1,6 @@
 /**
- * A small app of its own that has the gateway beside its own page: who may call is the app's idea, the hosts are the
- * configuration's, and everything is kept in memory. `bun examples/embed.ts` serves it on port 3000.
+ * A small app that serves the gateway beside its own page. The app decides who may call, the configuration lists the
+ * hosts, and everything is kept in memory. `bun examples/embed.ts` serves it on port 3000.
  */
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
@@ -14,7 +14,7 @@ import echo from "../plugins/providers/echo/index.ts"
 
 const Home = HttpLayerRouter.add("GET", "/", HttpServerResponse.text("our own page"))
 
-/** The app's own idea of who may call, in place of the gateway's keys. */
+/** The app's own authentication, in place of the gateway's keys. */
 const OurKeys = KeyStore.layerFrom((secret) =>
   Redacted.value(secret) === "a-session-of-ours"
     ? Effect.succeed({ id: KeyId.make("staff"), name: "staff" })
@@ -27,14 +27,14 @@ const OurGateway = Gateway.services({
   strategy: (candidates) => candidates,
 })
 
-/** Every route of the app. Everything that the gateway needs from outside is given here, and the types insist on it. */
+/** Every route of the app, with everything that the gateway needs from outside. A missing service would not compile. */
 export const App = Layer.mergeAll(Home, Gateway.routes).pipe(
   Layer.provide(OurGateway),
   Layer.provide([OurKeys, Upstream.layer]),
   Layer.provide(memoryStorage),
 )
 
-/** Bun closes a connection after ten silent seconds unless told otherwise; a model may think for longer. */
+/** By default Bun closes a connection after ten silent seconds; a model may think for longer. */
 export const serve = (port: number) =>
   HttpLayerRouter.serve(App).pipe(Layer.provideMerge(BunHttpServer.layer({ port, idleTimeout: 0 })))
 

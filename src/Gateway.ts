@@ -1,4 +1,4 @@
-/** Where layers meet: the services of a gateway, its routes, and the server that carries both planes on one port. */
+/** Composes the layers: the services of a gateway, its routes, and the server for both planes on one port. */
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import type * as HttpServer from "@effect/platform/HttpServer"
 import * as BunHttpServer from "@effect/platform-bun/BunHttpServer"
@@ -29,7 +29,7 @@ export interface GatewayOptions extends Parts {
   readonly config?: GatewayConfigInput
 }
 
-/** What a gateway is made of. */
+/** The services of a gateway. */
 export type Services =
   | ControlSettings
   | DataPlane
@@ -43,10 +43,10 @@ export type Services =
   | Router
   | Timers
 
-/** What it is not for the gateway to choose: who may call, what is kept, and the way out. */
+/** What an embedder provides: who may call, where data is kept, and how hosts are called. */
 export type Surroundings = KeyStore | Storage | Upstream
 
-/** The services of a gateway. Fails with everything that is wrong with the configuration. */
+/** Builds the services of a gateway. Fails with every problem of the configuration. */
 export const services = ({
   config = {},
   ...parts
@@ -58,18 +58,18 @@ export const services = ({
     ),
   )
 
-/** The same, of a configuration that is decoded already. */
+/** The same for a decoded configuration. */
 export const servicesOf = ({
   config,
   ...parts
 }: Parts & { readonly config: GatewayConfig }): Layer.Layer<Services, ConfigInvalid, Surroundings> =>
   Layer.unwrapEffect(Effect.map(resolveConfig(parts, { config, problems: [], unread: [] }), servicesFrom))
 
-/** The same, of what is known to be right. */
+/** The same for a resolved configuration. */
 export const servicesFrom = ({ config, resolved }: Setup): Layer.Layer<Services, never, Surroundings> => {
   const { server } = config
   const { limits } = resolved
-  // Fresh: a layer that is a constant would be shared by all gateways of one program, and their money with it.
+  // `fresh`, because a constant layer would be shared by all gateways of a program, and so would their accounts.
   const basis = Layer.mergeAll(
     ProviderRegistry.layer(resolved),
     HostHealth.layer(limits.cooldown),
@@ -112,7 +112,8 @@ export const serve = ({
           },
         ]),
       )
-      // Not `routes`: what is not spelled like a native route would find the data plane there, since Bun has taken `/../` out.
+      // Not `routes`: a path with another spelling than a native route, such as one with `/../`, would reach the data
+      // plane there.
       return HttpLayerRouter.serve(controlRoutes, {
         disableLogger: true,
         disableListenLog: true,
@@ -123,9 +124,9 @@ export const serve = ({
           BunHttpServer.layer({
             hostname: server.hostname,
             port: server.port,
-            // A model may think for minutes: silence is the business of our own timers.
+            // A model may think for minutes. Our own timers watch for silence.
             idleTimeout: 0,
-            // Ours is checked before the body is read; the runtime would answer without the documented body.
+            // We check the size ourselves, because the runtime's refusal has no documented body.
             maxRequestBodySize: Number.MAX_SAFE_INTEGER,
             routes,
           }),

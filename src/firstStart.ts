@@ -1,4 +1,4 @@
-/** The very first start: two keys, and a command line that works as it is. To the terminal, never to the log. */
+/** The first start of an installation: shows two keys and a working command line in the terminal, never in the log. */
 import * as HttpServer from "@effect/platform/HttpServer"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -8,7 +8,10 @@ import { KeyStore } from "./services/KeyStore.ts"
 import { ProviderRegistry } from "./services/ProviderRegistry.ts"
 import { Storage } from "./services/Storage.ts"
 
-/** Says where the gateway listens; at the first start of an installation without a key of the operator's, makes and shows two. */
+/**
+ * Shows the address of the gateway. At the first start, unless the operator configured a key, creates and shows two
+ * keys.
+ */
 export const firstStart = ({
   managementKey,
   config,

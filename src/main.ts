@@ -1,6 +1,6 @@
 /**
- * The program: reads the configuration, builds the layers, launches. The only file that starts a runtime, besides the
- * thread of the database (`sql/sqliteThread.ts`).
+ * The program: reads the configuration, builds the layers and runs them. Only this file and the database's thread
+ * (`sql/sqliteThread.ts`) start a runtime.
  */
 import * as BunRuntime from "@effect/platform-bun/BunRuntime"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** What tests of plugins import: `headgate/testing`. Checks of a plugin against the contract, bound to no test runner. */
+/** What tests of plugins import: `headgate/testing`. Checks of a plugin against the contract, for any test runner. */
 export type { Check } from "./testing/check.ts"
 export { providerChecks } from "./testing/provider.ts"
 export { type StrategySubject, strategyChecks } from "./testing/strategy.ts"

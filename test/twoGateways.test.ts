@@ -1,4 +1,4 @@
-/** Style 8: nothing is global, so two gateways in one program know nothing of each other. */
+/** The gateway has no global state, so two of them in one program are independent. */
 import { expect, test } from "bun:test"
 import * as HttpServer from "@effect/platform/HttpServer"
 import * as Context from "effect/Context"
@@ -15,7 +15,7 @@ import { KeyStore } from "../src/services/KeyStore.ts"
 import { Storage } from "../src/services/Storage.ts"
 import { layer as memoryStorage } from "../src/sql/MemoryStorage.ts"
 import { Upstream } from "../src/upstream/Upstream.ts"
-import { ownPlugins } from "./support/house.ts"
+import { ownPlugins } from "./support/gateway.ts"
 
 /** One gateway as a service of the program, so that two of them can stand side by side in one layer. */
 class First extends Context.Tag("test/First")<First, Context.Context<KeyStore | Storage | HttpServer.HttpServer>>() {}

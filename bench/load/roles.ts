@@ -79,7 +79,10 @@ const rawRole =
     return answering(child, port, "")
   }
 
-/** The gateway with its ledger in a file, and an ordinary key with a limit: a key without one reserves nothing, which is cheaper. */
+/**
+ * The gateway with its ledger in a file, and an ordinary key with a limit: a key without one reserves nothing, which is
+ * cheaper.
+ */
 const gatewayRole = async ({ name, folder, upstream, env }: RoleOptions): Promise<Role> => {
   const config = join(folder, "headgate.config.json")
   const managementKey = `bench-management-${crypto.randomUUID()}`
@@ -107,7 +110,7 @@ const gatewayRole = async ({ name, folder, upstream, env }: RoleOptions): Promis
 
 const providers = ["bench-a", "bench-b"] as const
 
-/** The second host is dearer by a third, so that the default strategy sends it about one request in three. */
+/** The second host is more expensive by a third, so that the default strategy sends it about one request in three. */
 const hostOf = (provider: (typeof providers)[number], model: string) => ({
   provider,
   model,

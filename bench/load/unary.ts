@@ -1,4 +1,7 @@
-/** Non-streaming requests as fast as they are answered, by `wrk`, or by the bundled `autocannon` where there is no `wrk`. */
+/**
+ * Non-streaming requests as fast as they are answered, by `wrk`, or by the bundled `autocannon` where there is no
+ * `wrk`.
+ */
 import { join } from "node:path"
 import { runToEnd } from "./processes.ts"
 import { type Address, root } from "./roles.ts"
@@ -57,7 +60,7 @@ const withWrk = async (load: UnaryLoad): Promise<Counted> => {
   const command = ["wrk", "-t1", `-c${callers}`, `-d${seconds}s`, "--timeout", "10s", "-s", script, url]
   const output = await runToEnd(command, root, seconds + 30)
   const line = /^BENCH (\d+) (\d+) (\d+) (\d+) (\d+)$/m.exec(output)
-  if (line === null) throw new Error(`wrk said:\n${output}`)
+  if (line === null) throw new Error(`wrk printed:\n${output}`)
   // All times are microseconds.
   const [requests = 0, duration = 0, failed = 0, p50 = 0, p99 = 0] = line.slice(1).map(Number)
   return { requests, perSecond: (requests / duration) * 1e6, failed, p50Ms: p50 / 1000, p99Ms: p99 / 1000 }

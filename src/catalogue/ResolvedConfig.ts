@@ -1,6 +1,6 @@
 /**
- * The resolved configuration: everything that a request needs to know, out of the configuration and its plugins. A value
- * that never changes; reloading puts another in its place (`services/ProviderRegistry.ts`).
+ * The resolved configuration: everything that a request needs, from the configuration and its plugins. The value never
+ * changes; a reload replaces it (`services/ProviderRegistry.ts`).
  */
 import type { Cooldowns } from "../domain/Cooldown.ts"
 import type { Host, Model } from "../domain/Host.ts"
@@ -9,7 +9,7 @@ import { type Endpoint, endpointOf } from "./endpoints.ts"
 import { type ModelNames, modelNames } from "./names.ts"
 import type { Providers } from "./providers.ts"
 
-/** Bounds of one request and of all. `Infinity`: none. */
+/** Limits for one request, and for all together. `Infinity`: none. */
 export interface Limits {
   /** Milliseconds until a stream's first event. */
   readonly ttfbMs: number
@@ -19,7 +19,7 @@ export interface Limits {
   readonly thinkingIdleMs: number
   /** Milliseconds for a whole request, all attempts together. */
   readonly deadlineMs: number
-  /** Milliseconds after which a stream's status is sent although no event came. */
+  /** Milliseconds after which a stream's status is sent even if no event has come. */
   readonly commitAfterMs: number
   /** Requests at once. */
   readonly maxInFlight: number
@@ -27,34 +27,34 @@ export interface Limits {
   readonly bodyBytes: number
   /** Bytes of one stream of a host. */
   readonly streamBytes: number
-  /** Milliseconds that a caller may take no byte of a stream. */
+  /** Milliseconds for which a caller may take no bytes of a stream. */
   readonly clientStallMs: number
-  /** Bytes per second, over a minute, that a stream of a host must reach; 0: any. */
+  /** The least bytes per second, over a minute, of a host's stream; 0: no limit. */
   readonly minBytesPerSecond: number
   readonly cooldown: Cooldowns
 }
 
 export interface RoutingConfig {
-  /** Every strategy that is installed, by id: what `provider.sort` may ask for. */
+  /** Installed strategies by id: the values of `provider.sort`. */
   readonly strategies: ReadonlyMap<string, Rank>
-  /** Id of the one in force where a request asks for none. Not among them where none is installed: the configured order. */
+  /** Id of the strategy for requests without `sort`. When no strategy is installed, hosts keep the configured order. */
   readonly strategy: string
 }
 
 export interface ResolvedConfig {
-  /** In the order of the listing. Their hosts may be of providers that cannot be called. */
+  /** In the order of the listing. May have hosts of providers that cannot be called. */
   readonly models: ReadonlyArray<Model>
   readonly names: ModelNames
-  /** A host without one cannot be called; its provider says why. */
+  /** A host without an endpoint cannot be called; its provider has the reason. */
   readonly endpoints: ReadonlyMap<Host, Endpoint>
   readonly providers: Providers
   readonly limits: Limits
   readonly routing: RoutingConfig
-  /** Names that callers may use, and the ids of the models that they mean. */
+  /** Further names for models, and the models' ids. */
   readonly aliases: ReadonlyMap<string, string>
 }
 
-/** Adds what follows from the rest: names and endpoints. */
+/** Adds what is derived from the rest: names and endpoints. */
 export const resolvedConfig = (parts: Omit<ResolvedConfig, "names" | "endpoints">): ResolvedConfig => {
   const endpoints = new Map<Host, Endpoint>()
   for (const host of parts.models.flatMap(({ hosts }) => hosts)) {

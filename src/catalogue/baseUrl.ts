@@ -1,6 +1,6 @@
 /**
- * Where a provider may be. Names are not resolved here: their addresses are checked when they are dialled. The WHATWG URL
- * parser has already brought every spelling of an IPv4 address (decimal, octal, hexadecimal, short) to one.
+ * Which base URLs are allowed. Names are resolved only when they are dialled. The WHATWG URL parser has already
+ * normalized every spelling of an IPv4 address (decimal, octal, hexadecimal, short).
  */
 import ipaddr from "ipaddr.js"
 
@@ -23,11 +23,11 @@ export const checkBaseUrl = (text: string, network: "public" | "private"): strin
   return url.protocol === "https:" ? undefined : 'expected https (http needs "network": "private"), got http'
 }
 
-/** One spelling of a URL that `checkBaseUrl` has nothing against, without a slash at its end. */
+/** The normal form of a URL that `checkBaseUrl` accepts, without a slash at its end. */
 export const normalBaseUrl = (text: string): string =>
   (URL.canParse(text) ? new URL(text).href : text).replace(/\/+$/, "")
 
-/** How far away `hostname` (as of a `URL`) is. A name that says nothing about it counts as public. */
+/** The reach of `hostname` (as in a `URL`). Other names than local ones count as public. */
 export const reachOf = (hostname: string): Reach => {
   const address = hostname.replace(/^\[(.*)\]$/, "$1")
   if (ipaddr.IPv6.isValid(address)) return reachOfIPv6(ipaddr.IPv6.parse(address))
@@ -49,11 +49,11 @@ const metadataNames = new Set([
 
 const ranges = (...blocks: ReadonlyArray<string>) => blocks.map((block) => ipaddr.parseCIDR(block))
 
-/** The first list that has an address counts. */
+/** The first list that contains an address decides. */
 const reaches = {
   never: ranges(
     ...["0.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3", "::/128", "fe80::/10", "ff00::/8"],
-    // Metadata and platform services: Alibaba, Azure, Oracle, Amazon, Google.
+    // Metadata and platform services of Alibaba, Azure, Oracle, Amazon and Google.
     ...["100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32", "fd00:ec2::/32", "fd20:ce::254/128"],
   ),
   private: ranges(
@@ -67,7 +67,7 @@ const reachOfRange = (address: ipaddr.IPv4 | ipaddr.IPv6): Reach => {
   return found === "never" || found === "private" ? found : "public"
 }
 
-/** An address that has an IPv4 address in it reaches as far as that. */
+/** An IPv6 address that embeds an IPv4 address has the reach of that one. */
 const reachOfIPv6 = (address: ipaddr.IPv6): Reach => {
   const bytes = address.toByteArray()
   const within = (at: number) => reachOfRange(new ipaddr.IPv4(bytes.slice(at, at + 4)))
@@ -82,7 +82,7 @@ const reachOfIPv6 = (address: ipaddr.IPv6): Reach => {
     case "6to4":
       return within(2)
     case "teredo":
-      // Its server, and its client with all bits inverted.
+      // Teredo: the server's address, and the client's with all bits inverted.
       return worse(within(4), reachOfRange(new ipaddr.IPv4(bytes.slice(12).map((byte) => 255 - byte))))
     default:
       if (own === "public" && bytes.slice(0, 12).every((byte) => byte === 0)) return within(12)

@@ -1,4 +1,4 @@
-/** How each host is called: address, protocol, credentials and limits, out of the configuration and its provider. */
+/** How each host is called: address, protocol, credentials and limits, from the configuration and its provider. */
 import * as Redacted from "effect/Redacted"
 import type { Host } from "../domain/Host.ts"
 import type { CheckedProvider } from "../plugin/checked.ts"
@@ -8,18 +8,18 @@ import type { LoadedProvider } from "./providers.ts"
 /** How one host is called. */
 export interface Endpoint {
   readonly host: Host
-  /** How the host is asked and how its answers are read. */
+  /** How requests are written and answers are read. */
   readonly protocol: CheckedProvider["protocols"][string]
   readonly provider: CheckedProvider
   /** Without a slash at its end. */
   readonly baseUrl: string
-  /** Of a request whose protocol has no headers of its own. Names in lower case. */
+  /** Default headers, which a protocol may replace. Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  /** Those of `headers` that no protocol may replace: the credentials, and that the answer comes uncompressed. */
+  /** Headers that no protocol may replace: the credentials, and that the answer is not compressed. */
   readonly fixedHeaders: Readonly<Record<string, string>>
-  /** What `sign` is given: what the provider declares, and `api_key`. */
+  /** Credentials for `sign`: those that the provider declares, and `api_key`. */
   readonly credentials: Credentials
-  /** Every one of them as text. None may appear in an answer, an error or the log, whatever the host says. */
+  /** All credentials as text. The gateway removes them from errors and from the log. */
   readonly secrets: ReadonlyArray<string>
   /** Milliseconds to the first event of a stream; `undefined`: that of the limits. */
   readonly ttfbMs: number | undefined

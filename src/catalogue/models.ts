@@ -1,6 +1,5 @@
 /**
- * From entries of the configuration and of plugins to the models of the gateway. One bad host or model does not take the
- * others with it. Pure.
+ * Decodes models from the configuration and from plugins. An invalid host or model does not affect the others. Pure.
  */
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
@@ -12,7 +11,7 @@ import type { Pricing } from "../domain/Price.ts"
 import { hint, type Path, type Problem, problemsOf, renderPath } from "../domain/Problem.ts"
 import { HostEntry, ModelEntry, type PricingEntry } from "./schema.ts"
 
-/** What the hosts of a provider take over from it. */
+/** What the hosts of a provider inherit from it. */
 export interface ProviderFacts {
   readonly name: string
   readonly privacy: Privacy
@@ -29,8 +28,8 @@ const decodeModel = ParseResult.decodeUnknownEither(ModelEntry, strictly)
 const decodeHost = ParseResult.decodeUnknownEither(HostEntry, strictly)
 
 /**
- * The models of one source: the configuration, or one provider's plugin (see `servedBy`). A model or host that is not
- * well formed, is there twice or names a provider that is not among `providers` is a problem and left out.
+ * The models of one source: the configuration, or one provider's plugin (see `servedBy`). A model or host that is
+ * invalid, a duplicate, or of a provider that is not among `providers` is reported as a problem and left out.
  */
 export const decodeModels = (
   raw: ReadonlyArray<unknown>,
@@ -44,7 +43,7 @@ export const decodeModels = (
     const decoded = decodeModel(entry)
     if (Either.isLeft(decoded)) {
       problems.push(...problemsOf(decoded.left, path))
-      // Its hosts are looked at all the same, so that all problems come at once.
+      // Its hosts are checked too, so that all problems are reported at once.
       const hosts = isJsonObject(entry) ? entry["hosts"] : undefined
       if (Array.isArray(hosts)) decodeHosts(hosts, "a/b", 1, providers, path, problems)
       continue
@@ -142,7 +141,10 @@ const pricingOf = ({ imageToken: _, inputAudioCache: __, ...written }: PricingEn
   })),
 })
 
-/** A plugin's entries in the form of the configuration: each host gets the provider that brings it; an entry without hosts gets one. */
+/**
+ * A plugin's entries in the form of the configuration: each host gets the plugin's provider, and an entry without hosts
+ * gets one host.
+ */
 export const servedBy = (entries: ReadonlyArray<unknown>, provider: string): ReadonlyArray<unknown> =>
   entries.map((entry) => {
     if (!isJsonObject(entry)) return entry
@@ -154,8 +156,8 @@ export const servedBy = (entries: ReadonlyArray<unknown>, provider: string): Rea
   })
 
 /**
- * The models of several sources as one catalogue. What an earlier source says of a model, or of a host with the same
- * tag, holds; later ones add hosts. The configuration comes first.
+ * Merges the models of several sources. For a model, or a host with the same tag, the earlier source wins; later ones
+ * add hosts. The configuration comes first.
  */
 export const mergeModels = (sources: ReadonlyArray<ReadonlyArray<Model>>): ReadonlyArray<Model> => {
   const merged = new Map<string, Model>()

@@ -1,23 +1,26 @@
-/** Which model a name of a caller's means: an id, an alias, or a bare slug that only one model has. */
+/** Resolves a model's name in a request: an id, an alias, or a bare slug that only one model has. */
 import * as Either from "effect/Either"
 import { BadRequest } from "../domain/Failure.ts"
 import type { Model } from "../domain/Host.ts"
 
-/** Suffixes of a model's id that ask for another way to serve it, unless the catalogue has a model of that very id. */
+/** Suffixes of a model's id that select a way to serve it, unless the catalogue has a model with exactly that id. */
 export const variants = ["nitro", "floor", "free", "exacto", "extended", "thinking", "online"] as const
 
 export type Variant = (typeof variants)[number]
 
 export interface ResolvedModel {
   readonly model: Model
-  /** What stands behind the colon of a name that is no model's own. Who does not know how to serve it must refuse it. */
+  /**
+   * The suffix after the colon, when it is not part of the model's id. A request whose variant is not supported must be
+   * refused.
+   */
   readonly variant: Variant | null
 }
 
 /** Every name without a variant. */
 export type ModelNames = ReadonlyMap<string, ResolvedModel>
 
-/** An alias of a model that is not there means nothing. */
+/** Aliases of unknown models are ignored. */
 export const modelNames = (models: ReadonlyArray<Model>, aliases: ReadonlyMap<string, string>): ModelNames => {
   const names = new Map<string, ResolvedModel>(models.map((model) => [model.id, { model, variant: null }]))
   const slugs = Map.groupBy(models, (model) => model.id.slice(model.id.indexOf("/") + 1))
@@ -33,7 +36,7 @@ export const modelNames = (models: ReadonlyArray<Model>, aliases: ReadonlyMap<st
   return names
 }
 
-/** Fails with near names. */
+/** Fails with similar names. */
 export const resolveName = (
   name: string,
   names: ModelNames,

@@ -1,6 +1,6 @@
 /**
- * Models, hosts and prices as they are written, in the configuration and in plugins alike. The price fields come from the
- * table in `domain/Price.ts`.
+ * The schema of models, hosts and prices in the configuration and in plugins. The price fields come from the table in
+ * `domain/Price.ts`.
  */
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
@@ -43,7 +43,7 @@ const Price = Schema.transformOrFail(Schema.Union(Schema.String, Schema.Number),
 const Discount = Schema.transformOrFail(Schema.Union(Schema.String, Schema.Number), Schema.BigIntFromSelf, {
   strict: true,
   decode: (written, _options, ast) => {
-    // A share of 1e-12 is read like a picodollar.
+    // A share is parsed like USD, with a resolution of 1e-12.
     const share = parseUsd(written)
     return share === undefined || share > 1_000_000_000_000n || share % 1_000_000n !== 0n
       ? ParseResult.fail(new ParseResult.Type(ast, written, `expected ${discount}, got ${kindOf(written)}`))
@@ -72,7 +72,7 @@ const basePrice = (name: PriceName) => {
 const overridePrice = (name: PriceName) =>
   Schema.optionalWith(Price, { exact: true }).pipe(Schema.fromKey(priceFields[name].wire))
 
-// A field for each row of the table, which TypeScript cannot follow through Object.fromEntries.
+// A field for each row of the table. Object.fromEntries loses that type.
 const basePrices = Object.fromEntries(priceNames.map((name) => [name, basePrice(name)])) as unknown as {
   readonly [N in keyof Fields]: BasePrice<N>
 }
@@ -86,7 +86,7 @@ const clock = Schema.Number.pipe(
   }),
 )
 
-/** Prices that hold instead of the base under conditions; what is absent stays as it is. */
+/** Prices that replace the base under conditions. Absent prices keep the base. */
 const Override = Schema.Struct({
   /** From this many prompt tokens on, for the whole request. Default 0. */
   minPromptTokens: field(wholeNumber(0, 2 ** 31), 0).pipe(Schema.fromKey("min_prompt_tokens")),
@@ -101,15 +101,15 @@ const Override = Schema.Struct({
   ...overridePrices,
 })
 
-/** USD per token where nothing else is said. */
+/** USD per token, unless the field says otherwise. */
 const PricingEntry = Schema.Struct({
   ...basePrices,
-  /** Accepted, since other listings have them; no host counts what they are for. */
+  /** Accepted, since other listings have these two, but not used: no host counts what they price. */
   imageToken: field(Schema.NullOr(Price), null).pipe(Schema.fromKey("image_token")),
   inputAudioCache: field(Schema.NullOr(Price), null).pipe(Schema.fromKey("input_audio_cache")),
   /** Share taken off every price, 0 to 1. Default 0. */
   discountPpm: field(Discount, 0n).pipe(Schema.fromKey("discount")),
-  /** Of several that hold the later one wins, price by price. */
+  /** When several apply, the later one wins, price by price. */
   overrides: field(Schema.Array(Override), []),
 })
 
@@ -119,7 +119,7 @@ const slug = Schema.String.pipe(
   Schema.filter((text) => /^[a-z0-9][a-z0-9._-]*$/.test(text), { description: 'a slug of a-z, 0-9, ".", "_" and "-"' }),
 )
 
-/** What a provider is called in the configuration, and in the tags of its hosts. */
+/** The name of a provider in the configuration, and in the tags of its hosts. */
 export const ProviderSlug = slug
 
 /** Whether `text` has the form of a model's id: `<author>/<slug>`. */
@@ -128,7 +128,7 @@ export const isModelId = (text: string): boolean => text.length <= 256 && /^[^\s
 export const HostEntry = Schema.Struct({
   /** Slug of one of the configured providers. */
   provider: slug,
-  /** Tells hosts of one provider apart: a region, a quantization, `turbo`. Default: none. */
+  /** Distinguishes hosts of one provider: a region, a quantization, `turbo`. Default: none. */
   variant: field(
     Schema.NullOr(
       Schema.String.pipe(
@@ -139,7 +139,7 @@ export const HostEntry = Schema.Struct({
     ),
     null,
   ),
-  /** What the host calls the model. Default: the model's id without its author. */
+  /** The host's own name of the model. Default: the model's id without its author. */
   model: field(Schema.NullOr(Schema.NonEmptyString), null),
   quantization: field(Schema.Literal(...quantizations), "unknown"),
   /** Default: unknown, which is not free (`billing.unknown_price`). */
@@ -159,7 +159,7 @@ export const HostEntry = Schema.Struct({
     ),
     null,
   ).pipe(Schema.fromKey("supports_tool_choice")),
-  /** Whether the host caches prompts unasked. Default false. */
+  /** Whether the host caches prompts without `cache_control`. Default false. */
   supportsImplicitCaching: field(Schema.Boolean, false).pipe(Schema.fromKey("supports_implicit_caching")),
 })
 
@@ -180,14 +180,14 @@ export const ModelEntry = Schema.Struct({
   /** Tokens. Default: the largest of its hosts. */
   contextLength: field(Schema.NullOr(tokens), null).pipe(Schema.fromKey("context_length")),
   architecture: Schema.optionalWith(ArchitectureEntry, { default: () => Schema.decodeSync(ArchitectureEntry)({}) }),
-  // Decoded one by one, so that a bad one leaves the rest.
+  // Decoded one by one, so that an invalid one does not affect the others.
   hosts: field(Schema.Array(Schema.Unknown), []),
 })
 
-/** What an author writes of a host. */
+/** A host as an author writes it. */
 export type HostInput = typeof HostEntry.Encoded
 
-/** What an author writes of a model. */
+/** A model as an author writes it. */
 export interface ModelInput extends Omit<typeof ModelEntry.Encoded, "hosts"> {
   /** In the order in which they are listed. Default: those of the plugins. */
   readonly hosts?: ReadonlyArray<HostInput>

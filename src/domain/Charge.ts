@@ -1,13 +1,13 @@
-/** Who pays what, by how an answer ended. Pure. See docs/guarantees.md#g5. */
+/** What an answer costs the caller, by how it ended. Pure. See docs/guarantees.md#g5. */
 import { tokensIn } from "./Estimate.ts"
 import { type Cost, costOf, noCost, type Pricing } from "./Price.ts"
 import type { Bounds } from "./Request.ts"
 import { noUsage, type Usage } from "./Usage.ts"
 
 /**
- * - `finished`: the host came to its end.
- * - `host-failed`: it broke off after output had been sent. Free to the caller.
- * - `cut`: the gateway broke it off: budget, deadline, drain, a stalled or slow caller.
+ * - `finished`: the host completed its answer.
+ * - `host-failed`: the host broke off after output had been sent. Free to the caller.
+ * - `cut`: the gateway ended it: budget, deadline, drain, a stalled or slow caller.
  * - `caller-gone`: the caller closed the connection.
  */
 export type AnswerOutcome = "finished" | "host-failed" | "cut" | "caller-gone"
@@ -15,9 +15,9 @@ export type AnswerOutcome = "finished" | "host-failed" | "cut" | "caller-gone"
 /** What is known of an answer when it has ended. */
 export interface Answer {
   readonly outcome: AnswerOutcome
-  /** As the host counted; `undefined`: it did not, or not validly. */
+  /** As the host counted; `undefined`: it reported none, or an invalid one. */
   readonly usage: Usage | undefined
-  /** What was asked: read where tokens have to be estimated, and for images. */
+  /** Sizes of the request, for estimates and for the price of images. */
   readonly bounds: Pick<Bounds, "textBytes" | "images">
   /** Bytes of text, reasoning and tool calls that came from the host. */
   readonly outputBytes: number
@@ -29,7 +29,7 @@ export interface Charge {
   readonly usage: Usage
   /** What the caller pays. */
   readonly cost: Cost
-  /** What the host will ask for it, whoever pays. */
+  /** What the host charges the operator for it, whoever pays. */
   readonly upstream: Cost
   /** The tokens were counted by the gateway, not by the host. */
   readonly estimated: boolean

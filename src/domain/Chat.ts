@@ -1,11 +1,12 @@
 /**
- * The canonical form of a conversation: the chat completion as routers speak it. Client forms are translated to it, host
- * protocols are translated from it and their answers back to it. Members keep the names of the wire, and every object may
- * carry members that are not listed here: what the gateway does not know it passes on. See docs/architecture.md.
+ * The canonical form of a conversation: the chat completion as routers speak it. Client forms are translated to it,
+ * host protocols are translated from it and their answers back to it. Members keep the names of the wire, and every
+ * object may carry members that are not listed here: what the gateway does not know it passes on. See
+ * docs/architecture.md.
  */
 import type { JsonObject } from "./Json.ts"
 
-// --- what is asked
+// --- requests
 
 /** Marks the end of a prefix that the host should cache. */
 export interface CacheControl extends JsonObject {
@@ -51,7 +52,7 @@ export interface FilePart extends JsonObject {
   readonly cache_control?: CacheControl
 }
 
-/** An earlier refusal of the assistant, given back as a part. */
+/** An earlier refusal of the assistant, as a part of its message. */
 export interface RefusalPart extends JsonObject {
   readonly type: "refusal"
   readonly refusal: string
@@ -59,13 +60,13 @@ export interface RefusalPart extends JsonObject {
 
 export type ContentPart = TextPart | ImagePart | AudioPart | VideoPart | FilePart | RefusalPart
 
-/** A text, or parts in the order in which they are said. `textOf` and `partsOf` read either. */
+/** A text, or parts in order. `textOf` and `partsOf` read either. */
 export type Content = string | ReadonlyArray<ContentPart>
 
 /** A call of a function that the model wants. `arguments` is JSON as the model wrote it: it may be empty or broken. */
 export interface ToolCall extends JsonObject {
   readonly id: string
-  /** `function`, unless the host has kinds of its own. */
+  /** `function`, unless the host has other kinds. */
   readonly type: string
   readonly function: { readonly name: string; readonly arguments: string }
 }
@@ -105,7 +106,9 @@ export interface UserMessage extends JsonObject {
   readonly content: Content
 }
 
-/** An earlier answer, as the caller gives it back. As the last message it is a beginning that the model goes on from. */
+/**
+ * An earlier answer, as the caller gives it back. As the last message it is a beginning that the model goes on from.
+ */
 export interface AssistantMessage extends JsonObject {
   readonly role: "assistant"
   /** Null or absent where the assistant only called tools. */
@@ -151,12 +154,18 @@ export interface HostTool extends JsonObject {
 
 export type Tool = FunctionTool | HostTool
 
-/** Whether tools may, must or must not be called. As an object, the one that must be: `{ type: "function", function: { name } }`. */
+/**
+ * Whether tools may, must or must not be called. As an object, the one that must be: `{ type: "function", function: {
+ * name } }`.
+ */
 export type ToolChoice = "none" | "auto" | "required" | (JsonObject & { readonly type: string })
 
 /** What the text of the answer has to be. */
 export interface ResponseFormat extends JsonObject {
-  /** `json_object`: any JSON object; `json_schema`: JSON that fits the schema; `text`: anything, as if nothing were given. */
+  /**
+   * `json_object`: any JSON object; `json_schema`: JSON that fits the schema; `text`: anything, as if nothing were
+   * given.
+   */
   readonly type: "text" | "json_object" | "json_schema" | "grammar" | "python"
   readonly json_schema?: JsonObject & {
     readonly name: string
@@ -166,8 +175,8 @@ export interface ResponseFormat extends JsonObject {
 }
 
 /**
- * What the host is asked: the caller's body less what speaks to the router (`routerOnly` in `Request.ts`), less
- * credentials and addresses, and less what `ChatRequest` has as fields of its own. Checked at the edge.
+ * What the host is asked: the caller's body without router-only members (`routerOnly` in `Request.ts`), without
+ * credentials and addresses, and without what `ChatRequest` has as its own fields. Checked by the HTTP layer.
  */
 export interface ChatPayload extends JsonObject {
   /** At least one, in order. */
@@ -194,7 +203,7 @@ export interface ChatPayload extends JsonObject {
   readonly presence_penalty?: number | null
   /** 0 to 2; 1: none. */
   readonly repetition_penalty?: number | null
-  /** For answers that repeat. */
+  /** For reproducible answers. */
   readonly seed?: number | null
   /** At most four texts at which the answer ends. */
   readonly stop?: string | ReadonlyArray<string> | null
@@ -214,14 +223,15 @@ export interface ChatPayload extends JsonObject {
   readonly verbosity?: string | null
 }
 
-// --- what is answered
+// --- answers
 
 /** How an answer ended. `error` only together with an `error` member. */
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter" | "error"
 
 /**
- * What the host counted, in tokens. The prompt includes cached reads, cache writes and audio; the completion includes
- * reasoning, audio and images. Members that the host did not give are absent: absent totals are estimated, never zero.
+ * What the host counted, in tokens. The prompt includes cached reads, cache writes and audio. The completion includes
+ * reasoning, audio and images. Members that the host did not report are absent. Absent totals are estimated, never
+ * zero.
  */
 export interface ChatUsage extends JsonObject {
   readonly prompt_tokens?: unknown
@@ -243,7 +253,7 @@ export interface ChatUsage extends JsonObject {
     readonly image_tokens?: unknown
     readonly audio_tokens?: unknown
   }
-  /** What the host ran by itself, and asks a price for. */
+  /** Tools that the host ran by itself, and charges for. */
   readonly server_tool_use_details?: { readonly web_search_requests?: unknown }
 }
 
@@ -268,14 +278,14 @@ export interface ChatChoice extends JsonObject {
   readonly index: number
   /** `null` is read as `stop`. */
   readonly finish_reason: FinishReason | null
-  /** The host's own word for it. */
+  /** The finish reason in the host's own words. */
   readonly native_finish_reason: string | null
   readonly message: ChatMessage
   /** Null where there are none. */
   readonly logprobs?: JsonObject | null
 }
 
-/** A whole answer of a host. Ids, model, provider and cost are the gateway's to add. */
+/** A whole answer of a host. The gateway adds ids, model, provider and cost. */
 export interface ChatResponse extends JsonObject {
   /** At least one. */
   readonly choices: ReadonlyArray<ChatChoice>
@@ -313,7 +323,7 @@ export interface ChatChunkChoice extends JsonObject {
   readonly logprobs?: JsonObject | null
 }
 
-/** One event of a streamed answer. Ids, model, provider and cost are the gateway's to add. */
+/** One event of a streamed answer. The gateway adds ids, model, provider and cost. */
 export interface ChatChunk extends JsonObject {
   /** Empty in a chunk that only brings `usage`. */
   readonly choices: ReadonlyArray<ChatChunkChoice>

@@ -1,4 +1,7 @@
-/** How long a host is left alone after a failure, and whether the failure speaks against its health. G10. */
+/**
+ * How long a host cools down after a failure, and whether the failure counts against its health. See
+ * docs/guarantees.md#g10.
+ */
 import type { HostFailed } from "./Failure.ts"
 
 /** Seconds. */
@@ -6,11 +9,11 @@ export interface Cooldowns {
   readonly accountSeconds: number
   readonly notFoundSeconds: number
   readonly rateLimitSeconds: number
-  /** Caps a host's own `Retry-After` too. */
+  /** Also the upper bound for a host's own `Retry-After`. */
   readonly maxSeconds: number
 }
 
-/** Milliseconds that a host is not called again after this failure; 0 for failures that say nothing of the next call. */
+/** Milliseconds for which a host is not called after this failure; 0 for failures that do not predict the next call. */
 export const cooldownFor = (failure: HostFailed, cooldowns: Cooldowns): number => {
   const asked = failure.retryAfterSeconds
   const clamped = (seconds: number) => Math.min(Math.max(seconds, 1), cooldowns.maxSeconds) * 1000
@@ -28,6 +31,6 @@ export const cooldownFor = (failure: HostFailed, cooldowns: Cooldowns): number =
   }
 }
 
-/** Whether a failure speaks against the host's health: a caller's bad request does not, nor does a rate limit. */
-export const speaksAgainst = ({ reason }: HostFailed): boolean =>
+/** Whether a failure counts against the host's health: a caller's bad request does not, nor does a rate limit. */
+export const countsAgainstHealth = ({ reason }: HostFailed): boolean =>
   reason !== "request" && reason !== "rate-limited" && reason !== "forbidden"

@@ -1,7 +1,9 @@
-/** Counting where a host did not: bytes of text, and tokens by rule of thumb. See docs/guarantees.md#g5. */
+/**
+ * Estimates where a host reported no usage: bytes of text, and tokens by a rule of thumb. See docs/guarantees.md#g5.
+ */
 import { isJsonObject, type JsonObject } from "./Json.ts"
 
-/** Without a tokenizer: four bytes a token. */
+/** Four bytes per token, since there is no tokenizer. */
 export const tokensIn = (bytes: number): number => Math.ceil(bytes / 4)
 
 export const bytesOf = (text: unknown): number => (typeof text === "string" ? Buffer.byteLength(text) : 0)

@@ -1,7 +1,7 @@
 /**
- * Everything that can go wrong for a caller: one closed union. A class per distinct action, its fields what the
- * actor needs. `message` is said to the caller: one sentence with a full stop, no secret, nothing of a host's body.
- * What statuses these are, only `http/ErrorBody.ts` knows.
+ * Everything that can go wrong for a caller, as one closed union. There is a class for each way to react, and its
+ * fields hold what the reaction needs. `message` is shown to the caller: one sentence with a full stop, no secret,
+ * nothing of a host's body. Only `http/ErrorBody.ts` knows HTTP statuses.
  */
 import * as Data from "effect/Data"
 import type { Picodollars } from "./Money.ts"
@@ -15,7 +15,7 @@ export interface Issue {
 /** The request itself is at fault. */
 export class BadRequest extends Data.TaggedError("BadRequest")<{
   readonly issues: readonly [Issue, ...ReadonlyArray<Issue>]
-  /** Absent: nothing more exact is known. */
+  /** A more exact kind of fault, where one is known. */
   readonly kind?: "context_length_exceeded"
 }> {
   override get message() {
@@ -32,14 +32,17 @@ export class KeyMissing extends Data.TaggedError("KeyMissing") {
   }
 }
 
-/** The key is unknown, disabled, expired, deleted or no key at all: one text for all, so a prober learns nothing. */
+/**
+ * The key is unknown, disabled, expired, deleted or malformed. The message is the same for all, so that it reveals
+ * nothing.
+ */
 export class KeyNotAccepted extends Data.TaggedError("KeyNotAccepted") {
   override get message() {
     return "User not found."
   }
 }
 
-/** The key's money does not cover this request. */
+/** The key's budget does not cover this request. */
 export class PaymentRequired extends Data.TaggedError("PaymentRequired")<{
   readonly reason: "limit_exhausted" | "request_exceeds_budget" | "in_flight_budget_exhausted" | "unknown_price"
   readonly limitSource: string
@@ -62,7 +65,7 @@ const paymentTexts = {
   unknown_price: "No price is known for this model's hosts, so a key with a limit may not call it.",
 }
 
-/** A rule forbids it: the wrong kind of key, a model that the key may not use. */
+/** A rule forbids the request: the wrong kind of key, a model that the key may not use. */
 export class NotPermitted extends Data.TaggedError("NotPermitted")<{ readonly rule: string }> {
   override get message() {
     return this.rule
@@ -117,7 +120,7 @@ export class BodyTooLarge extends Data.TaggedError("BodyTooLarge")<{ readonly li
   }
 }
 
-/** What a host's failure means, in the host's own terms. Fixed by the plugin's `error`. G10. */
+/** What a host's failure means. The plugin's `error` decides it. See docs/guarantees.md#g10. */
 export type HostReason =
   | "unreachable"
   | "timeout"
@@ -129,12 +132,12 @@ export type HostReason =
   | "overloaded"
   | "malformed"
 
-/** A host answered wrongly, or not at all. The dispatcher acts on it; a caller sees it only within `RoutingExhausted`. */
+/** A host gave no valid answer. The dispatcher reacts to it; a caller sees it only within `RoutingExhausted`. */
 export class HostFailed extends Data.TaggedError("HostFailed")<{
   readonly reason: HostReason
-  /** What the host answered with; absent when it did not. */
+  /** The status of the host's answer; absent when there was none. */
   readonly status?: number
-  /** What may be shown of the host's body: cut and cleaned. */
+  /** What may be shown of the host's body: truncated, without control characters. */
   readonly detail?: string
   /** The host's own code for it. */
   readonly code?: string
@@ -162,12 +165,12 @@ export type HostFailedChanges = { readonly reason?: HostReason } & {
 }
 
 const definedOnly = <A extends object>(members: A): { [K in keyof A]?: Exclude<A[K], undefined> } =>
-  // The type says what the filter does, which TypeScript cannot follow.
+  // TypeScript cannot see that the filter removes the undefined members.
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
     [K in keyof A]?: Exclude<A[K], undefined>
   }
 
-/** A host's protocol cannot carry what was asked. Another host may; when none can, the request is refused with this. */
+/** A host's protocol cannot carry the request. Another host's may; when none can, the request is refused with this. */
 export class Unsupported extends Data.TaggedError("Unsupported")<{
   /** Path of the member in the request: `messages[2].content[0]`. */
   readonly path: string
@@ -196,7 +199,7 @@ export type ExhaustedBecause =
   | "forbidden"
   | "unavailable"
 
-/** Every host of the plan failed, or none could be tried. Its `outcome` is settled by the table of G10. */
+/** Every host of the plan failed, or none could be tried. `outcome` follows the table in docs/guarantees.md#g10. */
 export class RoutingExhausted extends Data.TaggedError("RoutingExhausted")<{
   readonly outcome: ExhaustedBecause
   readonly attempts: ReadonlyArray<FailedAttempt>
@@ -234,7 +237,7 @@ const unavailableTexts = {
   storage: "The database cannot be read.",
 }
 
-/** The caller went away; nobody reads the answer. */
+/** The caller closed the connection before the answer. */
 export class CallerGone extends Data.TaggedError("CallerGone") {
   override get message() {
     return "The caller closed the connection."

@@ -1,4 +1,4 @@
-/** How much money a request may need at a host, before anything is known of its answer. Pure. See docs/guarantees.md#g1. */
+/** The most that a request can cost at a host, computed before its answer is known. Pure. See docs/guarantees.md#g1. */
 import * as BigInteger from "effect/BigInt"
 import { PaymentRequired } from "./Failure.ts"
 import type { Host } from "./Host.ts"
@@ -10,7 +10,7 @@ import type { Bounds } from "./Request.ts"
 export interface BudgetSnapshot {
   /** `null`: no limit. */
   readonly limit: Picodollars | null
-  /** Spent in the window that the limit speaks of. */
+  /** Spent in the current window of the limit. */
   readonly spend: Picodollars
   /** Reserved by requests in flight. */
   readonly held: Picodollars
@@ -38,15 +38,15 @@ export interface HoldSize {
   readonly outputBound: number | undefined
 }
 
-/** Fewer output tokens are no answer: the request is refused. */
+/** With room for fewer output tokens the request is refused. */
 const fewestTokens = 16n
-/** Most answers are shorter. */
+/** Output tokens to hold at least where the caller gave no bound. Most answers are shorter. */
 const usualTokens = 4096n
 
 /**
- * The most that this request can cost at this host, or why the budget does not allow it. A budget without a limit holds
- * nothing. Without a `maxTokens` of the caller's the output is bounded by the host's maximum, by what is left, and by 4,096
- * tokens or an eighth of what is left: an unbounded request must not take everything from those beside it.
+ * The most that this request can cost at this host, or why the budget does not allow it. Without a limit nothing is
+ * held. Where the caller gave no `maxTokens`, the output is bounded by the host's maximum, by what is left, and by the
+ * larger of 4,096 tokens and an eighth of what is left. So an unbounded request leaves money for concurrent ones.
  */
 export const holdSize = (
   budget: BudgetSnapshot,
@@ -84,15 +84,18 @@ export const holdSize = (
 /** Tokens that a message's frame may take beyond its text. */
 const tokensPerMessage = 16
 
-/** At least as many as the text of a body of `bytes` has tokens: a token is at least a byte. Media is not text. */
+/** An upper bound for the text tokens of a body of `bytes`: a token is at least one byte. Media is not text. */
 export const mostTextTokens = ({ mediaBytes, messages }: Bounds, bytes: number): number =>
   Math.max(0, bytes - mediaBytes) + tokensPerMessage * messages
 
-/** The text, and as many tokens as the host has room for where there is media: its size says nothing of its tokens. */
+/**
+ * An upper bound for the prompt's tokens. Media counts with the host's whole context length, since its tokens do not
+ * follow from its bytes.
+ */
 const mostPromptTokens = (bounds: Bounds, bytes: number, host: Host): number =>
   mostTextTokens(bounds, bytes) + (bounds.mediaParts > 0 ? host.contextLength : 0)
 
-/** The failure that a refused caller is answered with. */
+/** The failure for a request that the budget does not cover. */
 export const paymentRequired = (budget: BudgetSnapshot, reason: BudgetRefusal): PaymentRequired =>
   new PaymentRequired({
     reason,

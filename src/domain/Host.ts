@@ -1,8 +1,8 @@
-/** Models and the hosts that serve them, as far as routing and billing care. Spec 2.4, reference 13. */
+/** Models and the hosts that serve them: what routing, billing and listings need. */
 import type { HostTag, ModelId } from "./Ids.ts"
 import type { Pricing } from "./Price.ts"
 
-/** What a provider does with prompts. Unknown counts as the worse. */
+/** What a provider does with prompts. Unknown counts as true. */
 export interface Privacy {
   readonly mayTrain: boolean
   readonly retainsPrompts: boolean
@@ -22,10 +22,10 @@ export interface Host {
   readonly provider: string
   readonly providerName: string
   readonly model: ModelId
-  /** What the host itself calls the model. */
+  /** The host's own name of the model. */
   readonly upstreamModel: string
   readonly quantization: string
-  /** `null`: no price is known, which is not the same as free. */
+  /** `null`: the price is unknown, which is not the same as free. */
   readonly pricing: Pricing | null
   /** Tokens. */
   readonly contextLength: number
@@ -59,5 +59,5 @@ export interface Model {
   readonly hosts: ReadonlyArray<Host>
 }
 
-/** What one host of one model is called inside the house: its tag alone is shared by all models of the provider. */
+/** A unique name of one host of one model. The tag alone is shared by all models of the provider. */
 export const endpointKey = (host: Host): string => `${host.model} ${host.tag}`

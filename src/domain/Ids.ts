@@ -1,4 +1,4 @@
-/** Names of things. A brand each, so that a model's id cannot be handed over where a host's tag is meant. */
+/** Ids. Each has its own brand, so that a model's id cannot be passed where a host's tag is expected. */
 import * as Schema from "effect/Schema"
 
 /** `<author>/<slug>`, possibly with a variant suffix such as `:free`. */
@@ -9,15 +9,15 @@ export type ModelId = typeof ModelId.Type
 export const HostTag = Schema.NonEmptyString.pipe(Schema.brand("HostTag"))
 export type HostTag = typeof HostTag.Type
 
-/** What a key is known by: lower-case hex SHA-256 of the whole key, 64 characters. */
+/** The id of a key: lower-case hex SHA-256 of the whole key, 64 characters. */
 export const KeyId = Schema.NonEmptyString.pipe(Schema.brand("KeyId"))
 export type KeyId = typeof KeyId.Type
 
-// In the order of the characters' codes, so that numbers written in it sort as texts do.
+// In the order of character codes, so that numbers of equal length sort as text.
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const base = alphabet.length
 
-// Bytes at or above this are thrown away, so that every character is equally likely.
+// Bytes at or above this are discarded, so that every character is equally likely.
 const fair = 256 - (256 % base)
 
 const pool = new Uint8Array(4096)
@@ -67,13 +67,13 @@ const orderedText = (nowMs: number): string => {
 }
 
 /**
- * One per HTTP request: `req_` and 24 characters, the first ten of which sort by time. An index over them grows at its
- * end, which costs a database half of what random places cost. The other fourteen (83 bits) cannot be guessed.
+ * One per HTTP request: `req_` and 24 characters, the first ten of which sort by time. A database index over them grows
+ * at its end, which takes half the time of inserts at random places. The other fourteen (83 bits) cannot be guessed.
  */
 export const requestId = (): string => `req_${orderedText(Date.now())}${randomText(14)}`
 
 /**
- * One per inference: `gen-<unix seconds>-<20 characters>`. They are those of its request's id, without the last four, so
- * that both sort alike, and who knows one does not have to search for the other.
+ * One per inference: `gen-<unix seconds>-<20 characters>`. The characters are those of the request's id without the
+ * last four. So both sort alike, and the request's rows can be found from either.
  */
 export const generationId = (seconds: number, request: string): string => `gen-${seconds}-${request.slice(4, 24)}`

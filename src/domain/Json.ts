@@ -1,4 +1,4 @@
-/** JSON as it comes off a wire: nothing known of it but that it is JSON. */
+/** A JSON object whose members have not been checked. */
 export type JsonObject = { readonly [member: string]: unknown }
 
 /** Whether `value` is an object with members: not null, not an array. */

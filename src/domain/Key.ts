@@ -1,4 +1,4 @@
-/** Keys of callers, their limits and the windows that the limits speak of. Spec 2.3, reference 17 and 18. */
+/** Keys of callers, their limits, and the windows of the limits. */
 import type { KeyId } from "./Ids.ts"
 import type { Picodollars } from "./Money.ts"
 
@@ -13,7 +13,7 @@ export interface KeyRecord {
   readonly disabled: boolean
   /** `null`: none. */
   readonly limit: Picodollars | null
-  /** When the limit starts anew, at 00:00 UTC; `null`: never. */
+  /** How often the limit resets, at 00:00 UTC; `null`: never. */
   readonly limitReset: LimitReset | null
   readonly includeByokInLimit: boolean
   /** Unix milliseconds. */
@@ -24,7 +24,7 @@ export interface KeyRecord {
   readonly workspaceId: string
 }
 
-/** An ordinary key without a limit, a name or an end: what is left out of one that is not ours. */
+/** Defaults of a key without limit, name or expiry, for keys that are not stored here. */
 export const unlimitedKey = {
   kind: "ordinary",
   name: "",
@@ -50,7 +50,7 @@ export interface Spend {
 
 const day = 86_400_000
 
-/** Start of the UTC window that `now` (Unix milliseconds) lies in. G7. */
+/** Start of the UTC window that contains `now` (Unix milliseconds). See docs/guarantees.md#g7. */
 export const windowStart = (reset: LimitReset, now: number): number => {
   const midnight = now - (now % day)
   switch (reset) {

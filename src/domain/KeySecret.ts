@@ -1,4 +1,4 @@
-/** The text of a key: how it is made, what it is known by, and how it may be shown. */
+/** The text of a key: how it is made, its id, and how it may be shown. */
 import * as Brand from "effect/Brand"
 import { type KeyId, randomText } from "./Ids.ts"
 import type { KeyRecord } from "./Key.ts"
@@ -27,7 +27,7 @@ const checksum = (body: string): string => {
   return text
 }
 
-/** A prefix that says the kind, 43 random characters (256 bits), 6 of their CRC-32. */
+/** A prefix for the kind, 43 random characters (256 bits), and 6 characters of their CRC-32. */
 export const makeSecret = (kind: KeyRecord["kind"]): string => {
   const body = `${kind === "management" ? "sk-gwm-" : "sk-gw-"}${randomText(43)}`
   return body + checksum(body)
@@ -35,6 +35,6 @@ export const makeSecret = (kind: KeyRecord["kind"]): string => {
 
 const form = /^sk-gwm?-[0-9A-Za-z]{49}$/
 
-/** Whether a text can be a key of ours at all: a mistyped one is refused without asking the database. */
+/** Whether a text has the checksum of a key. A mistyped one is refused without a database lookup. */
 export const hasChecksum = (secret: string): boolean =>
   form.test(secret) && checksum(secret.slice(0, -6)) === secret.slice(-6)

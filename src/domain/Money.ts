@@ -11,8 +11,8 @@ export const picodollarsPerUsd = 1_000_000_000_000n
 const decimal = /^(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/
 
 /**
- * A decimal amount with its point moved `places` to the right, and what is then finer than one cut off; `exact` where
- * nothing was. A negative amount and what is no decimal at all give `undefined`.
+ * A decimal amount with its point moved `places` to the right, truncated to an integer; `exact` where nothing was
+ * truncated. `undefined` for a negative amount and for text that is no decimal number.
  */
 export const scaled = (
   amount: string | number,
@@ -28,7 +28,10 @@ export const scaled = (
   return { value: digits / divisor, exact: digits % divisor === 0n }
 }
 
-/** Picodollars in a decimal amount of USD, such as "0.0000025" or 1.5; `undefined` for what is finer than a picodollar, too. */
+/**
+ * Picodollars in a decimal amount of USD, such as "0.0000025" or 1.5; also `undefined` when it is finer than a
+ * picodollar.
+ */
 export const parseUsd = (amount: string | number): Picodollars | undefined => {
   const picodollars = scaled(amount, 12)
   return picodollars?.exact === true ? picodollars.value : undefined

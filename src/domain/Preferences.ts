@@ -16,7 +16,7 @@ export const quantizations = [
   "unknown",
 ] as const
 
-/** Orders that every caller may ask for. One whose strategy is not installed leaves the configured order. */
+/** Values of `sort` that every caller may use. Where the strategy is not installed, the configured one is used. */
 export const documentedSorts: ReadonlyArray<string> = ["price", "throughput", "latency", "exacto"]
 
 /** The prices that a caller can put a ceiling on. */

@@ -7,7 +7,7 @@
 import { divideHalfEven, type Picodollars } from "./Money.ts"
 import type { Usage } from "./Usage.ts"
 
-/** What a price is asked for: a token of the prompt or of the output, a request, an image of the prompt, a web search. */
+/** What a price is for: a token of the prompt or of the output, a request, an image of the prompt, a web search. */
 export type PriceUnit = "prompt" | "completion" | "request" | "image" | "webSearch"
 
 interface PriceField {
@@ -15,11 +15,11 @@ interface PriceField {
   readonly wire: string
   readonly unit: PriceUnit
   /**
-   * What holds where a host has no such price. `required`: every priced host has it. `free`: nothing is asked. Another
-   * name: that price stands in, now and in every override.
+   * What holds where a host has no such price. `required`: every priced host has it. `free`: nothing is charged.
+   * Another name: that price is used instead, here and in every override.
    */
   readonly otherwise: "required" | "free" | { readonly as: string }
-  /** Whether the API contract wants it in every listing, so that the price that stands in is shown too. */
+  /** Whether every listing has it, so that a price used in its place is shown too. */
   readonly listed?: "always"
 }
 
@@ -38,7 +38,7 @@ export const priceFields = {
   image: { wire: "image", unit: "image", otherwise: "free" },
   /** USD per web search. Default 0. */
   webSearch: { wire: "web_search", unit: "webSearch", otherwise: "free", listed: "always" },
-  /** USD per token of reasoning. Default 0: reasoning costs what other output costs. */
+  /** USD per token of reasoning. Default 0: reasoning costs as much as other output. */
   internalReasoning: { wire: "internal_reasoning", unit: "completion", otherwise: "free" },
   /** USD per token of the prompt that was read from the cache. Default: `prompt`. */
   inputCacheRead: { wire: "input_cache_read", unit: "prompt", otherwise: { as: "prompt" }, listed: "always" },
@@ -57,24 +57,24 @@ export const priceFields = {
 export type PriceName = keyof typeof priceFields
 type PriceFields = typeof priceFields
 
-/** Prices that another one stands in for. */
+/** Prices for which another one is used where they are absent. */
 type Replaceable = { [N in PriceName]: PriceFields[N]["otherwise"] extends string ? never : N }[PriceName]
 
-/** Every price of a host. `null`: it has none of its own, and the table says which one stands in. */
+/** Every price of a host. `null`: it has none, and the table says which one is used instead. */
 export type Prices = {
   readonly [N in keyof PriceFields]: N extends Replaceable ? Picodollars | null : Picodollars
 }
 
-// Object.keys gives the names of the table; its type does not say so.
+// The type of Object.keys does not say that these are the names of the table.
 export const priceNames = Object.keys(priceFields) as ReadonlyArray<PriceName>
 
-/** The name of the price that stands in for this one; `undefined`: none does. */
+/** The name of the price that is used where this one is absent; `undefined`: none. */
 export const standIn = (name: PriceName): "prompt" | "completion" | "inputCacheWrite" | undefined => {
   const { otherwise } = priceFields[name]
   return typeof otherwise === "string" ? undefined : otherwise.as
 }
 
-/** The price that holds: the host's own, or the one that stands in for it. */
+/** The price in force: the host's own, or the one that is used instead. */
 export const effectivePrice = (prices: Prices, name: PriceName): Picodollars =>
   prices[name] ?? effectivePrice(prices, standIn(name) ?? "prompt")
 
@@ -96,9 +96,9 @@ export interface Pricing extends Prices {
   readonly overrides: ReadonlyArray<PriceOverride>
 }
 
-/** A host that asks for nothing. */
+/** The prices of a free host. */
 export const freePricing: Pricing = {
-  // Every row is there, with null where another price stands in: what the type says and Object.fromEntries forgets.
+  // Every price of the table is set, with null where another one is used. Object.fromEntries loses that type.
   ...(Object.fromEntries(priceNames.map((name) => [name, standIn(name) === undefined ? 0n : null])) as Prices),
   discountPpm: 0n,
   overrides: [],
@@ -127,7 +127,7 @@ const pricesFor = (pricing: Pricing, promptTokens: number, admittedAt: number): 
   return prices
 }
 
-/** What one usage costs, and which part of it is the prompt's and which the output's. Each part is rounded down, the whole half-even. */
+/** The cost of a usage, and its parts for prompt and output. The parts are rounded down, the total half-even. */
 export interface Cost {
   readonly total: Picodollars
   readonly prompt: Picodollars
@@ -140,8 +140,8 @@ const times = (count: number, price: Picodollars): Picodollars => (count === 0 ?
 
 /**
  * The exact cost of `usage`, rounded half-even once (only a discount can leave a fraction). Cached reads, cache
- * writes and audio are part of the prompt's tokens; reasoning, audio and images of the output's. `images`: those in the
- * prompt, which no host counts.
+ * writes and audio are part of the prompt's tokens; reasoning, audio and images of the output's. `images`: images in
+ * the prompt, which no host counts.
  */
 export const costOf = (pricing: Pricing, usage: Usage, admittedAt: number, images = 0): Cost => {
   const p = pricesFor(pricing, usage.promptTokens, admittedAt)
@@ -186,10 +186,10 @@ export const costOf = (pricing: Pricing, usage: Usage, admittedAt: number, image
 /** The most that each thing can cost at a host. */
 export type MaximumPrices = Readonly<Record<PriceUnit, Picodollars>>
 
-// Read for every request of a key with a limit. The catalogue's prices never change.
+// Cached, since it is read for every request of a key with a limit. Prices of a catalogue never change.
 const known = new WeakMap<Pricing, MaximumPrices>()
 
-/** The most that a token of the prompt, of the output, ... can cost at this host, whatever its tier or kind turns out to be. */
+/** The most that a token of the prompt, of the output, ... can cost at this host, in any tier and of any kind. */
 export const maximumPrices = (pricing: Pricing): MaximumPrices => {
   const before = known.get(pricing)
   if (before !== undefined) return before

@@ -1,6 +1,6 @@
 /**
- * What is wrong with a configuration, in words: a Schema's issues as paths and sentences. Values are not repeated, since
- * any of them may be a secret in the wrong place; only numbers are, where a number was wanted.
+ * Turns a Schema's issues into paths and sentences for the author of a configuration. Values are not repeated, since
+ * any of them may be a secret in the wrong place. Only numbers are, where a number was expected.
  */
 import * as Data from "effect/Data"
 import * as Option from "effect/Option"
@@ -33,7 +33,10 @@ export const sentence = (problems: ReadonlyArray<Problem>): string =>
 
 export type Path = ReadonlyArray<PropertyKey>
 
-/** One problem per issue. Decode with `errors: "all"` for all of them, and with `onExcessProperty: "error"` for unknown fields. */
+/**
+ * One problem per issue. Decode with `errors: "all"` for all of them, and with `onExcessProperty: "error"` for unknown
+ * fields.
+ */
 export const problemsOf = (issue: ParseResult.ParseIssue, at: Path = []): ReadonlyArray<Problem> =>
   walk(issue, at, undefined).map(({ path, message }) => ({ path: renderPath(path), message }))
 
@@ -63,7 +66,7 @@ export const kindOf = (value: unknown): string => {
 export const hint = (name: string, names: Iterable<string>): string => {
   const plain = (text: string) => text.toLowerCase().replace(/[_-]/g, "")
   let nearest: string | undefined
-  // Two letters that changed places are two steps.
+  // Two swapped letters count as two edits.
   let least = (name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3))) + 1
   for (const known of names) {
     const steps = distance(plain(name), plain(known))
@@ -107,7 +110,9 @@ const walk = (issue: ParseResult.ParseIssue, path: Path, within: AST.AST | undef
   }
 }
 
-/** Whether the issue only says that a value is not `null` or not absent: of no use to an author who gave one. */
+/**
+ * Whether the issue only says that a value is not `null` or not absent. That does not help an author who gave a value.
+ */
 const isAboutAbsence = (issue: ParseResult.ParseIssue): boolean =>
   issue._tag === "Type" &&
   (AST.isUndefinedKeyword(issue.ast) || (AST.isLiteral(issue.ast) && issue.ast.literal === null))

@@ -1,12 +1,12 @@
 /**
- * A request as the gateway carries it: an operation with bounds. Routing reads `routing`, money reads `bounds`, the host's
- * protocol reads the rest. Made once at the edge and never changed: a fallback reads it again.
+ * A request inside the gateway: an operation with bounds. Routing reads `routing`, metering reads `bounds`, the host's
+ * protocol reads the rest. The HTTP layer makes it once. It never changes, since a fallback reads it again.
  */
 import type { ChatPayload } from "./Chat.ts"
 import type { JsonObject } from "./Json.ts"
 import type { Preferences } from "./Preferences.ts"
 
-/** Members of a body that speak to the router and are never sent to a host. */
+/** Members of a body that control the router and are never sent to a host. */
 export const routerOnly: ReadonlySet<string> = new Set([
   ...["models", "route", "preset", "provider", "plugins", "transforms", "usage", "session_id", "trace", "debug"],
   ...["fallbacks", "stop_server_tools_when"],
@@ -21,37 +21,37 @@ export interface Routing {
   readonly parameters: ReadonlyArray<string>
 }
 
-/** What decides how much a request can cost, and what it did cost where the host did not count. */
+/** What bounds the cost of a request, and what an estimate uses where the host reported no usage. */
 export interface Bounds {
-  /** UTF-8 bytes of the body as it came, and 16 for each message: never fewer than its text has tokens. */
+  /** UTF-8 bytes of the body as received, and 16 for each message: an upper bound for its text tokens. */
   readonly promptBytes: number
-  /** Those of `promptBytes` that are base64 of images, audio, video and files: they are no text. */
+  /** Bytes among `promptBytes` that are base64 of images, audio, video and files, so not text. */
   readonly mediaBytes: number
-  /** Parts that are not text: their tokens have nothing to do with their bytes. */
+  /** Parts that are not text. Their tokens do not follow from their bytes. */
   readonly mediaParts: number
   /** UTF-8 bytes of text, tool calls and tools: what an estimate counts. */
   readonly textBytes: number
   readonly messages: number
-  /** Images in the prompt: some hosts ask a price for each, besides its tokens. */
+  /** Images in the prompt. Some hosts charge for each, besides its tokens. */
   readonly images: number
-  /** At most how many searches the request is taken to lead to. */
+  /** The most web searches that the request is assumed to cause. */
   readonly searches: number
   /** The caller's upper bound on output tokens. */
   readonly maxTokens: number | undefined
-  /** How many answers are wanted (`n`), or made to choose from (`best_of`); at least 1. */
+  /** Answers that are requested (`n`) or generated to choose from (`best_of`); at least 1. */
   readonly choices: number
 }
 
 export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max"
 
-/** What the caller says of reasoning, in any of the ways in which it can be said. */
+/** The caller's wishes for reasoning, from `reasoning`, `reasoning_effort` and `include_reasoning`. */
 export interface Reasoning {
   readonly effort: Effort | undefined
   /** Tokens that it may take. Never together with `effort`. */
   readonly maxTokens: number | undefined
   /** `reasoning.enabled`. */
   readonly enabled: boolean | undefined
-  /** Whether reasoning is kept from the caller. It is billed all the same. */
+  /** Whether reasoning is withheld from the caller. It is billed in either case. */
   readonly exclude: boolean
   /** The members as they were written: `reasoning`, `reasoning_effort`, `include_reasoning`. */
   readonly written: JsonObject
@@ -66,7 +66,7 @@ interface OperationRequest {
 export interface ChatRequest extends OperationRequest {
   readonly operation: "chat"
   readonly stream: boolean
-  /** Upper bound on output tokens that the host is given: the caller's, or a tighter one of the key's budget. */
+  /** Upper bound on output tokens that is sent to the host: the caller's, or a lower one from the key's budget. */
   readonly maxTokens: number | undefined
   readonly reasoning: Reasoning
   readonly payload: ChatPayload

@@ -43,9 +43,9 @@ const part = (details: unknown, member: string, atMost: number): number => {
 }
 
 /**
- * The usage in a canonical `usage` object. `undefined` when its totals are missing or no valid counts
- * (negative, fractional, text, together above 2^31): it is then estimated, never taken for zero. Parts above
- * their total are clamped, cached reads first, then writes. See docs/guarantees.md#g5.
+ * Reads a canonical `usage` object. `undefined` when its totals are missing or invalid (negative, fractional, text,
+ * together above 2^31): the usage is then estimated, never taken for zero. Parts above their total are clamped, cached
+ * reads first, then writes. See docs/guarantees.md#g5.
  */
 export const parseUsage = (raw: unknown): Usage | undefined => {
   if (!isJsonObject(raw)) return undefined

@@ -1,11 +1,11 @@
-/** Where a text stops being JSON. JavaScriptCore does not say, so the text is read again after it was refused. */
+/** Finds where a text stops being JSON. JavaScriptCore's errors have no position, so a refused text is parsed again. */
 import { printParseErrorCode, visit } from "jsonc-parser"
 
 const strictly = { disallowComments: true, allowTrailingComma: false, allowEmptyContent: false }
 
 /**
- * The index where the first thing stands that cannot stand there, a string or number as a whole; the text's length where
- * it ends too early. Some 30 ns a character. Recursive: the text must not be nested deep.
+ * The index of the first token that is not valid JSON, or the text's length where it ends too early. Takes about 30 ns
+ * per character. Recursive, so the text must not be nested deeply.
  */
 export const firstFault = (text: string): number => {
   let first: number | undefined

@@ -1,4 +1,4 @@
-/** Numbers in [0, 1) that are the same for the same seed, a 32-bit integer (mulberry32). Good enough for choices, not for secrets. */
+/** Numbers in [0, 1) that are the same for the same seed, a 32-bit integer (mulberry32). Not for secrets. */
 export const randomSequence = (seed: number): (() => number) => {
   let state = seed | 0
   return () => {

@@ -1,4 +1,4 @@
-/** The filters of routing, each on its own: what it looks at, and why it leaves a host out. Pure. */
+/** The filters of routing: when each applies, and why it excludes a host. Pure. */
 import { mostTextTokens } from "./Hold.ts"
 import type { Host } from "./Host.ts"
 import { formatUsd, type Picodollars } from "./Money.ts"
@@ -6,19 +6,22 @@ import { type MaxPrice, pricesWithCeiling } from "./Preferences.ts"
 import type { Pricing } from "./Price.ts"
 import type { ChatRequest } from "./Request.ts"
 
-/** What routing looks at. */
+/** What routing reads of a request. */
 export type RoutedRequest = Pick<ChatRequest, "routing" | "bounds">
 
 export interface Filter {
-  /** As it is called in the request, and in what explains a decision. */
+  /** Its name in requests, and in explanations of a plan. */
   readonly name: string
-  /** Whether this request has anything for it to do. */
+  /** Whether this request uses the filter. */
   readonly applies: (request: RoutedRequest) => boolean
-  /** Why the host is out; `undefined`: it stays. */
+  /** Why the host is excluded; `undefined`: it is kept. */
   readonly excludes: (request: RoutedRequest, host: Host) => string | undefined
 }
 
-/** Whether a name of a list means this host: its tag, its provider's slug (then every variant), or the provider's display name. */
+/**
+ * Whether a name of a list means this host: its tag, its provider's slug (then every variant), or the provider's
+ * display name.
+ */
 export const isNamed = (name: string, host: Host): boolean => {
   const wanted = name.toLowerCase()
   return (
@@ -33,10 +36,10 @@ const quantizationFamily: Readonly<Record<string, ReadonlyArray<string>>> = {
   fp8: ["fp8", "mxfp8"],
 }
 
-// Never an upper bound: tokens are rarely longer than eight bytes, so what is refused here could not have fitted.
+// A high estimate: tokens are rarely longer than eight bytes, so a prompt that is refused here would not have fitted.
 const bytesPerToken = 8
 
-/** Hosts that these leave out are never called. */
+/** Hosts that these exclude are never called. */
 export const hardFilters: ReadonlyArray<Filter> = [
   {
     name: "only",
@@ -95,7 +98,7 @@ export const hardFilters: ReadonlyArray<Filter> = [
   },
 ]
 
-/** Hosts that these leave out are called all the same where no other is left. */
+/** Hosts that these exclude are called nevertheless when no other host is left. */
 export const softFilters: ReadonlyArray<Filter> = [
   {
     name: "max_tokens",

@@ -1,12 +1,12 @@
 /**
- * Failure → status and body: the one table that knows statuses. Spec 7, reference 5, reliability page section 1.
- * A failure without a line here does not compile.
+ * Maps every failure to an HTTP status and body. No other file knows statuses. A failure that is missing here does not
+ * compile.
  */
 import type { Exclusion, Failure, RoutingExhausted } from "../domain/Failure.ts"
 import type { JsonObject } from "../domain/Json.ts"
 import { toUsd } from "../domain/Money.ts"
 
-/** A failure as HTTP says it. */
+/** A failure in terms of HTTP. */
 export interface Rendered {
   readonly status: number
   readonly errorType: string
@@ -60,7 +60,7 @@ export const render = (failure: Failure): Rendered => {
         errorType: "timeout",
         message,
         metadata: { phase: failure.phase },
-        // Of a body that is not all there nobody knows where the next request begins.
+        // After an incomplete body the start of the next request is unknown.
         ...(failure.phase === "body" ? { headers: { connection: "close" } } : {}),
       }
     case "BodyTooLarge":
@@ -75,7 +75,7 @@ export const render = (failure: Failure): Rendered => {
       return exhausted(failure)
     case "Unavailable": {
       const errorType = unavailableTypes[failure.why]
-      // Whoever comes again finds another gateway, not this one. G19.
+      // This gateway is stopping, so a retry needs a new connection. See docs/guarantees.md#g19.
       const headers = {
         "retry-after": String(failure.retryAfterSeconds),
         ...(failure.why === "draining" ? { connection: "close" } : {}),
@@ -83,7 +83,7 @@ export const render = (failure: Failure): Rendered => {
       return { status: 503, errorType, message, metadata: {}, headers }
     }
     case "CallerGone":
-      // Nobody reads it; the status is for the log.
+      // The caller has left, so the status is only for the log.
       return { status: 408, errorType: "timeout", message, metadata: { phase: "body" } }
   }
 }
@@ -154,10 +154,10 @@ const exhausted = (failure: RoutingExhausted): Rendered => {
   }
 }
 
-/** A defect of ours: nothing of it is said to the caller. */
+/** A defect of ours. The caller gets no details. */
 export const defect: Rendered = { status: 500, errorType: "server", message: "Internal error.", metadata: {} }
 
-/** The `error` member of the chat form; `code` equals the status. Spec 7.1. */
+/** The `error` member of the chat form; `code` equals the status. */
 export const chatError = ({ status, errorType, message, metadata }: Rendered) => ({
   message,
   code: status,
@@ -182,7 +182,7 @@ const messagesTypes: Readonly<Record<string, string>> = {
   context_length_exceeded: "invalid_request_error",
 }
 
-/** The whole body of the Messages form. Spec 7.2, reference 5.9. */
+/** The whole body of the Messages form. */
 export const messagesErrorBody = ({ errorType, message }: Rendered, requestId: string) => ({
   type: "error",
   error: { type: messagesTypes[errorType] ?? "api_error", message, error_type: errorType },

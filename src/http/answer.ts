@@ -1,6 +1,6 @@
 /**
- * The edge of whatever the platform's router serves: the control plane, and paths that nobody serves. What an operation
- * comes to leaves as a documented answer: with a request id, and where it failed with the one error body. Reliability 1.
+ * Turns the result of every operation of the platform's router (the control plane, and unknown paths) into a documented
+ * answer: with a request id and, where the operation failed, with the one error body.
  *
  * `HttpApi` would render failures itself, but its own 400 has another body, and an error has no place for headers such
  * as `retry-after`. So failures come here as they are.
@@ -16,7 +16,7 @@ import { chatErrorBody, defect, type Rendered, render } from "./ErrorBody.ts"
 import { requestIdHeader } from "./headers.ts"
 import { isRefusal } from "./refusals.ts"
 
-/** Answers every way that `operation` can end, bugs included: those are logged once, and nothing of them is said. */
+/** Answers for every way in which `operation` can end. Defects are logged once; the caller gets no details of them. */
 export const answered = <E, R>(
   operation: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> =>
@@ -34,13 +34,13 @@ export const answered = <E, R>(
     )
   })
 
-/** No such path, method or spelling. 405 is not emitted. Bad inputs 65 and 66. */
+/** No such path, method or spelling. 405 is never sent. */
 export const noSuchRoute = new NotFound({ what: "This route" })
 
 /**
- * Whether `url` asks for exactly `path`, where a `:name` stands for any one segment. The router also takes doubled and
- * trailing slashes, other case and escaped letters for it; whatever looks at paths in front of us does not, so we do not
- * either. G25.
+ * Whether `url` has exactly this `path`, where a `:name` stands for any one segment. The router also accepts doubled
+ * and trailing slashes, other case and escaped letters. A proxy in front of us that filters by path does not, so we do
+ * not accept them either. See docs/guarantees.md#g25.
  */
 export const isSpelled = (path: string, url: string): boolean => {
   const pattern = path.split("/")
@@ -53,7 +53,7 @@ const refuse = (failure: unknown) => {
   if (isRefusal(failure)) return Effect.succeed(errorResponse(render(failure)))
   if (failure instanceof HttpApiError.HttpApiDecodeError)
     return Effect.succeed(errorResponse(render(badParameters(failure))))
-  // What is left was declared nowhere, so it is a bug.
+  // Any other failure is not declared, so it is a defect.
   return Effect.die(failure)
 }
 

@@ -1,4 +1,4 @@
-/** Whose key a request came with: the one place that reads it, for both planes. Spec 5, G24. */
+/** Authenticates a request. The only place that reads a caller's key, for both planes. See docs/guarantees.md#g24. */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"

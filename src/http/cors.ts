@@ -1,4 +1,6 @@
-/** Which pages may call us from a browser. Never with credentials; key management says nothing at all. G31. */
+/**
+ * Which pages may call us from a browser. Never with credentials, and never key management. See docs/guarantees.md#g31.
+ */
 import { requestId } from "../domain/Ids.ts"
 import { requestIdHeader } from "./headers.ts"
 
@@ -6,11 +8,11 @@ const exposed = "X-GW-Host, X-GW-Cost-USD, X-GW-Request-Id, X-Generation-Id, Ret
 
 export type AllowOrigin = (request: Request, response: Response) => Response
 
-/** Adds the permission to a response, for the origins of the configuration. */
+/** Adds CORS headers to a response, for the configured origins. */
 export const allowOrigin = (origins: ReadonlyArray<string>): AllowOrigin => {
   const everyone = origins.includes("*")
   return (request, response) => {
-    // The answer depends on the origin, also where there is none or it is refused: a cache must know.
+    // The answer depends on the origin, also when it is absent or refused, and caches must know that.
     if (!everyone) response.headers.append("vary", "origin")
     const origin = request.headers.get("origin")
     if (origin === null || !(everyone || origins.includes(origin))) return response
@@ -20,7 +22,7 @@ export const allowOrigin = (origins: ReadonlyArray<string>): AllowOrigin => {
   }
 }
 
-/** The answer to a browser that asks before it calls. */
+/** The answer to a preflight request. */
 export const preflight = (allow: AllowOrigin, request: Request): Response => {
   const wanted = request.headers.get("access-control-request-headers")
   const headers = {

@@ -3,27 +3,29 @@ import { formatUsd, type Picodollars } from "../domain/Money.ts"
 
 /** On every response, errors too. */
 export const requestIdHeader = "x-gw-request-id"
-/** Response: tag of the host that served. Request: pins that host. */
+/** In a response: tag of the host that answered. In a request: pins that host. */
 export const hostHeader = "x-gw-host"
-/** On whole responses; a stream's cost rides on its finish chunk. */
+/** On whole responses; a stream has its cost in the finish chunk. */
 export const costHeader = "x-gw-cost-usd"
 export const generationIdHeader = "x-generation-id"
-/** Members of the request that the host was not given. */
+/** Members of the request that were not sent to the host. */
 export const droppedHeader = "x-gw-dropped"
 
 export const costValue = (cost: Picodollars): string => formatUsd(cost)
 
 const visible = /^[\x20-\x7e]{1,200}$/
 
-/** Whether a text may become the value of a response header. */
+/** Whether a text is safe as the value of a response header. */
 export const isHeaderSafe = (value: string): boolean => visible.test(value)
 
 /** A caller's text for the record: without control characters, cut to 200 characters. */
 export const attributionText = (value: string | null): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is removed.
   value === null ? "" : value.replace(/[\u0000-\u001f\u007f]/g, "").slice(0, 200)
 
-/** The key that a request came with: `Authorization: Bearer …`, else `x-api-key`; `undefined` for none, "" for a malformed one. */
+/**
+ * The key of a request, from `Authorization: Bearer …`, else `x-api-key`; `undefined` for none, "" for a malformed one.
+ */
 export const presentedKey = (headers: Headers): string | undefined => {
   const authorization = headers.get("authorization")
   if (authorization === null) return headers.get("x-api-key") ?? undefined

@@ -8,7 +8,7 @@ import { wait } from "../services/Steps.ts"
 import type { Timers } from "../services/Timers.ts"
 
 /** How long a caller may take to send a body, milliseconds. */
-const patienceMs = 30_000
+const bodyTimeoutMs = 30_000
 
 const unreadable = (path: string, message: string) => Effect.fail(new BadRequest({ issues: [{ path, message }] }))
 
@@ -38,8 +38,8 @@ export const readRequest = (
       lifetime.forget(ended)
       resume(exit)
     }
-    const late = () => finish(Exit.fail(new TimedOut({ phase: "body", afterMs: patienceMs })))
-    const timer = timers.set(patienceMs, late)
+    const late = () => finish(Exit.fail(new TimedOut({ phase: "body", afterMs: bodyTimeoutMs })))
+    const timer = timers.set(bodyTimeoutMs, late)
     const ended = () => finish(Exit.fail(lifetime.ending ?? new CallerGone()))
     lifetime.onEnd(ended)
     const reading = length === null ? atMost(request, limitBytes) : request.bytes()

@@ -1,6 +1,6 @@
 /**
- * The failures that an operation of the control plane may end in, as `HttpApi` describes them: the status and the body
- * of each are what `http/ErrorBody.ts` makes of one. Spec 7.1.
+ * The failures of the control plane's operations, as `HttpApi` describes them. Status and body of each come from
+ * `http/ErrorBody.ts`.
  */
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as ParseResult from "effect/ParseResult"
@@ -28,7 +28,10 @@ const ErrorBody = Schema.Struct({
   }),
 }).annotations({ identifier: "Error" })
 
-/** Failures of one status on this side, the documented body on the wire. The examples say which, and what their status is. */
+/**
+ * Failures that share a status, encoded as the documented body. The arguments are examples, which give the types and
+ * the status.
+ */
 const refusal = <F extends Failure>(first: F, ...others: ReadonlyArray<F>) => {
   const kinds = [first, ...others].map(({ constructor }) => constructor)
   const isOne = (value: unknown): value is F => kinds.some((kind) => value instanceof kind)
@@ -40,13 +43,13 @@ const refusal = <F extends Failure>(first: F, ...others: ReadonlyArray<F>) => {
 }
 
 export const badRequest = refusal(new BadRequest({ issues: [{ path: "name", message: "is required" }] }))
-/** Who is it? */
+/** Authentication failed. */
 export const notAccepted = refusal<KeyMissing | KeyNotAccepted>(new KeyMissing(), new KeyNotAccepted())
 export const notPermitted = refusal(new NotPermitted({ rule: "Only management keys can perform this operation." }))
 export const notFound = refusal(new NotFound({ what: "This key" }))
 export const unavailable = refusal(new Unavailable({ why: "metering", retryAfterSeconds: 5 }))
 
-/** What may be wrong with a body. */
+/** Failures of reading a body. */
 export const badBody = Schema.Union(
   badRequest,
   refusal<TimedOut | CallerGone>(new TimedOut({ phase: "body", afterMs: 30_000 }), new CallerGone()),

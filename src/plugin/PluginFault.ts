@@ -1,12 +1,12 @@
 import * as Data from "effect/Data"
 
-/** A hook of a plugin did what the contract does not allow. Goes to the log as the cause of a `HostFailed`, never to a caller. */
+/** A hook of a plugin broke the contract. It is logged as the cause of a `HostFailed`, and never shown to a caller. */
 export class PluginFault extends Data.TaggedError("PluginFault")<{
   /** The plugin's id. */
   readonly plugin: string
-  /** Where the hook is in what `load` gives, such as `protocols.chat`; "" for the provider itself. */
+  /** Path of the hook in the result of `load`, such as `protocols.chat`; "" for the provider itself. */
   readonly member: string
-  /** Such as `encode`, `decoder.event`, `error`. */
+  /** Name of the hook, such as `encode`, `decoder.event`, `error`. */
   readonly hook: string
   /** What is wrong with it: `must return an array of chunks`. */
   readonly problem: string
@@ -18,9 +18,9 @@ export class PluginFault extends Data.TaggedError("PluginFault")<{
   }
 }
 
-/** Says what is wrong with one hook. */
+/** Makes the faults of one hook. */
 export interface Hook {
-  /** It threw, or failed in a way that is not its own to fail in. */
+  /** It threw, or failed with an error that the contract does not allow. */
   readonly threw: (cause: unknown) => PluginFault
   /** It returned `value` in place of `expected`. */
   readonly returned: (expected: string, value: unknown) => PluginFault
@@ -41,7 +41,7 @@ export const hookOf = (plugin: string, member: string, hook: string): Hook => ({
 const oneLine = (cause: unknown): string =>
   (cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)).split("\n", 1)[0] ?? ""
 
-/** Nobody waits for such a promise: were it to reject unheard, the process would take that for a defect of its own. */
+/** Also handles a rejection of such a promise. Otherwise it would count as an unhandled rejection of the process. */
 const isPromise = (value: unknown): boolean => {
   if (!(value instanceof Promise)) return false
   value.catch(() => {})

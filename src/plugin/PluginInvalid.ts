@@ -1,7 +1,7 @@
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 
-/** A plugin cannot be used. It is off; the rest of the gateway starts. */
+/** A plugin cannot be used. It is off, and the rest of the gateway starts. */
 export class PluginInvalid extends Data.TaggedError("PluginInvalid")<{
   /** Path of the plugin, or its id. */
   readonly plugin: string
@@ -13,13 +13,13 @@ export class PluginInvalid extends Data.TaggedError("PluginInvalid")<{
   }
 }
 
-/** What `load` gives. What it throws, itself or in the plugin, is the plugin's failure to load. */
+/** Runs `load`. Anything it throws becomes a `PluginInvalid`. */
 export const guarded = <A>(plugin: string, load: () => A): Either.Either<A, PluginInvalid> =>
   Either.try({
     try: load,
     catch: (cause) => new PluginInvalid({ plugin, phase: "load", reason: oneLine(cause) }),
   })
 
-/** Why, in one line. */
+/** The reason in one line. */
 export const oneLine = (cause: unknown): string =>
   (cause instanceof Error ? cause.message || cause.name : String(cause)).split("\n", 1)[0] ?? ""

@@ -1,6 +1,7 @@
 /**
- * The contract between the gateway and a provider plugin: how the requests of one vendor look on its wire and how its
- * answers are read. The gateway calls, signs with the plugin's help, times, retries, counts and redacts.
+ * The contract between the gateway and a provider plugin. The plugin says how to write requests for one vendor and how
+ * to read its answers. The gateway does the calls, signatures (with the plugin's help), time-outs, fallbacks, metering
+ * and redaction.
  */
 import type * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -16,7 +17,7 @@ import { decodeStrictly } from "./strict.ts"
 /** Raised when a change of the contract breaks older plugins. */
 export const contractVersion = 2
 
-/** How the host wants its key. The gateway puts it there. */
+/** How the host expects its key. The gateway adds it. */
 export type Auth =
   | { readonly _tag: "Bearer" }
   | { readonly _tag: "Header"; readonly name: string }
@@ -26,10 +27,13 @@ export const bearer: Auth = { _tag: "Bearer" }
 export const authHeader = (name: string): Auth => ({ _tag: "Header", name })
 export const noAuth: Auth = { _tag: "None" }
 
-/** Secrets by a name of the plugin's choice. `api_key` is the gateway's own field of the provider, when it is set. */
+/** Secrets by names that the plugin chooses. `api_key` is the provider's key from the configuration, when it is set. */
 export type Credentials = Readonly<Record<string, Redacted.Redacted>>
 
-/** A request that a plugin makes beside an inference, such as for an access token. Obeys the same rules as every call. */
+/**
+ * A request that a plugin makes in addition to an inference, such as for an access token. The rules for addresses hold
+ * for it too.
+ */
 export interface SideRequest {
   readonly url: string
   readonly method?: "GET" | "POST"
@@ -38,14 +42,14 @@ export interface SideRequest {
 }
 
 export interface SideAnswer extends ResponseHead {
-  /** At most 1 MiB of text. */
+  /** Text, at most 1 MiB. */
   readonly body: string
 }
 
 export interface SignContext {
   /** Where the request goes: base URL and path. */
   readonly url: string
-  /** What the provider declared, and `api_key`. All of it is known to the redaction. */
+  /** The provider's `credentials` and `api_key`. The gateway redacts all of them. */
   readonly credentials: Credentials
   /** Calls another address of the vendor. Fails like a call to a host. */
   readonly http: (request: SideRequest) => Effect.Effect<SideAnswer, HostFailed>
@@ -53,39 +57,46 @@ export interface SignContext {
   readonly now: number
 }
 
-/** Asks a host for the models that are installed there: local servers. */
+/** How to list the models that are installed on a host, for local servers. */
 export interface ListModels {
   readonly request: Encoded
   /** Entries in the form of `models` of the configuration, `provider` left out. Pure. */
   readonly decode: (body: unknown) => ReadonlyArray<JsonObject>
 }
 
-/** A loaded provider: its configuration is closed over, so nothing of its type is left. */
+/**
+ * A loaded provider. Its hooks close over the decoded configuration, so the configuration's type does not appear here.
+ */
 export interface Provider {
   /**
-   * How its hosts can be asked, by name: `chat`, `messages`, `generate_content`, ... The first one is the default; `api` of
-   * the configuration chooses another.
+   * How its hosts can be asked, by name: `chat`, `messages`, `generate_content`, ... The first one is the default;
+   * `api` of the configuration chooses another.
    */
   readonly protocols: Readonly<Record<string, Protocol>>
-  /** What an answer other than 200 means. Pure. `body` is parsed JSON, or text where it was none. */
+  /** What an answer with another status than 200 means. Pure. `body` is parsed JSON, or text where it is not JSON. */
   readonly error: (status: number, headers: ResponseHeaders, body: unknown) => HostFailed
-  /** Where it follows from the plugin's own configuration, such as a region. `base_url` of the configuration wins. */
+  /**
+   * A base URL that depends on the plugin's own configuration, such as a region. `base_url` of the configuration wins.
+   */
   readonly baseUrl?: string
-  /** Secrets out of the plugin's own configuration, which only `sign` is given. */
+  /** Secrets from the plugin's own configuration. They are passed to `sign` only. */
   readonly credentials?: Credentials
   /** Signs a request that is otherwise complete: request signatures, access tokens. Runs once for each attempt. */
   readonly sign?: (encoded: Encoded, context: SignContext) => Effect.Effect<Encoded, HostFailed>
   /**
-   * Answers in the place of the network: for providers that are no host at all, such as `echo`. The gateway's deadlines hold
-   * all the same. The request carries no credentials unless the plugin declares `auth`.
+   * Answers in place of the network, for providers without a host, such as `echo`. The gateway's deadlines still hold.
+   * The request carries no credentials unless the plugin declares `auth`.
    */
   readonly transport?: (request: Request) => Promise<Response>
   readonly listModels?: ListModels
-  /** Models that this vendor serves, in the form of `models` of the configuration, `provider` left out. Only called when the provider is on. */
+  /**
+   * Models that this vendor serves, in the form of `models` of the configuration, `provider` left out. Only called when
+   * the provider is on.
+   */
   readonly models?: () => Promise<ReadonlyArray<JsonObject>>
 }
 
-/** What a plugin's default export has to be. */
+/** The default export of a provider plugin. */
 export interface ProviderPlugin {
   readonly kind: "provider"
   readonly contract: number
@@ -93,23 +104,26 @@ export interface ProviderPlugin {
   readonly id: string
   /** Display name. */
   readonly name: string
-  /** Absent: a bearer token, and nothing at all for a `transport`. */
+  /** Default: a bearer token, and no credentials for a `transport`. */
   readonly auth?: Auth
-  /** Where the vendor's API is; ends with its version segment. A provider without one must be given one. */
+  /** Base URL of the vendor's API, up to its version segment. Without one, the operator must configure `base_url`. */
   readonly baseUrl?: string
-  /** The environment variable that usually holds the vendor's key; set, it turns the provider on when nothing is configured. */
+  /**
+   * The environment variable that usually holds the vendor's key. When it is set, the provider is on without
+   * configuration.
+   */
   readonly keyVariable?: string
-  /** On with nothing configured and without a key. */
+  /** The provider is on without configuration and without a key. */
   readonly always?: boolean
-  /** What the vendor says it does with prompts through this API. */
+  /** What the vendor says it does with prompts of this API. */
   readonly privacy?: { readonly mayTrain: boolean; readonly retainsPrompts: boolean }
-  /** Decodes the provider's own part of the configuration, strictly, and closes over it. */
+  /** Decodes the provider's own part of the configuration strictly, and returns a provider that closes over it. */
   readonly load: (config: unknown) => Either.Either<Provider, ParseError>
 }
 
-/** What a plugin's author writes. */
+/** The argument of `defineProvider`. */
 export interface ProviderDefinition<A, I> extends Omit<ProviderPlugin, "kind" | "contract" | "load"> {
-  /** The provider's own fields. The gateway's fields of a provider are taken out before. */
+  /** Schema of the provider's own fields. The gateway's fields are removed before. */
   readonly config: Schema.Schema<A, I>
   readonly load: (config: A) => Provider
 }

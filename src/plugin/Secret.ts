@@ -7,7 +7,9 @@ import * as Schema from "effect/Schema"
 
 const Reference = Schema.Struct({ env: Schema.NonEmptyString })
 
-/** Reads `{ env }` from the environment when it is decoded; a variable that is not set is a configuration error that names it. */
+/**
+ * Reads `{ env }` from the environment when it is decoded. An unset variable is a configuration error that names it.
+ */
 export const Secret = Schema.transformOrFail(
   Schema.Union(Reference, Schema.NonEmptyString),
   Schema.RedactedFromSelf(Schema.String),

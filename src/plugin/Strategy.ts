@@ -9,7 +9,7 @@ import { decodeStrictly } from "./strict.ts"
 
 /** Statistics of a host at this moment. `null` where there are too few samples. */
 export interface HostSnapshot {
-  /** It failed significantly within the last 30 seconds. */
+  /** More than half of its requests in the last 30 seconds failed, of at least two. */
   readonly failing: boolean
   /** Percent of the requests of the last 30 minutes that succeeded. */
   readonly uptime: number | null
@@ -20,7 +20,7 @@ export interface HostSnapshot {
 }
 
 export interface Candidate {
-  /** The same object for as long as the configuration stands, so that what is prepared for it can be kept in a `WeakMap`. */
+  /** The same object until the configuration changes, so a `WeakMap` can cache what is computed for it. */
   readonly host: Host
   readonly stats: HostSnapshot
 }
@@ -31,32 +31,35 @@ export interface RankContext {
   readonly now: number
   /** A number in [0, 1), another one at each call; seeded in tests. */
   readonly random: () => number
-  /** What is asked, as far as it decides where to: the wanted models and preferences, and how large it can become. */
+  /** The wanted models, the preferences and the bounds of the request. */
   readonly request: Pick<ChatRequest, "routing" | "bounds">
 }
 
 /**
- * Puts hosts into the order in which they are tried. It must give all of them, each once, and must change neither its
- * arguments nor anything else; a strategy that throws or loses a host is not followed for that request.
+ * Orders hosts as they are to be tried. It must return all of them, each once, and must have no side effects. When it
+ * throws or loses a host, its order is not used for that request.
  *
- * The candidates come in the order of the configuration. As a rule they are the hosts of one model; where the caller
- * ranks over all wanted models at once, they are the hosts of several (`host.model`), in the caller's order of models.
+ * The candidates come in the order of the configuration. Usually they are the hosts of one model. With
+ * `partition: "none"` they are the hosts of all wanted models (`host.model`), in the caller's order of models.
  */
 export type Rank = (candidates: ReadonlyArray<Candidate>, context: RankContext) => ReadonlyArray<Candidate>
 
 export interface StrategyPlugin {
   readonly kind: "strategy"
   readonly contract: number
-  /** Equal to the folder's name, and to the value of `routing.strategy` or `provider.sort` that asks for it. */
+  /** Equal to the folder's name, and to the value of `routing.strategy` or `provider.sort` that selects it. */
   readonly id: string
-  /** Decodes `routing.strategies.<id>` of the configuration strictly, or `{}` where that is absent, and closes over it. */
+  /**
+   * Decodes `routing.strategies.<id>` of the configuration (or `{}`) strictly, and returns a ranking that closes over
+   * it.
+   */
   readonly load: (config: unknown) => Either.Either<Rank, ParseError>
 }
 
-/** What a strategy's author writes. */
+/** The argument of `defineStrategy`. */
 export interface StrategyDefinition<A, I> {
   readonly id: string
-  /** Of `routing.strategies.<id>`. Give it defaults where it should work unconfigured. */
+  /** Schema of `routing.strategies.<id>`. With defaults for all fields the strategy works unconfigured. */
   readonly config: Schema.Schema<A, I>
   readonly load: (config: A) => Rank
 }

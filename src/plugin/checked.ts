@@ -1,7 +1,7 @@
 /**
- * A provider whose hooks keep what the contract promises. Plugins are JavaScript that was type-checked elsewhere, if at
- * all: whatever one of their hooks throws or returns wrongly becomes a failed host with a `PluginFault` as its cause, so
- * that the next host is tried and the log names plugin, member and hook.
+ * Checks what the hooks of a provider return. Plugins may not have been type-checked. When a hook throws or returns
+ * something wrong, that becomes a failure of the host with a `PluginFault` as its cause. So the next host is tried, and
+ * the log names plugin, member and hook.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -26,24 +26,24 @@ import {
 export interface CheckedProtocol extends Pick<Protocol, "framing" | "usage" | "transparent"> {
   readonly encode: (request: ChatRequest, host: Host) => Either.Either<Encoded, Unsupported | HostFailed>
   readonly decode: (head: ResponseHead, body: unknown, context: AnswerContext) => ChatResponse | HostFailed
-  /** One that could not be made fails at its first event and at its end. */
+  /** When the plugin's decoder could not be made, this one fails at its first event and at its end. */
   readonly decoder: (head: ResponseHead, context: AnswerContext) => Decoder
 }
 
-/** The hooks of a provider, none of which throws or returns anything but what its type says. */
+/** The hooks of a provider, which never throw and always return values of their type. */
 export interface CheckedProvider extends Pick<Provider, "error" | "baseUrl" | "credentials" | "sign"> {
   readonly protocols: Readonly<Record<string, CheckedProtocol>>
-  /** Rejects with a `HostFailed` and nothing else. */
+  /** Rejects only with a `HostFailed`. */
   readonly transport?: (request: Request) => Promise<Response>
   readonly listModels?: {
     readonly request: Encoded
     readonly decode: (body: unknown) => ReadonlyArray<JsonObject> | HostFailed
   }
-  /** Rejects with a `PluginFault` and nothing else. */
+  /** Rejects only with a `PluginFault`. */
   readonly models?: () => Promise<ReadonlyArray<JsonObject>>
 }
 
-/** Throws a `PluginFault` where what `load` gave is no provider at all. */
+/** Throws a `PluginFault` when the result of `load` is not a provider. */
 export const checkedProvider = (plugin: ProviderPlugin, provider: Provider): CheckedProvider => {
   const hook = (name: string) => hookOf(plugin.id, "", name)
   assertProvider(hook("load"), provider)
@@ -129,7 +129,7 @@ const checkedDecoder = (hookOf: (name: string) => Hook, protocol: Protocol): Che
 const failing = (failure: HostFailed): Decoder => ({ event: () => failure, end: () => failure })
 
 const guarded = (hooks: Readonly<Record<"event" | "end" | "done", Hook>>, decoder: Decoder): Decoder => {
-  // A broken `done` cannot say so itself: it ends the stream, and `end` says why.
+  // `done` cannot return a failure. A fault in it ends the stream, and `end` reports it.
   let broken: HostFailed | undefined
   const event: Decoder["event"] = (name, data) => {
     try {
@@ -149,9 +149,9 @@ const guarded = (hooks: Readonly<Record<"event" | "end" | "done", Hook>>, decode
   if (decoder.done === undefined) return { event, end }
   const done = (): boolean => {
     try {
-      const said: unknown = decoder.done?.()
-      if (typeof said === "boolean") return said
-      broken = failed(hooks.done.returned("true or false", said))
+      const isDone: unknown = decoder.done?.()
+      if (typeof isDone === "boolean") return isDone
+      broken = failed(hooks.done.returned("true or false", isDone))
     } catch (cause) {
       broken = failed(hooks.done.threw(cause))
     }
@@ -167,9 +167,12 @@ const checkedChunks = (hook: Hook, chunks: ReadonlyArray<ChatChunk> | HostFailed
   return chunks.some(({ usage }) => usage != null) ? chunks.map(withPlainUsage) : chunks
 }
 
-/** The usage is read later, beyond any guard: it is copied to plain data, so that a getter in it throws here. */
-const withPlainUsage = <A extends { readonly usage?: ChatUsage }>(said: A): A =>
-  said.usage == null ? said : { ...said, usage: plainUsage(said.usage) }
+/**
+ * Copies the usage to plain data, so that a getter in it throws here, where it is caught, and not when it is read
+ * later.
+ */
+const withPlainUsage = <A extends { readonly usage?: ChatUsage }>(answer: A): A =>
+  answer.usage == null ? answer : { ...answer, usage: plainUsage(answer.usage) }
 
 const plainUsage = (usage: ChatUsage): ChatUsage => {
   const plain: { -readonly [K in keyof ChatUsage]: ChatUsage[K] } = { ...usage }
@@ -213,7 +216,7 @@ const checkedTransport = (hook: Hook, transport: NonNullable<Provider["transport
     const answer: unknown = await attempted(
       () => transport(request),
       (cause) => {
-        // What it calls in the place of the network may be down: that is no fault of its own.
+        // What the transport calls may be down. That is not a fault of the plugin.
         return cause instanceof HostFailed ? cause : new HostFailed({ reason: "unreachable", cause: hook.threw(cause) })
       },
     )
@@ -242,7 +245,7 @@ const checkedModels = (hook: Hook, models: NonNullable<Provider["models"]>) => a
 
 const isList = (value: unknown): boolean => Array.isArray(value) && value.every(isJsonObject)
 
-/** What `work` promises; what it throws or rejects with is thrown as `fault` makes it. */
+/** Runs `work`. Anything it throws or rejects with is mapped by `fault`. */
 const attempted = async <A>(work: () => Promise<A>, fault: (cause: unknown) => Error): Promise<A> => {
   try {
     return await work()
@@ -251,7 +254,7 @@ const attempted = async <A>(work: () => Promise<A>, fault: (cause: unknown) => E
   }
 }
 
-// --- what load gave
+// --- the result of load
 
 const assertProvider: (hook: Hook, provider: unknown) => asserts provider is Provider = (hook, provider) => {
   const must = (expected: string) => hook.returned(expected, provider)

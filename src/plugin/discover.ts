@@ -1,6 +1,7 @@
 /**
- * Finds plugins in folders: `<folder>/providers/<id>/index.ts` and `<folder>/strategies/<id>/index.ts`, each a default
- * export. What cannot be used is reported and left out; no failure of an import stops the gateway.
+ * Finds plugins in folders: the default exports of `<folder>/providers/<id>/index.ts` and
+ * `<folder>/strategies/<id>/index.ts`. Unusable ones are reported and left out. A failed import does not stop the
+ * gateway.
  */
 import { readdir, stat } from "node:fs/promises"
 import { join, resolve } from "node:path"
@@ -23,8 +24,8 @@ export interface Discovered {
 const kinds = { providers: "provider", strategies: "strategy" } as const
 
 /**
- * The plugins in `folders`, in the order of the folders and of the names in them. A folder that is not there holds none.
- * They are imported one after another, so that `importing` can be given the one that runs.
+ * The plugins in `folders`, by folder, then by name. A missing folder holds none. They are imported one after another,
+ * so that `importing` always knows the current one.
  */
 export const discover = (folders: ReadonlyArray<string>, importing: Importing = () => {}): Effect.Effect<Discovered> =>
   Effect.gen(function* () {
@@ -51,7 +52,7 @@ const candidates = async (folders: ReadonlyArray<string>): Promise<ReadonlyArray
       const names = await readdir(join(folder, group)).catch(() => [])
       for (const id of names.toSorted()) {
         const path = resolve(folder, group, id)
-        // A path that cannot be read, such as a link into nowhere, is reported like a folder without a plugin.
+        // An unreadable path, such as a broken link, is reported like a folder without a plugin.
         if ((await stat(path).catch(() => undefined))?.isDirectory() !== false) found.push({ path, id, kind })
       }
     }

@@ -1,7 +1,7 @@
 /**
- * Lets configurations and plugins import `headgate`, `headgate/plugin` and `effect/*` where no `node_modules` is: a folder
- * with a configuration file is enough. They get the instances of this process, so a `HostFailed` of a plugin is one of ours.
- * Bun offers no narrower way: once registered, the modules are registered for the whole process.
+ * Lets configurations and plugins import `headgate`, `headgate/plugin` and `effect/*` without a `node_modules` folder.
+ * They get the instances of this process, so a plugin's `HostFailed` is the gateway's class. Bun registers modules for
+ * the whole process only.
  */
 
 const ownFolder = import.meta.dir
@@ -18,7 +18,7 @@ const canResolve = (folder: string): boolean => {
 
 let registered: Promise<void> | undefined
 
-/** Settles once everything in `folders` can import what a configuration or a plugin may. Does nothing where all of them can already. */
+/** Makes these modules importable from `folders`. Does nothing where they are already. */
 export const registerModules = async (folders: ReadonlyArray<string>): Promise<void> => {
   if (folders.every(canResolve)) return
   registered ??= register()
@@ -33,7 +33,7 @@ const register = async (): Promise<void> => {
     name: "headgate",
     setup: (build) => {
       for (const name of ["headgate", "headgate/plugin", ...modules.map((module) => `effect${module.slice(1)}`)]) {
-        // By its path: by its name it would be this very entry again.
+        // By its path, because its name would resolve to this registration again.
         const path = Bun.resolveSync(name, ownFolder)
         build.module(name, async () => ({ loader: "object", exports: await import(path) }))
       }

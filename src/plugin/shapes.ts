@@ -1,6 +1,6 @@
 /**
- * What the hooks of a provider have to return, checked by hand since it runs for every request and every event. Each
- * function gives what was expected, to follow "must return", or `undefined` when the value has that shape.
+ * Checks of what a provider's hooks return. Written by hand, since they run for every request and every event. Each
+ * function returns what was expected, as text that follows "must return", or `undefined` for a valid value.
  */
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 
@@ -10,7 +10,7 @@ const isTextOrNothing = (value: unknown): boolean => value == null || typeof val
 
 // --- requests
 
-// Names are compared with those of the credentials, which are in lower case.
+// Lower case only, because names are compared with those of the credentials.
 const headerName = /^[a-z0-9!#$%&'*+.^_`|~-]+$/
 
 export const expectedOfEncoded = (encoded: unknown): Expected => {
@@ -117,7 +117,7 @@ const expectedOfDelta = (choice: unknown): Expected => {
 
 const isCallPiece = (piece: unknown): boolean => isJsonObject(piece) && typeof piece["index"] === "number"
 
-// --- what load gives
+// --- the result of load
 
 const isFunction = (value: unknown): boolean => typeof value === "function"
 

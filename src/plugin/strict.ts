@@ -1,10 +1,10 @@
-/** Decoding of a plugin's own configuration: every problem at once, and no field that it does not declare. */
+/** Decoding of a plugin's own configuration. Reports every problem at once, and refuses undeclared fields. */
 import * as Either from "effect/Either"
 import type { ParseError } from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 
-/** A struct without fields means "anything" to Schema; here it means that there is nothing to configure. */
+/** For Schema an empty struct accepts anything. Here it means that there is nothing to configure. */
 const nothing = Schema.Record({
   key: Schema.String,
   value: Schema.Never.annotations({ description: "no field: there is nothing to configure" }),

@@ -1,11 +1,11 @@
 /**
- * What was lately seen of each host: outcomes, milliseconds to the first token, tokens per second. In memory, per process;
- * windows slide on Effect's clock. It observes; whether a host may be called is `HostHealth`'s to say.
+ * What was lately seen of each host: outcomes, milliseconds to the first token, tokens per second. In memory, per
+ * process; windows slide on Effect's clock. It observes; whether a host may be called is `HostHealth`'s to say.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { speaksAgainst } from "../domain/Cooldown.ts"
+import { countsAgainstHealth } from "../domain/Cooldown.ts"
 import type { HostFailed } from "../domain/Failure.ts"
 import { endpointKey, type Host } from "../domain/Host.ts"
 import type { HostSnapshot } from "../plugin/Strategy.ts"
@@ -76,7 +76,7 @@ export class HostStats extends Context.Tag("headgate/HostStats")<
           record(host, { ok: true, latencyMs, ...speed })
         },
         failed: (host, failure) => {
-          if (speaksAgainst(failure)) record(host, { ok: false })
+          if (countsAgainstHealth(failure)) record(host, { ok: false })
         },
         snapshot: (host) => new Snapshot(recordOf(host), now()),
         report: (host) => {

@@ -42,8 +42,7 @@ const finished = <A, E>(effect: Effect.Effect<A, E>): Exit.Exit<A, E> | undefine
 }
 
 /** Whether an effect is a value already: to yield it takes no time. */
-export const isFinished = <A, E>(effect: Effect.Effect<A, E>): boolean =>
-  Exit.isExit(effect) || Either.isEither(effect)
+export const isFinished = <A, E>(effect: Effect.Effect<A, E>): boolean => Exit.isExit(effect) || Either.isEither(effect)
 
 /** `Effect.either` that leaves what is finished finished. */
 export const eitherOf = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<Either.Either<A, E>> => {

@@ -1,4 +1,4 @@
-/** The ledger in a database, in SQL that SQLite and PostgreSQL share. How rows get in is each database's own. */
+/** The ledger in a database, in SQL that SQLite and PostgreSQL share. Appending rows is specific to each database. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -35,10 +35,10 @@ export const ledger = table<LedgerRow>({
   appUrl: column("app_url", Schema.String),
 })
 
-/** Rows as one string, which crosses to another thread in a fraction of the time that objects take. */
+/** Rows as one string, which is passed to another thread in a fraction of the time that objects take. */
 export const encodeRows = (rows: ReadonlyArray<LedgerRow>): string => JSON.stringify(rows.map(ledger.valuesOf))
 
-/** The ledger as its database has it: rows come as `encodeRows` writes them. */
+/** The ledger where its database is: rows arrive as `encodeRows` wrote them. */
 export interface SqlLedger extends Omit<LedgerRepository, "append"> {
   readonly append: (rows: string) => Effect.Effect<void, StorageUnavailable>
 }

@@ -9,7 +9,7 @@ import { openTables } from "./openTables.ts"
 import { storageOf } from "./repositories.ts"
 import { makeClient } from "./sqliteClient.ts"
 
-/** A database of its own for whoever builds it, gone when the scope closes. */
+/** Each build of the layer has its own database, which is gone when the scope closes. */
 export const layer: Layer.Layer<Storage> = Layer.scoped(
   Storage,
   Effect.gen(function* () {

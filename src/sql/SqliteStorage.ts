@@ -18,7 +18,7 @@ import { type SqlRepositories, storageOf } from "./repositories.ts"
 import type { Opening, Refusal } from "./sqliteFile.ts"
 import type { Message, Opened, Reply } from "./sqliteThread.ts"
 
-/** The database was not opened, and nothing in it was changed. `message` says what to do, with the path. */
+/** The database was not opened, and nothing in it was changed. `message` names the path and what to do. */
 export class StorageNotOpened extends Data.TaggedError("StorageNotOpened")<{
   readonly path: string
   readonly reason: Refusal["reason"]
@@ -34,22 +34,22 @@ interface OpenThread {
   readonly storage: Service
 }
 
-/** A message before it has its number. */
+/** A message to the thread, without its number. */
 type Question = Call<SqlRepositories> | readonly ["close"]
 
-/** Our end of the thread. */
+/** This side of the thread: sends calls and matches the replies. */
 class Thread {
   private readonly worker: Worker
   private readonly waiting = new Map<number, Resume>()
   private next = 0
-  /** Why it answers no more. */
+  /** Why it does not answer any more. */
   private over: string | undefined
 
   constructor(worker: Worker) {
     this.worker = worker
   }
 
-  /** Resumes with itself and the storage once the file is open. A thread that dies before is a defect: its code does not load. */
+  /** Resumes once the file is open. A thread that dies before that is a defect, since its code does not load. */
   open(opening: Opening, resume: (result: Effect.Effect<OpenThread, StorageNotOpened>) => void): void {
     const died = (why: string) => {
       this.end(why)
@@ -79,7 +79,7 @@ class Thread {
         return
       }
       const id = this.next++
-      // The process may end while the thread idles, not while it has work of ours.
+      // An idle thread does not keep the process alive; one with calls does.
       if (this.waiting.size === 0) this.worker.ref()
       this.waiting.set(id, resume)
       this.worker.postMessage([id, ...question] satisfies Message)
@@ -119,14 +119,14 @@ class Thread {
   }
 }
 
-/** The same with a thread of the caller's making, for tests. */
+/** The same with a given thread, for tests. */
 export const makeWith = (
   start: () => Worker,
   options: Opening,
 ): Effect.Effect<Service, StorageNotOpened, Scope.Scope> => {
   const opened = Effect.async<OpenThread, StorageNotOpened>((resume) => {
     const path = resolve(options.path)
-    // One lock for all names of a file.
+    // The real path, so that all names of a file share one lock.
     const opening = { path: existsSync(path) ? realpathSync(path) : path, durability: options.durability }
     new Thread(start()).open(opening, resume)
   })
@@ -138,6 +138,9 @@ export const makeWith = (
 
 const startThread = () => new Worker(new URL("./sqliteThread.ts", import.meta.url))
 
-/** Opens the file, making it and its folder where they are absent; closing the layer writes everything back into it. */
+/**
+ * Opens the file, and creates it and its folder where they are absent. Closing the layer writes the journal back into
+ * the file.
+ */
 export const layer = (options: Opening): Layer.Layer<Storage, StorageNotOpened> =>
   Layer.scoped(Storage, makeWith(startThread, options))

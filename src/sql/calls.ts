@@ -1,11 +1,12 @@
 /**
- * Repositories that run elsewhere, such as in another thread. A call names repository and method, and has the arguments; structured clone carries
- * arguments and result. The type of calls is derived from the repositories, so a new method needs nothing here.
+ * Repositories that run elsewhere, such as in another thread. A call has the names of repository and method, and the
+ * arguments. Arguments and result are passed by structured clone. The type of calls is derived from the repositories,
+ * so a new method needs no change here.
  */
 import * as Effect from "effect/Effect"
 import type { StorageUnavailable } from "../services/ledger.ts"
 
-// biome-ignore lint/suspicious/noExplicitAny: the constraint is on the result; parameters are each method's own.
+// biome-ignore lint/suspicious/noExplicitAny: only the result is constrained; methods differ in their parameters.
 type Method = (...parameters: any) => Effect.Effect<unknown, StorageUnavailable>
 
 /** Objects of such methods, by name. */
@@ -14,8 +15,8 @@ export type Repositories<R> = { readonly [Name in keyof R]: { readonly [M in key
 type ParametersOf<F> = F extends (...parameters: infer P) => unknown ? P : never
 
 /**
- * One call of one method: the union over all methods of all repositories. A flat list, because it crosses to the thread
- * in 0.4 µs where an object with the parameters in a list takes 3.
+ * One call of one method: the union over all methods of all repositories. A flat list, because passing it to the thread
+ * takes 0.4 µs, and an object with a list of parameters 3 µs.
  */
 export type Call<R extends Repositories<R>> = {
   readonly [Name in keyof R]: {
@@ -23,10 +24,10 @@ export type Call<R extends Repositories<R>> = {
   }[keyof R[Name]]
 }[keyof R]
 
-/** The names of all methods, by repository: what the other thread has to know to call them. */
+/** The names of all methods by repository, for the side that sends calls. */
 export type MethodNames<R extends Repositories<R>> = { readonly [Name in keyof R]: ReadonlyArray<keyof R[Name]> }
 
-// The three casts below rebuild a type that was taken apart by name. Each stays within `R`, whose members are all methods.
+// The three casts below rebuild the type of `R` from the names of its members, which are all methods.
 
 export const methodNamesOf = <R extends Repositories<R>>(repositories: R): MethodNames<R> =>
   Object.fromEntries(
@@ -41,7 +42,7 @@ export const invoke = <R extends Repositories<R>>(
   return Effect.suspend(() => invoked(...(parameters as ReadonlyArray<unknown>)))
 }
 
-/** Repositories whose methods send calls, and succeed with what comes back. */
+/** Repositories whose methods send calls, and succeed with the reply. */
 export const proxyOf = <R extends Repositories<R>>(
   names: MethodNames<R>,
   send: (call: Call<R>) => Effect.Effect<unknown, StorageUnavailable>,
@@ -62,8 +63,8 @@ export const proxyOf = <R extends Repositories<R>>(
 }
 
 /**
- * The same repositories, in this process: each call runs to its end when it is made, as it would in the thread of a file.
- * Nothing comes between its statements.
+ * The same repositories in this process. Each call runs to its end at once, as it does in the thread of a file, so no
+ * other statement comes between its own.
  */
 export const runToEnd = <R extends Repositories<R>>(repositories: R): R =>
   proxyOf<R>(methodNamesOf(repositories), (call) =>

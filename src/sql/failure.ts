@@ -1,11 +1,11 @@
-/** What a database's own errors mean to those who use it. */
+/** Translates errors of the database. */
 import { StorageUnavailable } from "../services/ledger.ts"
 
 const causes = function* (error: unknown): Generator<Error> {
   for (let at = error; at instanceof Error; at = at.cause) yield at
 }
 
-/** SQLite's name for what went wrong, such as SQLITE_CANTOPEN_ISDIR, from wherever in the chain of causes it is. */
+/** SQLite's code of an error, such as SQLITE_CANTOPEN_ISDIR, from anywhere in the chain of causes. */
 export const sqliteCode = (error: unknown): string | undefined => {
   for (const cause of causes(error)) {
     if ("code" in cause && typeof cause.code === "string" && cause.code.startsWith("SQLITE_")) return cause.code
@@ -13,7 +13,7 @@ export const sqliteCode = (error: unknown): string | undefined => {
   return undefined
 }
 
-/** The database found the values at fault, and not itself: they will not be taken another time either. */
+/** Whether the database refused the values. Then a retry cannot succeed. */
 const isRefusal = (error: unknown): boolean => sqliteCode(error)?.startsWith("SQLITE_CONSTRAINT") === true
 
 export const unavailable = (error: unknown): StorageUnavailable => {

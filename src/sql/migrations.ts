@@ -1,15 +1,15 @@
 /**
- * The tables in SQLite's dialect, one numbered step after another. A step that was released is never changed; what is
- * newer than this file is refused. All steps that a database lacks run in one transaction.
+ * The tables in SQLite's dialect, as numbered steps. A released step is never changed, and a database with newer steps
+ * is refused. All missing steps run in one transaction.
  *
- * STRICT tables hold only what their columns say: arithmetic that leaves 64 bits becomes a REAL in SQLite, which such a
- * column refuses, so the transaction fails where money would otherwise turn into a float.
+ * STRICT tables enforce the types of their columns. In SQLite an integer overflow becomes a REAL, which an INTEGER
+ * column of a STRICT table refuses. So the transaction fails before money could become a float.
  */
 import * as Migrator from "@effect/sql/Migrator"
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 
-/** Where the steps that ran are noted. */
+/** Name of the table that records the steps that have run. */
 export const migrationsTable = "migrations"
 
 const inOrder = (...statements: ReadonlyArray<string>) =>
@@ -74,7 +74,8 @@ const steps = {
     `CREATE TRIGGER ledger_keeps_values BEFORE UPDATE ON ledger
       BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END`,
 
-    // Sums of the ledger, written with it. `total` starts at 0, a window at its first Unix millisecond.
+    // Sums of the ledger, written in the same transaction. `window_start` is 0 for `total`, else the window's first
+    // Unix millisecond.
     `CREATE TABLE spend (
       key_id TEXT NOT NULL,
       window_kind TEXT NOT NULL,
@@ -85,7 +86,7 @@ const steps = {
   ),
 }
 
-/** The schema that this binary writes. */
+/** The version of the schema that this program writes. */
 export const schemaVersion = Math.max(...Object.keys(steps).map((name) => Number.parseInt(name, 10)))
 
 /** Runs the steps that are missing. */

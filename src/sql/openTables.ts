@@ -1,4 +1,4 @@
-/** A SQLite database that is open becomes repositories: tables made or migrated, and the installation's id in place. */
+/** Makes repositories of an open SQLite database: migrates its tables and reads or creates the installation's id. */
 import type { Database } from "bun:sqlite"
 import type { MigrationError } from "@effect/sql/Migrator"
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -11,11 +11,11 @@ import { makeAppend } from "./sqliteAppend.ts"
 
 export interface OpenTables {
   readonly installation: string
-  /** To be called one at a time, each call run to its end before the next: see sqliteClient.ts. */
+  /** Call them one at a time, each to its end before the next: see sqliteClient.ts. */
   readonly repositories: SqlRepositories
 }
 
-/** Writes the installation's id if there is none, so it fails where nothing can be written. */
+/** Writes the installation's id if there is none, so it fails when the file cannot be written. */
 export const openTables = (db: Database): Effect.Effect<OpenTables, SqlError | MigrationError, SqlClient> =>
   Effect.gen(function* () {
     const sql = yield* SqlClient

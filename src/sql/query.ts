@@ -1,15 +1,15 @@
-/** A statement's way from the client to a repository's answer. */
+/** Runs statements for the repositories. */
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import type { StorageUnavailable } from "../services/ledger.ts"
 import { unavailable } from "./failure.ts"
 import type { Table } from "./table.ts"
 
-/** Spans are off: nobody looks at them here, and they cost more than most statements. */
+/** Without spans: they are not used here, and cost more than most statements. */
 export const query = <A>(statement: Effect.Effect<A, SqlError>): Effect.Effect<A, StorageUnavailable> =>
   Effect.withTracerEnabled(Effect.mapError(statement, unavailable), false)
 
-/** The rows of a statement that asks for `table.selection`. A row that does not decode is the database's failure. */
+/** The rows of a statement that selects `table.selection`. A row that does not decode is a failure of the database. */
 export const rowsOf = <A>(
   table: Table<A>,
   statement: Effect.Effect<ReadonlyArray<unknown>, SqlError>,

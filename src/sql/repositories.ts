@@ -1,6 +1,6 @@
 /**
- * All repositories over one database. Another one (the audit log, say) is an interface in `services/Storage.ts`, a file
- * beside `KeyRepository.ts`, and a line in the interface and in the function below.
+ * All repositories over one database. A new one (such as an audit log) needs an interface in `services/Storage.ts`, a
+ * file beside `KeyRepository.ts`, and a line in the interface and in the function below.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type * as Context from "effect/Context"
@@ -9,7 +9,7 @@ import type { KeyRepository, Storage } from "../services/Storage.ts"
 import { makeKeyRepository } from "./KeyRepository.ts"
 import { encodeRows, makeLedgerRepository, type SqlLedger } from "./LedgerRepository.ts"
 
-/** What runs where the database is: beside it in a thread, or in the process for one in memory. */
+/** The repositories where the database is: in its thread, or in this process for a database in memory. */
 export interface SqlRepositories {
   readonly keys: KeyRepository
   readonly ledger: SqlLedger
@@ -20,7 +20,7 @@ export const makeRepositories = (sql: SqlClient, append: SqlLedger["append"]): S
   ledger: makeLedgerRepository(sql, append),
 })
 
-/** The service over repositories, wherever they run. */
+/** The `Storage` service over repositories in either place. */
 export const storageOf = (
   installation: string,
   { ledger, ...others }: SqlRepositories,

@@ -13,7 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 
 const connectionOf = (db: Database): Connection => {
-  // The values are those that our statements were written with; the client has lost their type.
+  // Our statements pass only such values. The client's type does not say so.
   const bindings = (params: ReadonlyArray<unknown>) => params as ReadonlyArray<SQLQueryBindings>
   const run = <A>(sql: string, ask: (statement: DbStatement<unknown, Array<SQLQueryBindings>>) => A) =>
     Effect.try({
@@ -32,8 +32,8 @@ const connectionOf = (db: Database): Connection => {
 }
 
 /**
- * SQLite answers at once, so whoever uses the client can run each call to its end before the next one starts. It relies on
- * that: it does not keep one caller's statements out of another's transaction.
+ * SQLite is synchronous, so each call can run to its end before the next one starts. Callers must do so, because the
+ * client does not keep one caller's statements out of another's transaction.
  */
 export const makeClient = (db: Database): Effect.Effect<SqlClient.SqlClient> =>
   Effect.provide(

@@ -1,10 +1,10 @@
 /**
- * Opens the database file, or says why not. A file that is not ours is left as it is.
+ * Opens the database file, or reports why not. A file of another program is not changed.
  *
- * One gateway per file: a second database beside it, `<file>.lock`, whose write lock is held for as long as the gateway
- * runs. The kernel releases it however the process ends, which a file with a process id in it cannot promise (in
- * containers every gateway has the same one). SQLite's own exclusive mode would be simpler, but shuts out readers too:
- * backups, `sqlite3`, `reconcile`.
+ * One gateway per file: the gateway holds the write lock of a second database beside it, `<file>.lock`, while it runs.
+ * The kernel releases the lock however the process ends. A file with a process id would not be safe, since in
+ * containers every gateway has the same one. SQLite's own exclusive mode would also shut out readers, such as backups
+ * and `sqlite3`.
  */
 import { Database } from "bun:sqlite"
 import { mkdirSync, statSync } from "node:fs"
@@ -36,10 +36,10 @@ export class Refused extends Data.TaggedError("Refused")<Refusal> {}
 /** "hdgt": tells our files from those of other programs. */
 const applicationId = 0x68646774
 
-/** How long another program that has the file locked is waited for. */
+/** How long to wait for another program's lock on the file. */
 const busyTimeoutMs = 5000
 
-/** The same for our own lock: whoever holds it for longer is a gateway that runs. */
+/** The same for our own lock. When it is held for longer, another gateway is running. */
 const lockTimeoutMs = 250
 
 const refused = (reason: Refusal["reason"], path: string, detail: string): Refused => {
@@ -84,13 +84,13 @@ const prepare = (path: string): void => {
   } catch (error) {
     throw refused("unwritable", path, error instanceof Error ? error.message : "its folder cannot be made")
   }
-  // SQLite would take an empty file (or one of a single byte) for a new database and throw the journal away.
+  // SQLite would take an empty file (or one of a single byte) for a new database and delete the journal.
   if (sizeOf(path) <= 1 && sizeOf(`${path}-wal`) > 0) {
     throw refused("corrupt", path, "it is gone or empty, but its journal is there")
   }
 }
 
-/** Written and taken again: others cannot read who holds it before that is committed. */
+/** Writes the holder, commits, and takes the lock again: others can only read a committed holder. */
 const takeLock = (path: string): Database => {
   const lock = new Database(`${path}.lock`)
   try {
@@ -110,7 +110,7 @@ const takeLock = (path: string): Database => {
   }
 }
 
-/** Before anything is written: is it ours, and can we read it? */
+/** Checks, before anything is written, that the file is ours and readable. */
 const recognise = (path: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
@@ -149,11 +149,11 @@ const openDatabase = (path: string) =>
   )
 
 export interface OpenFile extends OpenTables {
-  /** The one connection that everything is read and written through. */
+  /** The only connection for reads and writes. */
   readonly db: Database
 }
 
-/** The file, until the scope closes. Everything runs on the calling thread and stops it meanwhile. */
+/** The file, until the scope closes. Everything runs on the calling thread and blocks it. */
 export const openFile = (opening: Opening): Effect.Effect<OpenFile, Refused, Scope.Scope> =>
   Effect.gen(function* () {
     const { path } = opening
@@ -170,7 +170,8 @@ export const openFile = (opening: Opening): Effect.Effect<OpenFile, Refused, Sco
     )
     return { ...tables, db }
   }).pipe(
-    // bun:sqlite throws while it opens, the migrator dies of a failed step: why is known by the code alone.
+    // bun:sqlite throws when it opens a file, and the migrator dies when a step fails. SQLite's code tells the reason
+    // in both cases.
     Effect.catchAllCause((cause) => {
       const refusal = refusalFor(opening.path, Cause.squash(cause))
       return refusal === undefined ? Effect.die(Cause.squash(cause)) : Effect.fail(refusal)

@@ -1,7 +1,6 @@
 /**
- * The thread that owns the database file: a commit that waits for the disk stops nobody but those who wait for it.
- * It opens the file that its first message names, then answers calls one after another, each before it looks at the
- * next. Started by SqliteStorage.ts.
+ * The thread that owns the database file, so that a commit that waits for the disk does not block the gateway. It opens
+ * the file named in its first message, then answers calls one after another. Started by SqliteStorage.ts.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -13,7 +12,7 @@ import { unavailable } from "./failure.ts"
 import type { SqlRepositories } from "./repositories.ts"
 import { type OpenFile, type Opening, openFile, type Refusal, Refused } from "./sqliteFile.ts"
 
-/** What the thread is sent, after the file to open. `close` is the last: the file is closed, then answered. */
+/** Messages to the thread after the first one. `close` is the last: it is answered when the file is closed. */
 export type Message = readonly [id: number, ...call: Call<SqlRepositories> | readonly ["close"]]
 
 /** `failed`: the members of a `StorageUnavailable`. */
@@ -41,7 +40,7 @@ const serve = ({ repositories }: OpenFile, scope: Scope.CloseableScope) => {
       Effect.runCallback(Scope.close(scope, Exit.void), { onExit: (exit) => answer(id, exit) })
       return
     }
-    // SQLite never makes us wait, so the call is over when this returns.
+    // SQLite is synchronous, so the call is over when this returns.
     answer(id, Effect.runSyncExit(invoke(repositories, call)))
   }
 }

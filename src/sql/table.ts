@@ -1,21 +1,21 @@
 /**
- * How records become rows and rows become records: one table of columns per record, from which statements take their
- * column lists. What databases store differently is settled here and nowhere else: money and booleans.
+ * Converts records to rows and back, by one table of columns per record. Statements take their column lists from it.
+ * Differences between databases (money, booleans) are handled only here.
  */
 import type * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 
-/** A value as it is handed to the driver. */
+/** A value as it is passed to the driver. */
 export type Stored = string | number | boolean | null
 
-/** Where a member of a record is stored, and how it is read from there. */
+/** The column of a member, and how its value is read. */
 export interface Column<A> {
   readonly name: string
-  /** What a SELECT asks for. */
+  /** The expression for a SELECT. */
   readonly expression: string
-  // The encoded side is the database's: it is never written through the schema.
-  // biome-ignore lint/suspicious/noExplicitAny: any stored form will do.
+  // The encoded type is the database's. Values are never written through the schema.
+  // biome-ignore lint/suspicious/noExplicitAny: the stored form can be of any type.
   readonly value: Schema.Schema<A, any>
 }
 
@@ -25,7 +25,7 @@ export const column = <A, I>(name: string, value: Schema.Schema<A, I>): Column<A
   value,
 })
 
-/** SQLite has no booleans and gives 0 or 1. */
+/** SQLite has no booleans and returns 0 or 1. */
 const Flag = Schema.transform(Schema.Union(Schema.Boolean, Schema.Literal(0, 1)), Schema.Boolean, {
   strict: true,
   decode: (stored) => stored === true || stored === 1,
@@ -35,8 +35,8 @@ const Flag = Schema.transform(Schema.Union(Schema.Boolean, Schema.Literal(0, 1))
 export const flag = (name: string): Column<boolean> => column(name, Flag)
 
 /**
- * Picodollars. They go in as decimal text, which a 64-bit integer column converts or refuses, and come out cast to text:
- * drivers give numbers, which are wrong above 2^53.
+ * Picodollars. They are written as decimal text, which a 64-bit integer column converts or refuses, and read with a
+ * cast to text, because drivers return numbers, which are inexact above 2^53.
  */
 export const money = (name: string): Column<bigint> => ({
   ...column(name, Schema.BigInt),
@@ -54,10 +54,10 @@ export interface Table<A> {
   readonly members: ReadonlyArray<keyof A>
   /** Column names in the order of `members`. */
   readonly names: ReadonlyArray<string>
-  /** What a SELECT asks for, so that `decode` understands the answer. */
+  /** The list of expressions for a SELECT whose rows `decode` reads. */
   readonly selection: string
   readonly decode: (rows: ReadonlyArray<unknown>) => Either.Either<ReadonlyArray<A>, Error>
-  /** Values by column name. Absent members are left out, so that they keep their values in an UPDATE. */
+  /** Values by column name. Absent members are left out, so that an UPDATE does not change them. */
   readonly columnsOf: (record: Partial<A>) => Record<string, Stored>
   /** The values in the order of `members`. */
   readonly valuesOf: (record: A) => ReadonlyArray<Stored>
@@ -67,7 +67,7 @@ type Storable = Stored | bigint
 
 const storedForm = (value: Storable): Stored => (typeof value === "bigint" ? value.toString() : value)
 
-/** The table of a record: every member has a column of its type. */
+/** Makes the table of a record, with a column for each member. */
 export const table = <A extends { readonly [M in keyof A]: Storable }>(
   columns: {
     readonly [M in keyof A]-?: Column<A[M]>
@@ -75,7 +75,7 @@ export const table = <A extends { readonly [M in keyof A]: Storable }>(
 ): Table<A> => {
   const members = Struct.keys(columns)
   const values = Object.fromEntries(members.map((member) => [member, columns[member].value]))
-  // The members' schemas are those of A, one by one: see the type of `columns`.
+  // The type of `columns` guarantees that each member's schema is that of A.
   const rows = Schema.Array(Schema.Struct(values)) as unknown as Schema.Schema<ReadonlyArray<A>, unknown>
   return {
     members,

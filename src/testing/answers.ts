@@ -1,4 +1,4 @@
-/** Checks of `Protocol.decode` and `Protocol.decoder` with what no host should send. */
+/** Checks of `Protocol.decode` and `Protocol.decoder` with invalid answers. */
 import * as FastCheck from "effect/FastCheck"
 import { HostFailed } from "../domain/Failure.ts"
 import { isJsonObject } from "../domain/Json.ts"
@@ -7,7 +7,7 @@ import { frameReader } from "../wire/framing.ts"
 import { HostStream } from "../wire/hostStream.ts"
 import type { Protocol } from "../wire/Protocol.ts"
 import { attempt, type Check, must, shown } from "./check.ts"
-import { anyJson, contextOf, forAll, framed, head, noAnswers, spoiled } from "./samples.ts"
+import { anyJson, contextOf, forAll, framed, head, mutated, noAnswers } from "./samples.ts"
 import { answerBody, type NamedSample, type ProtocolSubject } from "./subject.ts"
 
 const contractOfDecode = "Protocol.decode"
@@ -19,7 +19,7 @@ export const answerChecks = (subject: ProtocolSubject): ReadonlyArray<Check> => 
     run: async () => {
       const known = await answerBody(subject)
       const protocol = subject.protocol()
-      forAll(known === undefined ? anyJson : FastCheck.oneof(anyJson, spoiled(known)), (body) => {
+      forAll(known === undefined ? anyJson : FastCheck.oneof(anyJson, mutated(known)), (body) => {
         isWholeAnswer(decoded(protocol, body))
       })
     },
@@ -36,7 +36,7 @@ export const answerChecks = (subject: ProtocolSubject): ReadonlyArray<Check> => 
     run: () => {
       const protocol = subject.protocol()
       for (const events of [[], ...subject.streams.map((sample) => eventsOf(protocol, sample))]) {
-        forAll(FastCheck.oneof(FastCheck.array(anyEvent, { maxLength: 6 }), spoiledEvents(events)), (broken) =>
+        forAll(FastCheck.oneof(FastCheck.array(anyEvent, { maxLength: 6 }), mutatedEvents(events)), (broken) =>
           isWellDecoded(protocol, broken),
         )
       }
@@ -64,10 +64,10 @@ const anyEvent: FastCheck.Arbitrary<Event> = FastCheck.tuple(
   anyJson,
 )
 
-/** Recorded events with some of them spoiled, lost or out of their order. */
-const spoiledEvents = (events: ReadonlyArray<Event>): FastCheck.Arbitrary<ReadonlyArray<Event>> =>
+/** Recorded events of which some are changed, lost or reordered. */
+const mutatedEvents = (events: ReadonlyArray<Event>): FastCheck.Arbitrary<ReadonlyArray<Event>> =>
   FastCheck.shuffledSubarray([...events.keys()]).chain((kept) =>
-    FastCheck.tuple(FastCheck.boolean(), spoiled(events.map(([, data]) => data))).map(([inOrder, data]) => {
+    FastCheck.tuple(FastCheck.boolean(), mutated(events.map(([, data]) => data))).map(([inOrder, data]) => {
       const order = inOrder ? kept.toSorted((a, b) => a - b) : kept
       return order.map((at) => [events[at]?.[0] ?? "", Array.isArray(data) ? data[at] : data])
     }),

@@ -1,4 +1,4 @@
-/** What a check is, and what all checks are written with. Bound to no test runner: a check throws, or it does not. */
+/** The type of a check, and helpers for all checks. They work with any test runner: a failed check throws. */
 
 export interface Check {
   readonly name: string
@@ -6,12 +6,12 @@ export interface Check {
   readonly run: () => Promise<void> | void
 }
 
-/** A function where the text is costly to make: it is called only when something is wrong. */
+/** A function where the text is costly to make. It is called only when the check fails. */
 type Text = string | (() => string)
 
 const textOf = (text: Text): string => (typeof text === "string" ? text : text())
 
-/** `contract` names what is broken: a type of `headgate/plugin`, or a member of one. */
+/** `contract`: the part of the contract that is broken, a type of `headgate/plugin` or a member of one. */
 export function must(holds: boolean, wrong: Text, contract: string): asserts holds {
   if (!holds) throw new Error(`${textOf(wrong)}. Contract: ${contract}.`)
 }
@@ -28,7 +28,7 @@ export const attempt = <A>(what: Text, contract: string, call: () => A): A => {
 export const oneLine = (cause: unknown): string =>
   (cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)).split("\n", 1)[0] ?? ""
 
-/** The same value with everything in it frozen: changing it throws. */
+/** Freezes the value and everything in it, so that changing it throws. */
 export const deepFreeze = <A>(value: A): A => {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value
   Object.freeze(value)

@@ -1,4 +1,6 @@
-/** Checks of `Provider.error`: what a status means, and that no body breaks it or gets through it uncleaned. */
+/**
+ * Checks of `Provider.error`: the meaning of each status, that no body makes it throw, and that details are sanitized.
+ */
 import { HostFailed, type HostReason } from "../domain/Failure.ts"
 import type { Provider } from "../plugin/Provider.ts"
 import { attempt, type Check, deepFreeze, must, shown } from "./check.ts"
@@ -16,7 +18,7 @@ const meanings: ReadonlyArray<readonly [statuses: ReadonlyArray<number>, reasons
   [[400, 422], ["request"]],
 ]
 
-/** Bodies that say nothing, so that the status alone decides. */
+/** Bodies without information, so that the status alone decides. */
 const wordless: ReadonlyArray<unknown> = ["", {}, "<html><body>Sorry</body></html>"]
 
 export const errorChecks = (subject: ProviderSubject): ReadonlyArray<Check> => [
@@ -75,7 +77,7 @@ const garbage: ReadonlyArray<unknown> = [
 
 const mebibyte = 1_048_576
 
-/** As deep as the longest body that is read. */
+/** A value nested as deeply as the longest body that is read allows. */
 const abyss = (): unknown => {
   let value: unknown = []
   for (let depth = 0; depth < 30_000; depth++) value = [value]
@@ -126,7 +128,7 @@ const clean = ({ reason, detail, code, retryAfterSeconds: wait }: HostFailed): v
 
 const secret = "sk-check-7d1f0c8e2b6a4953"
 
-/** What a host says of the operator's account or of its own troubles is not for the caller. */
+/** Messages about the operator's account or the host's own failures must not be shown to the caller. */
 const discreet = (provider: Provider): void => {
   const said = `Incorrect API key provided: ${secret}.`
   const bodies = [

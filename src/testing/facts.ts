@@ -1,4 +1,4 @@
-/** Checks of what a plugin says of itself: contract, id, address, configuration, models. */
+/** Checks of a plugin's declared facts: contract, id, address, configuration, models. */
 import * as Either from "effect/Either"
 import type { ParseError } from "effect/ParseResult"
 import { checkBaseUrl } from "../catalogue/baseUrl.ts"
@@ -14,7 +14,7 @@ import { load, ownConfig, type ProviderSubject } from "./subject.ts"
 
 const unknownField = "field_that_does_not_exist"
 
-/** What providers and strategies have in common. `own` may throw: then the given configuration is at fault. */
+/** Checks for providers and strategies. `own` throws when the given configuration is at fault. */
 export const pluginChecks = (plugin: Plugin, kind: Plugin["kind"], own: () => JsonObject): ReadonlyArray<Check> => {
   const maker = kind === "provider" ? "defineProvider" : "defineStrategy"
   return [
@@ -75,7 +75,7 @@ const wellFormed = ({ plugin }: ProviderSubject): void => {
   const { name, baseUrl, keyVariable, auth } = plugin
   must(/^[^\p{Cc}]{1,100}$/u.test(name), `The name ${shown(name)} is not a line of 1 to 100 characters`, "name")
   if (baseUrl !== undefined) {
-    // http is only for servers on this machine or network.
+    // http is allowed only for servers on this machine or network.
     const wrong = checkBaseUrl(
       baseUrl,
       checkBaseUrl(baseUrl.replace(/^http:/, "https:"), "public") ? "private" : "public",

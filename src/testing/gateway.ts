@@ -1,4 +1,4 @@
-/** Checks that need a gateway around the plugin: an answer that is billed, and a caller who leaves. */
+/** Checks that run the plugin in a gateway: an answer that is billed, and a caller who leaves. */
 
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import * as HttpServer from "@effect/platform/HttpServer"
@@ -72,12 +72,12 @@ const isAnswered = async (subject: ProtocolSubject): Promise<void> => {
   )
 }
 
-/** Sends the sample frame by frame and keeps its last one, so that the host is still at it when the caller leaves. */
+/** Sends the sample frame by frame without the last one, so that the host is still sending when the caller leaves. */
 const endsWithCaller = async (subject: ProtocolSubject, sample: NamedSample): Promise<void> => {
   const protocol = subject.protocol()
   const frames = framesOf(protocol, sample)
   const aborted = Promise.withResolvers<true>()
-  // A plugin that signs may send a request of its own first.
+  // A plugin with `sign` may send its own request first.
   const answerToSigning = load(subject.subject).sign === undefined ? undefined : subject.subject.answer
   const answer = (request: Request) => {
     if (answerToSigning !== undefined && !isInference(protocol, request)) return answerToSigning(request)
@@ -119,7 +119,7 @@ interface TextReader {
   readonly read: () => Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
 }
 
-/** Whether anything comes but comments. */
+/** Whether anything other than comments comes. */
 const firstText = async (reader: TextReader): Promise<boolean> => {
   const decoder = new TextDecoder()
   for (;;) {
@@ -135,12 +135,12 @@ const firstText = async (reader: TextReader): Promise<boolean> => {
   }
 }
 
-/** Far longer than a stream in memory takes; only a check that fails waits for it. */
-const patienceMs = 1000
+/** Far longer than a stream in memory takes. Only a failing check waits so long. */
+const timeoutMs = 1000
 
 const within = <A>(promise: Promise<A>): Promise<A | undefined> => {
   const late = Promise.withResolvers<undefined>()
-  const timer = setTimeout(late.resolve, patienceMs, undefined)
+  const timer = setTimeout(late.resolve, timeoutMs, undefined)
   return Promise.race([promise, late.promise]).finally(() => clearTimeout(timer))
 }
 
@@ -149,7 +149,7 @@ const framesOf = ({ framing }: Protocol, { bytes }: NamedSample): ReadonlyArray<
   return text.split(frameEnds[framing]).filter((frame) => frame.trim() !== "")
 }
 
-/** Gives a frame for each read, then nothing until `signal` ends it, as a connection would. */
+/** Sends a frame for each read, then stays open until `signal` aborts it, as a connection would. */
 const unfinished = (frames: ReadonlyArray<string>, signal: AbortSignal): ReadableStream<Uint8Array> => {
   const encoder = new TextEncoder()
   const rest = [...frames]
@@ -165,10 +165,10 @@ const unfinished = (frames: ReadonlyArray<string>, signal: AbortSignal): Readabl
   })
 }
 
-/** The plugin with nothing in its catalogue but the model of the check. `inProcess`: with its transport in place of a host. */
+/** The plugin with only the model of the check. `inProcess`: with its transport in place of a host. */
 const alone = (plugin: ProviderPlugin, inProcess: boolean): ProviderPlugin => ({
   ...plugin,
-  // It is configured: it must not be on a second time by itself.
+  // The provider is configured already, so it must not be on by itself too.
   always: false,
   load: (config) =>
     Either.map(plugin.load(config), (provider): Provider => {
@@ -190,7 +190,7 @@ const bodyOf = (stream: boolean) =>
 
 const anyKey = KeyStore.layerFrom(() => Effect.succeed({ id: KeyId.make("check"), name: "check" }))
 
-/** Runs `work` with a gateway of its own, whose one provider is the plugin. `log`: what the gateway logs. */
+/** Runs `work` with a gateway whose only provider is the plugin. `log`: what the gateway logs. */
 const inGateway = async <A>(
   { subject, name }: ProtocolSubject,
   plugin: ProviderPlugin,

@@ -8,11 +8,11 @@ import { streamChecks } from "./streams.ts"
 import { type ProviderSubject, protocolSubjects } from "./subject.ts"
 
 /**
- * What every provider plugin has to fulfil, as checks for any test runner:
+ * What every provider plugin must do, as checks for any test runner:
  *
  *     for (const check of providerChecks({ plugin, config, answer, streams })) test(check.name, check.run)
  *
- * The plugin is loaded here, to know its protocols: variables that its configuration names have to be set before.
+ * This loads the plugin to know its protocols, so environment variables that its configuration names have to be set.
  */
 export const providerChecks = (subject: ProviderSubject): ReadonlyArray<Check> => [
   ...factChecks(subject),

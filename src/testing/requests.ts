@@ -1,4 +1,6 @@
-/** Checks of `Protocol.encode`: pure, repeatable, and nothing in the request but what belongs to it. */
+/**
+ * Checks of `Protocol.encode`: it is pure and repeatable, and the request contains nothing that does not belong there.
+ */
 import { isDeepStrictEqual } from "node:util"
 import * as Either from "effect/Either"
 import type { ContentPart } from "../domain/Chat.ts"
@@ -12,7 +14,7 @@ import { type ProtocolSubject, secretsOf } from "./subject.ts"
 
 const contract = "Protocol.encode"
 
-/** A request of the plugin's, its body read. */
+/** A request that the plugin wrote, with its body parsed. */
 interface Written {
   readonly encoded: Encoded
   readonly text: string
@@ -104,7 +106,7 @@ const reservedHeaders = new Set([
   ...["connection", "content-length", "transfer-encoding", "forwarded", "x-forwarded-for", "accept-encoding"],
 ])
 
-/** Members by which a library at the other end could be sent elsewhere. */
+/** Members with which the host's software could be redirected to another address. */
 const addressMembers = [
   ...["api_base", "base_url", "api_key", "api_version", "organization", "headers", "extra_headers", "extra_body"],
   ...["extra_query", "timeout"],
@@ -144,7 +146,7 @@ const isDiscreet = ({ subject }: ProtocolSubject, { encoded: { path, headers = {
   }
 }
 
-/** The sample has no addresses in it, so any that is found is the plugin's. */
+/** The first URL in a value. The sample has none, so any URL comes from the plugin. */
 const firstUrl = (value: unknown): string | undefined => {
   if (typeof value === "string") return /[a-z][a-z0-9+.-]*:\/\/\S*/i.exec(value)?.[0]
   if (typeof value !== "object" || value === null) return undefined

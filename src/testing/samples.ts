@@ -1,4 +1,4 @@
-/** What the checks give to a plugin: a request with a bit of everything, the host it goes to, and JSON of any shape. */
+/** Inputs for the checks: a request with many members, its host, and JSON of any shape. */
 import * as FastCheck from "effect/FastCheck"
 import type { ContentPart } from "../domain/Chat.ts"
 import type { Host } from "../domain/Host.ts"
@@ -12,7 +12,7 @@ import type { ResponseHead } from "../wire/Head.ts"
 import type { AnswerContext } from "../wire/Protocol.ts"
 import { sseEvent } from "../wire/sse.ts"
 
-/** What the plugin under test is called in the configuration. */
+/** The slug of the plugin under test in the configuration. */
 export const slug = "checked"
 
 export const publicModel = "headgate-check/public-name"
@@ -32,7 +32,7 @@ export const model = {
   ],
 }
 
-/** The same host as a value, for what needs no gateway around it. */
+/** The same host as a value, for checks without a gateway. */
 export const host: Host = {
   tag: HostTag.make(slug),
   provider: slug,
@@ -51,15 +51,15 @@ export const host: Host = {
   local: false,
 }
 
-/** The caller asked for more than the key's budget allows: the bound is what counts. */
+/** The caller asked for more tokens than the key's budget allows, so the bound is lower. */
 export const maxTokens = { asked: 3777, bound: 1321 }
 
 export const unknownMember = { name: "headgate_check_unknown", value: { kept: ["as", { it: "is" }], count: 7 } }
 
-/** Members of the sample that a host may refuse: they are sent or named as dropped. */
+/** Members of the sample that a host may refuse. They must be sent, or named as dropped. */
 export const optional = { temperature: 0.375, stop: "HEADGATE-STOP" }
 
-/** A request as a plugin gets it. `last`: what the user says last. */
+/** A request as a plugin gets it. `last`: the user's last message. */
 export const requestOf = (
   stream: boolean,
   last: string | ReadonlyArray<ContentPart> = "And in Rome?",
@@ -124,7 +124,7 @@ export const head: ResponseHead = { status: 200, headers: new Headers() }
 
 export const contextOf = (stream: boolean): AnswerContext => ({ request: requestOf(stream), host })
 
-/** How a frame of this JSON is written in each framing. */
+/** Writes a frame with this JSON in each framing. */
 export const framed: Readonly<Record<Framing, (json: string) => string>> = {
   sse: sseEvent,
   ndjson: (json) => `${json}\n`,
@@ -133,7 +133,7 @@ export const framed: Readonly<Record<Framing, (json: string) => string>> = {
 /** What ends a frame in each framing. */
 export const frameEnds: Readonly<Record<Framing, RegExp>> = { sse: /(?<=\r?\n\r?\n)/, ndjson: /(?<=\n)/ }
 
-/** Words that hosts use, so that garbage gets past a first check. */
+/** Words that hosts use, so that random values pass a decoder's first checks. */
 const words = [
   ...["choices", "message", "delta", "content", "text", "role", "refusal", "reasoning", "reasoning_content"],
   ...["tool_calls", "function", "name", "arguments", "id", "index", "type", "finish_reason", "logprobs", "object"],
@@ -156,14 +156,14 @@ export const anyJson: FastCheck.Arbitrary<unknown> = FastCheck.letrec((tie) => (
     tie("leaf"),
     FastCheck.array(tie("tree"), { maxLength: 4 }),
     FastCheck.array(FastCheck.tuple(FastCheck.constantFrom(...words), tie("tree")), { maxLength: 6 }).map(
-      // The only way to a member called "__proto__" as a parser makes it.
+      // Only a parser can make a member called "__proto__".
       (members) => JSON.parse(`{${members.map(([name, value]) => `"${name}":${JSON.stringify(value)}`).join()}}`),
     ),
   ),
 })).tree
 
-/** `json` with one value in it exchanged for any other. */
-export const spoiled = (json: unknown): FastCheck.Arbitrary<unknown> =>
+/** `json` with one value in it replaced by any other. */
+export const mutated = (json: unknown): FastCheck.Arbitrary<unknown> =>
   FastCheck.tuple(FastCheck.array(FastCheck.nat({ max: 100 }), { maxLength: 8 }), anyJson).map(([steps, value]) =>
     exchanged(json, steps, value),
   )
@@ -182,9 +182,9 @@ const exchanged = (json: unknown, [step, ...steps]: ReadonlyArray<number>, value
 /** What a broken host may send in place of an answer. */
 export const noAnswers: ReadonlyArray<unknown> = [null, [], {}, [{}], "", "<html>Bad gateway</html>", 7, true]
 
-// A plugin gets the same result at every run.
+// A fixed seed, so that a plugin gets the same result at every run.
 const seed = 7
 
-/** Fails with the smallest value for which `holds` throws, and the seed that finds it again. */
+/** Fails with the smallest value for which `holds` throws, and with the seed to reproduce it. */
 export const forAll = <A>(values: FastCheck.Arbitrary<A>, holds: (value: A) => void, runs = 150): void =>
   FastCheck.assert(FastCheck.property(values, holds), { numRuns: runs, seed })

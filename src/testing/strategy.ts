@@ -1,4 +1,4 @@
-/** What every strategy plugin has to fulfil: a pure ranking that neither loses nor makes up a host. */
+/** What every strategy plugin must be: a pure ranking that returns every host once and no other. */
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import { HostTag, ModelId } from "../domain/Ids.ts"
@@ -47,7 +47,7 @@ const noStats = { failing: false, uptime: null, latencyMs: null, throughput: nul
 
 interface HostsOf {
   readonly count?: number
-  /** Picodollars per token, in turn. */
+  /** Picodollars per token, for one host after the other. */
   readonly prices?: ReadonlyArray<bigint | null>
   readonly unseen?: boolean
 }
@@ -72,7 +72,7 @@ const hosts = ({ count = 12, prices = [3n, null, 0n, 1n, 1n], unseen = false }: 
     }
   })
 
-/** The same providers for two models: their tags come twice. */
+/** Hosts of two models with the same providers, so that their tags occur twice. */
 const ofSeveralModels = (): ReadonlyArray<Candidate> =>
   ["a/one", "a/two"].flatMap((model) =>
     hosts({ count: 5 }).map(({ host: served, stats }) => ({ host: { ...served, model: ModelId.make(model) }, stats })),
@@ -83,7 +83,7 @@ const contextWith = (random: () => number): RankContext => {
   return { request: { routing, bounds }, now: 1_800_000_000_000, random }
 }
 
-/** Ranks in a context that is the same for the same random numbers. */
+/** Ranks in a context that depends only on the random numbers. */
 const ranked = (
   rank: Rank,
   candidates: ReadonlyArray<Candidate>,
@@ -137,7 +137,7 @@ const permutes = (rank: Rank): void => {
   forAll(FastCheck.tuple(anyCandidates, FastCheck.integer()), ([candidates, seed]) =>
     ranksAll(rank, candidates, randomSequence(seed)),
   )
-  // The ends of the range of random numbers: a pick must not miss there.
+  // The ends of the range of random numbers.
   for (const number of [0, 1 - 2 ** -53]) ranksAll(rank, hosts({}), () => number)
 }
 

@@ -1,4 +1,4 @@
-/** Checks of a recorded stream: read as the gateway reads it, with its bytes cut at any positions. */
+/** Checks of a recorded stream. It is read as the gateway reads it, with its bytes cut at any positions. */
 import { isDeepStrictEqual } from "node:util"
 import type { ChatChunk, FinishReason } from "../domain/Chat.ts"
 import { HostFailed } from "../domain/Failure.ts"
@@ -27,7 +27,10 @@ export const streamChecks = (subject: ProtocolSubject): ReadonlyArray<Check> =>
     ]
   })
 
-/** What is the same in two readings of one stream. Ids of tool calls are left out: where a host gives none, they are made up. */
+/**
+ * What must be equal when a stream is read twice. Without the ids of tool calls, which are generated where a host sends
+ * none.
+ */
 interface Outcome {
   readonly text: ReadonlyArray<string>
   readonly reasoning: ReadonlyArray<string>
@@ -37,7 +40,7 @@ interface Outcome {
   readonly failure: string | undefined
 }
 
-/** What the chunks of a decoder come to, piece by piece. */
+/** Combines the chunks of a decoder. */
 class Gatherer {
   private readonly text: Array<string> = []
   private readonly reasoning: Array<string> = []
@@ -66,7 +69,7 @@ const textOf = (value: unknown): string => (typeof value === "string" ? value : 
 const bytesOf = ({ bytes }: NamedSample): Uint8Array =>
   typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes
 
-/** What the stream comes to when its bytes come in these pieces. */
+/** Reads the stream when its bytes arrive in these pieces. */
 const read = (
   protocol: Protocol,
   sample: NamedSample,
@@ -174,7 +177,7 @@ const comesToAll = (protocol: Protocol, sample: NamedSample): void => {
   )
 }
 
-/** Plain text deltas bypass the decoder of a transparent protocol, so that must make no difference. */
+/** In a transparent protocol plain text deltas bypass the decoder. The result must be the same without that. */
 const isTransparent = (protocol: Protocol, sample: NamedSample): void => {
   const { framing, usage } = protocol
   if (protocol.transparent !== true) return

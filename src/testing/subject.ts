@@ -1,4 +1,4 @@
-/** What a plugin's author gives to the checks, and how they reach the parts of it. */
+/** What a plugin's author passes to the checks, and accessors for it. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
@@ -11,14 +11,14 @@ import type { Protocol } from "../wire/Protocol.ts"
 import { attempt, must, shown } from "./check.ts"
 import { host, model, requestOf, slug } from "./samples.ts"
 
-/** A streamed answer of the vendor, byte for byte as it was recorded. */
+/** A streamed answer of the vendor, byte for byte as recorded. */
 export interface StreamSample {
   /** Part of the names of its checks. Default: its place in the list. */
   readonly name?: string
   /** Which of the plugin's protocols reads it. Default: the first. */
   readonly protocol?: string
   readonly bytes: string | Uint8Array
-  /** What the first choice comes to. */
+  /** The expected content of the first choice. */
   readonly expects: { readonly text: string; readonly finishReason?: FinishReason }
 }
 
@@ -29,7 +29,7 @@ export interface ProviderSubject {
   readonly config?: JsonObject
   /** The vendor's answer to a request that is not streamed. Not needed for a provider with a `transport`. */
   readonly answer?: (request: Request) => Response | Promise<Response>
-  /** Without them decoders are only tested with garbage. Default: none. */
+  /** Recorded streams. Without them decoders are only tested with random values. Default: none. */
   readonly streams?: ReadonlyArray<StreamSample>
 }
 
@@ -37,7 +37,7 @@ export interface ProviderSubject {
 export interface ProtocolSubject {
   readonly subject: ProviderSubject
   readonly name: string
-  /** Loaded anew at each call, so that no check sees what another one left behind. */
+  /** Loads the plugin again at each call, so that checks do not share state. */
   readonly protocol: () => Protocol
   readonly streams: ReadonlyArray<NamedSample>
 }
@@ -46,7 +46,7 @@ export type NamedSample = StreamSample & { readonly name: string }
 
 const contract = "ProviderPlugin.load"
 
-/** The configuration of a gateway whose one provider is the plugin, asked by the protocol `api` (default: its first). */
+/** The configuration of a gateway whose only provider is the plugin, with the protocol `api` (default: its first). */
 export const gatewayConfig = ({ plugin, config = {} }: ProviderSubject, api?: string): GatewayConfig => {
   const raw = {
     storage: "memory:",
@@ -80,7 +80,7 @@ export const load = (subject: ProviderSubject): Provider => {
   throw new Error(`The plugin does not accept the given configuration: ${problems.join("; ")}. Contract: ${contract}.`)
 }
 
-/** The plugin's protocols; none when it does not load, which a check of its own reports. */
+/** The plugin's protocols; none when it does not load, which another check reports. */
 export const protocolSubjects = (subject: ProviderSubject): ReadonlyArray<ProtocolSubject> => {
   const names = protocolNames(subject)
   return names.map((name) => ({
@@ -107,7 +107,7 @@ const protocolOf = (provider: Provider, name: string): Protocol => {
   return protocol
 }
 
-/** Secrets in the given configuration: nothing that a plugin writes may contain one. */
+/** Secrets in the given configuration. A plugin must not write them anywhere. */
 export const secretsOf = ({ config = {} }: ProviderSubject): ReadonlyArray<string> => {
   const found: Array<string> = []
   const search = (value: unknown): void => {

@@ -1,4 +1,4 @@
-/** The head of an HTTP answer, as far as anybody reads it. */
+/** The head of an HTTP answer: the parts that protocols read. */
 
 export interface ResponseHeaders {
   /** The value of a header, by its name in any case; several values joined by ", "; `null` when it is absent. */

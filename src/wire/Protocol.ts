@@ -1,7 +1,7 @@
 /**
- * A protocol: how one kind of host is asked and how its answers are read. Pure functions and one synchronous state
- * machine, so that every protocol can be tested against recorded traffic at any split of the bytes. The gateway calls,
- * times, retries, counts and redacts.
+ * A protocol: how requests to one kind of host are written and how its answers are read. It consists of pure functions
+ * and one synchronous state machine, so that it can be tested with recorded traffic at any split of the bytes. The
+ * gateway does the calls, time-outs, fallbacks, metering and redaction.
  */
 import type * as Either from "effect/Either"
 import type { ChatChunk, ChatResponse } from "../domain/Chat.ts"
@@ -19,53 +19,65 @@ export interface Encoded {
   readonly method?: "GET" | "POST"
   /** Begins with a slash: `/chat/completions`. */
   readonly path: string
-  /** Names in lower case. `content-type` is `application/json` unless said. */
+  /** Names in lower case. `content-type` is `application/json` by default. */
   readonly headers?: Readonly<Record<string, string>>
   readonly body: string | Uint8Array
   /**
-   * Members of `payload`, and `reasoning`, that the caller gave and this host is not given in any words: the caller is
-   * shown their names. What the protocol does not know is passed on, not dropped.
+   * Members of `payload`, and `reasoning`, that the caller gave and that are not sent to this host in any form. Their
+   * names are shown to the caller. Members that the protocol does not know are passed on, not dropped.
    */
   readonly dropped?: ReadonlyArray<string>
 }
 
-/** What an answer belongs to. */
+/** The request and the host of an answer. */
 export interface AnswerContext {
   readonly request: Pick<ChatRequest, "stream" | "maxTokens" | "reasoning" | "bounds">
   readonly host: Host
 }
 
-/** Reads the frames of one streamed answer. Made for one answer and thrown away with it. */
+/** Reads the frames of one streamed answer. A new one is made for each answer. */
 export interface Decoder {
   /**
-   * One frame: its name ("" when it has none) and its JSON; frames that are no JSON do not come here. Chunks as soon as
-   * there is something to pass on; none is an empty array. `HostFailed` when the host reports an error in it
-   * (`errorInBody`), or when it cannot be one of this protocol. Exactly one chunk of each choice has a `finish_reason`.
+   * Reads one frame: its name ("" when it has none) and its parsed JSON. The gateway handles frames that are not JSON.
+   * Returns the chunks that can be passed on now, possibly none. Returns `HostFailed` when the host reports an error
+   * (`errorInBody`), or when the frame does not belong to this protocol. Exactly one chunk of each choice has a
+   * `finish_reason`.
    */
   readonly event: (name: string, data: unknown) => ReadonlyArray<ChatChunk> | HostFailed
-  /** The host ended the stream: what was still held back. A stream without a finish is a failure, whatever this gives. */
+  /**
+   * The host ended the stream. Returns chunks that were held back. A stream without a finish is a failure in any case.
+   */
   readonly end: () => ReadonlyArray<ChatChunk> | HostFailed
-  /** Whether the protocol's own last event has come: nothing is read after it. `[DONE]` of server-sent events needs none. */
+  /**
+   * Whether the protocol's last event has come, after which nothing is read. Not needed for `[DONE]` of server-sent
+   * events.
+   */
   readonly done?: () => boolean
 }
 
 /**
- * What a host speaks. Its functions are pure: no clock, no network, no state but in what `decoder` makes. What they throw
- * or return wrongly is a failure of the host, logged as a mistake of the plugin.
+ * The protocol of a host. Its functions are pure: no clock, no network, and no state except in decoders. When one
+ * throws or returns something wrong, that is a failure of the host, and is logged as a fault of the plugin.
  */
 export interface Protocol {
   readonly framing: Framing
-  /** Which of several usage reports in a stream counts. Default `largest`; `last` where the host repeats a running estimate. */
+  /**
+   * Which of several usage reports in a stream counts. Default `largest`; `last` where the host repeats a running
+   * estimate.
+   */
   readonly usage?: "largest" | "last"
-  /** Events are chunks of the chat form already, so that plain text deltas may bypass the decoder. Default false. */
+  /** Whether events are chunks of the chat form, so that plain text deltas can bypass the decoder. Default false. */
   readonly transparent?: boolean
-  /** Runs again for each attempt, with the same request. `Unsupported` when the host cannot be asked this: the next host is tried. */
+  /**
+   * Runs for each attempt, with the same request. `Unsupported` when the protocol cannot carry the request: the next
+   * host is tried.
+   */
   readonly encode: (request: ChatRequest, host: Host) => Either.Either<Encoded, Unsupported>
   /**
-   * A whole answer with status 200: parsed JSON, or text where it was none. `HostFailed` when it is an error all the same
-   * (`errorInBody`), or no answer at all (reason `malformed`).
+   * Reads a whole answer with status 200: parsed JSON, or text where it is not JSON. Returns `HostFailed` when it holds
+   * an error (`errorInBody`), or is not an answer (reason `malformed`).
    */
   readonly decode: (head: ResponseHead, body: unknown, context: AnswerContext) => ChatResponse | HostFailed
-  /** For one streamed answer with status 200. Other statuses go to `Provider.error`. */
+  /** Makes the decoder of one streamed answer with status 200. Other statuses go to `Provider.error`. */
   readonly decoder: (head: ResponseHead, context: AnswerContext) => Decoder
 }

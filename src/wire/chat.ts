@@ -1,6 +1,6 @@
 /**
- * The chat completion protocol of OpenAI and of everyone who speaks it. It is nearly the canonical form: where vendors
- * differ, quirks say so or the answer shows it. What is not known here is passed on.
+ * The chat completion protocol of OpenAI and compatible vendors. It is nearly the canonical form. Where vendors differ,
+ * quirks or the answer itself tell. Unknown members are passed on.
  */
 import { chatDecoder } from "./chat/decoder.ts"
 import type { ChatQuirks } from "./chat/quirks.ts"

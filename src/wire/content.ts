@@ -1,17 +1,17 @@
 /**
- * Readers of canonical content, for protocols that say it in other words: text out of parts, data URLs, the arguments of
- * a tool call as an object, the name that a tool result belongs to.
+ * Readers of canonical content, for protocols with another form: the text of parts, data URLs, the arguments of a tool
+ * call as an object, the name of the function that a tool result belongs to.
  */
 import type { Content, ContentPart, Message, ToolCall } from "../domain/Chat.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 
-/** The parts of a content: a text is one part, "" and null are none. */
+/** The parts of a content. A text is one part; "" and null have none. */
 export const partsOf = (content: Content | null | undefined): ReadonlyArray<ContentPart> => {
   if (content == null || content === "") return []
   return typeof content === "string" ? [{ type: "text", text: content }] : content
 }
 
-/** The text of a content, its text parts joined as they are; "" where it has none. */
+/** The text of a content: its text parts, joined without a separator. */
 export const textOf = (content: Content | null | undefined): string => {
   if (content == null) return ""
   if (typeof content === "string") return content
@@ -20,16 +20,16 @@ export const textOf = (content: Content | null | undefined): string => {
   return text
 }
 
-/** What a data URL carries. */
+/** The content of a data URL. */
 export interface DataUrl {
   /** In lower case, without parameters: `image/png`; "" where none is given. */
   readonly mediaType: string
   readonly base64: boolean
-  /** As it is written behind the comma: base64, or percent-encoded text. */
+  /** The text after the comma: base64, or percent-encoded text. */
   readonly data: string
 }
 
-/** `undefined` for what is no data URL, such as an https one. */
+/** `undefined` for any other URL, such as an https one. */
 export const readDataUrl = (url: string): DataUrl | undefined => {
   if (!/^data:/i.test(url)) return undefined
   const comma = url.indexOf(",")
@@ -55,8 +55,8 @@ const unescaped = (text: string): string => {
 }
 
 /**
- * The arguments of a tool call as an object. Blank ones are an empty object. What is JSON but no object, or no JSON at
- * all, stands under `arguments`, so that the model still sees what it wrote.
+ * The arguments of a tool call as an object. Blank ones are an empty object. JSON that is no object, or text that is no
+ * JSON, becomes the member `arguments`, so that the model still sees what it wrote.
  */
 export const argumentsObject = (call: Pick<ToolCall, "function">): JsonObject => {
   const written: unknown = call.function.arguments
@@ -70,7 +70,7 @@ export const argumentsObject = (call: Pick<ToolCall, "function">): JsonObject =>
   }
 }
 
-/** Names of the functions that were called in a conversation, by the id of the call: a tool result has the id alone. */
+/** Names of the functions that were called in a conversation, by the id of the call. A tool result has only the id. */
 export const calledNames = (messages: ReadonlyArray<Message>): ReadonlyMap<string, string> => {
   const names = new Map<string, string>()
   for (const message of messages) {

@@ -1,7 +1,7 @@
-/** What a delta of a stream has in it. */
+/** What a delta of a stream contains. */
 import type { ChatChunkChoice } from "../domain/Chat.ts"
 
-/** Whether a delta has more in it than a role: only that commits the caller to this host. */
+/** Whether a delta has more than a role. Only such a delta commits the caller to this host. */
 export const says = ({ delta, logprobs }: ChatChunkChoice): boolean => {
   for (const member in delta) {
     const value = delta[member]
@@ -10,7 +10,7 @@ export const says = ({ delta, logprobs }: ChatChunkChoice): boolean => {
   return logprobs != null
 }
 
-/** The text of a delta that has nothing else in it. */
+/** The text of a delta that has nothing else. */
 export const plainText = ({ delta, logprobs }: ChatChunkChoice): string | undefined => {
   for (const member in delta) {
     if (member !== "role" && member !== "content" && delta[member] != null) return undefined

@@ -1,4 +1,4 @@
-/** How much a model may reason: an effort in words, and the share of the output tokens that it stands for. */
+/** Reasoning efforts, and the share of the output tokens that each stands for. */
 import type { Effort, Reasoning } from "../domain/Request.ts"
 
 /** From least to most. */
@@ -15,14 +15,14 @@ const shares: Readonly<Record<Effort, number>> = {
   max: 0.95,
 }
 
-/** What the caller asks for: nothing, none at all, an effort, or a number of tokens. */
+/** What the caller wants: the default, no reasoning, an effort, or a number of tokens. */
 export type ReasoningWish =
   | undefined
   | "off"
   | { readonly effort: Effort; readonly tokens?: never }
   | { readonly tokens: number; readonly effort?: never }
 
-/** The members of `reasoning` as one wish. Merely switched on means `medium`. */
+/** The members of `reasoning` as one wish. Without an effort or tokens, `enabled` means `medium`. */
 export const reasoningWish = ({ effort, maxTokens, enabled }: Reasoning): ReasoningWish => {
   if (effort === "none" || enabled === false) return "off"
   if (effort !== undefined) return { effort }
@@ -33,7 +33,10 @@ export const reasoningWish = ({ effort, maxTokens, enabled }: Reasoning): Reason
 /** Tokens that an effort may take out of `maxTokens` tokens of output; not rounded. */
 export const tokensFor = (effort: Effort, maxTokens: number): number => maxTokens * shares[effort]
 
-/** The effort among `known` whose share of `maxTokens` is nearest to these tokens; of two the lesser. Given from least to most. */
+/**
+ * The effort among `known` (in ascending order) whose share of `maxTokens` is nearest to these tokens; the lower of
+ * two.
+ */
 export const effortFor = (tokens: number, maxTokens: number, known: ReadonlyArray<Effort> = efforts): Effort => {
   const share = tokens / maxTokens
   let nearest: Effort = known[0] ?? "medium"

@@ -5,7 +5,10 @@ import { sseReader } from "./framing/sse.ts"
 
 const readers = { sse: sseReader, ndjson: ndjsonReader } satisfies Record<string, () => FrameReader>
 
-/** How the bytes of a streamed answer are cut into frames of a name and JSON. The gateway cuts, not the protocol. */
+/**
+ * How the bytes of a streamed answer are cut into frames, each with a name and JSON. The gateway does it, not the
+ * protocol.
+ */
 export type Framing = keyof typeof readers
 
 export const isFraming = (value: unknown): value is Framing =>

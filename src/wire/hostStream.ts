@@ -1,7 +1,7 @@
 /**
- * One streamed answer of a host, from its bytes to the caller's text: bytes → frames → canonical chunks → caller's form,
- * in one synchronous pass over each network read. The finish is withheld, so that the cost can be booked before it is
- * reported.
+ * One streamed answer of a host, from its bytes to the caller's text: bytes → frames → canonical chunks → caller's
+ * form, in one synchronous pass over each network read. The finish is withheld, so that the cost can be booked before
+ * it is reported.
  */
 import type { ChatChunk, ChatChunkChoice, ChatUsage } from "../domain/Chat.ts"
 import { bytesSaid } from "../domain/Estimate.ts"
@@ -13,21 +13,24 @@ import { isTooDeep } from "./jsonDepth.ts"
 import type { Decoder, Protocol } from "./Protocol.ts"
 import { splice } from "./splice.ts"
 
-/** Writes canonical chunks in the form that the caller asked for. Synchronous; made for one answer. */
+/** Writes canonical chunks in the client's protocol. Synchronous; made for one answer. */
 export interface ChunkWriter {
-  /** One chunk with something in it. */
+  /** Writes one chunk that is not empty. */
   readonly chunk: (chunk: ChatChunk) => string
-  /** The JSON in the text of `chunk`, and the text around any JSON, where a plain text delta may be exchanged (`wire/splice.ts`). */
+  /**
+   * The JSON in the text of `chunk`, and the text around any JSON. Present when plain text deltas can be spliced
+   * (`wire/splice.ts`).
+   */
   readonly spliceable?: { readonly json: (text: string) => string; readonly text: (json: string) => string }
 }
 
 export type HostStreamState =
-  /** Nothing has come that a caller would see: another host may still take over. */
+  /** Nothing has come that a caller would see, so another host can still take over. */
   | "silent"
   | "speaking"
-  /** The host came to its end. Nothing is read after that. */
+  /** The host completed its answer. Nothing is read after that. */
   | "ended"
-  /** It broke off or reported an error: see `failure`. */
+  /** The host broke off or reported an error: see `failure`. */
   | "failed"
 
 export interface HostStreamOptions {
@@ -39,7 +42,7 @@ export interface HostStreamOptions {
   readonly decoder: Decoder
   readonly writer: ChunkWriter
   readonly excludeReasoning: boolean
-  /** How many answers were asked for: each has a finish of its own. */
+  /** How many answers were requested. Each has its own finish. */
   readonly choices: number
 }
 
@@ -52,11 +55,11 @@ export class HostStream {
   outputBytes = 0
   /** Bytes that were read. */
   bytes = 0
-  /** Frames that were in them. Comments are none. */
+  /** Frames that were read. Comments do not count. */
   events = 0
-  /** Whether text came, and not only reasoning: a model that thinks may be silent for longer. */
+  /** Whether text has come, not only reasoning. A model that thinks may be silent for longer. */
   hasContent = false
-  /** The last values that the host gave: they are written with the finish. */
+  /** The last values of the host, written with the finish. */
   private readonly extras: { system_fingerprint?: string; service_tier?: string } = {}
   private readonly finishes: Array<ChatChunkChoice> = []
   private readonly reader: FrameReader
@@ -80,7 +83,7 @@ export class HostStream {
     return text
   }
 
-  /** The source ended. */
+  /** The host's body ended. Returns the rest of the caller's text. */
   end(): string {
     if (this.closed) return ""
     const text = this.read(this.reader.end(), () => this.chunks(this.options.decoder.end()))
@@ -90,12 +93,12 @@ export class HostStream {
     return text
   }
 
-  /** Whether the host said how it ended. */
+  /** Whether the host sent a finish reason. */
   get hasFinish(): boolean {
     return this.finishes.length > 0
   }
 
-  /** Whether nothing is missing but the usage and the end itself. */
+  /** Whether every choice has finished, so that only the usage and the end are missing. */
   get hasAllFinishes(): boolean {
     return this.finishes.length >= this.options.choices
   }
@@ -104,12 +107,12 @@ export class HostStream {
     return this.state === "ended" || this.state === "failed"
   }
 
-  /** The chunk that was withheld: every choice's end, without the usage. */
+  /** The withheld chunk: the finish of every choice, without the usage. */
   finish(): ChatChunk {
     return { choices: this.finishes, ...this.extras }
   }
 
-  /** The gateway ends the answer; `native` says why. A finish that the host gave stands. */
+  /** Ends the answer for a reason of the gateway, `native`. A finish of the host is kept. */
   cut(native: string): void {
     if (!this.hasFinish)
       this.finishes.push({ index: 0, delta: { content: "" }, finish_reason: "length", native_finish_reason: native })
@@ -117,7 +120,7 @@ export class HostStream {
   }
 
   private fail(failure: HostFailed): void {
-    // The answer is complete: an error after it changes nothing.
+    // The answer is complete, so an error after it changes nothing.
     if (this.hasFinish) {
       this.state = "ended"
       return
@@ -126,7 +129,7 @@ export class HostStream {
     this.state = "failed"
   }
 
-  /** A throw on the way, such as for a value that is no JSON, is a failure of this host and not of the gateway. */
+  /** An exception here, such as for invalid JSON, is a failure of this host and not of the gateway. */
   private read(frames: ReadonlyArray<Frame>, last = () => ""): string {
     let text = ""
     try {
@@ -143,7 +146,7 @@ export class HostStream {
 
   private frame(name: string, data: string): string {
     this.events += 1
-    // A name may change what the event means: only the decoder knows.
+    // An event with a name goes to the decoder, which knows its meaning.
     const exchanged = name === "" ? this.exchange?.exchange(data) : undefined
     if (exchanged !== undefined && this.exchange !== undefined) {
       this.outputBytes += this.exchange.bytes()
@@ -172,7 +175,7 @@ export class HostStream {
     return text
   }
 
-  /** The protocol's own last frame has come. */
+  /** Handles the protocol's last frame. */
   private done(): string {
     const text = this.chunks(this.options.decoder.end())
     if (this.closed) return text
@@ -227,7 +230,7 @@ export class HostStream {
     if (delta.content || delta.tool_calls != null) this.hasContent = true
   }
 
-  /** A chunk that was one plain text delta and nothing else shows the frame of those to come. */
+  /** Learns the text around a plain text delta from a parsed chunk, so that later ones can be spliced. */
   private learn(data: string, chunks: ReadonlyArray<ChatChunk>, written: string): void {
     const { spliceable } = this.options.writer
     const [chunk, more] = chunks

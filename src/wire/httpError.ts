@@ -1,26 +1,26 @@
-/** What a host's failure means where its vendor has no words of its own for it. Plugins refine it (`HostFailed.with`), they do not repeat it. */
+/** The default meaning of a host's errors. Plugins change it with `HostFailed.with`. */
 import { HostFailed, type HostReason } from "../domain/Failure.ts"
 import { isJsonObject } from "../domain/Json.ts"
 import type { ResponseHeaders } from "./Head.ts"
 
 /**
- * The failure that an HTTP answer other than 200 stands for, by its status. `body` is parsed JSON, or text where it was
- * none: the host's own code and, where it helps the caller, its message are taken from it.
+ * The failure for an HTTP answer with another status than 200. `body` is parsed JSON, or text where it is not JSON. The
+ * host's code and, where it helps the caller, its message are taken from it.
  */
 export const httpError = (status: number, headers: ResponseHeaders, body: unknown): HostFailed => {
-  const said = errorMember(body)
+  const error = errorMember(body)
   return failed({
     reason: reasonOf(status),
     status,
-    code: codeOf(said),
-    detail: shown(status) ? detailOf(said) : undefined,
+    code: codeOf(error),
+    detail: shown(status) ? detailOf(error) : undefined,
     retryAfterSeconds: status === 429 || status >= 500 ? retryAfter(headers) : undefined,
   })
 }
 
 /**
- * The failure in an error object that came with status 200, as a body or as an event: by its numeric code or status,
- * else by what is known of its words, else `overloaded`.
+ * The failure for an error object that came with status 200, as a body or as an event: by its numeric code or status,
+ * else by known words in it, else `overloaded`.
  */
 export const errorInBody = (error: unknown): HostFailed => {
   const status = numericStatus(error)
@@ -34,7 +34,7 @@ export const errorInBody = (error: unknown): HostFailed => {
   })
 }
 
-/** The failure of an answer that is none: HTML, `null`, no choices. */
+/** The failure for something that is not an answer: HTML, `null`, no choices. */
 export const malformed = (): HostFailed => new HostFailed({ reason: "malformed" })
 
 const reasonOf = (status: number): HostReason => {
@@ -56,10 +56,10 @@ const reasonOf = (status: number): HostReason => {
   }
 }
 
-/** Statuses whose text helps the caller to mend the request and says nothing of our account. */
+/** Statuses whose message helps the caller to fix the request, and reveals nothing about our account. */
 const shown = (status: number): boolean => status === 400 || status === 413 || status === 422 || status === 429
 
-/** Parts of error codes and types that vendors use, the more telling ones first. */
+/** Parts of vendors' error codes and types, the more specific ones first. */
 const knownWords: ReadonlyArray<readonly [part: string, reason: HostReason]> = [
   ["insufficient_quota", "account"],
   ["insufficient_balance", "account"],
@@ -103,7 +103,7 @@ const knownReason = (error: unknown): HostReason | undefined => {
   return undefined
 }
 
-/** What names the error, the most exact name first. */
+/** Names of the error, the most specific first. */
 const wordsOf = (error: unknown): ReadonlyArray<string> => {
   if (typeof error === "string") return [error]
   if (!isJsonObject(error)) return []
@@ -121,12 +121,12 @@ const numericStatus = (error: unknown): number | undefined => {
   return undefined
 }
 
-/** The object that says what is wrong: `error` in most bodies, the body itself in others. */
+/** The error object: `error` in most bodies, the body itself in others. */
 const errorMember = (body: unknown): unknown => (isJsonObject(body) && body["error"] != null ? body["error"] : body)
 
 const longestCode = 100
 
-/** A word where the host has one, else its number. */
+/** The code as text: a word where the host has one, else its number. */
 const codeOf = (error: unknown): string | undefined => {
   if (!isJsonObject(error)) return undefined
   const words = wordsOf(error)
@@ -144,7 +144,7 @@ const detailOf = (error: unknown): string | undefined => {
 }
 
 const messageOf = (error: unknown): string | undefined => {
-  // A page of HTML is a proxy's, and says nothing of the request.
+  // An HTML page comes from a proxy, and does not explain the request's fault.
   if (typeof error === "string") return error.trimStart().startsWith("<") ? undefined : error
   if (!isJsonObject(error)) return undefined
   const { message, detail } = error
@@ -164,8 +164,8 @@ const clean = (text: string, longest: number): string =>
 const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/
 
 /**
- * Seconds that `Retry-After` asks for, as seconds or as an HTTP date; `undefined` for anything else. A date is compared
- * with the host's own clock, so it says nothing where the answer has no `Date`. Not clamped here.
+ * The wait of `Retry-After` in seconds; the header has seconds or an HTTP date. `undefined` for anything else. A date
+ * is compared with the host's own clock, so it is ignored when the answer has no `Date`. Not clamped here.
  */
 const retryAfter = (headers: ResponseHeaders): number | undefined => {
   const value = headers.get("retry-after")?.trim() ?? ""

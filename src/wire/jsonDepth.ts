@@ -1,6 +1,9 @@
-/** How deep JSON is nested, found before it is parsed: what is nested too deep cannot be walked or written again. */
+/**
+ * Finds how deeply JSON is nested before it is parsed. Recursion over a value that is nested too deeply would overflow
+ * the stack.
+ */
 
-/** Objects and arrays within each other, the outermost counted. */
+/** The deepest allowed nesting of objects and arrays, including the outermost. */
 export const deepest = 64
 
 const quote = 0x22
@@ -8,7 +11,7 @@ const backslash = 0x5c
 const isOpening = (code: number): boolean => code === 0x7b || code === 0x5b
 const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d
 
-/** How many of `sign` are in `text`, counted up to one more than `most`. */
+/** How often `sign` occurs in `text`, counted up to one more than `most`. */
 export const count = (text: string, sign: string, most: number): number => {
   let found = 0
   for (let at = text.indexOf(sign); at !== -1 && found <= most; at = text.indexOf(sign, at + 1)) found++
@@ -26,9 +29,9 @@ const endOfString = (text: string, start: number): number => {
 }
 
 /**
- * Whether brackets stand more than `deepest` deep in each other. Most texts have too few brackets for that, which
- * two native searches tell; else only what stands between strings is looked at. Right up to the first fault in
- * the text, which is as far as a parser gets.
+ * Whether brackets are nested more than `deepest` deep. Most texts have too few brackets for that, which two native
+ * searches find out. Otherwise the text outside of strings is scanned. The result is correct up to the first syntax
+ * error, where a parser would stop.
  */
 export const isTooDeep = (text: string): boolean => {
   if (count(text, "{", deepest) + count(text, "[", deepest) <= deepest) return false

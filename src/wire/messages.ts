@@ -12,11 +12,13 @@ import type { ThinkingKind } from "./messages/thinking.ts"
 import type { Protocol } from "./Protocol.ts"
 
 export interface MessagesOptions {
-  /** How a model, by the host's own name for it, is asked to think (`messages/thinking.ts`). Default `budget`. */
+  /**
+   * How thinking is requested from a model, by the host's own name of it (`messages/thinking.ts`). Default `budget`.
+   */
   readonly thinking?: (upstreamModel: string) => ThinkingKind
 }
 
-/** The protocol, and what its errors mean: one vocabulary, wherever a vendor serves it. */
+/** The protocol and the meaning of its errors, which are the same at every vendor. */
 export interface MessagesProtocol extends Protocol {
   /** For `Provider.error`. */
   readonly error: (status: number, headers: ResponseHeaders, body: unknown) => HostFailed

@@ -1,8 +1,8 @@
 /**
- * Text deltas without parsing them. A host's chunk in the chat form differs from ours only in what comes before and after
- * the text of its delta, and that is the same from chunk to chunk. Once one chunk was parsed and written again, both
- * frames are known: later chunks with the same frame get ours around the untouched text. Whatever does not fit exactly
- * is parsed as usual.
+ * Passes text deltas on without parsing them. A host's chunk in the chat form differs from ours only before and after
+ * the text of its delta, and these two parts are the same from chunk to chunk. After one chunk was parsed and written
+ * again, both are known. Later chunks with the same parts get ours around their unchanged text. Any other chunk is
+ * parsed.
  */
 import { isJsonObject } from "../domain/Json.ts"
 
@@ -13,15 +13,15 @@ interface Frame {
 }
 
 export interface Splice {
-  /** Our JSON for the host's, when it is a plain text delta in the known frame. */
+  /** Our JSON for the host's JSON, when it is a plain text delta in the known frame. */
   readonly exchange: (hosts: string) => string | undefined
-  /** Compares a parsed chunk with what was written for it: from now on that is the known frame. `text` is its delta's content. */
+  /** Learns the frame from a parsed chunk and from what was written for it. `text` is the content of its delta. */
   readonly learn: (hosts: string, ours: string, text: string) => void
-  /** UTF-8 bytes of text that the last exchange let through. */
+  /** UTF-8 bytes of text in the last exchanged chunk. */
   readonly bytes: () => number
 }
 
-// Without any of these, what stands in a JSON string is its text: it cannot end the string, nor break the line.
+// Without any of these characters, the content of a JSON string equals its text.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the grammar of JSON excludes them.
 const needsReading = /["\\\u0000-\u001f]/
 
@@ -34,7 +34,7 @@ export const splice = (): Splice => {
     exchange: (hosts) => {
       if (host === undefined || own === undefined) return undefined
       const { before, after } = host
-      // Not an empty text either: whether to say nothing is the slow way's to decide.
+      // Not for an empty text, which the ordinary way may leave out.
       if (hosts.length <= before.length + after.length || !hosts.startsWith(before) || !hosts.endsWith(after))
         return undefined
       proven ||= carriesText(host)
@@ -59,7 +59,7 @@ export const splice = (): Splice => {
 
 const opening = /"delta"\s*:\s*\{[^{}]*?"content"\s*:\s*"/
 
-/** Where the text of the delta stands in a chunk; `undefined` when that is not certain. */
+/** The parts of a chunk before and after the delta's text; `undefined` when the place is not certain. */
 const frameOf = (json: string, text: string): Frame | undefined => {
   const start = opening.exec(json)
   if (start === null) return undefined
@@ -71,8 +71,8 @@ const frameOf = (json: string, text: string): Frame | undefined => {
 }
 
 /**
- * Whether what stands in the frame really is the text of the delta: another member may be called `delta`, or one come
- * twice. Asked once per frame, when a second chunk fits it: many hosts have a new frame with every chunk.
+ * Whether the frame really surrounds the text of the delta. Another member may be called `delta`, or occur twice.
+ * Checked once per frame, when a second chunk fits it, since many hosts have a new frame in every chunk.
  */
 const carriesText = ({ before, after }: Frame): boolean => {
   const chunk = parse(`${before}probe${after}`)

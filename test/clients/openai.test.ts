@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import OpenAI, { type APIError } from "openai"
 import type { ChatCompletionChunk, ChatCompletionFunctionTool } from "openai/resources"
+import { startGateway, type TestGateway } from "../support/gateway.ts"
 import {
   chunkOf,
   configFor,
@@ -12,7 +13,6 @@ import {
   streamAnswer,
   wholeAnswer,
 } from "../support/host.ts"
-import { type House, startHouse } from "../support/house.ts"
 
 const weatherTool: ChatCompletionFunctionTool = {
   type: "function",
@@ -26,7 +26,7 @@ const weatherTool: ChatCompletionFunctionTool = {
 const streamedCall = (index: number, more: Record<string, unknown>) =>
   chunkOf({ delta: { tool_calls: [{ index, ...more }] }, finish_reason: null })
 
-/** Two calls at once, in pieces: one after the other, or taking turns. */
+/** Two tool calls in pieces: one after the other, or interleaved. */
 const twoCalls = (turns: boolean) => {
   const first = streamedCall(0, { id: "call_a", type: "function", function: { name: "weather", arguments: "" } })
   const firstMore = streamedCall(0, { function: { arguments: '{"town":' } })
@@ -83,10 +83,10 @@ describe("the openai client", () => {
   })
   const limited = failing(429, { message: "slow down", type: "rate_limit_error" }, { "retry-after": "7" })
   const broken = failing(500, { message: "no" })
-  let house: House
+  let gateway: TestGateway
   let client: OpenAI
 
-  const clientWith = (apiKey: string) => new OpenAI({ apiKey, baseURL: house.url, maxRetries: 0 })
+  const clientWith = (apiKey: string) => new OpenAI({ apiKey, baseURL: gateway.url, maxRetries: 0 })
 
   beforeAll(async () => {
     const hosts = { good: host, limited, broken }
@@ -103,15 +103,15 @@ describe("the openai client", () => {
         },
       ],
     }))
-    house = await startHouse({ config: { ...config, models } })
-    client = clientWith(house.key)
+    gateway = await startGateway({ config: { ...config, models } })
+    client = clientWith(gateway.key)
   })
   afterAll(async () => {
-    await house.stop()
+    await gateway.stop()
     for (const each of [host, limited, broken]) await each.stop()
   })
 
-  test("a whole answer has every member of the contract", async () => {
+  test("a whole answer has every documented member", async () => {
     const { data, response } = await client.chat.completions.create(ask("hi")).withResponse()
     expect(data).toEqual({
       id: expect.stringMatching(/^gen-\d{10}-[A-Za-z0-9]{20}$/),
@@ -148,7 +148,7 @@ describe("the openai client", () => {
     expect(response.headers.get("x-generation-id")).toBe(data.id)
   })
 
-  test("a stream: text in its pieces, one finish with the usage, and then the end", async () => {
+  test("a stream: text in pieces, one finish with the usage, then the end", async () => {
     const chunks: Array<ChatCompletionChunk> = []
     for await (const chunk of await client.chat.completions.create({ ...ask("one two three"), stream: true }))
       chunks.push(chunk)
@@ -164,7 +164,7 @@ describe("the openai client", () => {
     })
   })
 
-  test("the stream helper puts a text together", async () => {
+  test("the stream helper assembles a text", async () => {
     const stream = client.chat.completions.stream({ ...ask("one two three"), stream_options: { include_usage: true } })
     const completion = await stream.finalChatCompletion()
     expect(completion.choices[0]?.message.content).toBe("one two three")
@@ -178,7 +178,7 @@ describe("the openai client", () => {
     { id: "call_b", type: "function", function: { name: "weather", arguments: '{"town":"Bern"}' } },
   ]
 
-  test("the stream helper puts two calls together, and tells each of them once", async () => {
+  test("the stream helper assembles two calls, and reports each once", async () => {
     const done: Array<unknown> = []
     const stream = client.chat.completions
       .stream({ ...ask("weather?"), tools: [weatherTool], parallel_tool_calls: true })
@@ -195,7 +195,7 @@ describe("the openai client", () => {
     expect(usage).toMatchObject({ prompt_tokens: 20, completion_tokens: 30, cost: 0.00008 })
   })
 
-  test("the stream helper puts two calls together whose pieces take turns", async () => {
+  test("the stream helper assembles two calls whose pieces are interleaved", async () => {
     const stream = client.chat.completions.stream({ ...ask("taking turns"), tools: [weatherTool] })
     const { choices } = await stream.finalChatCompletion()
     expect(choices[0]?.message.tool_calls).toHaveLength(2)
@@ -256,7 +256,7 @@ describe("the openai client", () => {
     expect(texts).toEqual(prompts)
   })
 
-  /** A stream that has begun and said one word. */
+  /** A stream that has sent one word. */
   const begun = async () => {
     holding = Promise.withResolvers()
     const asked = client.chat.completions.create({ ...ask("hold on"), stream: true })
@@ -269,7 +269,7 @@ describe("the openai client", () => {
     return { held, stream, reading }
   }
 
-  test("an error within a stream is thrown after what came before it", async () => {
+  test("an error within a stream is thrown after the text before it", async () => {
     const { held, reading } = await begun()
     held.send(JSON.stringify({ error: { code: 503, message: "worn out" } }))
     const error = await failureOf(reading.next())
@@ -290,14 +290,14 @@ describe("the openai client", () => {
     expect((await final).message).toEndWith("Provider returned error.")
   })
 
-  test("a stream that its reader aborts is hung up on at the host", async () => {
+  test("a stream that its reader aborts is closed at the host", async () => {
     const { held, stream, reading } = await begun()
     stream.controller.abort()
     expect((await reading.next()).done).toBe(true)
     await held.left
   })
 
-  test("a request that is aborted before any answer is hung up on at the host", async () => {
+  test("a request that is aborted before any answer is closed at the host", async () => {
     holding = Promise.withResolvers()
     const controller = new AbortController()
     const asked = client.chat.completions.create({ ...ask("hold on"), stream: true }, { signal: controller.signal })
@@ -318,7 +318,7 @@ describe("the openai client", () => {
       return { error, metadata: metadataOf(error) }
     }
 
-    test("401 for a key that nobody knows", async () => {
+    test("401 for an unknown key", async () => {
       const { error } = await refused(
         clientWith("sk-gw-nobody").chat.completions.create(ask("hi")),
         OpenAI.AuthenticationError,
@@ -338,14 +338,14 @@ describe("the openai client", () => {
 
     test("403 for a management key", async () => {
       const { metadata } = await refused(
-        clientWith(house.managementKey).chat.completions.create(ask("hi")),
+        clientWith(gateway.managementKey).chat.completions.create(ask("hi")),
         OpenAI.PermissionDeniedError,
         403,
       )
       expect(metadata).toEqual({ error_type: "permission_denied" })
     })
 
-    test("404 when the preferences leave no host", async () => {
+    test("404 when the preferences exclude every host", async () => {
       const only: object = { provider: { only: ["nobody"] } }
       const { metadata } = await refused(
         client.chat.completions.create({ ...ask("hi"), ...only }),
@@ -356,7 +356,7 @@ describe("the openai client", () => {
     })
 
     test("402 for a key without money", async () => {
-      const poor = clientWith(await house.newKey({ limit: 0n }))
+      const poor = clientWith(await gateway.newKey({ limit: 0n }))
       const { metadata } = await refused(poor.chat.completions.create(ask("hi")), OpenAI.APIError, 402)
       expect(metadata).toMatchObject({
         error_type: "payment_required",

@@ -1,16 +1,16 @@
 /**
- * The router's own SDK against a started gateway, over a real socket. It checks every body with schemas of its own, so
- * that whatever it rejects is a fault of our bodies. Reference 2.1 lists the traps.
+ * The router's own SDK against a started gateway, over a real socket. It validates every body with its own schemas, so
+ * whatever it rejects is a fault of our bodies.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { OpenRouter } from "@openrouter/sdk"
 import { EventStream } from "@openrouter/sdk/lib/event-streams"
 import type { ChatRequest, ChatResult, ChatStreamChunk } from "@openrouter/sdk/models"
 import * as errors from "@openrouter/sdk/models/errors"
+import { startGateway, type TestGateway } from "../support/gateway.ts"
 import { chunkOf, configFor, type HeldStream, heldStream, scriptedHost, sse, streamAnswer } from "../support/host.ts"
-import { type House, startHouse } from "../support/house.ts"
 
-/** A whole answer with every member that a host may give and the SDK may stumble over. */
+/** A whole answer with every member of a host that the SDK might reject. */
 const everything = () =>
   Response.json({
     id: "chatcmpl-1",
@@ -73,21 +73,21 @@ describe("the router's SDK", () => {
   })
   const broken = scriptedHost(() => Response.json({ error: { message: "no" } }, { status: 500 }))
   const limited = scriptedHost(() => Response.json({ error: { message: "slow down" } }, { status: 429 }))
-  let house: House
+  let gateway: TestGateway
   let sdk: OpenRouter
   let manager: OpenRouter
 
   const sdkWith = (apiKey: string) =>
-    new OpenRouter({ apiKey, serverURL: house.url, retryConfig: { strategy: "none" } })
+    new OpenRouter({ apiKey, serverURL: gateway.url, retryConfig: { strategy: "none" } })
   const send = (request: ChatRequest, by = sdk) => by.chat.send({ chatRequest: request })
 
   beforeAll(async () => {
-    house = await startHouse({ config: configFor({ good: host, broken, limited }) })
-    sdk = sdkWith(house.key)
-    manager = sdkWith(house.managementKey)
+    gateway = await startGateway({ config: configFor({ good: host, broken, limited }) })
+    sdk = sdkWith(gateway.key)
+    manager = sdkWith(gateway.managementKey)
   })
   afterAll(async () => {
-    await house.stop()
+    await gateway.stop()
     for (const each of [host, broken, limited]) await each.stop()
   })
 
@@ -173,7 +173,7 @@ describe("the router's SDK", () => {
 
     test("its errors are the ones that it knows", async () => {
       const nobody = sdkWith("sk-gw-nobody")
-      const poor = sdkWith(await house.newKey({ limit: 0n }))
+      const poor = sdkWith(await gateway.newKey({ limit: 0n }))
       const request = at("good", ask("hi"))
       const cases = [
         [errors.UnauthorizedResponseError, 401, () => send(request, nobody)],
@@ -205,7 +205,7 @@ describe("the router's SDK", () => {
       expect(new Set(ids).size).toBe(ids.length)
     })
 
-    test("the hosts of one, with what was seen of them", async () => {
+    test("the hosts of one model, with their statistics", async () => {
       whole(await send(at("good", ask("hi"))))
       const { data } = await sdk.endpoints.list({ author: "acme", slug: "small" })
       expect(data).toMatchObject({ id: "acme/small", name: "Acme Small", created: 1_760_000_000 })
@@ -317,7 +317,10 @@ const chunksOf = async (answer: ChatResult | EventStream<ChatStreamChunk>): Prom
   return chunks
 }
 
-/** What `promise` fails with. Anything but a `type` is thrown on: a body that the SDK could not read, above all. */
+/**
+ * The error of type `type` with which `promise` rejects. Anything else is rethrown, such as a body that the SDK could
+ * not read.
+ */
 const failureOf = async <E>(type: abstract new (...args: never) => E, promise: Promise<unknown>): Promise<E> => {
   try {
     await promise

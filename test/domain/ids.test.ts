@@ -12,7 +12,7 @@ test("ids have their documented forms", () => {
   expect(generationId(1_760_000_000, request)).toMatch(/^gen-1760000000-[A-Za-z0-9]{20}$/)
 })
 
-test("request ids sort by the time they were made, also more than fit into one millisecond", () => {
+test("request ids sort by time, also within one millisecond", () => {
   setSystemTime(1_900_000_000_000)
   const burst = Array.from({ length: 10_000 }, requestId)
   setSystemTime(1_900_000_000_001)
@@ -28,12 +28,12 @@ test("a clock that steps back does not put later ids before earlier ones", () =>
   expect(isAscending([before, requestId()])).toBe(true)
 })
 
-test("generation ids sort as their requests do", () => {
+test("generation ids sort like their requests", () => {
   const requests = Array.from({ length: 100 }, requestId)
   expect(isAscending(requests.map((request) => generationId(1_760_000_000, request)))).toBe(true)
 })
 
-test("what follows the ordered part does not repeat", () => {
+test("the random part does not repeat", () => {
   const tails = Array.from({ length: 5_000 }, () => requestId().slice(-14))
   expect(new Set(tails).size).toBe(tails.length)
   for (let place = 0; place < 14; place++) expect(new Set(tails.map((tail) => tail[place])).size).toBe(62)

@@ -62,11 +62,11 @@ describe("amounts of USD", () => {
 
   const amounts = fc.bigInt({ min: 0n, max: 10n ** 30n })
 
-  test("come back from their text exactly", () => {
+  test("survive a round trip through text exactly", () => {
     fc.assert(fc.property(amounts, (amount) => expect(parseUsd(formatUsd(amount))).toBe(amount)))
   })
 
-  test("have one plain text, shifted by any exponent they are the same", () => {
+  test("have one plain text form; any exponent gives the same amount", () => {
     fc.assert(
       fc.property(amounts, fc.integer({ min: -12, max: 12 }), (amount, shift) => {
         expect(formatUsd(amount)).toMatch(/^(0|[1-9]\d*)(\.\d{0,11}[1-9])?$/)
@@ -89,7 +89,7 @@ describe("amounts of USD", () => {
     )
   })
 
-  test("may be negative in writing", () => {
+  test("may be negative", () => {
     expect(formatUsd(-1_500_000_000_000n)).toBe("-1.5")
     expect(formatUsd(-1n)).toBe("-0.000000000001")
   })
@@ -166,13 +166,13 @@ const usages: fc.Arbitrary<Usage> = fc
     return usage
   })
 
-/** The bill as a fraction over 10^6, put together token kind by token kind. */
+/** The cost as a fraction over 10^6, summed over the kinds of tokens. */
 const model = (pricing: Pricing, usage: Usage): bigint => {
   const member = <K extends keyof Prices>(name: K): Prices[K] => {
     const last = pricing.overrides.findLast(
       (entry) => usage.promptTokens >= entry.minPromptTokens && entry.prices[name] !== undefined,
     )
-    // A member that is there is not undefined.
+    // Members that are present are not undefined.
     return (last?.prices[name] ?? pricing[name]) as Prices[K]
   }
   let bill = 0n
@@ -264,7 +264,7 @@ describe("the cost of a usage", () => {
   test("is the same whether a price is left out or the one that stands in for it is given", () => {
     fc.assert(
       fc.property(pricings, usages, fc.constantFrom(...priceNames), ({ overrides: _, ...given }, usage, name) => {
-        // Counts that overlap are cut in an order, so that a price of its own takes tokens from another.
+        // Overlapping counts are clamped in a fixed order, so a separate price for one kind takes tokens from another.
         const kinds = usage.reasoningTokens + usage.completionAudioTokens + usage.completionImageTokens
         fc.pre(standIn(name) !== undefined && kinds <= usage.completionTokens)
         const without: Pricing = { ...given, [name]: null, overrides: [] }
@@ -331,7 +331,7 @@ describe("the cost of a usage", () => {
     expect(costOf({ ...plain, overrides: [entry] }, usage, at(when)).total).toBe(free ? 0n : 3_500_000_000n)
   })
 
-  test("the most that a token can cost is looked for in every tier and kind", () => {
+  test("the maximum price of a token is searched in every tier and kind", () => {
     expect(maximumPrices({ ...freePricing, overrides: [night], prompt: 3n, audio: 5n })).toEqual({
       prompt: 5n,
       completion: 0n,

@@ -1,29 +1,32 @@
-/** Whatever is sent, the answer is a documented one and never a 500: bodies, paths, query strings and headers out of a generator. Reliability 6. */
+/**
+ * Generated bodies, paths, query strings and headers: every answer is a documented one and never a 500.
+ * docs/guarantees.md#g30
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import { keyId } from "../../src/domain/KeySecret.ts"
 import { errorOf } from "../support/answers.ts"
 import { fine, type Json } from "../support/badInputs.ts"
+import { gatewayWithoutSocket, type TestGateway } from "../support/gateway.ts"
 import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
-import { type House, houseWithoutSocket } from "../support/house.ts"
 
 const host = scriptedHost((body) => (body["stream"] === true ? streamAnswer(["Hello."]) : wholeAnswer("Hello.")))
-let house: House
+let gateway: TestGateway
 /** A key with a limit: its requests hold money. */
 let limited: string
 let managed: string
 
 beforeAll(async () => {
-  house = await houseWithoutSocket({ config: configFor({ acme: { url: host.url } }) })
-  limited = await house.newKey({ limit: 10_000_000_000_000n })
-  managed = keyId(await house.newKey())
+  gateway = await gatewayWithoutSocket({ config: configFor({ acme: { url: host.url } }) })
+  limited = await gateway.newKey({ limit: 10_000_000_000_000n })
+  managed = keyId(await gateway.newKey())
 })
 afterAll(async () => {
-  await house.stop()
+  await gateway.stop()
   await host.stop()
 })
 
-/** The whole of an answer: one of these statuses, an error in the documented form. */
+/** Checks a whole answer: one of these statuses, and errors in the documented form. */
 const expectOneOf = async (response: Response, ...statuses: ReadonlyArray<number>): Promise<void> => {
   expect(statuses).toContain(response.status)
   if (response.status >= 300) await errorOf(response)
@@ -32,7 +35,7 @@ const expectOneOf = async (response: Response, ...statuses: ReadonlyArray<number
 
 const runs = (numRuns: number) => ({ numRuns })
 
-/** Values that are often forgotten. */
+/** Edge cases that are often forgotten. */
 const awkward = FastCheck.constantFrom<unknown>(
   ...[null, true, 0, -0, -1, 0.5, 1e308, 5e-324, 2 ** 31, 2 ** 53, "", " ", "0", "NaN", "\u0000", "\ud800", "\u2028"],
   ...["__proto__", "x".repeat(300), "9".repeat(400), "1e400", [], [[]], [null], {}, { "": null }, { toString: 1 }],
@@ -41,14 +44,14 @@ const anyValue = FastCheck.oneof(awkward, FastCheck.jsonValue())
 
 type Step = string | number
 
-/** Every place in a value, the whole of it left out. */
+/** The path of every place in a value, without the value itself. */
 const placesIn = (value: unknown, at: ReadonlyArray<Step> = []): ReadonlyArray<ReadonlyArray<Step>> => {
   if (typeof value !== "object" || value === null) return [at]
   const steps: ReadonlyArray<Step> = Array.isArray(value) ? [...value.keys()] : Object.keys(value)
   return [...(at.length > 0 ? [at] : []), ...steps.flatMap((step) => placesIn(Reflect.get(value, step), [...at, step]))]
 }
 
-/** What becomes of one place. */
+/** What a mutation does to one place. */
 type Change = { readonly place: number; readonly value: unknown; readonly kind: "put" | "remove" | "double" | "wrap" }
 
 const changed = (value: Json, { place, value: other, kind }: Change): Json => {
@@ -69,11 +72,11 @@ const changeOf: FastCheck.Arbitrary<Change> = FastCheck.record({
   kind: FastCheck.constantFrom("put", "put", "put", "remove", "double", "wrap"),
 })
 
-/** A valid object with up to four things changed in it. */
+/** A valid object with up to four mutations. */
 const near = (valid: Json): FastCheck.Arbitrary<Json> =>
   FastCheck.array(changeOf, { minLength: 1, maxLength: 4 }).map((changes) => changes.reduce(changed, valid))
 
-/** A text with pieces cut out and other bytes put in. */
+/** A text with pieces removed and other bytes inserted. */
 const mangled = (text: string): FastCheck.Arbitrary<Uint8Array<ArrayBuffer>> => {
   const bytes = new TextEncoder().encode(text)
   return FastCheck.tuple(
@@ -88,7 +91,7 @@ const mangled = (text: string): FastCheck.Arbitrary<Uint8Array<ArrayBuffer>> => 
 
 const anyBytes = FastCheck.uint8Array({ maxLength: 200 }).map((bytes) => new Uint8Array(bytes))
 
-/** A request in which much is said. */
+/** A valid request with many members. */
 const rich: Json = {
   ...fine,
   models: ["acme/small", "small"],
@@ -137,14 +140,14 @@ const rich: Json = {
 
 describe("chat completions", () => {
   const post = (body: string | Uint8Array<ArrayBuffer>, key: string) =>
-    house.call("/chat/completions", {
+    gateway.call("/chat/completions", {
       method: "POST",
       body,
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
     })
-  const keyOf = (money: boolean) => (money ? limited : house.key)
+  const keyOf = (money: boolean) => (money ? limited : gateway.key)
 
-  test("what the mutations begin with is a good request", async () => {
+  test("the base of the mutations is a valid request", async () => {
     await expectOneOf(await post(JSON.stringify(rich), limited), 200)
     await expectOneOf(await post(JSON.stringify({ ...rich, stream: true }), limited), 200)
   })
@@ -154,17 +157,17 @@ describe("chat completions", () => {
         FastCheck.json(),
         anyValue.map((value) => JSON.stringify(value)),
       ),
-      async (body) => expectOneOf(await post(body, house.key), 400),
+      async (body) => expectOneOf(await post(body, gateway.key), 400),
     )
     await FastCheck.assert(property, runs(300))
   })
-  test("any members beside a good request", async () => {
+  test("any further members of a valid request", async () => {
     const property = FastCheck.asyncProperty(FastCheck.object(), async (members) =>
-      expectOneOf(await post(JSON.stringify({ ...members, ...fine }), house.key), 200, 400, 404),
+      expectOneOf(await post(JSON.stringify({ ...members, ...fine }), gateway.key), 200, 400, 404),
     )
     await FastCheck.assert(property, runs(150))
   })
-  test("a good request with something changed", async () => {
+  test("a valid request with mutations", async () => {
     const property = FastCheck.asyncProperty(
       near(rich),
       FastCheck.boolean(),
@@ -175,10 +178,10 @@ describe("chat completions", () => {
     await FastCheck.assert(property, runs(500))
   })
   test("any bytes", async () => {
-    const property = FastCheck.asyncProperty(anyBytes, async (body) => expectOneOf(await post(body, house.key), 400))
+    const property = FastCheck.asyncProperty(anyBytes, async (body) => expectOneOf(await post(body, gateway.key), 400))
     await FastCheck.assert(property, runs(300))
   })
-  test("a good request with other bytes in it", async () => {
+  test("a valid request with other bytes in it", async () => {
     const property = FastCheck.asyncProperty(mangled(JSON.stringify(rich)), async (body) =>
       expectOneOf(await post(body, limited), 200, 400, 402, 404),
     )
@@ -209,7 +212,7 @@ describe("chat completions", () => {
     ]
     const headersOf = FastCheck.dictionary(FastCheck.constantFrom(...names), value)
     const property = FastCheck.asyncProperty(headersOf, async (headers) =>
-      expectOneOf(await house.chat(fine, { headers }), 200, 400, 401, 404),
+      expectOneOf(await gateway.chat(fine, { headers }), 200, 400, 401, 404),
     )
     await FastCheck.assert(property, runs(300))
   })
@@ -217,9 +220,9 @@ describe("chat completions", () => {
 
 describe("key management", () => {
   const manage = (method: string, path: string, body?: string | Uint8Array<ArrayBuffer>) =>
-    house.call(path, {
+    gateway.call(path, {
       method,
-      headers: { authorization: `Bearer ${house.managementKey}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${gateway.managementKey}`, "content-type": "application/json" },
       ...(body === undefined ? {} : { body }),
     })
   const key: Json = {
@@ -240,7 +243,7 @@ describe("key management", () => {
       anyBytes,
     )
 
-  test("what the mutations begin with is good", async () => {
+  test("the base of the mutations is valid", async () => {
     await expectOneOf(await manage("POST", "/keys", JSON.stringify(key)), 201)
     await expectOneOf(await manage("PATCH", `/keys/${managed}`, JSON.stringify(change)), 200)
   })

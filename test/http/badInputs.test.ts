@@ -1,39 +1,38 @@
 /**
- * The table of bad inputs, row by row, through the public door: a gateway on a real socket. Each test begins with the
- * number of its row in section 7 of the reliability page. The rows are in `badInputs/`.
+ * Bad inputs, sent to a gateway on a real socket. They are numbered, and `badInputs/` has the tests of each number.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { bodyRows, stalledRows } from "./badInputs/bodies.ts"
-import { callerRows } from "./badInputs/callers.ts"
-import { closeDoor, covered, openDoor } from "./badInputs/door.ts"
-import { managementRows } from "./badInputs/management.ts"
-import { memberRows } from "./badInputs/members.ts"
-import { moneyRows } from "./badInputs/money.ts"
-import { routeRows } from "./badInputs/routes.ts"
-import { transportRows } from "./badInputs/transport.ts"
+import { bodyTests, stalledTests } from "./badInputs/bodies.ts"
+import { callerTests } from "./badInputs/callers.ts"
+import { covered, startHarness, stopHarness } from "./badInputs/harness.ts"
+import { managementTests } from "./badInputs/management.ts"
+import { memberTests } from "./badInputs/members.ts"
+import { moneyTests } from "./badInputs/money.ts"
+import { routeTests } from "./badInputs/routes.ts"
+import { transportTests } from "./badInputs/transport.ts"
 
-/** Rows whose mechanism does not exist yet. */
+/** Numbers whose mechanism does not exist yet. */
 const pending: ReadonlyMap<number, string> = new Map([
-  [71, "no rate limits of keys yet (G8)"],
-  [72, "no Idempotency-Key yet (G9)"],
-  [73, "no Idempotency-Key yet (G9)"],
+  [71, "no rate limits of keys yet (docs/guarantees.md#g8)"],
+  [72, "no Idempotency-Key yet (docs/guarantees.md#g9)"],
+  [73, "no Idempotency-Key yet (docs/guarantees.md#g9)"],
 ])
 
-beforeAll(openDoor)
-afterAll(closeDoor)
+beforeAll(startHarness)
+afterAll(stopHarness)
 
-describe("bodies", bodyRows)
-describe("bodies that do not come", stalledRows)
-describe("members of a request", memberRows)
-describe("who is it", callerRows)
-describe("routes", routeRows)
-describe("money", moneyRows)
-describe("key management", managementRows)
-describe("transport", transportRows)
+describe("bodies", bodyTests)
+describe("bodies that do not come", stalledTests)
+describe("members of a request", memberTests)
+describe("authentication and authorization", callerTests)
+describe("routes", routeTests)
+describe("money", moneyTests)
+describe("key management", managementTests)
+describe("transport", transportTests)
 
-test("pending rows: those and the covered ones are the whole table", () => {
-  for (const [number, why] of pending) console.log(`pending: row ${number}: ${why}`)
+test("every number has a test or is pending", () => {
+  for (const [number, why] of pending) console.log(`pending: input ${number}: ${why}`)
   expect([...covered].filter((number) => pending.has(number))).toEqual([])
-  const table = Array.from({ length: 84 }, (_, at) => at + 1)
-  expect([...covered, ...pending.keys()].toSorted((a, b) => a - b)).toEqual(table)
+  const all = Array.from({ length: 84 }, (_, at) => at + 1)
+  expect([...covered, ...pending.keys()].toSorted((a, b) => a - b)).toEqual(all)
 })

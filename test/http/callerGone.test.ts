@@ -1,10 +1,13 @@
-/** Callers who leave in the middle, and callers who do not read: on real sockets. G5, G6, G15, G18. */
+/**
+ * Callers who leave in the middle, and callers who do not read: on real sockets. docs/guarantees.md#g5, #g6, #g15 and
+ * #g18
+ */
 import { afterEach, describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { type Books, openBooks } from "../support/books.ts"
+import { openAccount, type TestAccount } from "../support/account.ts"
 import { gatedStorage } from "../support/gatedStorage.ts"
+import { gatewayWithoutSocket, startGateway, type TestGateway } from "../support/gateway.ts"
 import { chunkOf, configFor } from "../support/host.ts"
-import { type House, houseWithoutSocket, startHouse } from "../support/house.ts"
 import { event, lastPart, type Peer, part, type RawHost, rawHost, streamHead, until } from "../support/rawHost.ts"
 import { contentOf, finishesOf, readStrictly } from "../support/strictSse.ts"
 
@@ -22,56 +25,59 @@ afterEach(async () => {
 })
 
 interface Scene {
-  readonly house: House
-  readonly books: Books
+  readonly gateway: TestGateway
+  readonly account: TestAccount
   readonly host: RawHost
   readonly gates: ReturnType<typeof gatedStorage>["gates"]
-  /** Another house with the same keys and books, which has seen none of them yet. */
-  readonly another: () => Promise<House>
+  /** Another gateway on the same storage, with nothing cached yet. */
+  readonly another: () => Promise<TestGateway>
   readonly request: (init?: RequestInit) => Promise<Response>
 }
 
 const scene = async (
   script: (peer: Peer, call: number) => void,
   limits: Record<string, number> = {},
-  start = startHouse,
+  start = startGateway,
 ): Promise<Scene> => {
   const host = rawHost(script)
   closing.push(host.stop)
   const { layer, gates } = gatedStorage()
   const another = async () => {
-    const house = await start({ config: configFor({ a: { url: host.url } }, { limits }), storage: layer })
-    closing.push(house.stop)
-    return house
+    const gateway = await start({ config: configFor({ a: { url: host.url } }, { limits }), storage: layer })
+    closing.push(gateway.stop)
+    return gateway
   }
-  const house = await another()
-  const books = await openBooks(house)
-  const authorization = `Bearer ${books.secret}`
+  const gateway = await another()
+  const account = await openAccount(gateway)
+  const authorization = `Bearer ${account.secret}`
   return {
-    house,
-    books,
+    gateway,
+    account,
     host,
     gates,
     another,
-    request: (init) => house.chat(ask, { ...init, headers: { authorization } }),
+    request: (init) => gateway.chat(ask, { ...init, headers: { authorization } }),
   }
 }
 
-/** Rows come and money is free, the host is hung up on, and nothing comes after. */
-const expectSettled = async ({ books, host }: Scene, rows: number) => {
-  await until(async () => (await books.rows()).length >= rows, "the row")
-  await until(async () => (await books.held()) === 0n, "the release of what was held")
+/**
+ * Waits until the rows are written, nothing is held and the host's connection is closed. Checks that no row comes
+ * later.
+ */
+const expectSettled = async ({ account, host }: Scene, rows: number) => {
+  await until(async () => (await account.rows()).length >= rows, "the row")
+  await until(async () => (await account.held()) === 0n, "the release of what was held")
   await until(() => host.open() === 0, "the end of the host's connection")
-  expect((await books.rows()).length).toBe(rows)
+  expect((await account.rows()).length).toBe(rows)
 }
 
-/** A connection of a caller who speaks HTTP/1.1 by hand. */
-const dial = async ({ house, books }: Scene, more: { readonly pause?: boolean } = {}) => {
+/** A raw HTTP/1.1 connection of a caller. */
+const dial = async ({ gateway, account }: Scene, more: { readonly pause?: boolean } = {}) => {
   const text: Array<string> = []
   let over = false
   const socket = await Bun.connect({
     hostname: "127.0.0.1",
-    port: Number(new URL(house.url).port),
+    port: Number(new URL(gateway.url).port),
     allowHalfOpen: true,
     socket: {
       data: (self, bytes) => {
@@ -86,7 +92,7 @@ const dial = async ({ house, books }: Scene, more: { readonly pause?: boolean } 
   })
   closing.push(() => socket.terminate())
   const body = JSON.stringify(ask)
-  const head = `POST /api/v1/chat/completions HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${books.secret}`
+  const head = `POST /api/v1/chat/completions HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${account.secret}`
   return {
     socket,
     ask: () =>
@@ -97,28 +103,28 @@ const dial = async ({ house, books }: Scene, more: { readonly pause?: boolean } 
 }
 
 describe("a caller who leaves", () => {
-  test("while the host's head is awaited: the host is hung up on, and the prompt is paid for, once", async () => {
+  test("while the host's head is awaited: the host's connection is closed, and the prompt is charged once", async () => {
     const stage = await scene(() => {})
     const leave = new AbortController()
     const response = stage.request({ signal: leave.signal }).catch(() => undefined)
     await until(() => stage.host.requests() === 1, "the call")
-    expect(await stage.books.held()).toBeGreaterThan(0n)
+    expect(await stage.account.held()).toBeGreaterThan(0n)
     leave.abort()
     expect(await response).toBeUndefined()
     await expectSettled(stage, 1)
-    const [row] = await stage.books.rows()
+    const [row] = await stage.account.rows()
     expect(row).toMatchObject({ outcome: "caller-gone", completionTokens: 0, estimated: true, streamed: true })
     expect(row?.cost).toBeGreaterThan(0n)
-    expect(await stage.books.total()).toBe(row?.cost ?? -1n)
+    expect(await stage.account.total()).toBe(row?.cost ?? -1n)
   })
 
-  test("after the head, without reading: paid as far as it came", async () => {
+  test("after the head, without reading: charged for the output so far", async () => {
     const stage = await scene((peer) => peer.write(Buffer.concat([Buffer.from(streamHead), delta("12345678")])))
     const leave = new AbortController()
     await stage.request({ signal: leave.signal })
     leave.abort()
     await expectSettled(stage, 1)
-    expect(await stage.books.rows()).toMatchObject([{ outcome: "caller-gone", completionTokens: 2, estimated: true }])
+    expect(await stage.account.rows()).toMatchObject([{ outcome: "caller-gone", completionTokens: 2, estimated: true }])
   })
 
   test("in the middle, by cancelling the body", async () => {
@@ -133,7 +139,7 @@ describe("a caller who leaves", () => {
       if (seen.split("word").length > 4) break
     }
     await expectSettled(stage, 1)
-    expect(await stage.books.rows()).toMatchObject([{ outcome: "caller-gone", estimated: true }])
+    expect(await stage.account.rows()).toMatchObject([{ outcome: "caller-gone", estimated: true }])
   })
 
   test("between the finish and its cost: booked as finished, by the host's own count", async () => {
@@ -146,42 +152,42 @@ describe("a caller who leaves", () => {
     leave.abort()
     expect(await reading).toBe("left")
     stage.gates.append.open()
-    await until(async () => (await stage.books.rows()).length === 1, "the row")
-    await until(async () => (await stage.books.held()) === 0n, "the release of what was held")
-    expect(await stage.books.rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
+    await until(async () => (await stage.account.rows()).length === 1, "the row")
+    await until(async () => (await stage.account.held()) === 0n, "the release of what was held")
+    expect(await stage.account.rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
   })
 
-  test("before any host was asked: pays nothing, and none is", async () => {
+  test("before any host was called: pays nothing, and no host is called", async () => {
     const stage = await scene(() => {})
     stage.gates.spend.close()
     const caller = await dial(stage)
     caller.ask()
     await until(() => stage.gates.spend.waiting() === 1, "the request")
     caller.socket.terminate()
-    await stage.house.call("/nothing-here")
+    await stage.gateway.call("/nothing-here")
     stage.gates.spend.open()
-    await until(async () => (await stage.books.held()) === 0n, "the release of what was held")
-    expect(await stage.books.rows()).toEqual([])
+    await until(async () => (await stage.account.held()) === 0n, "the release of what was held")
+    expect(await stage.account.rows()).toEqual([])
     expect(stage.host.requests()).toBe(0)
   })
 
-  test("while the key is looked up: pays nothing, and no host is asked", async () => {
+  test("while the key is looked up: pays nothing, and no host is called", async () => {
     const stage = await scene(() => {})
-    const house = await stage.another()
+    const gateway = await stage.another()
     stage.gates.findKey.close()
-    const caller = await dial({ ...stage, house })
+    const caller = await dial({ ...stage, gateway })
     caller.ask()
     await until(() => stage.gates.findKey.waiting() === 1, "the request")
     caller.socket.terminate()
-    await house.call("/nothing-here")
+    await gateway.call("/nothing-here")
     stage.gates.findKey.open()
-    // What was let through has had its time when others have come and gone behind it.
-    for (let after = 0; after < 5; after++) await house.call("/nothing-here")
+    // The request that was let through is over once later requests have come and gone.
+    for (let after = 0; after < 5; after++) await gateway.call("/nothing-here")
     expect(stage.host.requests()).toBe(0)
-    expect(await stage.books.rows()).toEqual([])
+    expect(await stage.account.rows()).toEqual([])
   })
 
-  test.each(["a half-closed connection", "a reset"] as const)("by %s, amid the stream", async (how) => {
+  test.each(["a half-closed connection", "a reset"] as const)("by %s, in the middle of the stream", async (how) => {
     const stage = await scene((peer) => peer.write(Buffer.concat([Buffer.from(streamHead), delta("Hello")])))
     const caller = await dial(stage)
     caller.ask()
@@ -189,7 +195,7 @@ describe("a caller who leaves", () => {
     if (how === "a reset") caller.socket.terminate()
     else caller.socket.shutdown()
     await expectSettled(stage, 1)
-    expect(await stage.books.rows()).toMatchObject([{ outcome: "caller-gone" }])
+    expect(await stage.account.rows()).toMatchObject([{ outcome: "caller-gone" }])
   })
 
   test("by half-closing while the host's head is awaited", async () => {
@@ -228,7 +234,7 @@ describe("a caller who leaves", () => {
         },
         () => 0,
       )
-      // What never comes is left as well.
+      // Answers that never come are abandoned too.
       leave.abort()
       clearTimeout(timer)
       return status
@@ -237,7 +243,7 @@ describe("a caller who leaves", () => {
     const caller = async () => {
       for (let next = moments.pop(); next !== undefined; next = moments.pop()) {
         const status = await one(next)
-        // The one before may not have left yet when its caller comes again.
+        // The request before may still be in flight when its caller sends the next one.
         if (status === 503) moments.push(next)
         else statuses.push(status)
       }
@@ -245,15 +251,15 @@ describe("a caller who leaves", () => {
     await Promise.all(Array.from({ length: 6 }, caller))
     expect(statuses.length).toBe(300)
 
-    await until(async () => (await stage.books.held()) === 0n, "the release of what was held")
-    const rows = await stage.books.rows()
+    await until(async () => (await stage.account.held()) === 0n, "the release of what was held")
+    const rows = await stage.account.rows()
     expect(rows.length).toBeLessThanOrEqual(300)
     expect(new Set(rows.map(({ requestId }) => requestId)).size).toBe(rows.length)
     expect(rows.filter(({ outcome }) => outcome === "caller-gone").length).toBeGreaterThan(50)
     expect(rows.filter(({ outcome }) => outcome === "finished").length).toBeGreaterThan(10)
-    expect(await stage.books.total()).toBe(rows.reduce((sum, { cost }) => sum + cost, 0n))
+    expect(await stage.account.total()).toBe(rows.reduce((sum, { cost }) => sum + cost, 0n))
 
-    // As many as may be in flight at once: none of those before is in flight any more.
+    // As many requests as may be in flight at once: so none of the earlier ones is in flight any more.
     const answers = await Promise.all(Array.from({ length: atOnce }, () => one(2000)))
     expect(answers.filter((status) => status === 503)).toEqual([])
   })
@@ -265,7 +271,7 @@ describe("a caller who does not read", () => {
     peer.write(streamHead)
     const more = () => {
       if (!peer.isOpen()) return
-      // Never more than a few blocks wait in the host itself.
+      // At most a few blocks wait in the host itself.
       if (written - peer.sent() < 4 * block.length) {
         peer.write(block)
         written += block.length
@@ -276,7 +282,7 @@ describe("a caller who does not read", () => {
     more()
   }
 
-  /** What the host could send until nothing more was taken. */
+  /** How many bytes the host could send until the gateway took no more. */
   const taken = async ({ host }: Scene): Promise<number> => {
     let before = -1
     let still = 0
@@ -289,13 +295,13 @@ describe("a caller who does not read", () => {
     return before
   }
 
-  test("keeps the host waiting: what is taken of it is what sockets hold", async () => {
-    const stage = await scene(endless, {}, houseWithoutSocket)
+  test("pauses the host: no more is read than the sockets' buffers hold", async () => {
+    const stage = await scene(endless, {}, gatewayWithoutSocket)
     const response = await stage.request()
     const reader = response.body?.getReader()
     const first = await taken(stage)
     expect(first).toBeLessThan(16 * 1_048_576)
-    // A few reads make room for a few more, and not for all there is.
+    // A few reads make room for a few more bytes, not for everything.
     await reader?.read()
     await reader?.read()
     expect((await taken(stage)) - first).toBeLessThan(16 * 1_048_576)
@@ -303,20 +309,20 @@ describe("a caller who does not read", () => {
     await expectSettled(stage, 1)
   })
 
-  test("on a socket too, and is cut after a while, and pays", async () => {
+  test("on a socket too, is cut after a while, and pays", async () => {
     const stage = await scene(endless, { client_stall_ms: 400 })
     const caller = await dial(stage, { pause: true })
     caller.ask()
     await until(() => stage.host.requests() === 1, "the call")
     expect(await taken(stage)).toBeLessThan(32 * 1_048_576)
     await expectSettled(stage, 1)
-    const [row] = await stage.books.rows()
+    const [row] = await stage.account.rows()
     expect(row).toMatchObject({ outcome: "cut", estimated: true })
     expect(row?.cost).toBeGreaterThan(0n)
     expect(row?.cost).toBe(row?.upstreamCost ?? -1n)
   })
 
-  test("but slowly gets all of it", async () => {
+  test("but reads slowly gets all of it", async () => {
     const words = Array.from({ length: 400 }, (_, at) => `word${at} `.repeat(50))
     const stage = await scene((peer) => {
       peer.write(streamHead)
@@ -332,8 +338,8 @@ describe("a caller who does not read", () => {
     const { events, done: isDone } = readStrictly(Buffer.concat(pieces))
     expect([isDone, contentOf(events)]).toEqual([true, words.join("")])
     expect(finishesOf(events)).toMatchObject([{ usage: { cost: 0.00002 } }])
-    await until(async () => (await stage.books.held()) === 0n, "the release of what was held")
-    expect(await stage.books.rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
+    await until(async () => (await stage.account.held()) === 0n, "the release of what was held")
+    expect(await stage.account.rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
   })
 })
 

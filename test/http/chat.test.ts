@@ -1,4 +1,4 @@
-/** `POST /chat/completions` as its caller sees it: bodies, headers, costs. On a socket and without one alike. Spec 2.1, 2.2 and 4. */
+/** `POST /chat/completions` as its caller sees it: bodies, headers, costs. On a socket and without one. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import { keyId } from "../../src/domain/KeySecret.ts"
@@ -6,15 +6,15 @@ import type { LedgerRow } from "../../src/services/ledger.ts"
 import { Meter } from "../../src/services/Meter.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import { errorOf, picodollars, streamOf, wholeBodyOf } from "../support/answers.ts"
+import { gatewayWithoutSocket, startGateway, type TestGateway } from "../support/gateway.ts"
 import { chunkOf, scriptedHost, sse } from "../support/host.ts"
-import { type House, houseWithoutSocket, startHouse } from "../support/house.ts"
 
 type Json = Record<string, unknown>
 
 /** What the hosts answer, by the text of the prompt: `[whole, events of the stream]`. */
 const scripts: Record<string, Json> = {}
 
-/** Tells the host how to answer a prompt, and gives the prompt. */
+/** Registers how the hosts answer a new prompt, and returns that prompt. */
 const prompt = (name: string, answer: Json): string => {
   scripts[name] = answer
   return name
@@ -34,7 +34,7 @@ const usageOf = (usage: unknown): Json => answerOf({ usage })
 
 const base = { prompt: "0.000001", completion: "0.000002" }
 
-/** Models by what is odd about their price. */
+/** Models by what is special about their price. */
 const prices: Record<string, Json> = {
   plain: base,
   cached: { ...base, input_cache_read: "0.0000001", input_cache_write: "0.00000125" },
@@ -46,8 +46,8 @@ const prices: Record<string, Json> = {
 }
 
 describe.each([
-  ["on a socket", startHouse],
-  ["all four layers composed in memory, without a socket", houseWithoutSocket],
+  ["on a socket", startGateway],
+  ["all four layers composed in memory, without a socket", gatewayWithoutSocket],
 ] as const)("chat completions %s", (_, open) => {
   const host = scriptedHost((body) => {
     const messages = body["messages"] as ReadonlyArray<{ readonly content: string }>
@@ -64,10 +64,10 @@ describe.each([
     ]
     return sse(events)
   })
-  let house: House
+  let gateway: TestGateway
 
   beforeAll(async () => {
-    house = await open({
+    gateway = await open({
       config: {
         providers: {
           acme: {
@@ -95,7 +95,7 @@ describe.each([
     })
   })
   afterAll(async () => {
-    await house.stop()
+    await gateway.stop()
     await host.stop()
   })
 
@@ -122,9 +122,9 @@ describe.each([
       completion_tokens_details: { reasoning_tokens: 0, image_tokens: 0, audio_tokens: 0 },
     }
 
-    test("a whole one has every member of the contract, and no other", async () => {
+    test("a whole answer has every documented member, and no other", async () => {
       const before = Math.floor(Date.now() / 1000)
-      const response = await house.chat(ask("hi"))
+      const response = await gateway.chat(ask("hi"))
       const body = await wholeBodyOf(response)
       expect(body).toEqual({
         id: expect.stringMatching(/^gen-\d{10}-[A-Za-z0-9]{20}$/),
@@ -151,7 +151,7 @@ describe.each([
     })
 
     test("its headers", async () => {
-      const { headers, ...response } = await house.chat(ask("hi"))
+      const { headers, ...response } = await gateway.chat(ask("hi"))
       expect(response).toBeDefined()
       expect(headers.get("x-gw-host")).toBe("acme/eu")
       expect(headers.get("x-gw-cost-usd")).toBe("0.00002")
@@ -161,14 +161,14 @@ describe.each([
     })
 
     test("the generation id is the body's, the request id is another for every request", async () => {
-      const [one, other] = [await house.chat(ask("hi")), await house.chat(ask("hi"))]
+      const [one, other] = [await gateway.chat(ask("hi")), await gateway.chat(ask("hi"))]
       expect(one.headers.get("x-generation-id")).toBe((await wholeBodyOf(one)).id)
       expect(one.headers.get("x-gw-request-id")).not.toBe(other.headers.get("x-gw-request-id"))
       expect(one.headers.get("x-generation-id")).not.toBe(other.headers.get("x-generation-id"))
     })
 
     test("a stream: every member of every chunk, the usage on the finish, no cost header", async () => {
-      const response = await house.chat(ask("hi", { stream: true }))
+      const response = await gateway.chat(ask("hi", { stream: true }))
       expect(response.headers.get("cache-control")).toBe("no-cache")
       expect(response.headers.get("x-gw-host")).toBe("acme/eu")
       expect(response.headers.get("x-gw-request-id")).toMatch(/^req_/)
@@ -201,7 +201,7 @@ describe.each([
       expect(chunks as unknown).toEqual(expected)
     })
 
-    test("what the host says of itself passes, what is ours does not", async () => {
+    test("the host's own members pass, those that the gateway sets do not", async () => {
       const asked = prompt("odd members", {
         ...answerOf({ system_fingerprint: "fp_7", service_tier: "flex", citations: ["https://a.test"] }),
         provider: "Somebody",
@@ -213,7 +213,7 @@ describe.each([
           cost_details: { upstream_inference_cost: 99 },
         },
       })
-      const whole = await wholeBodyOf(await house.chat(ask(asked)))
+      const whole = await wholeBodyOf(await gateway.chat(ask(asked)))
       const ours = {
         provider: "Acme Inc.",
         model: "acme/plain",
@@ -223,7 +223,7 @@ describe.each([
       }
       expect(whole as unknown).toMatchObject({ ...ours, citations: ["https://a.test"] })
       expect(whole.id).toStartWith("gen-")
-      const { last } = await streamOf(await house.chat(ask(asked, { stream: true })))
+      const { last } = await streamOf(await gateway.chat(ask(asked, { stream: true })))
       expect(last as unknown).toMatchObject(ours)
     })
 
@@ -233,18 +233,18 @@ describe.each([
       ["SAFETY", "content_filter"],
       ["function_call", "tool_calls"],
       ["eos", "stop"],
-    ])("the host's word %s is told as %s", async (native, finish) => {
+    ])("the host's finish reason %s becomes %s", async (native, finish) => {
       const asked = prompt(
         native,
         answerOf({ choices: [{ index: 0, message: { content: "Hello." }, finish_reason: native }] }),
       )
-      const { choices } = await wholeBodyOf(await house.chat(ask(asked)))
+      const { choices } = await wholeBodyOf(await gateway.chat(ask(asked)))
       expect(choices[0]).toMatchObject({ finish_reason: finish, native_finish_reason: native })
-      const { last } = await streamOf(await house.chat(ask(asked, { stream: true })))
+      const { last } = await streamOf(await gateway.chat(ask(asked, { stream: true })))
       expect(last.choices[0]).toMatchObject({ finish_reason: finish, native_finish_reason: native })
     })
 
-    test("reasoning is given, unless it is excluded; it is billed all the same", async () => {
+    test("reasoning is returned unless it is excluded; it is billed in either case", async () => {
       const message = { role: "assistant", content: "Hello.", reasoning_content: "hm" }
       const asked = prompt("reason", answerOf({ choices: [{ index: 0, message, finish_reason: "stop" }] }))
       for (const [more, reasoning] of [
@@ -252,10 +252,10 @@ describe.each([
         [{ reasoning: { exclude: true } }, null],
         [{ include_reasoning: false }, null],
       ] as const) {
-        const whole = await wholeBodyOf(await house.chat(ask(asked, more)))
+        const whole = await wholeBodyOf(await gateway.chat(ask(asked, more)))
         expect(whole.choices[0]?.message["reasoning"]).toBe(reasoning)
         expect(whole.usage.cost).toBe(0.00002)
-        const { chunks, text, last } = await streamOf(await house.chat(ask(asked, { ...more, stream: true })))
+        const { chunks, text, last } = await streamOf(await gateway.chat(ask(asked, { ...more, stream: true })))
         expect(chunks[0]?.choices[0]?.delta["reasoning"] ?? null).toBe(reasoning)
         expect(text).toBe("Hello.")
         expect(last.usage?.cost).toBe(0.00002)
@@ -280,25 +280,25 @@ describe.each([
         },
       ],
     ])("are taken: %j", async (more) => {
-      expect((await house.chat(ask("hi", more))).status).toBe(200)
+      expect((await gateway.chat(ask("hi", more))).status).toBe(200)
     })
   })
 
   describe("what the host is sent", () => {
-    test("unknown members as they came, under its own name of the model, with its own key", async () => {
+    test("unknown members unchanged, the host's own model name, the host's own key", async () => {
       const unknown = {
         foo: { bar: [1, null, "x"] },
         min_p: 0.1,
         seed: 7,
         tools: [{ type: "function", function: { name: "f" } }],
       }
-      await wholeBodyOf(await house.chat(ask("hi", { ...unknown, max_tokens: 9 })))
+      await wholeBodyOf(await gateway.chat(ask("hi", { ...unknown, max_tokens: 9 })))
       expect(sent()?.body).toEqual({ ...ask("hi"), model: "upstream", ...unknown, max_tokens: 9, stream: false })
       expect(sent()?.request.headers.get("authorization")).toBe("Bearer hosts-own-key")
       expect(new URL(sent()?.request.url ?? "").pathname).toBe("/v1/chat/completions")
     })
 
-    test("no credentials, no addresses, no headers of the caller, nothing that speaks to the router", async () => {
+    test("no credentials, no addresses, no headers of the caller, no router-only members", async () => {
       const dropped = {
         api_base: "https://evil.test",
         base_url: "https://evil.test",
@@ -324,14 +324,14 @@ describe.each([
         "x-forwarded-for": "evil",
         "x-evil": "evil",
       }
-      await wholeBodyOf(await house.chat(ask("hi", dropped), { headers }))
+      await wholeBodyOf(await gateway.chat(ask("hi", dropped), { headers }))
       expect(sent()?.body).toEqual({ ...ask("hi"), model: "upstream", stream: false })
       expect(JSON.stringify([...(sent()?.request.headers ?? [])])).not.toContain("evil")
-      expect(JSON.stringify([...(sent()?.request.headers ?? [])])).not.toContain(house.key)
+      expect(JSON.stringify([...(sent()?.request.headers ?? [])])).not.toContain(gateway.key)
     })
 
-    test("a wish for usage is ours to make, in a stream", async () => {
-      await streamOf(await house.chat(ask("hi", { stream: true, stream_options: { include_usage: false } })))
+    test("the gateway asks for usage in a stream, whatever the caller asks", async () => {
+      await streamOf(await gateway.chat(ask("hi", { stream: true, stream_options: { include_usage: false } })))
       expect(sent()?.body).toEqual({
         ...ask("hi"),
         model: "upstream",
@@ -340,10 +340,10 @@ describe.each([
       })
     })
 
-    test("`max_completion_tokens` wins over `max_tokens`, and either is cut to what the host can write", async () => {
-      await wholeBodyOf(await house.chat(ask("hi", { max_tokens: 10, max_completion_tokens: 20 })))
+    test("`max_completion_tokens` wins over `max_tokens`, and either is clamped to the host's maximum", async () => {
+      await wholeBodyOf(await gateway.chat(ask("hi", { max_tokens: 10, max_completion_tokens: 20 })))
       expect(sent()?.body["max_tokens"]).toBe(20)
-      await wholeBodyOf(await house.chat(ask("hi", { max_tokens: 100_000 })))
+      await wholeBodyOf(await gateway.chat(ask("hi", { max_tokens: 100_000 })))
       expect(sent()?.body["max_tokens"]).toBe(4096)
     })
   })
@@ -351,7 +351,7 @@ describe.each([
   describe("the cost", () => {
     const rowOf = async (response: Response): Promise<LedgerRow> => {
       const id = response.headers.get("x-gw-request-id")
-      const rows = await house.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(house.key), 10)))
+      const rows = await gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(gateway.key), 10)))
       const row = rows.find(({ requestId }) => requestId === id)
       if (row === undefined) throw new Error("the request is not in the ledger")
       return row
@@ -418,7 +418,7 @@ describe.each([
       ],
     ] as const)("%s", async (name, slug, counted, cost) => {
       const asked = prompt(name, usageOf(counted))
-      const response = await house.chat(ask(asked, { model: `acme/${slug}` }))
+      const response = await gateway.chat(ask(asked, { model: `acme/${slug}` }))
       const { usage } = await wholeBodyOf(response)
       expect(response.headers.get("x-gw-cost-usd")).toBe(cost)
       expect(usage.cost).toBe(Number(cost))
@@ -430,7 +430,7 @@ describe.each([
         estimated: false,
         outcome: "finished",
       })
-      const streamed = await house.chat(ask(asked, { model: `acme/${slug}`, stream: true }))
+      const streamed = await gateway.chat(ask(asked, { model: `acme/${slug}`, stream: true }))
       const { last } = await streamOf(streamed)
       expect(last.usage).toEqual(usage)
       expect((await rowOf(streamed)).cost).toBe(picodollars(cost))
@@ -445,10 +445,10 @@ describe.each([
       ["above 2^31", { prompt_tokens: 2 ** 31 + 1, completion_tokens: 5 }],
       ["counted in texts", { prompt_tokens: "10", completion_tokens: "5" }],
       ["without the prompt", { completion_tokens: 5 }],
-    ])("a usage that is %s is estimated, never taken for nothing", async (name, counted) => {
+    ])("a usage that is %s is estimated, never billed as zero", async (name, counted) => {
       const asked = prompt(`estimate: ${name}`, usageOf(counted))
       for (const stream of [false, true]) {
-        const response = await house.chat(ask(asked, { stream }))
+        const response = await gateway.chat(ask(asked, { stream }))
         const usage = stream ? (await streamOf(response)).last.usage : (await wholeBodyOf(response)).usage
         const row = await rowOf(response)
         expect(row.estimated).toBe(true)
@@ -465,28 +465,28 @@ describe.each([
       }
     })
 
-    test("the ledger, the key's spend and what the callers were told are one sum", async () => {
-      const key = await house.newKey({ limit: picodollars(1) })
+    test("the ledger, the key's spend and the costs in the answers have one sum", async () => {
+      const key = await gateway.newKey({ limit: picodollars(1) })
       const headers = {
         authorization: `Bearer ${key}`,
         "x-title": "Robots & Sons",
         "http-referer": "https://robots.test",
       }
-      let told = 0n
+      let reported = 0n
       for (let at = 0; at < 12; at++) {
         const asked = prompt(`sum ${at}`, usageOf({ prompt_tokens: 17 * at + 1, completion_tokens: 7 * at }))
-        const response = await house.chat(ask(asked, { stream: at % 2 === 1 }), { headers })
+        const response = await gateway.chat(ask(asked, { stream: at % 2 === 1 }), { headers })
         const usage = at % 2 === 1 ? (await streamOf(response)).last.usage : (await wholeBodyOf(response)).usage
-        told += picodollars(usage?.cost)
-        // Reported means durable: the row is there as soon as the cost is.
-        const [row] = await house.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(key), 1)))
+        reported += picodollars(usage?.cost)
+        // A reported cost is durable: its row is already there.
+        const [row] = await gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(key), 1)))
         expect(row?.requestId).toBe(response.headers.get("x-gw-request-id") ?? "")
       }
-      const rows = await house.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(key), 100)))
-      const spent = await house.run(Effect.flatMap(Meter, (meter) => meter.spent(keyId(key))))
+      const rows = await gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(key), 100)))
+      const spent = await gateway.run(Effect.flatMap(Meter, (meter) => meter.spent(keyId(key))))
       expect(rows).toHaveLength(12)
-      expect(rows.reduce((sum, { cost }) => sum + cost, 0n)).toBe(told)
-      expect(spent).toEqual({ total: told, daily: told, weekly: told, monthly: told, held: 0n })
+      expect(rows.reduce((sum, { cost }) => sum + cost, 0n)).toBe(reported)
+      expect(spent).toEqual({ total: reported, daily: reported, weekly: reported, monthly: reported, held: 0n })
       expect(rows[0]).toMatchObject({
         host: "acme/eu",
         provider: "acme",
@@ -510,7 +510,7 @@ describe.each([
     ])("%s", async (_name, headers, more, status) => {
       for (const stream of [false, true]) {
         const before = host.calls.length
-        const response = await house.chat(ask("hi", { ...more, stream }), { headers })
+        const response = await gateway.chat(ask("hi", { ...more, stream }), { headers })
         expect(response.status).toBe(status)
         const { metadata } = await errorOf(response)
         if (status === 401) expect(metadata).toBeUndefined()
@@ -521,27 +521,27 @@ describe.each([
     })
 
     test("a management key may not call models", async () => {
-      const response = await house.chat(ask("hi"), { headers: { authorization: `Bearer ${house.managementKey}` } })
+      const response = await gateway.chat(ask("hi"), { headers: { authorization: `Bearer ${gateway.managementKey}` } })
       expect(response.status).toBe(403)
       expect((await errorOf(response)).metadata).toEqual({ error_type: "permission_denied" })
     })
 
-    test("`x-api-key` is as good as a bearer, which wins when both come", async () => {
+    test("`x-api-key` is accepted like a bearer token, which wins when both come", async () => {
       const request = (headers: Record<string, string>) =>
-        house.call("/chat/completions", { method: "POST", body: JSON.stringify(ask("hi")), headers })
-      expect((await request({ authorization: `Bearer ${house.key}`, "x-api-key": "sk-gw-nobody" })).status).toBe(200)
-      expect((await request({ authorization: "Bearer sk-gw-nobody", "x-api-key": house.key })).status).toBe(401)
+        gateway.call("/chat/completions", { method: "POST", body: JSON.stringify(ask("hi")), headers })
+      expect((await request({ authorization: `Bearer ${gateway.key}`, "x-api-key": "sk-gw-nobody" })).status).toBe(200)
+      expect((await request({ authorization: "Bearer sk-gw-nobody", "x-api-key": gateway.key })).status).toBe(401)
     })
 
     test("a body that is no JSON", async () => {
-      const response = await house.call("/chat/completions", { method: "POST", body: "{" })
+      const response = await gateway.call("/chat/completions", { method: "POST", body: "{" })
       expect(response.status).toBe(400)
       expect((await errorOf(response)).message).toContain("JSON")
     })
   })
 
-  test("names of models: an alias-free bare slug finds the only model that has it", async () => {
-    const { model } = await wholeBodyOf(await house.chat(ask("hi", { model: "plain" })))
+  test("a bare slug names the only model that has it", async () => {
+    const { model } = await wholeBodyOf(await gateway.chat(ask("hi", { model: "plain" })))
     expect(model).toBe("acme/plain")
   })
 })

@@ -1,4 +1,4 @@
-/** Keys with a limit: what they may still ask, and that no burst spends more. docs/guarantees.md#g1 */
+/** Keys with a limit: which requests they can still pay, and that no burst spends more. docs/guarantees.md#g1 */
 import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
@@ -7,29 +7,31 @@ import { keyId } from "../../src/domain/KeySecret.ts"
 import { Meter } from "../../src/services/Meter.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import { errorOf, picodollars, streamOf, wholeBodyOf } from "../support/answers.ts"
+import { startGateway, type TestGateway } from "../support/gateway.ts"
 import { chunkOf, configFor, type HeldStream, heldStream, scriptedHost, wholeAnswer } from "../support/host.ts"
-import { type House, startHouse } from "../support/house.ts"
 import { type Answer, ask, closeAfterEach, good, type Routed, routed, silent, status } from "../support/routed.ts"
 import { closeAfterEach as closeOpenedAfterEach, opened } from "../support/watched.ts"
 
 closeAfterEach()
 closeOpenedAfterEach()
 
-/** Output alone costs something: a microdollar a token. So what a request can cost at most is its `max_tokens`. */
+/**
+ * Only output costs something: a microdollar per token. So a request costs at most its `max_tokens` in microdollars.
+ */
 const outputOnly = { prices: { host: { prompt: "0", completion: "0.000001" } } }
 const microdollars = (count: number): bigint => BigInt(count) * 1_000_000n
 
-const keyWith = async (house: House, limit: bigint, limitReset: LimitReset | null = null) => {
-  const key = await house.newKey({ limit, limitReset })
+const keyWith = async (gateway: TestGateway, limit: bigint, limitReset: LimitReset | null = null) => {
+  const key = await gateway.newKey({ limit, limitReset })
   const headers = { authorization: `Bearer ${key}` }
   return {
-    chat: (more: Record<string, unknown> = {}, init: RequestInit = {}) => house.chat(ask(more), { ...init, headers }),
-    spent: () => house.run(Effect.flatMap(Meter, (meter) => meter.spent(keyId(key)))),
-    rows: () => house.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(key), 1000))),
+    chat: (more: Record<string, unknown> = {}, init: RequestInit = {}) => gateway.chat(ask(more), { ...init, headers }),
+    spent: () => gateway.run(Effect.flatMap(Meter, (meter) => meter.spent(keyId(key)))),
+    rows: () => gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(key), 1000))),
   }
 }
 
-/** Writes as many tokens as it may, at most. */
+/** A host that writes as many tokens as the request allows. */
 const greedy: Answer = ({ max_tokens }) =>
   wholeAnswer("x", { prompt_tokens: 1, completion_tokens: typeof max_tokens === "number" ? max_tokens : 4096 })
 
@@ -37,8 +39,8 @@ const usage = (completion: number) => wholeAnswer("x", { prompt_tokens: 1, compl
 
 describe("a limit", () => {
   test("that is used up", async () => {
-    const house = await routed({ host: greedy }, outputOnly)
-    const key = await keyWith(house, microdollars(100))
+    const gateway = await routed({ host: greedy }, outputOnly)
+    const key = await keyWith(gateway, microdollars(100))
     expect((await key.chat({ max_tokens: 100 })).status).toBe(200)
     const response = await key.chat({ max_tokens: 1 })
     expect(response.status).toBe(402)
@@ -52,12 +54,12 @@ describe("a limit", () => {
       resets_at: null,
     })
     expect(response.headers.get("retry-after")).toBeNull()
-    expect(house.called()).toHaveLength(1)
+    expect(gateway.called()).toHaveLength(1)
   })
 
-  test.each(["daily", "weekly", "monthly"] as const)("that is %s says when it starts anew", async (reset) => {
-    const house = await routed({ host: greedy }, outputOnly)
-    const key = await keyWith(house, 0n, reset)
+  test.each(["daily", "weekly", "monthly"] as const)("that is %s says when it resets", async (reset) => {
+    const gateway = await routed({ host: greedy }, outputOnly)
+    const key = await keyWith(gateway, 0n, reset)
     const { metadata } = await errorOf(await key.chat())
     expect(metadata).toMatchObject({ limit_source: reset })
     const resets = String(metadata?.["resets_at"])
@@ -69,9 +71,9 @@ describe("a limit", () => {
     )
   })
 
-  test("that a request could pass", async () => {
-    const house = await routed({ host: greedy }, outputOnly)
-    const key = await keyWith(house, microdollars(100))
+  test("that a request could exceed", async () => {
+    const gateway = await routed({ host: greedy }, outputOnly)
+    const key = await keyWith(gateway, microdollars(100))
     for (const stream of [false, true]) {
       const response = await key.chat({ max_tokens: 101, stream })
       expect(response.status).toBe(402)
@@ -80,10 +82,10 @@ describe("a limit", () => {
       expect(message).toContain("max_tokens")
       expect(response.headers.get("retry-after")).toBeNull()
     }
-    expect(house.called()).toEqual([])
+    expect(gateway.called()).toEqual([])
   })
 
-  test("that requests in flight hold: the money is free when they have ended", async () => {
+  test("that is held by requests in flight: the money is free when they have ended", async () => {
     const holding = Promise.withResolvers<HeldStream>()
     const host: Answer = (body, request, call) => {
       if (body["stream"] !== true) return greedy(body, request, call)
@@ -91,8 +93,8 @@ describe("a limit", () => {
       holding.resolve(held)
       return held.response
     }
-    const house = await routed({ host }, outputOnly)
-    const key = await keyWith(house, microdollars(100))
+    const gateway = await routed({ host }, outputOnly)
+    const key = await keyWith(gateway, microdollars(100))
     const streaming = key.chat({ max_tokens: 60, stream: true })
     const held = await holding.promise
     expect(await key.spent()).toMatchObject({ total: 0n, held: microdollars(60) })
@@ -114,9 +116,9 @@ describe("a limit", () => {
     expect((await key.chat({ max_tokens: 60 })).status).toBe(200)
   })
 
-  test("counts every answer that is asked for", async () => {
-    const house = await routed({ host: greedy }, outputOnly)
-    const key = await keyWith(house, microdollars(100))
+  test("counts every requested answer", async () => {
+    const gateway = await routed({ host: greedy }, outputOnly)
+    const key = await keyWith(gateway, microdollars(100))
     for (const [more, expected] of [
       [{ n: 3 }, 402],
       [{ best_of: 3 }, 402],
@@ -126,24 +128,24 @@ describe("a limit", () => {
     }
   })
 
-  test("is sent to a host that would otherwise write more than the key can pay", async () => {
-    const house = await routed({ host: greedy }, outputOnly)
-    const key = await keyWith(house, microdollars(100))
+  test("is sent as a bound to a host that could write more than the key can pay", async () => {
+    const gateway = await routed({ host: greedy }, outputOnly)
+    const key = await keyWith(gateway, microdollars(100))
     const { usage: reported } = await wholeBodyOf(await key.chat())
-    expect(house.hosts["host"]?.calls[0]?.body["max_tokens"]).toBe(100)
+    expect(gateway.hosts["host"]?.calls[0]?.body["max_tokens"]).toBe(100)
     expect(picodollars(reported.cost)).toBe(microdollars(100))
     expect((await key.chat()).status).toBe(402)
   })
 
-  test("without which a host is sent none", async () => {
-    const house = await routed({ host: greedy }, outputOnly)
-    await wholeBodyOf(await house.chat(ask()))
-    expect(house.hosts["host"]?.calls[0]?.body).not.toHaveProperty("max_tokens")
+  test("a key without a limit sends no bound to the host", async () => {
+    const gateway = await routed({ host: greedy }, outputOnly)
+    await wholeBodyOf(await gateway.chat(ask()))
+    expect(gateway.hosts["host"]?.calls[0]?.body).not.toHaveProperty("max_tokens")
   })
 
-  test("and a host that writes more all the same: billed as it reports", async () => {
-    const house = await routed({ host: () => usage(500) }, outputOnly)
-    const key = await keyWith(house, microdollars(100))
+  test("a host that exceeds the bound is billed as it reports", async () => {
+    const gateway = await routed({ host: () => usage(500) }, outputOnly)
+    const key = await keyWith(gateway, microdollars(100))
     expect((await wholeBodyOf(await key.chat({ max_tokens: 100 }))).usage.cost).toBe(0.0005)
     expect(await key.spent()).toMatchObject({ total: microdollars(500), held: 0n })
     expect((await errorOf(await key.chat({ max_tokens: 1 }))).metadata).toMatchObject({
@@ -152,57 +154,57 @@ describe("a limit", () => {
     })
   })
 
-  test("leaves out the hosts that are too dear for it", async () => {
+  test("leaves out the hosts that are too expensive for it", async () => {
     const prices = { dear: { prompt: "0", completion: "0.000009" }, cheap: { prompt: "0", completion: "0.000001" } }
-    const house = await routed({ dear: good(), cheap: good() }, { prices })
-    const key = await keyWith(house, microdollars(100))
+    const gateway = await routed({ dear: good(), cheap: good() }, { prices })
+    const key = await keyWith(gateway, microdollars(100))
     const response = await key.chat({ max_tokens: 100, provider: { order: ["dear"] } })
     expect(response.headers.get("x-gw-host")).toBe("cheap")
-    expect(house.called()).toEqual(["cheap"])
+    expect(gateway.called()).toEqual(["cheap"])
   })
 })
 
-describe("what is held covers", () => {
-  /** A microdollar a token of the prompt, and nothing for the output. */
+describe("the hold covers", () => {
+  /** A microdollar per prompt token, and nothing for the output. */
   const promptOnly = { prices: { host: { prompt: "0.000001", completion: "0" } } }
-  const statusAt = async (house: House, limit: bigint, more: Record<string, unknown>) =>
-    (await (await keyWith(house, limit)).chat(more)).status
-  /** Bytes of the request as the host gets it. */
-  const bytesSent = async (house: Routed, more: Record<string, unknown>): Promise<number> => {
-    expect((await house.chat(ask(more))).status).toBe(200)
-    return Buffer.byteLength(JSON.stringify(house.hosts["host"]?.calls.at(-1)?.body))
+  const statusAt = async (gateway: TestGateway, limit: bigint, more: Record<string, unknown>) =>
+    (await (await keyWith(gateway, limit)).chat(more)).status
+  /** Bytes of the body as the host gets it. */
+  const bytesSent = async (gateway: Routed, more: Record<string, unknown>): Promise<number> => {
+    expect((await gateway.chat(ask(more))).status).toBe(200)
+    return Buffer.byteLength(JSON.stringify(gateway.hosts["host"]?.calls.at(-1)?.body))
   }
 
-  test("a body that is longer for the host than it came: numbers with an exponent", async () => {
-    const house = await routed({ host: good() }, promptOnly)
-    // As JSON.stringify writes it, a number takes 21 bytes; the caller writes four.
+  test("a body that is longer for the host than as received: numbers with an exponent", async () => {
+    const gateway = await routed({ host: good() }, promptOnly)
+    // JSON.stringify writes the number in 21 bytes; the caller wrote it in four.
     const written = Array.from({ length: 1000 }, () => 1e20)
     const tools = [{ type: "function", function: { name: "f", parameters: { enum: written } } }]
     const short = JSON.stringify(ask({ tools, max_tokens: 1 })).replaceAll("100000000000000000000", "1e20")
     const statusOf = async (limit: bigint) =>
       (
-        await house.chat(undefined, {
+        await gateway.chat(undefined, {
           body: short,
-          headers: { authorization: `Bearer ${await house.newKey({ limit })}` },
+          headers: { authorization: `Bearer ${await gateway.newKey({ limit })}` },
         })
       ).status
-    const sent = await bytesSent(house, { tools, max_tokens: 1 })
+    const sent = await bytesSent(gateway, { tools, max_tokens: 1 })
     expect(Buffer.byteLength(short)).toBeLessThan(sent / 3)
-    // A token is at least a byte of the messages and tools that the host reads; what is added to them is little.
+    // A token is at least one byte of the messages and tools that the host reads. Little is added to them.
     const least = Buffer.byteLength(JSON.stringify([ask()["messages"], tools]))
     expect(await statusOf(microdollars(least - 10))).toBe(402)
-    expect(house.called()).toHaveLength(1)
+    expect(gateway.called()).toHaveLength(1)
     expect(await statusOf(microdollars(sent + 200))).toBe(200)
   })
 
-  test("an image with all the tokens that the host has room for", async () => {
-    const house = await routed({ host: good() }, promptOnly)
+  test("an image by the host's whole context length", async () => {
+    const gateway = await routed({ host: good() }, promptOnly)
     const image = { type: "image_url", image_url: { url: "https://example.test/cat.png" } }
     const more = { messages: [{ role: "user", content: [{ type: "text", text: "what?" }, image] }], max_tokens: 1 }
-    const sent = await bytesSent(house, more)
-    expect(await statusAt(house, microdollars(8191), more)).toBe(402)
-    expect(house.called()).toHaveLength(1)
-    expect(await statusAt(house, microdollars(8192 + sent + 200), more)).toBe(200)
+    const sent = await bytesSent(gateway, more)
+    expect(await statusAt(gateway, microdollars(8191), more)).toBe(402)
+    expect(gateway.called()).toHaveLength(1)
+    expect(await statusAt(gateway, microdollars(8192 + sent + 200), more)).toBe(200)
   })
 
   /** A gateway whose host has these prices. */
@@ -210,38 +212,38 @@ describe("what is held covers", () => {
     const host = opened(scriptedHost(answer))
     const one = { provider: "acme", model: "upstream", pricing: { prompt: "0", completion: "0", ...pricing } }
     const models = [{ id: "acme/small", context_length: 8192, hosts: [one] }]
-    const house = opened(await startHouse({ config: { ...configFor({ acme: host }), models } }))
-    return { house, host }
+    const gateway = opened(await startGateway({ config: { ...configFor({ acme: host }), models } }))
+    return { gateway, host }
   }
 
   test("the price of each image, which is billed too", async () => {
-    const { house, host } = await priced({ image: "0.005" }, () => wholeAnswer("a cat"))
+    const { gateway, host } = await priced({ image: "0.005" }, () => wholeAnswer("a cat"))
     const image = { type: "image_url", image_url: { url: "https://example.test/cat.png" } }
     const look = { messages: [{ role: "user", content: [{ type: "text", text: "what?" }, image, image] }] }
-    expect((await wholeBodyOf(await house.chat(ask(look)))).usage.cost).toBe(0.01)
-    expect(await statusAt(house, microdollars(9000), look)).toBe(402)
+    expect((await wholeBodyOf(await gateway.chat(ask(look)))).usage.cost).toBe(0.01)
+    expect(await statusAt(gateway, microdollars(9000), look)).toBe(402)
     expect(host.calls).toHaveLength(1)
   })
 
-  test("searches, which are billed by their number", async () => {
+  test("searches, which are billed by their count", async () => {
     const searched = { prompt_tokens: 1, completion_tokens: 1, server_tool_use_details: { web_search_requests: 3 } }
-    const { house } = await priced({ web_search: "0.01" }, () => wholeAnswer("found", searched))
+    const { gateway } = await priced({ web_search: "0.01" }, () => wholeAnswer("found", searched))
     const search = { web_search_options: {} }
-    expect(await statusAt(house, microdollars(1000), search)).toBe(402)
-    const key = await keyWith(house, microdollars(1_000_000))
+    expect(await statusAt(gateway, microdollars(1000), search)).toBe(402)
+    const key = await keyWith(gateway, microdollars(1_000_000))
     expect((await wholeBodyOf(await key.chat(search))).usage.cost).toBe(0.03)
   })
 })
 
-describe("what was held is given back", () => {
+describe("the hold is released", () => {
   test.each([
     ["a host that fails", status(500), {}, 502],
     ["a host that finds the request at fault", status(400), {}, 400],
     ["a deadline", silent, { limits: { deadline_ms: 100 } }, 408],
     ["a first event that never comes", silent, { limits: { ttfb_ms: 100 } }, 408],
   ] as const)("after %s", async (_name, host, more, expected) => {
-    const house = await routed({ host }, { ...outputOnly, ...more })
-    const key = await keyWith(house, microdollars(100))
+    const gateway = await routed({ host }, { ...outputOnly, ...more })
+    const key = await keyWith(gateway, microdollars(100))
     expect((await key.chat({ max_tokens: 100, stream: true })).status).toBe(expected)
     expect(await key.spent()).toMatchObject({ total: 0n, held: 0n })
     expect(await key.rows()).toEqual([])
@@ -249,10 +251,10 @@ describe("what was held is given back", () => {
 
   test("before the next host is tried", async () => {
     const prices = { bad: { prompt: "0", completion: "0.000001" }, host: { prompt: "0", completion: "0.000001" } }
-    const house = await routed({ bad: status(500), host: greedy }, { prices })
-    const key = await keyWith(house, microdollars(100))
+    const gateway = await routed({ bad: status(500), host: greedy }, { prices })
+    const key = await keyWith(gateway, microdollars(100))
     expect((await wholeBodyOf(await key.chat({ max_tokens: 100 }))).usage.cost).toBe(0.0001)
-    expect(house.called()).toEqual(["bad", "host"])
+    expect(gateway.called()).toEqual(["bad", "host"])
   })
 })
 
@@ -264,14 +266,14 @@ describe("200 requests at once at a key with room for 37", () => {
       decided += 1
       if (decided === 200) settled.resolve()
     }
-    // No host answers before every request was let through or refused: nothing is given back meanwhile.
+    // No host answers before every request was admitted or refused, so no hold is released meanwhile.
     const host: Answer = async () => {
       decide()
       await settled.promise
       return usage(tokens)
     }
-    const house = await routed({ host }, outputOnly)
-    const key = await keyWith(house, microdollars(3700))
+    const gateway = await routed({ host }, outputOnly)
+    const key = await keyWith(gateway, microdollars(3700))
     const statuses = await Promise.all(
       Array.from({ length: 200 }, async () => {
         const response = await key.chat({ max_tokens: 100 })
@@ -285,34 +287,34 @@ describe("200 requests at once at a key with room for 37", () => {
         return response.status
       }),
     )
-    return { house, key, statuses }
+    return { gateway, key, statuses }
   }
 
-  test("lets exactly 37 through, and spends the limit to the last picodollar", async () => {
-    const { house, key, statuses } = await burst(100)
+  test("admits exactly 37, and spends the limit to the last picodollar", async () => {
+    const { gateway, key, statuses } = await burst(100)
     expect(statuses.filter((each) => each === 200)).toHaveLength(37)
     expect(statuses.filter((each) => each === 402)).toHaveLength(163)
-    expect(house.called()).toHaveLength(37)
+    expect(gateway.called()).toHaveLength(37)
     expect(await key.spent()).toMatchObject({ total: microdollars(3700), held: 0n })
     expect((await errorOf(await key.chat({ max_tokens: 1 }))).metadata).toMatchObject({ reason: "limit_exhausted" })
   })
 
   test("leaves the rest of the money usable when they cost less", async () => {
-    const { house, key, statuses } = await burst(60)
+    const { gateway, key, statuses } = await burst(60)
     expect(statuses.filter((each) => each === 200)).toHaveLength(37)
     expect(await key.spent()).toMatchObject({ total: microdollars(37 * 60), held: 0n })
     expect((await key.chat({ max_tokens: 3700 - 37 * 60 })).status).toBe(200)
-    expect(house.called()).toHaveLength(38)
+    expect(gateway.called()).toHaveLength(38)
   })
 })
 
-test("whatever comes at once, a key never spends more than its limit, and its ledger is what it spent", async () => {
+test("any concurrent requests: a key never spends more than its limit, and its spend is the sum of its ledger", async () => {
   const one = FastCheck.record({
     max_tokens: FastCheck.option(FastCheck.integer({ min: 1, max: 300 }), { nil: undefined }),
     stream: FastCheck.boolean(),
     content: FastCheck.string({ maxLength: 40, unit: "binary" }),
   })
-  // A host that counts every byte of the prompt as a token and writes all that it may.
+  // A host that counts every byte of the prompt as a token and writes as much as it may.
   const host: Answer = ({ messages, max_tokens: most, stream }) => {
     const counts = {
       prompt_tokens: Buffer.byteLength(JSON.stringify(messages)),
@@ -326,13 +328,13 @@ test("whatever comes at once, a key never spends more than its limit, and its le
     ]
     return new Response(events.map((event) => `data: ${event}\n\n`).join(""))
   }
-  const house = await routed({ host, fails: status(500) })
+  const gateway = await routed({ host, fails: status(500) })
   await FastCheck.assert(
     FastCheck.asyncProperty(
       FastCheck.array(one, { minLength: 1, maxLength: 40 }),
       FastCheck.bigInt({ min: 0n, max: microdollars(4000) }),
       async (requests, limit) => {
-        const key = await keyWith(house, limit)
+        const key = await keyWith(gateway, limit)
         const costs = await Promise.all(
           requests.map(async ({ content, ...more }, at) => {
             const order = at % 3 === 0 ? ["fails"] : []

@@ -1,4 +1,4 @@
-/** Which host is asked first, and which are left out: preferences of a request, pinned hosts and strategies. Spec 2.1. */
+/** Which host is called first, and which are left out: preferences of a request, pinned hosts and strategies. */
 import { describe, expect, test } from "bun:test"
 import * as Schema from "effect/Schema"
 import { defineStrategy } from "headgate/plugin"
@@ -22,103 +22,103 @@ describe("preferences", () => {
   test.each([
     ["none", {}, "a"],
     ["order", { order: ["c", "a"] }, "c"],
-    ["order with names that nobody has", { order: ["nobody", "b"] }, "b"],
+    ["order with unknown names", { order: ["nobody", "b"] }, "b"],
     ["only", { only: ["b", "c"] }, "b"],
     ["only in capitals", { only: ["B"] }, "b"],
     ["ignore", { ignore: ["a"] }, "b"],
     ["only and ignore", { only: ["a", "b"], ignore: ["a"] }, "b"],
     ["order and only", { order: ["a", "c"], only: ["b", "c"] }, "c"],
-    ["a ceiling that two keep", { max_price: { prompt: 2 }, order: ["c", "b"] }, "b"],
+    ["a ceiling that two hosts meet", { max_price: { prompt: 2 }, order: ["c", "b"] }, "b"],
     ["a ceiling that is just reached", { max_price: { prompt: "1", completion: 2 }, order: ["c"] }, "a"],
   ] as const)("%s", async (_name, provider, expected) => {
-    const house = await abc()
-    const response = await house.chat(ask({ provider }))
+    const gateway = await abc()
+    const response = await gateway.chat(ask({ provider }))
     expect(await contentOf(response)).toBe(expected)
     expect(response.headers.get("x-gw-host")).toBe(expected)
-    expect(house.called()).toEqual([expected])
+    expect(gateway.called()).toEqual([expected])
   })
 
-  test("the rest follows the listed ones", async () => {
-    const house = await failing("a", "b", "c")
-    await house.chat(ask({ provider: { order: ["c", "b"] } }))
-    expect(house.called()).toEqual(["c", "b", "a"])
+  test("the other hosts follow the listed ones", async () => {
+    const gateway = await failing("a", "b", "c")
+    await gateway.chat(ask({ provider: { order: ["c", "b"] } }))
+    expect(gateway.called()).toEqual(["c", "b", "a"])
   })
 
-  test("unless fallbacks are not allowed: then the listed ones alone", async () => {
-    const house = await failing("b", "c")
-    expect((await house.chat(ask({ provider: { order: ["c", "b"], allow_fallbacks: false } }))).status).toBe(502)
-    expect(house.called()).toEqual(["c", "b"])
+  test("without fallbacks only the listed ones are called", async () => {
+    const gateway = await failing("b", "c")
+    expect((await gateway.chat(ask({ provider: { order: ["c", "b"], allow_fallbacks: false } }))).status).toBe(502)
+    expect(gateway.called()).toEqual(["c", "b"])
   })
 
-  test("or, where none is listed, the first alone", async () => {
-    const house = await failing("a")
-    expect((await house.chat(ask({ provider: { allow_fallbacks: false } }))).status).toBe(502)
-    expect(house.called()).toEqual(["a"])
+  test("without fallbacks and without a list only the first is called", async () => {
+    const gateway = await failing("a")
+    expect((await gateway.chat(ask({ provider: { allow_fallbacks: false } }))).status).toBe(502)
+    expect(gateway.called()).toEqual(["a"])
   })
 
-  test("fallbacks that are not allowed are hosts, not models", async () => {
-    const house = await routed(
+  test("disallowed fallbacks concern hosts, not models", async () => {
+    const gateway = await routed(
       { a: status(500), b: good(), other: good("other") },
       { models: { "acme/other": ["other"] } },
     )
     const { model } = await wholeBodyOf(
-      await house.chat(ask({ models: ["acme/other"], provider: { allow_fallbacks: false } })),
+      await gateway.chat(ask({ models: ["acme/other"], provider: { allow_fallbacks: false } })),
     )
     expect(model).toBe("acme/other")
-    expect(house.called()).toEqual(["a", "other"])
+    expect(gateway.called()).toEqual(["a", "other"])
   })
 
-  test("`X-GW-Host` pins one host, whatever else is asked", async () => {
-    const house = await abc()
-    const response = await house.chat(ask({ provider: { order: ["a"] } }), { headers: { "x-gw-host": "b" } })
+  test("`X-GW-Host` pins one host, whatever the preferences", async () => {
+    const gateway = await abc()
+    const response = await gateway.chat(ask({ provider: { order: ["a"] } }), { headers: { "x-gw-host": "b" } })
     expect(response.headers.get("x-gw-host")).toBe("b")
-    const nobody = await house.chat(ask(), { headers: { "x-gw-host": "nobody" } })
+    const nobody = await gateway.chat(ask(), { headers: { "x-gw-host": "nobody" } })
     expect(nobody.status).toBe(404)
-    expect(house.called()).toEqual(["b"])
+    expect(gateway.called()).toEqual(["b"])
   })
 
   test("an empty `X-GW-Host` pins nothing", async () => {
-    const house = await abc()
-    expect((await house.chat(ask(), { headers: { "x-gw-host": "" } })).status).toBe(200)
+    const gateway = await abc()
+    expect((await gateway.chat(ask(), { headers: { "x-gw-host": "" } })).status).toBe(200)
   })
 
   test("a pinned host that fails is not replaced", async () => {
-    const house = await failing("b")
-    expect((await house.chat(ask(), { headers: { "x-gw-host": "b" } })).status).toBe(502)
-    expect(house.called()).toEqual(["b"])
+    const gateway = await failing("b")
+    expect((await gateway.chat(ask(), { headers: { "x-gw-host": "b" } })).status).toBe(502)
+    expect(gateway.called()).toEqual(["b"])
   })
 
   test("sort by price beats a strategy that spreads the load", async () => {
-    const house = await abc({ routing: { strategy: "balanced" } })
-    for (let at = 0; at < 24; at++) await house.chat(ask({ provider: { sort: "price" } }))
-    expect(new Set(house.called())).toEqual(new Set(["a"]))
+    const gateway = await abc({ routing: { strategy: "balanced" } })
+    for (let at = 0; at < 24; at++) await gateway.chat(ask({ provider: { sort: "price" } }))
+    expect(new Set(gateway.called())).toEqual(new Set(["a"]))
   })
 
-  test("a spread load goes to every host, most of it to the cheapest", async () => {
-    const house = await abc({ routing: { strategy: "balanced" } })
-    // Prices 3, 4 and 5: some 48, 27 and 17 of these. That one of them gets none has a chance below 1e-9.
-    for (let at = 0; at < 100; at++) await house.chat(ask())
-    expect(new Set(house.called())).toEqual(new Set(["a", "b", "c"]))
+  test("load balancing reaches every host, the cheapest most often", async () => {
+    const gateway = await abc({ routing: { strategy: "balanced" } })
+    // Prices 3, 4 and 5: about 48, 27 and 17 of these. The probability that one of them gets none is below 1e-9.
+    for (let at = 0; at < 100; at++) await gateway.chat(ask())
+    expect(new Set(gateway.called())).toEqual(new Set(["a", "b", "c"]))
   })
 
-  test("models: the next one when all hosts of the first failed, none asked twice", async () => {
+  test("models: the next one when all hosts of the first failed, and no host is called twice", async () => {
     const models = { "acme/second": ["c"], "acme/third": ["d"] }
-    const house = await routed({ a: status(500), b: status(429), c: status(404), d: good("d") }, { models })
-    const response = await house.chat(ask({ models: ["acme/small", "acme/second", "acme/third"], stream: true }))
+    const gateway = await routed({ a: status(500), b: status(429), c: status(404), d: good("d") }, { models })
+    const response = await gateway.chat(ask({ models: ["acme/small", "acme/second", "acme/third"], stream: true }))
     const { chunks, text } = await streamOf(response)
     expect(text).toBe("d")
     expect(chunks.every(({ model }) => model === "acme/third")).toBe(true)
     expect(response.headers.get("x-gw-host")).toBe("d")
-    expect(house.called()).toEqual(["a", "b", "c", "d"])
+    expect(gateway.called()).toEqual(["a", "b", "c", "d"])
   })
 
-  test("models without a model", async () => {
-    const house = await routed({ a: good("a"), c: good("c") }, { models: { "acme/second": ["c"] } })
+  test("`models` without `model`", async () => {
+    const gateway = await routed({ a: good("a"), c: good("c") }, { models: { "acme/second": ["c"] } })
     const { model } = await wholeBodyOf(
-      await house.chat(ask({ model: undefined, models: ["acme/second", "acme/small"] })),
+      await gateway.chat(ask({ model: undefined, models: ["acme/second", "acme/small"] })),
     )
     expect(model).toBe("acme/second")
-    expect(house.called()).toEqual(["c"])
+    expect(gateway.called()).toEqual(["c"])
   })
 
   test.each([
@@ -130,33 +130,33 @@ describe("preferences", () => {
     ["data_collection", { data_collection: "deny" }],
     ["zdr", { zdr: true }],
   ] as const)("%s that leaves no host: 404 with every host and why", async (by, provider) => {
-    const house = await abc()
-    const response = await house.chat(ask({ provider }))
+    const gateway = await abc()
+    const response = await gateway.chat(ask({ provider }))
     expect(response.status).toBe(404)
     const { metadata } = await errorOf(response)
     expect(metadata).toMatchObject({ error_type: "not_found", excluded_by: [by], available_providers: ["a", "b", "c"] })
     expect(metadata?.["excluded"]).toMatchObject(
       ["a", "b", "c"].map((host) => ({ host, model: "acme/small", by, reason: expect.any(String) })),
     )
-    expect(house.called()).toEqual([])
+    expect(gateway.called()).toEqual([])
   })
 
-  test("require_parameters keeps the hosts that know them all", async () => {
-    const house = await abc()
-    const response = await house.chat(ask({ temperature: 1, provider: { require_parameters: true } }))
+  test("require_parameters keeps the hosts that support them all", async () => {
+    const gateway = await abc()
+    const response = await gateway.chat(ask({ temperature: 1, provider: { require_parameters: true } }))
     expect(response.status).toBe(404)
     expect((await errorOf(response)).metadata).toMatchObject({ excluded_by: ["require_parameters"] })
   })
 
   test("a prompt that fits no host", async () => {
-    const house = await abc()
-    const response = await house.chat(ask({ messages: [{ role: "user", content: "x".repeat(8 * 8192 + 8) }] }))
+    const gateway = await abc()
+    const response = await gateway.chat(ask({ messages: [{ role: "user", content: "x".repeat(8 * 8192 + 8) }] }))
     expect(response.status).toBe(400)
     expect((await errorOf(response)).metadata).toMatchObject({
       error_type: "context_length_exceeded",
       path: "messages",
     })
-    expect(house.called()).toEqual([])
+    expect(gateway.called()).toEqual([])
   })
 })
 

@@ -8,7 +8,7 @@ closeAfterEach()
 
 const html = "<html><body>Bad gateway</body></html>"
 
-/** What can be wrong with a host before its first event: what a caller gets who has no other host. */
+/** Faults before the first event, and the status that a caller gets when there is no other host. */
 const faults: ReadonlyArray<readonly [name: string, answer: Answer | "refused", alone: number]> = [
   ["500", status(500), 502],
   ["503", status(503), 502],
@@ -42,7 +42,7 @@ const wholeFaults: typeof faults = [
   ["an error in a 200 that is a time-out", () => Response.json({ error: { message: "no", code: "timeout" } }), 408],
 ]
 
-/** The same faults in an event stream, where the host began one. */
+/** Faults of a host that began an event stream. */
 const streamFaults: typeof faults = [
   ["an event that is no JSON", () => new Response("data: {\n\n"), 502],
   ["an event with an error", () => new Response('data: {"error":{"message":"no","code":500}}\n\n'), 502],
@@ -74,38 +74,38 @@ const textOf = async (response: Response, stream: boolean): Promise<unknown> =>
 
 describe("a host that fails before its first event", () => {
   test.each(kinds)("%s, %s: the next host answers", async (_name, _kind, answer, _alone, stream) => {
-    const house = await routed({ bad: await addressOf(answer), next: good("from the next") })
-    const response = await house.chat(ask({ stream }))
+    const gateway = await routed({ bad: await addressOf(answer), next: good("from the next") })
+    const response = await gateway.chat(ask({ stream }))
     expect(response.headers.get("x-gw-host")).toBe("next")
     expect(await textOf(response, stream)).toBe("from the next")
-    expect(house.called()).toEqual(answer === "refused" ? ["next"] : ["bad", "next"])
+    expect(gateway.called()).toEqual(answer === "refused" ? ["next"] : ["bad", "next"])
   })
 
   test.each(kinds)(
     "%s, %s: as the only host it is named as the one that failed",
     async (_name, _kind, answer, alone, stream) => {
-      const house = await routed({ bad: await addressOf(answer) })
-      const response = await house.chat(ask({ stream }))
+      const gateway = await routed({ bad: await addressOf(answer) })
+      const response = await gateway.chat(ask({ stream }))
       expect(response.status).toBe(alone)
       const { message, metadata } = await errorOf(response)
       expect(metadata?.["previous_errors"]).toMatchObject([{ provider: "bad", model: "acme/small" }])
       expect(message).not.toContain("host says no")
-      expect(house.called().length).toBeLessThan(2)
+      expect(gateway.called().length).toBeLessThan(2)
     },
   )
 
-  test("what a host says of our account is never shown", async () => {
+  test("a host's message about our account is never shown", async () => {
     for (const code of [401, 402, 403, 500]) {
-      const house = await routed({ bad: status(code, {}, "key-of-bad has no credit at https://internal.test") })
-      const response = await house.chat(ask())
+      const gateway = await routed({ bad: status(code, {}, "key-of-bad has no credit at https://internal.test") })
+      const response = await gateway.chat(ask())
       expect(await response.text()).not.toMatch(/key-of|credit|internal/)
     }
   })
 
   test("each host is tried once", async () => {
-    const house = await routed({ a: status(500), b: status(500), c: status(500) })
-    const { metadata } = await errorOf(await house.chat(ask()))
-    expect(house.called()).toEqual(["a", "b", "c"])
+    const gateway = await routed({ a: status(500), b: status(500), c: status(500) })
+    const { metadata } = await errorOf(await gateway.chat(ask()))
+    expect(gateway.called()).toEqual(["a", "b", "c"])
     expect(metadata).toMatchObject({
       error_type: "provider_unavailable",
       provider_name: "c",
@@ -120,47 +120,50 @@ describe("a host that fails before its first event", () => {
 
   test("a stream answered by HTML is malformed, not unreachable", async () => {
     const page: Answer = () => new Response(html, { headers: { "content-type": "text/html" } })
-    const house = await routed({ bad: page })
-    const { code, metadata } = await errorOf(await house.chat(ask({ stream: true })))
+    const gateway = await routed({ bad: page })
+    const { code, metadata } = await errorOf(await gateway.chat(ask({ stream: true })))
     expect([code, metadata?.["previous_errors"]]).toMatchObject([502, [{ code: "malformed" }]])
   })
 
   test("nothing is charged for it", async () => {
-    const house = await routed({ bad: status(500), next: good() })
-    const { usage } = await wholeBodyOf(await house.chat(ask()))
-    // Ten tokens of the second host's prompt, five of its output.
+    const gateway = await routed({ bad: status(500), next: good() })
+    const { usage } = await wholeBodyOf(await gateway.chat(ask()))
+    // Ten prompt tokens and five output tokens at the second host's prices.
     expect(usage.cost).toBe(0.00003)
   })
 })
 
 describe("a host that does not answer", () => {
   test("a stream without a first event within `ttfb_ms`: the next host answers", async () => {
-    const house = await routed({ bad: silent, next: good("from the next") }, { limits: { ttfb_ms: 100 } })
-    const { text } = await streamOf(await house.chat(ask({ stream: true })))
+    const gateway = await routed({ bad: silent, next: good("from the next") }, { limits: { ttfb_ms: 100 } })
+    const { text } = await streamOf(await gateway.chat(ask({ stream: true })))
     expect(text).toBe("from the next")
-    expect(house.called()).toEqual(["bad", "next"])
+    expect(gateway.called()).toEqual(["bad", "next"])
   })
 
   test("comments and blank lines are no first event", async () => {
     const comments: Answer = () => heldOpen(": hi\n\n\n\n: there\n\n")
-    const house = await routed({ bad: comments, next: good("from the next") }, { limits: { ttfb_ms: 100 } })
-    expect((await streamOf(await house.chat(ask({ stream: true })))).text).toBe("from the next")
+    const gateway = await routed({ bad: comments, next: good("from the next") }, { limits: { ttfb_ms: 100 } })
+    expect((await streamOf(await gateway.chat(ask({ stream: true })))).text).toBe("from the next")
   })
 
   test("as the only host, 408", async () => {
-    const house = await routed({ bad: silent }, { limits: { ttfb_ms: 100 } })
-    const response = await house.chat(ask({ stream: true }))
+    const gateway = await routed({ bad: silent }, { limits: { ttfb_ms: 100 } })
+    const response = await gateway.chat(ask({ stream: true }))
     expect(response.status).toBe(408)
     expect((await errorOf(response)).metadata).toMatchObject({ error_type: "timeout", phase: "upstream" })
   })
 
-  test.each([false, true])("`deadline_ms` ends it all, and no other host is tried (stream: %p)", async (stream) => {
-    const house = await routed({ bad: silent, next: good() }, { limits: { deadline_ms: 100 } })
-    const response = await house.chat(ask({ stream }))
-    expect(response.status).toBe(408)
-    expect((await errorOf(response)).metadata).toMatchObject({ error_type: "timeout", phase: "upstream" })
-    expect(house.called()).toEqual(["bad"])
-  })
+  test.each([false, true])(
+    "`deadline_ms` ends the request, and no other host is tried (stream: %p)",
+    async (stream) => {
+      const gateway = await routed({ bad: silent, next: good() }, { limits: { deadline_ms: 100 } })
+      const response = await gateway.chat(ask({ stream }))
+      expect(response.status).toBe(408)
+      expect((await errorOf(response)).metadata).toMatchObject({ error_type: "timeout", phase: "upstream" })
+      expect(gateway.called()).toEqual(["bad"])
+    },
+  )
 
   test("a whole answer may take longer than `ttfb_ms`", async () => {
     const waiting = Promise.withResolvers<void>()
@@ -168,17 +171,17 @@ describe("a host that does not answer", () => {
       await waiting.promise
       return good("at last")(body, request, call)
     }
-    const house = await routed({ slow, quick: silent }, { limits: { ttfb_ms: 50 } })
-    const answered = house.chat(ask())
-    // A stream to the other host runs into its time-out: so long the whole answer has been waited for.
-    expect((await house.chat(ask({ stream: true, provider: { only: ["quick"] } }))).status).toBe(408)
+    const gateway = await routed({ slow, quick: silent }, { limits: { ttfb_ms: 50 } })
+    const answered = gateway.chat(ask())
+    // Once the stream to the other host has timed out, the whole answer has waited at least as long.
+    expect((await gateway.chat(ask({ stream: true, provider: { only: ["quick"] } }))).status).toBe(408)
     waiting.resolve()
     expect(await textOf(await answered, false)).toBe("at last")
-    expect(house.called()).toEqual(["slow", "quick"])
+    expect(gateway.called()).toEqual(["slow", "quick"])
   })
 })
 
-/** Says this much and stays open. */
+/** Sends this text and stays open. */
 const heldOpen = (said: string): Response =>
   new Response(
     new ReadableStream({
@@ -191,8 +194,8 @@ describe("a request that a host finds at fault", () => {
   test.each([400, 413, 422])(
     "%p: not retried on another host of the model; 400 with the host's words",
     async (code) => {
-      const house = await routed({ first: status(code, {}, "messages[0] is too funny"), second: good() })
-      const response = await house.chat(ask())
+      const gateway = await routed({ first: status(code, {}, "messages[0] is too funny"), second: good() })
+      const response = await gateway.chat(ask())
       expect(response.status).toBe(400)
       const { metadata } = await errorOf(response)
       expect(metadata).toMatchObject({
@@ -200,31 +203,31 @@ describe("a request that a host finds at fault", () => {
         provider_name: "first",
         raw: "messages[0] is too funny",
       })
-      expect(house.called()).toEqual(["first"])
+      expect(gateway.called()).toEqual(["first"])
     },
   )
 
   test("another model is tried", async () => {
-    const house = await routed(
+    const gateway = await routed(
       { first: status(400), second: good(), other: good("from the other") },
       { models: { "acme/other": ["other"] } },
     )
-    const response = await house.chat(ask({ models: ["acme/other"] }))
+    const response = await gateway.chat(ask({ models: ["acme/other"] }))
     const { model, choices } = await wholeBodyOf(response)
     expect([model, choices[0]?.message.content]).toEqual(["acme/other", "from the other"])
-    expect(house.called()).toEqual(["first", "other"])
+    expect(gateway.called()).toEqual(["first", "other"])
   })
 
-  test("it does not cool the host down, nor speak against its health", async () => {
+  test("it neither cools the host down nor counts against its health", async () => {
     let wrong = true
-    const house = await routed({ host: (...call) => (wrong ? status(400) : good("fine now"))(...call) })
-    expect((await house.chat(ask())).status).toBe(400)
+    const gateway = await routed({ host: (...call) => (wrong ? status(400) : good("fine now"))(...call) })
+    expect((await gateway.chat(ask())).status).toBe(400)
     wrong = false
-    expect(await textOf(await house.chat(ask()), false)).toBe("fine now")
+    expect(await textOf(await gateway.chat(ask()), false)).toBe("fine now")
   })
 })
 
-describe("a route that is used up", () => {
+describe("a plan that is exhausted", () => {
   test.each([
     ["a request at fault before anything else", [400, 500], true, 400],
     ["all rate limited", [429, 429], false, 429],
@@ -239,22 +242,22 @@ describe("a route that is used up", () => {
     ["forbidden, and then our account", [403, 401], false, 502],
   ] as const)("%s", async (_name, [one, other], apart, expected) => {
     const models = apart ? { "acme/other": ["second"] } : {}
-    const house = await routed({ first: status(one), second: status(other) }, { models })
+    const gateway = await routed({ first: status(one), second: status(other) }, { models })
     for (const stream of [false, true]) {
-      const response = await house.chat(ask({ stream, ...(apart ? { models: ["acme/other"] } : {}) }))
-      // Hosts that cool down after the first round are not called again.
-      if (stream && house.called().length < 4) continue
+      const response = await gateway.chat(ask({ stream, ...(apart ? { models: ["acme/other"] } : {}) }))
+      // Hosts that cool down after the first request are not called by the second.
+      if (stream && gateway.called().length < 4) continue
       expect(response.status).toBe(expected)
       expect((await errorOf(response)).metadata?.["previous_errors"]).toHaveLength(2)
     }
   })
 
-  test("429 says the shortest wait", async () => {
-    const house = await routed({
+  test("429 gives the shortest wait", async () => {
+    const gateway = await routed({
       first: status(429, { "retry-after": "40" }),
       second: status(429, { "retry-after": "20" }),
     })
-    const response = await house.chat(ask())
+    const response = await gateway.chat(ask())
     expect(response.status).toBe(429)
     expect(response.headers.get("retry-after")).toBe("20")
     expect(response.headers.get("x-ratelimit-limit")).toBeNull()

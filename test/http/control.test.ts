@@ -1,4 +1,4 @@
-/** What the control plane says of keys, models and hosts, and to whom. Spec 2.3, 2.4, 4.2, 4.3 and 5. */
+/** What the control plane shows of keys, models and hosts, and to whom. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { ListEndpointsResponse$inboundSchema, ModelsListResponse$inboundSchema } from "@openrouter/sdk/models"
 import { GetCurrentKeyResponse$inboundSchema } from "@openrouter/sdk/models/operations"
@@ -15,27 +15,27 @@ import {
   type Anything,
   asManager,
   bearer,
+  type ControlPlane,
   expectAnswer,
   expectError,
-  type House,
-  houseOf,
   json,
   managementKey,
   models,
   noon,
   row,
+  startControlPlane,
 } from "../support/control.ts"
 
-let house: House
+let gateway: ControlPlane
 let key: string
 
 beforeAll(async () => {
-  house = await houseOf()
-  key = await house.newKey()
+  gateway = await startControlPlane()
+  key = await gateway.newKey()
 })
-afterAll(() => house.close())
+afterAll(() => gateway.close())
 
-describe("who may", () => {
+describe("authorization", () => {
   const missing = "Missing Authentication header"
   test.each([
     ["nothing", {}, missing],
@@ -48,32 +48,32 @@ describe("who may", () => {
     ["15 KiB", { authorization: `Bearer ${"x".repeat(15_360)}` }, "User not found."],
     ["an unknown x-api-key", { "x-api-key": "x" }, "User not found."],
   ])("%s is 401", async (_, headers, message) => {
-    const response = await house.send("/api/v1/auth/key", { headers })
+    const response = await gateway.send("/api/v1/auth/key", { headers })
     expect(response.headers.get("www-authenticate")).toBe("Bearer")
     const error = await expectError(response, 401)
     expect(error.message).toStartWith(message)
     expect(error).not.toHaveProperty("metadata")
   })
 
-  test("disabled, expired and deleted keys are told apart by nobody", async () => {
-    const disabled = await house.newKey()
-    const deleted = await house.newKey()
-    const expired = await house.newKey({ expiresAt: noon - 1 })
-    await house.send(`/api/v1/keys/${keyId(disabled)}`, asManager("PATCH", { disabled: true }))
-    await house.send(`/api/v1/keys/${keyId(deleted)}`, asManager("DELETE"))
+  test("disabled, expired and deleted keys look alike", async () => {
+    const disabled = await gateway.newKey()
+    const deleted = await gateway.newKey()
+    const expired = await gateway.newKey({ expiresAt: noon - 1 })
+    await gateway.send(`/api/v1/keys/${keyId(disabled)}`, asManager("PATCH", { disabled: true }))
+    await gateway.send(`/api/v1/keys/${keyId(deleted)}`, asManager("DELETE"))
     const errors = await Promise.all(
       [disabled, deleted, expired, `${key.slice(0, -1)}!`].map(async (secret) =>
-        expectError(await house.send("/api/v1/key", bearer(secret)), 401),
+        expectError(await gateway.send("/api/v1/key", bearer(secret)), 401),
       ),
     )
     expect(errors).toEqual(errors.map(() => ({ code: 401, message: "User not found." })))
   })
 
-  test("x-api-key counts like Bearer, and Bearer first", async () => {
-    expectAnswer(await house.send("/api/v1/key", { headers: { "x-api-key": key } }), 200)
+  test("x-api-key is accepted like Bearer, which wins", async () => {
+    expectAnswer(await gateway.send("/api/v1/key", { headers: { "x-api-key": key } }), 200)
     const both = { authorization: "Bearer wrong", "x-api-key": key }
-    await expectError(await house.send("/api/v1/key", { headers: both }), 401)
-    await expectError(await house.send(`/api/v1/key?api_key=${key}`), 401)
+    await expectError(await gateway.send("/api/v1/key", { headers: both }), 401)
+    await expectError(await gateway.send(`/api/v1/key?api_key=${key}`), 401)
   })
 
   const operations = [
@@ -85,16 +85,16 @@ describe("who may", () => {
   ] as const
   test.each(operations)("an ordinary key may not %s %s", async (method, path) => {
     for (const headers of [{ authorization: `Bearer ${key}` }, { "x-api-key": key }]) {
-      const error = await expectError(await house.send(path, { method, headers }), 403)
+      const error = await expectError(await gateway.send(path, { method, headers }), 403)
       expect(error.message).toContain("management key")
       expect(error.metadata.error_type).toBe("permission_denied")
     }
   })
 
-  test("of all routes only the open ones answer without a key", async () => {
-    await house.send("/healthz")
+  test("only the public routes answer without a key", async () => {
+    await gateway.send("/healthz")
     const open = ["GET /api/v1/openapi.json", "GET /healthz", "GET /readyz"]
-    expect(house.table.toSorted()).toEqual([
+    expect(gateway.table.toSorted()).toEqual([
       "DELETE /api/v1/keys/:hash",
       "GET /api/v1/auth/key",
       "GET /api/v1/key",
@@ -108,9 +108,9 @@ describe("who may", () => {
       "PATCH /api/v1/keys/:hash",
       "POST /api/v1/keys",
     ])
-    for (const route of house.table) {
+    for (const route of gateway.table) {
       const [method = "", path = ""] = route.split(" ")
-      const response = await house.send(path.replace(/:\w+/g, "x"), { method })
+      const response = await gateway.send(path.replace(/:\w+/g, "x"), { method })
       if (method === "OPTIONS") expect(response.status).toBe(204)
       else if (open.includes(route)) expectAnswer(response, 200)
       else await expectError(response, 401)
@@ -118,7 +118,7 @@ describe("who may", () => {
   })
 })
 
-describe("routes that are not there", () => {
+describe("unknown routes", () => {
   test.each([
     ["GET", "/"],
     ["GET", "/api/v1"],
@@ -143,7 +143,7 @@ describe("routes that are not there", () => {
     ["GET", "/api/v1/models/acme/m0/Endpoints"],
     ["GET", `/api/v1/keys/${"a".repeat(101)}`],
   ])("%s %s is 404", async (method, path) => {
-    const response = await house.send(path, asManager(method))
+    const response = await gateway.send(path, asManager(method))
     if (method === "HEAD") return expectAnswer(response, 404)
     const error = await expectError(response, 404)
     expect(error.message).toBe("This route does not exist.")
@@ -151,7 +151,7 @@ describe("routes that are not there", () => {
   })
 
   test("HEAD is GET without its body", async () => {
-    const response = await house.send("/api/v1/auth/key", { method: "HEAD", ...bearer(key) })
+    const response = await gateway.send("/api/v1/auth/key", { method: "HEAD", ...bearer(key) })
     expectAnswer(response, 200)
     expect(await response.text()).toBe("")
   })
@@ -166,7 +166,7 @@ describe("key status", () => {
   ].flatMap((line) => line.split(" "))
 
   const statusOf = async (secret: string): Promise<Anything> => {
-    const response = await house.send("/api/v1/auth/key", bearer(secret))
+    const response = await gateway.send("/api/v1/auth/key", bearer(secret))
     expectAnswer(response, 200)
     const body = await json(response)
     expect(GetCurrentKeyResponse$inboundSchema.safeParse(body).error).toBeUndefined()
@@ -175,7 +175,7 @@ describe("key status", () => {
   }
 
   test("of a key without a limit", async () => {
-    const installation = await house.run(Effect.map(Storage, (storage) => storage.installation))
+    const installation = await gateway.run(Effect.map(Storage, (storage) => storage.installation))
     const status = await statusOf(key)
     expect(status).toMatchObject({
       limit: null,
@@ -191,13 +191,13 @@ describe("key status", () => {
       free_model_daily_requests: { used: 0, limit: 1000, remaining: 1000 },
     })
     expect(status.rate_limit).toMatchObject({ requests: -1, interval: "10s" })
-    const other = await json(await house.send("/api/v1/key", bearer(key)))
+    const other = await json(await gateway.send("/api/v1/key", bearer(key)))
     expect(other.data).toEqual(status)
     expect(await statusOf(managementKey)).toMatchObject({ is_management_key: true, is_provisioning_key: true })
   })
 
   test("of a limited key, through its windows", async () => {
-    const limited = await house.newKey({
+    const limited = await gateway.newKey({
       limit: 10_000_000_000_000n,
       limitReset: "weekly",
       expiresAt: Date.UTC(2027, 0, 1),
@@ -210,7 +210,7 @@ describe("key status", () => {
       row(limited, "3", noon - 9 * day),
       row(limited, "20", noon - 40 * day),
     ]
-    await house.run(Effect.flatMap(Storage, (storage) => storage.ledger.append(spent)))
+    await gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.append(spent)))
     const status = await statusOf(limited)
     const budget = {
       scope: "key_limit",
@@ -235,16 +235,16 @@ describe("key status", () => {
       creator_user_id: "user_1",
     })
     expect(status.budgets).toEqual([budget])
-    house.time.now = Date.UTC(2026, 6, 20)
+    gateway.time.now = Date.UTC(2026, 6, 20)
     expect(await statusOf(limited)).toMatchObject({ usage: 23.3, usage_daily: 0, usage_weekly: 0, limit_remaining: 10 })
-    house.time.now = Date.UTC(2027, 0, 1)
-    await expectError(await house.send("/api/v1/key", bearer(limited)), 401)
-    house.time.now = noon
+    gateway.time.now = Date.UTC(2027, 0, 1)
+    await expectError(await gateway.send("/api/v1/key", bearer(limited)), 401)
+    gateway.time.now = noon
   })
 
-  test("never shows less than nothing", async () => {
-    const overspent = await house.newKey({ limit: 1_000_000_000_000n })
-    await house.run(Effect.flatMap(Storage, (storage) => storage.ledger.append([row(overspent, "1.5", noon)])))
+  test("never shows a negative amount", async () => {
+    const overspent = await gateway.newKey({ limit: 1_000_000_000_000n })
+    await gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.append([row(overspent, "1.5", noon)])))
     expect(await statusOf(overspent)).toMatchObject({
       limit_remaining: 0,
       effective_budget: { spend_usd: 1.5, remaining_usd: 0, reset_interval: null, resets_at: null },
@@ -254,14 +254,14 @@ describe("key status", () => {
 
 describe("models", () => {
   const page = async (query: string): Promise<Anything> => {
-    const response = await house.send(`/api/v1/models${query}`, bearer(key))
+    const response = await gateway.send(`/api/v1/models${query}`, bearer(key))
     expectAnswer(response, 200)
     const body = await json(response)
     expect(ModelsListResponse$inboundSchema.safeParse(body).error).toBeUndefined()
     return body
   }
 
-  test("all of them, as clients want them", async () => {
+  test("all of them, as clients expect them", async () => {
     const { data, links, total_count } = await page("")
     expect([data.length, links.next, total_count]).toEqual([7, null, 7])
     expect(data[0]).toEqual({
@@ -278,7 +278,7 @@ describe("models", () => {
         input_modalities: ["text", "image"],
         output_modalities: ["text"],
       },
-      // Those of the cheapest host, not of the first.
+      // The prices of the cheapest host, not of the first.
       pricing: expect.objectContaining({ prompt: "0.000001", completion: "0.000002", discount: 0 }),
       top_provider: { context_length: 8192, max_completion_tokens: 4096, is_moderated: false },
       per_request_limits: null,
@@ -304,17 +304,17 @@ describe("models", () => {
     expect((await page("?limit=2")).links.next).toBe("/api/v1/models?offset=2&limit=2")
   })
 
-  test("bad pages are told all at once", async () => {
-    const error = await expectError(await house.send("/api/v1/models?offset=-1&limit=5000", bearer(key)), 400)
+  test("all problems of the page parameters are reported at once", async () => {
+    const error = await expectError(await gateway.send("/api/v1/models?offset=-1&limit=5000", bearer(key)), 400)
     expect(error.metadata.issues.map(({ path }: Anything) => path).toSorted()).toEqual(["limit", "offset"])
     for (const query of ["offset=abc", "limit=0", "limit=", "limit=1.5", "offset=1&offset=2", "limit=1e2"]) {
-      await expectError(await house.send(`/api/v1/models?${query}`, bearer(key)), 400)
+      await expectError(await gateway.send(`/api/v1/models?${query}`, bearer(key)), 400)
     }
   })
 
-  test("a model that is not there", async () => {
+  test("an unknown model", async () => {
     for (const path of ["acme/none", "acme%2Fm0/x", "m0/acme", "%2e/%2e"]) {
-      await expectError(await house.send(`/api/v1/models/${path}/endpoints`, bearer(key)), 404)
+      await expectError(await gateway.send(`/api/v1/models/${path}/endpoints`, bearer(key)), 404)
     }
   })
 })
@@ -328,7 +328,7 @@ describe("hosts of a model", () => {
     "supports_image_reference supports_diarization latency_last_30m throughput_last_30m perf_last_30m_by_workload",
   ].flatMap((line) => line.split(" "))
 
-  const hostsOf = async (at: House): Promise<Anything> => {
+  const hostsOf = async (at: ControlPlane): Promise<Anything> => {
     const response = await at.send(path, bearer(managementKey))
     expectAnswer(response, 200)
     const body = await json(response)
@@ -337,8 +337,8 @@ describe("hosts of a model", () => {
     return body.data
   }
 
-  test("say everything that the contract lists", async () => {
-    const { endpoints, ...model } = await hostsOf(house)
+  test("have every documented member", async () => {
+    const { endpoints, ...model } = await hostsOf(gateway)
     expect(model).toMatchObject({ id: "acme/small-2.5:free", name: "Acme Small", created: 1_760_000_000 })
     expect(endpoints.map(({ tag }: Anything) => tag)).toEqual(["toy/dear", "toy", "toy/unpriced"])
     expect(endpoints[1]).toMatchObject({
@@ -365,7 +365,7 @@ describe("hosts of a model", () => {
       input_cache_read: "0.0000001",
       input_cache_write: "0.000001",
       discount: 0,
-      // Writing to the cache costs what the prompt costs, so it moves with it; reading has a price of its own.
+      // Cache writes cost as much as the prompt, so their price changes with it. Cache reads have a price of their own.
       overrides: [{ min_prompt_tokens: 200_000, prompt: "0.000003", input_cache_write: "0.000003" }],
     })
     expect(endpoints[2].pricing).toMatchObject({ prompt: "-1", completion: "-1", overrides: [] })
@@ -377,8 +377,8 @@ describe("hosts of a model", () => {
     [80, 20, -1],
     [79, 21, -2],
     [0, 99, 0],
-  ])("%p good and %p bad answers are status %p", async (good, bad, status) => {
-    const fresh = await houseOf()
+  ])("%p successes and %p failures are status %p", async (good, bad, status) => {
+    const fresh = await startControlPlane()
     await fresh.run(
       Effect.gen(function* () {
         const stats = yield* HostStats
@@ -399,8 +399,8 @@ describe("hosts of a model", () => {
     await fresh.close()
   })
 
-  test("one that is rate limited is status -3 for as long as it is left alone", async () => {
-    const fresh = await houseOf()
+  test("a rate-limited host has status -3 for as long as it cools down", async () => {
+    const fresh = await startControlPlane()
     await fresh.run(
       Effect.gen(function* () {
         const { model } = yield* Either.merge(
@@ -419,18 +419,18 @@ describe("hosts of a model", () => {
   })
 
   test("of a disabled provider are listed with status -10, and their price is not the model's", async () => {
-    const response = await house.send("/api/v1/models/acme/m0/endpoints", bearer(key))
+    const response = await gateway.send("/api/v1/models/acme/m0/endpoints", bearer(key))
     const { endpoints } = (await json(response)).data
     expect(endpoints.map(({ tag, status }: Anything) => [tag, status])).toEqual([
       ["toy", 0],
       ["off", -10],
     ])
-    const { data } = await json(await house.send("/api/v1/models", bearer(key)))
+    const { data } = await json(await gateway.send("/api/v1/models", bearer(key)))
     expect(data.find(({ id }: Anything) => id === "acme/m0").pricing.prompt).toBe("-1")
   })
 
   test("are not listed under a variant of the model's name", async () => {
-    await expectError(await house.send("/api/v1/models/acme/m0:nitro/endpoints", bearer(key)), 404)
+    await expectError(await gateway.send("/api/v1/models/acme/m0:nitro/endpoints", bearer(key)), 404)
   })
 
   const rateLimited = { reason: "rate-limited", retryAfterMs: 1000 } as const

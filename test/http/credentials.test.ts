@@ -1,4 +1,4 @@
-/** What a host is sent of ours: our key and our headers, whatever its plugin adds. docs/guarantees.md#g29 */
+/** A host is sent our key and our headers, whatever its plugin adds. docs/guarantees.md#g29 */
 import { expect, test } from "bun:test"
 import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
 import { oddId, withOdd } from "../support/oddPlugin.ts"

@@ -1,3 +1,7 @@
+/**
+ * Decoding of `POST /chat/completions`. Names of tests begin with the number of the bad input (`badInputs.test.ts`)
+ * that they cover.
+ */
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
@@ -117,7 +121,7 @@ describe("10 unsafe names", () => {
     "messages":[{"role":"user","content":"prototype","__proto__":{"polluted":1}}],
     "foo":{"a":[{"constructor":1,"prototyp\\u0065":2,"b":{"__proto__":3,"kept":"__proto__"}}]},"toString":1,"hasOwnProperty":2}`
 
-  test("are dropped, however they are spelled, and reach no prototype; deep down a caller's `constructor` is its own", () => {
+  test("are dropped however they are escaped, and reach no prototype; in nested objects a caller's `constructor` is kept", () => {
     const { payload: body } = accepted(decodeText(hostile))
     expect(JSON.parse(JSON.stringify(body))).toEqual({
       messages: [{ role: "user", content: "prototype" }],
@@ -131,13 +135,13 @@ describe("10 unsafe names", () => {
   })
 
   test.each(['"\\u005f_proto__"', '"\\u005F_proto__"', '"constructo\\u0072"', '"\\u0070rototype"'])(
-    "are dropped when no byte spells them: %s",
+    "are dropped when they are written with escapes only: %s",
     (name) => {
       expect(Object.keys(accepted(parseBody(bytesOf(`{${name}:1,"a":2}`))))).toEqual(["a"])
     },
   )
 
-  test("do no harm to a copy that leaves members out", () => {
+  test("do no harm to a copy without some members", () => {
     const body: JsonObject = JSON.parse(
       '{"model":"a/b","messages":[{"role":"user","content":""}],"api_key":"k","__proto__":{"polluted":1}}',
     )
@@ -164,7 +168,7 @@ describe("refused", () => {
     ["25 prompt alone", { messages: undefined, prompt: "Hi" }, "messages", "is required"],
     ["26 empty messages", messages(), "messages", "at least one message"],
     ["26 messages no list", { messages: "Hi" }, "messages", "must be an array"],
-    ["G30 4,097 messages", messages(...times(4097, user)), "messages", "at most 4096 messages, not 4097"],
+    ["4,097 messages", messages(...times(4097, user)), "messages", "at most 4096 messages, not 4097"],
     [
       "27 no role",
       messages({ content: "x" }),
@@ -260,7 +264,7 @@ describe("refused", () => {
       "tools[0].type",
       '"openrouter:datetime" is a server tool',
     ],
-    ["G30 513 tools", { tools: times(513, { type: "function", function: { name: "f" } }) }, "tools", "at most 512"],
+    ["513 tools", { tools: times(513, { type: "function", function: { name: "f" } }) }, "tools", "at most 512"],
     ["40 sometimes", { tool_choice: "sometimes" }, "tool_choice", "must be one of none, auto, required"],
     [
       "40 function without name",
@@ -287,7 +291,7 @@ describe("refused", () => {
     ["43 list", provider([]), "provider", "must be an object"],
     ["43 order", provider({ order: "x" }), "provider.order", "must be an array"],
     ["43 name", provider({ only: ["a", 1] }), "provider.only[1]", "non-empty string"],
-    ["G30 65 names", provider({ ignore: times(65, "a") }), "provider.ignore", "at most 64"],
+    ["65 names", provider({ ignore: times(65, "a") }), "provider.ignore", "at most 64"],
     ["46 partition", provider({ sort: { partition: "all" } }), "provider.sort.partition", "must be one of model, none"],
     ["47 negative", provider({ max_price: { prompt: -1 } }), "provider.max_price.prompt", "non-negative number"],
     ["47 negative text", provider({ max_price: { prompt: "-1" } }), "provider.max_price.prompt", "non-negative number"],
@@ -392,7 +396,7 @@ describe("accepted", () => {
       "16 pairs",
       { metadata: Object.fromEntries(times(16, 0).map((_, at) => [`k${at}`.padEnd(64, "x"), "v".repeat(512)])) },
     ],
-    ["G30 4,096 messages", messages(...times(4096, user))],
+    ["4,096 messages", messages(...times(4096, user))],
     ["unknown preference", provider({ colour: "red" })],
   ])("%s", (_name, more) => {
     const all: JsonObject = JSON.parse(JSON.stringify({ ...minimal, ...more }))
@@ -466,7 +470,7 @@ describe("accepted", () => {
     [{ include_reasoning: false }, true],
     [{ include_reasoning: true }, false],
     [{}, false],
-  ])("reasoning is kept back: %j", (more, exclude) => {
+  ])("reasoning is withheld: %j", (more, exclude) => {
     expect(accepted(decode(more)).reasoning.exclude).toBe(exclude)
   })
 
@@ -641,7 +645,7 @@ describe("whatever comes", () => {
     expect("polluted" in {}).toBe(false)
   }
 
-  test("any JSON gives a request or reasons", () => {
+  test("any JSON gives a request or issues", () => {
     FastCheck.assert(
       FastCheck.property(FastCheck.oneof(FastCheck.jsonValue(), value), (json) =>
         settles(decodeText(JSON.stringify(json))),
@@ -650,28 +654,28 @@ describe("whatever comes", () => {
     )
   })
 
-  test("any value of any member does", () => {
+  test("any value of any member gives a request or issues", () => {
     FastCheck.assert(
       FastCheck.property(FastCheck.constantFrom(...known), value, (name, json) => settles(decode({ [name]: json }))),
       { numRuns: 2000 },
     )
   })
 
-  test("any members inside of messages do", () => {
+  test("any members in messages give a request or issues", () => {
     FastCheck.assert(
       FastCheck.property(FastCheck.array(value), (turns) => settles(decode({ messages: turns }))),
       { numRuns: 500 },
     )
   })
 
-  test("any bytes do", () => {
+  test("any bytes give a request or issues", () => {
     FastCheck.assert(
       FastCheck.property(FastCheck.uint8Array({ maxLength: 200 }), (bytes) => settles(decodeBytes(bytes))),
       { numRuns: 1000 },
     )
   })
 
-  test("any depth does, and 64 is the last that passes", () => {
+  test("any depth gives a request or issues, and 64 is the deepest that passes", () => {
     FastCheck.assert(
       FastCheck.property(
         FastCheck.integer({ min: 1, max: 5000 }),
@@ -718,7 +722,7 @@ describe("whatever comes", () => {
     )
   })
 
-  test("a name is looked up among our own, not among what every object has", () => {
+  test("names are not looked up in the prototype of objects", () => {
     for (const name of Object.getOwnPropertyNames(Object.prototype)) {
       const body: JsonObject = { ...minimal, ...Object.fromEntries([[name, 1]]) }
       expect(isJsonObject(accepted(decodeChat(body, 1)).payload)).toBe(true)

@@ -1,4 +1,4 @@
-/** Every failure as HTTP says it: its status, and both documented bodies. Spec 7, reference 5.2, 5.3 and 5.9, reliability 1. */
+/** Every failure as HTTP shows it: its status, its headers, and its body in both documented forms. */
 import { describe, expect, test } from "bun:test"
 import {
   BadRequest,
@@ -56,7 +56,7 @@ const issues = Array.from({ length: 12 }, (_, at) => ({ path: `stop[${at}]`, mes
 const [firstIssue = { path: "", message: "" }, ...otherIssues] = issues
 
 const money = { limitSource: "daily", limit: 2_500_000_000_000n, spend: 2_000_000_000_000n, held: 400_000_000_000n }
-const moneyToldAs = { limit_source: "daily", limit_usd: 2.5, spend_usd: 2, held_usd: 0.4 }
+const moneyMetadata = { limit_source: "daily", limit_usd: 2.5, spend_usd: 2, held_usd: 0.4 }
 
 /** By tag, so that a failure without a row does not compile. */
 const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
@@ -97,7 +97,7 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
       failure: new PaymentRequired({ ...money, reason: "limit_exhausted", resetsAt: Date.UTC(2026, 2, 8) }),
       status: 402,
       types: ["payment_required", "billing_error"],
-      metadata: { ...moneyToldAs, reason: "limit_exhausted", resets_at: "2026-03-08T00:00:00.000Z" },
+      metadata: { ...moneyMetadata, reason: "limit_exhausted", resets_at: "2026-03-08T00:00:00.000Z" },
     },
     {
       failure: new PaymentRequired({
@@ -108,7 +108,7 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
       }),
       status: 402,
       types: ["payment_required", "billing_error"],
-      metadata: { ...moneyToldAs, reason: "in_flight_budget_exhausted", resets_at: null },
+      metadata: { ...moneyMetadata, reason: "in_flight_budget_exhausted", resets_at: null },
       headers: { "retry-after": "1" },
     },
   ],
@@ -175,7 +175,7 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
   ],
   RoutingExhausted: [
     {
-      // Not the last attempt is told, but the last one that found the request at fault.
+      // The body shows the last attempt that found the request at fault, not the last attempt.
       failure: exhausted("request", [wrong, silent]),
       status: 400,
       types: ["invalid_request", "invalid_request_error"],
@@ -219,7 +219,7 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
       metadata: { provider_name: "beta", previous_errors: [previous.silent] },
     },
     {
-      // What a host says of its own troubles is not the caller's to read.
+      // What a host says about its own failures is not shown to the caller.
       failure: exhausted("unavailable", [limited], 5),
       status: 502,
       types: ["provider_unavailable", "api_error"],
@@ -286,7 +286,7 @@ describe("a failure and its answer", () => {
     })
   })
 
-  test("a bug of ours says nothing of itself in either form", () => {
+  test("a defect of ours shows no details in either form", () => {
     expect(chatErrorBody(defect)).toStrictEqual({
       error: { message: "Internal error.", code: 500, metadata: { error_type: "server" } },
     })

@@ -1,9 +1,9 @@
-/** What is held against a host, and for how long it is left alone: cooldowns and uptime. docs/guarantees.md#g10 */
+/** Which failures count against a host, and how long it cools down: cooldowns and uptime. docs/guarantees.md#g10 */
 import { describe, expect, test } from "bun:test"
 import * as Layer from "effect/Layer"
 import { errorOf, streamOf } from "../support/answers.ts"
-import { HandClock } from "../support/handClock.ts"
 import { chunkOf, configFor, heldStream, scriptedHost, sse, streamAnswer, wholeAnswer } from "../support/host.ts"
+import { ManualClock } from "../support/manualClock.ts"
 import { type Answer, ask, closeAfterEach, good, type Routed, routed, status } from "../support/routed.ts"
 import { closeAfterEach as closeWatchedAfterEach, opened, startWatched } from "../support/watched.ts"
 
@@ -13,58 +13,58 @@ closeWatchedAfterEach()
 const word = chunkOf({ delta: { content: "first" }, finish_reason: null })
 
 describe("cooling down", () => {
-  const twice = async (answer: Answer, more = {}): Promise<{ readonly house: Routed; readonly second: Response }> => {
-    const house = await routed({ host: answer }, more)
-    await house.chat(ask())
-    return { house, second: await house.chat(ask()) }
+  const twice = async (answer: Answer, more = {}): Promise<{ readonly gateway: Routed; readonly second: Response }> => {
+    const gateway = await routed({ host: answer }, more)
+    await gateway.chat(ask())
+    return { gateway, second: await gateway.chat(ask()) }
   }
 
-  test.each([401, 402, 404, 429])("a host is left alone after %p", async (code) => {
-    const { house, second } = await twice(status(code))
+  test.each([401, 402, 404, 429])("a host cools down after %p", async (code) => {
+    const { gateway, second } = await twice(status(code))
     expect(second.status).toBe(503)
     expect((await errorOf(second)).metadata).toMatchObject({ error_type: "provider_overloaded" })
     expect(Number(second.headers.get("retry-after"))).toBeWithin(1, code === 429 ? 6 : 61)
-    expect(house.called()).toEqual(["host"])
+    expect(gateway.called()).toEqual(["host"])
   })
 
-  test.each([400, 403, 408, 500])("but not after %p", async (code) => {
-    const { house } = await twice(status(code))
-    expect(house.called()).toEqual(["host", "host"])
+  test.each([400, 403, 408, 500])("does not cool down after %p", async (code) => {
+    const { gateway } = await twice(status(code))
+    expect(gateway.called()).toEqual(["host", "host"])
   })
 
-  test("for as long as it asks, at most `max_s`", async () => {
+  test("for as long as it asks, `max_s` at most", async () => {
     const { second } = await twice(status(429, { "retry-after": "100000" }), { limits: { cooldown: { max_s: 200 } } })
     expect(Number(second.headers.get("retry-after"))).toBeWithin(199, 201)
   })
 
-  test("a time that makes no sense is none", async () => {
+  test("an invalid time is ignored", async () => {
     const { second } = await twice(status(429, { "retry-after": "soon" }))
     expect(Number(second.headers.get("retry-after"))).toBeWithin(1, 6)
   })
 
   test("0 switches it off", async () => {
     const off = { limits: { cooldown: { account_s: 0, not_found_s: 0, rate_limit_s: 0 } } }
-    for (const code of [401, 404, 429]) expect((await twice(status(code), off)).house.called()).toHaveLength(2)
+    for (const code of [401, 404, 429]) expect((await twice(status(code), off)).gateway.called()).toHaveLength(2)
   })
 
-  test("the other hosts answer meanwhile, and other models of the host are not concerned", async () => {
-    const house = await routed({ first: status(429), second: good() })
-    for (let at = 0; at < 3; at++) expect((await house.chat(ask())).status).toBe(200)
-    expect(house.called()).toEqual(["first", "second", "second", "second"])
+  test("the other hosts answer meanwhile, and the provider's other models are not affected", async () => {
+    const gateway = await routed({ first: status(429), second: good() })
+    for (let at = 0; at < 3; at++) expect((await gateway.chat(ask())).status).toBe(200)
+    expect(gateway.called()).toEqual(["first", "second", "second", "second"])
   })
 
-  test("by a rate limit inside a stream too", async () => {
+  test("after a rate limit inside a stream too", async () => {
     const limited = () => sse([word, '{"error":{"code":429,"message":"slow"}}'])
-    const house = await routed({ host: limited })
-    await (await house.chat(ask({ stream: true }))).text()
-    expect((await house.chat(ask({ stream: true }))).status).toBe(503)
-    expect(house.called()).toEqual(["host"])
+    const gateway = await routed({ host: limited })
+    await (await gateway.chat(ask({ stream: true }))).text()
+    expect((await gateway.chat(ask({ stream: true }))).status).toBe(503)
+    expect(gateway.called()).toEqual(["host"])
   })
 })
 
 describe("a longer cooldown", () => {
-  test("is not cut short by a shorter one of a request that was in flight", async () => {
-    const clock = new HandClock()
+  test("is not shortened by a shorter one of a request that was in flight", async () => {
+    const clock = new ManualClock()
     const answers = [Promise.withResolvers<Response>(), Promise.withResolvers<Response>()]
     const bothCalled = Promise.withResolvers<void>()
     const host = opened(
@@ -83,18 +83,21 @@ describe("a longer cooldown", () => {
     answers[1]?.resolve(limited("5"))
     expect((await Promise.all(waiting)).map((response) => response.status)).toEqual([429, 429])
 
-    clock.turn(50_000)
+    clock.advance(50_000)
     const refused = await gateway.chat(ask())
     expect(refused.status).toBe(503)
     expect(refused.headers.get("retry-after")).toBe("50")
     expect(host.calls.length).toBe(2)
-    clock.turn(51_000)
+    clock.advance(51_000)
     expect((await gateway.chat(ask())).status).toBe(200)
   })
 })
 
 describe("uptime", () => {
-  /** A host that says a word and then, once the caller has read it, does `fault`; but first it answers one stream well. */
+  /**
+   * A host that answers its first stream well. In the second it sends a word, and does `fault` once the caller has read
+   * it.
+   */
   const onceGood = async (fault: (held: ReturnType<typeof heldStream>) => void) => {
     const streams: Array<ReturnType<typeof heldStream>> = []
     const host = opened(
@@ -119,12 +122,12 @@ describe("uptime", () => {
   test.each<readonly [string, (held: ReturnType<typeof heldStream>) => void]>([
     ["an end without a finish", ({ close }) => close()],
     ["an error event", ({ send }) => send('{"error":{"code":500,"message":"no"}}')],
-    ["a finish that is an error", ({ send }) => send(chunkOf({ delta: {}, finish_reason: "error" }))],
-  ])("falls by a stream that broke off after its head: %s", async (_name, fault) => {
+    ["a finish reason of error", ({ send }) => send(chunkOf({ delta: {}, finish_reason: "error" }))],
+  ])("falls when a stream breaks off after its head: %s", async (_name, fault) => {
     expect(await onceGood(fault)).toMatchObject({ uptime_last_5m: 50, uptime_last_30m: 50, uptime_last_1d: 50 })
   })
 
-  test("does not fall by a rate limit inside a stream, which cools the host down", async () => {
+  test("does not fall after a rate limit inside a stream, which cools the host down", async () => {
     const listed = await onceGood(({ send }) => send('{"error":{"code":429,"message":"slow"}}'))
     expect(listed).toMatchObject({ uptime_last_5m: 100, status: -3 })
   })

@@ -1,4 +1,4 @@
-/** Starting and stopping: what becomes of running streams, of money, and of an operator's mistakes. docs/guarantees.md#g3, #g19, #g20 */
+/** Starting and stopping: running streams, money, and an operator's mistakes. docs/guarantees.md#g3, #g19 and #g20 */
 import { afterAll, afterEach, describe, expect, test } from "bun:test"
 import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -7,9 +7,9 @@ import { isJsonObject } from "../../src/domain/Json.ts"
 import { keyId } from "../../src/domain/KeySecret.ts"
 import type { LedgerRow } from "../../src/services/ledger.ts"
 import { Storage } from "../../src/services/Storage.ts"
-import { openBooks } from "../support/books.ts"
+import { openAccount } from "../support/account.ts"
+import { startGateway } from "../support/gateway.ts"
 import { chunkOf, configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
-import { startHouse } from "../support/house.ts"
 import { firstKey, type Installation, install, type RunningGateway } from "../support/process.ts"
 import { event, lastPart, type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
 import { contentOf, finishesOf, readStrictly } from "../support/strictSse.ts"
@@ -36,7 +36,7 @@ const reportedCost = (answer: unknown): bigint | undefined => {
 }
 
 describe("a gateway that stops", () => {
-  /** A gateway with one stream that has said a word; `peers` are the connections to its host. */
+  /** A gateway with one stream that has sent a word; `peers` are the connections to its host. */
   const running = async (drainSeconds: number) => {
     const peers: Array<Peer> = []
     const host = rawHost((peer) => {
@@ -45,17 +45,17 @@ describe("a gateway that stops", () => {
       peer.write(delta("Hello"))
     })
     closing.push(host.stop)
-    const house = await startHouse({
+    const gateway = await startGateway({
       config: configFor({ a: { url: host.url } }, { server: { drain_s: drainSeconds } }),
     })
-    closing.push(house.stop)
-    const books = await openBooks(house)
-    const request = () => house.chat(ask, { headers: { authorization: `Bearer ${books.secret}` } })
+    closing.push(gateway.stop)
+    const account = await openAccount(gateway)
+    const request = () => gateway.chat(ask, { headers: { authorization: `Bearer ${account.secret}` } })
     const response = await request()
-    return { house, host, peers, books, response, request }
+    return { gateway, host, peers, account, response, request }
   }
 
-  /** A caller who speaks HTTP by hand, over one connection. */
+  /** A caller who writes raw HTTP over one connection. */
   const dial = async (url: string, secret: string) => {
     let text = ""
     let over = false
@@ -83,14 +83,14 @@ describe("a gateway that stops", () => {
     return { post, text: () => text, isOver: () => over }
   }
 
-  test("lets a stream end, and takes no new one, neither on its connection nor on another", async () => {
-    const { house, host, peers, books, response } = await running(20)
-    const caller = await dial(house.url, books.secret)
+  test("lets a stream end, and accepts no new request, neither on the same connection nor on another", async () => {
+    const { gateway, host, peers, account, response } = await running(20)
+    const caller = await dial(gateway.url, account.secret)
     caller.post()
     await until(() => caller.text().includes("Hello"), "the text")
 
-    const stopped = house.stop()
-    const refused = fetch(`${house.url}/models`).then(
+    const stopped = gateway.stop()
+    const refused = fetch(`${gateway.url}/models`).then(
       () => "answered",
       () => "refused",
     )
@@ -99,7 +99,7 @@ describe("a gateway that stops", () => {
     const { events, done } = readStrictly(await response.text())
     expect([done, contentOf(events)]).toEqual([true, "Hello world"])
 
-    // Kept connections are closed behind their answer: what comes on them later is taken by nobody.
+    // Kept connections are closed after their answer: a later request on them is not read.
     await until(() => caller.text().includes("data: [DONE]"), "the end of the stream")
     caller.post()
     await until(caller.isOver, "the end of the connection")
@@ -107,17 +107,17 @@ describe("a gateway that stops", () => {
 
     await stopped
     expect(host.requests()).toBe(2)
-    expect((await books.rows()).map(({ outcome, cost }) => [outcome, cost])).toEqual([
+    expect((await account.rows()).map(({ outcome, cost }) => [outcome, cost])).toEqual([
       ["finished", 20_000_000n],
       ["finished", 20_000_000n],
     ])
-    expect(await books.held()).toBe(0n)
+    expect(await account.held()).toBe(0n)
   })
 
-  test("ends what is left with a 503 in the stream, which is paid for", async () => {
-    const { house, host, books, response } = await running(0)
+  test("ends the remaining streams with a 503 in the stream, and charges them", async () => {
+    const { gateway, host, account, response } = await running(0)
     const reading = response.text()
-    await house.stop()
+    await gateway.stop()
     const { events, done } = readStrictly(await reading)
     const last = events.at(-1)
     expect([done, contentOf(events)]).toEqual([true, "Hello"])
@@ -125,39 +125,39 @@ describe("a gateway that stops", () => {
       error: { code: 503, metadata: { error_type: "draining" } },
       choices: [{ index: 0, delta: { content: "" }, finish_reason: "error" }],
     })
-    const [row, ...more] = await books.rows()
+    const [row, ...more] = await account.rows()
     expect([row, more]).toMatchObject([{ outcome: "cut", estimated: true }, []])
     expect(row?.cost).toBeGreaterThan(0n)
     expect(reportedCost(last)).toBe(row?.cost ?? -1n)
-    expect(await books.held()).toBe(0n)
+    expect(await account.held()).toBe(0n)
     await until(() => host.open() === 0, "the end of the host's connection")
   })
 
-  test("ends what has not begun with a 503, free of charge", async () => {
+  test("ends answers that have not begun with a 503, free of charge", async () => {
     const host = rawHost(() => {})
     closing.push(host.stop)
-    const house = await startHouse({ config: configFor({ a: { url: host.url } }, { server: { drain_s: 0 } }) })
-    closing.push(house.stop)
-    const books = await openBooks(house)
-    const response = house.chat(ask, { headers: { authorization: `Bearer ${books.secret}` } })
+    const gateway = await startGateway({ config: configFor({ a: { url: host.url } }, { server: { drain_s: 0 } }) })
+    closing.push(gateway.stop)
+    const account = await openAccount(gateway)
+    const response = gateway.chat(ask, { headers: { authorization: `Bearer ${account.secret}` } })
     await until(() => host.requests() === 1, "the call")
-    await house.stop()
+    await gateway.stop()
     expect((await response).status).toBe(503)
-    expect(await books.rows()).toEqual([])
-    expect(await books.held()).toBe(0n)
+    expect(await account.rows()).toEqual([])
+    expect(await account.held()).toBe(0n)
   })
 
-  test("waits for no caller who does not read", async () => {
-    const { house, books, response } = await running(0)
-    await house.stop()
-    expect(await books.rows()).toMatchObject([{ outcome: "cut" }])
+  test("does not wait for a caller who does not read", async () => {
+    const { gateway, account, response } = await running(0)
+    await gateway.stop()
+    expect(await account.rows()).toMatchObject([{ outcome: "cut" }])
     await response.body?.cancel()
   })
 })
 
 // --- the process
 
-/** Processes are tested side by side, so what one test opened may not be closed behind another. */
+/** Processes are tested concurrently, so each test closes only what it opened itself. */
 const closingAtEnd: Array<() => unknown> = []
 afterAll(() => Promise.all(closingAtEnd.map((close) => close())))
 
@@ -173,8 +173,8 @@ const hostFor = (answer: Parameters<typeof scriptedHost>[0]) => {
   return host
 }
 
-/** What a key's ledger and account say. Asked together, since opening the database takes longer than either. */
-const booksOf = (installation: Installation, secret: string) =>
+/** A key's ledger rows and spend. Read together, since opening the database takes longer than either query. */
+const accountOf = (installation: Installation, secret: string) =>
   installation.ask(
     Effect.flatMap(Storage, (storage) =>
       Effect.all({
@@ -185,7 +185,7 @@ const booksOf = (installation: Installation, secret: string) =>
   )
 
 const rowsOf = async (installation: Installation, secret: string): Promise<ReadonlyArray<LedgerRow>> =>
-  (await booksOf(installation, secret)).rows
+  (await accountOf(installation, secret)).rows
 
 const post = (url: string, secret: string, body: unknown): Promise<Response> =>
   fetch(`${url}/chat/completions`, {
@@ -241,7 +241,7 @@ describe.concurrent("the process", () => {
     async () => {
       const finishing: Array<() => void> = []
       const encoder = new TextEncoder()
-      // Every other stream ends once the gateway was asked to stop; the rest never would.
+      // Every second stream ends once the gateway was asked to stop. The others would never end.
       const host = hostFor((_, __, call) => {
         const body = new ReadableStream<Uint8Array>({
           start: (controller) => {
@@ -310,7 +310,7 @@ describe.concurrent("the process", () => {
         const caller = async (stream: boolean) => {
           while (!killed) {
             const response = await post(url, key, { ...ask, stream })
-            // Ends as the connection does: what did not come whole does not count.
+            // The stream ends with its connection. An event that did not arrive whole does not count.
             const text = await response.text()
             if (stream) for (const end of finishesOf(readStrictly(text).events)) hear(end)
             else hear(JSON.parse(text))
@@ -319,7 +319,7 @@ describe.concurrent("the process", () => {
         await Promise.allSettled(Array.from({ length: 12 }, (_, at) => caller(at % 2 === 0)))
         expect(await gateway.exited).toBe(137)
         expect(reported.size - before).toBeGreaterThanOrEqual(least)
-        const { rows, spent } = await booksOf(installation, key)
+        const { rows, spent } = await accountOf(installation, key)
         expectBooked(rows, reported)
         expect(spent.total).toBe(rows.reduce((sum, { cost }) => sum + cost, 0n))
       }
@@ -330,7 +330,7 @@ describe.concurrent("the process", () => {
   )
 
   test(
-    "a second one on the same file does not start, and says which the first is",
+    "a second one on the same file does not start, and names the first",
     async () => {
       const installation = installed()
       const config = { discovery: { environment: false, local: false } }
@@ -349,7 +349,7 @@ describe.concurrent("the process", () => {
   )
 
   test(
-    "asked twice to stop ends what runs at once, and books it",
+    "asked twice to stop ends the running requests at once, and books them",
     async () => {
       const host = hostFor(() => {
         const body = new ReadableStream<Uint8Array>({
@@ -378,7 +378,7 @@ describe.concurrent("the process", () => {
       void gateway.exited.then(() => {
         ended = true
       })
-      // One that comes at once is taken for a copy of the first.
+      // A signal that comes at once is taken for a copy of the first.
       await until(() => {
         if (!ended) gateway.kill("SIGTERM")
         return ended
@@ -392,7 +392,7 @@ describe.concurrent("the process", () => {
   )
 
   test(
-    "on a port that is taken says so in a line",
+    "on a port that is taken says so in one line",
     async () => {
       const installation = installed()
       const taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } })
@@ -406,7 +406,7 @@ describe.concurrent("the process", () => {
   )
 
   test(
-    "outlives a promise that a plugin forgot",
+    "outlives an unhandled rejection in a plugin",
     async () => {
       const installation = installed()
       const folder = join(installation.folder, "plugins")
@@ -427,10 +427,10 @@ describe.concurrent("the process", () => {
   )
 
   test(
-    "with mistakes in its configuration says all of them, takes no port and makes no file",
+    "with mistakes in its configuration reports all of them, opens no port and makes no file",
     async () => {
       const installation = installed()
-      // Whoever tried to take this port would say so.
+      // A gateway that tried to listen on this port would fail with another message.
       const taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } })
       closingAtEnd.push(() => taken.stop(true))
       const config = {
@@ -463,7 +463,7 @@ describe.concurrent("the process", () => {
   )
 
   test(
-    "warns of an environment that will not do, and not of one that will",
+    "warns of an unsuitable environment, and not of a suitable one",
     async () => {
       const config = { discovery: { environment: false, local: false }, storage: "memory:" }
       const started = async (env: Readonly<Record<string, string>>) => {

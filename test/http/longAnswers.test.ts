@@ -1,4 +1,4 @@
-/** Answers that are longer than anybody reads: each is read to its bound, and its connection is closed. docs/guarantees.md#g10 */
+/** Answers without end: each is read to its bound, and its connection is closed. docs/guarantees.md#g10 */
 import { expect, test } from "bun:test"
 import { configFor, scriptedHost } from "../support/host.ts"
 import { part, rawHost, until } from "../support/rawHost.ts"
@@ -14,7 +14,7 @@ test.each([
   [429, 429, false],
   [400, 400, true],
 ])(
-  "an error body without end after %p: the answer comes, and the host is hung up on",
+  "an error body without end after %p: the answer comes, and the host's connection is closed",
   async (status, expected, stream) => {
     const page = part("x".repeat(16_384))
     const host = opened(
@@ -23,7 +23,7 @@ test.each([
         const more = setInterval(() => (peer.isOpen() ? peer.write(page) : clearInterval(more)), 2)
       }),
     )
-    // The deadline is far beyond what the answer takes: one that comes with it is a 408.
+    // The deadline is far longer than the answer takes. An answer at the deadline would be a 408.
     const gateway = await startWatched({ config: { ...configFor({ acme: host }), limits: { deadline_ms: 4000 } } })
     const response = await gateway.chat({ ...ask, stream })
     expect(response.status).toBe(expected)
@@ -32,7 +32,7 @@ test.each([
   },
 )
 
-test("a compressed answer counts by what comes out of it", async () => {
+test("a compressed answer counts by its decompressed size", async () => {
   const bomb = Bun.gzipSync(
     new TextEncoder().encode(`{"choices":[{"message":{"content":"${"x".repeat(3_000_000)}"}}]}`),
   )

@@ -1,4 +1,6 @@
-/** A host that quotes the key which we sent to it: nobody else may read it, in whatever it is quoted. docs/guarantees.md#g27 */
+/**
+ * A host that quotes the key which we sent to it: the key must not reach a caller or the log. docs/guarantees.md#g27
+ */
 import { expect, test } from "bun:test"
 import { chunkOf, configFor, scriptedHost, sse } from "../support/host.ts"
 import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
@@ -13,7 +15,7 @@ const errorEvent = (error: Record<string, unknown>) => JSON.stringify({ error })
 const refusal = (status: number, error: Record<string, unknown>) => () => Response.json({ error }, { status })
 const error200 = (error: Record<string, unknown>) => () => Response.json({ error })
 
-/** A caller reads the words around it all the same, so that no case is one where nothing is shown at all. */
+/** The caller reads the words around the key. So no case passes merely because nothing is shown. */
 const places: ReadonlyArray<readonly [name: string, stream: boolean, answer: () => Response]> = [
   ["the message of a 400", false, refusal(400, { message: quoted })],
   ["the message of a 400 before a stream", true, refusal(400, { message: quoted })],
@@ -29,7 +31,7 @@ const places: ReadonlyArray<readonly [name: string, stream: boolean, answer: () 
   ["the code in the first event", true, () => sse([errorEvent({ message: "no", code: quoted })])],
 ]
 
-test.each(places)("our key in %s is shown to nobody", async (_name, stream, answer) => {
+test.each(places)("our key in %s is not shown", async (_name, stream, answer) => {
   const host = opened(scriptedHost(answer))
   const gateway = await startWatched({ config: configFor({ acme: host }) })
   const response = await gateway.chat({ model: "acme/small", messages: [{ role: "user", content: "hi" }], stream })
@@ -42,7 +44,7 @@ test.each(places)("our key in %s is shown to nobody", async (_name, stream, answ
   expect(gateway.log()).not.toContain(key)
 })
 
-/** Errors that come when the text has gone out: they are shown in the stream. */
+/** Errors after text was sent: they are shown in the stream. */
 const later: ReadonlyArray<readonly [name: string, event: string]> = [
   ["the message of an error event", `data: ${errorEvent({ message: quoted, code: 429 })}\n\n`],
   ["the code of an error event", `data: ${errorEvent({ message: "no", code: quoted })}\n\n`],
@@ -53,7 +55,7 @@ const later: ReadonlyArray<readonly [name: string, event: string]> = [
   ],
 ]
 
-test.each(later)("our key in %s after the text is shown to nobody", async (_name, event) => {
+test.each(later)("our key in %s after text was sent is not shown", async (_name, event) => {
   const seen = Promise.withResolvers<void>()
   const host = opened(
     scriptedHost(() => {

@@ -1,13 +1,13 @@
 /**
- * What hosts do wrong in the middle of a stream, on real sockets: each fault has one outcome, which the caller sees
- * and the ledger has, with no money held and no connection left afterwards. docs/guarantees.md#g10
+ * Faults of hosts in the middle of a stream, on real sockets. Each has one outcome for the caller and in the ledger.
+ * Afterwards no money is held and no connection is left. docs/guarantees.md#g10
  */
 import { afterEach, describe, expect, test } from "bun:test"
 import { isJsonObject } from "../../src/domain/Json.ts"
 import type { LedgerRow } from "../../src/services/ledger.ts"
-import { type Books, openBooks } from "../support/books.ts"
+import { openAccount, type TestAccount } from "../support/account.ts"
+import { startGateway, type TestGateway } from "../support/gateway.ts"
 import { chunkOf, configFor, scriptedHost, streamAnswer } from "../support/host.ts"
-import { type House, startHouse } from "../support/house.ts"
 import {
   deadUrl,
   event,
@@ -31,7 +31,7 @@ const done = event("[DONE]")
 /** 10 prompt tokens at a millionth of a dollar, 5 output tokens at two. */
 const costOfUsage = 20_000_000n
 
-/** What is sent in one write comes in one read, mostly; what is sent after this comes later. */
+/** A pause. Most of the time one write arrives in one read; what is sent after this arrives later. */
 const say = (peer: Peer, ...parts: ReadonlyArray<string | Uint8Array>) => {
   peer.write(Buffer.concat(parts.map((each) => (typeof each === "string" ? Buffer.from(each) : each))))
 }
@@ -42,8 +42,8 @@ afterEach(async () => {
 })
 
 interface Scene {
-  readonly house: House
-  readonly books: Books
+  readonly gateway: TestGateway
+  readonly account: TestAccount
   readonly second: ReturnType<typeof scriptedHost>
   readonly request: (init?: RequestInit) => Promise<Response>
 }
@@ -56,13 +56,13 @@ const scene = async (
   const second = scriptedHost(() => streamAnswer(["from ", "the second"]))
   closing.push(second.stop)
   const hosts = { a: { url }, ...(options.second === true ? { b: { url: second.url } } : {}) }
-  const house = await startHouse({
+  const gateway = await startGateway({
     config: configFor(hosts, { routing: { strategy: "price" }, limits: options.limits ?? {} }),
   })
-  closing.push(house.stop)
-  const books = await openBooks(house)
-  const authorization = `Bearer ${books.secret}`
-  return { house, books, second, request: (init) => house.chat(ask, { ...init, headers: { authorization } }) }
+  closing.push(gateway.stop)
+  const account = await openAccount(gateway)
+  const authorization = `Bearer ${account.secret}`
+  return { gateway, account, second, request: (init) => gateway.chat(ask, { ...init, headers: { authorization } }) }
 }
 
 const raw = (script: (peer: Peer, call: number) => void): RawHost => {
@@ -71,15 +71,15 @@ const raw = (script: (peer: Peer, call: number) => void): RawHost => {
   return host
 }
 
-/** Everything is as if the request had never been, but for its row. */
-const expectClean = async ({ books }: Scene, host: RawHost | undefined, rows: number) => {
-  await until(async () => (await books.rows()).length >= rows, "the row")
-  await until(async () => (await books.held()) === 0n, "the release of what was held")
+/** Checks that nothing is left of the request but its row: no hold, no connection, no place in flight. */
+const expectClean = async ({ account }: Scene, host: RawHost | undefined, rows: number) => {
+  await until(async () => (await account.rows()).length >= rows, "the row")
+  await until(async () => (await account.held()) === 0n, "the release of what was held")
   if (host !== undefined) await until(() => host.open() === 0, "the end of the host's connection")
-  expect((await books.rows()).length).toBe(rows)
+  expect((await account.rows()).length).toBe(rows)
 }
 
-/** The error chunk with its cost, and then [DONE]. */
+/** Checks for the error chunk with its cost, followed by [DONE]. */
 const expectBroken = (text: string, code: number, content: string, who: string | null = "a") => {
   const { events, done: isDone } = readStrictly(text)
   expect(isDone).toBe(true)
@@ -226,13 +226,13 @@ describe("a fault before the first event", () => {
     expect(await response.json()).toMatchObject({
       error: { code: status, metadata: { previous_errors: [{ provider: "a", model: "acme/small" }] } },
     })
-    // A connection that a host ended well may be kept for the next request.
+    // A connection whose answer ended normally may be kept for the next request.
     await expectClean(stage, undefined, 0)
     if (status === 408) await until(() => host?.open() === 0, "the end of the host's connection")
   })
 
   test.each(faults)(
-    "%s: another host takes over, and nothing is to be seen of it",
+    "%s: another host takes over, and the caller notices nothing",
     async (_, __, script, limits = {}) => {
       const { url } = start(script)
       const stage = await scene(url, { limits, second: true })
@@ -242,13 +242,13 @@ describe("a fault before the first event", () => {
       expect(contentOf(events)).toBe("from the second")
       expect(events.every(({ provider }) => provider === "b")).toBe(true)
       await expectClean(stage, undefined, 1)
-      expect(await stage.books.rows()).toMatchObject([{ host: "b", outcome: "finished", cost: costOfUsage }])
+      expect(await stage.account.rows()).toMatchObject([{ host: "b", outcome: "finished", cost: costOfUsage }])
     },
   )
 })
 
 describe("a fault after text was sent", () => {
-  /** `fault` runs once the caller has seen the text, so that it cannot come in the same read. */
+  /** `fault` runs once the caller has seen the text, so that the two cannot come in one read. */
   const faults: ReadonlyArray<
     readonly [name: string, code: number, fault: (peer: Peer) => void, limits?: Record<string, unknown>]
   > = [
@@ -265,11 +265,7 @@ describe("a fault after text was sent", () => {
     ["an error event of a rate limit", 429, (peer) => say(peer, event('{"error":{"code":429,"message":"x"}}'))],
     ["the host's account used up", 502, (peer) => say(peer, event('{"error":{"code":402,"message":"pay"}}'))],
     ["an event of the name error", 502, (peer) => say(peer, part('event: error\ndata: {"message":"x"}\n\n'))],
-    [
-      "a finish that is an error",
-      502,
-      (peer) => say(peer, event(chunkOf({ delta: {}, finish_reason: "error" })), done),
-    ],
+    ["a finish reason of error", 502, (peer) => say(peer, event(chunkOf({ delta: {}, finish_reason: "error" })), done)],
     ["a line of more than 1 MiB", 502, (peer) => say(peer, part(`data: ${"x".repeat(1_200_000)}`))],
     [
       "an event 100,000 deep",
@@ -297,18 +293,19 @@ describe("a fault after text was sent", () => {
         expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "a"])
         const text = await readAround(response, "lo", () => fault(host.peer()))
         expect(expectBroken(text, code, "Hello").cost).toBe(0)
-        // What ends as it should may be kept for the next request; else we close, though the host does not.
+        // A connection whose answer ended normally may be kept for the next request. Otherwise we close it, even if the
+        // host does not.
         await expectClean(stage, name.startsWith("a well framed") ? undefined : host, 1)
-        const [row] = await stage.books.rows()
+        const [row] = await stage.account.rows()
         expect(row).toMatchObject({ host: "a", outcome: "host-failed", cost: 0n, estimated: true })
         expect(row?.upstreamCost).toBeGreaterThan(0n)
-        expect(await stage.books.total()).toBe(0n)
+        expect(await stage.account.total()).toBe(0n)
         expect(stage.second.calls.length).toBe(0)
       },
     )
   }
 
-  test("a body whose end is the end of the connection, without a finish, is broken too", async () => {
+  test("a body that ends with its connection, without a finish, is broken too", async () => {
     const host = raw((peer) => say(peer, openHead, `data: ${chunkOf({ delta: { content: "Hello" } })}\n\n`))
     const stage = await scene(host.url)
     const text = await readAround(await stage.request(), "Hello", () => host.peer().end())
@@ -317,7 +314,7 @@ describe("a fault after text was sent", () => {
   })
 })
 
-/** The text of an answer; `then` is run once `seen` has come. */
+/** Reads the text of an answer, and runs `then` once `seen` has come. */
 const readAround = async (response: Response, seen: string, then: () => void | Promise<void>): Promise<string> => {
   const decoder = new TextDecoder()
   let text = ""
@@ -331,7 +328,7 @@ const readAround = async (response: Response, seen: string, then: () => void | P
   return text
 }
 
-describe("an odd but good end", () => {
+describe("an unusual but valid end", () => {
   const ends: ReadonlyArray<
     readonly [
       name: string,
@@ -387,7 +384,7 @@ describe("an odd but good end", () => {
     ],
   ]
 
-  // Whole rows: what is left out, Bun takes for a wish to call `done`.
+  // Complete rows: for a missing argument, Bun would pass a `done` callback.
   const rows = ends.map(([name, parts, after = () => {}, row = {}]) => [name, parts, after, row] as const)
 
   test.each(rows)("%s", async (_, parts, after, row) => {
@@ -404,16 +401,16 @@ describe("an odd but good end", () => {
     const last = events.at(-1)
     expect(last).toMatchObject({ choices: [{ finish_reason: "stop", native_finish_reason: "stop" }] })
     await expectClean(stage, undefined, 1)
-    const [booked] = await stage.books.rows()
+    const [booked] = await stage.account.rows()
     expect(booked).toMatchObject({ host: "a", outcome: "finished", finishReason: "stop" })
     if (row.estimated === true) expect(booked).toMatchObject({ estimated: true, completionTokens: 2 })
     else expect(booked).toMatchObject({ estimated: false, cost: row.cost ?? costOfUsage })
     expect(isJsonObject(last?.["usage"]) ? last["usage"]["cost"] : undefined).toBe(Number(booked?.cost) / 1e12)
-    expect(await stage.books.total()).toBe(booked?.cost ?? -1n)
+    expect(await stage.account.total()).toBe(booked?.cost ?? -1n)
     if (!parts.includes(lastPart)) await until(() => host.open() === 0, "the end of the host's connection")
   })
 
-  test("bytes in every manner: a BOM, CRLF, comments, no UTF-8, a packet a byte", async () => {
+  test("bytes in every form: a BOM, CRLF, comments, invalid UTF-8, one byte per packet", async () => {
     const text = Buffer.concat([
       Buffer.from(
         `\ufeff: hi\r\n\r\nretry: 1\r\ndata:${chunkOf({ delta: { content: "a " }, finish_reason: null })}\r\n\r\n`,
@@ -434,8 +431,8 @@ describe("an odd but good end", () => {
   })
 })
 
-describe("a stream that we cut is paid for", () => {
-  test("at its size: length, and the reason", async () => {
+describe("a stream that the gateway cuts is charged", () => {
+  test("at the size limit: finish reason length, and the native reason", async () => {
     const host = raw((peer) => {
       say(peer, streamHead)
       for (let at = 0; at < 1000; at++) say(peer, delta(`word${at} `))
@@ -447,19 +444,19 @@ describe("a stream that we cut is paid for", () => {
       { choices: [{ finish_reason: "length", native_finish_reason: "stream_limit" }], usage: {} },
     ])
     await expectClean(stage, host, 1)
-    const [row] = await stage.books.rows()
+    const [row] = await stage.account.rows()
     expect(row).toMatchObject({ outcome: "cut", finishReason: "length", estimated: true })
     expect(row?.completionTokens).toBe(Math.ceil(contentOf(events).length / 4))
     expect(row?.cost).toBe(row?.upstreamCost ?? -1n)
     expect(row?.cost).toBeGreaterThan(0n)
   })
 
-  test("at the deadline: 408 in the stream, with the cost that is charged all the same", async () => {
+  test("at the deadline: 408 in the stream, with the cost that is charged", async () => {
     const host = raw((peer) => say(peer, streamHead, delta("Hello")))
     const stage = await scene(host.url, { limits: { deadline_ms: 250 } })
     const { cost } = expectBroken(await (await stage.request()).text(), 408, "Hello")
     await expectClean(stage, host, 1)
-    const [row] = await stage.books.rows()
+    const [row] = await stage.account.rows()
     expect(row).toMatchObject({ outcome: "cut", estimated: true })
     expect(row?.cost).toBeGreaterThan(0n)
     expect(cost).toBe(Number(row?.cost) / 1e12)
@@ -484,20 +481,20 @@ describe("a stream that we cut is paid for", () => {
       { choices: [{ finish_reason: "stop" }], usage: { completion_tokens: 5 } },
     ])
     await expectClean(stage, host, 1)
-    expect(await stage.books.rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
+    expect(await stage.account.rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
   })
 })
 
 describe("a head that goes out before any event", () => {
   const limits = { commit_after_ms: 60 }
 
-  /** The comment that we begin with may reach the caller before the request has reached the host. */
+  /** The gateway's first comment may reach the caller before the request reaches the host. */
   const asked = async (host: RawHost): Promise<Peer> => {
     await until(() => host.requests() === 1, "the request")
     return host.peer()
   }
 
-  test("comes with a comment at once, and the answer follows", async () => {
+  test("begins with a comment, and the answer follows", async () => {
     const host = raw((peer) => say(peer, streamHead, role))
     const stage = await scene(host.url, { limits })
     const response = await stage.request()
@@ -508,7 +505,7 @@ describe("a head that goes out before any event", () => {
     expect(text).toStartWith(": GW PROCESSING\n\n")
     expect(contentOf(readStrictly(text).events)).toBe("Hello")
     await expectClean(stage, undefined, 1)
-    expect(await stage.books.rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
+    expect(await stage.account.rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
   })
 
   test("a failure after it is an error in the stream", async () => {
@@ -527,7 +524,7 @@ describe("a head that goes out before any event", () => {
     const text = await readAround(await stage.request(), ": GW PROCESSING\n\n", async () => (await asked(host)).reset())
     expect(contentOf(readStrictly(text).events)).toBe("from the second")
     await expectClean(stage, host, 1)
-    expect(await stage.books.rows()).toMatchObject([{ host: "b", outcome: "finished" }])
+    expect(await stage.account.rows()).toMatchObject([{ host: "b", outcome: "finished" }])
   })
 
   test("the deadline is an error in the stream, and nothing is charged", async () => {
@@ -539,11 +536,11 @@ describe("a head that goes out before any event", () => {
   })
 })
 
-test("while a stream runs its money is held", async () => {
+test("the money of a running stream is held", async () => {
   const host = raw((peer) => say(peer, streamHead, delta("Hello")))
   const stage = await scene(host.url)
   const response = await stage.request()
-  expect(await stage.books.held()).toBeGreaterThan(0n)
+  expect(await stage.account.held()).toBeGreaterThan(0n)
   await readAround(response, "Hello", () => say(host.peer(), finish, usage, done, lastPart))
   await expectClean(stage, undefined, 1)
 })

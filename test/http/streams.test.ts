@@ -1,6 +1,6 @@
 /**
- * Streams as their callers see them: what the first event decides, what becomes of the host when its caller goes, what
- * no text can do, and how the gateway closes under them. Faults of hosts: `streamFaults.test.ts`.
+ * Streams as their callers see them: what the first event decides, what happens to the host when its caller leaves,
+ * texts that look like framing, and how the gateway closes with open streams. Faults of hosts: `streamFaults.test.ts`.
  */
 import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
@@ -12,7 +12,7 @@ import { errorOf, picodollars, readStream, streamOf, wholeBodyOf } from "../supp
 import { chunkOf, type HeldStream, heldStream } from "../support/host.ts"
 import { until } from "../support/rawHost.ts"
 import { type Answer, ask, closeAfterEach, good, type Routed, routed, says, silent, status } from "../support/routed.ts"
-import { inTimedHouse } from "../support/timedHouse.ts"
+import { inTimedGateway } from "../support/timedGateway.ts"
 
 closeAfterEach()
 
@@ -21,7 +21,7 @@ const stop = chunkOf({ delta: {}, finish_reason: "stop" })
 const usage = JSON.stringify({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 5 } })
 const streamed = ask({ stream: true })
 
-/** A host whose streams the test conducts, and the next of them that is asked for. */
+/** A host whose streams the test controls, and the next stream that is requested. */
 const conducted = () => {
   const streams: Array<HeldStream> = []
   const waiting: Array<(stream: HeldStream) => void> = []
@@ -39,14 +39,14 @@ const conducted = () => {
   return { answer, next }
 }
 
-/** A stream that has said `words`: what is left of it is read by `rest`. */
+/** A stream that has sent `words`. `rest` reads what is left of it. */
 const begun = async (
-  house: Routed,
+  gateway: Routed,
   host: ReturnType<typeof conducted>,
   words: ReadonlyArray<string>,
   init: RequestInit = {},
 ) => {
-  const asked = house.chat(streamed, init)
+  const asked = gateway.chat(streamed, init)
   const held = await host.next()
   for (const each of words) held.send(word(each))
   const response = await asked
@@ -73,23 +73,23 @@ const begun = async (
   return { response, held, reader, readUntil, rest }
 }
 
-/** Rows of the ordinary key, once there are so many: they are booked when the answer ends, which the caller may not see. */
-const rowsOf = async (house: Routed, count: number): Promise<ReadonlyArray<LedgerRow>> => {
+/** Waits for so many rows of the ordinary key. They are booked when the answer ends, which the caller may not see. */
+const rowsOf = async (gateway: Routed, count: number): Promise<ReadonlyArray<LedgerRow>> => {
   for (;;) {
-    const rows = await house.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(house.key), 100)))
+    const rows = await gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(gateway.key), 100)))
     if (rows.length >= count) return rows
     await new Promise((resolve) => setImmediate(resolve))
   }
 }
 
-const spent = (house: Routed) => house.run(Effect.flatMap(Meter, (meter) => meter.spent(keyId(house.key))))
+const spent = (gateway: Routed) => gateway.run(Effect.flatMap(Meter, (meter) => meter.spent(keyId(gateway.key))))
 
 describe("the first event decides", () => {
-  test("a role is none: the host that says no more is passed over", async () => {
+  test("a role does not count: a host that sends nothing else is passed over", async () => {
     const role = chunkOf({ delta: { role: "assistant", content: "" }, finish_reason: null })
     const error = JSON.stringify({ error: { message: "no", code: 500 } })
-    const house = await routed({ bad: says(role, role, error), next: good("from the next") })
-    const { text } = await streamOf(await house.chat(streamed))
+    const gateway = await routed({ bad: says(role, role, error), next: good("from the next") })
+    const { text } = await streamOf(await gateway.chat(streamed))
     expect(text).toBe("from the next")
   })
 
@@ -98,10 +98,10 @@ describe("the first event decides", () => {
     ["reasoning", { reasoning: "x" }],
     ["a refusal", { refusal: "x" }],
     ["a tool call", { tool_calls: [{ index: 0, id: "a", type: "function", function: { name: "f", arguments: "" } }] }],
-  ])("%s is one: no other host takes over afterwards", async (_name, delta) => {
+  ])("%s counts: no other host takes over afterwards", async (_name, delta) => {
     const host = conducted()
-    const house = await routed({ first: host.answer, next: good("from the next") })
-    const asked = house.chat(streamed)
+    const gateway = await routed({ first: host.answer, next: good("from the next") })
+    const asked = gateway.chat(streamed)
     const held = await host.next()
     held.send(chunkOf({ delta, finish_reason: null }))
     const response = await asked
@@ -109,12 +109,12 @@ describe("the first event decides", () => {
     const { chunks, last } = await streamOf(response)
     expect(chunks[0]?.choices[0]?.delta).toMatchObject(delta)
     expect(last.error?.code).toBe(502)
-    expect(house.called()).toEqual(["first"])
+    expect(gateway.called()).toEqual(["first"])
   })
 
   test("the head waits for it, so that a failure before it has its status", async () => {
-    const house = await routed({ bad: status(500) })
-    const response = await house.chat(streamed)
+    const gateway = await routed({ bad: status(500) })
+    const response = await gateway.chat(streamed)
     expect(response.status).toBe(502)
     await errorOf(response)
   })
@@ -124,30 +124,30 @@ describe.each([
   ["on a socket", true],
   ["without one", false],
 ] as const)("a caller who goes, %s", (_name, socket) => {
-  test("amid a stream: the host is hung up on, what was said is paid for", async () => {
+  test("in the middle of a stream: the host's connection is closed, and the output so far is charged", async () => {
     const host = conducted()
-    const house = await routed({ host: host.answer }, { socket })
-    const { held, reader } = await begun(house, host, ["so ", "far"])
+    const gateway = await routed({ host: host.answer }, { socket })
+    const { held, reader } = await begun(gateway, host, ["so ", "far"])
     await reader.cancel()
     await held.left
-    const [row] = await rowsOf(house, 1)
+    const [row] = await rowsOf(gateway, 1)
     expect(row).toMatchObject({ outcome: "caller-gone", completionTokens: 2, estimated: true, streamed: true })
     expect(row?.cost).toBe(row?.upstreamCost)
     expect(row?.cost).toBeGreaterThan(0n)
-    expect(await spent(house)).toMatchObject({ total: row?.cost ?? 0n, held: 0n })
+    expect(await spent(gateway)).toMatchObject({ total: row?.cost ?? 0n, held: 0n })
   })
 
   test.each([true, false])(
-    "before the first event (stream: %p): the host is hung up on, the prompt is paid for",
+    "before the first event (stream: %p): the host's connection is closed, and the prompt is charged",
     async (stream) => {
       const called = Promise.withResolvers<Request>()
       const host: Answer = (body, request, call) => {
         called.resolve(request)
         return silent(body, request, call)
       }
-      const house = await routed({ host, next: good() }, { socket })
+      const gateway = await routed({ host, next: good() }, { socket })
       const controller = new AbortController()
-      const asked = house.chat(ask({ stream }), { signal: controller.signal }).then(
+      const asked = gateway.chat(ask({ stream }), { signal: controller.signal }).then(
         () => "answered",
         () => "given up",
       )
@@ -158,24 +158,24 @@ describe.each([
       })
       controller.abort()
       await hungUp
-      const [row] = await rowsOf(house, 1)
+      const [row] = await rowsOf(gateway, 1)
       expect(row).toMatchObject({ outcome: "caller-gone", completionTokens: 0, estimated: true, streamed: stream })
       expect(row?.cost).toBeGreaterThan(0n)
       if (socket) expect(await asked).toBe("given up")
-      expect(house.called()).toEqual(["host"])
+      expect(gateway.called()).toEqual(["host"])
     },
   )
 
-  test("after its host has counted: the host's count is paid for", async () => {
+  test("after its host has sent usage: the host's usage is charged", async () => {
     const host = conducted()
-    const house = await routed({ host: host.answer }, { socket })
-    const { held, reader, readUntil } = await begun(house, host, ["fine"])
+    const gateway = await routed({ host: host.answer }, { socket })
+    const { held, reader, readUntil } = await begun(gateway, host, ["fine"])
     held.send(usage)
     held.send(word("more"))
     await readUntil("more")
     await reader.cancel()
     await held.left
-    expect((await rowsOf(house, 1))[0]).toMatchObject({
+    expect((await rowsOf(gateway, 1))[0]).toMatchObject({
       outcome: "caller-gone",
       promptTokens: 10,
       completionTokens: 5,
@@ -187,11 +187,11 @@ describe.each([
 test("a choice that finishes early does not end the others", async () => {
   const choice = (index: number, content: string) => chunkOf({ index, delta: { content }, finish_reason: null })
   const end = (index: number) => chunkOf({ index, delta: {}, finish_reason: "stop" })
-  await inTimedHouse({}, async ({ listen, call, pass, settle }) => {
+  await inTimedGateway({}, async ({ listen, call, pass, settle }) => {
     const listening = listen({ n: 2 })
     const host = (await call()).head().events(choice(0, "one"), end(0))
     const reading = await listening
-    // Longer than a host is waited for that has said how all its choices end.
+    // Longer than the gateway waits for a host whose choices have all finished.
     await pass(30_000)
     host.events(choice(1, "two"), end(1), "[DONE]")
     await settle()
@@ -213,13 +213,13 @@ describe("a text cannot break out of its event", () => {
     "\\u000a\\n",
     "𝄞é汉",
   ])("%j", async (text) => {
-    const house = await routed({ host: says(word("a"), word("b"), word(text), word(text), stop, usage, "[DONE]") })
-    const answer = await streamOf(await house.chat(streamed))
+    const gateway = await routed({ host: says(word("a"), word("b"), word(text), word(text), stop, usage, "[DONE]") })
+    const answer = await streamOf(await gateway.chat(streamed))
     expect(answer.text).toBe(`ab${text}${text}`)
     expect(answer.last.choices[0]?.finish_reason).toBe("stop")
   })
 
-  test("characters that come in pieces come whole", async () => {
+  test("characters that arrive in pieces are written whole", async () => {
     const bytes = new TextEncoder().encode(
       [word("𝄞é汉"), stop, usage, "[DONE]"].map((event) => `data: ${event}\r\n\r\n`).join(""),
     )
@@ -232,28 +232,28 @@ describe("a text cannot break out of its event", () => {
           },
         }),
       )
-    const house = await routed({ host })
-    expect((await streamOf(await house.chat(streamed))).text).toBe("𝄞é汉")
+    const gateway = await routed({ host })
+    expect((await streamOf(await gateway.chat(streamed))).text).toBe("𝄞é汉")
   })
 })
 
 describe("the gateway", () => {
   test("admits `max_in_flight` requests, and no more until one has ended", async () => {
     const host = conducted()
-    const house = await routed({ host: host.answer, quick: good() }, { limits: { max_in_flight: 1 } })
-    const { held, rest } = await begun(house, host, ["first"])
+    const gateway = await routed({ host: host.answer, quick: good() }, { limits: { max_in_flight: 1 } })
+    const { held, rest } = await begun(gateway, host, ["first"])
     const quick = ask({ provider: { only: ["quick"] } })
-    const refused = await house.chat(quick)
+    const refused = await gateway.chat(quick)
     expect(refused.status).toBe(503)
     expect((await errorOf(refused)).metadata).toEqual({ error_type: "overloaded" })
     expect(Number(refused.headers.get("retry-after"))).toBeWithin(1, 4)
     for (const event of [stop, usage, "[DONE]"]) held.send(event)
     await rest()
-    expect((await wholeBodyOf(await house.chat(quick))).usage.cost).toBeGreaterThan(0)
+    expect((await wholeBodyOf(await gateway.chat(quick))).usage.cost).toBeGreaterThan(0)
   })
 
-  test("counts requests whose bodies are on the way", async () => {
-    const house = await routed({ host: good() }, { limits: { max_in_flight: 2 }, socket: true })
+  test("counts requests whose bodies are still arriving", async () => {
+    const gateway = await routed({ host: good() }, { limits: { max_in_flight: 2 }, socket: true })
     const gates = Array.from({ length: 6 }, () => Promise.withResolvers<void>())
     const slow = gates.map(({ promise }) => {
       const body = new ReadableStream({
@@ -264,9 +264,13 @@ describe("the gateway", () => {
           controller.close()
         },
       })
-      return house.call("/chat/completions", { method: "POST", body, headers: { "content-type": "application/json" } })
+      return gateway.call("/chat/completions", {
+        method: "POST",
+        body,
+        headers: { "content-type": "application/json" },
+      })
     })
-    // Four are refused while two wait for their bodies; then those are answered, and their places are free again.
+    // Four are refused while two wait for their bodies. Then the two are answered, and their places are free again.
     const statuses: Array<number> = []
     for (const one of slow) void one.then(({ status }) => statuses.push(status))
     await until(() => statuses.length === 4, "four refusals")
@@ -274,59 +278,59 @@ describe("the gateway", () => {
     for (const { resolve } of gates) resolve()
     await Promise.all(slow)
     expect(statuses.slice(4)).toEqual([200, 200])
-    expect((await house.chat(ask())).status).toBe(200)
+    expect((await gateway.chat(ask())).status).toBe(200)
   })
 
   test("lets a stream end when it closes", async () => {
     const host = conducted()
-    const house = await routed({ host: host.answer })
-    const { held, rest } = await begun(house, host, ["first"])
-    const stopped = house.stop()
+    const gateway = await routed({ host: host.answer })
+    const { held, rest } = await begun(gateway, host, ["first"])
+    const stopped = gateway.stop()
     for (const event of [word(" last"), stop, usage, "[DONE]"]) held.send(event)
     const { text, last } = await rest()
     expect(text).toBe("first last")
     await stopped
-    expect((await rowsOf(house, 1))[0]).toMatchObject({ outcome: "finished", cost: picodollars(last.usage?.cost) })
+    expect((await rowsOf(gateway, 1))[0]).toMatchObject({ outcome: "finished", cost: picodollars(last.usage?.cost) })
   })
 
-  test("cuts a stream that does not end in time, tells it, and books it", async () => {
+  test("cuts a stream that does not end in time, with an error in the stream, and books it", async () => {
     const host = conducted()
-    const house = await routed({ host: host.answer }, { server: { drain_s: 0 } })
-    const { held, rest } = await begun(house, host, ["so far"])
-    const stopped = house.stop()
+    const gateway = await routed({ host: host.answer }, { server: { drain_s: 0 } })
+    const { held, rest } = await begun(gateway, host, ["so far"])
+    const stopped = gateway.stop()
     const { text, last } = await rest()
     expect(text).toBe("so far")
     expect(last.error).toMatchObject({ code: 503, metadata: { error_type: "draining" } })
     await stopped
     await held.left
-    expect((await rowsOf(house, 1))[0]).toMatchObject({
+    expect((await rowsOf(gateway, 1))[0]).toMatchObject({
       outcome: "cut",
       completionTokens: 2,
       cost: picodollars(last.usage?.cost),
     })
   })
 
-  test("cuts a caller who takes no bytes, and books what was made for it", async () => {
+  test("cuts a caller who takes no bytes, and books the output so far", async () => {
     const host = conducted()
-    const house = await routed({ host: host.answer }, { limits: { client_stall_ms: 100 } })
-    const asked = house.chat(streamed)
+    const gateway = await routed({ host: host.answer }, { limits: { client_stall_ms: 100 } })
+    const asked = gateway.chat(streamed)
     const held = await host.next()
     held.send(word("so far"))
     const response = await asked
-    const [row] = await rowsOf(house, 1)
+    const [row] = await rowsOf(gateway, 1)
     expect(row).toMatchObject({ outcome: "cut", completionTokens: 2 })
     expect(row?.cost).toBeGreaterThan(0n)
     await held.left
     await expect(response.text()).rejects.toThrow()
   })
 
-  test("gives the same stream twice the same text, whatever else runs", async () => {
+  test("gives the same text for the same stream, whatever else runs", async () => {
     const words = Array.from({ length: 200 }, (_, at) => `${at} `)
-    const house = await routed({ host: says(...words.map(word), stop, usage, "[DONE]") }, { socket: true })
+    const gateway = await routed({ host: says(...words.map(word), stop, usage, "[DONE]") }, { socket: true })
     const texts = await Promise.all(
-      Array.from({ length: 30 }, async () => (await streamOf(await house.chat(streamed))).text),
+      Array.from({ length: 30 }, async () => (await streamOf(await gateway.chat(streamed))).text),
     )
     expect(new Set(texts)).toEqual(new Set([words.join("")]))
-    expect((await rowsOf(house, 30)).every(({ cost }) => cost === 20_000_000n)).toBe(true)
+    expect((await rowsOf(gateway, 30)).every(({ cost }) => cost === 20_000_000n)).toBe(true)
   })
 })

@@ -1,6 +1,6 @@
-/** What a host counts, and how often: which of its figures are billed. docs/guarantees.md#g5 */
+/** A host that reports usage several times: which of its figures are billed. docs/guarantees.md#g5 */
 import { expect, test } from "bun:test"
-import { openBooks } from "../support/books.ts"
+import { openAccount } from "../support/account.ts"
 import { chunkOf, configFor, scriptedHost, sse } from "../support/host.ts"
 import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
 
@@ -22,13 +22,13 @@ test.each([
 ] as const)("usage that comes twice, %s: the larger one is billed", async (_name, events) => {
   const host = opened(scriptedHost(() => sse([...events, "[DONE]"])))
   const gateway = await startWatched({ config: configFor({ acme: host }) })
-  const books = await openBooks(gateway)
+  const account = await openAccount(gateway)
   const request = { model: "acme/small", messages: [{ role: "user", content: "hi" }], stream: true }
-  const response = await gateway.chat(request, { headers: { authorization: `Bearer ${books.secret}` } })
+  const response = await gateway.chat(request, { headers: { authorization: `Bearer ${account.secret}` } })
   // 100 tokens at a millionth of a dollar and 50 at two.
   expect(await response.text()).toContain('"cost":0.0002,')
-  expect(await books.rows()).toMatchObject([
+  expect(await account.rows()).toMatchObject([
     { promptTokens: 100, completionTokens: 50, cost: 200_000_000n, estimated: false },
   ])
-  expect(await books.total()).toBe(200_000_000n)
+  expect(await account.total()).toBe(200_000_000n)
 })

@@ -1,4 +1,7 @@
-/** A plugin that does not load is off, with one line; everything else works. All mistakes of the operator are reported at once. */
+/**
+ * A plugin that does not load is off, with one line in the log. Everything else works. All configuration mistakes are
+ * reported at once.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
@@ -26,13 +29,13 @@ import { PluginInvalid } from "../../src/plugin/PluginInvalid.ts"
 import { KeyStore } from "../../src/services/KeyStore.ts"
 import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
 import { Upstream } from "../../src/upstream/Upstream.ts"
-import { houseWithoutSocket } from "../support/house.ts"
+import { gatewayWithoutSocket } from "../support/gateway.ts"
 import { install } from "../support/process.ts"
 
 const whole = { protocols: { chat: chatProtocol() }, error: httpError }
 const nothing = Schema.Struct({})
 
-/** On unasked, like `echo`. */
+/** A provider that is on without configuration, like `echo`. */
 const provider = (id: string, load: () => Provider) => defineProvider({ ...facts, id, name: id, config: nothing, load })
 
 const facts = { id: "regional", name: "Regional", baseUrl: "https://api.acme.example/v1", always: true }
@@ -82,7 +85,7 @@ const broken: ReadonlyArray<readonly [what: string, plugin: Plugin, line: string
 
 const own = defineStrategy({ id: "balanced", config: nothing, load: () => (candidates) => candidates })
 
-/** The lines of the log, and what the configuration comes to or the lines of the refusal. */
+/** The lines of the log, and the resolved configuration or the lines of the refusal. */
 const resolved = async (parts: Parts, config: unknown = {}) => {
   const log: Array<string> = []
   const logger = Logger.replace(
@@ -125,7 +128,7 @@ describe("a plugin that does not load", () => {
     )
   })
 
-  test("says so once, however many providers want it; hosts that name them are not to blame", async () => {
+  test("says so once, however many providers use it; hosts that name these providers are not reported", async () => {
     const { log, result } = await resolved(
       { plugins: [provider("acme", throwing), echo] },
       {
@@ -137,18 +140,18 @@ describe("a plugin that does not load", () => {
     expect(callable(result)).toEqual(["echo"])
   })
 
-  test("refuses the start where it was the strategy in force: it once ordered hosts by nothing, in silence", async () => {
+  test("refuses the start when it is the strategy in force: hosts were once left unordered without a message", async () => {
     const strategy = defineStrategy({ id: "first", config: nothing, load: throwing })
     const { log, result } = await resolved({ plugins: [strategy, own, echo] }, { routing: { strategy: "first" } })
     expect(log).toEqual(["plugin first: load: no disk"])
     expect(result).toEqual(
       Either.left(['config error: routing.strategy: expected the id of a strategy that loads, got "first"']),
     )
-    // With no strategy left, the default one is not missed.
+    // With no strategy at all, a missing default is not reported.
     expect(Either.isRight((await resolved({ plugins: [strategy, echo] })).result)).toBe(true)
   })
 
-  test("and was not even found whole does not blame whoever named it", async () => {
+  test("that could not be imported is reported, not the configuration that names it", async () => {
     const invalid = [new PluginInvalid({ plugin: "/plugins/providers/acme", phase: "import", reason: "no comma" })]
     const config = {
       providers: { acme: {} },
@@ -163,25 +166,25 @@ describe("a plugin that does not load", () => {
     )
   })
 
-  test("does not keep the others from answering", async () => {
+  test("does not stop the others from answering", async () => {
     const log: Array<string> = []
-    const house = await houseWithoutSocket({
+    const gateway = await gatewayWithoutSocket({
       plugins: [...broken.map(([, plugin]) => plugin), echo],
       setting: Logger.add(Logger.make(({ message }) => log.push(String(message)))),
     })
     try {
       expect(log.toSorted()).toEqual(broken.map(([, , line]) => line).toSorted())
       const body = { model: "headgate/echo", messages: [{ role: "user", content: "still here" }] }
-      expect(await (await house.chat(body)).json()).toMatchObject({
+      expect(await (await gateway.chat(body)).json()).toMatchObject({
         choices: [{ message: { content: "still here" } }],
       })
     } finally {
-      await house.stop()
+      await gateway.stop()
     }
   })
 })
 
-/** Something wrong in every place where something can be. */
+/** A mistake in every place that is checked. */
 const wrong = {
   server: { port: -1 },
   privacy: { log_content: true },
@@ -198,13 +201,13 @@ const wrong = {
     {
       id: "acme/small",
       context_length: 8192,
-      // `echo` is on without an entry, and nothing is known of `d`.
+      // `echo` is on without an entry. `d` is unknown.
       hosts: [{ provider: "a" }, { provider: "echo" }, { provider: "d" }, { provider: "somebody-else" }],
     },
   ],
 }
 
-/** Whatever strategies lie in the project's own folder, an operator's among them. */
+/** All strategies in the project's own folder, including those that an operator added. */
 const strategies = readdirSync(join(import.meta.dir, "../../plugins/strategies")).toSorted()
 
 const allWrong = [
@@ -236,7 +239,7 @@ describe("the gateway as it is run", () => {
   })
   afterAll(() => installation.remove())
 
-  test("starts without its broken plugins, a line for each, and ends well", async () => {
+  test("starts without its broken plugins, with one line for each, and stops with exit code 0", async () => {
     const gateway = installation.start({ config: { ...config, providers: { torn: {} } } })
     const health = await fetch((await gateway.url()).replace("/api/v1", "/healthz"))
     expect(health.status).toBe(200)
@@ -260,7 +263,7 @@ describe("the gateway as it is run", () => {
     expect(await Bun.file(join(installation.folder, "unopened.db")).exists()).toBe(false)
   })
 
-  test("says everything that is wrong, and an embedded one says the same", async () => {
+  test("reports every mistake, and so does an embedded one", async () => {
     const gateway = installation.start({ config: wrong })
     expect(await gateway.exited).toBe(78)
     expect(gateway.err().trimEnd().split("\n")).toEqual(allWrong)
@@ -273,7 +276,7 @@ describe("the gateway as it is run", () => {
         ),
       )),
     ]
-    // Whatever a file can say is an author's input; that it is wrong is the point.
+    // The cast stands for a configuration file with arbitrary content. The wrong types are what is tested.
     const services = Gateway.services({ plugins, config: wrong as unknown as GatewayConfigInput }).pipe(
       Layer.provide([KeyStore.layer(), Upstream.layer]),
       Layer.provide(memoryStorage),

@@ -1,4 +1,6 @@
-/** What a plugin's hooks throw or return wrongly is that plugin's fault by name, and a failed host. */
+/**
+ * A plugin hook that throws or returns something wrong is a fault of that plugin, by name, and a failure of its host.
+ */
 import { describe, expect, test } from "bun:test"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -43,14 +45,14 @@ const checked = (more: Partial<Protocol>) => {
   return protocol
 }
 
-/** The host's failure, and what the fault behind it says. */
+/** The host's failure, and the message of the fault behind it. */
 const faultOf = (failure: unknown): string => {
   expect(failure).toBeInstanceOf(HostFailed)
   expect(failure).toMatchObject({ reason: "malformed", cause: { _tag: "PluginFault", plugin: "acme" } })
   return failure instanceof HostFailed && failure.cause instanceof PluginFault ? failure.cause.message : ""
 }
 
-// What no compiler would let pass, a plugin in JavaScript may return.
+// A plugin in JavaScript can return what the compiler would refuse.
 const wrongly = <A>(value: unknown): A => value as A
 
 const throwing = () => {
@@ -58,7 +60,7 @@ const throwing = () => {
 }
 
 describe("a plugin without faults", () => {
-  test("is what it was", () => {
+  test("is unchanged", () => {
     const { chat: protocol, ...others } = load({}).protocols
     expect(others).toEqual({})
     expect(protocol).toMatchObject({ framing: "sse", transparent: true })
@@ -71,7 +73,7 @@ describe("a plugin without faults", () => {
     expect(load({}).error(401, head.headers, "")).toEqual(httpError(401, head.headers, ""))
   })
 
-  test("may refuse: what it says of the host or of the request passes", () => {
+  test("may refuse: its failures and refusals pass through", () => {
     const failure = new HostFailed({ reason: "overloaded" })
     const refusal = Either.left(new Unsupported({ path: "messages[0]", reason: "no" }))
     const refusing = { event: () => failure, end: () => failure, done: () => true }
@@ -146,7 +148,7 @@ describe("decode", () => {
     expect(fault).toContain(says)
   })
 
-  test("that throws, or whose answer has a getter that does: it was once a defect after the answer was paid for", () => {
+  test("that throws, or whose answer has a getter that throws: it was once a defect after the answer was charged", () => {
     expect(faultOf(checked({ decode: throwing }).decode(head, body, context))).toContain('threw "TypeError: no disk"')
     const usages = [
       {
@@ -243,7 +245,7 @@ describe("decoder", () => {
     }
   })
 
-  test("a getter in the usage of a chunk throws where it is caught", () => {
+  test("a getter in the usage of a chunk throws where it is handled", () => {
     const usage = {
       get prompt_tokens() {
         return throwing()
@@ -262,12 +264,12 @@ test("an async hook that rejects is at fault, and its promise does not end the p
   })
   expect(faultOf(protocol.decode(head, body, context))).toEndWith(", not a promise")
   expect(faultOf(protocol.decoder(head, context).event("", event))).toEndWith(", not a promise")
-  // An unheard rejection fails this test once the event loop has turned.
+  // An unhandled rejection fails this test after a turn of the event loop.
   await Bun.sleep(0)
 })
 
 describe("error", () => {
-  test("that throws or returns anything else keeps the status that came", () => {
+  test("that throws or returns something invalid: the original status is kept", () => {
     for (const error of [throwing, () => undefined, async () => new HostFailed({ reason: "account" }), () => ({})]) {
       const failure = load({ error: wrongly(error) }).error(503, head.headers, "")
       expect(faultOf(failure)).toStartWith("acme.error ")
@@ -347,7 +349,7 @@ describe("hooks that return promises", () => {
     }
   })
 
-  test("a listing that is none", () => {
+  test("an invalid listing", () => {
     const listModels = { request: { method: "GET", path: "/models", body: "" }, decode: () => wrongly<[]>({}) } as const
     expect(faultOf(load({ listModels }).listModels?.decode({}))).toBe(
       "acme.listModels.decode must return a list of models",
@@ -355,7 +357,7 @@ describe("hooks that return promises", () => {
   })
 })
 
-describe("what load gave is no provider", () => {
+describe("what load returned is no provider", () => {
   test.each<[string, unknown, string]>([
     ["no protocols", { protocols: undefined }, "must return protocols"],
     ["an empty one", { protocols: {} }, "must return at least one protocol"],

@@ -14,7 +14,7 @@ import { discover } from "../../src/plugin/discover.ts"
 
 const repository = new URL("../../", import.meta.url).pathname
 
-/** A folder outside of the repository, with our packages linked into it as a package manager would. */
+/** A folder outside the repository, with our packages linked into it as a package manager would do. */
 let home = ""
 
 beforeAll(async () => {
@@ -54,7 +54,7 @@ const found = async (...folders: ReadonlyArray<string>) => {
 
 const good = { "providers/acme": providerSource("acme"), "strategies/first": strategySource("first") }
 
-test("plugins outside of the repository, with a node_modules of their own, work with the gateway's own classes", async () => {
+test("plugins outside the repository, with their own node_modules, work with the gateway's own classes", async () => {
   const { plugins, invalid, loaded } = await found(await folderWith(home, good))
   expect({ plugins, invalid }).toEqual({ plugins: ["provider acme", "strategy first"], invalid: [] })
   const [acme] = loaded
@@ -63,7 +63,7 @@ test("plugins outside of the repository, with a node_modules of their own, work 
   expect(acme?.kind === "provider" && Either.isLeft(acme.load({ regoin: "eu" }))).toBe(true)
 })
 
-test("the order is that of the folders, and of the names in them", async () => {
+test("the order is by folder, then by name", async () => {
   const first = await folderWith(home, {
     "providers/zeta": providerSource("zeta"),
     "providers/beta": providerSource("beta"),
@@ -77,7 +77,7 @@ test("a plugin may be JavaScript", async () => {
   expect((await found(folder)).plugins).toEqual(["provider acme"])
 })
 
-test("a folder that is not there, a file among the plugins and an empty group hold nothing, and are no fault", async () => {
+test("a missing folder, a file among the plugins and an empty group are no faults", async () => {
   const folder = await folderWith(home, good)
   await Bun.write(join(folder, "providers", "README.md"), "# Ours")
   await mkdir(join(folder, "empty", "providers"), { recursive: true })
@@ -125,7 +125,7 @@ describe("one that is broken is reported, and the rest load", () => {
     expect(invalid).toMatchObject([{ plugin: join(folder, "strategies/empty"), phase: "find", reason: "no index.ts" }])
   })
 
-  test("a link into nowhere: it used to stop the start", async () => {
+  test("a broken link: it used to stop the start", async () => {
     const folder = await folderWith(home, good)
     await symlink(join(folder, "gone"), join(folder, "providers", "linked"))
     const { plugins, invalid } = await found(folder)
@@ -153,7 +153,7 @@ describe("one that is broken is reported, and the rest load", () => {
     expect((await found(folder)).plugins).toEqual(["provider same", "strategy same"])
   })
 
-  test("an import that never ends is given up after 5 seconds", async () => {
+  test("an import that never ends is abandoned after 5 seconds", async () => {
     const folder = await folderWith(home, {
       ...good,
       "providers/stuck": "await new Promise(() => {})\nexport default 1",
@@ -162,7 +162,7 @@ describe("one that is broken is reported, and the rest load", () => {
     const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
     const program = Effect.gen(function* () {
       const searching = yield* Effect.fork(discover([folder], (path) => started.push(path)))
-      // The clock of the plugins before it was cleared when they were there.
+      // The timers of the plugins before it were cleared once they had loaded.
       while (!started.some((path) => path?.endsWith("stuck")) || Chunk.size(yield* TestClock.sleeps()) < 1) yield* turn
       yield* TestClock.adjust("5 seconds")
       return yield* Fiber.join(searching)
@@ -174,7 +174,7 @@ describe("one that is broken is reported, and the rest load", () => {
     ])
   })
 
-  test("each is named before it is imported, since one that blocks would never be", async () => {
+  test("each is logged before it is imported, since one that blocks could not be logged afterwards", async () => {
     const folder = await folderWith(home, { ...good, "providers/zeta": providerSource("zeta") })
     const seen: Array<unknown> = []
     Object.assign(globalThis, { seen })
@@ -188,7 +188,7 @@ describe("one that is broken is reported, and the rest load", () => {
   })
 })
 
-test("plugins where no node_modules is work with the gateway's own modules, wherever the gateway was started", async () => {
+test("plugins without node_modules work with the gateway's own modules, wherever the gateway was started", async () => {
   const bare = await mkdtemp(join(tmpdir(), "headgate-bare-"))
   try {
     await folderWith(bare, good)

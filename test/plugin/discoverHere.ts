@@ -1,6 +1,6 @@
 /**
- * A process of its own for discover.test.ts, since modules are registered for all that runs in it. Finds the
- * plugins below the working directory, then those of the repository, and says what it found.
+ * A process for discover.test.ts. Modules are registered for a whole process, so the test needs a separate one. It
+ * finds the plugins below the working directory, then those of the repository, and prints what it found.
  */
 import { readdir } from "node:fs/promises"
 import { resolve } from "node:path"

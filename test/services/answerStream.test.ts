@@ -1,4 +1,7 @@
-/** The pull loop of a streamed answer under a clock that the test turns: silence, patience, deadlines, races. G5, G6, G10, G11, G18. */
+/**
+ * The life of a streamed answer under a clock that the test advances: silence, time-outs, deadlines, races.
+ * docs/guarantees.md#g5, #g6, #g10, #g11 and #g18
+ */
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import * as Schema from "effect/Schema"
@@ -6,7 +9,7 @@ import { HostFailed } from "../../src/domain/Failure.ts"
 import { chatProtocol, defineProvider, httpError, type Protocol } from "../../src/plugin.ts"
 import { chunkOf } from "../support/host.ts"
 import { contentOf, finishesOf, readStrictly } from "../support/strictSse.ts"
-import { inTimedHouse, Reading, type Said } from "../support/timedHouse.ts"
+import { type HostCall, inTimedGateway, Reading } from "../support/timedGateway.ts"
 
 const delta = (content: string) => chunkOf({ delta: { content }, finish_reason: null })
 const reasoning = (text: string) => chunkOf({ delta: { reasoning: text }, finish_reason: null })
@@ -20,7 +23,7 @@ const until = async (reading: Reading, word: string): Promise<void> => {
   while (!reading.text.includes(word) && (await reading.one()));
 }
 
-/** The last event is this error. */
+/** Checks that the last event is this error. */
 const brokenWith = (text: string): unknown => {
   const { events, done: isDone } = readStrictly(text)
   expect(isDone).toBe(true)
@@ -30,8 +33,8 @@ const brokenWith = (text: string): unknown => {
 }
 
 describe("comments", () => {
-  test("go out with a head that cannot wait, and every five seconds of silence", () =>
-    inTimedHouse({}, async ({ ask, call, pass }) => {
+  test("are sent with a head that goes out before any event, and after every five seconds of silence", () =>
+    inTimedGateway({}, async ({ ask, call, pass }) => {
       const asked = ask()
       const host = await call()
       let status = 0
@@ -54,8 +57,8 @@ describe("comments", () => {
       expect(contentOf(readStrictly((await ended).text).events)).toBe("Hello")
     }))
 
-  test("do not go out while chunks flow", () =>
-    inTimedHouse({}, async ({ listen, call, pass, settle }) => {
+  test("are not sent while chunks flow", () =>
+    inTimedGateway({}, async ({ listen, call, pass, settle }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("0 "))
       const reading = await asked
@@ -77,8 +80,8 @@ describe("comments", () => {
 })
 
 describe("a silent host", () => {
-  test("is hung up on after a minute without an event, and the caller is told", () =>
-    inTimedHouse({}, async ({ listen, call, pass, settle, rows, held }) => {
+  test("is cut off after a minute without an event, and the caller gets an error", () =>
+    inTimedGateway({}, async ({ listen, call, pass, settle, rows, held }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("Hello"))
       const reading = await asked
@@ -94,7 +97,7 @@ describe("a silent host", () => {
     }))
 
   test("may think for five minutes before its first text", () =>
-    inTimedHouse({}, async ({ listen, call, pass }) => {
+    inTimedGateway({}, async ({ listen, call, pass }) => {
       const asked = listen()
       const host = (await call()).head().events(reasoning("hm"))
       const reading = await asked
@@ -104,8 +107,8 @@ describe("a silent host", () => {
       expect([host.aborted, brokenWith(reading.text)]).toEqual([true, 408])
     }))
 
-  test("does not speak by comments, nor by blank lines", () =>
-    inTimedHouse({}, async ({ listen, call, pass }) => {
+  test("comments and blank lines do not count as events", () =>
+    inTimedGateway({}, async ({ listen, call, pass }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("Hello"))
       const reading = await asked
@@ -118,8 +121,8 @@ describe("a silent host", () => {
       expect([host.aborted, brokenWith(reading.text)]).toEqual([true, 408])
     }))
 
-  test("does not begin by comments either: after five minutes another is asked", () =>
-    inTimedHouse({ hosts: ["a", "b"] }, async ({ listen, call, calls, pass, settle }) => {
+  test("comments do not count as a first event: after five minutes another host is called", () =>
+    inTimedGateway({ hosts: ["a", "b"] }, async ({ listen, call, calls, pass, settle }) => {
       const asked = listen()
       const host = (await call()).head()
       for (let ten = 0; ten < 29; ten++) {
@@ -136,8 +139,8 @@ describe("a silent host", () => {
       expect(contentOf(readStrictly((await asked).text).events)).toBe("from b")
     }))
 
-  test("after its finish is waited for only five seconds, and the finish stands", () =>
-    inTimedHouse({}, async ({ listen, call, pass, settle, rows }) => {
+  test("is awaited for only five seconds after its finish, and the finish stands", () =>
+    inTimedGateway({}, async ({ listen, call, pass, settle, rows }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("Hello"), finish, usage)
       const reading = await asked
@@ -150,8 +153,8 @@ describe("a silent host", () => {
       expect(await rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
     }))
 
-  test("that breaks after its finish has ended all the same", () =>
-    inTimedHouse({}, async ({ listen, call, settle, rows }) => {
+  test("whose connection breaks after the finish has ended normally", () =>
+    inTimedGateway({}, async ({ listen, call, settle, rows }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("Hello"), finish, usage)
       const reading = await asked
@@ -162,8 +165,8 @@ describe("a silent host", () => {
       expect(await rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
     }))
 
-  test("that drips below sixteen bytes a second is hung up on", () =>
-    inTimedHouse({}, async ({ listen, call, pass }) => {
+  test("that sends less than sixteen bytes a second is cut off", () =>
+    inTimedGateway({}, async ({ listen, call, pass }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("Hello"))
       const reading = await asked
@@ -177,7 +180,7 @@ describe("a silent host", () => {
 
 describe("a slow caller", () => {
   test("who pauses for most of a minute is not taken for a silent host", () =>
-    inTimedHouse({}, async ({ ask, call, pass, settle, rows }) => {
+    inTimedGateway({}, async ({ ask, call, pass, settle, rows }) => {
       const asked = ask()
       const host = (await call()).head().events(delta("one "))
       const reading = new Reading(await asked)
@@ -197,7 +200,7 @@ describe("a slow caller", () => {
     }))
 
   test("who takes nothing for a minute is cut, and pays", () =>
-    inTimedHouse({}, async ({ ask, call, pass, rows, held, total }) => {
+    inTimedGateway({}, async ({ ask, call, pass, rows, held, total }) => {
       const asked = ask()
       const host = (await call()).head().events(delta("12345678"))
       const response = await asked
@@ -212,8 +215,8 @@ describe("a slow caller", () => {
       expect((await new Reading(response).all()).over).toBe("broken")
     }))
 
-  test("is not read ahead of: without a reader, the host is asked once at most", () =>
-    inTimedHouse({}, async ({ ask, call, pass, settle }) => {
+  test("the host is not read ahead: without a reader it is read once at most", () =>
+    inTimedGateway({}, async ({ ask, call, pass, settle }) => {
       const asked = ask()
       const host = (await call()).head().events(delta("one "))
       const reading = new Reading(await asked)
@@ -233,11 +236,11 @@ describe("a slow caller", () => {
     }))
 })
 
-describe("a host that does not hear that it is hung up on", () => {
-  const deaf = { deaf: true }
+describe("a host that does not notice that its call was aborted", () => {
+  const ignoring = { ignoresAbort: true }
 
-  test("is left all the same when it falls silent", () =>
-    inTimedHouse(deaf, async ({ listen, call, pass, rows }) => {
+  test("is abandoned all the same when it falls silent", () =>
+    inTimedGateway(ignoring, async ({ listen, call, pass, rows }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("Hello"))
       const reading = await asked
@@ -246,20 +249,23 @@ describe("a host that does not hear that it is hung up on", () => {
       expect(await rows()).toMatchObject([{ outcome: "host-failed" }])
     }))
 
-  test("is left before its first event, and another is asked", () =>
-    inTimedHouse({ ...deaf, hosts: ["a", "b"], limits: { ttfb_ms: 2000 } }, async ({ listen, call, pass, settle }) => {
-      const asked = listen()
-      const host = (await call()).head()
-      await pass(3000)
-      expect(host.cancelled).toBe(true)
-      const second = await call(2)
-      second.head().events(delta("from b"), finish, done)
-      await settle()
-      expect((await asked).response.headers.get("x-gw-host")).toBe("b")
-    }))
+  test("is abandoned before its first event, and another host is called", () =>
+    inTimedGateway(
+      { ...ignoring, hosts: ["a", "b"], limits: { ttfb_ms: 2000 } },
+      async ({ listen, call, pass, settle }) => {
+        const asked = listen()
+        const host = (await call()).head()
+        await pass(3000)
+        expect(host.cancelled).toBe(true)
+        const second = await call(2)
+        second.head().events(delta("from b"), finish, done)
+        await settle()
+        expect((await asked).response.headers.get("x-gw-host")).toBe("b")
+      },
+    ))
 
-  test("is left at the deadline", () =>
-    inTimedHouse({ ...deaf, limits: { deadline_ms: 3000 } }, async ({ listen, call, pass, rows }) => {
+  test("is abandoned at the deadline", () =>
+    inTimedGateway({ ...ignoring, limits: { deadline_ms: 3000 } }, async ({ listen, call, pass, rows }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("Hello"))
       const reading = await asked
@@ -269,8 +275,8 @@ describe("a host that does not hear that it is hung up on", () => {
     }))
 })
 
-test("ten minutes are the end of any stream, however lively", () =>
-  inTimedHouse({}, async ({ listen, call, pass, rows, held }) => {
+test("any stream ends after ten minutes, however active", () =>
+  inTimedGateway({}, async ({ listen, call, pass, rows, held }) => {
     const asked = listen()
     const host = (await call()).head().events(delta("0 "))
     const reading = await asked
@@ -286,9 +292,9 @@ test("ten minutes are the end of any stream, however lively", () =>
     expect(await held()).toBe(0n)
   }))
 
-describe("a house that stops", () => {
-  test("lets what runs end within half a minute, and takes nothing new", () =>
-    inTimedHouse({}, async ({ ask, listen, call, calls, pass, settle, stop, rows }) => {
+describe("a gateway that stops", () => {
+  test("lets running requests end within half a minute, and accepts no new ones", () =>
+    inTimedGateway({}, async ({ ask, listen, call, calls, pass, settle, stop, rows }) => {
       const asked = listen()
       const host = (await call()).head().events(delta("Hello"))
       const reading = await asked
@@ -313,12 +319,12 @@ describe("a house that stops", () => {
       expect(await rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
     }))
 
-  test("ends what is left after it, books it, and tells the caller", () =>
-    inTimedHouse({}, async ({ ask, listen, call, pass, settle, stop, rows, held }) => {
+  test("ends the remaining requests after that, books them, and sends an error", () =>
+    inTimedGateway({}, async ({ ask, listen, call, pass, settle, stop, rows, held }) => {
       const asked = listen()
       await (await call()).head().events(delta("Hello"))
       const reading = await asked
-      // One that nobody reads, and one that has not begun.
+      // One answer that its caller does not read, and one that has not begun.
       const unread = ask()
       ;(await call(2)).head().events(delta("Hello"))
       await unread
@@ -342,7 +348,7 @@ describe("a house that stops", () => {
 })
 
 test("a limit of 0 switches it off", () =>
-  inTimedHouse(
+  inTimedGateway(
     {
       limits: {
         ttfb_ms: 0,
@@ -371,46 +377,51 @@ test("a limit of 0 switches it off", () =>
     },
   ))
 
-describe("of all that may end a stream, in any order", () => {
+describe("several causes that may end a stream, in any order", () => {
   const signals = ["finish", "break", "error", "abort", "cancel", "deadline"] as const
 
-  test("one books it, once, and the caller is told of no other", () =>
-    inTimedHouse({ limits: { deadline_ms: 50_000 } }, async (house) => {
-      const act = async (signal: (typeof signals)[number], host: Said, leave: AbortController, reading: Reading) => {
+  test("the stream is booked once, and the caller sees one end", () =>
+    inTimedGateway({ limits: { deadline_ms: 50_000 } }, async (gateway) => {
+      const act = async (
+        signal: (typeof signals)[number],
+        host: HostCall,
+        leave: AbortController,
+        reading: Reading,
+      ) => {
         if (signal === "finish") host.events(finish, usage, done)
         else if (signal === "break") host.break()
         else if (signal === "error") host.events('{"error":{"code":500}}')
         else if (signal === "abort") leave.abort()
         else if (signal === "cancel") void reading.leave()
-        else await house.pass(51_000)
+        else await gateway.pass(51_000)
       }
       const Step = FastCheck.record({ signal: FastCheck.constantFrom(...signals), gap: FastCheck.nat(3) })
       const Steps = FastCheck.uniqueArray(Step, { minLength: 1, maxLength: 4, selector: ({ signal }) => signal })
-      let before = (await house.rows()).length
+      let before = (await gateway.rows()).length
       await FastCheck.assert(
         FastCheck.asyncProperty(Steps, FastCheck.boolean(), async (steps, reads) => {
           const leave = new AbortController()
-          const asked = house.ask({}, leave.signal)
-          const host = (await house.call(house.calls.length + 1)).head().events(delta("Hello"))
+          const asked = gateway.ask({}, leave.signal)
+          const host = (await gateway.call(gateway.calls.length + 1)).head().events(delta("Hello"))
           const reading = new Reading(await asked)
           const ended = reads ? reading.all() : undefined
           for (const { signal, gap } of steps) {
             for (let turn = 0; turn < gap; turn++) await Promise.resolve()
-            if (gap === 3) await house.settle()
+            if (gap === 3) await gateway.settle()
             await act(signal, host, leave, reading)
           }
-          // Whatever has not ended it by now: its caller leaves.
-          await house.settle()
+          // If the stream is still open, its caller leaves.
+          await gateway.settle()
           if (ended === undefined && !leave.signal.aborted) await reading.all().catch(() => {})
           leave.abort()
-          await house.settle()
+          await gateway.settle()
 
-          const rows = await house.rows()
+          const rows = await gateway.rows()
           expect(rows.length - before).toBe(1)
           before = rows.length
           expect(new Set(rows.map(({ requestId }) => requestId)).size).toBe(rows.length)
-          expect(await house.held()).toBe(0n)
-          expect(await house.total()).toBe(rows.reduce((sum, { cost }) => sum + cost, 0n))
+          expect(await gateway.held()).toBe(0n)
+          expect(await gateway.total()).toBe(rows.reduce((sum, { cost }) => sum + cost, 0n))
           if (reading.text.includes("[DONE]")) {
             const { events } = readStrictly(reading.text)
             const [last] = finishesOf(events)
@@ -431,12 +442,12 @@ describe("two hosts, either of which may fail anywhere", () => {
     last: FastCheck.constantFrom("finish", "break", "end", "error", "nonsense", "role"),
   })
 
-  test("the caller gets the beginning of what exactly one of them said", () =>
-    inTimedHouse({ hosts: ["a", "b"], limits: { cooldown: { account_s: 0 } } }, async (house) => {
+  test("the caller gets the beginning of exactly one host's answer", () =>
+    inTimedGateway({ hosts: ["a", "b"], limits: { cooldown: { account_s: 0 } } }, async (gateway) => {
       await FastCheck.assert(
         FastCheck.asyncProperty(Course, Course, FastCheck.boolean(), async (first, second, apart) => {
-          const begun = house.calls.length
-          const asked = house.ask()
+          const begun = gateway.calls.length
+          const asked = gateway.ask()
           const courses = [first, second]
           let ended = false
           const finished = asked.then(async (response) => {
@@ -445,15 +456,15 @@ describe("two hosts, either of which may fail anywhere", () => {
             return { status: response.status, text }
           })
           for (let turn = 0; !ended && turn < 60; turn++) {
-            await house.settle()
-            const next = house.calls[begun + 2 - courses.length]
+            await gateway.settle()
+            const next = gateway.calls[begun + 2 - courses.length]
             const course = courses[0]
             if (next === undefined || course === undefined) continue
             courses.shift()
             next.head()
             for (const word of words(next.port === 1 ? "a" : "b", course.said)) {
               next.events(delta(word))
-              if (apart) await house.settle()
+              if (apart) await gateway.settle()
             }
             if (course.last === "finish") next.events(finish, done)
             else if (course.last === "break") next.break()
@@ -469,7 +480,7 @@ describe("two hosts, either of which may fail anywhere", () => {
           if (first.last === "finish") expect([status, content]).toEqual([200, whole.a])
           else if (content !== "" && whole.a.startsWith(content)) expect(brokenWith(text)).toBe(502)
           else if (content === "" && second.last === "finish") expect([status, second.said]).toEqual([200, 0])
-          expect(await house.held()).toBe(0n)
+          expect(await gateway.held()).toBe(0n)
         }),
         { numRuns: 300 },
       )
@@ -495,8 +506,8 @@ describe("a plugin that throws", () => {
       }),
     })
 
-  test.each(["encode", "decoder"] as const)("in %s holds no money, and is a failure of its host", (what) =>
-    inTimedHouse({ plugin: throwing(what) }, async ({ ask, calls, settle, held, rows }) => {
+  test.each(["encode", "decoder"] as const)("in %s: nothing is held, and it is a failure of its host", (what) =>
+    inTimedGateway({ plugin: throwing(what) }, async ({ ask, calls, settle, held, rows }) => {
       const asked = ask()
       await settle()
       for (const host of calls) host.head().events(delta("Hello"))
@@ -507,8 +518,8 @@ describe("a plugin that throws", () => {
     }),
   )
 
-  test("after the head went out is told in the stream", () =>
-    inTimedHouse({ plugin: throwing("decoder") }, async ({ listen, call, pass, held }) => {
+  test("after the head was sent: an error in the stream", () =>
+    inTimedGateway({ plugin: throwing("decoder") }, async ({ listen, call, pass, held }) => {
       const asked = listen()
       const host = await call()
       await pass(11_000)
@@ -519,7 +530,7 @@ describe("a plugin that throws", () => {
       expect(await held()).toBe(0n)
     }))
 
-  test("as a failure of a host it is passed over", () => {
+  test("is a failure of the host, and the next one is called", () => {
     const failing = defineProvider({
       id: "mistaken",
       name: "Mistaken",
@@ -534,7 +545,7 @@ describe("a plugin that throws", () => {
         error: httpError,
       }),
     })
-    return inTimedHouse({ plugin: failing }, async ({ ask, call, held }) => {
+    return inTimedGateway({ plugin: failing }, async ({ ask, call, held }) => {
       const asked = ask()
       const host = (await call()).head().events(delta("Hello"))
       expect((await asked).status).toBe(502)

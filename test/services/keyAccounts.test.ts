@@ -1,4 +1,4 @@
-/** What a key has spent, as the gateway keeps it in memory, against the windows of UTC. */
+/** What a key has spent, as the gateway keeps it in memory, by windows in UTC. */
 import { expect, test } from "bun:test"
 import { KeyAccount } from "../../src/services/KeyAccounts.ts"
 
@@ -10,7 +10,7 @@ test.each([
   ["a Monday", Date.UTC(2026, 6, 13), { daily: 0n, weekly: 0n, monthly: 5n }],
   ["a month", Date.UTC(2026, 6, 1), { daily: 0n, weekly: 5n, monthly: 0n }],
 ])(
-  "a cost that comes after midnight, at the start of %s, counts to the window it was admitted in",
+  "a cost that is booked after midnight, at the start of %s, counts in the window in which its request was admitted",
   (_, midnight, now) => {
     const account = new KeyAccount(nothing, midnight - hour)
     account.take(9n)
@@ -22,7 +22,7 @@ test.each([
   },
 )
 
-test("a clock that steps back over midnight opens no window again", () => {
+test("a clock that steps back over midnight does not reopen a window", () => {
   const midnight = Date.UTC(2026, 6, 15)
   const account = new KeyAccount({ total: 7n, daily: 7n, weekly: 7n, monthly: 7n }, midnight - hour)
   expect(account.spendAt(midnight).daily).toBe(0n)

@@ -1,4 +1,4 @@
-/** What becomes of a database that fails: the caller learns that it did, the log why. */
+/** A database that fails: the caller gets a 503, the log gets the reason. */
 import { expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -1,4 +1,4 @@
-/** What becomes of money when the database does not take it, or takes its time. */
+/** Money while the database refuses rows or is slow. */
 import { afterEach, describe, expect, test } from "bun:test"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -15,13 +15,13 @@ import { type LedgerRepository, Storage } from "../../src/services/Storage.ts"
 import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
 import { layer as sqliteStorage } from "../../src/sql/SqliteStorage.ts"
 import { alice, sampleRow } from "../sql/samples.ts"
-import { openBooks } from "../support/books.ts"
-import { HandClock } from "../support/handClock.ts"
+import { openAccount } from "../support/account.ts"
+import { startGateway } from "../support/gateway.ts"
 import { configFor, heldStream, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
-import { startHouse } from "../support/house.ts"
+import { ManualClock } from "../support/manualClock.ts"
 
 const ask = { model: "acme/small", max_tokens: 10, messages: [{ role: "user", content: "hi" }] }
-/** Of 10 tokens at 1 and 5 at 2 USD per million. */
+/** The cost of 10 tokens at 1 USD per million and 5 at 2. */
 const cost = 20_000_000n
 
 const locked = new StorageUnavailable({ reason: "database is locked" })
@@ -58,27 +58,27 @@ const scene = async (answer: Parameters<typeof scriptedHost>[0] = () => wholeAns
   ).pipe(Layer.provide(memoryStorage))
   const host = scriptedHost(answer)
   closing.push(host.stop)
-  const house = await startHouse({ config: configFor({ acme: host }), storage })
-  closing.push(house.stop)
-  const books = await openBooks(house)
-  const headers = { authorization: `Bearer ${books.secret}` }
+  const gateway = await startGateway({ config: configFor({ acme: host }), storage })
+  closing.push(gateway.stop)
+  const account = await openAccount(gateway)
+  const headers = { authorization: `Bearer ${account.secret}` }
   return {
     state,
     host,
-    books,
-    chat: (more: object = {}, init: RequestInit = {}) => house.chat({ ...ask, ...more }, { ...init, headers }),
-    ready: async () => (await fetch(house.url.replace("/api/v1", "/readyz"))).status,
-    costs: async () => (await books.rows()).map((row) => [row.cost, row.upstreamCost]),
+    account,
+    chat: (more: object = {}, init: RequestInit = {}) => gateway.chat({ ...ask, ...more }, { ...init, headers }),
+    ready: async () => (await fetch(gateway.url.replace("/api/v1", "/readyz"))).status,
+    costs: async () => (await account.rows()).map((row) => [row.cost, row.upstreamCost]),
   }
 }
 
 describe("a row that the database cannot take now", () => {
-  test("is booked once it can; until then nobody is called", async () => {
-    const { state, host, books, chat, ready, costs } = await scene()
+  test("is booked when the database works again; until then no host is called", async () => {
+    const { state, host, account, chat, ready, costs } = await scene()
     state.why = locked
     expect((await chat()).status).toBe(503)
     expect(host.calls.length).toBe(1)
-    expect(await books.held()).toBeGreaterThan(0n)
+    expect(await account.held()).toBeGreaterThan(0n)
 
     const refused = await chat()
     expect([refused.status, JSON.parse(await refused.text()).error.metadata.error_type]).toEqual([
@@ -89,35 +89,35 @@ describe("a row that the database cannot take now", () => {
     expect(await ready()).toBe(503)
 
     state.why = undefined
-    await until(async () => (await books.held()) === 0n)
+    await until(async () => (await account.held()) === 0n)
     expect(await costs()).toHaveLength(1)
     expect(await ready()).toBe(200)
     expect((await chat()).status).toBe(200)
   })
 
-  test("costs nothing later when its caller was answered 503; what the host asks for it is kept", async () => {
-    const { state, books, chat, costs } = await scene()
+  test("is booked at no cost when its caller was answered 503; the upstream cost is kept", async () => {
+    const { state, account, chat, costs } = await scene()
     state.why = locked
     expect((await chat()).status).toBe(503)
     state.why = undefined
-    await until(async () => (await books.held()) === 0n)
-    expect(await books.total()).toBe(0n)
+    await until(async () => (await account.held()) === 0n)
+    expect(await account.total()).toBe(0n)
     expect(await costs()).toEqual([[0n, cost]])
   })
 
-  test("costs nothing later when its stream ended with that error in place of its cost", async () => {
-    const { state, books, chat, costs } = await scene(() => streamAnswer(["hello"]))
+  test("is booked at no cost when its stream ended with an error in place of its cost", async () => {
+    const { state, account, chat, costs } = await scene(() => streamAnswer(["hello"]))
     state.why = locked
     const text = await (await chat({ stream: true })).text()
     expect(text).toContain("metering_unavailable")
     state.why = undefined
-    await until(async () => (await books.held()) === 0n)
-    expect(await books.total()).toBe(0n)
+    await until(async () => (await account.held()) === 0n)
+    expect(await account.total()).toBe(0n)
     expect(await costs()).toEqual([[0n, cost]])
   })
 
-  test("keeps its cost when its caller had left: nobody was told otherwise", async () => {
-    const { state, host, books, chat, ready } = await scene((_, request) => heldStream(request).response)
+  test("keeps its cost when its caller had left, who was not answered 503", async () => {
+    const { state, host, account, chat, ready } = await scene((_, request) => heldStream(request).response)
     state.why = locked
     const leave = new AbortController()
     const response = chat({ stream: true }, { signal: leave.signal }).catch(() => undefined)
@@ -126,36 +126,36 @@ describe("a row that the database cannot take now", () => {
     await response
     await until(async () => (await ready()) === 503)
     state.why = undefined
-    await until(async () => (await books.held()) === 0n)
-    const [row] = await books.rows()
+    await until(async () => (await account.held()) === 0n)
+    const [row] = await account.rows()
     expect(row?.outcome).toBe("caller-gone")
     expect(row?.cost).toBeGreaterThan(0n)
-    expect(await books.total()).toBe(row?.cost ?? -1n)
+    expect(await account.total()).toBe(row?.cost ?? -1n)
   })
 
-  test("and is then refused for ever, holds no money", async () => {
-    const { state, books, chat } = await scene()
+  test("and later refuses for ever holds no money", async () => {
+    const { state, account, chat } = await scene()
     state.why = locked
     expect((await chat()).status).toBe(503)
-    expect(await books.held()).toBeGreaterThan(0n)
+    expect(await account.held()).toBeGreaterThan(0n)
     state.why = refusing
-    await until(async () => (await books.held()) === 0n)
+    await until(async () => (await account.held()) === 0n)
     state.why = undefined
     expect((await chat()).status).toBe(200)
-    expect(await books.total()).toBe(cost)
+    expect(await account.total()).toBe(cost)
   })
 })
 
-test("a row that the database will never take holds no money, and stops nobody else", async () => {
-  const { state, books, chat } = await scene()
+test("a row that the database will never take holds no money, and does not block other requests", async () => {
+  const { state, account, chat } = await scene()
   state.why = refusing
   expect((await chat()).status).toBe(503)
   state.why = undefined
-  expect(await books.held()).toBe(0n)
+  expect(await account.held()).toBe(0n)
   expect((await chat()).status).toBe(200)
 })
 
-test("a defect of the storage is an answer too, and nobody waits for ever", async () => {
+test("a defect of the storage is reported, and no caller waits for ever", async () => {
   const { state, chat } = await scene()
   state.defect = true
   expect((await chat()).status).toBe(503)
@@ -163,8 +163,8 @@ test("a defect of the storage is an answer too, and nobody waits for ever", asyn
   await until(async () => (await chat()).status === 200)
 })
 
-/** A writer, and what became of each entry. */
-const writing = async (ledger: LedgerRepository, clock = new HandClock()) => {
+/** A writer, and what it reported for each entry. */
+const writing = async (ledger: LedgerRepository, clock = new ManualClock()) => {
   const scope = Effect.runSync(Scope.make())
   const run = <A, E>(effect: Effect.Effect<A, E>) =>
     Effect.runPromise(effect.pipe(Effect.withClock(clock), Effect.provide(Logger.remove(Logger.defaultLogger))))
@@ -186,7 +186,7 @@ const writing = async (ledger: LedgerRepository, clock = new HandClock()) => {
   }
 }
 
-/** A ledger whose appends wait until the test says how they end. */
+/** A ledger whose appends wait until the test decides how they end. */
 const slowLedger = () => {
   const pending: Array<{ readonly ids: ReadonlyArray<string>; readonly end: (failure?: StorageUnavailable) => void }> =
     []
@@ -207,7 +207,7 @@ const slowLedger = () => {
         })
       }),
   }
-  /** Ends the oldest append that waits. */
+  /** Ends the oldest waiting append. */
   const next = async (failure?: StorageUnavailable) => {
     await until(() => pending.length > 0)
     const append = pending.shift()
@@ -218,7 +218,7 @@ const slowLedger = () => {
 }
 
 describe("at stop", () => {
-  test("a slow try of the backlog under way: each of its two rows is booked, and reported once", async () => {
+  test("during a slow attempt to write the backlog: both of its rows are booked, and reported once", async () => {
     const { ledger, pending, written, next } = slowLedger()
     const { add, clock, resolved, close } = await writing(ledger)
     add(sampleRow("r1"))
@@ -226,7 +226,7 @@ describe("at stop", () => {
     await next(locked)
     await next(locked)
     await until(() => {
-      clock.turn(1000)
+      clock.advance(1000)
       return pending.length > 0
     })
     let isClosed = false

@@ -38,11 +38,11 @@ const newFolder = (): string => {
 
 const at = 1_760_000_000_000
 
-/** Everything as the gateway has it, the thread included. */
+/** Storage as the gateway uses it, including the thread. */
 const usingThread = <A, E>(path: string, use: (storage: Methods) => Effect.Effect<A, E>): Promise<A> =>
   Effect.runPromise(Effect.provide(Effect.flatMap(Storage, use), layer({ path, durability: "full" })))
 
-/** The file alone, which opens in a tenth of the time. */
+/** The file without the thread, which opens in a tenth of the time. */
 const using = <A, E>(path: string, use: (storage: Methods) => Effect.Effect<A, E>): Promise<A> =>
   Effect.runPromise(Effect.provide(Effect.flatMap(Storage, use), openInProcess({ path, durability: "full" })))
 
@@ -63,7 +63,7 @@ const changed = async (change: (db: Database) => void): Promise<string> => {
 }
 
 describe("the file", () => {
-  test("is made with its folders, and closing leaves everything in it", async () => {
+  test("is created with its folders, and keeps everything when it is closed", async () => {
     const home = newFolder()
     const path = join(home, "a", "b", "headgate.db")
     const installation = await usingThread(path, (storage) =>
@@ -100,7 +100,7 @@ describe("the file", () => {
     expect(ran.map((step) => step.migration_id)).toEqual(Array.from({ length: schemaVersion }, (_, n) => n + 1))
   })
 
-  test("its ledger refuses changes, whoever asks", async () => {
+  test("the ledger refuses changes, also from other programs", async () => {
     await changed((db) => {
       expect(() => db.run("UPDATE ledger SET cost = 0")).toThrow("append-only")
       expect(() => db.run("DELETE FROM ledger")).toThrow("append-only")
@@ -118,7 +118,7 @@ describe("the file", () => {
     expect(pragma).toEqual({ synchronous })
   })
 
-  test("can be read by others while the gateway runs", async () => {
+  test("can be read by other programs while the gateway runs", async () => {
     const path = join(newFolder(), "headgate.db")
     const seen = await using(path, (storage) =>
       Effect.map(storage.ledger.append([sampleRow("r1"), sampleRow("r2")]), () => {
@@ -271,7 +271,7 @@ describe("the thread", () => {
     return new Worker(path)
   }
 
-  test("many calls at once are answered each with its own", async () => {
+  test("concurrent calls each get their own answer", async () => {
     const path = join(newFolder(), "headgate.db")
     const names = Array.from({ length: 50 }, (_, n) => `k${n}`)
     const found = await usingThread(path, (storage) =>
@@ -283,7 +283,7 @@ describe("the thread", () => {
     expect(found.map((key) => key?.id)).toEqual(names.map((name) => sampleKey(name).id))
   })
 
-  test("every call and every answer crosses to it and back, whole", async () => {
+  test("every call and every result crosses to the thread and back unchanged", async () => {
     const path = join(newFolder(), "headgate.db")
     const key = sampleKey(alice, { limit: 2n ** 62n, disabled: true, limitReset: "weekly", expiresAt: null })
     const row = sampleRow("r1", {
@@ -331,7 +331,7 @@ describe("the thread", () => {
     ])
   })
 
-  test("what the database refuses is told apart from a database that is not available", async () => {
+  test("a refusal by the database differs from a database that is not available", async () => {
     const path = join(newFolder(), "headgate.db")
     const [row, limit, none] = await usingThread(path, ({ keys, ledger }) =>
       Effect.all([
@@ -378,7 +378,7 @@ describe("the thread", () => {
     expect(errors[0]?.reason).toContain("out of luck")
   })
 
-  test("when its code does not load, the start dies of it", async () => {
+  test("when its code does not load, the start fails", async () => {
     const options = { path: join(newFolder(), "x.db"), durability: "full" } as const
     const exit = await Effect.runPromise(
       Effect.scoped(Effect.sandbox(makeWith(start(`throw new Error("no such thing")`), options))).pipe(Effect.flip),
@@ -395,7 +395,7 @@ describe("the thread", () => {
     )
   })
 
-  test("it holds the process while it works for it, and no longer", async () => {
+  test("it keeps the process alive only while a call is running", async () => {
     const path = join(newFolder(), "headgate.db")
     const child = Bun.spawn([process.execPath, join(import.meta.dir, "writer.ts"), path, "3"], { stdout: "pipe" })
     const said = await new Response(child.stdout).text()
@@ -416,7 +416,7 @@ test("SIGKILL loses no row that was reported, and counts none twice", async () =
       const parts = (rest + new TextDecoder().decode(bytes)).split("\n")
       rest = parts.pop() ?? ""
       lines.push(...parts)
-      // Whatever it says between this and its end is read too.
+      // What it writes between this and its end is read too.
       if (lines.length >= 1 + round * 16) child.kill("SIGKILL")
     }
     await child.exited

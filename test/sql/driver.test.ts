@@ -1,4 +1,4 @@
-/** What we rely on of @effect/sql, over our own connection to `bun:sqlite`. */
+/** Behaviour of @effect/sql that we rely on, over our own connection to `bun:sqlite`. */
 import { Database } from "bun:sqlite"
 import { expect, test } from "bun:test"
 import * as Migrator from "@effect/sql/Migrator"

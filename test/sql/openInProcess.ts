@@ -1,4 +1,7 @@
-/** `Storage` in a file without its thread, which takes a sixth of a second to start. What runs in the thread runs here. */
+/**
+ * `Storage` in a file without its thread, which takes a sixth of a second to start. The thread's code runs in this
+ * process.
+ */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Storage } from "../../src/services/Storage.ts"

@@ -1,4 +1,4 @@
-/** Keys and rows with nothing special about them but what a test says. */
+/** Ordinary keys and rows, with members that a test can set. */
 import { KeyId } from "../../src/domain/Ids.ts"
 import type { KeyRecord } from "../../src/domain/Key.ts"
 import type { LedgerRow } from "../../src/services/ledger.ts"

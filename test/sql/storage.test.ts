@@ -57,7 +57,7 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
     expect(found).toEqual([full, bare, undefined])
   })
 
-  test("a key that is there already stays as it is", async () => {
+  test("an existing key stays unchanged", async () => {
     const found = await inside((storage) =>
       Effect.gen(function* () {
         yield* storage.keys.insert(sampleKey("one", { name: "first" }))
@@ -90,7 +90,7 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
     expect(steps).toEqual([key, second, third, fourth, fourth, undefined, undefined])
   })
 
-  test("a limit beyond 64 bits is refused, not bent", async () => {
+  test("a limit beyond 64 bits is refused, not truncated", async () => {
     const [inserted, updated, left] = await inside((storage) =>
       Effect.gen(function* () {
         yield* storage.keys.insert(sampleKey("k", { limit: 9n }))
@@ -238,7 +238,7 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
   })
 
   test.each([
-    // What is asked at, and what was admitted then: the last millisecond before a boundary, and the first after it.
+    // Costs are admitted in the last millisecond before a boundary and in the first after it, and read at either time.
     ["a day", Date.UTC(2026, 6, 15), { daily: 1n, weekly: 11n, monthly: 11n }],
     ["a Monday", Date.UTC(2026, 6, 13), { daily: 1n, weekly: 1n, monthly: 11n }],
     ["a month", Date.UTC(2026, 6, 1), { daily: 1n, weekly: 11n, monthly: 1n }],
@@ -255,7 +255,7 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
       }),
     )
     expect(now).toEqual({ total: 11n, ...after })
-    // What shares no boundary with the later row still has it: the window is the same.
+    // A window that does not begin at this boundary still contains the later row.
     expect(then).toEqual({
       total: 11n,
       daily: 10n,
@@ -265,7 +265,7 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
     expect(later).toEqual({ total: 11n, daily: 0n, weekly: 0n, monthly: 0n })
   })
 
-  test("any batches: spend is the sum of the rows, and text comes back as it went in", async () => {
+  test("any batches: spend is the sum of the rows, and text comes back unchanged", async () => {
     const text = FastCheck.fullUnicodeString({ maxLength: 20 })
     const row = FastCheck.record({
       requestId: FastCheck.integer({ min: 0, max: 30 }).map((n) => `r${n}`),

@@ -1,7 +1,7 @@
 /**
- * A process with a ledger, for tests that kill it: appends batch after batch to the file of its first argument and says
- * on stdout what is durable, a line a batch. With a count as second argument it stops there, closes nothing, and has to
- * come to an end by itself.
+ * A process with a ledger, for tests that kill it. It appends batches to the file of its first argument, and writes a
+ * line for each durable batch to stdout. With a count as second argument it stops after so many batches, closes
+ * nothing, and has to exit by itself.
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -1,26 +1,26 @@
-/** The table of bad inputs as far as it is a table: bodies of `POST /chat/completions` that are refused. Reliability 7. */
+/** Bodies of `POST /chat/completions` that are refused, as a table. */
 import { fine, type Json, type Refusal } from "./badInputs.ts"
 
 export interface BadBody {
-  readonly row: number
+  readonly number: number
   readonly name: string
   readonly text: string
   readonly wanted: Refusal
 }
 
-/** The fine request with other members; `undefined` takes one out. */
+/** The valid request with other members; `undefined` removes one. */
 const changed =
-  (row: number) =>
+  (number: number) =>
   (name: string, changes: Json, path: string, says: string | RegExp): BadBody => ({
-    row,
+    number,
     name,
     text: JSON.stringify({ ...fine, ...changes }),
     wanted: { status: 400, says, path },
   })
 
-/** The fine request with one more member, written as it stands: for what `JSON.stringify` would not write. */
-const written = (row: number, member: string, path: string, says: string | RegExp): BadBody => ({
-  row,
+/** The valid request with one more member, as raw text: for what `JSON.stringify` would not write. */
+const written = (number: number, member: string, path: string, says: string | RegExp): BadBody => ({
+  number,
   name: member,
   text: `${JSON.stringify(fine).slice(0, -1)},${member}}`,
   wanted: { status: 400, says, path },
@@ -28,30 +28,30 @@ const written = (row: number, member: string, path: string, says: string | RegEx
 
 /** One member with several wrong values. */
 const values = (
-  row: number,
+  number: number,
   member: string,
   says: string | RegExp,
   wrong: ReadonlyArray<unknown>,
   path = member,
 ): ReadonlyArray<BadBody> =>
   wrong.map((value) =>
-    changed(row)(`${member}: ${JSON.stringify(value).slice(0, 60)}`, { [member]: value }, path, says),
+    changed(number)(`${member}: ${JSON.stringify(value).slice(0, 60)}`, { [member]: value }, path, says),
   )
 
 /** The same for a member of `provider`. */
-const preference = (row: number, member: string, wrong: unknown, says: string | RegExp, path = member): BadBody =>
-  changed(row)(
+const preference = (number: number, member: string, wrong: unknown, says: string | RegExp, path = member): BadBody =>
+  changed(number)(
     `provider.${member}: ${JSON.stringify(wrong)}`,
     { provider: { [member]: wrong } },
     `provider.${path}`,
     says,
   )
 
-const turn = (row: number, message: unknown, path: string, says: string | RegExp): BadBody =>
-  changed(row)(`message ${JSON.stringify(message)}`, { messages: [message] }, `messages[0]${path}`, says)
+const turn = (number: number, message: unknown, path: string, says: string | RegExp): BadBody =>
+  changed(number)(`message ${JSON.stringify(message)}`, { messages: [message] }, `messages[0]${path}`, says)
 
-const noHost = (row: number, provider: Json, by: string): BadBody => ({
-  row,
+const noHost = (number: number, provider: Json, by: string): BadBody => ({
+  number,
   name: `provider ${JSON.stringify(provider)}`,
   text: JSON.stringify({ ...fine, provider }),
   wanted: { status: 404, says: new RegExp(`No endpoints found for acme/small: excluded by ${by}\\.`) },
@@ -65,7 +65,7 @@ const positive = "must be an integer from 1 to 2147483647"
 const noJson = /not valid JSON: see line 1, column \d+/
 const price = "must be a non-negative number"
 
-/** Rows 18 to 51. */
+/** Numbers 18 to 51. */
 export const badBodies: ReadonlyArray<BadBody> = [
   changed(18)("neither model nor models", { model: undefined }, "model", "is required, or models in its place"),
   ...values(19, "model", "must be a non-empty string", ["", 5, null, {}, ["acme/small"]]),

@@ -1,9 +1,9 @@
-/** What a refusal looks like, in every point that section 1 of the reliability page makes. */
+/** What every refusal must look like, and a check for it. */
 import { expect } from "bun:test"
 
 export type Json = Record<string, unknown>
 
-/** A request that is fine. */
+/** A valid request. */
 export const fine: Json = { model: "acme/small", messages: [{ role: "user", content: "hi" }] }
 
 export interface Refusal {
@@ -28,7 +28,10 @@ const usualTypes: Readonly<Record<number, string>> = {
 /** Stacks, files and addresses of hosts. */
 const innards = /node_modules|\/work\/|\.[jt]s:\d|\bat \w+ \(|127\.0\.0\.1|https?:|key-of-acme|\bselect\b.*\bfrom\b/i
 
-/** Checks an error answer in every point that section 1 makes, and gives its metadata. `secrets` must not be in it. */
+/**
+ * Checks everything about an error answer that every one has in common, and returns its metadata. `secrets` must not be
+ * in it.
+ */
 export const expectRefusal = async (
   response: Response,
   { status, says, path, type = usualTypes[status] }: Refusal,

@@ -1,4 +1,4 @@
-/** Hosts for a strategy to rank, of which only tag, price and failing matter. */
+/** Hosts for a strategy to rank. Only their tag, price and recent failures matter. */
 import { HostTag } from "../../src/domain/Ids.ts"
 import { freePricing } from "../../src/domain/Price.ts"
 import type { Candidate, RankContext } from "../../src/plugin/Strategy.ts"

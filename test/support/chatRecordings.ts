@@ -1,6 +1,6 @@
 /**
- * What recordings of the chat protocol say, read without any of our code, and the tests of providers against it.
- * What the vendors mean by their counts is written down here by hand, vendor by vendor.
+ * Reads recordings of the chat protocol without any of our code, and tests providers against what it read.
+ * How each vendor counts tokens is written here by hand.
  */
 import { describe, expect, test } from "bun:test"
 import { HostFailed, type HostReason } from "../../src/domain/Failure.ts"
@@ -12,13 +12,13 @@ import {
   recordingsPresent,
   replay,
   splits,
-  type Told,
-  type ToldCall,
-  type ToldUsage,
+  type Transcript,
+  type TranscriptCall,
+  type TranscriptUsage,
   wholeOf,
 } from "./recordings.ts"
 
-// The recordings are trusted here: whoever reads them naively may not also guard every member.
+// The recordings are trusted: this reader is meant to be naive, so it does not check every member.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Anything = any
 
@@ -41,7 +41,7 @@ const textIn = (message: Anything) =>
 const reasoningIn = (message: Anything) =>
   message.reasoning || message.reasoning_content || partTexts(message.content, true)
 
-const expectedUsage = (recorded: RecordedCase, usage: Anything): ToldUsage | null => {
+const expectedUsage = (recorded: RecordedCase, usage: Anything): TranscriptUsage | null => {
   if (!usage) return null
   const { provider } = recorded
   const reasoning = usage.completion_tokens_details?.reasoning_tokens ?? 0
@@ -68,11 +68,11 @@ const recordedErrors: Readonly<Record<string, HostReason>> = {
 
 const failureOf = (error: Anything): HostReason | null => (error ? (recordedErrors[String(error.code)] ?? null) : null)
 
-const finished = (reason: string | null, calls: ReadonlyArray<ToldCall>) =>
+const finished = (reason: string | null, calls: ReadonlyArray<TranscriptCall>) =>
   reason === "stop" && calls.length > 0 ? "tool_calls" : reason
 
 /** What a whole recorded answer says. */
-export const expectedOfWhole = (recorded: RecordedCase): Told => {
+export const expectedOfWhole = (recorded: RecordedCase): Transcript => {
   const body: Anything = bodyOf(recorded)
   const choices = (body.choices ?? []).map((choice: Anything) => {
     const message = choice.message ?? {}
@@ -93,8 +93,8 @@ export const expectedOfWhole = (recorded: RecordedCase): Told => {
 }
 
 /** What a streamed recorded answer says. */
-export const expectedOfStream = (recorded: RecordedCase): Told => {
-  const told: Array<{
+export const expectedOfStream = (recorded: RecordedCase): Transcript => {
+  const gathered: Array<{
     text: string
     reasoning: string
     refusal: string
@@ -110,8 +110,8 @@ export const expectedOfStream = (recorded: RecordedCase): Told => {
     }
     usage = event.usage ?? event.x_groq?.usage ?? usage
     for (const { index, delta, finish_reason: finish } of event.choices) {
-      told[index] ??= { text: "", reasoning: "", refusal: "", calls: [], finish: null }
-      const choice = told[index]
+      gathered[index] ??= { text: "", reasoning: "", refusal: "", calls: [], finish: null }
+      const choice = gathered[index]
       choice.text += join(textIn(delta))
       choice.reasoning += join(reasoningIn(delta))
       choice.refusal += join(delta.refusal)
@@ -127,7 +127,7 @@ export const expectedOfStream = (recorded: RecordedCase): Told => {
       }
     }
   }
-  const choices = told.map(({ text, reasoning, refusal, calls, finish }) => {
+  const choices = gathered.map(({ text, reasoning, refusal, calls, finish }) => {
     const toolCalls = calls.map(({ index: _, ...call }) => call)
     return { text, reasoning, refusal, toolCalls, finishReason: finished(finish, toolCalls) }
   })
@@ -145,8 +145,8 @@ const reasons: Readonly<Record<number, HostReason>> = {
 }
 
 /**
- * Tests that `provider` reads every one of `cases` as it was meant. `atLeast`: how many there are, so that the count is
- * seen where the recordings are absent and missed where some are lost.
+ * Tests that `provider` reads every one of `cases` correctly. `atLeast`: how many recordings there are, so that a run
+ * fails when some are lost.
  */
 export const chatRecordingTests = (provider: Provider, cases: ReadonlyArray<RecordedCase>, atLeast: number): void => {
   const { chat } = provider.protocols

@@ -1,4 +1,7 @@
-/** A writer of streamed answers in the chat form, for tests of what comes before it: names of ours in front, then the chunk. */
+/**
+ * A writer of streamed answers in the chat form, for tests of the stages before it. Writes our names first, then the
+ * chunk.
+ */
 import type { ChatChunk } from "../../src/domain/Chat.ts"
 import type { ChunkWriter } from "../../src/wire/hostStream.ts"
 import { sseDone, sseEvent } from "../../src/wire/sse.ts"

@@ -75,16 +75,20 @@ const registry = Layer.unwrapEffect(
 
 type Services = KeyStore | Storage | Meter | HostHealth | HostStats | InFlight | ProviderRegistry
 
-interface HouseOptions {
+interface ControlPlaneOptions {
   readonly control?: Partial<ControlOptions>
   readonly storage?: Layer.Layer<Storage>
   readonly meter?: Layer.Layer<Meter, never, Storage>
 }
 
-/** Where the house's clock stands: a Wednesday. It moves when a test says so. */
+/** The time of the gateway's clock: a Wednesday. Only a test changes it. */
 export const noon = Date.UTC(2026, 6, 15, 12)
 
-export const houseOf = async ({ control, storage = memoryStorage, meter = Meter.layer }: HouseOptions = {}) => {
+export const startControlPlane = async ({
+  control,
+  storage = memoryStorage,
+  meter = Meter.layer,
+}: ControlPlaneOptions = {}) => {
   const time = { now: noon }
   const log: Array<string> = []
   const table: Array<string> = []
@@ -137,7 +141,7 @@ export const houseOf = async ({ control, storage = memoryStorage, meter = Meter.
     log,
     table,
     run,
-    send: (path: string, init?: RequestInit) => handler(new Request(`http://house.test${path}`, init)),
+    send: (path: string, init?: RequestInit) => handler(new Request(`http://gateway.test${path}`, init)),
     newKey: async (key: Partial<NewKey> = {}) => {
       const create = Effect.flatMap(KeyStore, (keys) => keys.create({ kind: "ordinary", name: "test", ...key }))
       return Redacted.value((await run(create)).secret)
@@ -149,7 +153,7 @@ export const houseOf = async ({ control, storage = memoryStorage, meter = Meter.
   }
 }
 
-export type House = Awaited<ReturnType<typeof houseOf>>
+export type ControlPlane = Awaited<ReturnType<typeof startControlPlane>>
 
 export const bearer = (secret: string) => ({ headers: { authorization: `Bearer ${secret}` } })
 export const asManager = (method = "GET", body?: unknown) => ({

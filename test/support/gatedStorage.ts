@@ -1,4 +1,4 @@
-/** Storage in memory whose writes, or whose reading of what a key spent, can be kept waiting. */
+/** Storage in memory whose writes, or whose reads of a key's spend, a test can block. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Storage } from "../../src/services/Storage.ts"
@@ -7,9 +7,9 @@ import { lastingStorage } from "./lastingStorage.ts"
 export interface Gate {
   /** From now on calls wait. */
   readonly close: () => void
-  /** Lets all through that wait, and those to come. */
+  /** Lets all waiting calls through, and all later ones. */
   readonly open: () => void
-  /** Calls that wait now. */
+  /** Calls that are waiting now. */
   readonly waiting: () => number
 }
 
@@ -34,7 +34,7 @@ const gateOf = (): Gate & { readonly pass: Effect.Effect<void> } => {
   }
 }
 
-/** The same storage for whoever is given its layer. */
+/** A layer of this storage. */
 export const gatedStorage = () => {
   const [append, spend, find] = [gateOf(), gateOf(), gateOf()]
   const { keys, ledger, ...others } = Effect.runSync(Effect.provide(Storage, lastingStorage))

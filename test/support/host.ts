@@ -1,4 +1,4 @@
-/** Scripted hosts on loopback: what a real provider might do, and what no decent one would. */
+/** Scripted hosts on loopback, for ordinary and for faulty behaviour. */
 
 export interface ScriptedHost {
   /** For `base_url`: `http://127.0.0.1:<port>/v1`. */
@@ -101,7 +101,7 @@ export const configFor = (
   ...more,
 })
 
-/** `base_url` of a port that nobody listens at: connections are refused. */
+/** `base_url` of a port at which nothing listens: connections are refused. */
 export const deserted = async (): Promise<string> => {
   const { url, stop } = scriptedHost(() => new Response())
   await stop()
@@ -113,13 +113,13 @@ export interface HeldStream {
   readonly response: Response
   /** Sends one event with this data line. */
   readonly send: (data: string) => void
-  /** Ends it as a host does that has no more to say. */
+  /** Ends the body normally. */
   readonly close: () => void
-  /** Resolves when the reader of the answer went away. */
+  /** Resolves when the reader of the answer has left. */
   readonly left: Promise<void>
 }
 
-/** A streamed answer that goes on when the test says so. `request`: the one it answers. */
+/** A streamed answer whose events the test sends one by one. `request`: the request that it answers. */
 export const heldStream = (request: Request): HeldStream => {
   const encoder = new TextEncoder()
   const left = Promise.withResolvers<void>()

@@ -1,14 +1,17 @@
-/** Streams that a host of the chat form might send: what it says, in one of the many ways in which hosts write it. */
+/**
+ * Random streams that a host of the chat form might send: what it says, in one of the many ways in which hosts write
+ * it.
+ */
 import * as FastCheck from "effect/FastCheck"
 
-/** How a host writes its chunks. It may change its mind in the middle of a stream. */
+/** How a host writes its chunks. It may change in the middle of a stream. */
 export interface Manner {
   /** `", "` and `": "`, as Python writes JSON. */
   readonly spaced: boolean
   /** Everything but ASCII as `\uXXXX`, as Python does too. */
   readonly ascii: boolean
   readonly role: boolean
-  /** Members that are another text in every chunk. */
+  /** Members whose text is different in every chunk. */
   readonly obfuscation: boolean
   readonly usage: "none" | "null" | "running"
   readonly fingerprint: boolean
@@ -35,7 +38,7 @@ export const plainManner: Manner = {
   comment: false,
 }
 
-export type Said =
+export type Utterance =
   | {
       readonly kind: "text" | "reasoning" | "reasoning_content" | "refusal" | "logprobs" | "thought"
       readonly text: string
@@ -44,10 +47,10 @@ export type Said =
   | { readonly kind: "role" | "empty" | "null" | "nothing" }
 
 export interface Step {
-  readonly said: Said
+  readonly utterance: Utterance
   /** Which choice says it, modulo their number. */
   readonly choice: number
-  /** From here on the host writes so. */
+  /** How the host writes from this step on; `undefined`: as before. */
   readonly manner: Manner | undefined
 }
 
@@ -100,7 +103,7 @@ const awkward = [
   "\ufeff",
 ] as const
 
-/** Words, any characters, and what is most likely to be mistaken for something else. */
+/** Words, any characters, and texts that a parser could mistake for framing. */
 export const Texts = FastCheck.oneof(
   FastCheck.string({ minLength: 1, maxLength: 8 }),
   FastCheck.string({ unit: "binary", minLength: 1, maxLength: 8 }),
@@ -110,8 +113,8 @@ export const Texts = FastCheck.oneof(
   ),
 )
 
-const Utterances: FastCheck.Arbitrary<Said> = FastCheck.oneof(
-  { weight: 6, arbitrary: Texts.map((text): Said => ({ kind: "text", text })) },
+const anyUtterance: FastCheck.Arbitrary<Utterance> = FastCheck.oneof(
+  { weight: 6, arbitrary: Texts.map((text): Utterance => ({ kind: "text", text })) },
   {
     weight: 2,
     arbitrary: FastCheck.record({
@@ -131,7 +134,12 @@ const Utterances: FastCheck.Arbitrary<Said> = FastCheck.oneof(
   },
   {
     weight: 1,
-    arbitrary: FastCheck.constantFrom<Said>({ kind: "role" }, { kind: "empty" }, { kind: "null" }, { kind: "nothing" }),
+    arbitrary: FastCheck.constantFrom<Utterance>(
+      { kind: "role" },
+      { kind: "empty" },
+      { kind: "null" },
+      { kind: "nothing" },
+    ),
   },
 )
 
@@ -140,7 +148,7 @@ export const Scripts: FastCheck.Arbitrary<Script> = FastCheck.record({
   choices: FastCheck.constantFrom(1, 1, 1, 2, 3),
   steps: FastCheck.array(
     FastCheck.record({
-      said: Utterances,
+      utterance: anyUtterance,
       choice: FastCheck.nat(2),
       manner: FastCheck.option(Manners, { freq: 8, nil: undefined }),
     }),
@@ -150,7 +158,7 @@ export const Scripts: FastCheck.Arbitrary<Script> = FastCheck.record({
   done: FastCheck.boolean(),
 })
 
-/** Nowhere in what a caller gets. */
+/** A text that must never reach a caller. */
 export const hostsId = "chatcmpl-of-the-host"
 export const hostsModel = "model-name-of-the-host"
 
@@ -168,25 +176,27 @@ const spacedJson = (value: unknown): string => {
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}: ${spacedJson(member)}`).join(", ")}}`
 }
 
-/** One event of the host, as it writes them. */
+/** One event with this data, as the host writes it. */
 export const eventBy = (manner: Manner, data: string): string =>
   `${manner.comment ? `: keep-alive${manner.lineEnd}` : ""}data:${manner.afterColon}${data}${manner.lineEnd}${manner.lineEnd}`
 
-/** Writes a script as the host would, remembering what has to be remembered between chunks. */
+/** Writes a script as the host would, and keeps the state that it needs between chunks. */
 export class ScriptWriter {
   private readonly begun = new Set<string>()
   private count = 0
 
   /** The chunk of one choice in this manner. */
-  chunk(manner: Manner, index: number, said: Said | "finish"): string {
+  chunk(manner: Manner, index: number, utterance: Utterance | "finish"): string {
     this.count += 1
-    const delta = said === "finish" ? {} : this.delta(said, index)
+    const delta = utterance === "finish" ? {} : this.delta(utterance, index)
     const choice = {
-      ...(manner.finishFirst ? { finish_reason: said === "finish" ? "stop" : null } : {}),
+      ...(manner.finishFirst ? { finish_reason: utterance === "finish" ? "stop" : null } : {}),
       index,
       delta: manner.role ? { role: "assistant", ...delta } : delta,
-      ...(manner.finishFirst ? {} : { finish_reason: said === "finish" ? "stop" : null }),
-      ...(said !== "finish" && said.kind === "logprobs" ? { logprobs: { content: [{ token: said.text }] } } : {}),
+      ...(manner.finishFirst ? {} : { finish_reason: utterance === "finish" ? "stop" : null }),
+      ...(utterance !== "finish" && utterance.kind === "logprobs"
+        ? { logprobs: { content: [{ token: utterance.text }] } }
+        : {}),
     }
     return json({ ...this.names(manner, delta), choices: [choice], ...this.rest(manner) }, manner)
   }
@@ -221,20 +231,20 @@ export class ScriptWriter {
     }
   }
 
-  private delta(said: Said, choice: number): Record<string, unknown> {
-    switch (said.kind) {
+  private delta(utterance: Utterance, choice: number): Record<string, unknown> {
+    switch (utterance.kind) {
       case "text":
       case "logprobs":
-        return { content: said.text }
+        return { content: utterance.text }
       case "reasoning":
       case "reasoning_content":
-        return { content: null, [said.kind]: said.text }
+        return { content: null, [utterance.kind]: utterance.text }
       case "refusal":
-        return { refusal: said.text }
+        return { refusal: utterance.text }
       case "thought":
-        return { content: said.text, reasoning: said.text }
+        return { content: utterance.text, reasoning: utterance.text }
       case "call":
-        return { tool_calls: [this.piece(choice, said.call, said.text)] }
+        return { tool_calls: [this.piece(choice, utterance.call, utterance.text)] }
       case "role":
         return { role: "assistant" }
       case "empty":
@@ -261,7 +271,7 @@ export const bytesOfScript = ({ manner: first, choices, steps, usageChunk, done 
   let text = ""
   for (const step of steps) {
     manner = step.manner ?? manner
-    text += eventBy(manner, writer.chunk(manner, step.choice % choices, step.said))
+    text += eventBy(manner, writer.chunk(manner, step.choice % choices, step.utterance))
   }
   for (let index = 0; index < choices; index++) text += eventBy(manner, writer.chunk(manner, index, "finish"))
   if (usageChunk) text += eventBy(manner, writer.usage(manner))

@@ -1,4 +1,6 @@
-/** Storage in memory that stays open when its gateway has stopped, so that a test can read what was booked meanwhile. */
+/**
+ * Storage in memory that stays open when its gateway has stopped, so that a test can read what was booked meanwhile.
+ */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"

@@ -1,23 +1,23 @@
 /**
- * A provider plugin that speaks the chat protocol and does one thing wrong. The only place in the tests of faults that
- * knows the plugin contract: when the contract changes, this file changes and they do not.
+ * A provider plugin that speaks the chat protocol and does one thing wrong. It is the only file of the fault tests that
+ * depends on the plugin contract.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { type ChatChunk, type ChatResponse, chatProtocol, defineProvider, httpError } from "headgate/plugin"
 import type { Plugin } from "../../src/plugin/discover.ts"
+import { ownPlugins } from "./gateway.ts"
 import { configFor } from "./host.ts"
-import { ownPlugins } from "./house.ts"
 
 export interface Odd {
   /** Headers that it adds to each request. */
   readonly headers?: Readonly<Record<string, string>>
   /** Answers in place of the network. */
   readonly transport?: (request: Request) => Response | Promise<Response>
-  /** What it makes of a whole answer, instead of the right reading. */
+  /** What it returns for a whole answer, in place of the right result. */
   readonly whole?: (right: ChatResponse) => unknown
-  /** What it makes of one event of a stream, instead of the right chunks. */
+  /** What it returns for one event of a stream, in place of the right chunks. */
   readonly event?: (right: ReadonlyArray<ChatChunk>) => unknown
   /** Thrown while it is loaded. */
   readonly load?: Error
@@ -45,7 +45,7 @@ const providerOf = ({ headers, transport, whole, event, load }: Odd) => {
     protocols: {
       chat: {
         ...chat,
-        // Only then does every event pass through the decoder.
+        // With this, every event passes through the decoder.
         transparent: event === undefined,
         encode: (...asked: Parameters<typeof chat.encode>) =>
           Either.map(chat.encode(...asked), (encoded) => ({
@@ -54,7 +54,7 @@ const providerOf = ({ headers, transport, whole, event, load }: Odd) => {
           })),
         decode: (...asked: Parameters<typeof chat.decode>) => {
           const right = chat.decode(...asked)
-          // A plugin in JavaScript returns whatever it likes: that it is no answer is the point.
+          // A plugin in JavaScript can return anything. The wrong type is what is tested.
           return whole === undefined || "_tag" in right ? right : (whole(right) as ChatResponse)
         },
         decoder: (...asked: Parameters<typeof chat.decoder>) => {

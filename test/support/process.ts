@@ -12,9 +12,9 @@ const root = new URL("../..", import.meta.url).pathname
 export interface Installation {
   readonly folder: string
   readonly database: string
-  /** Starts a process; `config` stays until it is given anew. */
+  /** Starts a process; `config` stays in force until another one is given. */
   readonly start: (options?: StartOptions) => RunningGateway
-  /** Asks the ledger and the keys, while no gateway runs. */
+  /** Reads the ledger and the keys while no gateway runs. */
   readonly ask: <A, E>(question: Effect.Effect<A, E, Storage>) => Promise<A>
   readonly remove: () => Promise<void>
 }
@@ -37,7 +37,7 @@ export interface RunningGateway {
   readonly kill: (signal: "SIGTERM" | "SIGKILL") => void
 }
 
-/** Nothing of the developer's own environment: a provider's key would turn that provider on. */
+/** Not the developer's environment: a provider's key in it would turn that provider on. */
 const bare = { PATH: process.env["PATH"] ?? "", HOME: tmpdir(), BUN_CONFIG_MAX_HTTP_REQUESTS: "4096" }
 
 const collect = async (stream: ReadableStream<Uint8Array>, into: (text: string) => void): Promise<void> => {

@@ -1,11 +1,14 @@
-/** A caller that speaks bytes: what no HTTP client would send, and what exactly comes back. */
+/** A caller that sends and reads raw bytes, so that tests can send what no HTTP client would. */
 import { connect, type Socket } from "node:net"
 
 export interface RawCaller {
   readonly send: (bytes: string | Uint8Array) => void
-  /** Everything received, a character a byte, as soon as `enough` of it is there; throws when the gateway hangs up before. */
+  /**
+   * Everything received (one character for each byte) as soon as `enough` accepts it. Throws when the gateway closes
+   * before.
+   */
   readonly until: (enough: (received: string) => boolean) => Promise<string>
-  /** Everything received until the gateway hung up. */
+  /** Everything received until the gateway closed the connection. */
   readonly closed: Promise<string>
   readonly hangUp: () => void
 }
@@ -22,7 +25,7 @@ export const rawCaller = (url: string): RawCaller => {
     received += bytes.toString("latin1")
     for (const look of waiting) look()
   })
-  // A gateway that hangs up while we still send resets the connection.
+  // A gateway that closes while we still send resets the connection.
   socket.on("error", () => {})
   socket.on("close", () => {
     open = false
@@ -49,15 +52,15 @@ export const rawCaller = (url: string): RawCaller => {
   }
 }
 
-/** The bytes of a request; its length is said unless the headers say how the body is framed. */
+/** The bytes of a request, with a `Content-Length` unless the headers frame the body in another way. */
 export const requestOf = (line: string, headers: Readonly<Record<string, string>>, body = ""): string => {
   const framed = Object.keys(headers).some((name) => /^(content-length|transfer-encoding)$/i.test(name))
-  const all = { Host: "house.test", ...headers, ...(framed ? {} : { "Content-Length": Buffer.byteLength(body) }) }
+  const all = { Host: "gateway.test", ...headers, ...(framed ? {} : { "Content-Length": Buffer.byteLength(body) }) }
   const written = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   return `${line} HTTP/1.1\r\n${written.join("")}\r\n${body}`
 }
 
-/** The whole answers in what was received, without those that only say to go on. Throws at bytes that are no answer. */
+/** The whole answers in what was received, without interim ones (1xx). Throws at bytes that are no answer. */
 export const answersIn = (received: string): ReadonlyArray<Response> => {
   const answers: Array<Response> = []
   let rest = received
@@ -116,7 +119,7 @@ export const answerTo = async (url: string, bytes: string | Uint8Array): Promise
   return answer
 }
 
-/** All that a gateway that hangs up says before. */
+/** The answers that the gateway sends before it closes the connection. */
 export const lastWords = async (url: string, bytes: string | Uint8Array): Promise<ReadonlyArray<Response>> => {
   const caller = rawCaller(url)
   caller.send(bytes)

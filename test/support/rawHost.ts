@@ -1,9 +1,9 @@
-/** Hosts that speak bytes: what a broken server, a proxy in between, or a cut cable might send. */
+/** Hosts that send raw bytes, as a broken server, a proxy or a cut connection would. */
 import type { Socket } from "bun"
 
 /** One connection of the gateway to the host. */
 export interface Peer {
-  /** Sends in order, waiting for room where there is none. */
+  /** Sends in order. Waits while the socket's buffer is full. */
   readonly write: (bytes: string | Uint8Array) => void
   /** FIN. */
   readonly end: () => void
@@ -21,7 +21,7 @@ export interface RawHost {
   readonly requests: () => number
   /** Connections that are open. */
   readonly open: () => number
-  /** The newest connection that asked. */
+  /** The connection of the latest request. */
   readonly peer: () => Peer
   readonly stop: () => void
 }
@@ -52,7 +52,7 @@ const flush = (socket: Socket<State>): void => {
   else data.more?.()
 }
 
-/** The requests in what was received: whole ones are taken out. */
+/** Removes the complete requests from what was received, and returns them. */
 const taken = (data: State): boolean => {
   const head = data.received.indexOf("\r\n\r\n")
   if (head === -1) return false
@@ -62,7 +62,7 @@ const taken = (data: State): boolean => {
   return true
 }
 
-/** `script` is run for each request; `call` counts from 1. It may keep the peer and go on later. */
+/** Runs `script` for each request; `call` counts from 1. The script may keep the peer and continue later. */
 export const rawHost = (script: (peer: Peer, call: number) => void): RawHost => {
   let requests = 0
   let open = 0
@@ -110,17 +110,17 @@ export const rawHost = (script: (peer: Peer, call: number) => void): RawHost => 
     requests: () => requests,
     open: () => open,
     peer: () => {
-      if (last === undefined) throw new Error("nobody has asked yet")
+      if (last === undefined) throw new Error("no request has come yet")
       return last
     },
     stop: () => server.stop(true),
   }
 }
 
-/** The head of an event stream whose end is told by chunked framing. */
+/** The head of an event stream with chunked framing. */
 export const streamHead = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 
-/** The same whose end is the end of the connection. */
+/** The head of an event stream that ends with its connection. */
 export const openHead = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
 
 /** One chunk of chunked framing. */
@@ -134,7 +134,7 @@ export const lastPart = "0\r\n\r\n"
 /** One event, chunked, of this data. */
 export const event = (data: string): Uint8Array => part(`data: ${data}\n\n`)
 
-/** A port that nobody listens at. */
+/** A URL with a port at which nothing listens. */
 export const deadUrl = (): string => {
   const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } })
   const { port } = server

@@ -3,7 +3,7 @@
  * (`../shared/fixtures`) and are never copied into it; where the folder is absent, these tests are skipped.
  *
  * `replay` and `wholeOf` give what an answer says after our own code read it; an `expected...` function of each protocol
- * gives the same from the recording without any of our code. Both give a `Told`, so a test is one `toEqual`.
+ * gives the same from the recording without any of our code. Both give a `Transcript`, so a test is one `toEqual`.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
@@ -63,7 +63,7 @@ export const recordings = (dialect: string): ReadonlyArray<RecordedCase> => {
   return cases
 }
 
-/** The answer's body as the JSON that it is; text where it is none. */
+/** The answer's body as parsed JSON, or as text where it is not JSON. */
 export const bodyOf = ({ response }: RecordedCase): unknown => {
   if (response.body !== undefined) return response.body
   try {
@@ -100,23 +100,23 @@ export const splits = (bytes: Uint8Array, seed: number): ReadonlyArray<Split> =>
   ]
 }
 
-export interface ToldCall {
+export interface TranscriptCall {
   readonly id: string
   readonly name: string
   /** JSON as text, as the host wrote it. */
   readonly arguments: string
 }
 
-export interface ToldChoice {
+export interface TranscriptChoice {
   readonly text: string
   readonly reasoning: string
   readonly refusal: string
-  readonly toolCalls: ReadonlyArray<ToldCall>
+  readonly toolCalls: ReadonlyArray<TranscriptCall>
   /** In the canonical words; `null` when none came. */
   readonly finishReason: string | null
 }
 
-export interface ToldUsage {
+export interface TranscriptUsage {
   readonly promptTokens: unknown
   readonly completionTokens: unknown
   /** 0 where the host says nothing of them. */
@@ -126,18 +126,18 @@ export interface ToldUsage {
 }
 
 /** What an answer says, whatever carries it. */
-export interface Told {
-  readonly choices: ReadonlyArray<ToldChoice>
-  readonly usage: ToldUsage | null
-  /** Why the host failed, when it said so within the answer; what came before it is still told. */
+export interface Transcript {
+  readonly choices: ReadonlyArray<TranscriptChoice>
+  readonly usage: TranscriptUsage | null
+  /** Why the host failed, where the answer itself says so. What came before the failure is kept. */
   readonly failed: HostReason | null
 }
 
-/** Gathers deltas and whole messages into a `Told`. Dialects use it for what they expect, too. */
-export class Teller {
-  private readonly choices = new Map<number, { -readonly [K in keyof ToldChoice]: ToldChoice[K] }>()
+/** Gathers deltas and whole messages into a `Transcript`. Dialects use it for what they expect, too. */
+export class TranscriptBuilder {
+  private readonly choices = new Map<number, { -readonly [K in keyof TranscriptChoice]: TranscriptChoice[K] }>()
   private readonly calls = new Map<number, Map<number, { id: string; name: string; arguments: string }>>()
-  usage: ToldUsage | null = null
+  usage: TranscriptUsage | null = null
   failed: HostReason | null = null
 
   private choice(index: number) {
@@ -157,8 +157,8 @@ export class Teller {
     if (reason !== null) this.choice(index).finishReason = reason
   }
 
-  /** A piece of the tool call in place `at`: id and name are said once, arguments in pieces. */
-  call(index: number, at: number, piece: Partial<ToldCall>): void {
+  /** A piece of the tool call with index `at`. Its id and name come once, its arguments in pieces. */
+  call(index: number, at: number, piece: Partial<TranscriptCall>): void {
     this.choice(index)
     const calls = this.calls.get(index) ?? new Map()
     this.calls.set(index, calls)
@@ -169,7 +169,7 @@ export class Teller {
     call.arguments += piece.arguments ?? ""
   }
 
-  told(): Told {
+  transcript(): Transcript {
     const choices = [...this.choices.entries()].toSorted(([a], [b]) => a - b)
     return {
       choices: choices.map(([index, choice]) => ({
@@ -188,8 +188,8 @@ const textOf = (value: unknown): string => (typeof value === "string" ? value : 
 
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** A canonical `usage` object as what it tells. */
-export const canonicalUsage = (usage: unknown): ToldUsage | null =>
+/** Reads a canonical `usage` object. */
+export const canonicalUsage = (usage: unknown): TranscriptUsage | null =>
   isJsonObject(usage)
     ? {
         promptTokens: usage["prompt_tokens"],
@@ -200,13 +200,13 @@ export const canonicalUsage = (usage: unknown): ToldUsage | null =>
       }
     : null
 
-const tellMessage = (teller: Teller, index: number, message: unknown): void => {
-  teller.add(index, "text", member(message, "content"))
-  teller.add(index, "reasoning", member(message, "reasoning"))
-  teller.add(index, "refusal", member(message, "refusal"))
+const addMessage = (builder: TranscriptBuilder, index: number, message: unknown): void => {
+  builder.add(index, "text", member(message, "content"))
+  builder.add(index, "reasoning", member(message, "reasoning"))
+  builder.add(index, "refusal", member(message, "refusal"))
   for (const [at, call] of listOf(member(message, "tool_calls")).entries()) {
     const place = member(call, "index")
-    teller.call(index, typeof place === "number" ? place : at, {
+    builder.call(index, typeof place === "number" ? place : at, {
       id: textOf(member(call, "id")),
       name: textOf(member(member(call, "function"), "name")),
       arguments: textOf(member(member(call, "function"), "arguments")),
@@ -214,30 +214,30 @@ const tellMessage = (teller: Teller, index: number, message: unknown): void => {
   }
 }
 
-/** What canonical chunks say, together. */
-export const tellChunks = (teller: Teller, chunks: ReadonlyArray<ChatChunk>): void => {
+/** Adds canonical chunks. */
+export const addChunks = (builder: TranscriptBuilder, chunks: ReadonlyArray<ChatChunk>): void => {
   for (const chunk of chunks) {
     for (const choice of chunk.choices) {
-      tellMessage(teller, choice.index, choice.delta)
-      teller.finish(choice.index, choice.finish_reason)
+      addMessage(builder, choice.index, choice.delta)
+      builder.finish(choice.index, choice.finish_reason)
     }
-    teller.usage = canonicalUsage(chunk.usage) ?? teller.usage
+    builder.usage = canonicalUsage(chunk.usage) ?? builder.usage
   }
 }
 
-/** What a canonical response says. */
-export const tellResponse = (response: ChatResponse | HostFailed): Told => {
-  const teller = new Teller()
+/** The transcript of a canonical response. */
+export const transcriptOfResponse = (response: ChatResponse | HostFailed): Transcript => {
+  const builder = new TranscriptBuilder()
   if (response instanceof HostFailed) {
-    teller.failed = response.reason
-    return teller.told()
+    builder.failed = response.reason
+    return builder.transcript()
   }
   for (const choice of response.choices) {
-    tellMessage(teller, choice.index, choice.message)
-    teller.finish(choice.index, choice.finish_reason)
+    addMessage(builder, choice.index, choice.message)
+    builder.finish(choice.index, choice.finish_reason)
   }
-  teller.usage = canonicalUsage(response.usage)
-  return teller.told()
+  builder.usage = canonicalUsage(response.usage)
+  return builder.transcript()
 }
 
 const membersOfReasoning = ["reasoning", "reasoning_effort", "include_reasoning"]
@@ -250,7 +250,7 @@ const reasoningOf = (body: JsonObject): Reasoning => {
   const asked = isJsonObject(body["reasoning"]) ? body["reasoning"] : {}
   const effort = asked["effort"] ?? body["reasoning_effort"]
   return {
-    // What tests write is one of them.
+    // Tests write valid efforts only.
     effort: typeof effort === "string" ? (effort as Effort) : undefined,
     maxTokens: typeof asked["max_tokens"] === "number" ? asked["max_tokens"] : undefined,
     enabled: typeof asked["enabled"] === "boolean" ? asked["enabled"] : undefined,
@@ -259,7 +259,10 @@ const reasoningOf = (body: JsonObject): Reasoning => {
   }
 }
 
-/** A request as the edge would make it of this body. `maxTokens` is the bound in force, which may differ from the caller's. */
+/**
+ * The request that the HTTP layer would decode from this body. `maxTokens`: the bound in force, which may differ from
+ * the body's.
+ */
 export const requestWith = (
   body: JsonObject,
   more: Partial<Pick<ChatRequest, "stream" | "maxTokens">> = {},
@@ -273,7 +276,7 @@ export const requestWith = (
   stream: body["stream"] === true,
   maxTokens: undefined,
   reasoning: reasoningOf(body),
-  // A test writes bodies as the edge would let them through.
+  // Tests write bodies that the HTTP layer would accept.
   payload: {
     messages: [],
     ...Object.fromEntries(Object.entries(body).filter(([name]) => !notPayload.has(name))),
@@ -322,23 +325,25 @@ const contextOf = (recorded: RecordedCase) => ({
   host: hostFor(recorded.model ?? "model"),
 })
 
-/** What a streamed answer says when its bytes come in these pieces, read by the framing and the decoder of the protocol. */
-export const replay = (protocol: Protocol, recorded: RecordedCase, pieces: ReadonlyArray<Uint8Array>): Told => {
-  const teller = new Teller()
+/**
+ * What a streamed answer says when its bytes come in these pieces, read by the framing and the decoder of the protocol.
+ */
+export const replay = (protocol: Protocol, recorded: RecordedCase, pieces: ReadonlyArray<Uint8Array>): Transcript => {
+  const builder = new TranscriptBuilder()
   const reader = frameReader(protocol.framing)
   const decoder = protocol.decoder(head, contextOf(recorded))
   const take = (chunks: ReadonlyArray<ChatChunk> | HostFailed): boolean => {
-    if (chunks instanceof HostFailed) teller.failed = chunks.reason
-    else tellChunks(teller, chunks)
-    return teller.failed === null
+    if (chunks instanceof HostFailed) builder.failed = chunks.reason
+    else addChunks(builder, chunks)
+    return builder.failed === null
   }
   const read = (frames: ReadonlyArray<Frame>): boolean =>
     frames.every(({ name, data }) => data !== "[DONE]" && take(decoder.event(name, JSON.parse(data))))
   if (pieces.every((piece) => read(reader.push(piece)))) read(reader.end())
-  if (teller.failed === null) take(decoder.end())
-  return teller.told()
+  if (builder.failed === null) take(decoder.end())
+  return builder.transcript()
 }
 
 /** What a whole answer says after the protocol read it. */
-export const wholeOf = (protocol: Protocol, recorded: RecordedCase): Told =>
-  tellResponse(protocol.decode(head, bodyOf(recorded), contextOf(recorded)))
+export const wholeOf = (protocol: Protocol, recorded: RecordedCase): Transcript =>
+  transcriptOfResponse(protocol.decode(head, bodyOf(recorded), contextOf(recorded)))

@@ -10,7 +10,7 @@ import { ProviderRegistry } from "../../src/services/ProviderRegistry.ts"
 
 export interface Resolution {
   readonly log: ReadonlyArray<string>
-  /** Of the refusal; empty: there was none. */
+  /** Lines of the refusal; empty when there was none. */
   readonly problems: ReadonlyArray<string>
   readonly resolved: ResolvedConfig | undefined
 }
@@ -34,7 +34,7 @@ export const resolution = async (
   )
 }
 
-/** The same where nothing may be wrong. */
+/** The resolved configuration of valid input; throws when anything is refused. */
 export const resolvedFrom = async (...asked: Parameters<typeof resolution>): Promise<ResolvedConfig> => {
   const { problems, resolved } = await resolution(...asked)
   if (resolved === undefined) throw new Error(problems.join("\n"))

@@ -1,11 +1,11 @@
-/** A gateway with hosts of its own for one test: what each answers, and who was called in what order. */
+/** A gateway and its own hosts for one test: what each host answers, and the order in which they were called. */
 import { afterEach } from "bun:test"
+import { gatewayWithoutSocket, startGateway, type TestGateway } from "./gateway.ts"
 import { configFor, heldStream, type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "./host.ts"
-import { type House, houseWithoutSocket, startHouse } from "./house.ts"
 
 export type Answer = (body: Record<string, unknown>, request: Request, call: number) => Response | Promise<Response>
 
-export interface Routed extends House {
+export interface Routed extends TestGateway {
   /** The hosts that were called, in that order. */
   readonly called: () => ReadonlyArray<string>
   readonly hosts: Readonly<Record<string, ScriptedHost>>
@@ -14,13 +14,13 @@ export interface Routed extends House {
 export interface RoutedOptions {
   readonly models?: Readonly<Record<string, ReadonlyArray<string>>>
   readonly prices?: Readonly<Record<string, { readonly prompt?: string; readonly completion?: string }>>
-  /** Whether it listens on a socket; else it is a function. */
+  /** Whether it listens on a socket; otherwise it is a function from request to response. */
   readonly socket?: boolean
   /** More of the configuration. */
   readonly [field: string]: unknown
 }
 
-/** Answers as it is asked: whole or streamed. */
+/** Answers as the request wants: whole or streamed. */
 export const good =
   (text = "fine"): Answer =>
   (body) =>
@@ -32,7 +32,7 @@ export const status =
   () =>
     Response.json({ error: { message, type: "some_error", code: null } }, { status: code, headers })
 
-/** Never answers, until it is hung up on. */
+/** Does not answer until the gateway closes the connection. */
 export const silent: Answer = (_, request) =>
   new Promise((resolve) => {
     request.signal.addEventListener("abort", () => resolve(new Response()), { once: true })
@@ -92,11 +92,11 @@ export const routed = async (
     ...small,
     hosts: small.hosts.filter(({ provider }) => !Object.values(models).flat().includes(provider)),
   }
-  const house = await (socket ? startHouse : houseWithoutSocket)({
+  const gateway = await (socket ? startGateway : gatewayWithoutSocket)({
     config: { routing: { strategy: "price" }, ...config, models: [first, ...others], ...more },
   })
-  open.unshift(house.stop)
-  return { ...house, hosts, called: () => called }
+  open.unshift(gateway.stop)
+  return { ...gateway, hosts, called: () => called }
 }
 
 export const ask = (more: Record<string, unknown> = {}): Record<string, unknown> => ({

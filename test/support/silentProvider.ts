@@ -1,4 +1,4 @@
-/** A provider that loads and whose hosts nobody asks: for tests of configuration and listings. */
+/** A provider that loads but is never called: for tests of configuration and listings. */
 import * as Either from "effect/Either"
 import { HostFailed } from "../../src/domain/Failure.ts"
 import type { Provider } from "../../src/plugin/Provider.ts"

@@ -1,6 +1,6 @@
 /**
- * A strict reader of what the gateway streams in the chat form, and independent of its own reader: whatever a careless
- * or a hostile host sends, a caller must get lines that the strictest client can read. Reference 8.1, G28.
+ * A strict reader of the gateway's streams in the chat form, independent of the gateway's own reader. Whatever a faulty
+ * or hostile host sends, a caller must get lines that the strictest client can read (docs/guarantees.md#g28).
  */
 import { isJsonObject, type JsonObject } from "../../src/domain/Json.ts"
 
@@ -23,7 +23,9 @@ const eventOf = (json: string): JsonObject => {
   return isJsonObject(event) ? event : wrong("an event that is no object", json)
 }
 
-/** Throws at anything but `data: <one line of JSON>`, `: <comment>` and `data: [DONE]`, each followed by one empty line. */
+/**
+ * Throws at anything but `data: <one line of JSON>`, `: <comment>` and `data: [DONE]`, each followed by one empty line.
+ */
 export const readStrictly = (bytes: Uint8Array | string): StrictStream => {
   const text = typeof bytes === "string" ? bytes : decoder.decode(bytes)
   if (text.includes("\r")) wrong("a carriage return", text)
@@ -42,7 +44,7 @@ export const readStrictly = (bytes: Uint8Array | string): StrictStream => {
   return { events, comments, done }
 }
 
-interface ToldChoice {
+interface GatheredChoice {
   content: string
   reasoning: string
   refusal: string
@@ -51,28 +53,28 @@ interface ToldChoice {
 }
 
 /** What the deltas of a stream add up to, by choice. */
-export const gather = (events: ReadonlyArray<JsonObject>): ReadonlyMap<unknown, ToldChoice> => {
-  const told = new Map<unknown, ToldChoice>()
+export const gather = (events: ReadonlyArray<JsonObject>): ReadonlyMap<unknown, GatheredChoice> => {
+  const choices = new Map<unknown, GatheredChoice>()
   for (const event of events) {
     for (const choice of listOf(event["choices"])) {
-      const known = told.get(choice["index"])
-      const into: ToldChoice = known ?? { content: "", reasoning: "", refusal: "", finishes: [], calls: [] }
-      told.set(choice["index"], into)
+      const known = choices.get(choice["index"])
+      const into: GatheredChoice = known ?? { content: "", reasoning: "", refusal: "", finishes: [], calls: [] }
+      choices.set(choice["index"], into)
       const delta = isJsonObject(choice["delta"]) ? choice["delta"] : {}
       for (const member of ["content", "reasoning", "refusal"] as const) into[member] += textOf(delta[member])
       for (const piece of listOf(delta["tool_calls"])) addPiece(into.calls, piece)
       if (choice["finish_reason"] != null) into.finishes.push(choice["finish_reason"])
     }
   }
-  return told
+  return choices
 }
 
-const addPiece = (calls: ToldChoice["calls"], piece: JsonObject): void => {
+const addPiece = (calls: GatheredChoice["calls"], piece: JsonObject): void => {
   const at = Number(piece["index"])
-  const said = isJsonObject(piece["function"]) ? piece["function"] : {}
+  const called = isJsonObject(piece["function"]) ? piece["function"] : {}
   calls[at] ??= { id: piece["id"], name: "", arguments: "" }
-  calls[at].name += textOf(said["name"])
-  calls[at].arguments += textOf(said["arguments"])
+  calls[at].name += textOf(called["name"])
+  calls[at].arguments += textOf(called["arguments"])
 }
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "")

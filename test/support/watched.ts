@@ -4,9 +4,9 @@ import * as Cause from "effect/Cause"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import type { Json } from "./badInputs.ts"
-import { type House, type HouseOptions, startHouse } from "./house.ts"
+import { startGateway, type TestGateway, type TestGatewayOptions } from "./gateway.ts"
 
-export interface Watched extends House {
+export interface Watched extends TestGateway {
   /** Everything that was logged so far, to any depth. */
   readonly log: () => string
   /** The hosts of a model, as they are listed. */
@@ -27,19 +27,19 @@ export const closeAfterEach = (): void =>
     for (const close of open.splice(0).toReversed()) await close()
   })
 
-export const startWatched = async ({ setting = Layer.empty, ...options }: HouseOptions): Promise<Watched> => {
+export const startWatched = async ({ setting = Layer.empty, ...options }: TestGatewayOptions): Promise<Watched> => {
   const lines: Array<string> = []
   const logger = Logger.make(({ message, cause, annotations }) => {
     const failure = Cause.pretty(cause, { renderErrorCause: true })
     lines.push(Bun.inspect({ message, failure, cause, annotations }, { depth: 20 }))
   })
-  const gateway = opened(await startHouse({ ...options, setting: Layer.merge(setting, Logger.add(logger)) }))
+  const gateway = opened(await startGateway({ ...options, setting: Layer.merge(setting, Logger.add(logger)) }))
   return {
     ...gateway,
     log: () => lines.join("\n"),
     listed: async (model = "acme/small") => {
       const response = await gateway.call(`/models/${model}/endpoints`)
-      // A listing of another form is a failing test.
+      // Another form of the listing fails the test.
       const { data } = (await response.json()) as { readonly data: { readonly endpoints: ReadonlyArray<Json> } }
       return data.endpoints
     },

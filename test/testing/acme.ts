@@ -1,4 +1,4 @@
-/** A good plugin for the conformance kit's own tests, and ways to break it in one place. */
+/** A valid plugin for the tests of the conformance kit, and ways to break it in one place. */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import {
@@ -14,7 +14,7 @@ import {
 } from "headgate/plugin"
 import type { Check, ProviderSubject } from "headgate/testing"
 
-/** Names of the checks that fail, and what they say. */
+/** Names of the checks that fail, and their messages. */
 export const failuresOf = async (checks: ReadonlyArray<Check>): Promise<ReadonlyMap<string, string>> => {
   const failures = new Map<string, string>()
   for (const { name, run } of checks) {
@@ -27,7 +27,7 @@ export const failuresOf = async (checks: ReadonlyArray<Check>): Promise<Readonly
   return failures
 }
 
-/** A check by its name, how it is broken, the broken plugin, and a part of what the check says. */
+/** Name of a check, how it is broken, the broken plugin, and a part of the check's message. */
 export type Broken<A> = readonly [check: string, what: string, broken: A, says: string]
 
 export const wholeOf = (more: object) =>
@@ -67,7 +67,7 @@ export const subject: ProviderSubject = {
   streams: [{ name: "words", bytes, expects: { text: "hi thère now", finishReason: "stop" } }],
 }
 
-/** The good plugin, whose provider has these members in place of its own. */
+/** The valid plugin with these members of its provider replaced. */
 export const withProvider = (more: Partial<Provider>): ProviderSubject => ({
   ...subject,
   plugin: defineProvider({ ...definition, load: () => ({ ...provider, ...more }) }),

@@ -1,4 +1,4 @@
-/** The conformance kit with providers that misread what their host answers: one check fails, and no other. */
+/** The conformance kit with providers that misread their host's answers: exactly one check fails. */
 import { expect, test } from "bun:test"
 import { type ChatChunk, type Decoder, defineProvider, HostFailed, type Protocol } from "headgate/plugin"
 import { type ProviderSubject, providerChecks } from "headgate/testing"
@@ -18,7 +18,7 @@ const decoding = (change: (chunk: ChatChunk) => ChatChunk) =>
 
 const finishes = ({ choices }: ChatChunk) => choices.some(({ finish_reason: reason }) => reason !== null)
 
-/** One decoder for all answers: its text shows how many events it ever saw. */
+/** One decoder for all answers: its text shows how many events it has seen in total. */
 const shared = (): Protocol => {
   let seen = 0
   return {
@@ -42,7 +42,7 @@ const shared = (): Protocol => {
   }
 }
 
-/** Gives nothing before the finish. */
+/** Returns nothing before the finish. */
 const hoarding = (): Partial<Protocol> => ({
   transparent: false,
   decoder: (head, context) => {
@@ -62,7 +62,7 @@ const hoarding = (): Partial<Protocol> => ({
 
 const finish = { finish_reason: "stop", native_finish_reason: null } as const
 
-/** Reads counts without a guard. */
+/** Reads counts without checking them. */
 const countedBy = (body: unknown): string | undefined => Object(body).usage?.prompt_tokens.toFixed()
 
 const deep = (value: unknown): number =>

@@ -1,4 +1,7 @@
-/** A protocol that is none of the gateway's own, with lines of JSON in place of server-sent events, through the kit. */
+/**
+ * The conformance kit with a protocol that the gateway does not have, which streams lines of JSON in place of
+ * server-sent events.
+ */
 import { expect, test } from "bun:test"
 import { providerChecks } from "headgate/testing"
 import { failuresOf } from "./acme.ts"
@@ -29,7 +32,7 @@ const subject = {
 
 for (const check of providerChecks(subject)) test(check.name, check.run)
 
-test("the same bytes read as server-sent events are no stream at all", async () => {
+test("the same bytes read as server-sent events are not a stream", async () => {
   const failures = await failuresOf(providerChecks({ ...subject, plugin: pluginWith({ framing: "sse" }) }))
   expect(failures.get("lines: text ends once")).toContain('failure of the host ("malformed")')
 })

@@ -1,4 +1,7 @@
-/** A plugin with a protocol of its own whose streams are lines of JSON, as Ollama's are. It imports what any plugin may. */
+/**
+ * A plugin with its own protocol, whose streams are lines of JSON as Ollama's are. It imports only what every plugin
+ * may import.
+ */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import {
@@ -81,12 +84,12 @@ const usageOf = ({ prompt_eval_count: prompt, eval_count: output }: JsonObject):
     ? { usage: { prompt_tokens: prompt, completion_tokens: output } }
     : {}
 
-interface Said {
+interface LineMessage {
   readonly text: string
   readonly calls: ReadonlyArray<ToolCall>
 }
 
-const saidIn = (message: unknown): Said | undefined => {
+const messageIn = (message: unknown): LineMessage | undefined => {
   if (!isJsonObject(message) || typeof message["content"] !== "string") return undefined
   const listed: ReadonlyArray<unknown> = Array.isArray(message["tool_calls"]) ? message["tool_calls"] : []
   const calls = listed.flatMap((each): ReadonlyArray<ToolCall> => {
@@ -103,9 +106,9 @@ const malformed = new HostFailed({ reason: "malformed" })
 const decode: Protocol["decode"] = (_head, body) => {
   if (!isJsonObject(body)) return malformed
   if (body["error"] != null) return errorInBody(body["error"])
-  const said = saidIn(body["message"])
-  if (said === undefined || body["done"] !== true) return malformed
-  const { text, calls } = said
+  const read = messageIn(body["message"])
+  if (read === undefined || body["done"] !== true) return malformed
+  const { text, calls } = read
   const message: ChatMessage = {
     role: "assistant",
     content: text === "" && calls.length > 0 ? null : text,
@@ -126,10 +129,10 @@ const decoder = (): Decoder => {
     event: (_name, data) => {
       if (!isJsonObject(data)) return malformed
       if (data["error"] != null) return errorInBody(data["error"])
-      const said = saidIn(data["message"])
-      if (said === undefined) return malformed
-      const pieces = said.calls.map((call) => ({ index: calls++, ...call }))
-      const delta = { content: said.text, ...(pieces.length === 0 ? {} : { tool_calls: pieces }) }
+      const read = messageIn(data["message"])
+      if (read === undefined) return malformed
+      const pieces = read.calls.map((call) => ({ index: calls++, ...call }))
+      const delta = { content: read.text, ...(pieces.length === 0 ? {} : { tool_calls: pieces }) }
       if (data["done"] !== true) return [{ choices: [{ index: 0, delta, finish_reason: null }] }]
       isDone = true
       const native = String(data["done_reason"] ?? "stop")
@@ -146,7 +149,7 @@ const decoder = (): Decoder => {
 
 const lines: Protocol = { framing: "ndjson", encode, decode, decoder }
 
-/** The plugin, whose protocol has these members in place of its own. */
+/** The plugin with these members of its protocol replaced. */
 export const pluginWith = (more: Partial<Protocol>) =>
   defineProvider({
     id: "lines",

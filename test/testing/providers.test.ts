@@ -1,4 +1,4 @@
-/** The conformance kit with providers of which each breaks the contract in one place: that check fails, and no other. */
+/** The conformance kit with providers that each break the contract in one place: exactly that check fails. */
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"

@@ -4,7 +4,7 @@ import { HostFailed, type HostReason } from "../../src/domain/Failure.ts"
 import type { JsonObject } from "../../src/domain/Json.ts"
 import type { ChatQuirks } from "../../src/wire/chat/quirks.ts"
 import { chatProtocol } from "../../src/wire/chat.ts"
-import { hostFor, requestWith, Teller, tellChunks } from "../support/recordings.ts"
+import { addChunks, hostFor, requestWith, TranscriptBuilder } from "../support/recordings.ts"
 
 const messages = [{ role: "user", content: "hi" }]
 const host = hostFor("small-v1")
@@ -53,10 +53,10 @@ const decoded = (events: ReadonlyArray<unknown>, quirks: ChatQuirks = {}): Reado
   return [...chunks, ...wellDecoded(decoder.end())]
 }
 
-const told = (events: ReadonlyArray<unknown>, quirks: ChatQuirks = {}) => {
-  const teller = new Teller()
-  tellChunks(teller, decoded(events, quirks))
-  return teller.told()
+const transcriptOf = (events: ReadonlyArray<unknown>, quirks: ChatQuirks = {}) => {
+  const builder = new TranscriptBuilder()
+  addChunks(builder, decoded(events, quirks))
+  return builder.transcript()
 }
 
 const call = (
@@ -280,7 +280,7 @@ describe("usage", () => {
   })
 
   test("Groq's streams give it under x_groq", () => {
-    expect(told([event({}, "stop", { x_groq: { usage: counts } })]).usage).toMatchObject({ promptTokens: 10 })
+    expect(transcriptOf([event({}, "stop", { x_groq: { usage: counts } })]).usage).toMatchObject({ promptTokens: 10 })
   })
 })
 
@@ -323,19 +323,19 @@ describe("decoder", () => {
       { reasoning: "c", reasoning_content: "c" },
       { reasoning: "" },
     ]
-    expect(told(deltas.map((delta) => event(delta))).choices[0]?.reasoning).toBe("abc")
+    expect(transcriptOf(deltas.map((delta) => event(delta))).choices[0]?.reasoning).toBe("abc")
     expect(decoded([event({ reasoning_content: "a" })])[0]?.choices[0]?.delta as unknown).toEqual({ reasoning: "a" })
   })
 
   test("a message in place of a delta, and a choice without an index", () => {
     const choices = [{ message: { role: "assistant", content: "a" }, finish_reason: "stop" }]
-    expect(told([{ choices }]).choices[0]).toMatchObject({ text: "a", finishReason: "stop" })
+    expect(transcriptOf([{ choices }]).choices[0]).toMatchObject({ text: "a", finishReason: "stop" })
   })
 
   test("choices are kept apart", () => {
     const other = { index: 1, delta: call(0, "b", "g", "{}"), finish_reason: "stop" }
     const events = [event(call(0, "a", "f", "{}")), { choices: [other] }, event({ content: "x" }, "length")]
-    expect(told(events).choices.map((choice) => [choice.finishReason, choice.toolCalls.length])).toEqual([
+    expect(transcriptOf(events).choices.map((choice) => [choice.finishReason, choice.toolCalls.length])).toEqual([
       ["length", 1],
       ["tool_calls", 1],
     ])
@@ -385,7 +385,7 @@ describe("decoder", () => {
         ],
       ],
     ])("%s", (_, deltas) => {
-      const { choices } = told([...deltas.map((delta) => event(delta)), event({}, "stop")])
+      const { choices } = transcriptOf([...deltas.map((delta) => event(delta)), event({}, "stop")])
       expect(choices[0]).toMatchObject({ toolCalls: [f, g], finishReason: "tool_calls" })
     })
 
@@ -398,7 +398,7 @@ describe("decoder", () => {
     })
 
     test("calls without ids get one each", () => {
-      const { choices } = told([event(call(0, undefined, "f", "{}")), event(call(0, undefined, "g", "{}"))])
+      const { choices } = transcriptOf([event(call(0, undefined, "f", "{}")), event(call(0, undefined, "g", "{}"))])
       const ids = choices[0]?.toolCalls.map(({ id }) => id) ?? []
       expect(ids).toEqual([expect.stringMatching(/^call_/), expect.stringMatching(/^call_/)])
       expect(new Set(ids).size).toBe(2)
@@ -433,7 +433,7 @@ describe("decoder", () => {
     test("are text unless a quirk says otherwise", () => {
       expect(chatProtocol().transparent).toBe(true)
       expect(chatProtocol(thinks).transparent).toBe(false)
-      expect(told([event({ content: "<think>r</think>a" })]).choices[0]?.text).toBe("<think>r</think>a")
+      expect(transcriptOf([event({ content: "<think>r</think>a" })]).choices[0]?.text).toBe("<think>r</think>a")
     })
 
     test.each([
@@ -451,7 +451,7 @@ describe("decoder", () => {
         )
         const deltas = pieces.map((content) => event({ content }))
         for (const events of [deltas, [...deltas, event({}, "stop")]]) {
-          expect(told(events, thinks).choices[0]).toMatchObject({ text: answer, reasoning })
+          expect(transcriptOf(events, thinks).choices[0]).toMatchObject({ text: answer, reasoning })
         }
       }
     })

@@ -12,7 +12,7 @@ import {
 } from "../../src/wire/content.ts"
 import { effortFor, reasoningWish, tokensFor } from "../../src/wire/effort.ts"
 
-const text = (said: string) => ({ type: "text" as const, text: said })
+const text = (value: string) => ({ type: "text" as const, text: value })
 const image = { type: "image_url" as const, image_url: { url: "https://example.com/a.png" } }
 
 describe("content", () => {
@@ -24,8 +24,8 @@ describe("content", () => {
     [[], "", 0],
     [[text("a "), image, text("b")], "a b", 3],
     [[{ type: "refusal", refusal: "no" }], "", 1],
-  ])("%j has the text %p and %d parts", (content, said, parts) => {
-    expect(textOf(content)).toBe(said)
+  ])("%j has the text %p and %d parts", (content, expected, parts) => {
+    expect(textOf(content)).toBe(expected)
     expect(partsOf(content)).toHaveLength(parts)
   })
 })
@@ -36,10 +36,10 @@ describe("data URLs", () => {
     ["DATA:Text/Plain;charset=utf-8,h%C3%A9", "text/plain", "aMOp", "hé"],
     ["data:,a,b", "", "YSxi", "a,b"],
     ["data:text/plain,100%", "text/plain", "MTAwJQ==", "100%"],
-  ])("%s", (url, mediaType, base64, said) => {
+  ])("%s", (url, mediaType, base64, decoded) => {
     const read = readDataUrl(url)
     if (read === undefined) throw new Error("not read")
-    expect([read.mediaType, base64Of(read), textOfDataUrl(read)]).toEqual([mediaType, base64, said])
+    expect([read.mediaType, base64Of(read), textOfDataUrl(read)]).toEqual([mediaType, base64, decoded])
   })
 
   test.each([["https://example.com"], ["data:image/png;base64"], ["AAAA"], [""]])("%p is none", (url) =>

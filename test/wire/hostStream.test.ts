@@ -59,7 +59,7 @@ const relayed = (pieces: Iterable<Uint8Array>, transparent: boolean, decoder: De
     text,
     parsed,
     spliced,
-    told: readStrictly(text),
+    written: readStrictly(text),
     known: { usage, outputBytes, hasContent, hasFinish, events, state, failed },
   }
 }
@@ -72,14 +72,16 @@ const meant = ({ steps, choices }: Script) => {
     refusal: "",
     calls: new Map<number, string>(),
   }))
-  for (const { said, choice } of steps) {
+  for (const { utterance, choice } of steps) {
     const into = all[choice % choices]
     if (into === undefined) continue
-    if (said.kind === "text" || said.kind === "logprobs" || said.kind === "thought") into.content += said.text
-    if (said.kind === "reasoning" || said.kind === "reasoning_content" || said.kind === "thought")
-      into.reasoning += said.text
-    if (said.kind === "refusal") into.refusal += said.text
-    if (said.kind === "call") into.calls.set(said.call, (into.calls.get(said.call) ?? "") + said.text)
+    if (utterance.kind === "text" || utterance.kind === "logprobs" || utterance.kind === "thought")
+      into.content += utterance.text
+    if (utterance.kind === "reasoning" || utterance.kind === "reasoning_content" || utterance.kind === "thought")
+      into.reasoning += utterance.text
+    if (utterance.kind === "refusal") into.refusal += utterance.text
+    if (utterance.kind === "call")
+      into.calls.set(utterance.call, (into.calls.get(utterance.call) ?? "") + utterance.text)
   }
   return all.map(({ calls, ...rest }, index) => ({
     ...rest,
@@ -96,20 +98,20 @@ describe("any stream of the chat form", () => {
         const bytes = bytesOfScript(script)
         const slow = relayed([bytes], false)
         const fast = relayed(cutAt(bytes, cuts), true)
-        expect(fast.told).toEqual(slow.told)
+        expect(fast.written).toEqual(slow.written)
         expect(fast.known).toEqual(slow.known)
         expect(fast.known.state).toBe("ended")
-        expect(fast.told.done).toBe(true)
+        expect(fast.written.done).toBe(true)
 
-        const { events } = fast.told
+        const { events } = fast.written
         for (const event of events) {
           expect(event).toMatchObject(ours)
         }
         expect(finishesOf(events)).toEqual(events.slice(-1))
-        const told = gather(events)
-        for (const [index, { calls, ...said }] of meant(script).entries()) {
-          const { finishes, calls: got, ...rest } = told.get(index) ?? { finishes: [], calls: [] }
-          expect(rest).toEqual(said)
+        const choices = gather(events)
+        for (const [index, { calls, ...expected }] of meant(script).entries()) {
+          const { finishes, calls: got, ...rest } = choices.get(index) ?? { finishes: [], calls: [] }
+          expect(rest).toEqual(expected)
           expect(got).toEqual(calls)
           expect(finishes).toEqual([calls.length > 0 ? "tool_calls" : "stop"])
         }
@@ -138,7 +140,7 @@ describe("any stream of the chat form", () => {
         const bytes = Uint8Array.from(broken)
         const slow = relayed([bytes], false)
         const fast = relayed(cutAt(bytes, cuts), true)
-        expect(withoutMadeUpIds(fast.told)).toEqual(withoutMadeUpIds(slow.told))
+        expect(withoutMadeUpIds(fast.written)).toEqual(withoutMadeUpIds(slow.written))
         expect(fast.known).toEqual(slow.known)
       }),
       { numRuns: 800 },
@@ -185,7 +187,7 @@ describe("any stream of the chat form", () => {
       const slow = relayed([bytes], false)
       for (const { pieces } of splits(bytes, bytes.length)) {
         const fast = relayed(pieces, true)
-        expect(withoutMadeUpIds(fast.told)).toEqual(withoutMadeUpIds(slow.told))
+        expect(withoutMadeUpIds(fast.written)).toEqual(withoutMadeUpIds(slow.written))
         expect(fast.known).toEqual(slow.known)
       }
     }
@@ -193,7 +195,8 @@ describe("any stream of the chat form", () => {
 })
 
 /** Calls that came without an id were given one by us, another one each time. */
-const withoutMadeUpIds = (told: unknown): unknown => JSON.parse(JSON.stringify(told).replace(/call_\w{24}"/g, 'call_"'))
+const withoutMadeUpIds = (written: unknown): unknown =>
+  JSON.parse(JSON.stringify(written).replace(/call_\w{24}"/g, 'call_"'))
 
 describe("the fast path", () => {
   const streamOf = (manner: Manner, texts: ReadonlyArray<string>) => {
@@ -212,18 +215,18 @@ describe("the fast path", () => {
     ["with the finish reason first", { finishFirst: true, lineEnd: "\r\n" }],
   ])("is taken by every plain delta but the first: %s", (_, more) => {
     const manner = { ...plainManner, ...more }
-    const { parsed, spliced, told, known } = relayed([encode(streamOf(manner, words) + finish(manner))], true)
+    const { parsed, spliced, written, known } = relayed([encode(streamOf(manner, words) + finish(manner))], true)
     expect([parsed, spliced]).toEqual([1, words.length - 1])
-    expect(contentOf(told.events)).toBe(words.join(""))
+    expect(contentOf(written.events)).toBe(words.join(""))
     expect(known.outputBytes).toBe(Buffer.byteLength(words.join("")))
   })
 
   test("is found again when the host changes its manner in the middle", () => {
     const other = { ...plainManner, spaced: true, fingerprint: true }
     const text = streamOf(plainManner, words) + streamOf(other, words) + finish(other)
-    const { parsed, spliced, told } = relayed([encode(text)], true)
+    const { parsed, spliced, written } = relayed([encode(text)], true)
     expect([parsed, spliced]).toEqual([2, 2 * (words.length - 1)])
-    expect(contentOf(told.events)).toBe(words.join("").repeat(2))
+    expect(contentOf(written.events)).toBe(words.join("").repeat(2))
   })
 
   test.each<readonly [string, Partial<Manner>]>([
@@ -232,35 +235,38 @@ describe("the fast path", () => {
     ["another member called delta", { decoy: true }],
   ])("is not taken where chunks differ in more than their text: %s", (_, more) => {
     const manner = { ...plainManner, ...more }
-    const { spliced, told } = relayed([encode(streamOf(manner, words) + finish(manner))], true)
+    const { spliced, written } = relayed([encode(streamOf(manner, words) + finish(manner))], true)
     expect(spliced).toBe(0)
-    expect(contentOf(told.events)).toBe(words.join(""))
+    expect(contentOf(written.events)).toBe(words.join(""))
   })
 
   test("a decoy whose own text changes while the delta's stays is not taken for it", () => {
     const chunk = (decoy: string) =>
       `data: {"other":{"delta":{"content":"${decoy}"}},"choices":[{"index":0,"delta":{"content":"same"}}]}\n\n`
-    const { told } = relayed([encode(chunk("same") + chunk("leak") + chunk("leak") + finish(plainManner))], true)
-    expect(contentOf(told.events)).toBe("samesamesame")
+    const { written } = relayed([encode(chunk("same") + chunk("leak") + chunk("leak") + finish(plainManner))], true)
+    expect(contentOf(written.events)).toBe("samesamesame")
   })
 
   test("of a content that comes twice, the last counts, as for any JSON parser", () => {
     const chunk = (first: string, last: string) =>
       `data: {"choices":[{"index":0,"delta":{"content":"${first}","content":"${last}"}}]}\n\n`
-    const { told } = relayed([encode(chunk("a", "a") + chunk("x", "a") + chunk("y", "a") + finish(plainManner))], true)
-    expect(contentOf(told.events)).toBe("aaa")
+    const { written } = relayed(
+      [encode(chunk("a", "a") + chunk("x", "a") + chunk("y", "a") + finish(plainManner))],
+      true,
+    )
+    expect(contentOf(written.events)).toBe("aaa")
   })
 
   test("an event of the name error is an error, though it looks like a text delta", () => {
     const text = streamOf(plainManner, ["a", "b"])
-    const { told, known } = relayed([encode(`${text}event: error\n${streamOf(plainManner, ["c"])}`)], true)
-    expect(contentOf(told.events)).toBe("ab")
+    const { written, known } = relayed([encode(`${text}event: error\n${streamOf(plainManner, ["c"])}`)], true)
+    expect(contentOf(written.events)).toBe("ab")
     expect(known).toMatchObject({ state: "failed", failed: "overloaded" })
   })
 
-  test("an empty text is told by neither way", () => {
-    const { told } = relayed([encode(streamOf(plainManner, ["a", "b", "", "c"]) + finish(plainManner))], true)
-    expect(told.events.length).toBe(4)
+  test("an empty text is written by neither path", () => {
+    const { written } = relayed([encode(streamOf(plainManner, ["a", "b", "", "c"]) + finish(plainManner))], true)
+    expect(written.events.length).toBe(4)
   })
 
   test("what a caller pays for without usage does not depend on how the host escapes", () => {
@@ -306,14 +312,17 @@ describe("the end of a stream", () => {
   })
 
   test("nothing is read after [DONE]", () => {
-    const { told, known } = relayed([encode(delta("a") + finish + done + delta("b") + done), encode(delta("c"))], true)
-    expect(contentOf(told.events)).toBe("a")
+    const { written, known } = relayed(
+      [encode(delta("a") + finish + done + delta("b") + done), encode(delta("c"))],
+      true,
+    )
+    expect(contentOf(written.events)).toBe("a")
     expect(known.events).toBe(3)
   })
 
   test("[DONE] without a finish is a stop", () => {
-    const { told } = relayed([encode(delta("a") + done)], true)
-    expect(finishesOf(told.events)).toMatchObject([
+    const { written } = relayed([encode(delta("a") + done)], true)
+    expect(finishesOf(written.events)).toMatchObject([
       { choices: [{ finish_reason: "stop", native_finish_reason: "stop" }] },
     ])
   })
@@ -330,8 +339,8 @@ describe("the end of a stream", () => {
 
   test("an event of nearly 1 MiB passes, also on the fast path", () => {
     const long = "x".repeat(1_000_000)
-    const { told, spliced } = relayed([encode(delta("a") + delta(long) + finish)], true)
-    expect(contentOf(told.events)).toBe(`a${long}`)
+    const { written, spliced } = relayed([encode(delta("a") + delta(long) + finish)], true)
+    expect(contentOf(written.events)).toBe(`a${long}`)
     expect(spliced).toBe(1)
   })
 
@@ -339,14 +348,14 @@ describe("the end of a stream", () => {
     const [before, after] = delta("a|b").split("|")
     const bytes = Buffer.concat([encode(delta("x") + before), Uint8Array.of(0xff, 0xc3), encode(after + finish)])
     for (const transparent of [true, false])
-      expect(contentOf(relayed([bytes], transparent).told.events)).toBe("xa\ufffd\ufffdb")
+      expect(contentOf(relayed([bytes], transparent).written.events)).toBe("xa\ufffd\ufffdb")
   })
 
   test("an event nested 100,000 deep fails the host; it once ended the stream without an end and without a bill", () => {
     const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`
     const chunk = `data: {"choices":[{"index":0,"delta":{"content":"b"}}],"x":${deep}}\n\n`
-    const { told, known } = relayed([encode(delta("a") + chunk + finish)], true)
-    expect(contentOf(told.events)).toBe("a")
+    const { written, known } = relayed([encode(delta("a") + chunk + finish)], true)
+    expect(contentOf(written.events)).toBe("a")
     expect(known).toMatchObject({ state: "failed", failed: "malformed" })
   })
 

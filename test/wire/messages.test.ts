@@ -11,8 +11,8 @@ import {
   replay,
   requestOf,
   splits,
-  Teller,
-  type Told,
+  type Transcript,
+  TranscriptBuilder,
   wholeOf,
 } from "../support/recordings.ts"
 import { choiceOf, deltasOf, head, hello, messages, sent, streamed, user } from "./messages/build.ts"
@@ -59,18 +59,18 @@ const finishes: Record<string, string> = {
 const blocksIn = (message: JsonObject, type: string): ReadonlyArray<Record<string, never>> =>
   Array.isArray(message["content"]) ? message["content"].filter((block) => block.type === type) : []
 
-const expectedTold = (recorded: RecordedCase): Told => {
+const expectedTranscript = (recorded: RecordedCase): Transcript => {
   // As in `messageIn`.
   // biome-ignore lint/suspicious/noExplicitAny: as above
   const message: any = messageIn(recorded)
-  const teller = new Teller()
+  const builder = new TranscriptBuilder()
   const joined = (type: string, member: string) =>
     blocksIn(message, type)
       .map((block) => block[member])
       .join("")
-  teller.add(0, "text", joined("text", "text"))
-  teller.add(0, "reasoning", joined("thinking", "thinking"))
-  teller.add(0, "refusal", message.stop_details?.explanation)
+  builder.add(0, "text", joined("text", "text"))
+  builder.add(0, "reasoning", joined("thinking", "thinking"))
+  builder.add(0, "refusal", message.stop_details?.explanation)
   for (const [at, block] of blocksIn(message, "tool_use").entries()) {
     const { id, name, written, input } = block as unknown as {
       id: string
@@ -78,22 +78,22 @@ const expectedTold = (recorded: RecordedCase): Told => {
       written?: string
       input: unknown
     }
-    teller.call(0, at, {
+    builder.call(0, at, {
       id,
       name,
       arguments: written === undefined || written === "" ? JSON.stringify(input) : written,
     })
   }
-  teller.finish(0, finishes[message.stop_reason] ?? "none")
+  builder.finish(0, finishes[message.stop_reason] ?? "none")
   const { usage } = message
-  teller.usage = {
+  builder.usage = {
     promptTokens: usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens,
     completionTokens: usage.output_tokens,
     cachedTokens: usage.cache_read_input_tokens,
     cacheWriteTokens: usage.cache_creation_input_tokens,
     reasoningTokens: usage.output_tokens_details?.thinking_tokens ?? 0,
   }
-  return teller.told()
+  return builder.transcript()
 }
 
 const recorded = recordings("anthropic-messages")
@@ -121,11 +121,11 @@ describe("recorded answers", () => {
 
   for (const found of answered) {
     if (found.response.raw === undefined) {
-      test(found.id, () => expect(wholeOf(messages, found)).toEqual(expectedTold(found)))
+      test(found.id, () => expect(wholeOf(messages, found)).toEqual(expectedTranscript(found)))
       continue
     }
     for (const { name, pieces } of splits(bytesOf(found), 7)) {
-      test(`${found.id}, ${name}`, () => expect(replay(messages, found, pieces)).toEqual(expectedTold(found)))
+      test(`${found.id}, ${name}`, () => expect(replay(messages, found, pieces)).toEqual(expectedTranscript(found)))
     }
   }
 

@@ -22,7 +22,7 @@ const failed = (status: number, body: unknown, headers: Record<string, string> =
 const errorOf = (type: string, message = "no") => ({ type: "error", error: { type, message }, request_id: "req_1" })
 
 describe("the plugin", () => {
-  test("says where Anthropic is and how it wants its key", () => {
+  test("has Anthropic's address and its way of authentication", () => {
     expect(anthropic).toMatchObject({
       id: "anthropic",
       baseUrl: "https://api.anthropic.com/v1",
@@ -33,7 +33,7 @@ describe("the plugin", () => {
     expect(Object.keys(provider.protocols)).toEqual(["messages"])
   })
 
-  test("takes no configuration of its own", () => {
+  test("has no configuration of its own", () => {
     expect(Either.isLeft(anthropic.load({ region: "eu" }))).toBe(true)
   })
 
@@ -74,7 +74,7 @@ describe("errors", () => {
     expect(failed(status, errorOf(type))).toMatchObject({ reason, status, code: type })
   })
 
-  test("an account without credit is the operator's, whatever the host calls it", () => {
+  test("an account without credit is an account failure, whatever the host calls it", () => {
     const message = "Your credit balance is too low to access the Anthropic API."
     const failure = failed(400, errorOf("invalid_request_error", message))
     expect(failure.reason).toBe("account")
@@ -86,7 +86,7 @@ describe("errors", () => {
     expect(failed(429, errorOf("rate_limit_error"), { "retry-after": "17" }).retryAfterSeconds).toBe(17)
   })
 
-  test.each([[503], [404], [429]])("%d without a word of Anthropic's goes by its status", (status) => {
+  test.each([[503], [404], [429]])("%d without an error type of Anthropic is judged by its status", (status) => {
     const reasons = { 503: "overloaded", 404: "not-found", 429: "rate-limited" }
     expect(failed(status, "<html>").reason as string).toBe(Object(reasons)[status])
   })
@@ -109,7 +109,7 @@ describe("errors", () => {
 const catalogue = fileURLToPath(new URL("../../../../shared/catalog/models.json", import.meta.url))
 
 describe("models", () => {
-  test("are few, each with one host and every price that a cache needs", () => {
+  test("each have one host and every price that caching needs", () => {
     expect(models.length).toBeLessThanOrEqual(8)
     expect(new Set(models.map((model) => model["id"])).size).toBe(models.length)
     for (const model of models) {

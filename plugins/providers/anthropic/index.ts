@@ -2,8 +2,11 @@
 import * as Schema from "effect/Schema"
 import { authHeader, defineProvider, messagesProtocol } from "headgate/plugin"
 
-// Anthropic's migration guides, read in 2026-11: budgets end with Claude 4.6; Opus 4.7 to 5, Sonnet 5 and Haiku 5.5
-// can be kept from thinking; Fable, Mythos, Opus 5.5 and Sonnet 5.5 cannot, nor, as far as one can guess, what follows.
+// From Anthropic's migration guides, read in 2026-11. Thinking budgets end with Claude 4.6. Thinking can be turned off
+// for
+// Opus 4.7 to 5, Sonnet 5 and Haiku 5.5, but not for Fable, Mythos, Opus 5.5 and Sonnet 5.5. Later models are assumed
+// to
+// be like the last ones.
 const givenBudget = /^claude-(?:\d|instant|(?:opus|sonnet|haiku)-4(?!-[7-9]))/
 const canStop = /^claude-(?:(?:opus|sonnet|haiku)-(?:4|5(?!-[5-9]))|haiku-5)/
 
@@ -17,7 +20,7 @@ export default defineProvider({
   baseUrl: "https://api.anthropic.com/v1",
   auth: authHeader("x-api-key"),
   keyVariable: "ANTHROPIC_API_KEY",
-  // Not trained on; kept for 30 days. Catalogue, state of 2026-08.
+  // Not used for training; kept for 30 days (as of 2026-08).
   privacy: { mayTrain: false, retainsPrompts: true },
   config: Schema.Struct({}),
   load: () => ({

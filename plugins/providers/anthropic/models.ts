@@ -1,6 +1,6 @@
 /**
- * What Anthropic serves and what it costs: list prices in USD per token, a search in USD per search. From the price
- * data sets of 2026-08 and, for the 5.5 and 5.1 models, Anthropic's own pages of 2026-11.
+ * Anthropic's models with its list prices in USD per token, and per search. From price data sets of 2026-08 and, for
+ * the 5.5 and 5.1 models, from Anthropic's own pages of 2026-11.
  */
 import type { JsonObject } from "headgate/plugin"
 
@@ -13,9 +13,9 @@ interface Claude {
   readonly contextLength: number
   readonly maxCompletionTokens: number
   readonly pricing: Prices & { readonly overrides?: ReadonlyArray<Prices & { readonly min_prompt_tokens: number }> }
-  /** Beside those that every model takes. */
+  /** In addition to those of every model. */
   readonly parameters: ReadonlyArray<string>
-  /** Whether a call can be demanded: the 5.5 models and Fable refuse that, since they always think. */
+  /** Whether a tool call can be required. The 5.5 models and Fable refuse that, since they always think. */
   readonly forcedTools: boolean
 }
 

@@ -28,7 +28,7 @@ describe("echo", () => {
     return isJsonObject(said) ? said : {}
   }
 
-  test("says back the last message of the user, a word a token", async () => {
+  test("repeats the user's last message, one token per word", async () => {
     const messages = [
       { role: "user", content: "not this" },
       {
@@ -46,13 +46,13 @@ describe("echo", () => {
     })
   })
 
-  test("stops at max_tokens, and says so", async () => {
+  test("stops at max_tokens, with finish reason length", async () => {
     const { choices, usage } = await whole({ messages: [{ role: "user", content: "one two three" }], max_tokens: 2 })
     expect(choices).toEqual([{ index: 0, message: { role: "assistant", content: "one two" }, finish_reason: "length" }])
     expect(usage).toEqual({ prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 })
   })
 
-  test("streams a word a chunk, then the finish, the usage and [DONE]", async () => {
+  test("streams one chunk per word, then the finish, the usage and [DONE]", async () => {
     const text = await (await answer({ messages: [{ role: "user", content: "one two" }], stream: true }))?.text()
     expect(text).toBe(
       event({ choices: [{ index: 0, delta: { content: "one" }, finish_reason: null }] }) +

@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema"
 import { chatProtocol, defineProvider, httpError, isJsonObject } from "headgate/plugin"
 
-/** The text of the last message of the caller. */
+/** The text of the caller's last message. */
 const lastText = (body: unknown): string => {
   const messages = isJsonObject(body) && Array.isArray(body["messages"]) ? body["messages"] : []
   const content: unknown = messages.findLast((message) => isJsonObject(message) && message["role"] === "user")?.content
@@ -10,7 +10,7 @@ const lastText = (body: unknown): string => {
   return parts.map((part) => (isJsonObject(part) && typeof part["text"] === "string" ? part["text"] : "")).join("")
 }
 
-/** A word counts as a token. */
+/** Each word counts as a token. */
 const tokens = (text: string): ReadonlyArray<string> => text.match(/\s*\S+/g) ?? []
 
 const answerTo = (body: unknown) => {
@@ -18,23 +18,23 @@ const answerTo = (body: unknown) => {
   const limit =
     isJsonObject(body) && typeof body["max_tokens"] === "number" ? body["max_tokens"] : Number.POSITIVE_INFINITY
   const all = tokens(prompt)
-  const said = all.slice(0, limit)
-  const usage = { prompt_tokens: all.length, completion_tokens: said.length, total_tokens: all.length + said.length }
-  return { said, usage, finish_reason: said.length < all.length ? "length" : "stop" }
+  const words = all.slice(0, limit)
+  const usage = { prompt_tokens: all.length, completion_tokens: words.length, total_tokens: all.length + words.length }
+  return { words, usage, finish_reason: words.length < all.length ? "length" : "stop" }
 }
 
 const whole = (body: unknown): Response => {
-  const { said, usage, finish_reason } = answerTo(body)
+  const { words, usage, finish_reason } = answerTo(body)
   return Response.json({
-    choices: [{ index: 0, message: { role: "assistant", content: said.join("") }, finish_reason }],
+    choices: [{ index: 0, message: { role: "assistant", content: words.join("") }, finish_reason }],
     usage,
   })
 }
 
 const streamed = (body: unknown): Response => {
-  const { said, usage, finish_reason } = answerTo(body)
+  const { words, usage, finish_reason } = answerTo(body)
   const chunks = [
-    ...said.map((content) => ({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })),
+    ...words.map((content) => ({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })),
     { choices: [{ index: 0, delta: {}, finish_reason }] },
     { choices: [], usage },
   ]
@@ -43,8 +43,8 @@ const streamed = (body: unknown): Response => {
 }
 
 /**
- * Repeats the caller's last message. It lives in this process and needs neither key nor network, so that the very first
- * request works and a gateway can be tried and tested without a vendor. It has prices, so that the meter can be seen.
+ * Repeats the caller's last message. It runs in this process and needs neither key nor network, so that a gateway can
+ * be tried and tested without a vendor. It has prices, so that costs can be seen.
  */
 export default defineProvider({
   id: "echo",

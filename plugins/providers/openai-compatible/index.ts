@@ -1,4 +1,4 @@
-/** Any host that speaks OpenAI's chat completions: vLLM, llama.cpp, gateways, smaller vendors. Its quirks are configuration. */
+/** Any host with OpenAI's chat completions: vLLM, llama.cpp, gateways, smaller vendors. Its quirks are configurable. */
 import * as Schema from "effect/Schema"
 import { type ChatQuirks, chatProtocol, defineProvider, httpError } from "headgate/plugin"
 
@@ -7,21 +7,24 @@ const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(sche
 const Config = Schema.Struct({
   /** The member that bounds the output. Default `max_tokens`. */
   max_tokens_parameter: optional(Schema.Literal("max_tokens", "max_completion_tokens")),
-  /** How reasoning is asked for: by `reasoning_effort` (`effort`, the default), by the caller's own members (`router`), or not at all (`none`). */
+  /**
+   * How reasoning is requested: by `reasoning_effort` (`effort`, the default), by the caller's own members (`router`),
+   * or not at all (`none`).
+   */
   reasoning: optional(Schema.Literal("effort", "router", "none")),
-  /** Efforts that the host knows; others become the nearest of them. Default: whatever the caller asks for. */
+  /** Efforts that the host knows; others become the nearest of them. Default: the caller's effort is sent. */
   efforts: optional(Schema.Array(Schema.NonEmptyString)),
-  /** What becomes of the reasoning in earlier assistant messages. Default `reasoning`: it goes back as it came. */
+  /** How reasoning in earlier assistant messages is sent. Default `reasoning`: unchanged. */
   history: optional(Schema.Literal("reasoning", "reasoning_content", "none")),
   /** The host refuses members that OpenAI's own API does not have. Default false. */
   strict: optional(Schema.Boolean),
-  /** Further members of a request that it refuses. */
+  /** Further members of a request that the host refuses. */
   drop: optional(Schema.Array(Schema.NonEmptyString)),
   /** Whether `stream_options` may be sent. Default true. */
   stream_usage: optional(Schema.Boolean),
   /** The host writes its reasoning into the text, as `<think>...</think>`. Default false. */
   think_tags: optional(Schema.Boolean),
-  /** Its `completion_tokens` leave the reasoning out though its total does not show it. Default false. */
+  /** The host's `completion_tokens` exclude the reasoning, and its total does not show it. Default false. */
   reasoning_beside: optional(Schema.Boolean),
 })
 

@@ -13,7 +13,7 @@ const chunk = (choices: ReadonlyArray<object>, more: object = {}) =>
 const said = (delta: object) => chunk([{ index: 0, delta, finish_reason: null }])
 
 describe("as most hosts are", () => {
-  // Lines end as they like, comments come between, and the usage rides on the finish.
+  // With different line ends, comments between events, and the usage in the finish chunk.
   const bytes = [
     ": keep-alive",
     said({ role: "assistant", reasoning_content: "Rome, then." }),

@@ -17,15 +17,15 @@ const chatOf = (config: unknown) => {
 const host = hostFor("m")
 
 describe("openai-compatible", () => {
-  test("has no address of its own: it must be given one", () => expect(plugin.baseUrl).toBeUndefined())
+  test("has no base URL of its own: it must be configured", () => expect(plugin.baseUrl).toBeUndefined())
 
-  test("says everything that is wrong with its configuration", () => {
+  test("reports every mistake in its configuration", () => {
     const wrong = plugin.load({ strict: "yes", reasoning: "loud", maxTokens: 5 })
     const message = Either.isLeft(wrong) ? wrong.left.message : ""
     for (const name of ["strict", "reasoning", "maxTokens"]) expect(message).toContain(`["${name}"]`)
   })
 
-  test("its quirks shape the request", () => {
+  test("quirks change the request", () => {
     const body = {
       messages: [{ role: "assistant", content: "a", reasoning: "r" }],
       reasoning: { effort: "max" },
@@ -61,7 +61,7 @@ describe("openai-compatible", () => {
     expect(encodedBy(chatOf({ reasoning: "router" }), request, host).body["reasoning"]).toEqual({ effort: "max" })
   })
 
-  test("its quirks shape the reading", () => {
+  test("quirks change how answers are read", () => {
     const chat = chatOf({ think_tags: true, reasoning_beside: true })
     expect(chat.transparent).toBe(false)
     const usage = { prompt_tokens: 1, completion_tokens: 2, completion_tokens_details: { reasoning_tokens: 3 } }

@@ -10,6 +10,6 @@ const efforts: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["gpt-5-mini", ["minimal", "low", "medium", "high"]],
 ])
 
-/** Those of a model, or of a dated snapshot of it; none where they are not known. */
+/** The efforts of a model, or of a dated snapshot of it; empty when they are unknown. */
 export const effortsOf = (upstreamModel: string): ReadonlyArray<string> =>
   efforts.get(upstreamModel.replace(/-\d{4}-\d{2}-\d{2}$/, "")) ?? []

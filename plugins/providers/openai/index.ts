@@ -1,9 +1,9 @@
-/** OpenAI's own API. Privacy as OpenAI states it for the API: no training on it, abuse logs kept for 30 days. */
+/** OpenAI's own API. Privacy as OpenAI states it for the API: no training, abuse logs are kept for 30 days. */
 import * as Schema from "effect/Schema"
 import { chatProtocol, defineProvider, httpError } from "headgate/plugin"
 import { effortsOf } from "./efforts.ts"
 
-/** As everyone else's, except that an account without credit answers 429: waiting does not help. */
+/** The common errors, except that an account without credit is reported with 429, where waiting does not help. */
 const error: typeof httpError = (status, headers, body) => {
   const failed = httpError(status, headers, body)
   return failed.code === "insufficient_quota"

@@ -1,4 +1,4 @@
-/** Models of OpenAI's API with its list prices (USD per token, per search), as the project's catalogue had them in November 2026. */
+/** Models of OpenAI's API with its list prices (USD per token, per search), as of November 2026. */
 import type { JsonObject } from "headgate/plugin"
 
 const toolParameters = ["parallel_tool_calls", "response_format", "structured_outputs", "tool_choice", "tools"]

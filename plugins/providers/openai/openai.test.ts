@@ -11,7 +11,7 @@ const cases = recordings("openai-chat").filter((recorded) => recorded.provider =
 chatRecordingTests(provider, cases, 21)
 
 describe("openai", () => {
-  test("is where OpenAI says, with its key variable, and keeps prompts but does not train", () => {
+  test("has OpenAI's address and key variable, and the privacy of its API", () => {
     expect([plugin.id, plugin.baseUrl, plugin.keyVariable]).toEqual([
       "openai",
       "https://api.openai.com/v1",
@@ -20,7 +20,7 @@ describe("openai", () => {
     expect(plugin.privacy).toEqual({ mayTrain: false, retainsPrompts: true })
   })
 
-  test("takes no configuration of its own", () => {
+  test("has no configuration of its own", () => {
     expect(Either.isLeft(plugin.load({ organization: "o" }))).toBe(true)
   })
 
@@ -48,7 +48,7 @@ describe("openai", () => {
     })
   })
 
-  test("a used-up account is our failure, whatever its status; a rate limit is a wait", () => {
+  test("an account without credit is an account failure, whatever its status; a rate limit is not", () => {
     const headers = new Headers({ "retry-after": "3" })
     const error = (code: string) => provider.error(429, headers, { error: { code, message: "m" } })
     const [spent, busy] = [error("insufficient_quota"), error("rate_limit_exceeded")]
@@ -56,14 +56,14 @@ describe("openai", () => {
     expect([busy.reason, busy.detail, busy.retryAfterSeconds]).toEqual(["rate-limited", "m", 3])
   })
 
-  test("knows efforts of models and their snapshots, and of no others", () => {
+  test("knows the efforts of models and their snapshots, and of no other model", () => {
     expect(effortsOf("gpt-5-mini-2025-08-07")).toEqual(["minimal", "low", "medium", "high"])
     expect(effortsOf("gpt-4.1")).toEqual([])
     expect(effortsOf("gpt-7")).toEqual([])
     expect(effortsOf("constructor")).toEqual([])
   })
 
-  test("brings a few models, each with a price, the more expensive tier last", () => {
+  test("has a few models, each with a price, the more expensive tier last", () => {
     const ids = models.map((model) => model["id"])
     expect(new Set(ids).size).toBe(8)
     for (const model of models) {

@@ -31,11 +31,11 @@ const shares = (candidates: ReturnType<typeof candidatesAt>, draws: number): Rea
 describe("the documented example: prices 1, 2 and 3, and the second host fails", () => {
   const candidates = candidatesAt({ A: priced(1n), B: priced(2n), C: priced(3n) }, ["B"])
 
-  test("the first is 9 times as often first as the third, and the failing one never", () => {
+  test("the first is drawn first 9 times as often as the third, and the failing one never", () => {
     expect(shares(candidates, 1000)).toEqual({ A: 900, C: 100 })
   })
 
-  test("so it is by chance as well", () => {
+  test("the same holds for random numbers", () => {
     const firsts = Array.from({ length: 20_000 }, (_, seed) => order(candidates, randomSequence(seed))[0])
     const third = firsts.filter((tag) => tag === "C").length
     // 2,000 expected; the numbers are the same in each run, so this holds always or never.
@@ -45,16 +45,16 @@ describe("the documented example: prices 1, 2 and 3, and the second host fails",
 
   test("the order is A, C, B", () => expect(order(candidates, () => 0)).toEqual(["A", "C", "B"]))
 
-  test("the third in front leaves the rest in their order", () =>
+  test("with the third in front the others keep their order", () =>
     expect(order(candidates, () => 0.95)).toEqual(["C", "A", "B"]))
 })
 
-test("without a failure each host has its weight of 1/price²", () => {
+test("without failures each host is weighted by 1/price²", () => {
   const candidates = candidatesAt({ C: priced(4n), A: priced(1n), B: priced(2n) })
   expect(shares(candidates, 2100)).toEqual({ A: 1600, B: 400, C: 100 })
 })
 
-test("fallbacks follow by price, among equals in the order given, the failing ones behind by price", () => {
+test("fallbacks follow by price, equal ones in the given order, then the failing ones by price", () => {
   const candidates = candidatesAt(
     { E: priced(9n), D: priced(3n), C: priced(2n), B: priced(2n), A: priced(1n), F: priced(8n) },
     ["E", "F"],
@@ -62,20 +62,20 @@ test("fallbacks follow by price, among equals in the order given, the failing on
   expect(order(candidates, () => 0)).toEqual(["A", "C", "B", "D", "F", "E"])
 })
 
-test("free hosts take nearly all there is, evenly among themselves", () => {
+test("free hosts are drawn nearly always, evenly among themselves", () => {
   const candidates = candidatesAt({ paid: priced(1n), free: [0n, 0n], gratis: [0n, 0n] })
   const { free = 0, gratis = 0, paid = 0 } = shares(candidates, 10_000)
   expect([free, gratis]).toEqual([5000, 5000])
   expect(paid).toBe(0)
 })
 
-test("a host whose price nobody knows is a fallback, never the first choice", () => {
+test("a host with an unknown price is a fallback, never the first choice", () => {
   const candidates = candidatesAt({ unknown: null, B: priced(2n), A: priced(1n) })
   expect(shares(candidates, 1000)).toEqual({ A: 800, B: 200 })
   expect(order(candidates, () => 0)).toEqual(["A", "B", "unknown"])
 })
 
-test("if all fail, all are tried, the cheapest first", () => {
+test("if all are failing, all are tried, the cheapest first", () => {
   const candidates = candidatesAt({ B: priced(2n), A: priced(1n) }, ["A", "B"])
   expect(order(candidates, () => 0.99)).toEqual(["A", "B"])
 })

@@ -1,11 +1,11 @@
 import * as Schema from "effect/Schema"
 import { type Candidate, defineStrategy, type Host } from "headgate/plugin"
 
-/** Free hosts take almost all traffic, evenly among themselves: their price counts as this, USD. */
+/** The price in USD that counts for free hosts. They get almost all traffic, evenly among themselves. */
 const cheapest = 1e-9
 
 interface Prepared {
-  /** USD for a prompt token and an output token together; infinite where it is not known. A float: it only weighs, it bills nothing. */
+  /** USD for a prompt token and an output token together; infinite when unknown. A float, since it is only a weight. */
   readonly price: number
   /** Its share of the draws, relative to the others: 1/price². */
   readonly weight: number
@@ -25,7 +25,7 @@ const prepare = (host: Host): Prepared => {
   return made
 }
 
-/** Puts a candidate behind all that are not dearer. Few and often in order already: nothing is moved then. */
+/** Inserts a candidate after all that are not more expensive. Cheap for few candidates that are mostly in order. */
 const insert = (sorted: Array<Candidate>, candidate: Candidate): void => {
   const { price } = prepare(candidate.host)
   let at = sorted.length
@@ -37,7 +37,7 @@ const insert = (sorted: Array<Candidate>, candidate: Candidate): void => {
   else sorted.splice(at, 0, candidate)
 }
 
-/** Place of one candidate by chance, each with its weight; -1 where none has any. */
+/** Index of a random candidate, weighted; -1 when no candidate has a weight. */
 const draw = (candidates: ReadonlyArray<Candidate>, total: number, random: () => number): number => {
   let left = random() * total
   return candidates.findIndex(({ host }) => {
@@ -47,8 +47,8 @@ const draw = (candidates: ReadonlyArray<Candidate>, total: number, random: () =>
 }
 
 /**
- * The default: one of the hosts that work is drawn by chance, the cheaper the likelier; the others follow as fallbacks,
- * cheapest first; then those that lately failed.
+ * The default strategy: the first host is drawn at random from those that are not failing, weighted by 1/price². The
+ * others follow as fallbacks, cheapest first, then those that are failing.
  */
 export default defineStrategy({
   id: "balanced",

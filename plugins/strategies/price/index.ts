@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema"
 import { type Candidate, defineStrategy } from "headgate/plugin"
 
-/** Picodollars for a prompt token and an output token together; a host without a known price comes last. */
+/** Picodollars for a prompt token and an output token together; hosts with an unknown price come last. */
 const price = ({ host: { pricing } }: Candidate): bigint | undefined =>
   pricing === null ? undefined : pricing.prompt + pricing.completion
 
@@ -12,7 +12,7 @@ const cheaper = (one: Candidate, other: Candidate): number => {
   return b === undefined || a < b ? -1 : 1
 }
 
-/** Cheapest first; among equals the order given. */
+/** Cheapest first; equal prices keep the given order. */
 export default defineStrategy({
   id: "price",
   config: Schema.Struct({}),

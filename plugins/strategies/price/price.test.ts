@@ -17,11 +17,11 @@ describe("price", () => {
     expect(order({ A: [3n, 3n], B: [1n, 4n], C: [4n, 0n] })).toEqual(["C", "B", "A"])
   })
 
-  test("among equals the order given", () => {
+  test("equal prices keep the given order", () => {
     expect(order({ C: [1n, 2n], A: [2n, 1n], B: [3n, 0n], D: [1n, 1n] })).toEqual(["D", "C", "A", "B"])
   })
 
-  test("free before all others, an unknown price behind them", () => {
+  test("free hosts come first, unknown prices last", () => {
     expect(order({ unknown: null, dear: [9n, 9n], free: [0n, 0n], another: null })).toEqual([
       "free",
       "dear",
@@ -30,12 +30,12 @@ describe("price", () => {
     ])
   })
 
-  test("a difference of one picodollar at sums that no float tells apart", () => {
+  test("a difference of one picodollar in sums that are equal as floats", () => {
     const much = 2n ** 60n
     expect(order({ A: [much, 2n], B: [much, 1n], C: [much, 3n] })).toEqual(["B", "A", "C"])
   })
 
-  test("a failing host keeps its place: who sorts by price gets it", () => {
+  test("a failing host keeps its place by price", () => {
     const candidates = candidatesAt({ A: [2n, 0n], B: [1n, 0n] }, ["B"])
     expect(rank(candidates, contextWith(Math.random)).map(({ host }) => String(host.tag))).toEqual(["B", "A"])
   })

@@ -1,4 +1,4 @@
-/** The control plane as one description: the routes and their documentation are made from it. */
+/** The description of the control plane, from which its routes and its documentation are made. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
@@ -7,7 +7,7 @@ import { KeyStatusGroup } from "./keyStatus.ts"
 import { KeysGroup } from "./keys.ts"
 import { ModelsGroup } from "./models.ts"
 
-// HttpApi gives every operation an error of its own, a 400 with another body. It is never sent (`http/answer.ts`).
+// HttpApi adds to every operation a 400 with another body, which is never sent (`http/answer.ts`).
 const withoutErrors = Object.assign(HttpApi.make("headgate"), { errorSchema: Schema.Never })
 
 export const Api = withoutErrors

@@ -1,4 +1,4 @@
-/** What an operator may set of the control plane. */
+/** Settings of the control plane. */
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 

@@ -1,4 +1,4 @@
-/** Who calls the control plane, and whether a key of that kind may. See docs/guarantees.md#g25. */
+/** Authentication and authorization on the control plane. See docs/guarantees.md#g25. */
 import * as HttpApiMiddleware from "@effect/platform/HttpApiMiddleware"
 import * as HttpApiSecurity from "@effect/platform/HttpApiSecurity"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
@@ -18,7 +18,7 @@ export class CurrentKey extends Context.Tag("headgate/CurrentKey")<CurrentKey, K
 /** Both schemes of the API (`Authorization: Bearer`, `x-api-key`) are read in one place, so only one is declared. */
 const security = { bearer: HttpApiSecurity.bearer }
 
-/** Any key that is in force. */
+/** Any valid key. */
 export class Authorize extends HttpApiMiddleware.Tag<Authorize>()("headgate/Authorize", {
   failure: Schema.Union(notAccepted, unavailable),
   provides: CurrentKey,

@@ -8,12 +8,12 @@ const webRequest = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request)
   Effect.orDie(HttpServerRequest.toWeb(request)),
 )
 
-/** Lets pages of allowed origins read what `answer` says, errors too. */
+/** Lets pages of allowed origins read the answer, errors too. */
 export const shared = <E, R>(allow: AllowOrigin, answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
   Effect.zipWith(webRequest, answer, (request, response) =>
     HttpServerResponse.setHeaders(response, allow(request, new Response()).headers),
   )
 
-/** What a browser asks before the request itself; it brings no key. */
+/** Answers a preflight request, which carries no key. */
 export const preflighted = (allow: AllowOrigin) =>
   Effect.map(webRequest, (request) => HttpServerResponse.fromWeb(preflight(allow, request)))

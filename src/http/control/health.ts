@@ -1,4 +1,4 @@
-/** `GET /healthz`: the process answers. `GET /readyz`: it may be sent requests. Both without a key, outside /api/v1. */
+/** `GET /healthz`: the process is alive. `GET /readyz`: it accepts requests. Both without a key, outside /api/v1. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
@@ -24,7 +24,7 @@ export const healthHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
     const inFlight = yield* InFlight
     const storage = yield* Storage
     const meter = yield* Meter
-    // Any question will do that the database itself has to answer.
+    // Any query that reads the database.
     const readable = orUnavailable("storage")(storage.keys.countManagement())
     const open = Effect.suspend(() =>
       inFlight.draining() ? Effect.fail(new Unavailable({ why: "draining", retryAfterSeconds: 1 })) : Effect.void,

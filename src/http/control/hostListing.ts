@@ -1,4 +1,6 @@
-/** How a host is listed: `endpoints[]` of a model. The members of its pricing come from the table in `domain/Price.ts`. */
+/**
+ * How a host is listed: `endpoints[]` of a model. The members of its pricing come from the table in `domain/Price.ts`.
+ */
 import * as Schema from "effect/Schema"
 import type { Host, Model } from "../../domain/Host.ts"
 import { formatUsd } from "../../domain/Money.ts"
@@ -26,7 +28,7 @@ const isAlwaysListed = (name: PriceName): name is AlwaysListed => "listed" in pr
 
 /** A member for each of these prices, by its wire name. */
 const byWireName = <N extends PriceName, A>(names: ReadonlyArray<N>, member: (name: N) => A) =>
-  // What the type says, which TypeScript cannot follow through Object.fromEntries.
+  // Object.fromEntries loses the type of the members.
   Object.fromEntries(names.map((name) => [priceFields[name].wire, member(name)])) as {
     readonly [M in N as Fields[M]["wire"]]: A
   }
@@ -44,7 +46,7 @@ const Override = Schema.Struct({
 export const ListedPricing = Schema.Struct({
   ...byWireName(priceNames, () => optionalUsd),
   ...byWireName(alwaysListed, () => Usd),
-  /** Share that is taken off every price, 0 to 1. */
+  /** Discount on every price, as a share from 0 to 1. */
   discount: Schema.Number,
   overrides: Schema.Array(Override),
 }).annotations({ identifier: "Pricing" })
@@ -75,7 +77,7 @@ export const ListedHost = Schema.Struct({
   }),
   /** 0: normal; -1: uptime below 95 %; -2: below 80 %; -3: rate limited; -10: cannot be called. */
   status: Schema.Int,
-  /** Percent; null where nothing was seen. */
+  /** Percent; null without any requests. */
   uptime_last_30m: percent,
   uptime_last_5m: percent,
   uptime_last_1d: percent,
@@ -95,7 +97,7 @@ export const ListedHost = Schema.Struct({
   }),
 }).annotations({ identifier: "Host" })
 
-/** `unavailable`: why the host cannot be called at all. `inadmissible`: why not now. */
+/** `unavailable`: why the host cannot be called at all. `inadmissible`: why it cannot be called now. */
 export const listedHost = (
   model: Model,
   host: Host,
@@ -127,7 +129,7 @@ export const listedHost = (
   supports_diarization: false,
   latency_last_30m: seen.latency30m,
   throughput_last_30m: seen.throughput30m,
-  // Text is all that this version serves.
+  // This version serves text only.
   perf_last_30m_by_workload:
     seen.requests30m === 0
       ? {}
@@ -141,7 +143,7 @@ export const listedHost = (
 })
 
 interface Condition extends Pick<HostReport, "requests30m" | "uptime30m"> {
-  /** Why it is not called for a while. */
+  /** Why it cannot be called now. */
   readonly inadmissible: Inadmissible | undefined
   /** Why it cannot be called at all. */
   readonly unavailable: string | undefined
@@ -156,8 +158,8 @@ export const hostStatus = ({ unavailable, inadmissible, requests30m, uptime30m }
 }
 
 /**
- * An unknown price is -1, as the reference router lists it where no fixed price can be named. Zero would say free, and
- * such a host is not: a key with a limit may not even call it.
+ * An unknown price is listed as -1, as the router does where there is no fixed price. Zero would mean free, but a key
+ * with a limit may not even call such a host.
  */
 const unknownPricing: typeof ListedPricing.Type = {
   ...byWireName(alwaysListed, () => "-1"),
@@ -177,7 +179,7 @@ export const listedPricing = (pricing: Pricing | null): typeof ListedPricing.Typ
 
 const listedOverride = (base: Pricing, entry: PriceOverride): typeof Override.Type => {
   const { prices, utcStart, utcEnd, utcDays } = entry
-  // The base lists what stands in for the cache's price. Where that is another price, it moves with the override of that.
+  // A cache price that is missing is listed as the price used instead of it, so an override of that one changes both.
   const moved = alwaysListed.flatMap((name) => {
     const other = standIn(name)
     return other === undefined || base[name] !== null ? [] : [[name, prices[name] ?? prices[other]]]
@@ -191,7 +193,7 @@ const listedOverride = (base: Pricing, entry: PriceOverride): typeof Override.Ty
   }
 }
 
-/** Every price there is, by its wire name; the others are left out, and inherit. */
+/** The prices that are set, by their wire names. The others are left out and inherit. */
 const listedPrices = (prices: Partial<Prices>): { readonly [N in PriceName as Fields[N]["wire"]]?: string } =>
   Object.fromEntries(
     priceNames.flatMap((name) => {

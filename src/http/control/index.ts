@@ -1,6 +1,6 @@
 /**
- * The control plane as routes: keys, models, health and their own description. Merge it with whatever else an
- * `HttpLayerRouter` serves.
+ * The routes of the control plane: keys, models, health and the API's description. Can be merged with other routes of
+ * an `HttpLayerRouter`.
  */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
@@ -27,21 +27,21 @@ import { modelsHandlers, modelsPath } from "./models.ts"
 
 export { type ControlOptions, ControlSettings } from "./ControlSettings.ts"
 
-/** Lets `operation` answer for exactly `path`. */
+/** Runs `operation` only for exactly this `path`. */
 const spelledAs = <E, R>(path: string, operation: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
   Effect.gen(function* () {
     const { url } = yield* HttpServerRequest.HttpServerRequest
     return yield* isSpelled(path, url) ? operation : noSuchRoute
   })
 
-/** The operations of `Api`. In place of `addHttpApi`, which answers failures in its own way (see `http/answer.ts`). */
+/** The operations of `Api`. Replaces `addHttpApi`, which has its own error bodies (see `http/answer.ts`). */
 const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
   HttpLayerRouter.use((router) =>
     Effect.gen(function* () {
       const allow = allowOrigin((yield* ControlSettings).corsOrigins)
       const platform = yield* Effect.context<PlatformRouter.HttpRouter.DefaultServices>()
       for (const { method, path, handler } of routes) {
-        // An embedder's own HttpApi is in the same list.
+        // The list also has the operations of an embedder's own HttpApi.
         if (method !== "GET" && method !== "POST" && method !== "PATCH" && method !== "DELETE") continue
         if (!ours.has(`${method} ${path}`)) continue
         const operation = Effect.flatMap(Effect.provide(handler, platform), HttpServerRespondable.toResponse)
@@ -68,12 +68,12 @@ const description = HttpLayerRouter.use((router) => {
   return router.add("GET", openApiPath, answered(spelledAs(openApiPath, Effect.succeed(document))))
 })
 
-// The type is written out: inferred, it would claim to know more of a failure than the router lets it.
+// The type is written out, because the inferred one would claim more than the router guarantees.
 const isRouteNotFound = (failure: unknown): boolean => failure instanceof HttpServerError.RouteNotFound
 
 /**
- * What nobody serves. Not a route for every path: such a one would also be found for HEAD, where the route of the GET
- * is meant.
+ * Answers unknown routes. It is not a catch-all route, because that would also match HEAD requests to existing GET
+ * routes.
  */
 const unknownRoutes = HttpLayerRouter.middleware(
   (found) => Effect.catchIf(found, isRouteNotFound, () => answered(Effect.fail(noSuchRoute))),
@@ -83,6 +83,6 @@ const unknownRoutes = HttpLayerRouter.middleware(
 export const controlRoutes = Layer.mergeAll(operations, description, unknownRoutes).pipe(
   Layer.provide([keyStatusHandlers, modelsHandlers, keysHandlers, healthHandlers]),
   Layer.provide([Authorize.layer, AuthorizeManagement.layer, Installation.layer]),
-  // HttpApi can take files in; it asks for what it would need for that.
+  // HttpApi supports file uploads, and requires these services for them.
   Layer.provide(HttpServer.layerContext),
 )

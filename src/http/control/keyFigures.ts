@@ -1,4 +1,4 @@
-/** A key's money in USD, as the key status and the records of key management both list it. */
+/** A key's money in USD, as key status and key management list it. */
 import * as Schema from "effect/Schema"
 import { type KeyRecord, type Spend, spentInWindow } from "../../domain/Key.ts"
 import { type Picodollars, toUsd } from "../../domain/Money.ts"
@@ -9,11 +9,11 @@ export const LimitReset = Schema.Literal("daily", "weekly", "monthly")
 export const keyFigures = {
   /** `null`: none. */
   limit: Schema.NullOr(Schema.Number),
-  /** Until the next reset, never below 0; `null`: without end. */
+  /** What is left until the next reset, never below 0; `null`: no limit. */
   limit_remaining: Schema.NullOr(Schema.Number),
   limit_reset: Schema.NullOr(LimitReset),
   include_byok_in_limit: Schema.Boolean,
-  /** In all, and in the current UTC day, week (from Monday) and month. */
+  /** In total, and in the current UTC day, week (from Monday) and month. */
   usage: Schema.Number,
   usage_daily: Schema.Number,
   usage_weekly: Schema.Number,

@@ -1,4 +1,4 @@
-/** What may be asked of key management: every field checked, all problems at once. */
+/** Decoding of key management requests. Every field is checked, and all problems are reported at once. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as ParseResult from "effect/ParseResult"
@@ -19,12 +19,12 @@ const Name = Schema.String.pipe(
   Schema.filter((text) => text.length >= 1 && text.length <= 200, { description: "a text of 1 to 200 characters" }),
 )
 
-// The ledger's 64-bit columns end at 9.2 million.
+// The ledger's 64-bit columns hold at most 9.2 million USD.
 const mostUsd = 9_000_000
 
 const limitRule = `an amount of USD from 0 to ${mostUsd}`
 
-/** USD outside, picodollars inside: the nearest. */
+/** A JSON number of USD, rounded to the nearest picodollar. */
 const Limit = Schema.transformOrFail(Schema.Number, Schema.BigIntFromSelf, {
   strict: true,
   decode: (usd, _options, ast) => {
@@ -40,7 +40,7 @@ const utc = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}):\d{2}(?:\.\d{1,9})?(?:Z|[+-]00:00)
 
 const expiryRule = "an ISO 8601 date-time in UTC that lies in the future"
 
-/** Unix milliseconds inside. A 30th of February is refused, not moved into March. */
+/** An ISO date, as Unix milliseconds. An invalid date such as 30 February is refused, not moved into March. */
 const ExpiresAt = Schema.transformOrFail(Schema.String, Schema.Number, {
   strict: true,
   decode: (written, _options, ast) =>
@@ -54,7 +54,7 @@ const ExpiresAt = Schema.transformOrFail(Schema.String, Schema.Number, {
   encode: (at) => ParseResult.succeed(isoTime(at)),
 }).annotations({ description: expiryRule })
 
-/** Members that this version does not act on yet: only null is accepted. */
+/** Members that this version does not support yet: only null is accepted. */
 const later = optional(Schema.Null.annotations({ description: "null (not available in this version)" }))
 const notYet = { rate_limit: later, allowed_models: later, allowed_providers: later }
 
@@ -80,11 +80,11 @@ export const KeyChange = Schema.Struct({
   ...notYet,
 }).annotations({ identifier: "KeyChange" })
 
-/** The change itself: what the store knows. */
+/** The change without those members, as the key store expects it. */
 export const withoutLater = (change: typeof KeyChange.Type) =>
   Struct.omit(change, "rate_limit", "allowed_models", "allowed_providers")
 
-/** Query of the list. A page has 100 keys, or fewer when fewer are asked for. */
+/** Query of the list. A page has 100 keys at most. */
 export const KeyQuery = Schema.Struct({
   offset: Schema.optionalWith(offset, { exact: true, default: () => 0 }),
   limit: Schema.optionalWith(wholeNumber(1, 100), { exact: true, default: () => 100 }),
@@ -96,7 +96,10 @@ export const KeyQuery = Schema.Struct({
   workspace_id: optional(OwnWorkspace),
 }).annotations({ parseOptions: { errors: "all" } })
 
-/** Decodes a body strictly. `known` are the members of a key: one that a caller may not set is called that, not unknown. */
+/**
+ * Decodes a body strictly. `known`: all members of a key. One that a caller may not set gets another message than an
+ * unknown one.
+ */
 export const decodeBody = <A, I, R>(schema: Schema.Schema<A, I, R>, known: ReadonlySet<string>) => {
   const decode = ParseResult.decodeUnknown(schema, { errors: "all", onExcessProperty: "error" })
   const settable = new Set(AST.getPropertySignatures(Schema.encodedSchema(schema).ast).map(({ name }) => String(name)))

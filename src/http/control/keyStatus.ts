@@ -1,4 +1,4 @@
-/** `GET /auth/key` and `GET /key`: what the calling key is and what it has left. */
+/** `GET /auth/key` and `GET /key`: the calling key, its limits and its usage. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
@@ -31,11 +31,11 @@ const Budget = Schema.Struct({
 export const KeyStatus = Schema.Struct({
   label: Schema.String,
   is_management_key: Schema.Boolean,
-  /** The older name of the same. */
+  /** The older name of `is_management_key`. */
   is_provisioning_key: Schema.Boolean,
   ...keyFigures,
   budgets: Schema.Array(Budget),
-  /** The one with the least room; `null` for a key without any limit. */
+  /** The budget with the least left; `null` for a key without any limit. */
   effective_budget: Schema.NullOr(Budget),
   is_free_tier: Schema.Boolean,
   expires_at: Schema.NullOr(Schema.String),
@@ -44,7 +44,7 @@ export const KeyStatus = Schema.Struct({
   workspace_id: Schema.String,
   allowed_data_regions: Schema.Array(Schema.String),
   free_model_daily_requests: Schema.Struct({ used: Schema.Int, limit: Schema.Int, remaining: Schema.Int }),
-  /** Deprecated; says nothing. */
+  /** Deprecated and without meaning. */
   rate_limit: Schema.Struct({ requests: Schema.Int, interval: Schema.String, note: Schema.String }),
 }).annotations({ identifier: "KeyStatus" })
 
@@ -92,7 +92,7 @@ export const keyStatusHandlers = HttpApiBuilder.group(
     }),
 )
 
-/** Only the key's own limit so far. */
+/** In this version only the key's own limit. */
 const budgetsOf = (key: KeyRecord, spend: Spend, now: number): ReadonlyArray<typeof Budget.Type> => {
   if (key.limit === null) return []
   const resetsAt = nextReset(key.limitReset, now)

@@ -25,7 +25,7 @@ import { KeyStatus } from "./keyStatus.ts"
 
 /** A key as management sees it. */
 const Key = Schema.Struct({
-  /** Lower-case hex SHA-256 of the key: what it is named by. */
+  /** Lower-case hex SHA-256 of the key: its id. */
   hash: Schema.String,
   name: Schema.String,
   label: Schema.String,
@@ -35,7 +35,7 @@ const Key = Schema.Struct({
   updated_at: Schema.NullOr(Schema.String),
   expires_at: Schema.NullOr(Schema.String),
   creator_user_id: Schema.NullOr(Schema.String),
-  /** Always null; clients of the reference require it. */
+  /** Always null; clients of the router require it. */
   external_user: Schema.Null,
   workspace_id: Schema.String,
 }).annotations({ identifier: "Key" })
@@ -78,7 +78,7 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
 
     const described = (key: KeyRecord) => Effect.map(meter.spent(key.id), (spend) => keyOf(key, spend))
 
-    // Not left to HttpApi: it takes what is no JSON for a bug of ours, and knows no bounds.
+    // Not done by HttpApi, which treats invalid JSON as a defect and has no bounds.
     const body = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       const web = yield* Effect.orDie(HttpServerRequest.toWeb(request))
       const bytes = yield* readRequest(web, bodyBytes, timers, new Lifetime())

@@ -17,7 +17,7 @@ import { Authorize } from "./authorize.ts"
 import { ListedHost, ListedPricing, listedHost, listedPricing } from "./hostListing.ts"
 import { offset, wholeNumber } from "./query.ts"
 
-/** Where the paths begin that pages of other origins may call. */
+/** Prefix of the paths that pages of other origins may call. */
 export const modelsPath = "/api/v1/models"
 
 const ListedArchitecture = Schema.Struct({
@@ -45,7 +45,7 @@ const ListedModel = Schema.Struct({
     is_moderated: Schema.Boolean,
   }),
   per_request_limits: Schema.Null,
-  /** Of all hosts together. */
+  /** Union over all hosts. */
   supported_parameters: Schema.Array(Schema.String),
   default_parameters: Schema.Null,
   supported_voices: Schema.Null,
@@ -122,7 +122,7 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
   }),
 )
 
-/** Works something out once for each configuration. */
+/** Computes a value once for each configuration. */
 const perConfiguration = <A>(make: (resolved: ResolvedConfig) => A): ((resolved: ResolvedConfig) => A) => {
   const made = new WeakMap<ResolvedConfig, A>()
   return (resolved) => {
@@ -171,7 +171,10 @@ const listedModel = (model: Model, isCallable: (host: Host) => boolean): typeof 
   }
 }
 
-/** The model's price is that of its cheapest host that can be called, prompt and output weighed alike; unknown prices come last. */
+/**
+ * The host whose price is listed for the model: the cheapest by the sum of prompt and output price. Unknown prices come
+ * last.
+ */
 const cheapest = (hosts: ReadonlyArray<Host>): Host | undefined =>
   hosts.reduce<Host | undefined>((best, host) => {
     if (best === undefined || best.pricing === null) return host.pricing === null ? (best ?? host) : host
@@ -189,7 +192,7 @@ const listedArchitecture = (facts: Architecture): typeof ListedArchitecture.Type
   output_modalities: facts.outputModalities,
 })
 
-/** An id as the two segments of a path: whatever stands behind the author is one. */
+/** An id as two segments of a path: the author, and everything after it. */
 const pathOf = (id: string): string => {
   const [of = "", ...rest] = id.split("/")
   return `${encodeURI(of)}/${encodeURI(rest.join("/")).replaceAll("/", "%2F")}`

@@ -2,7 +2,7 @@
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 
-/** A whole number within bounds, given once. */
+/** A whole number within bounds. A repeated parameter is refused. */
 export const wholeNumber = (least: number, most: number) => {
   const description = `a whole number from ${least} to ${most}`
   return Schema.transformOrFail(Schema.String, Schema.Number, {
@@ -21,5 +21,5 @@ export const wholeNumber = (least: number, most: number) => {
   })
 }
 
-/** Where a page begins. */
+/** Number of entries before the page. */
 export const offset = wholeNumber(0, 1_000_000_000)

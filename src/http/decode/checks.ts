@@ -1,27 +1,27 @@
 /**
- * Small checks of JSON values. A check reports what is wrong with one value and does nothing else; checks of lists
- * and objects are made of smaller ones. Plain functions instead of effect/Schema: decoding runs on every request, and a
- * Schema of half these members takes five times as long. Decision 0005.
+ * Small checks of JSON values. A check only reports what is wrong with one value; checks of lists and objects are made
+ * of smaller ones. Plain functions in place of effect/Schema, since decoding runs on every request: a Schema of half
+ * these members takes five times as long (decision 0005).
  */
 import type { Issue } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 
 export type Issues = Array<Issue>
 
-/** `path` is where the value stands, as the caller would write it: `messages[0].role`. */
+/** `path`: the place of the value, such as `messages[0].role`. */
 export type Check = (value: unknown, path: string, issues: Issues) => void
 
-/** As many as the error body holds; what comes after is not reported. Reliability 1. */
+/** The most issues in an error body. Further ones are not reported. */
 const mostIssues = 10
 
 export const report = (issues: Issues, path: string, message: string): void => {
   if (issues.length < mostIssues) issues.push({ path, message })
 }
 
-/** What a caller sent, fit to be shown in a message: cut to 128 characters, control characters escaped. */
+/** A caller's text for a message: cut to 128 characters, control characters escaped. */
 export const quoted = (text: string): string => JSON.stringify(text.slice(0, 128))
 
-/** A check that a predicate decides. */
+/** A check by a predicate. */
 const that =
   (holds: (value: unknown) => boolean, message: string): Check =>
   (value, path, issues) => {
@@ -86,7 +86,7 @@ export const listOf =
     else for (let at = 0; at < value.length; at++) item(value[at], `${path}[${at}]`, issues)
   }
 
-/** An object by its known members, of which some must be there. Members not named pass. */
+/** Checks an object by its known members, some of them required. Other members pass. */
 export const objectOf = (known: Readonly<Record<string, Check>>, ...required: ReadonlyArray<string>): Check => {
   // A map, not the record: a member may be called `toString`.
   const checks = new Map(Object.entries(known))
@@ -98,14 +98,14 @@ export const objectOf = (known: Readonly<Record<string, Check>>, ...required: Re
     for (const name in value) {
       const check = checks.get(name)
       const member = value[name]
-      // Null stands for absent where absent is allowed: clients that write all their fields write it.
+      // Optional members may be null, since some clients write all their fields.
       const isAbsent = member === undefined || (member === null && !required.includes(name))
       if (check !== undefined && !isAbsent) check(member, `${path}.${name}`, issues)
     }
   }
 }
 
-/** What an object must be once its `type` is known. Types without a line go to `other`. */
+/** Checks an object by its `type`. Types that are not listed go to `other`. */
 export const byType =
   (
     known: ReadonlyMap<string, Check>,
@@ -121,7 +121,7 @@ export const byType =
     else check(value, path, issues)
   }
 
-/** For `byType`: no other type than the known ones. */
+/** For `byType`: refuses other types than the known ones. */
 export const onlyKnown =
   (known: ReadonlyMap<string, Check>) =>
   (_type: string, _value: JsonObject, path: string, issues: Issues): void =>

@@ -1,17 +1,20 @@
-/** Bytes of a request body to the object in them. Plain functions, since it runs on every request. */
+/** Parses the bytes of a request body to an object. Plain functions, since it runs on every request. */
 import * as Either from "effect/Either"
 import { BadRequest } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import { firstFault, placeIn } from "../../domain/jsonFault.ts"
 import { deepest, isTooDeep } from "../../wire/jsonDepth.ts"
 
-/** A name that is dangerous to copy: assigning it sets an object's prototype. */
+/** A dangerous name: assigning it sets an object's prototype. */
 const unsafeName = "__proto__"
 
-/** Names that have no business in the body itself. Further down they may be a caller's own: a property in a tool's schema. */
+/**
+ * Names that are removed from the body itself. In nested objects a caller may use them, such as for a property in a
+ * tool's schema.
+ */
 const unsafeInBody = ["constructor", "prototype"]
 
-// The last one: any name can also be spelled with escapes.
+// The last one, because a name can also be written with escapes.
 const unsafeBytes = [unsafeName, ...unsafeInBody, "\\u00"].map((word) => Buffer.from(word))
 
 const decoder = new TextDecoder("utf-8", { fatal: true })
@@ -26,7 +29,7 @@ const textOf = (bytes: Uint8Array): string | undefined => {
   }
 }
 
-/** The body's object, without unsafe names. Of members of one name the last one counts. */
+/** The body's object without unsafe names. Of duplicate members the last one counts. */
 export const parseBody = (bytes: Uint8Array): Either.Either<JsonObject, BadRequest> => {
   const text = textOf(bytes)
   if (text === undefined) return refuse("The body is not UTF-8")
@@ -54,7 +57,7 @@ const drop = (value: JsonObject, name: string): void => {
   if (Object.hasOwn(value, name)) Reflect.deleteProperty(value, name)
 }
 
-/** Changes `value`, which is nobody else's yet. It calls itself at most `deepest` times. */
+/** Changes `value` in place, which nothing else refers to yet. Recurses at most `deepest` times. */
 const dropUnsafeName = (value: unknown): void => {
   if (Array.isArray(value)) {
     for (const item of value) dropUnsafeName(item)
@@ -64,13 +67,13 @@ const dropUnsafeName = (value: unknown): void => {
   }
 }
 
-// A fault is found at some 30 ns a character, during which nothing else runs.
+// Finding a fault takes about 30 ns per character and blocks the thread, so longer texts get no position.
 const longestExplained = 1_048_576
 
-/** Only asked after the text was refused. */
+/** Called only after the text was refused. */
 const whyNoJson = (text: string): string => {
   if (text.trim() === "") return "The body is empty: a JSON object is expected"
-  // UTF-16 without a mark passes as UTF-8 full of zeros.
+  // UTF-16 without a byte order mark is valid UTF-8 with many zeros.
   if (text.charCodeAt(0) === 0 || text.charCodeAt(1) === 0) return "The body is not UTF-8"
   if (text.length > longestExplained) return "The body is not valid JSON"
   const at = firstFault(text)

@@ -24,18 +24,18 @@ import {
 /** See docs/guarantees.md#g30. */
 const mostNames = 64
 
-// Longer ones are no price, and turning digits into a bigint takes the square of their number.
+// Longer texts are no price, and conversion to a bigint takes quadratic time.
 const longestPrice = 64
 
 /**
- * Picodollars per token, request or image in a ceiling: USD per 1M tokens for the prompt and the completion, USD per unit
- * for the rest. What is finer than a picodollar is cut off: prices of hosts are whole picodollars, so they are below or at
- * the one just when they are below or at the other.
+ * A ceiling in picodollars per token, request or image. It is given in USD per 1M tokens for prompt and completion, and
+ * in USD per unit for the rest. Fractions of a picodollar are truncated. That does not change which hosts pass, since
+ * their prices are whole picodollars.
  */
 const ceilingOf = (name: string, ceiling: unknown): Picodollars | undefined => {
   if (typeof ceiling !== "number" && typeof ceiling !== "string") return undefined
   if (String(ceiling).length > longestPrice) return undefined
-  // 12 digits from USD to picodollars; for a million tokens, 6 less.
+  // 12 digits from USD to picodollars, and 6 fewer for a price per million tokens.
   return scaled(ceiling, name === "prompt" || name === "completion" ? 6 : 12)?.value
 }
 
@@ -52,7 +52,7 @@ const threshold = orNull((value, path, issues) => {
 const perhaps = orNull(notNegative)
 const percentiles = objectOf({ p50: perhaps, p75: perhaps, p90: perhaps, p99: perhaps })
 
-// Which strategies there are is the router's to say.
+// The router knows which strategies are installed.
 const sortObject = objectOf({ by: orNull(filledText), partition: orNull(oneOf("model", "none")) })
 const sort: Check = (value, path, issues) => (isJsonObject(value) ? sortObject : filledText)(value, path, issues)
 
@@ -104,7 +104,7 @@ const read = (value: JsonObject): Preferences => ({
   requireParameters: value["require_parameters"] === true,
 })
 
-/** What is wrong goes to `issues`; the preferences are to be used only if nothing is. Members not known are ignored. */
+/** Adds problems to `issues`; the preferences are valid only if there are none. Unknown members are ignored. */
 export const decodePreferences = (value: unknown, path: string, issues: Issues): Preferences => {
   if (value === null) return noPreferences
   provider(value, path, issues)

@@ -1,4 +1,4 @@
-/** The events of a streamed chat answer, made canonical: a chunk for each. */
+/** Converts the events of a streamed chat answer to canonical chunks, one for each. */
 import type { ChatChunk, ChatChunkChoice, ChatDelta, ToolCallDelta } from "../../domain/Chat.ts"
 import { HostFailed } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
@@ -23,7 +23,7 @@ import {
 } from "./response.ts"
 import { type ThinkTags, thinkTags } from "./thinkTags.ts"
 
-/** What has to be remembered of one choice. */
+/** State of one choice. */
 interface Choice {
   readonly calls: Calls
   readonly tags: ThinkTags | undefined
@@ -81,10 +81,10 @@ const readChoice = (choice: unknown, at: number, choiceAt: (index: number) => Ch
   if (wrong !== undefined) return wrong
   const index = typeof choice["index"] === "number" ? choice["index"] : at
   const state = choiceAt(index)
-  // A host that ignores `stream` within an event stream sends its message whole.
-  const said = choice["delta"] ?? choice["message"] ?? {}
-  if (!isJsonObject(said) || !isContent(said["content"])) return malformed()
-  const delta = readDelta(said, state)
+  // Some hosts send a whole message as an event.
+  const message = choice["delta"] ?? choice["message"] ?? {}
+  if (!isJsonObject(message) || !isContent(message["content"])) return malformed()
+  const delta = readDelta(message, state)
   if (finish !== null) {
     if (state.tags !== undefined) addThought(delta, state.tags.end())
     if (finish === "stop" && state.calls.any()) finish = "tool_calls"
@@ -100,10 +100,10 @@ const readChoice = (choice: unknown, at: number, choiceAt: (index: number) => Ch
   return out
 }
 
-const readDelta = (said: JsonObject, { calls, tags }: Choice): Mutable<ChatDelta> => {
+const readDelta = (message: JsonObject, { calls, tags }: Choice): Mutable<ChatDelta> => {
   const delta: Mutable<ChatDelta> = {}
-  for (const name in said) {
-    const value = said[name]
+  for (const name in message) {
+    const value = message[name]
     switch (name) {
       case "__proto__":
         break
@@ -130,7 +130,7 @@ const readDelta = (said: JsonObject, { calls, tags }: Choice): Mutable<ChatDelta
         if (Array.isArray(value)) delta[name] = value
         break
       default:
-        // Nulls say nothing, and strict clients do not expect them.
+        // Nulls carry no information, and strict clients do not expect them.
         if (value !== null) delta[name] = value
     }
   }
@@ -151,20 +151,20 @@ interface Call {
   /** Its index in the canonical form: the order in which the calls appeared. */
   readonly at: number
   readonly id: string
-  /** "" until the host gave it. */
+  /** "" until the host has sent it. */
   name: string
 }
 
 interface Calls {
   readonly any: () => boolean
-  /** One piece of a call as the canonical form has it: id, type and name with the first piece only. */
+  /** Converts one piece of a call to the canonical form, which has id, type and name in the first piece only. */
   readonly piece: (call: unknown) => ToolCallDelta
 }
 
 /**
- * Tells apart the tool calls of one choice. Hosts leave out the index, share one among several calls, repeat the id in
- * each piece, make up another one for it, or send "". A new id together with a name is a new call; a piece that has
- * neither goes on with the call of its index, or with the last one.
+ * Assigns pieces to the tool calls of one choice. Hosts leave out the index, use one for several calls, repeat the id
+ * in each piece, change it, or send "". A new id together with a name begins a new call. A piece that has neither
+ * continues the call of its index, or the last one.
  */
 const toolCalls = (): Calls => {
   const byIndex = new Map<number, Call>()
@@ -172,7 +172,7 @@ const toolCalls = (): Calls => {
   let last: Call | undefined
   let count = 0
 
-  /** The call that a piece goes on with; `undefined`: it begins one. */
+  /** The call that a piece continues; `undefined`: it begins one. */
   const continued = (index: number | undefined, id: string, name: string): Call | undefined => {
     if (index === undefined) {
       if (id !== "") return byId.get(id) ?? (name === "" ? last : undefined)

@@ -1,4 +1,7 @@
-/** A canonical request in the words of one OpenAI-compatible host. Runs for every request: nothing is copied but the outermost object. */
+/**
+ * Writes a canonical request for an OpenAI-compatible host. It runs for every request, so it copies only the outermost
+ * object.
+ */
 import * as Either from "effect/Either"
 import type { Message, Tool } from "../../domain/Chat.ts"
 import type { Host } from "../../domain/Host.ts"
@@ -8,7 +11,7 @@ import { effortFor, efforts, reasoningWish } from "../effort.ts"
 import type { Protocol } from "../Protocol.ts"
 import type { ChatQuirks } from "./quirks.ts"
 
-/** Members that routers added to the vendors' API: a host that is strict about its members refuses them. */
+/** Members that routers added to the vendors' API. A strict host refuses them. */
 const additions: ReadonlyArray<string> = [
   "top_k",
   "top_a",
@@ -20,8 +23,8 @@ const additions: ReadonlyArray<string> = [
 ]
 
 /**
- * Left out for a host whose list of parameters does not have them: they tune an answer without changing what it is, and
- * a caller who cannot do without asks for `require_parameters`.
+ * Members that are left out for a host that does not list them as supported. They only tune the answer; a caller who
+ * needs them sets `require_parameters`.
  */
 const soft: ReadonlySet<string> = new Set([
   "temperature",
@@ -83,7 +86,7 @@ const writeReasoning = (
   else dropped.push(reasoning.written["reasoning"] == null ? "reasoning_effort" : "reasoning")
 }
 
-/** In one word what the caller wants; `undefined` where the host cannot be asked for it. */
+/** The effort that the caller wants; `undefined` where it cannot be requested from the host. */
 const effortAsked = (
   wish: NonNullable<ReturnType<typeof reasoningWish>>,
   { maxTokens }: ChatRequest,
@@ -99,7 +102,10 @@ const effortAsked = (
 
 const ladder: ReadonlyArray<string> = efforts
 
-/** The effort itself, or the host's nearest, of two the lesser. A host that always reasons is not asked for `none`. */
+/**
+ * The effort, or the nearest one that the host knows; the lower of two. `none` is not sent to a host that always
+ * reasons.
+ */
 const nearest = (effort: string, known: ReadonlyArray<string>): string | undefined => {
   if (known.includes(effort)) return effort
   const wanted = ladder.indexOf(effort)
@@ -144,7 +150,7 @@ const plainMessage = (message: Message, strict: boolean, history: History): Json
   return plain
 }
 
-/** The same array when none of its members carries one. */
+/** Returns the same array when no member has a `cache_control`. */
 const withoutCacheControl = <A>(list: ReadonlyArray<A>): ReadonlyArray<unknown> => {
   if (!list.some((one) => isJsonObject(one) && one["cache_control"] !== undefined)) return list
   return list.map((one) => {

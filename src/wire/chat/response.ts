@@ -1,4 +1,4 @@
-/** A whole answer in the chat form, made canonical, and the small readings that whole and streamed answers share. */
+/** Converts a whole answer in the chat form to the canonical form, and has what whole and streamed answers share. */
 import type { ChatChoice, ChatMessage, ChatResponse, ChatUsage, FinishReason, ToolCall } from "../../domain/Chat.ts"
 import { HostFailed } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
@@ -10,14 +10,14 @@ import { canonicalUsage } from "./usage.ts"
 
 export type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** Adds what else `from` has to `into`. */
+/** Copies the other members of `from` into `into`. */
 export const addRest = (into: Record<string, unknown>, from: JsonObject, taken: ReadonlySet<string>): void => {
   for (const name in from) {
     if (!taken.has(name)) into[name] = from[name]
   }
 }
 
-// The gateway writes its own ids, names and costs; `__proto__` would not be a member but a prototype.
+// The gateway writes its own ids, names and costs. `__proto__` would set the prototype.
 export const takenOfBody = new Set([
   ...["__proto__", "id", "object", "created", "model", "provider", "cost"],
   ...["choices", "usage", "error", "system_fingerprint", "service_tier"],
@@ -27,7 +27,7 @@ export const takenOfChoice = new Set([
   ...["finish_reason", "native_finish_reason", "logprobs"],
 ])
 
-/** What hosts call an end that is not simply a stop. */
+/** Hosts' words for finish reasons other than stop. */
 const wordsFor = {
   length: "length max_tokens max_output_tokens max_length model_length model_context_window_exceeded",
   tool_calls: "tool_calls tool_call tool_use function_call",
@@ -41,7 +41,7 @@ for (const finish of ["length", "tool_calls", "content_filter", "error"] as cons
   for (const word of wordsFor[finish].split(" ")) finishWords.set(word, finish)
 }
 
-/** The canonical word; `null` while the answer goes on. Some hosts say "" then. */
+/** The canonical finish reason; `null` while the answer goes on, for which some hosts send "". */
 export const finishOf = (word: unknown): FinishReason | null => {
   if (typeof word !== "string" || word === "") return null
   return finishWords.get(word) ?? finishWords.get(word.toLowerCase()) ?? "stop"
@@ -53,7 +53,7 @@ export const nativeOf = (choice: JsonObject): string | null => {
   return typeof word === "string" && word !== "" ? word : null
 }
 
-/** What is wrong, when a body or an event of a 200 says that something is. */
+/** The failure in a body or an event with status 200, if it holds one. */
 export const errorOf = (body: JsonObject, event: string): HostFailed | undefined => {
   if (body["error"]) return errorInBody(body["error"])
   if (event === "error" || body["object"] === "error") return errorInBody(body)
@@ -61,7 +61,7 @@ export const errorOf = (body: JsonObject, event: string): HostFailed | undefined
   return isJsonObject(groq) && groq["error"] ? errorInBody(groq["error"]) : undefined
 }
 
-/** What is wrong with one choice. A host that ends with `error` and says no more has failed as well. */
+/** The failure in one choice, if it holds one. The finish reason `error` without a detail is a failure too. */
 export const choiceError = (choice: JsonObject, finish: FinishReason | null): HostFailed | undefined => {
   if (choice["error"]) return errorInBody(choice["error"])
   return finish === "error"
@@ -69,19 +69,19 @@ export const choiceError = (choice: JsonObject, finish: FinishReason | null): Ho
     : undefined
 }
 
-/** Groq's streams give it twice, or only under `x_groq`. */
+/** The usage of a body or an event. Groq's streams have it twice, or only under `x_groq`. */
 export const usageOf = (body: JsonObject, { reasoningBeside = false }: ChatQuirks): ChatUsage | undefined => {
   const groq = body["x_groq"]
   return canonicalUsage(body["usage"] ?? (isJsonObject(groq) ? groq["usage"] : undefined), reasoningBeside)
 }
 
-/** Strict clients want `content` in every `logprobs`. */
+/** Strict clients expect `content` in every `logprobs`. */
 export const logprobsOf = (logprobs: unknown): JsonObject | null => {
   if (!isJsonObject(logprobs)) return null
   return logprobs["content"] === undefined ? { content: null, ...logprobs } : logprobs
 }
 
-/** Text and reasoning of a content that is a list of parts: Mistral's form of thinking. */
+/** Text and reasoning of a content that is a list of parts, as in Mistral's form of thinking. */
 export const partsOf = (content: ReadonlyArray<unknown>): { readonly text: string; readonly reasoning: string } => {
   let text = ""
   let reasoning = ""
@@ -100,7 +100,7 @@ export const argumentsOf = (written: unknown): string => {
   return written == null ? "" : JSON.stringify(written)
 }
 
-/** Whether a `content` is one at all: text, parts, or nothing. */
+/** Whether a `content` is valid: text, parts, or nothing. */
 export const isContent = (content: unknown): boolean =>
   content == null || typeof content === "string" || Array.isArray(content)
 
@@ -136,10 +136,10 @@ const readChoice = (choice: unknown, at: number, quirks: ChatQuirks): ChatChoice
   const wrong = choiceError(choice, finish)
   if (wrong !== undefined) return wrong
   const given = choice["message"]
-  // A filter may leave nothing but its reason (Azure, recorded).
-  const said = given == null && finish === "content_filter" ? { content: "" } : given
-  if (!isJsonObject(said) || !isContent(said["content"])) return malformed()
-  const message = readMessage(said, quirks)
+  // Azure's content filter may send only the finish reason (seen in a recording).
+  const found = given == null && finish === "content_filter" ? { content: "" } : given
+  if (!isJsonObject(found) || !isContent(found["content"])) return malformed()
+  const message = readMessage(found, quirks)
   if (finish === "stop" && message.tool_calls !== undefined) finish = "tool_calls"
   const { index } = choice
   const out: Mutable<ChatChoice> = {
@@ -157,7 +157,7 @@ const takenOfMessage = new Set([
   ...["__proto__", "role", "content", "refusal", "reasoning", "reasoning_content", "tool_calls"],
 ])
 
-/** Members of a message that are lists or nothing: a host that puts something else there says nothing with it. */
+/** Members of a message that have to be lists. Other values of them are dropped. */
 const lists = new Set(["reasoning_details", "annotations"])
 
 const readMessage = (message: JsonObject, quirks: ChatQuirks): ChatMessage => {

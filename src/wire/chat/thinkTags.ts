@@ -1,4 +1,7 @@
-/** Reasoning that a host writes into its text: `<think>...</think>` at the start. Only for hosts whose quirks say so; elsewhere the tags are text. */
+/**
+ * Separates reasoning that a host writes into its text, as `<think>...</think>` at the start. Used only for hosts with
+ * that quirk.
+ */
 
 export interface Thought {
   readonly reasoning: string
@@ -6,9 +9,9 @@ export interface Thought {
 }
 
 export interface ThinkTags {
-  /** The next piece of text, divided. What may yet become a tag is held back. */
+  /** Divides the next piece of text. An end that could begin a tag is held back. */
   readonly push: (piece: string) => Thought
-  /** The text is over: what was held back. */
+  /** The text has ended. Returns what was held back. */
   readonly end: () => Thought
 }
 
@@ -20,7 +23,7 @@ export const thinkTags = (): ThinkTags => {
   let state: "start" | "thinking" | "closed" | "text" = "start"
   let held = ""
 
-  /** Length of the longest end of `text` that begins the closing tag. */
+  /** Length of the longest suffix of `text` that is a prefix of the closing tag. */
   const unfinished = (text: string): number => {
     for (let length = Math.min(closing.length - 1, text.length); length > 0; length--) {
       if (closing.startsWith(text.slice(-length))) return length

@@ -1,6 +1,6 @@
 /**
- * The `usage` of a chat answer in canonical names. Names and places only: whether the counts are valid is for the meter
- * to say (`parseUsage`). A count that the host did not give is left out: it is estimated, never taken for zero.
+ * The `usage` of a chat answer under canonical names. The counts are validated later (`parseUsage`). A missing count is
+ * left out, so that it is estimated and not taken for zero.
  */
 import type { ChatUsage } from "../../domain/Chat.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
@@ -11,7 +11,7 @@ const objectOr = (value: unknown): JsonObject => (isJsonObject(value) ? value : 
 
 const count = (value: unknown): number => (typeof value === "number" && value > 0 ? value : 0)
 
-/** The given counts that a host really gave, `undefined` when it gave none. */
+/** The counts that are present; `undefined` when there are none. */
 const given = (counts: JsonObject): JsonObject | undefined => {
   const kept: Record<string, unknown> = {}
   let any = false
@@ -24,9 +24,9 @@ const given = (counts: JsonObject): JsonObject | undefined => {
 }
 
 /**
- * `undefined` when the host gave none. Canonically the prompt includes its audio and the output its reasoning. Some
- * hosts count them beside: xAI reasoning, Mistral audio (both recorded). Their `total_tokens` shows it; where it does
- * not, `reasoningBeside` says so.
+ * `undefined` when the host reported no usage. In the canonical form the prompt includes audio and the output includes
+ * reasoning. Some hosts count them separately: xAI reasoning, Mistral audio (seen in recordings). Their `total_tokens`
+ * shows it; where it does not, `reasoningBeside` says so.
  */
 export const canonicalUsage = (raw: unknown, reasoningBeside: boolean): ChatUsage | undefined => {
   if (!isJsonObject(raw)) return undefined

@@ -3,15 +3,15 @@
 export interface Frame {
   /** The name that the format gives it, such as the value of an `event:` line; "" without one. */
   readonly name: string
-  /** Its payload, as a rule JSON. */
+  /** Its payload, usually JSON. */
   readonly data: string
 }
 
 /** Reads one stream. Bytes cut at any positions give the same frames. */
 export interface FrameReader {
-  /** The frames that are complete with these bytes. */
+  /** Adds bytes, and returns the frames that are complete now. */
   readonly push: (bytes: Uint8Array) => ReadonlyArray<Frame>
-  /** The source ended: a last frame whose end mark never came. */
+  /** The source ended. Returns a last frame whose end mark is missing. */
   readonly end: () => ReadonlyArray<Frame>
   /** Whether a frame grew beyond `longestFrame`. Nothing is read after that. */
   readonly overlong: () => boolean

@@ -1,6 +1,6 @@
 /**
- * JSON documents, one on each line (NDJSON, JSON Lines). Lines end with LF or CRLF; blank ones are skipped, and the last
- * one needs no line feed. Bytes that are no UTF-8 become U+FFFD, a BOM is skipped.
+ * JSON documents, one on each line (NDJSON, JSON Lines). Lines end with LF or CRLF; blank ones are skipped, and the
+ * last one needs no line feed. Bytes that are no UTF-8 become U+FFFD, a BOM is skipped.
  */
 import { type Frame, type FrameReader, longestFrame } from "./FrameReader.ts"
 
@@ -10,7 +10,7 @@ export const ndjsonReader = (): FrameReader => {
   let tooLong = false
 
   const line = (text: string, frames: Array<Frame>): void => {
-    // Checked here too, so that it makes no difference whether a line comes in one read or in many.
+    // Checked here too, so that the result does not depend on how many reads a line comes in.
     if (text.length > longestFrame) tooLong = true
     if (tooLong) return
     const data = text.endsWith("\r") ? text.slice(0, -1) : text

@@ -1,7 +1,7 @@
 /**
- * Server-sent events (WHATWG HTML, section 9.2): LF, CRLF and CR, a BOM, comments, several `data:` lines, several events
- * in one read, characters cut in two. Bytes that are no UTF-8 become U+FFFD. A frame's name is the value of its `event:`
- * line, its data the `data:` lines joined by a line feed.
+ * Server-sent events (WHATWG HTML, section 9.2): LF, CRLF and CR, a BOM, comments, several `data:` lines, several
+ * events in one read, characters cut in two. Bytes that are no UTF-8 become U+FFFD. A frame's name is the value of its
+ * `event:` line, its data the `data:` lines joined by a line feed.
  */
 import { type Frame, type FrameReader, longestFrame } from "./FrameReader.ts"
 
@@ -14,7 +14,7 @@ export const sseReader = (): FrameReader => {
   let tooLong = false
 
   const line = (text: string, frames: Array<Frame>) => {
-    // Checked here too, so that it makes no difference whether a line comes in one read or in many.
+    // Checked here too, so that the result does not depend on how many reads a line comes in.
     if (text.length > longestFrame) tooLong = true
     if (tooLong) return
     if (text === "") {

@@ -1,4 +1,6 @@
-/** An answer of Anthropic's Messages API in canonical words, and the parts that whole and streamed answers share. */
+/**
+ * Converts an answer of Anthropic's Messages API to the canonical form, and has what whole and streamed answers share.
+ */
 import type {
   Annotation,
   ChatMessage,
@@ -25,10 +27,10 @@ const finishReasons: ReadonlyMap<unknown, FinishReason> = new Map<unknown, Finis
   ["refusal", "content_filter"],
 ])
 
-/** Reasons that are not known here count as a stop. */
+/** Unknown reasons count as a stop. */
 export const finishReasonOf = (stopReason: string): FinishReason => finishReasons.get(stopReason) ?? "stop"
 
-/** What the host says of a refusal, when it says anything. */
+/** The host's explanation of a refusal, if it has one. */
 export const refusalOf = (stopDetails: unknown): string | undefined => {
   const explanation =
     isJsonObject(stopDetails) && stopDetails["type"] === "refusal" ? stopDetails["explanation"] : undefined
@@ -42,8 +44,8 @@ export const tierField = (usage: unknown): { readonly service_tier?: string } =>
 }
 
 /**
- * The canonical `usage`: the host counts cached reads and writes beside its input tokens, here they are part of the
- * prompt's. `undefined` when a count is missing or no count at all: a wrong sum could pass for a right one.
+ * The canonical `usage`. The host counts cached reads and writes separately from its input tokens; canonically they are
+ * part of the prompt. `undefined` when a count is missing or invalid, because the sum would be wrong.
  */
 export const usageOf = (raw: unknown): ChatUsage | undefined => {
   if (!isJsonObject(raw)) return undefined
@@ -91,7 +93,7 @@ export const thoughtHidden = (index: number, data: unknown): ReasoningDetail => 
 
 export const textOr = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise)
 
-/** The id of a call; one of ours where the host gave none. */
+/** The id of a call; a generated one where the host sent none. */
 export const callIdOf = (id: unknown): string => (typeof id === "string" && id !== "" ? id : newCallId())
 
 /** Citations with an address, for the text between two places in the whole answer (UTF-16 units). */
@@ -118,7 +120,7 @@ export const annotationsOf = (citations: unknown, start: number, end: number): R
 
 export const argumentsOf = (input: unknown): string => JSON.stringify(isJsonObject(input) ? input : {})
 
-/** What the blocks of one answer come to. */
+/** The combined content of an answer's blocks. */
 interface Gathered {
   text: string
   hasText: boolean
@@ -165,7 +167,7 @@ const messageOf = (gathered: Gathered, refusal: string | undefined): ChatMessage
   }
 }
 
-/** Whether it is a block at all, of whatever kind. */
+/** Whether it is a block, of any kind. */
 const isBlock = (block: unknown): block is JsonObject =>
   isJsonObject(block) && (block["type"] !== "text" || typeof block["text"] === "string")
 

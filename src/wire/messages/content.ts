@@ -1,6 +1,6 @@
 /**
- * Canonical messages as Anthropic's turns: system text apart, content always a list of blocks, and neighbours of one
- * role in one turn. A part of a kind that is not known here goes as it is; the host then says what is wrong with it.
+ * Converts canonical messages to Anthropic's turns: system text is separate, content is always a list of blocks, and
+ * adjacent messages of one role form one turn. Parts of unknown kinds are sent unchanged, for the host to judge.
  */
 import type {
   AssistantMessage,
@@ -55,7 +55,7 @@ export const conversationOf = (messages: ReadonlyArray<Message>): Conversation =
         say("user", blocksOf(message.content))
     }
   }
-  // Anthropic wants at least one turn: instructions alone are the question.
+  // Anthropic requires at least one turn, so instructions alone become a user's turn.
   if (turns.length === 0) return { system: [], turns: system.length === 0 ? [] : [{ role: "user", content: system }] }
   return { system, turns: trimmedPrefill(turns) }
 }
@@ -94,7 +94,7 @@ const imageBlock = (part: ImagePart): JsonObject => {
 
 const imageType = (mediaType: string): string => (mediaType === "image/jpg" ? "image/jpeg" : mediaType)
 
-/** What a file carries; bare base64 is taken for a PDF. */
+/** The content of a file; bare base64 is taken for a PDF. */
 export const embeddedIn = (data: string): DataUrl =>
   readDataUrl(data) ?? { mediaType: "application/pdf", base64: true, data }
 
@@ -123,7 +123,7 @@ const base64Source = (mediaType: string, embedded: DataUrl): JsonObject => ({
   data: base64Of(embedded),
 })
 
-/** Thinking first, as the host demands; then what was said; then the calls. */
+/** Thinking first, as the host requires; then the text; then the calls. */
 const assistantBlocks = (message: AssistantMessage): ReadonlyArray<JsonObject> => [
   ...thinkingBlocks(message.reasoning_details ?? []),
   ...blocksOf(message.content),
@@ -131,8 +131,9 @@ const assistantBlocks = (message: AssistantMessage): ReadonlyArray<JsonObject> =
 ]
 
 /**
- * Claude's own thinking, unmodified and in order. A caller that collected a stream gives it in fragments: those of one
- * index are joined until the signature that ends their block. Text without a signature is not accepted and left out.
+ * Claude's own thinking, unmodified and in order. A caller that collected a stream may send fragments: those of one
+ * index are joined up to the signature that ends their block. Text without a signature is left out, because the host
+ * refuses it.
  */
 const thinkingBlocks = (details: ReadonlyArray<ReasoningDetail>): ReadonlyArray<JsonObject> => {
   const blocks: Array<JsonObject> = []
@@ -154,7 +155,7 @@ const thinkingBlocks = (details: ReadonlyArray<ReasoningDetail>): ReadonlyArray<
   return blocks
 }
 
-/** The host takes ids of letters, digits, `_` and `-` only; other hosts' ids, met in a fallback, may have more. */
+/** The host accepts ids of letters, digits, `_` and `-` only. Ids from other hosts may have other characters. */
 const toolId = (id: string): string => id.replace(/[^a-zA-Z0-9_-]/g, "_")
 
 const toolUse = (call: ToolCall | HostToolCall): ReadonlyArray<JsonObject> =>
@@ -173,7 +174,7 @@ const toolUse = (call: ToolCall | HostToolCall): ReadonlyArray<JsonObject> =>
 const toolResult = (message: ToolMessage): JsonObject => {
   const content = blocksOf(message.content)
   const [only] = content
-  // One plain text goes as a string, the shortest form the host knows.
+  // A single plain text is sent as a string, the shortest form.
   const plain = content.length === 1 && only?.["type"] === "text" && only["cache_control"] === undefined
   return {
     type: "tool_result",
@@ -184,7 +185,7 @@ const toolResult = (message: ToolMessage): JsonObject => {
   }
 }
 
-/** A last turn of the assistant is a beginning to go on from; the host refuses one that ends in white space. */
+/** Trims a last turn of the assistant, which the model continues. The host refuses one that ends in white space. */
 const trimmedPrefill = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
   const last = turns.at(-1)
   const block = last?.content.at(-1)

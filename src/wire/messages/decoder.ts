@@ -21,7 +21,7 @@ import {
 } from "./answer.ts"
 import { messagesErrorInBody } from "./failure.ts"
 
-/** A block that has begun and not ended. Blocks of tools that the host itself runs are not kept: nothing of them is passed on. */
+/** An open block. Blocks of tools that the host itself runs are not kept, since nothing of them is passed on. */
 type Block =
   | { readonly kind: "text"; readonly start: number; readonly citations: Array<unknown> }
   | { readonly kind: "thinking"; readonly index: number }
@@ -37,7 +37,7 @@ export const messagesDecoder = (): Decoder => new MessagesDecoder()
 
 class MessagesDecoder implements Decoder {
   private readonly blocks = new Map<unknown, Block>()
-  /** Members of every `usage` so far; counts are cumulative, so later ones stand. */
+  /** Members of every `usage` so far. Counts are cumulative, so later ones replace earlier ones. */
   private usage: JsonObject = {}
   private tools = 0
   private thoughts = 0
@@ -65,7 +65,7 @@ class MessagesDecoder implements Decoder {
       case "error":
         return messagesErrorInBody(data["error"])
       default:
-        // A proxy before the host may answer in a form of its own.
+        // A proxy in front of the host may send errors in another form.
         return data["error"] == null ? nothing : messagesErrorInBody(data["error"])
     }
   }
@@ -74,7 +74,7 @@ class MessagesDecoder implements Decoder {
     return this.stopped
   }
 
-  /** Nothing is held back: the finish went out with its own event. */
+  /** Returns nothing, since nothing is held back. */
   end(): ReadonlyArray<ChatChunk> {
     return nothing
   }
@@ -156,13 +156,13 @@ class MessagesDecoder implements Decoder {
     return chunkOf({ tool_calls: [{ index: block.index, function: { arguments: json } }] })
   }
 
-  /** A call without arguments has no input deltas at all, and its arguments have to be JSON all the same. */
+  /** Closes a block. A call without arguments has no input deltas, so it gets `{}` as its arguments. */
   private close(place: unknown): ReadonlyArray<ChatChunk> {
     const block = this.blocks.get(place)
     this.blocks.delete(place)
     if (block?.kind === "tool" && block.empty) return this.input(block, argumentsOf(block.input))
     if (block?.kind !== "text") return nothing
-    // Where a cited text ends is known only now.
+    // The end of the cited text is known only now.
     const annotations = annotationsOf(block.citations, block.start, this.textLength)
     return annotations.length === 0 ? nothing : chunkOf({ annotations })
   }
@@ -176,7 +176,7 @@ class MessagesDecoder implements Decoder {
     return this.finish(finishReasonOf(reason), reason, refusal)
   }
 
-  /** The end without a reason: a stop when anything was said before it. */
+  /** An end without a reason is a stop, when any content came before it. */
   private stop(): ReadonlyArray<ChatChunk> | HostFailed {
     this.stopped = true
     if (this.finished) return nothing
@@ -200,8 +200,8 @@ class MessagesDecoder implements Decoder {
 
   private count(usage: unknown): void {
     if (!isJsonObject(usage)) return
-    const said = Object.entries(usage).filter(([, value]) => value != null)
-    this.usage = { ...this.usage, ...Object.fromEntries(said) }
+    const counts = Object.entries(usage).filter(([, value]) => value != null)
+    this.usage = { ...this.usage, ...Object.fromEntries(counts) }
   }
 }
 

@@ -1,4 +1,4 @@
-/** What Anthropic's errors mean. Its own word for an error says more than the status it came with. */
+/** The meaning of Anthropic's errors. The error's type is more specific than the status. */
 import type { HostFailed, HostReason } from "../../domain/Failure.ts"
 import { isJsonObject } from "../../domain/Json.ts"
 import type { ResponseHeaders } from "../Head.ts"
@@ -27,11 +27,11 @@ export const messagesErrorInBody = (error: unknown): HostFailed => inItsWords(er
 const inItsWords = (failure: HostFailed, error: unknown): HostFailed => {
   if (!isJsonObject(error)) return failure
   const { type, message } = error
-  // The vendor calls an account without credit an invalid request; the caller has no part in it.
+  // An account without credit is reported as an invalid request, but it is not the caller's fault.
   const outOfCredit = typeof message === "string" && /credit balance is too low/i.test(message)
   const reason = outOfCredit ? "account" : (reasons.get(type) ?? failure.reason)
   if (reason === failure.reason) return failure
-  // The caller may read what is wrong with the request, not what is said of our account or the host's troubles.
+  // The caller may see what is wrong with the request, but nothing about our account or the host's state.
   const shown = reason === "request" || reason === "rate-limited"
   return failure.with(shown ? { reason } : { reason, detail: undefined })
 }

@@ -11,10 +11,10 @@ import { type Conversation, conversationOf, type Turn } from "./content.ts"
 import { type Thinking, type ThinkingKind, thinkingFor } from "./thinking.ts"
 import { unsupportedIn } from "./unsupported.ts"
 
-/** The version of the API that all of this is written for. */
+/** The version of the API. */
 const version = "2023-06-01"
 
-/** Without it the host knows no uploaded files. */
+/** The beta that enables uploaded files. */
 const filesBeta = "files-api-2025-04-14"
 
 /** Members of the payload that Anthropic refuses. */
@@ -25,7 +25,7 @@ const refused: ReadonlySet<string> = new Set([
   ...["structured_outputs", "web_search_options", "functions", "function_call", "prompt"],
 ])
 
-/** Members that are said in other words. Every other one is passed on, since the host may know what is not known here. */
+/** Members that are translated. Other members are passed on, since the host may know them. */
 const reworded: ReadonlySet<string> = new Set([
   ...["messages", "system", "stop", "tools", "tool_choice", "parallel_tool_calls", "response_format"],
   ...["temperature", "top_p", "top_k", "thinking", "output_config", "verbosity", "user", "metadata", "service_tier"],
@@ -40,7 +40,7 @@ export const encodeMessages = (
   const unsupported = unsupportedIn(payload.messages)
   if (unsupported !== undefined) return Either.left(unsupported)
   const conversation = conversationOf(payload.messages)
-  // Required by the host. A caller's figure above what the host can do is cut to that.
+  // Required by the host. Clamped to the host's maximum.
   const maxTokens = Math.min(request.maxTokens ?? host.maxCompletionTokens, host.maxCompletionTokens)
   const tools = toolFields(payload, host)
   const forced = isForced(tools["tool_choice"])
@@ -84,7 +84,7 @@ const systemField = (payload: ChatPayload, { system }: Conversation): JsonObject
   return payload["system"] == null ? {} : { system: payload["system"] }
 }
 
-/** Without tools a choice among them is refused, so it goes with them or not at all. */
+/** Tools and the choice among them. Without tools the host refuses a choice, so it is left out. */
 const toolFields = ({ tools, tool_choice: wanted, parallel_tool_calls: parallel }: ChatPayload, host: Host) => {
   const none: JsonObject = {}
   if (tools == null || tools.length === 0) return none
@@ -96,7 +96,7 @@ const toolFields = ({ tools, tool_choice: wanted, parallel_tool_calls: parallel 
   }
 }
 
-/** A tool that is no function is Anthropic's own kind, or one that the host will name in its refusal. */
+/** A function tool is translated. Other kinds are Anthropic's own, or will be refused by the host. */
 const toolOf = (tool: Tool, host: Host): JsonObject => {
   if (tool.function === undefined) return tool
   const { name, description, parameters, strict } = tool.function
@@ -105,7 +105,7 @@ const toolOf = (tool: Tool, host: Host): JsonObject => {
     name,
     ...(typeof description === "string" ? { description } : {}),
     input_schema: isJsonObject(parameters) ? { type: "object", ...parameters } : { type: "object", properties: {} },
-    // Models without structured outputs refuse the word, and are no less exact without it.
+    // Models without structured outputs refuse `strict`.
     ...(strict === true && host.supportedParameters.includes("structured_outputs") ? { strict } : {}),
     ...(cache == null ? {} : { cache_control: cache }),
   }
@@ -138,8 +138,8 @@ const schemaIn = ({ response_format: format }: ChatPayload): JsonObject | null |
   format?.type === "json_schema" ? format.json_schema?.schema : undefined
 
 /**
- * Temperatures end at 1 here, where the chat form goes to 2. Newer models refuse temperature and top_p together, so
- * the first one stays. A top_k of 0 means none.
+ * The host's temperatures go to 1, those of the chat form to 2. Newer models refuse temperature and top_p together, so
+ * only the temperature is sent. A top_k of 0 means none.
  */
 const samplingFields = ({ temperature, top_p: topP, top_k: topK }: ChatPayload): JsonObject => {
   const k = topK == null || topK === 0 ? {} : { top_k: topK }
@@ -157,13 +157,13 @@ const userField = ({ user, metadata }: ChatPayload): JsonObject => {
   return typeof id === "string" ? { metadata: { user_id: id } } : {}
 }
 
-/** Anthropic knows two tiers to ask for; the chat form's others are not its. */
+/** Anthropic knows two service tiers. Others of the chat form are dropped. */
 const tierField = (tier: string | null | undefined): JsonObject => {
   if (tier === "auto" || tier === "standard_only") return { service_tier: tier }
   return tier === "default" ? { service_tier: "standard_only" } : {}
 }
 
-/** What the caller gave and the host gets in no words at all. */
+/** Names of the caller's members that are not sent to the host in any form. */
 const droppedOf = ({ payload, reasoning }: ChatRequest, body: JsonObject): ReadonlyArray<string> => {
   const dropped = Object.keys(payload).filter((name) => payload[name] != null && refused.has(name))
   for (const name of ["temperature", "top_p", "service_tier", "metadata"]) {
@@ -172,7 +172,7 @@ const droppedOf = ({ payload, reasoning }: ChatRequest, body: JsonObject): Reado
   if (payload.top_k != null && payload.top_k !== 0 && body["top_k"] === undefined) dropped.push("top_k")
   const output = isJsonObject(body["output_config"]) ? body["output_config"] : {}
   if (payload.verbosity != null && output["effort"] !== payload.verbosity) dropped.push("verbosity")
-  // `json_object` has no counterpart: the prompt alone asks for JSON.
+  // `json_object` has no counterpart.
   const format = payload.response_format
   if (format != null && format.type !== "text" && output["format"] === undefined) dropped.push("response_format")
   const wish = reasoningWish(reasoning)

@@ -1,5 +1,5 @@
 /**
- * How much Claude is asked to think: the canonical `reasoning` in Anthropic's words.
+ * Converts the canonical `reasoning` to Anthropic's thinking parameters.
  *
  * Three generations differ (Anthropic's "extended thinking", "adaptive thinking" and migration pages, read in 2026-11):
  * `budget`, up to Claude 4.6, is given a number of tokens; `adaptive`, from Opus 4.7 on, an effort, and refuses budgets
@@ -25,8 +25,8 @@ const leastBudget = 1024
 const largestBudget = 128_000
 
 /**
- * `forced`: a tool must be called, which no Claude does while it thinks; the caller's tool then wins.
- * `maxTokens`: what is sent, which a budget has to stay below. It is never raised, since the money held depends on it.
+ * `forced`: a tool must be called. Claude cannot do that while it thinks, so thinking is left out. `maxTokens`: the
+ * bound that is sent. A thinking budget has to stay below it. It is never raised, since the hold depends on it.
  */
 export const thinkingFor = (
   kind: ThinkingKind,
@@ -59,7 +59,10 @@ export const thinkingFor = (
   }
 }
 
-/** `undefined` where no thinking is wanted, or `max_tokens` leaves no room for the least budget that the host takes. */
+/**
+ * `undefined` when no thinking is wanted, or when `max_tokens` has no room for the smallest budget that the host
+ * accepts.
+ */
 const budgetOf = (wish: ReasoningWish, maxTokens: number): number | undefined => {
   if (wish === undefined || wish === "off" || wish.tokens === 0) return undefined
   const wanted = wish.tokens ?? Math.min(tokensFor(wish.effort, maxTokens), largestBudget)
@@ -73,8 +76,8 @@ const effortOf = (wish: Exclude<ReasoningWish, "off" | undefined>, maxTokens: nu
 }
 
 /**
- * Whether tool results are handed in for a turn whose thinking did not come back with it: with a budget the host
- * refuses such a conversation, without thinking it takes it.
+ * Whether there are tool results for a turn whose thinking is missing. With a thinking budget the host refuses such a
+ * conversation; without thinking it accepts it.
  */
 const lacksThinking = (turns: ReadonlyArray<Turn>): boolean => {
   const asked = turns.at(-2)

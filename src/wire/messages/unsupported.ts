@@ -1,9 +1,9 @@
-/** What Anthropic's Messages API cannot carry at all, found before anything is translated. */
+/** Finds what Anthropic's Messages API cannot carry, before anything is translated. */
 import type { ContentPart, Message } from "../../domain/Chat.ts"
 import { Unsupported } from "../../domain/Failure.ts"
 import { embeddedIn, isText, isWebAddress } from "./content.ts"
 
-/** The first thing in a conversation that the host could only refuse; `undefined` when there is none. */
+/** The first part of a conversation that the host would refuse; `undefined` when there is none. */
 export const unsupportedIn = (messages: ReadonlyArray<Message>): Unsupported | undefined => {
   for (const [at, message] of messages.entries()) {
     const { content } = message

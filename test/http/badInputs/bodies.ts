@@ -1,4 +1,4 @@
-/** Rows 1 to 17: bodies that are no request, too large or too late. */
+/** Numbers 1 to 17: bodies that are no request, too large or too late. */
 import { expect } from "bun:test"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -9,15 +9,16 @@ import { readRequest } from "../../../src/http/readRequest.ts"
 import { Lifetime } from "../../../src/services/RequestContext.ts"
 import type { Timers } from "../../../src/services/Timers.ts"
 import { expectRefusal, fine, type Refusal } from "../../support/badInputs.ts"
-import { HandClock } from "../../support/handClock.ts"
+import { startGateway } from "../../support/gateway.ts"
 import { configFor } from "../../support/host.ts"
-import { startHouse } from "../../support/house.ts"
+import { ManualClock } from "../../support/manualClock.ts"
 import { answersIn, answerTo, lastWords, rawCaller, requestOf } from "../../support/rawCaller.ts"
 import {
+  badInput,
   bytes,
   chatPath,
+  gateway,
   host,
-  house,
   json,
   limitBytes,
   onlyOne,
@@ -25,29 +26,28 @@ import {
   passed,
   post,
   refused,
-  row,
-} from "./door.ts"
+} from "./harness.ts"
 
 type Body = Parameters<typeof post>[0]
 
 const utf16 = (text: string, mark: string) => Buffer.from(mark + text, "utf16le")
 const deep = (levels: number) => `{"a":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}`
 
-export const bodyRows = (): void => {
+export const bodyTests = (): void => {
   const bad = (number: number, name: string, body: Body, says: string | RegExp) =>
-    row(number, name, () => refused(() => post(body), { status: 400, says }))
+    badInput(number, name, () => refused(() => post(body), { status: 400, says }))
 
   bad(1, "an empty body", "", "The body is empty: a JSON object is expected")
   bad(1, "nothing but white space", " \r\n\t", "The body is empty: a JSON object is expected")
-  row(1, "no body at all", () =>
-    refused(() => answerTo(house.url, requestOf(`POST ${chatPath}`, ordinary())), { status: 400, says: "is empty" }),
+  badInput(1, "no body at all", () =>
+    refused(() => answerTo(gateway.url, requestOf(`POST ${chatPath}`, ordinary())), { status: 400, says: "is empty" }),
   )
   bad(2, "{", "{", "not valid JSON: it ends too early, at line 1, column 2")
   bad(2, "a comma too many on the second line", '{"a":1,\n}', "not valid JSON: see line 2, column 1")
   for (const text of ["null", "[]", '"x"', "1"]) bad(3, text, text, "must be a JSON object")
   bad(4, "valid JSON followed by garbage", `${json} garbage`, /not valid JSON: see line 1, column \d+/)
   bad(4, "two objects", json + json, /not valid JSON: see line 1, column \d+/)
-  row(5, "a byte order mark is skipped", async () => {
+  badInput(5, "a byte order mark is skipped", async () => {
     expect(await passed(bytes(`\ufeff${json}`))).toMatchObject({ messages: fine["messages"] })
   })
   bad(6, "invalid UTF-8", Buffer.concat([bytes('{"model":"'), Buffer.from([0xc3, 0x28]), bytes('"}')]), "not UTF-8")
@@ -56,11 +56,11 @@ export const bodyRows = (): void => {
   bad(7, "UTF-16 without one", utf16(json, ""), "not UTF-8")
   bad(7, "UTF-16, big end first", utf16(json, "\ufeff").swap16(), "not UTF-8")
   bad(8, "65 levels", deep(65), "nested too deep: the limit is 64 levels")
-  row(8, "64 levels are not too deep", () =>
+  badInput(8, "64 levels are not too deep", () =>
     refused(() => post(deep(64)), { status: 400, says: "is required", path: "model" }),
   )
   bad(9, "100,000 levels", "[".repeat(100_000), "nested too deep: the limit is 64 levels")
-  row(10, "__proto__ and constructor are dropped, and nothing is polluted", async () => {
+  badInput(10, "__proto__ and constructor are dropped, and nothing is polluted", async () => {
     const turn = '{"role":"user","content":"hi","__proto__":{"polluted":1}}'
     const tool = '{"type":"function","function":{"name":"f","parameters":{"properties":{"constructor":{}}}}}'
     const text = `{"__proto__":{"polluted":1},"\\u005f_proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"model":"acme/small","tools":[${tool}],"messages":[${turn}]}`
@@ -69,26 +69,26 @@ export const bodyRows = (): void => {
     expect(JSON.stringify(sent)).not.toContain("polluted")
     expect(JSON.stringify(sent)).not.toContain("__proto__")
     expect(Object.hasOwn(sent, "constructor")).toBe(false)
-    // A caller's own name, further down: a property in a tool's schema.
+    // Further down it is a name that the caller may use: a property in a tool's schema.
     expect(sent["tools"]).toEqual(JSON.parse(`[${tool}]`))
   })
-  row(11, "of a name that comes twice the last counts", async () => {
+  badInput(11, "of a duplicate name the last one counts", async () => {
     const text =
       '{"model":"acme/nothing","seed":1,"model":"acme/small","seed":2,"messages":[{"role":"user","content":"hi"}]}'
     expect(await passed(text)).toMatchObject({ model: "upstream", seed: 2 })
   })
 
   const tooLarge: Refusal = { status: 413, says: `larger than ${limitBytes} bytes` }
-  row(12, "a byte too many is refused before any is sent", async () => {
+  badInput(12, "one byte too many is refused before the body is sent", async () => {
     const head = requestOf(`POST ${chatPath}`, { ...ordinary(), "Content-Length": String(limitBytes + 1) })
-    const metadata = await refused(async () => onlyOne(await lastWords(house.url, head)), tooLarge)
+    const metadata = await refused(async () => onlyOne(await lastWords(gateway.url, head)), tooLarge)
     expect(metadata["limit_bytes"]).toBe(limitBytes)
   })
-  row(12, "far too many are refused in the same words", () => {
+  badInput(12, "far too many bytes are refused with the same message", () => {
     const head = requestOf(`POST ${chatPath}`, { ...ordinary(), "Content-Length": "99999999999" })
-    return refused(async () => onlyOne(await lastWords(house.url, head)), tooLarge)
+    return refused(async () => onlyOne(await lastWords(gateway.url, head)), tooLarge)
   })
-  row(12, "as many as are allowed are read", () =>
+  badInput(12, "exactly as many bytes as are allowed are read", () =>
     refused(() => post(json + " ".repeat(limitBytes - json.length)), {
       status: 400,
       says: "context length",
@@ -96,8 +96,8 @@ export const bodyRows = (): void => {
       type: "context_length_exceeded",
     }),
   )
-  row(13, "the same in chunks, which never end", async () => {
-    const caller = rawCaller(house.url)
+  badInput(13, "the same in chunks that never end", async () => {
+    const caller = rawCaller(gateway.url)
     caller.send(requestOf(`POST ${chatPath}`, { ...ordinary(), "Transfer-Encoding": "chunked" }))
     const chunk = `100000\r\n${" ".repeat(0x100000)}\r\n`
     for (let sent = 0; sent < limitBytes; sent += 0x100000) caller.send(chunk)
@@ -105,7 +105,7 @@ export const bodyRows = (): void => {
     const metadata = await refused(async () => onlyOne(answersIn(await caller.closed)), tooLarge)
     expect(metadata["limit_bytes"]).toBe(limitBytes)
   })
-  row(15, "a compressed body", () =>
+  badInput(15, "a compressed body", () =>
     refused(() => post(Bun.gzipSync(bytes(json)), { "content-type": "application/json", "content-encoding": "gzip" }), {
       status: 400,
       says: "compressed bodies are not accepted",
@@ -118,7 +118,7 @@ export const bodyRows = (): void => {
     "application/x-www-form-urlencoded",
     "application/jsonp",
   ]) {
-    row(16, type, () =>
+    badInput(16, type, () =>
       refused(() => post(json, { "content-type": type }), {
         status: 400,
         says: "must be application/json",
@@ -126,13 +126,13 @@ export const bodyRows = (): void => {
       }),
     )
   }
-  row(17, "no Content-Type", async () => {
+  badInput(17, "no Content-Type", async () => {
     expect(await passed(bytes(json), {})).toMatchObject({ model: "upstream" })
   })
 }
 
-/** Row 14: a body that does not come. */
-export const stalledRows = (): void => {
+/** Number 14: a body that does not come. */
+export const stalledTests = (): void => {
   const stalls: ReadonlyArray<readonly [name: string, line: string, framing: Record<string, string>, sent: string]> = [
     ["less than its length", `POST ${chatPath}`, { "Content-Length": "100" }, '{"model"'],
     ["nothing of it", `POST ${chatPath}`, { "Content-Length": "100" }, ""],
@@ -140,9 +140,9 @@ export const stalledRows = (): void => {
     ["a new key's body", "POST /api/v1/keys", { "Content-Length": "100" }, '{"name"'],
   ]
   for (const [name, line, framing, sent] of stalls) {
-    row(14, `${name}, then silence`, async () => {
-      const clock = new HandClock()
-      const slow = await startHouse({
+    badInput(14, `${name}, then silence`, async () => {
+      const clock = new ManualClock()
+      const slow = await startGateway({
         config: configFor({ acme: { url: host.url } }),
         setting: Layer.setClock(clock),
       })
@@ -156,8 +156,8 @@ export const stalledRows = (): void => {
       })
       let waited = 0
       while (said === undefined && waited < 50_000_000) {
-        clock.turn(500)
-        // A turn of the event loop, in which the sockets get on.
+        clock.advance(500)
+        // One turn of the event loop, so that the sockets proceed.
         await new Promise((resolve) => setImmediate(resolve))
         waited += 500
       }
@@ -174,7 +174,7 @@ export const stalledRows = (): void => {
   }
 
   for (const [kind, headers] of Object.entries({ announced: { "content-length": "100" }, chunked: {} })) {
-    row(14, `the timer is set to 30 seconds and cleared when the body is there: ${kind}`, async () => {
+    badInput(14, `the timer is set to 30 seconds and cleared when the body has arrived: ${kind}`, async () => {
       const set: Array<{ readonly delayMs: number; readonly fire: () => void }> = []
       let cleared = 0
       const timers: Context.Tag.Service<Timers> = {

@@ -1,24 +1,28 @@
-/** Rows 74 to 76 and 84: key management. */
+/** Numbers 74 to 76 and 84: key management. */
 import { expect } from "bun:test"
 import { keyId } from "../../../src/domain/KeySecret.ts"
 import { expectRefusal, type Json } from "../../support/badInputs.ts"
 import { answerTo, requestOf } from "../../support/rawCaller.ts"
-import { asManager, house, refused, row, secrets } from "./door.ts"
+import { asManager, badInput, gateway, refused, secrets } from "./harness.ts"
 
 const data = async (response: Response): Promise<Json> => ((await response.json()) as { readonly data: Json }).data
 
-export const managementRows = (): void => {
+export const managementTests = (): void => {
   const later = new Date(Date.now() + 86_400_000).toISOString()
-  const keyList = async () => (await house.call("/keys", asManager())).text()
-  /** The paths of all problems; nothing was changed. */
+  const keyList = async () => (await gateway.call("/keys", asManager())).text()
+  /** Returns the paths of all problems, and checks that nothing was changed. */
   const faults = async (method: string, path: string, body: unknown, says: string | RegExp, first: string) => {
     const before = await keyList()
-    const metadata = await refused(() => house.call(path, asManager(method, body)), { status: 400, says, path: first })
+    const metadata = await refused(() => gateway.call(path, asManager(method, body)), {
+      status: 400,
+      says,
+      path: first,
+    })
     expect(await keyList()).toBe(before)
     return (metadata["issues"] as ReadonlyArray<Json>).map(({ path: at }) => at)
   }
   const create = (name: string, body: Json, says: string | RegExp, ...paths: ReadonlyArray<string>) =>
-    row(74, name, async () => {
+    badInput(74, name, async () => {
       expect(await faults("POST", "/keys", body, says, paths[0] ?? "")).toEqual([...paths])
     })
 
@@ -35,16 +39,16 @@ export const managementRows = (): void => {
     /\(and 4 more\)/,
     ...["nam", "name", "limit", "limit_reset", "expires_at"],
   )
-  row(74, "what is fine is created", async () => {
+  badInput(74, "a valid key is created", async () => {
     const body = { name: "fine", limit: 5, limit_reset: "daily", expires_at: later }
-    const response = await house.call("/keys", asManager("POST", body))
+    const response = await gateway.call("/keys", asManager("POST", body))
     expect(response.status).toBe(201)
     expect(await data(response)).toMatchObject(body)
   })
 
   for (const [name, value] of Object.entries({ usage: 0, hash: "x", is_management_key: true, label: "x" })) {
-    row(75, `${name} cannot be set`, async () => {
-      const key = await house.newKey()
+    badInput(75, `${name} cannot be set`, async () => {
+      const key = await gateway.newKey()
       const says = `${name}: this field cannot be set.`
       expect(await faults("PATCH", `/keys/${keyId(key)}`, { [name]: value }, says, name)).toEqual([name])
       expect(await faults("POST", "/keys", { name: "n", [name]: value }, says, name)).toEqual([name])
@@ -60,19 +64,19 @@ export const managementRows = (): void => {
     ["offset=1&offset=2", "offset", "a whole number from 0"],
     ["include_disabled=maybe", "include_disabled", 'expected "true" or "false"'],
   ] as const) {
-    row(76, query, () => refused(() => house.call(`/keys?${query}`, asManager()), { status: 400, says, path }))
+    badInput(76, query, () => refused(() => gateway.call(`/keys?${query}`, asManager()), { status: 400, says, path }))
   }
-  row(76, "wildcards are no wildcards: there is no search, and its name is ignored", async () => {
-    await house.newKey({ name: "%" })
-    const response = await house.call(`/keys?search=${encodeURIComponent("%%%%%")}`, asManager())
+  badInput(76, "wildcards mean nothing: there is no search, and its parameter is ignored", async () => {
+    await gateway.newKey({ name: "%" })
+    const response = await gateway.call(`/keys?search=${encodeURIComponent("%%%%%")}`, asManager())
     expect(response.status).toBe(200)
     expect(await response.text()).toBe(await keyList())
   })
 
-  row(84, "a page of another origin is told nothing", async () => {
+  badInput(84, "a page of another origin gets no CORS headers", async () => {
     const page = { Origin: "https://evil.test", "Content-Type": "application/json" }
     const send = (line: string, headers: Record<string, string>, body = "") =>
-      answerTo(house.url, requestOf(line, { ...page, ...headers }, body))
+      answerTo(gateway.url, requestOf(line, { ...page, ...headers }, body))
     const bearer = (key: string) => ({ Authorization: `Bearer ${key}` })
     const corsIn = ({ headers }: Response) => [...headers.keys()].filter((name) => name.startsWith("access-control"))
     for (const line of ["GET /api/v1/keys", "POST /api/v1/keys", "DELETE /api/v1/keys/x", "GET /api/v1/auth/key"]) {
@@ -83,13 +87,13 @@ export const managementRows = (): void => {
       expect(corsIn(preflight)).toEqual([])
       await expectRefusal(preflight, { status: 404, says: "This route does not exist" }, secrets())
     }
-    const ordinaryKey = await send("GET /api/v1/keys", bearer(house.key))
+    const ordinaryKey = await send("GET /api/v1/keys", bearer(gateway.key))
     expect(corsIn(ordinaryKey)).toEqual([])
     await expectRefusal(ordinaryKey, { status: 403, says: "Only management keys" }, secrets())
-    const manager = await send("GET /api/v1/keys", bearer(house.managementKey))
+    const manager = await send("GET /api/v1/keys", bearer(gateway.managementKey))
     expect(manager.status).toBe(200)
     expect(corsIn(manager)).toEqual([])
-    // Where pages are allowed they are: the headers are left out on purpose, not everywhere.
-    expect(corsIn(await send("GET /api/v1/models", bearer(house.key)))).toContain("access-control-allow-origin")
+    // Other routes do allow pages, so the headers are not missing everywhere.
+    expect(corsIn(await send("GET /api/v1/models", bearer(gateway.key)))).toContain("access-control-allow-origin")
   })
 }

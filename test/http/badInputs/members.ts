@@ -1,13 +1,13 @@
-/** Rows 18 to 55: members of a request. */
+/** Numbers 18 to 55: members of a request. */
 import { expect } from "bun:test"
 import { wholeBodyOf } from "../../support/answers.ts"
 import { badBodies } from "../../support/badBodies.ts"
 import { fine } from "../../support/badInputs.ts"
-import { asKey, host, house, passed, post, refused, row, rowsOf } from "./door.ts"
+import { asKey, badInput, gateway, host, passed, post, refused, rowsOf } from "./harness.ts"
 
-export const memberRows = (): void => {
-  for (const { row: number, name, text, wanted } of badBodies) {
-    row(number, name, async () => {
+export const memberTests = (): void => {
+  for (const { number, name, text, wanted } of badBodies) {
+    badInput(number, name, async () => {
       const metadata = await refused(() => post(text), wanted)
       if (wanted.status !== 404) return
       expect(metadata["excluded_by"]).toEqual([expect.stringMatching(/^(only|ignore|max_price|zdr)$/)])
@@ -15,7 +15,7 @@ export const memberRows = (): void => {
     })
   }
 
-  row(30, "addresses of images pass on, and nobody here looks at them", async () => {
+  badInput(30, "addresses of images pass through, and the gateway does not fetch them", async () => {
     let fetched = 0
     const wire = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(String(++fetched)) })
     const urls = ["http://169.254.169.254/latest/meta-data", "http://[::1]/x", `http://127.0.0.1:${wire.port}/x.png`]
@@ -24,11 +24,11 @@ export const memberRows = (): void => {
     expect(fetched).toBe(0)
     await wire.stop(true)
   })
-  row(39, "a tool with a schema of 1 MiB", async () => {
+  badInput(39, "a tool with a schema of 1 MiB", async () => {
     const tools = [{ type: "function", function: { name: "f", parameters: { description: "x".repeat(1_048_576) } } }]
     expect((await passed(JSON.stringify({ ...fine, model: "acme/large", tools })))["tools"]).toEqual(tools)
   })
-  row(52, "an unknown member passes on and changes nothing here", async () => {
+  badInput(52, "an unknown member passes through and changes nothing in the gateway", async () => {
     const foo = { a: [1, null, "x"], cost: 0, "x-gw-host": "other" }
     const response = await post(JSON.stringify({ ...fine, foo, host: "other" }))
     expect(response.headers.get("x-gw-host")).toBe("acme")
@@ -36,7 +36,7 @@ export const memberRows = (): void => {
     expect((await wholeBodyOf(response)).usage.cost).toBe(0.00002)
     expect(host.calls.at(-1)?.body).toMatchObject({ foo, host: "other" })
   })
-  row(53, "credentials and addresses are dropped", async () => {
+  badInput(53, "credentials and addresses are dropped", async () => {
     const names = ["api_base", "base_url", "api_key", "api_version", "organization", "headers", "timeout"]
     const dropped = [...names, "extra_headers", "extra_body", "extra_query"]
     const evil = "http://169.254.169.254/"
@@ -44,14 +44,14 @@ export const memberRows = (): void => {
     expect(Object.keys(sent).filter((name) => dropped.includes(name))).toEqual([])
     expect(host.calls.at(-1)?.request.headers.get("authorization")).toBe("Bearer key-of-acme")
   })
-  row(54, "a cost in the request costs nothing", async () => {
-    const key = await house.newKey()
-    const response = await house.chat({ ...fine, usage: { cost: -1, include: true } }, asKey(key))
+  badInput(54, "a cost in the request costs nothing", async () => {
+    const key = await gateway.newKey()
+    const response = await gateway.chat({ ...fine, usage: { cost: -1, include: true } }, asKey(key))
     expect(response.headers.get("x-gw-cost-usd")).toBe("0.00002")
     expect((await wholeBodyOf(response)).usage.cost).toBe(0.00002)
     expect((await rowsOf(key)).map(({ cost }) => cost)).toEqual([20_000_000n])
   })
-  row(55, "a prompt longer than the context of every host", () =>
+  badInput(55, "a prompt longer than the context of every host", () =>
     refused(() => post(JSON.stringify({ ...fine, messages: [{ role: "user", content: "x".repeat(80_000) }] })), {
       status: 400,
       says: /at least 10\d{3} tokens, the context length is 8192/,

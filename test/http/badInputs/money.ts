@@ -1,31 +1,31 @@
-/** Rows 69 and 70: a key's money does not cover it. */
+/** Numbers 69 and 70: requests that the key's budget does not cover. */
 import { expect } from "bun:test"
 import * as Effect from "effect/Effect"
 import { Storage } from "../../../src/services/Storage.ts"
 import { wholeBodyOf } from "../../support/answers.ts"
 import { fine } from "../../support/badInputs.ts"
 import { row as ledgerRow } from "../../support/control.ts"
-import { asKey, house, refused, row } from "./door.ts"
+import { asKey, badInput, gateway, refused } from "./harness.ts"
 
-export const moneyRows = (): void => {
+export const moneyTests = (): void => {
   const spent = async (limitReset: "monthly" | null): Promise<string> => {
-    const key = await house.newKey({ limit: 1_000_000_000_000n, limitReset })
-    await house.run(Effect.flatMap(Storage, (storage) => storage.ledger.append([ledgerRow(key, "1", Date.now())])))
+    const key = await gateway.newKey({ limit: 1_000_000_000_000n, limitReset })
+    await gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.append([ledgerRow(key, "1", Date.now())])))
     return key
   }
   const figures = (usd: number, spend: number) => ({ limit_usd: usd, spend_usd: spend, held_usd: 0 })
 
-  row(69, "a limit that is used up", async () => {
+  badInput(69, "a limit that is used up", async () => {
     const key = await spent(null)
-    const metadata = await refused(() => house.chat(fine, asKey(key)), {
+    const metadata = await refused(() => gateway.chat(fine, asKey(key)), {
       status: 402,
       says: /^The key's total limit is used up\.$/,
     })
     expect(metadata).toMatchObject({ reason: "limit_exhausted", ...figures(1, 1), resets_at: null })
   })
-  row(69, "a limit that is used up until the month ends", async () => {
+  badInput(69, "a limit that is used up until the month ends", async () => {
     const key = await spent("monthly")
-    const metadata = await refused(() => house.chat({ ...fine, stream: true }, asKey(key)), {
+    const metadata = await refused(() => gateway.chat({ ...fine, stream: true }, asKey(key)), {
       status: 402,
       says: /^The key's monthly limit is used up\.$/,
     })
@@ -34,11 +34,11 @@ export const moneyRows = (): void => {
     const next = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1)
     expect(metadata["resets_at"]).toBe(new Date(next).toISOString())
   })
-  row(70, "a request dearer than what is left", async () => {
-    const key = await house.newKey({ limit: 1_000_000_000n })
-    const response = () => house.chat({ ...fine, max_tokens: 4096 }, asKey(key))
+  badInput(70, "a request that costs more than what is left", async () => {
+    const key = await gateway.newKey({ limit: 1_000_000_000n })
+    const response = () => gateway.chat({ ...fine, max_tokens: 4096 }, asKey(key))
     const metadata = await refused(response, { status: 402, says: "lower max_tokens or raise the limit" })
     expect(metadata).toMatchObject({ reason: "request_exceeds_budget", ...figures(0.001, 0), resets_at: null })
-    await wholeBodyOf(await house.chat({ ...fine, max_tokens: 10 }, asKey(key)))
+    await wholeBodyOf(await gateway.chat({ ...fine, max_tokens: 10 }, asKey(key)))
   })
 }

@@ -1,32 +1,32 @@
-/** Rows 65 to 68: paths and methods that nobody serves. */
+/** Numbers 65 to 68: unknown paths and methods. */
 import { expect } from "bun:test"
 import type { Refusal } from "../../support/badInputs.ts"
 import { answerTo, rawCaller, requestOf } from "../../support/rawCaller.ts"
-import { chatPath, house, json, ordinary, refused, row } from "./door.ts"
+import { badInput, chatPath, gateway, json, ordinary, refused } from "./harness.ts"
 
-export const routeRows = (): void => {
+export const routeTests = (): void => {
   const noRoute: Refusal = { status: 404, says: /^This route does not exist\.$/ }
   const send = (line: string, key: () => string) => () =>
-    answerTo(house.url, requestOf(line, { ...ordinary(), Authorization: `Bearer ${key()}` }, json))
+    answerTo(gateway.url, requestOf(line, { ...ordinary(), Authorization: `Bearer ${key()}` }, json))
 
   for (const method of ["GET", "PUT", "DELETE", "PATCH", "TRACE"]) {
-    row(65, `${method} on chat completions`, () =>
+    badInput(65, `${method} on chat completions`, () =>
       refused(
-        send(`${method} ${chatPath}`, () => house.key),
+        send(`${method} ${chatPath}`, () => gateway.key),
         noRoute,
       ),
     )
   }
   for (const path of ["/", "/api/v1", "/api/v1/nothing", "/api/v2/chat/completions", "/chat/completions", "/.env"]) {
-    row(65, `POST ${path}`, () =>
+    badInput(65, `POST ${path}`, () =>
       refused(
-        send(`POST ${path}`, () => house.key),
+        send(`POST ${path}`, () => gateway.key),
         noRoute,
       ),
     )
-    row(65, `GET ${path}`, () =>
+    badInput(65, `GET ${path}`, () =>
       refused(
-        send(`GET ${path}`, () => house.managementKey),
+        send(`GET ${path}`, () => gateway.managementKey),
         noRoute,
       ),
     )
@@ -49,9 +49,9 @@ export const routeRows = (): void => {
     ...["/%2e%2e/api/v1/chat/completions", "/api/v1/chat/completions;x=1", "/api/v1/chat\\completions"],
   ]
   for (const path of spellings) {
-    row(66, `POST ${path}`, () =>
+    badInput(66, `POST ${path}`, () =>
       refused(
-        send(`POST ${path}`, () => house.key),
+        send(`POST ${path}`, () => gateway.key),
         noRoute,
       ),
     )
@@ -61,28 +61,28 @@ export const routeRows = (): void => {
     ...["/api/v1/keys;x=1", "/api/v1/keys%00", "//api/v1/keys"],
   ]
   for (const path of keySpellings) {
-    row(66, `GET ${path}`, () =>
+    badInput(66, `GET ${path}`, () =>
       refused(
-        send(`GET ${path}`, () => house.managementKey),
+        send(`GET ${path}`, () => gateway.managementKey),
         noRoute,
       ),
     )
   }
-  row(66, "dots that Bun takes out of a path before we see it open nothing", async () => {
+  badInput(66, "dots that Bun removes from a path before our code sees it give no access", async () => {
     for (const path of ["/api/v1/x/../keys", "/api/v1/x/%2e%2e/keys", "/api/v1/./keys"]) {
       await refused(
-        send(`GET ${path}`, () => house.key),
+        send(`GET ${path}`, () => gateway.key),
         { status: 403, says: "Only management keys" },
       )
-      await refused(() => answerTo(house.url, requestOf(`GET ${path}`, {})), { status: 401, says: "send your key" })
+      await refused(() => answerTo(gateway.url, requestOf(`GET ${path}`, {})), { status: 401, says: "send your key" })
     }
   })
 
   for (const path of ["/auth/key", "/key", "/models", "/nothing"]) {
-    row(67, `HEAD ${path} is answered as GET, without the body`, async () => {
-      const get = await house.call(path)
+    badInput(67, `HEAD ${path} is answered as GET, without the body`, async () => {
+      const get = await gateway.call(path)
       const length = Buffer.byteLength(await get.text())
-      const raw = rawCaller(house.url)
+      const raw = rawCaller(gateway.url)
       raw.send(requestOf(`HEAD /api/v1${path}`, { ...ordinary(), Connection: "close" }))
       const said = await raw.closed
       expect(said).toStartWith(`HTTP/1.1 ${get.status} `)
@@ -94,8 +94,8 @@ export const routeRows = (): void => {
     })
   }
   for (const path of ["/models/a/b/endpoints", "/models/acme/nothing/endpoints", "/models/..%2f..%2fetc/x/endpoints"]) {
-    row(68, `GET ${path}`, () =>
-      refused(() => house.call(path), { status: 404, says: /^This model does not exist\.$/ }),
+    badInput(68, `GET ${path}`, () =>
+      refused(() => gateway.call(path), { status: 404, says: /^This model does not exist\.$/ }),
     )
   }
 }

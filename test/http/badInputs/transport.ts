@@ -1,27 +1,39 @@
-/** Rows 77 to 83: what the runtime makes of bytes that are no proper HTTP. */
+/** Numbers 77 to 83: bytes that are not valid HTTP. */
 import { expect } from "bun:test"
 import { streamOf, wholeBodyOf } from "../../support/answers.ts"
 import { fine, type Json } from "../../support/badInputs.ts"
 import { chunkOf } from "../../support/host.ts"
 import { answersIn, answerTo, lastWords, rawCaller, requestOf } from "../../support/rawCaller.ts"
-import { chatPath, held, host, house, json, limitBytes, onlyOne, ordinary, refused, row, rowsOf } from "./door.ts"
+import {
+  badInput,
+  chatPath,
+  gateway,
+  held,
+  host,
+  json,
+  limitBytes,
+  onlyOne,
+  ordinary,
+  refused,
+  rowsOf,
+} from "./harness.ts"
 
-/** Waits for something that no promise tells of: turn by turn of the event loop. */
+/** Waits for a condition, checking it after each turn of the event loop. */
 const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
   while (!(await holds())) await new Promise((resolve) => setImmediate(resolve))
 }
 
-export const transportRows = (): void => {
+export const transportTests = (): void => {
   const post = (headers: Record<string, string>, body = json) =>
     requestOf(`POST ${chatPath}`, { ...ordinary(), ...headers }, body)
   const chunked = `${json.length.toString(16)}\r\n${json}\r\n0\r\n\r\n`
   const behind = () => requestOf("GET /api/v1/models", ordinary())
 
-  /** The runtime refuses it before our code: one answer without a body, and the end of the connection. */
+  /** Refused by the runtime before our code runs: one answer without a body, and the end of the connection. */
   const cutOff = (number: number, name: string, made: () => string | Uint8Array, statuses: ReadonlyArray<number>) =>
-    row(number, name, async () => {
+    badInput(number, name, async () => {
       const calls = host.calls.length
-      const answer = onlyOne(await lastWords(house.url, made()))
+      const answer = onlyOne(await lastWords(gateway.url, made()))
       expect(statuses).toContain(answer.status)
       expect(await answer.text()).toBe("")
       expect(answer.headers.get("connection")).toBe("close")
@@ -43,18 +55,18 @@ export const transportRows = (): void => {
   framing("a header that goes on in the next line", () => post({ "X-Title": "a\r\n b" }))
   framing("a space before the colon", () => post({ "X-Title ": "a" }))
   framing("NUL in a header", () => post({ "X-Title": "a\0b" }))
-  row(77, "the same Content-Length twice is one", async () => {
+  badInput(77, "the same Content-Length twice is one", async () => {
     const length = String(json.length)
-    const { status } = await answerTo(house.url, post({ "Content-Length": length, "content-length": length }))
+    const { status } = await answerTo(gateway.url, post({ "Content-Length": length, "content-length": length }))
     expect(status).toBe(200)
   })
 
-  cutOff(78, "HTTP/1.1 without Host", () => post({}).replace("Host: house.test\r\n", ""), [400])
+  cutOff(78, "HTTP/1.1 without Host", () => post({}).replace("Host: gateway.test\r\n", ""), [400])
   cutOff(78, "an HTTP/0.9 line", () => "GET /api/v1/models\r\n\r\n", [400, 505])
   const hello = Uint8Array.from([22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3, ...Array(194).fill(171)])
   cutOff(78, "a TLS hello", () => hello, [400])
-  row(78, "and the gateway is still there", async () => {
-    expect((await house.call("/models")).status).toBe(200)
+  badInput(78, "and the gateway is still there", async () => {
+    expect((await gateway.call("/models")).status).toBe(200)
   })
 
   const many = (count: number, value: string) =>
@@ -63,10 +75,10 @@ export const transportRows = (): void => {
   cutOff(79, "a header of 20 KiB", () => post({ "X-Big": "a".repeat(20_480) }), [431, 400])
   cutOff(79, "headers of 20 KiB together", () => post(many(100, "a".repeat(200))), [431, 400])
 
-  row(80, "a title that ends its line and begins another header", async () => {
-    const key = await house.newKey()
+  badInput(80, "a title with a line break and another header", async () => {
+    const key = await gateway.newKey()
     const response = await answerTo(
-      house.url,
+      gateway.url,
       post({ Authorization: `Bearer ${key}`, "X-Title": "\r\nSet-Cookie: a=b" }),
     )
     expect(response.headers.get("set-cookie")).toBeNull()
@@ -75,30 +87,30 @@ export const transportRows = (): void => {
     expect(host.calls.at(-1)?.request.headers.get("set-cookie")).toBeNull()
   })
   cutOff(80, "a bare CR in a title", () => post({ "X-Title": "a\rSet-Cookie: a=b" }), [400])
-  row(80, "a title that is not ASCII is stored, cut to 200 characters", async () => {
-    const key = await house.newKey()
+  badInput(80, "a title that is not ASCII is stored, cut to 200 characters", async () => {
+    const key = await gateway.newKey()
     const sent = post({ Authorization: `Bearer ${key}`, "X-Title": "ü".repeat(300) })
-    await wholeBodyOf(await answerTo(house.url, Buffer.from(sent, "latin1")))
+    await wholeBodyOf(await answerTo(gateway.url, Buffer.from(sent, "latin1")))
     expect((await rowsOf(key)).map(({ appTitle }) => appTitle)).toEqual(["ü".repeat(200)])
     expect(host.calls.at(-1)?.request.headers.get("x-title")).toBeNull()
   })
 
-  row(81, "a stream is not compressed", async () => {
+  badInput(81, "a stream is not compressed", async () => {
     const body = JSON.stringify({ ...fine, stream: true })
-    const response = await answerTo(house.url, post({ "Accept-Encoding": "gzip, deflate, br, zstd" }, body))
+    const response = await answerTo(gateway.url, post({ "Accept-Encoding": "gzip, deflate, br, zstd" }, body))
     expect(response.headers.get("content-encoding")).toBeNull()
     expect((await streamOf(response)).text).toBe("Hello there.")
   })
 
-  row(82, "Expect: 100-continue with a body too large", async () => {
+  badInput(82, "Expect: 100-continue with a body too large", async () => {
     const head = post({ "Content-Length": String(limitBytes + 1), Expect: "100-continue" }, "")
-    await refused(async () => onlyOne(await lastWords(house.url, head)), {
+    await refused(async () => onlyOne(await lastWords(gateway.url, head)), {
       status: 413,
       says: `larger than ${limitBytes} bytes`,
     })
   })
-  row(82, "Expect: 100-continue with one that is not", async () => {
-    const caller = rawCaller(house.url)
+  badInput(82, "Expect: 100-continue with one that is not", async () => {
+    const caller = rawCaller(gateway.url)
     caller.send(post({ "Content-Length": String(json.length), Expect: "100-continue" }, ""))
     await caller.until((received) => received === "HTTP/1.1 100 Continue\r\n\r\n")
     caller.send(json)
@@ -107,12 +119,12 @@ export const transportRows = (): void => {
     expect(answer?.status).toBe(200)
   })
 
-  row(
+  badInput(
     83,
-    "a second request during a stream is never mixed into it: Bun 1.4.5 hangs up, the first is billed",
+    "a second request during a stream is never mixed into it: Bun 1.4.5 closes the connection, and the first is billed",
     async () => {
-      const key = await house.newKey()
-      const caller = rawCaller(house.url)
+      const key = await gateway.newKey()
+      const caller = rawCaller(gateway.url)
       const calls = host.calls.length
       const bearer = { Authorization: `Bearer ${key}` }
       caller.send(post(bearer, JSON.stringify({ ...fine, stream: true, user: "held" })))
@@ -131,8 +143,8 @@ export const transportRows = (): void => {
       expect(host.calls.length).toBe(calls + 1)
     },
   )
-  row(83, "one after the other they are answered in order", async () => {
-    const caller = rawCaller(house.url)
+  badInput(83, "pipelined requests are answered in order", async () => {
+    const caller = rawCaller(gateway.url)
     const count = (wanted: number) => caller.until((received) => answersIn(received).length === wanted)
     caller.send(post({}, JSON.stringify({ ...fine, stream: true })))
     await count(1)

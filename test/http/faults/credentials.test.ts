@@ -1,4 +1,4 @@
-/** Names of headers mean the same in any case: a plugin cannot bring credentials of its own under another spelling. docs/guarantees.md#g29 */
+/** Header names are case-insensitive: a plugin cannot add credentials under another spelling. docs/guarantees.md#g29 */
 import { expect, test } from "bun:test"
 import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../../support/host.ts"
 import { oddId, withOdd } from "../../support/oddPlugin.ts"
@@ -7,7 +7,7 @@ import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
 closeAfterEach()
 
 test.each(["Authorization", "AUTHORIZATION"])(
-  "a plugin that set %s was joined with our key: it is named in the log, and no host is called",
+  "a plugin that set %s had its value joined with our key: it is named in the log, and no host is called",
   async (name) => {
     const host = opened(scriptedHost((body) => (body["stream"] === true ? streamAnswer(["hi"]) : wholeAnswer("hi"))))
     const { providers, models } = configFor({ acme: host })

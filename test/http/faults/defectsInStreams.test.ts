@@ -1,6 +1,6 @@
-/** Whatever goes wrong behind the head of a stream is logged with the id of its request, and leaves nothing behind. */
+/** A defect after the head of a stream is logged with the id of its request. Its hold and its place are released. */
 import { expect, test } from "bun:test"
-import { openBooks } from "../../support/books.ts"
+import { openAccount } from "../../support/account.ts"
 import { chunkOf, type HeldStream, heldStream, scriptedHost, wholeAnswer } from "../../support/host.ts"
 import { configWithOdd, type Odd, withOdd } from "../../support/oddPlugin.ts"
 import { until } from "../../support/rawHost.ts"
@@ -8,7 +8,7 @@ import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
 
 closeAfterEach()
 
-/** Its counts can be read, its parts cannot. */
+/** A usage whose counts can be read, but not its details. */
 const unreadable = {
   prompt_tokens: 10,
   completion_tokens: 5,
@@ -34,7 +34,7 @@ const defects: ReadonlyArray<readonly [what: string, event: NonNullable<Odd["eve
   ],
 ]
 
-test.each(defects)("%s was in no log: it is, and place and money are free", async (_what, event) => {
+test.each(defects)("%s was not logged: it is, and its place and its hold are released", async (_what, event) => {
   const streams: Array<HeldStream> = []
   const host = opened(
     scriptedHost((body, request) => {
@@ -49,11 +49,11 @@ test.each(defects)("%s was in no log: it is, and place and money are free", asyn
     plugins: await withOdd({ event }),
     config: configWithOdd({ first: host }, { server: { drain_s: 0 }, limits: { max_in_flight: 1, deadline_ms: 3000 } }),
   })
-  const books = await openBooks(gateway)
+  const account = await openAccount(gateway)
   const ask = (stream: boolean) =>
     gateway.chat(
       { model: "acme/small", messages: [{ role: "user", content: "hi" }], max_tokens: 10, stream },
-      { headers: { authorization: `Bearer ${books.secret}` } },
+      { headers: { authorization: `Bearer ${account.secret}` } },
     )
   const response = await ask(true)
   expect(response.status).toBe(200)
@@ -62,9 +62,9 @@ test.each(defects)("%s was in no log: it is, and place and money are free", asyn
     held.send(chunkOf({ delta: {}, finish_reason: "stop" }, { usage }))
     held.send("[DONE]")
   }
-  // Whether the stream breaks off or says how it ended is not the point here.
+  // Whether the stream breaks off or ends with an error does not matter here.
   await response.text().catch(() => "broken")
-  await until(async () => (await books.held()) === 0n, "the release of what was held")
+  await until(async () => (await account.held()) === 0n, "the release of what was held")
   expect((await ask(false)).status).toBe(200)
   expect(gateway.log()).toContain(response.headers.get("x-gw-request-id") ?? "no id")
 })

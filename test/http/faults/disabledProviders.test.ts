@@ -1,4 +1,4 @@
-/** Hosts of a provider that is switched off, or whose plugin did not load: they are in no plan. docs/guarantees.md#g33 */
+/** Hosts of a provider that is disabled, or whose plugin did not load, are in no plan. docs/guarantees.md#g33 */
 import { describe, expect, test } from "bun:test"
 import { errorOf } from "../../support/answers.ts"
 import { scriptedHost, wholeAnswer } from "../../support/host.ts"
@@ -31,7 +31,7 @@ describe.each(["disabled", "broken"] as const)("the host of a %s provider", (how
     return { gateway, off }
   }
 
-  test("as the only one gave 503 cooling down: 404 with the reason", async () => {
+  test("was answered with 503 (cooling down) when it was the only one: 404 with the reason", async () => {
     const { gateway, off } = await start(false)
     for (const stream of [false, true]) {
       const response = await gateway.chat({ ...ask(), stream })
@@ -44,13 +44,13 @@ describe.each(["disabled", "broken"] as const)("the host of a %s provider", (how
     expect(off.calls).toHaveLength(0)
   })
 
-  test("was chosen where fallbacks are not allowed: another is", async () => {
+  test("was chosen where fallbacks are not allowed: another host is", async () => {
     const { gateway } = await start(true)
     const response = await gateway.chat(ask({ allow_fallbacks: false }))
     expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "second"])
   })
 
-  test("asked for by name gave 503 cooling down: 404 with the reason", async () => {
+  test("was answered with 503 (cooling down) when it was named: 404 with the reason", async () => {
     const { gateway } = await start(true)
     for (const provider of [{ only: ["first"] }, { order: ["first"], allow_fallbacks: false }]) {
       const response = await gateway.chat(ask(provider))

@@ -1,16 +1,16 @@
-/** A gateway that stops lets requests end that it has begun to read. docs/guarantees.md#g19 */
+/** A gateway that stops finishes the requests that it has begun to read. docs/guarantees.md#g19 */
 import { expect, test } from "bun:test"
+import { startGateway } from "../../support/gateway.ts"
 import { configFor, scriptedHost, wholeAnswer } from "../../support/host.ts"
-import { startHouse } from "../../support/house.ts"
 import { answersIn, rawCaller, requestOf } from "../../support/rawCaller.ts"
 import { until } from "../../support/rawHost.ts"
 import { closeAfterEach, opened } from "../../support/watched.ts"
 
 closeAfterEach()
 
-test("a request whose body was still coming was cut off by the drain: it is waited for and answered", async () => {
+test("a request whose body was still arriving was cut off by the drain: it is awaited and answered", async () => {
   const host = opened(scriptedHost(() => wholeAnswer("fine")))
-  const gateway = opened(await startHouse({ config: configFor({ acme: host }, { server: { drain_s: 20 } }) }))
+  const gateway = opened(await startGateway({ config: configFor({ acme: host }, { server: { drain_s: 20 } }) }))
   const body = JSON.stringify({ model: "acme/small", messages: [{ role: "user", content: "hi" }] })
   const caller = rawCaller(gateway.url)
   const headers = {
@@ -20,7 +20,7 @@ test("a request whose body was still coming was cut off by the drain: it is wait
     expect: "100-continue",
   }
   caller.send(requestOf("POST /api/v1/chat/completions", headers, body.slice(0, 10)))
-  // The runtime says so when it hands the request over.
+  // The runtime sends this once it has passed the request to our code.
   await caller.until((received) => received.includes("100 Continue"))
 
   const stopped = gateway.stop()

@@ -1,4 +1,4 @@
-/** `status` in the listing of hosts: -10 is disabled, -3 is left alone after a 429 and nothing else. Spec 2.4. */
+/** `status` in the listing of hosts: -10 is disabled, -3 is a cooldown after a 429 and nothing else. */
 import { expect, test } from "bun:test"
 import { configFor, scriptedHost, wholeAnswer } from "../../support/host.ts"
 import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
@@ -17,7 +17,7 @@ test.each([
   const host = opened(scriptedHost(() => Response.json({ error: { message: "no" } }, { status: code, headers })))
   const gateway = await startWatched({ config: configFor({ acme: host }) })
   await (await gateway.chat(ask)).text()
-  // It is left alone, whatever its status says.
+  // It cools down, whatever its status is.
   expect((await gateway.chat(ask)).status).toBe(503)
   expect(host.calls).toHaveLength(1)
   expect(await gateway.listed()).toMatchObject([{ tag: "acme", status }])

@@ -1,6 +1,6 @@
-/** Counts that a host gave in part, or that no answer can have: they are estimated. docs/guarantees.md#g5 */
+/** Incomplete or impossible counts of a host are replaced by estimates. docs/guarantees.md#g5 */
 import { expect, test } from "bun:test"
-import { openBooks } from "../../support/books.ts"
+import { openAccount } from "../../support/account.ts"
 import { chunkOf, configFor, scriptedHost, sse, wholeAnswer } from "../../support/host.ts"
 import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
 
@@ -36,18 +36,18 @@ test.each(cases)("%s (%s): prompt and output are estimated", async (_seen, _kind
     }),
   )
   const gateway = await startWatched({ config: configFor({ acme: host }) })
-  const books = await openBooks(gateway)
+  const account = await openAccount(gateway)
   const response = await gateway.chat(
     { model: "acme/small", messages, stream, max_tokens: 200 },
-    { headers: { authorization: `Bearer ${books.secret}` } },
+    { headers: { authorization: `Bearer ${account.secret}` } },
   )
   expect(response.status).toBe(200)
   await response.text()
-  const [row, ...more] = await books.rows()
+  const [row, ...more] = await account.rows()
   expect(more).toEqual([])
   expect(row).toMatchObject({ outcome: "finished", estimated: true })
-  // 400 bytes each way, at about four bytes a token.
+  // 400 bytes in each direction, at four bytes per token.
   expect(row?.promptTokens).toBeWithin(50, 250)
   expect(row?.completionTokens).toBeWithin(50, 250)
-  expect(await books.total()).toBe(row?.cost ?? -1n)
+  expect(await account.total()).toBe(row?.cost ?? -1n)
 })

@@ -1,7 +1,10 @@
-/** Limits of keys are JSON numbers, which clients compute in binary: rounded to the picodollar. Money in text stays strict. */
+/**
+ * Limits of keys that are JSON numbers, which clients compute in floats, are rounded to the picodollar. Money as text
+ * stays strict.
+ */
 import { expect, test } from "bun:test"
+import { startGateway } from "../../support/gateway.ts"
 import { configFor } from "../../support/host.ts"
-import { startHouse } from "../../support/house.ts"
 import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
 
 closeAfterEach()
@@ -24,7 +27,7 @@ const start = async () => {
     })
 }
 
-/** Of another form it is a failing test. */
+/** Another form of the answer fails the test. */
 const dataOf = async (response: Response) => ((await response.json()) as { data: Record<string, unknown> }).data
 
 test.each(amounts)("a limit of %p was refused: it is %p", async (computed, limit) => {
@@ -45,5 +48,5 @@ test.each(["0.0045", "0.0045000000000000005"])("a limit of the text %p is refuse
 
 test("a price in text that is finer than a picodollar is refused", async () => {
   const config = configFor({ acme: { url: "http://127.0.0.1:1/v1", prompt: "0.0000000000005" } })
-  await expect(startHouse({ config }).then(opened)).rejects.toThrow("pricing.prompt")
+  await expect(startGateway({ config }).then(opened)).rejects.toThrow("pricing.prompt")
 })

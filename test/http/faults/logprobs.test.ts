@@ -1,4 +1,4 @@
-/** Every choice has every member of the contract, whichever form its host speaks. Spec 2.2. */
+/** Every choice has every documented member, whichever protocol its host speaks. */
 import { expect, test } from "bun:test"
 import { wholeBodyOf } from "../../support/answers.ts"
 import { scriptedHost } from "../../support/host.ts"

@@ -1,6 +1,6 @@
-/** Answers that are none, though they came with 200: the host's failure, and the next host's turn. docs/guarantees.md#g10 */
+/** Answers with status 200 that are not valid: the host failed, and the next one is called. docs/guarantees.md#g10 */
 import { describe, expect, test } from "bun:test"
-import { openBooks } from "../../support/books.ts"
+import { openAccount } from "../../support/account.ts"
 import { chunkOf, type ScriptedHost, scriptedHost, sse, streamAnswer, wholeAnswer } from "../../support/host.ts"
 import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
 
@@ -78,7 +78,7 @@ const none: ReadonlyArray<Case> = [
 const good = (): ScriptedHost =>
   opened(scriptedHost((body) => (body["stream"] === true ? streamAnswer(["fine"]) : wholeAnswer("fine"))))
 
-/** `first` answers so; `second`, if wanted, well. */
+/** `first` gives this answer; `second`, if there is one, gives a valid one. */
 const start = async (plugin: Case[1], answer: () => Response, second: boolean) => {
   const first = opened(scriptedHost(answer))
   const hosts = {
@@ -103,33 +103,33 @@ const start = async (plugin: Case[1], answer: () => Response, second: boolean) =
       ],
     },
   })
-  const books = await openBooks(gateway)
+  const account = await openAccount(gateway)
   const body = { model: "acme/small", messages: [{ role: "user", content: "hi" }], max_tokens: 10 }
   const ask = (stream: boolean) =>
     gateway.chat(
       { ...body, stream, provider: { order: ["first"] } },
-      { headers: { authorization: `Bearer ${books.secret}` } },
+      { headers: { authorization: `Bearer ${account.secret}` } },
     )
-  return { ask, books }
+  return { ask, account }
 }
 
-describe("an answer that is none counted as finished and empty", () => {
+describe("an invalid answer counted as finished and empty", () => {
   test.each(none)("%s (%s, stream: %p): the next host answers", async (_what, plugin, stream, answer) => {
-    const { ask, books } = await start(plugin, answer, true)
+    const { ask, account } = await start(plugin, answer, true)
     const response = await ask(stream)
     expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "second"])
     expect(await response.text()).toContain("fine")
-    expect(await books.rows()).toMatchObject([{ host: "second" }])
+    expect(await account.rows()).toMatchObject([{ host: "second" }])
   })
 
   test.each(none)(
     "%s (%s, stream: %p): as the only host it is 502, free of charge",
     async (_what, plugin, stream, answer) => {
-      const { ask, books } = await start(plugin, answer, false)
+      const { ask, account } = await start(plugin, answer, false)
       const response = await ask(stream)
       expect(response.status).toBe(502)
       expect(await response.json()).toMatchObject({ error: { metadata: { error_type: "provider_unavailable" } } })
-      expect([await books.total(), await books.held(), await books.rows()]).toEqual([0n, 0n, []])
+      expect([await account.total(), await account.held(), await account.rows()]).toEqual([0n, 0n, []])
     },
   )
 })

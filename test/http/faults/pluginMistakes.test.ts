@@ -1,6 +1,6 @@
-/** What a plugin gives back is checked: a mistake is a failure of its host, not of the gateway. docs/guarantees.md#g33 */
+/** What a plugin returns is checked: a mistake is a failure of its host, not of the gateway. docs/guarantees.md#g33 */
 import { describe, expect, test } from "bun:test"
-import { openBooks } from "../../support/books.ts"
+import { openAccount } from "../../support/account.ts"
 import { type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "../../support/host.ts"
 import { configWithOdd, type Odd, withOdd } from "../../support/oddPlugin.ts"
 import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
@@ -47,14 +47,14 @@ const start = async (odd: Odd, hosts: Record<string, ScriptedHost>) => {
     plugins: await withOdd(odd),
     config: configWithOdd(hosts, { server: { drain_s: 0 }, limits: { deadline_ms: 3000 } }),
   })
-  const books = await openBooks(gateway)
+  const account = await openAccount(gateway)
   const messages = [{ role: "user", content: "hi" }]
   const ask = (stream: boolean) =>
     gateway.chat(
       { model: "acme/small", messages, max_tokens: 10, stream, provider: { order: ["first"] } },
-      { headers: { authorization: `Bearer ${books.secret}` } },
+      { headers: { authorization: `Bearer ${account.secret}` } },
     )
-  return { gateway, books, ask }
+  return { gateway, account, ask }
 }
 
 const mistakes = [
@@ -62,24 +62,24 @@ const mistakes = [
   ...events.map(([what, event]) => [`an event read as ${what}`, { event }, true] as const),
 ]
 
-describe("a mistake of a plugin cost the request and kept the money", () => {
+describe("a mistake of a plugin failed the request and kept its hold", () => {
   test.each(mistakes)("%s: the next host answers, and nothing is held", async (_what, odd, stream) => {
-    const { books, ask } = await start(odd, { first: good("of the first"), second: good("of the second") })
+    const { account, ask } = await start(odd, { first: good("of the first"), second: good("of the second") })
     const response = await ask(stream)
     expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "second"])
     expect(await response.text()).toContain("of the second")
-    expect(await books.held()).toBe(0n)
-    expect(await books.rows()).toMatchObject([{ host: "second", outcome: "finished", cost: 20_000_000n }])
+    expect(await account.held()).toBe(0n)
+    expect(await account.rows()).toMatchObject([{ host: "second", outcome: "finished", cost: 20_000_000n }])
   })
 
   test.each(mistakes)("%s: as the only host it is 502, free of charge", async (_what, odd, stream) => {
-    const { books, ask } = await start(odd, { first: good("of the first") })
+    const { account, ask } = await start(odd, { first: good("of the first") })
     const response = await ask(stream)
     expect(response.status).toBe(502)
     expect(await response.json()).toMatchObject({
       error: { metadata: { error_type: "provider_unavailable", previous_errors: [{ provider: "first" }] } },
     })
-    expect([await books.held(), await books.total(), await books.rows()]).toEqual([0n, 0n, []])
+    expect([await account.held(), await account.total(), await account.rows()]).toEqual([0n, 0n, []])
   })
 
   test.each(mistakes)("%s: the log did not say whose mistake it was", async (_what, odd, stream) => {

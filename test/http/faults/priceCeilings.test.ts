@@ -1,4 +1,4 @@
-/** Ceilings of the price of a request and of an image: USD per unit, inclusive. Spec 2.1, `provider.max_price`. */
+/** `provider.max_price` of a request and of an image: USD per unit, inclusive. */
 import { describe, expect, test } from "bun:test"
 import { errorOf } from "../../support/answers.ts"
 import { configFor, scriptedHost, wholeAnswer } from "../../support/host.ts"
@@ -10,7 +10,7 @@ const image = { type: "image_url", image_url: { url: "https://example.test/cat.p
 const messages = [{ role: "user", content: [{ type: "text", text: "what?" }, image] }]
 
 describe.each(["request", "image"])("`max_price.%s` was ignored in silence", (unit) => {
-  /** The first host asks a cent for each, the second a tenth of it. */
+  /** The first host charges a cent for each, the second a tenth of a cent. */
   const start = async () => {
     const first = opened(scriptedHost(() => wholeAnswer("fine")))
     const second = opened(scriptedHost(() => wholeAnswer("fine")))

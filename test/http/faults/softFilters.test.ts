@@ -1,11 +1,11 @@
-/** A wish that may be clamped never leaves only hosts which a firm condition then rules out. */
+/** Soft filters are applied after hard ones, so they never leave only hosts that a hard filter excludes. */
 import { expect, test } from "bun:test"
 import { configFor, scriptedHost, wholeAnswer } from "../../support/host.ts"
 import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
 
 closeAfterEach()
 
-test("the only host with tools was left out for its shorter output, and the request got 404: it is called, clamped", async () => {
+test("the only host with tools was left out for its shorter output, and the request got 404: it is called with less output", async () => {
   const host = opened(scriptedHost(() => wholeAnswer("fine")))
   const other = opened(scriptedHost(() => wholeAnswer("without tools")))
   const { providers, models } = configFor({ tools: host, long: other })
@@ -34,6 +34,6 @@ test("the only host with tools was left out for its shorter output, and the requ
   const response = await ask({ require_parameters: true })
   expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "tools"])
   expect(host.calls[0]?.body["max_tokens"]).toBe(4096)
-  // Where nothing else decides, the host that can write so much is the right one.
+  // Where nothing else decides, the host with enough output is chosen.
   expect((await ask({})).headers.get("x-gw-host")).toBe("long")
 })

@@ -1,6 +1,9 @@
-/** A plugin that answers in place of the network, and does not: it may keep neither its caller nor a place. docs/guarantees.md#g14 */
+/**
+ * A plugin's transport that never answers must neither keep its caller waiting nor keep a place in flight.
+ * docs/guarantees.md#g14
+ */
 import { describe, expect, test } from "bun:test"
-import { openBooks } from "../../support/books.ts"
+import { openAccount } from "../../support/account.ts"
 import { scriptedHost, streamAnswer, wholeAnswer } from "../../support/host.ts"
 import { configWithOdd, withOdd } from "../../support/oddPlugin.ts"
 import { until } from "../../support/rawHost.ts"
@@ -31,18 +34,18 @@ const start = async (transport: () => Response | Promise<Response>, limits: Reco
       { limits: { max_in_flight: 1, ...limits }, server: { drain_s: 0 } },
     ),
   })
-  const books = await openBooks(gateway)
+  const account = await openAccount(gateway)
   const ask = (order: string, more: Record<string, unknown>, init: RequestInit = {}) => {
     const messages = [{ role: "user", content: "hi" }]
     const body = { model: "acme/small", messages, max_tokens: 10, provider: { order: [order] }, ...more }
-    return gateway.chat(body, { ...init, headers: { authorization: `Bearer ${books.secret}` } })
+    return gateway.chat(body, { ...init, headers: { authorization: `Bearer ${account.secret}` } })
   }
   return {
     ask,
-    books,
+    account,
     expectFree: async () => {
       await until(async () => (await ask("second", {})).status === 200, "the place")
-      await until(async () => (await books.held()) === 0n, "the release of what was held")
+      await until(async () => (await account.held()) === 0n, "the release of what was held")
     },
   }
 }
@@ -67,10 +70,10 @@ describe("a transport", () => {
   )
 
   test.each(cases)("%s outlived its caller, %s: its place is free", async (_name, _kind, transport, stream) => {
-    const { ask, books, expectFree } = await start(transport, {})
+    const { ask, account, expectFree } = await start(transport, {})
     const leave = new AbortController()
     const asked = ask("first", { stream }, { signal: leave.signal }).catch(() => "left")
-    await until(async () => (await books.held()) > 0n, "the call")
+    await until(async () => (await account.held()) > 0n, "the call")
     leave.abort()
     expect(await asked).toBe("left")
     await expectFree()

@@ -42,7 +42,7 @@ describe("ndjsonReader", () => {
     ["a last line without its line feed", '{"a":1}\n{"b":2}', ['{"a":1}', '{"b":2}']],
     ["a last line that ends in a carriage return", "{}\r", ["{}"]],
     ["a carriage return between tokens", '{"a":\r1}\n', ['{"a":\r1}']],
-    ["what is no JSON is for the decoder's side to judge", "oops\n", ["oops"]],
+    ["what is no JSON is passed on, for the reader of frames to judge", "oops\n", ["oops"]],
   ])("%s", (_, text, documents) => expect(dataOf(text)).toEqual([...documents]))
 
   test("a document is given as soon as its line feed is there", () => {
@@ -58,7 +58,7 @@ describe("ndjsonReader", () => {
     for (const { pieces } of splits(bytes, 1)) expect(readAll(pieces)).toEqual([{ name: "", data: '"😀\ufffd"' }])
   })
 
-  test("a line without an end is given up as soon as it is too long, not kept", () => {
+  test("a line without an end fails as soon as it is too long, and is not kept", () => {
     const reader = ndjsonReader()
     for (let at = 0; at < 16; at++) reader.push(encode("x".repeat(65_536)))
     expect(reader.overlong()).toBe(false)

@@ -12,7 +12,7 @@ const readAll = (pieces: ReadonlyArray<Uint8Array>): ReadonlyArray<ReadFrame> =>
   return [...pieces.flatMap((piece) => reader.push(piece)), ...reader.end()]
 }
 
-/** Reads bytes cut at these places. */
+/** Reads the bytes, cut at these places. */
 const readCut = (bytes: Uint8Array, cuts: ReadonlyArray<number>): ReadonlyArray<ReadFrame> => {
   const at = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].toSorted((a, b) => a - b)
   return readAll([0, ...at].map((start, index) => bytes.subarray(start, at[index] ?? bytes.length)))
@@ -27,7 +27,7 @@ const Space = FastCheck.boolean().map((space) => (space ? " " : ""))
 const Noise = FastCheck.constantFrom("", ": ping", ":", "id: 7", "retry: 10", "unknown: x", "nonsense")
 const LineEnd = FastCheck.constantFrom("\n", "\r\n", "\r")
 
-/** One event, written in one of the many ways in which it may be. */
+/** One event, written in one of the many valid ways. */
 const Written = FastCheck.record({
   frame: Frame,
   space: Space,

@@ -1,9 +1,9 @@
-/** Whole answers of Anthropic's and what they are in canonical words. */
+/** Whole answers of Anthropic, and their canonical form. */
 import { describe, expect, test } from "bun:test"
 import * as Arbitrary from "effect/FastCheck"
 import { HostFailed } from "../../../src/domain/Failure.ts"
 import { parseUsage } from "../../../src/domain/Usage.ts"
-import { answer, choiceOf, read, said, toolUse } from "./build.ts"
+import { answer, choiceOf, read, textBlock, toolUse } from "./build.ts"
 
 describe("a whole answer", () => {
   test.each([
@@ -16,7 +16,7 @@ describe("a whole answer", () => {
     ["refusal", "content_filter"],
     ["something_new", "stop"],
   ])("%s is %s", (native, canonical) => {
-    const choice = choiceOf(read(answer([said("x")], { stop_reason: native })))
+    const choice = choiceOf(read(answer([textBlock("x")], { stop_reason: native })))
     expect([choice.finish_reason, choice.native_finish_reason]).toEqual([canonical as never, native])
   })
 
@@ -31,7 +31,7 @@ describe("a whole answer", () => {
       server_tool_use: { web_search_requests: 2 },
       service_tier: "standard",
     }
-    const response = read(answer([said("x")], { usage }))
+    const response = read(answer([textBlock("x")], { usage }))
     if (response instanceof HostFailed) throw response
     expect(parseUsage(response.usage)).toMatchObject({
       ...{ promptTokens: 3210, completionTokens: 50, cachedTokens: 200, cacheWriteTokens: 3000 },
@@ -45,8 +45,8 @@ describe("a whole answer", () => {
     { input_tokens: 1.5, output_tokens: 1 },
     { output_tokens: 1 },
     null,
-  ])("no usage rather than a wrong one: %j", (usage) => {
-    expect(read(answer([said("x")], { usage }))).not.toHaveProperty("usage")
+  ])("no usage in place of a wrong one: %j", (usage) => {
+    expect(read(answer([textBlock("x")], { usage }))).not.toHaveProperty("usage")
   })
 
   test("calls without text have null for content, an empty answer has none of either", () => {
@@ -57,12 +57,12 @@ describe("a whole answer", () => {
     expect(choiceOf(read(refused)).message).toMatchObject({ content: "", refusal: "no" })
   })
 
-  test("a citation stands for the text of its block", () => {
+  test("citations become annotations of the text of their block", () => {
     const cited = { type: "web_search_result_location", url: "https://example.com", title: "T", cited_text: "C" }
     const content = [
-      said("It is "),
-      { ...said("so"), citations: [cited, { type: "char_location", document_index: 0 }] },
-      said("."),
+      textBlock("It is "),
+      { ...textBlock("so"), citations: [cited, { type: "char_location", document_index: 0 }] },
+      textBlock("."),
     ]
     expect(choiceOf(read(answer(content))).message).toMatchObject({
       content: "It is so.",
@@ -76,7 +76,7 @@ describe("a whole answer", () => {
   })
 
   test("logprobs are null: they were once missing", () => {
-    expect(choiceOf(read(answer([said("x")])))).toHaveProperty("logprobs", null)
+    expect(choiceOf(read(answer([textBlock("x")])))).toHaveProperty("logprobs", null)
   })
 
   test.each<[unknown]>([
@@ -105,7 +105,7 @@ describe("a whole answer", () => {
     })
   })
 
-  test("any JSON is an answer or a failure, never a throw", () => {
+  test("any JSON is an answer or a failure, and never throws", () => {
     Arbitrary.assert(
       Arbitrary.property(Arbitrary.jsonValue(), Arbitrary.boolean(), (value, inside) => {
         const response = read(

@@ -1,4 +1,4 @@
-/** Small canonical and Anthropic pieces that the tests of the Messages protocol are made of. */
+/** Small pieces in canonical and in Anthropic's form, for the tests of the Messages protocol. */
 import { expect } from "bun:test"
 import type { ChatChunk, ChatResponse } from "../../../src/domain/Chat.ts"
 import { HostFailed } from "../../../src/domain/Failure.ts"
@@ -27,7 +27,7 @@ export const sent = (...given: Parameters<typeof encoded>): JsonObject => encode
 
 export const user = (content: unknown) => ({ role: "user", content })
 export const hello = [user("hello")]
-export const said = (text: string) => ({ type: "text", text })
+export const textBlock = (text: string) => ({ type: "text", text })
 
 export const call = (id: string, written: string, name = "f") => ({
   id,
@@ -93,7 +93,7 @@ export interface Row {
   readonly kind?: ThinkingKind
   /** Members of what is sent; `undefined`: not sent at all. */
   readonly expected: JsonObject
-  /** The caller's members that are said not to be sent. Default: none. */
+  /** The caller's members that are declared as not to be sent. Default: none. */
   readonly dropped?: ReadonlyArray<string>
 }
 

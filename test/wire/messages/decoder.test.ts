@@ -1,4 +1,4 @@
-/** Streamed answers of Anthropic's, written by us: what recordings do not have, mid-stream errors among it. */
+/** Streamed answers in Anthropic's form that recordings do not contain, such as errors in mid-stream. */
 import { describe, expect, test } from "bun:test"
 import * as Arbitrary from "effect/FastCheck"
 import { HostFailed } from "../../../src/domain/Failure.ts"
@@ -12,9 +12,9 @@ import {
   head,
   hello,
   messages,
-  said,
   sent,
   streamed,
+  textBlock,
   thought,
   toolUse,
   user,
@@ -36,7 +36,7 @@ describe("a streamed answer", () => {
   test("text, then the finish with its usage", () => {
     const stream = streamed(
       opening +
-        begin(0, said("")) +
+        begin(0, textBlock("")) +
         event({ type: "ping" }) +
         delta(0, { type: "text_delta", text: "Hi" }) +
         close(0) +
@@ -49,10 +49,10 @@ describe("a streamed answer", () => {
     expect(parseUsage(finish?.usage)).toMatchObject({ promptTokens: 9, completionTokens: 5 })
   })
 
-  test("tool calls are counted by themselves; one without arguments has an empty object", () => {
+  test("tool calls have their own index; one without arguments gets an empty object", () => {
     const stream = streamed(
       opening +
-        begin(0, said("")) +
+        begin(0, textBlock("")) +
         close(0) +
         begin(1, { type: "server_tool_use", id: "s", name: "web_search", input: {} }) +
         delta(1, { type: "input_json_delta", partial_json: '{"query":1}' }) +
@@ -81,7 +81,7 @@ describe("a streamed answer", () => {
     expect(deltasOf(stream)[2]).toEqual({ tool_calls: [{ index: 0, function: { arguments: '{"x":1}' } }] })
   })
 
-  test("thinking, its signature and hidden thinking can be sent back as they came", () => {
+  test("thinking, its signature and redacted thinking can be sent back unchanged", () => {
     const stream = streamed(
       opening +
         begin(0, { type: "thinking", thinking: "", signature: "" }) +
@@ -91,7 +91,7 @@ describe("a streamed answer", () => {
         close(0) +
         begin(1, { type: "redacted_thinking", data: "hidden" }) +
         close(1) +
-        begin(2, said("")) +
+        begin(2, textBlock("")) +
         delta(2, { type: "text_delta", text: "yes" }) +
         close(2) +
         ending("end_turn") +
@@ -108,18 +108,18 @@ describe("a streamed answer", () => {
         content: [
           { type: "thinking", thinking: "hmm", signature: "sig" },
           { type: "redacted_thinking", data: "hidden" },
-          said("yes"),
+          textBlock("yes"),
         ],
       },
       {},
     ])
   })
 
-  test("counts are cumulative: what came later stands, what came once stays", () => {
+  test("counts are cumulative: a later count replaces an earlier one, and a missing one stays", () => {
     const first = { input_tokens: 9, cache_read_input_tokens: 100, cache_creation_input_tokens: 0, output_tokens: 1 }
     const stream = streamed(
       event({ type: "message_start", message: answer([], { usage: first }) }) +
-        begin(0, said("x")) +
+        begin(0, textBlock("x")) +
         ending(null, { output_tokens: 2 }) +
         ending("end_turn", { input_tokens: 11, output_tokens: 7, cache_read_input_tokens: null }) +
         last,
@@ -142,40 +142,40 @@ describe("a streamed answer", () => {
     ["permission_error", "forbidden"],
     ["not_found_error", "not-found"],
     ["timeout_error", "timeout"],
-  ])("event: error of type %s amid the stream is %s", (type, reason) => {
-    const text = opening + begin(0, said("")) + delta(0, { type: "text_delta", text: "Hal" })
+  ])("event: error of type %s within the stream is %s", (type, reason) => {
+    const text = opening + begin(0, textBlock("")) + delta(0, { type: "text_delta", text: "Hal" })
     const stream = streamed(text + event({ type: "error", error: { type, message: "sorry" } }) + last)
     expect(deltasOf(stream).at(-1)).toEqual({ content: "Hal" })
     expect(stream.failure).toMatchObject({ _tag: "HostFailed", reason, code: type })
   })
 
-  test("an error in no form of Anthropic's is one all the same", () => {
+  test("an error in another form than Anthropic's is an error too", () => {
     expect(streamed(`data: ${JSON.stringify({ error: { message: "bad gateway" } })}\n\n`).failure).toBeInstanceOf(
       HostFailed,
     )
   })
 
-  test("events nobody knows are passed over", () => {
+  test("unknown events are skipped", () => {
     const odd =
       event({ type: "content_block_hint", index: 0 }) + delta(7, { type: "input_json_delta", partial_json: "x" })
     const stream = streamed(
-      opening + odd + begin(0, { type: "novelty" }) + close(0) + begin(1, said("x")) + ending("end_turn"),
+      opening + odd + begin(0, { type: "novelty" }) + close(0) + begin(1, textBlock("x")) + ending("end_turn"),
     )
     expect(deltasOf(stream).slice(1)).toEqual([{ content: "x" }, { content: "" }])
   })
 
-  test("an end without a reason: a stop after something was said, no answer at all before it", () => {
-    expect(streamed(opening + begin(0, said("x")) + last).chunks.at(-1)?.choices[0]).toMatchObject({
+  test("an end without a reason is a stop after some text, and no answer before any", () => {
+    expect(streamed(opening + begin(0, textBlock("x")) + last).chunks.at(-1)?.choices[0]).toMatchObject({
       finish_reason: "stop",
       native_finish_reason: "stop",
     })
     expect(streamed(opening + last).failure?.reason).toBe("malformed")
     expect(
-      streamed(opening + begin(0, said("x"))).chunks.some((chunk) => chunk.choices[0]?.finish_reason != null),
+      streamed(opening + begin(0, textBlock("x"))).chunks.some((chunk) => chunk.choices[0]?.finish_reason != null),
     ).toBe(false)
   })
 
-  test("any JSON is an event, never a throw", () => {
+  test("any JSON as an event never throws", () => {
     const types = [
       "message_start",
       "content_block_start",

@@ -1,4 +1,4 @@
-/** Canonical bodies and what Anthropic is sent for them. */
+/** Canonical bodies, and what Anthropic is sent for them. */
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import { encodedBy, hostFor, requestWith } from "../../support/recordings.ts"
@@ -13,8 +13,8 @@ import {
   png,
   type Row,
   result,
-  said,
   sent,
+  textBlock,
   thought,
   tool,
   toolUse,
@@ -29,11 +29,11 @@ describe("the envelope of a request", () => {
     expect(request.body).toEqual({
       model: "claude-x",
       max_tokens: 16_384,
-      messages: [{ role: "user", content: [said("hello")] }],
+      messages: [{ role: "user", content: [textBlock("hello")] }],
     })
   })
 
-  test("asks for uploaded files by their beta", () => {
+  test("asks for the beta of uploaded files", () => {
     const body = { messages: [user([{ type: "file", file: { file_id: "file_1" } }])] }
     const request = encodedBy(messages, requestWith(body), hostFor("claude-x"))
     expect(request.headers?.["anthropic-beta"]).toBe("files-api-2025-04-14")
@@ -63,22 +63,22 @@ const messageRows: ReadonlyArray<Row> = [
   {
     name: "system and developer text stands apart, wherever it was",
     body: { messages: [{ role: "system", content: "one" }, ...hello, { role: "developer", content: "two" }] },
-    expected: { system: [said("one"), said("two")], messages: [user([said("hello")])] },
+    expected: { system: [textBlock("one"), textBlock("two")], messages: [user([textBlock("hello")])] },
   },
   {
     name: "system parts keep their cache marks",
-    body: { messages: [{ role: "system", content: [{ ...said("one"), cache_control: cached }] }, ...hello] },
-    expected: { system: [{ ...said("one"), cache_control: cached }] },
+    body: { messages: [{ role: "system", content: [{ ...textBlock("one"), cache_control: cached }] }, ...hello] },
+    expected: { system: [{ ...textBlock("one"), cache_control: cached }] },
   },
   {
     name: "instructions alone are the question",
     body: { messages: [{ role: "system", content: "one" }] },
-    expected: { system: undefined, messages: [user([said("one")])] },
+    expected: { system: undefined, messages: [user([textBlock("one")])] },
   },
   {
     name: "neighbours of one role are one turn, blank text is none",
-    body: { messages: [user("a"), user(""), assistant({ content: " \n" }), user([said("b"), said("  ")])] },
-    expected: { messages: [user([said("a"), said("b")])] },
+    body: { messages: [user("a"), user(""), assistant({ content: " \n" }), user([textBlock("b"), textBlock("  ")])] },
+    expected: { messages: [user([textBlock("a"), textBlock("b")])] },
   },
   {
     name: "images by data URL and by address",
@@ -126,8 +126,8 @@ const messageRows: ReadonlyArray<Row> = [
   },
   {
     name: "a block of Anthropic's own passes",
-    body: { messages: [user([{ type: "search_result", source: "s", title: "t", content: [said("x")] }])] },
-    expected: { messages: [user([{ type: "search_result", source: "s", title: "t", content: [said("x")] }])] },
+    body: { messages: [user([{ type: "search_result", source: "s", title: "t", content: [textBlock("x")] }])] },
+    expected: { messages: [user([{ type: "search_result", source: "s", title: "t", content: [textBlock("x")] }])] },
   },
   {
     name: "tool calls and their results, two results in one turn with what the user says next",
@@ -136,25 +136,25 @@ const messageRows: ReadonlyArray<Row> = [
         ...hello,
         assistant({ content: "let me see", tool_calls: [call("a", '{"x":1}'), call("b", "")] }),
         result("a", "one"),
-        result("b", [said("two"), { type: "image_url", image_url: { url: png } }]),
+        result("b", [textBlock("two"), { type: "image_url", image_url: { url: png } }]),
         user("and?"),
       ],
     },
     expected: {
       messages: [
-        user([said("hello")]),
-        { role: "assistant", content: [said("let me see"), toolUse("a", { x: 1 }), toolUse("b", {})] },
+        user([textBlock("hello")]),
+        { role: "assistant", content: [textBlock("let me see"), toolUse("a", { x: 1 }), toolUse("b", {})] },
         user([
           { type: "tool_result", tool_use_id: "a", content: "one" },
           {
             type: "tool_result",
             tool_use_id: "b",
             content: [
-              said("two"),
+              textBlock("two"),
               { type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" } },
             ],
           },
-          said("and?"),
+          textBlock("and?"),
         ]),
       ],
     },
@@ -170,7 +170,7 @@ const messageRows: ReadonlyArray<Row> = [
     },
     expected: {
       messages: [
-        user([said("hello")]),
+        user([textBlock("hello")]),
         {
           role: "assistant",
           content: [toolUse("functions_f_0", { arguments: [1] }), toolUse("x", { arguments: '{"cut' })],
@@ -203,7 +203,7 @@ const messageRows: ReadonlyArray<Row> = [
     },
     expected: {
       messages: [
-        user([said("hello")]),
+        user([textBlock("hello")]),
         {
           role: "assistant",
           content: [
@@ -211,17 +211,17 @@ const messageRows: ReadonlyArray<Row> = [
             { type: "redacted_thinking", data: "hidden" },
             { type: "thinking", thinking: "", signature: "sig2" },
             { type: "thinking", thinking: "signed", signature: "sig5" },
-            said("4"),
+            textBlock("4"),
           ],
         },
-        user([said("sure?")]),
+        user([textBlock("sure?")]),
       ],
     },
   },
   {
     name: "a prefill does not end in white space",
     body: { messages: [...hello, assistant({ content: "Answer: \n" })] },
-    expected: { messages: [user([said("hello")]), { role: "assistant", content: [said("Answer:")] }] },
+    expected: { messages: [user([textBlock("hello")]), { role: "assistant", content: [textBlock("Answer:")] }] },
   },
 ]
 
@@ -346,10 +346,14 @@ for (const [title, rows] of Object.entries({ messages: messageRows, fields: fiel
   })
 }
 
-describe("what the host could only refuse is said before it is asked", () => {
+describe("what the host could only refuse is refused before it is called", () => {
   const file = (file_data: string) => user([{ type: "file", file: { file_data } }])
   test.each([
-    ["audio", [user([said("x"), { type: "input_audio", input_audio: { data: "AA", format: "wav" } }])], "content[1]"],
+    [
+      "audio",
+      [user([textBlock("x"), { type: "input_audio", input_audio: { data: "AA", format: "wav" } }])],
+      "content[1]",
+    ],
     ["video", [user([{ type: "video_url", video_url: { url: "https://example.com/a.mp4" } }])], "content[0]"],
     ["video as input", [user([{ type: "input_video", video_url: { url: "data:video/mp4;base64,AA" } }])], "content[0]"],
     ["audio in a file", [file("data:audio/mpeg;base64,AA")], "content[0]"],
@@ -365,7 +369,7 @@ describe("what the host could only refuse is said before it is asked", () => {
     expect(Either.getLeft(encoded)).toMatchObject({ value: { _tag: "Unsupported", path: `messages[1].${path}` } })
   })
 
-  test("what it takes is no such thing", () => {
+  test("what the host accepts is not refused", () => {
     const carried = [file("data:image/png;base64,AA"), file("data:application/json,{}"), file("JVBERi0="), user("x")]
     expect(encoded({ messages: carried }).dropped).toEqual([])
   })

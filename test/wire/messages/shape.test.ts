@@ -1,4 +1,4 @@
-/** A rough check of Anthropic's request shape: first that its recorded requests pass it, then that all of ours do. */
+/** A rough check of the shape of Anthropic's requests. Recorded requests must pass it, then all of ours. */
 import { describe, expect, test } from "bun:test"
 import * as Arbitrary from "effect/FastCheck"
 import { isJsonObject } from "../../../src/domain/Json.ts"
@@ -7,7 +7,7 @@ import { sent, tool, user } from "./build.ts"
 
 const answered = recordings("anthropic-messages").filter(({ response }) => response.status === 200)
 
-/** What Anthropic takes, as far as its recorded requests show: the first thing that does not fit, or `undefined`. */
+/** The first part that does not have the shape of Anthropic's recorded requests, or `undefined`. */
 const misfit = (body: unknown): string | undefined => {
   if (!isJsonObject(body)) return "no object"
   const { model, max_tokens: most, messages, tools, tool_choice: choice, thinking } = body

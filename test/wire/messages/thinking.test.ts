@@ -1,4 +1,4 @@
-/** How `reasoning` is asked of each generation of models. */
+/** How `reasoning` is requested from each generation of models. */
 import { describe, test } from "bun:test"
 import { assistant, call, expectRow, hello, type Row, result, tool } from "./build.ts"
 

@@ -1,6 +1,6 @@
 /**
- * A clock that only the test turns. Like Effect's `TestClock`, but it does not look for fibers to come to rest after each
- * turn, which takes 70 ms: an hour in steps of a second is too long then.
+ * A clock that only the test advances. Unlike Effect's `TestClock`, it does not wait for fibers to suspend after each
+ * step. That takes 70 ms, too long for an hour in steps of a second.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -11,7 +11,7 @@ interface Sleeper {
   readonly wake: () => void
 }
 
-export class HandClock implements Clock.Clock {
+export class ManualClock implements Clock.Clock {
   readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
   private now: number
   private sleepers: Array<Sleeper> = []
@@ -41,8 +41,8 @@ export class HandClock implements Clock.Clock {
     })
   }
 
-  /** Turns it on, and wakes whose time has come. */
-  turn(milliseconds: number): void {
+  /** Advances the clock, and wakes the sleepers that are due. */
+  advance(milliseconds: number): void {
     this.now += milliseconds
     const due = this.sleepers.filter(({ at }) => at <= this.now)
     this.sleepers = this.sleepers.filter(({ at }) => at > this.now)

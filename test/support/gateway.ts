@@ -27,16 +27,16 @@ export const ownPlugins = Effect.map(discover([pluginFolder]), ({ plugins, inval
   return plugins
 })
 
-export interface HouseOptions {
+export interface TestGatewayOptions {
   readonly config?: GatewayConfigInput
   readonly plugins?: ReadonlyArray<Plugin>
   readonly storage?: Layer.Layer<Storage, unknown>
-  /** A clock, a logger: what everything in the house is built under. */
+  /** A clock, a logger: provided to everything in the gateway. */
   readonly setting?: Layer.Layer<never>
 }
 
-export interface House {
-  /** `http://127.0.0.1:<port>/api/v1`; for a house without a socket, an address that nobody listens at. */
+export interface TestGateway {
+  /** `http://127.0.0.1:<port>/api/v1`; for a gateway without a socket, an address at which nothing listens. */
   readonly url: string
   /** An ordinary key without a limit, and a management key. */
   readonly key: string
@@ -45,27 +45,36 @@ export interface House {
   readonly call: (path: string, init?: RequestInit) => Promise<Response>
   /** `POST /chat/completions` of this body. */
   readonly chat: (body: unknown, init?: RequestInit) => Promise<Response>
-  /** Runs an effect that asks the services inside. */
+  /** Runs an effect with the gateway's services. */
   readonly run: <A, E>(effect: Effect.Effect<A, E, KeyStore | Storage | Meter>) => Promise<A>
   readonly newKey: (key?: Partial<NewKey>) => Promise<string>
   /** Closes it as SIGTERM would: drains, settles, ends. */
   readonly stop: () => Promise<void>
 }
 
-/** A gateway on a free port of 127.0.0.1, with the project's own plugins and everything in memory unless said. */
-export const startHouse = async ({ setting = Layer.empty, ...options }: HouseOptions = {}): Promise<House> => {
-  const served = Effect.map(houseLayers(options), ({ config, services }) =>
+/**
+ * A gateway on a free port of 127.0.0.1, with the project's own plugins and everything in memory unless `options` say
+ * otherwise.
+ */
+export const startGateway = async ({
+  setting = Layer.empty,
+  ...options
+}: TestGatewayOptions = {}): Promise<TestGateway> => {
+  const served = Effect.map(gatewayLayers(options), ({ config, services }) =>
     Gateway.serve({ ...config, server: { ...config.server, port: 0 } }).pipe(Layer.provideMerge(services)),
   )
   const { context, close } = await build(Layer.provide(Layer.unwrapEffect(served), setting))
   const { address } = Context.get(context, HttpServer.HttpServer)
   const port = address._tag === "TcpAddress" ? address.port : 0
-  return houseOf(context, `http://127.0.0.1:${port}/api/v1`, (request) => fetch(request), close)
+  return testGatewayOf(context, `http://127.0.0.1:${port}/api/v1`, (request) => fetch(request), close)
 }
 
 /** The same as a function from request to response: no port, no network. */
-export const houseWithoutSocket = async ({ setting = Layer.empty, ...options }: HouseOptions = {}): Promise<House> => {
-  const { services } = await Effect.runPromise(houseLayers(options))
+export const gatewayWithoutSocket = async ({
+  setting = Layer.empty,
+  ...options
+}: TestGatewayOptions = {}): Promise<TestGateway> => {
+  const { services } = await Effect.runPromise(gatewayLayers(options))
   const { context, close } = await build(Layer.provide(services, setting))
   const { handler, dispose } = HttpLayerRouter.toWebHandler(
     Gateway.routes.pipe(
@@ -75,9 +84,9 @@ export const houseWithoutSocket = async ({ setting = Layer.empty, ...options }: 
     ),
     { disableLogger: true },
   )
-  return houseOf(
+  return testGatewayOf(
     context,
-    "http://house.test/api/v1",
+    "http://gateway.test/api/v1",
     (request) => handler(request),
     async () => {
       await dispose()
@@ -86,7 +95,7 @@ export const houseWithoutSocket = async ({ setting = Layer.empty, ...options }: 
   )
 }
 
-const houseLayers = ({ config = {}, plugins, storage = lastingStorage }: HouseOptions) =>
+const gatewayLayers = ({ config = {}, plugins, storage = lastingStorage }: TestGatewayOptions) =>
   Effect.gen(function* () {
     const decoded = yield* decodeConfig(config)
     const all = plugins ?? (yield* ownPlugins)
@@ -105,12 +114,12 @@ const build = async <A>(layer: Layer.Layer<A, unknown>) => {
   return { context, close: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
 }
 
-const houseOf = async (
+const testGatewayOf = async (
   context: Context.Context<KeyStore | Storage | Meter>,
   url: string,
   send: (request: Request) => Promise<Response>,
   stop: () => Promise<void>,
-): Promise<House> => {
+): Promise<TestGateway> => {
   const run = <A, E>(effect: Effect.Effect<A, E, KeyStore | Storage | Meter>) =>
     Effect.runPromise(Effect.provide(effect, context))
   const make = (key: NewKey) =>

@@ -1,4 +1,4 @@
-/** One limited key and its books: what a test of money looks at before and after. */
+/** A key with a limit, its spend, holds and ledger rows: what a test of money reads before and after. */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type { KeyId } from "../../src/domain/Ids.ts"
@@ -7,10 +7,10 @@ import { KeyStore } from "../../src/services/KeyStore.ts"
 import type { LedgerRow } from "../../src/services/ledger.ts"
 import { Meter } from "../../src/services/Meter.ts"
 import { Storage } from "../../src/services/Storage.ts"
-import type { House } from "./house.ts"
+import type { TestGateway } from "./gateway.ts"
 
-export interface Books {
-  /** The whole key. */
+export interface TestAccount {
+  /** The key itself, as a caller sends it. */
   readonly secret: string
   readonly id: KeyId
   /** Newest first. */
@@ -20,14 +20,14 @@ export interface Books {
 }
 
 /** A new key with a limit of ten dollars, so that each of its requests holds money. */
-export const openBooks = async (house: House): Promise<Books> => {
-  const secret = await house.newKey({ limit: 10_000_000_000_000n })
-  const { id } = await house.run(Effect.flatMap(KeyStore, (keys) => keys.authenticate(Redacted.make(secret))))
-  const spent = () => house.run(Effect.flatMap(Meter, (meter) => meter.spent(id)))
+export const openAccount = async (gateway: TestGateway): Promise<TestAccount> => {
+  const secret = await gateway.newKey({ limit: 10_000_000_000_000n })
+  const { id } = await gateway.run(Effect.flatMap(KeyStore, (keys) => keys.authenticate(Redacted.make(secret))))
+  const spent = () => gateway.run(Effect.flatMap(Meter, (meter) => meter.spent(id)))
   return {
     secret,
     id,
-    rows: () => house.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(id, 10_000))),
+    rows: () => gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(id, 10_000))),
     held: async () => (await spent()).held,
     total: async () => (await spent()).total,
   }

@@ -1,4 +1,4 @@
-/** The data plane under a clock that the test turns, with hosts that the test speaks for. */
+/** The data plane under a clock that the test advances, with hosts whose answers the test gives. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -16,26 +16,26 @@ import type { LedgerRow } from "../../src/services/ledger.ts"
 import { Meter } from "../../src/services/Meter.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import { Upstream } from "../../src/upstream/Upstream.ts"
-import { HandClock } from "./handClock.ts"
+import { ownPlugins } from "./gateway.ts"
 import { configFor } from "./host.ts"
-import { ownPlugins } from "./house.ts"
 import { lastingStorage } from "./lastingStorage.ts"
+import { ManualClock } from "./manualClock.ts"
 
 /** One call to a host, answered by the test. */
-export class Said {
-  /** Times that it was asked for more. */
+export class HostCall {
+  /** How often the reader asked for more. */
   pulls = 0
   cancelled = false
   aborted = false
-  /** Of the host's port: 1 for `a`, 2 for `b`. */
+  /** The port of the host: 1 for `a`, 2 for `b`. */
   readonly port: number
   readonly response: Promise<Response>
   private controller: ReadableStreamDefaultController<Uint8Array> | undefined
   private answer: (response: Response) => void = () => {}
   private readonly body: ReadableStream<Uint8Array>
 
-  /** One that is `deaf` does not end its body when it is hung up on. */
-  constructor(request: Request, deaf: boolean) {
+  /** `ignoresAbort`: does not end its body when the call is aborted. */
+  constructor(request: Request, ignoresAbort: boolean) {
     this.port = Number(new URL(request.url).port)
     this.body = new ReadableStream(
       {
@@ -55,7 +55,7 @@ export class Said {
       this.answer = resolve
       request.signal.addEventListener("abort", () => {
         this.aborted = true
-        if (deaf) return
+        if (ignoresAbort) return
         reject(request.signal.reason)
         this.break()
       })
@@ -86,7 +86,7 @@ export class Said {
     this.whileOpen((controller) => controller.error(new Error("the connection broke")))
   }
 
-  // What was cancelled takes nothing more.
+  // A cancelled stream throws when something is added to it.
   private whileOpen(act: (controller: ReadableStreamDefaultController<Uint8Array>) => void): void {
     try {
       if (this.controller !== undefined && !this.cancelled) act(this.controller)
@@ -96,7 +96,7 @@ export class Said {
   }
 }
 
-/** A caller who reads whatever comes. */
+/** A caller who reads everything. */
 export class Reading {
   text = ""
   over: "no" | "ended" | "broken" = "no"
@@ -119,7 +119,7 @@ export class Reading {
     return this.over === "no"
   }
 
-  /** Reads to the end. Not to be waited for where the end is far. */
+  /** Reads to the end. Do not await it in a test that first has to cause the end. */
   async all(): Promise<this> {
     while (await this.one());
     return this
@@ -131,18 +131,18 @@ export class Reading {
   }
 }
 
-export interface TimedHouse {
+export interface TimedGateway {
   /** A streamed request to both hosts, `a` first. */
   readonly ask: (more?: Record<string, unknown>, signal?: AbortSignal) => Promise<Response>
   /** The same, read as it comes. Rejects when the answer is no stream. */
   readonly listen: (more?: Record<string, unknown>, signal?: AbortSignal) => Promise<Reading>
   /** The calls to hosts so far. */
-  readonly calls: ReadonlyArray<Said>
-  /** The call of this number, once it has come. */
-  readonly call: (number?: number) => Promise<Said>
-  /** Turns the clock, in steps of a second at most, and lets everything happen that is due. */
+  readonly calls: ReadonlyArray<HostCall>
+  /** Waits for the call of this number, from 1. */
+  readonly call: (number?: number) => Promise<HostCall>
+  /** Advances the clock in steps of at most a second, and lets everything happen that is due. */
   readonly pass: (milliseconds: number) => Promise<void>
-  /** Lets everything happen that needs no time. */
+  /** Lets everything happen that does not wait for the clock. */
   readonly settle: () => Promise<void>
   readonly rows: () => Promise<ReadonlyArray<LedgerRow>>
   /** Closes it as SIGTERM would. */
@@ -154,7 +154,7 @@ export interface TimedHouse {
 export interface TimedOptions {
   readonly limits?: Record<string, unknown>
   readonly hosts?: ReadonlyArray<"a" | "b">
-  readonly deaf?: boolean
+  readonly ignoresAbort?: boolean
   /** A plugin in place of `openai-compatible`. */
   readonly plugin?: Plugin
 }
@@ -173,15 +173,18 @@ const configOf = ({ hosts = ["a"], limits = {}, plugin }: TimedOptions) => {
   return { providers: Object.fromEntries(named), models, limits }
 }
 
-/** Runs `body` in a house of its own, which is closed after it. */
-export const inTimedHouse = (options: TimedOptions, body: (house: TimedHouse) => Promise<void>): Promise<void> => {
-  const clock = new HandClock()
+/** Runs `body` in a gateway of its own, which is closed after it. */
+export const inTimedGateway = (
+  options: TimedOptions,
+  body: (gateway: TimedGateway) => Promise<void>,
+): Promise<void> => {
+  const clock = new ManualClock()
   return Effect.gen(function* () {
-    const calls: Array<Said> = []
+    const calls: Array<HostCall> = []
     const upstream = Upstream.layerFrom((request) => {
-      const said = new Said(request, options.deaf === true)
-      calls.push(said)
-      return said.response
+      const call = new HostCall(request, options.ignoresAbort === true)
+      calls.push(call)
+      return call.response
     })
     const plugins = (yield* ownPlugins).filter(({ kind }) => kind === "provider")
     const config = yield* decodeConfig(configOf(options))
@@ -203,9 +206,9 @@ export const inTimedHouse = (options: TimedOptions, body: (house: TimedHouse) =>
     const handle = Context.get(context, DataPlane).handlers.get("/api/v1/chat/completions")
     if (handle === undefined) throw new Error("no chat completions")
 
-    const ask: TimedHouse["ask"] = (more = {}, signal) => {
+    const ask: TimedGateway["ask"] = (more = {}, signal) => {
       const asked = { model: "acme/small", messages: [{ role: "user", content: "hello" }], stream: true, ...more }
-      const request = new Request("http://house.test/api/v1/chat/completions", {
+      const request = new Request("http://gateway.test/api/v1/chat/completions", {
         method: "POST",
         headers: { authorization: `Bearer ${Redacted.value(secret)}`, "content-type": "application/json" },
         body: JSON.stringify({ provider: { order: ["a", "b"] }, max_tokens: 50, ...asked }),
@@ -227,15 +230,15 @@ export const inTimedHouse = (options: TimedOptions, body: (house: TimedHouse) =>
         calls,
         call: async (number = 1) => {
           for (let patience = 0; patience < 200; patience++) {
-            const said = calls[number - 1]
-            if (said !== undefined) return said
+            const call = calls[number - 1]
+            if (call !== undefined) return call
             await turns()
           }
           throw new Error(`there were ${calls.length} calls`)
         },
         pass: async (milliseconds) => {
           for (let left = milliseconds; left > 0; left -= 1000) {
-            clock.turn(Math.min(left, 1000))
+            clock.advance(Math.min(left, 1000))
             await turns()
           }
         },

@@ -1,4 +1,4 @@
-/** What the rows of the table share: a gateway on a real socket, its host, and how a row is tried. */
+/** What all tests of bad inputs share: a gateway on a real socket, its host, and ways to send a request. */
 import { expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -9,16 +9,16 @@ import { Storage } from "../../../src/services/Storage.ts"
 import { layer as memoryStorage } from "../../../src/sql/MemoryStorage.ts"
 import { wholeBodyOf } from "../../support/answers.ts"
 import { expectRefusal, fine, type Json, type Refusal } from "../../support/badInputs.ts"
+import { startGateway, type TestGateway } from "../../support/gateway.ts"
 import { configFor, type HeldStream, heldStream, scriptedHost, streamAnswer, wholeAnswer } from "../../support/host.ts"
-import { type House, startHouse } from "../../support/house.ts"
 
-/** The rows that have a test. */
+/** The numbers that have a test. */
 export const covered = new Set<number>()
 
-/** A test of one row. */
-export const row = (number: number, name: string, run: () => Promise<unknown>): void => {
+/** Declares a test of one numbered input. */
+export const badInput = (number: number, name: string, run: () => Promise<unknown>): void => {
   covered.add(number)
-  test(`row ${number}: ${name}`, async () => {
+  test(`input ${number}: ${name}`, async () => {
     await run()
   })
 }
@@ -29,7 +29,7 @@ export const limitBytes = 33_554_432
 
 /** What the gateway logged. */
 export const log: Array<string> = []
-/** How often the database was asked for a key, and whether it breaks when it is. */
+/** How often a key was looked up in the database, and whether such a lookup fails. */
 export const asked = { keys: 0, broken: false }
 
 const watchedStorage = Layer.effect(
@@ -51,7 +51,7 @@ const logged = Logger.replace(
   Logger.make(({ message, cause }) => log.push(`${JSON.stringify(message)} ${String(cause)}`)),
 )
 
-/** Streams of `user: "held"`, which go on when a test says so. */
+/** The streams of requests with `user: "held"`, whose events a test sends. */
 export const held: Array<HeldStream> = []
 
 export const host = scriptedHost((body, request) => {
@@ -63,46 +63,46 @@ export const host = scriptedHost((body, request) => {
   return body["stream"] === true ? streamAnswer(["Hello", " there."]) : wholeAnswer("Hello.")
 })
 
-export let house: House
+export let gateway: TestGateway
 
-export const openDoor = async (): Promise<void> => {
+export const startHarness = async (): Promise<void> => {
   const config = configFor({ acme: { url: host.url } })
   const [small] = config.models
   if (small === undefined) throw new Error("no model")
   const large = { ...small, id: "acme/large", context_length: 1_000_000 }
-  house = await startHouse({
+  gateway = await startGateway({
     config: { ...config, models: [small, large] },
     storage: watchedStorage,
     setting: logged,
   })
 }
 
-export const closeDoor = async (): Promise<void> => {
-  await house.stop()
+export const stopHarness = async (): Promise<void> => {
+  await gateway.stop()
   await host.stop()
 }
 
 type Body = string | Uint8Array<ArrayBuffer>
 
-export const secrets = () => [house.key, house.managementKey]
+export const secrets = () => [gateway.key, gateway.managementKey]
 export const rowsOf = (secret: string): Promise<ReadonlyArray<LedgerRow>> =>
-  house.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(secret), 100)))
+  gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(secret), 100)))
 
-/** A body as it is, with the ordinary key. */
+/** Sends a body unchanged, with the ordinary key. */
 export const post = (body: Body, headers: Record<string, string> = { "content-type": "application/json" }) =>
-  house.call("/chat/completions", { method: "POST", body, headers })
+  gateway.call("/chat/completions", { method: "POST", body, headers })
 
-/** What `send` is answered is this refusal, and neither host nor ledger heard of it. */
+/** Checks that `send` is answered by this refusal, and that neither the host nor the ledger got anything. */
 export const refused = async (send: () => Promise<Response>, wanted: Refusal): Promise<Json> => {
   const calls = host.calls.length
-  const rows = (await rowsOf(house.key)).length
+  const rows = (await rowsOf(gateway.key)).length
   const metadata = await expectRefusal(await send(), wanted, secrets())
   expect(host.calls.length).toBe(calls)
-  expect((await rowsOf(house.key)).length).toBe(rows)
+  expect((await rowsOf(gateway.key)).length).toBe(rows)
   return metadata
 }
 
-/** The body that the host got for this one, which is answered with 200. */
+/** Sends this body, checks for a 200, and returns the body that the host got. */
 export const passed = async (body: Body, headers?: Record<string, string>): Promise<Json> => {
   const calls = host.calls.length
   await wholeBodyOf(await post(body, headers))
@@ -110,14 +110,14 @@ export const passed = async (body: Body, headers?: Record<string, string>): Prom
   return host.calls.at(-1)?.body ?? {}
 }
 
-export const ordinary = () => ({ Authorization: `Bearer ${house.key}`, "Content-Type": "application/json" })
+export const ordinary = () => ({ Authorization: `Bearer ${gateway.key}`, "Content-Type": "application/json" })
 export const json = JSON.stringify(fine)
 export const bytes = (text: string) => new TextEncoder().encode(text)
 
 export const asKey = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })
 export const asManager = (method = "GET", body?: unknown) => ({
   method,
-  ...asKey(house.managementKey),
+  ...asKey(gateway.managementKey),
   ...(body === undefined ? {} : { body: JSON.stringify(body) }),
 })
 

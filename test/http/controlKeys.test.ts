@@ -1,4 +1,4 @@
-/** Key management, and what holds for every answer of the control plane. Spec 4.4, reference 18; bad inputs 1 to 17, 63, 74 to 76, 84. */
+/** Key management, and what holds for every answer of the control plane. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import {
   CreateKeysResponse$inboundSchema,

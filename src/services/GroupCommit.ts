@@ -26,9 +26,7 @@ export class GroupCommit<Row> {
   add(row: Row, onResult: OnResult): void {
     this.rows.push(row)
     this.waiting.push(onResult)
-    if (this.writing) return
-    this.writing = true
-    setImmediate(() => this.next())
+    if (!this.writing) this.next()
   }
 
   private next(): void {

@@ -1,6 +1,6 @@
 /**
- * What all forms of inference share: who is it, what is asked, which host, call, answer. The steps of a request are written
- * once; Bun's native routes run them without a fiber, an embedder's own app runs them as an Effect.
+ * What all client protocols share: authenticate, decode, plan, dispatch, answer. The steps of a request are written
+ * once. Bun's native routes run them without a fiber, an embedder's own app runs them as an Effect.
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -39,11 +39,11 @@ import {
 import { readRequest } from "../readRequest.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
 
-/** Every failure is an answer: none is left to whoever mounts it. */
+/** The handler of one path. Every failure becomes an answer. */
 export interface InferenceHandler {
   /** For an Effect app. */
   readonly effect: (request: Request) => Effect.Effect<Response>
-  /** For Bun's own routes: streams are written to the socket directly. */
+  /** For Bun's native routes, which write streams to the socket directly. */
   readonly native: (request: Request) => Promise<Response>
 }
 
@@ -96,7 +96,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const context = contextOf(state.requestId, key, lifetime, request)
         const gone = () => lifetime.end(new CallerGone())
         request.signal.addEventListener("abort", gone, { once: true })
-        // Who left while the body was read does not fire the event any more.
+        // If the caller left while the body was read, the event has already fired.
         if (request.signal.aborted) gone()
         return yield* asked.stream
           ? streamed(protocol, context, asked, plan, output)
@@ -158,7 +158,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
           effect: (request) =>
             Effect.suspend(() => {
               const state = newState()
-              // Not interruptible: what was begun is settled, whoever mounted us; the lifetime ends the request itself.
+              // Not interruptible, so that every request is settled. The request's lifetime ends it.
               return Effect.uninterruptible(
                 Effect.catchAllCause(
                   Effect.gen(() => respond(protocol, state, request, queuedOutput)),
@@ -179,10 +179,10 @@ export class Inference extends Context.Tag("headgate/Inference")<
   )
 }
 
-/** One request from its first byte: it has a name before anything is known of it. */
+/** State of one request, from its first byte on. */
 interface RequestState {
   readonly requestId: string
-  /** From admission on. */
+  /** Set at admission. */
   lifetime: Lifetime | undefined
 }
 
@@ -190,7 +190,7 @@ const newState = (): RequestState => ({ requestId: requestId(), lifetime: undefi
 
 const managementKey = new NotPermitted({ rule: "Management keys cannot call models: use an ordinary key." })
 
-/** `X-GW-Host` in a request pins one host, whatever order the body asks for. */
+/** Applies `X-GW-Host`, which pins one host in place of the body's order. */
 const pinned = (request: ChatRequest, tag: string | null): ChatRequest => {
   if (tag === null || tag === "") return request
   const { routing } = request
@@ -208,7 +208,10 @@ const answerHeaders = (
   ...(answering !== undefined && answering.dropped.length > 0 ? droppedMembers(answering.dropped) : {}),
 })
 
-/** Names of members are the caller's: they are shown where they fit a header. */
+/**
+ * The header with the dropped members. Their names come from the caller, so only names that are safe in a header are
+ * shown.
+ */
 const droppedMembers = (dropped: ReadonlyArray<string>) => {
   const value = dropped.join(", ").slice(0, 200)
   return { [droppedHeader]: isHeaderSafe(value) ? value : "unnamed" }

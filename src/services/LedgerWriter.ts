@@ -1,7 +1,7 @@
 /**
- * The way into the ledger: entries are committed in groups, and none is lost while the process lives. An entry that the
- * database could not take goes to the backlog, which is tried again every second; as long as it is not empty, no paid
- * request should start.
+ * Writes entries into the ledger. They are committed in groups, and none is lost while the process lives. An entry that
+ * the database could not take goes to the backlog, which is retried every second. No paid request should start until
+ * the backlog is empty.
  */
 import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
@@ -14,28 +14,31 @@ import { GroupCommit, type Written } from "./GroupCommit.ts"
 import type { LedgerRow } from "./ledger.ts"
 import type { Storage } from "./Storage.ts"
 
-/** A request came to its end and has a price. */
+/** A request that has ended, with its cost. */
 export interface Settled {
   readonly _tag: "Settled"
   readonly row: LedgerRow
-  /** What the caller pays when the first try has failed: nothing where it got an error in place of its answer. */
+  /**
+   * What the caller pays when the entry is written only by a retry: nothing, if the caller got an error in place of the
+   * answer.
+   */
   readonly lateCost: Picodollars
 }
 
-/** What can be written. Later: holds, dispatches, checkpoints and releases, so that a crash loses no money in flight. */
+/** Kinds of entries. Holds and checkpoints can be added here, to charge for requests that a crash interrupts. */
 export type LedgerEntry = Settled
 
 export interface LedgerWriter {
   /**
-   * Calls `onResult` once, with the result of the first try, and `onResolved` once, when it is known whether the entry is
-   * in the ledger (at once, or after retries): with the row as it was booked, or `undefined` when it never will be.
+   * Calls `onResult` once, with the result of the first try, and `onResolved` once, when it is known whether the entry
+   * is in the ledger (at once, or after retries): with the row as it was booked, or `undefined` when it never will be.
    */
   readonly add: (
     entry: LedgerEntry,
     onResult: (written: Written) => void,
     onResolved: (booked: LedgerRow | undefined) => void,
   ) => void
-  /** Whether entries wait for a database that cannot take them. */
+  /** Whether there are entries that the database could not take. */
   readonly hasBacklog: () => boolean
 }
 
@@ -45,8 +48,8 @@ interface Waiting {
 }
 
 /**
- * Writes into `storage` until the scope is closed. Then it waits for the commits under way, tries the backlog once more,
- * and logs what is lost.
+ * Writes into `storage` until the scope is closed. Then it waits for the commits under way, tries the backlog once
+ * more, and logs what is lost.
  */
 export const makeLedgerWriter = (
   storage: Pick<Context.Tag.Service<Storage>, "ledger">,
@@ -56,7 +59,7 @@ export const makeLedgerWriter = (
     const run = yield* FiberSet.runtime(writes)<never>()
     const backlog: Array<Waiting> = []
 
-    // Every way it can end is a result: rows without one would stop all those behind them.
+    // A defect is a result too. Without one, the rows after these would wait for ever.
     const append = (rows: ReadonlyArray<LedgerRow>): Effect.Effect<Written> =>
       Effect.catchAllCause(Effect.as(storage.ledger.append(rows), "durable" as const), (cause) => {
         const failure = Option.getOrUndefined(Cause.failureOption(cause))
@@ -104,7 +107,7 @@ export const makeLedgerWriter = (
     }
   })
 
-/** The last that is known of money that could not be booked: enough to book it by hand. */
+/** Logs a row that could not be booked, with enough to book it by hand. */
 const logLost = ({ requestId, key, model, host, cost, upstreamCost, admittedAt }: LedgerRow) =>
   Effect.logError("a settled request is not in the ledger", {
     requestId,

@@ -1,4 +1,4 @@
-/** One inference request while it is served: who asks, since when, and the one handle to end it. */
+/** One inference request while it is served: who calls, since when, and the handle that ends it. */
 import type * as Clock from "effect/Clock"
 import type { CallerGone, TimedOut, Unavailable } from "../domain/Failure.ts"
 import type { KeyRecord } from "../domain/Key.ts"
@@ -17,7 +17,7 @@ export class Lifetime {
     for (const listener of [...this.listeners]) listener()
   }
 
-  /** Calls `listener` once, when the request is ended: not at all if it was before. Gives a function that takes it back. */
+  /** Calls `listener` once when the request is ended later. Returns a function that removes the listener. */
   onEnd(listener: () => void): () => void {
     this.listeners.add(listener)
     return () => this.listeners.delete(listener)

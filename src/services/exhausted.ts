@@ -1,9 +1,9 @@
-/** What failed attempts add up to. Pure; G10. */
+/** The combined outcome of failed attempts. Pure. See docs/guarantees.md#g10. */
 import { type ExhaustedBecause, type FailedAttempt, RoutingExhausted } from "../domain/Failure.ts"
 
 /**
- * The one outcome of a route that is used up; `coolingMs` is the shortest wait among hosts that were not tried for it.
- * The first line that fits. Settled points.
+ * The outcome of a plan whose hosts all failed: the first rule that applies. `coolingMs` is the shortest wait among
+ * hosts that were not tried because they cool down.
  */
 export const exhausted = (attempts: ReadonlyArray<FailedAttempt>, coolingMs: number | undefined): RoutingExhausted => {
   const reasons = attempts.map(({ failure }) => failure.reason)

@@ -59,7 +59,7 @@ export const makeLedgerWriter = (
     const run = yield* FiberSet.runtime(writes)<never>()
     const backlog: Array<Waiting> = []
 
-    // A defect is a result too. Without one, the rows after these would wait for ever.
+    // Every way it can end is a result: rows without one would stop all those behind them.
     const append = (rows: ReadonlyArray<LedgerRow>): Effect.Effect<Written> =>
       Effect.catchAllCause(Effect.as(storage.ledger.append(rows), "durable" as const), (cause) => {
         const failure = Option.getOrUndefined(Cause.failureOption(cause))

@@ -17,7 +17,7 @@ export class Lifetime {
     for (const listener of [...this.listeners]) listener()
   }
 
-  /** Calls `listener` once when the request is ended later. Returns a function that removes the listener. */
+  /** Calls `listener` once, when the request is ended: not at all if it was before. Gives a function that takes it back. */
   onEnd(listener: () => void): () => void {
     this.listeners.add(listener)
     return () => this.listeners.delete(listener)

@@ -42,7 +42,7 @@ const finished = <A, E>(effect: Effect.Effect<A, E>): Exit.Exit<A, E> | undefine
   return Either.isRight(either) ? Exit.succeed(either.right) : Exit.fail(either.left)
 }
 
-/** `Effect.either`, which keeps a finished effect finished. */
+/** `Effect.either` that leaves what is finished finished. */
 export const eitherOf = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<Either.Either<A, E>> => {
   const exit = finished(effect)
   if (exit === undefined) return Effect.either(effect)

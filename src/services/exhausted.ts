@@ -1,9 +1,9 @@
-/** The combined outcome of failed attempts. Pure. See docs/guarantees.md#g10. */
+/** The one outcome of several failed attempts. Pure. See docs/guarantees.md#g10. */
 import { type ExhaustedBecause, type FailedAttempt, RoutingExhausted } from "../domain/Failure.ts"
 
 /**
- * The outcome of a plan whose hosts all failed: the first rule that applies. `coolingMs` is the shortest wait among
- * hosts that were not tried because they cool down.
+ * What the caller is answered when no host is left. `coolingMs` is the shortest wait among hosts that were not tried because
+ * of it. The first condition that holds decides.
  */
 export const exhausted = (attempts: ReadonlyArray<FailedAttempt>, coolingMs: number | undefined): RoutingExhausted => {
   const reasons = attempts.map(({ failure }) => failure.reason)

@@ -43,7 +43,7 @@ import type { ClientProtocol } from "./ClientProtocol.ts"
 export interface InferenceHandler {
   /** For an Effect app. */
   readonly effect: (request: Request) => Effect.Effect<Response>
-  /** For Bun's native routes, which write streams to the socket directly. */
+  /** For Bun's own routes: streams are written to the socket directly. */
   readonly native: (request: Request) => Promise<Response>
 }
 
@@ -96,7 +96,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const context = contextOf(state.requestId, key, lifetime, request)
         const gone = () => lifetime.end(new CallerGone())
         request.signal.addEventListener("abort", gone, { once: true })
-        // If the caller left while the body was read, the event has already fired.
+        // Who left while the body was read does not fire the event any more.
         if (request.signal.aborted) gone()
         return yield* asked.stream
           ? streamed(protocol, context, asked, plan, output)

@@ -38,11 +38,11 @@ export type Path = ReadonlyArray<PropertyKey>
  * fields.
  */
 export const problemsOf = (issue: ParseResult.ParseIssue, at: Path = []): ReadonlyArray<Problem> =>
-  walk(issue, at, undefined).map(({ path, message }) => ({ path: renderPath(path), message }))
+  findingsOf(issue, at, undefined).map(({ path, message }) => ({ path: renderPath(path), message }))
 
 /** Where the problems are, one path per issue. */
 export const pathsOf = (issue: ParseResult.ParseIssue): ReadonlyArray<Path> =>
-  walk(issue, [], undefined).map(({ path }) => path)
+  findingsOf(issue, [], undefined).map(({ path }) => path)
 
 /** A path as it is written in code; what is no plain name stands in brackets and quotes. */
 export const renderPath = (path: Path): string => {
@@ -75,28 +75,28 @@ export const hint = (name: string, names: Iterable<string>): string => {
   return nearest === undefined ? "" : `, did you mean ${JSON.stringify(nearest)}?`
 }
 
-interface Found {
+interface Finding {
   readonly path: Path
   readonly message: string
 }
 
-const walk = (issue: ParseResult.ParseIssue, path: Path, within: AST.AST | undefined): ReadonlyArray<Found> => {
+const findingsOf = (issue: ParseResult.ParseIssue, path: Path, within: AST.AST | undefined): ReadonlyArray<Finding> => {
   switch (issue._tag) {
     case "Pointer":
-      return walk(issue.issue, path.concat(issue.path), within)
+      return findingsOf(issue.issue, path.concat(issue.path), within)
     case "Composite": {
       const issues = "_tag" in issue.issues ? [issue.issues] : issue.issues
-      if (!AST.isUnion(issue.ast)) return issues.flatMap((inner) => walk(inner, path, issue.ast))
+      if (!AST.isUnion(issue.ast)) return issues.flatMap((inner) => findingsOf(inner, path, issue.ast))
       const [only, ...more] = issues.filter((inner) => !isAboutAbsence(inner))
       return only !== undefined && more.length === 0
-        ? walk(only, path, within)
+        ? findingsOf(only, path, within)
         : [mismatch(issue.ast, issue.actual, path)]
     }
     case "Refinement":
     case "Transformation": {
       const own = Option.isSome(AST.getDescriptionAnnotation(issue.ast))
-      const said = issue.kind === "Predicate" || issue.kind === "Transformation"
-      return own && !said ? [mismatch(issue.ast, issue.actual, path)] : walk(issue.issue, path, within)
+      const hasMessage = issue.kind === "Predicate" || issue.kind === "Transformation"
+      return own && !hasMessage ? [mismatch(issue.ast, issue.actual, path)] : findingsOf(issue.issue, path, within)
     }
     case "Type":
     case "Forbidden":
@@ -127,7 +127,7 @@ const unexpected = (name: string, within: AST.AST | undefined): string => {
   )}`
 }
 
-const mismatch = (ast: AST.AST, actual: unknown, path: Path): Found => ({
+const mismatch = (ast: AST.AST, actual: unknown, path: Path): Finding => ({
   path,
   message: `expected ${describe(ast)}, got ${typeof actual === "number" && wantsNumber(ast) ? actual : kindOf(actual)}`,
 })

@@ -30,23 +30,24 @@ import type { Timer, Timers } from "./Timers.ts"
 
 /** Milliseconds, bytes, bytes per second. */
 export interface StreamLimits {
-  /** How long a host may be silent between events, and while a model thinks before its first text. */
+  /** How long a host may be silent between events. */
   readonly idleMs: number
+  /** The same while a model thinks before its first text. */
   readonly thinkingIdleMs: number
-  /** How long a caller may take no byte. */
+  /** How long a caller may take no bytes. */
   readonly clientStallMs: number
-  /** The slowest host that is still listened to, over a minute. */
+  /** The least rate of a host, over a minute. */
   readonly minBytesPerSecond: number
   readonly streamBytes: number
 }
 
-/** Writes one streamed answer in a caller's form. */
+/** Writes one streamed answer in the client's protocol. */
 export interface StreamWriter extends ChunkWriter {
-  /** The finish that was withheld, with its usage and cost, and the end of the stream. */
+  /** The withheld finish with its usage and cost, and the end of the stream. */
   readonly finish: (chunk: ChatChunk, charge: Charge) => string
-  /** A failure inside the running stream, with what is charged all the same, and the end of the stream. */
+  /** A failure inside the running stream, with what is charged, and the end of the stream. */
   readonly failure: (failure: Failure, charge: Charge | undefined) => string
-  /** Says that the gateway is alive. */
+  /** Shows that the gateway is alive. */
   readonly heartbeat: string
 }
 
@@ -67,13 +68,13 @@ export interface AnswerStreamOptions {
   ) => void
   readonly log: (effect: Effect.Effect<void>) => void
   readonly defect: (cause: unknown) => Effect.Effect<void>
-  /** The request is over, and everything of it is booked. */
+  /** The request is over and booked. */
   readonly onClosed: () => void
 }
 
 const heartbeatMs = 5000
 const slowWindowMs = 60_000
-/** A host that has said how it ended, but neither closes nor says that it is done, is not waited for longer. */
+/** How long to wait for the end of the stream after every choice has finished. */
 const afterFinishMs = 5000
 
 export class AnswerStream {
@@ -83,9 +84,9 @@ export class AnswerStream {
   private readonly watch: Timer
   private readonly onEnd = (): void => this.ended()
   private answer: HostAnswer | undefined
-  /** Since when the caller takes no bytes; `undefined`: it keeps up. */
+  /** Since when the caller has taken no bytes; `undefined`: the caller keeps up. */
   private fullSince: number | undefined
-  /** Whether somebody still reads what is written. */
+  /** Whether the caller still reads. */
   private hasReader = true
   private lastEvent: number
   private lastWrite: number
@@ -101,17 +102,19 @@ export class AnswerStream {
     options.lifetime.onEnd(this.onEnd)
   }
 
-  /** What the caller reads. */
+  /** The body of our response. */
   get body(): ReadableStream<Uint8Array> {
     return this.output.stream
   }
 
-  /** No host has answered yet, but the head goes out: a server sends it with the first bytes behind it. */
+  /**
+   * Writes a first comment before any host has answered, because a server sends the head together with the first bytes.
+   */
   announce(): void {
     this.write(this.of.writerFor(undefined).heartbeat)
   }
 
-  /** What opening came to. */
+  /** A host's answer has begun, or no host answered. */
   opened(exit: Exit.Exit<HostAnswer, DispatchFailure>): void {
     if (Exit.isSuccess(exit)) this.begin(exit.value)
     else this.refuse(exit)
@@ -132,7 +135,7 @@ export class AnswerStream {
     else this.progress()
   }
 
-  /** Something came from the host: text, its end, or a failure. */
+  /** The host sent text, ended, or failed. */
   private progress(): void {
     const { answer } = this
     const stream = answer?.stream
@@ -156,7 +159,7 @@ export class AnswerStream {
     }
   }
 
-  /** The host's answer ended before its own end: by the gateway, for a reason, or by the host, for none. */
+  /** The host's answer broke off: stopped by the gateway, or by a failure of the host. */
   private brokenOff(answer: HostAnswer): void {
     const { ending } = this.of.lifetime
     const { host, stopped } = answer.attempt
@@ -180,7 +183,7 @@ export class AnswerStream {
     this.settle(answer, "host-failed", last, failure)
   }
 
-  /** The one end of an answer that somebody reads: booked, then told. */
+  /** Ends an answer whose caller still reads: books it, then writes the end. */
   private settle(
     answer: HostAnswer,
     outcome: AnswerOutcome,
@@ -206,7 +209,7 @@ export class AnswerStream {
     })
   }
 
-  /** Nobody reads any more, or nobody should: booked, and told to nobody. */
+  /** Ends an answer whose caller does not read any more: books it and writes nothing. */
   private abandon(outcome: AnswerOutcome): void {
     const { answer } = this
     this.hasReader = false
@@ -214,11 +217,11 @@ export class AnswerStream {
     this.state = "settling"
     const reached = answer.stream?.state === "ended" ? "finished" : outcome
     this.release(answer, reached)
-    // What could not be written to the ledger was logged by its writer.
+    // The ledger's writer has logged a row that could not be written.
     this.of.settle(answer, delivered(answer, reached, false), () => this.close())
   }
 
-  /** Nothing more is wanted of the host. After its own end the connection can be used again. */
+  /** Ends the exchange with the host. After a complete answer the connection can be used again. */
   private release({ attempt, stream }: HostAnswer, outcome: AnswerOutcome): void {
     this.watch.clear()
     this.of.lifetime.forget(this.onEnd)
@@ -226,7 +229,7 @@ export class AnswerStream {
     else attempt.exchange?.cancel()
   }
 
-  /** No host answered, and the head is gone already: the failure goes into the stream. */
+  /** No host answered and the head was already sent, so the failure goes into the stream. */
   private refuse({ cause }: Exit.Failure<HostAnswer, DispatchFailure>): void {
     const failure = Cause.failureOption(cause)
     if (Option.isNone(failure)) this.of.log(this.of.defect(Cause.squash(cause)))
@@ -258,7 +261,7 @@ export class AnswerStream {
     if (this.state === "streaming") this.abandon("caller-gone")
   }
 
-  /** The caller takes no bytes: what was made so far is paid for. */
+  /** Cuts a caller who takes no bytes, and charges the output so far. */
   private cutStalled(): void {
     this.output.fail(new Error("the caller took no bytes"))
     this.hasReader = false
@@ -266,7 +269,7 @@ export class AnswerStream {
     else this.of.lifetime.end(new CallerGone())
   }
 
-  /** A mistake of ours: the answer cannot go on, but it is booked and logged. */
+  /** A defect of ours ends the answer. It is booked and logged. */
   private defect(cause: unknown): void {
     this.of.log(this.of.defect(cause))
     this.output.fail(new Error("internal error"))
@@ -281,7 +284,7 @@ export class AnswerStream {
     this.answer?.attempt.exchange?.pause()
   }
 
-  /** The caller takes bytes again. While it took none the host was not listened to, so it could not speak. */
+  /** The caller takes bytes again. The pause does not count as silence of the host, which was not read meanwhile. */
   private onRoom(): void {
     const now = this.of.timers.now()
     const paused = now - (this.fullSince ?? now)
@@ -316,18 +319,18 @@ export class AnswerStream {
     const { idleMs, thinkingIdleMs } = this.of.limits
     const stream = this.answer?.stream
     if (stream === undefined) return false
-    const patience = stream.hasAllFinishes ? afterFinishMs : stream.hasContent ? idleMs : thinkingIdleMs
-    return now - this.lastEvent >= patience
+    const limitMs = stream.hasAllFinishes ? afterFinishMs : stream.hasContent ? idleMs : thinkingIdleMs
+    return now - this.lastEvent >= limitMs
   }
 
-  /** Fewer bytes in the last full minute than the slowest host may send. */
+  /** Whether the host sent fewer bytes in the last full minute than the least rate. */
   private isTooSlow(now: number): boolean {
     const stream = this.answer?.stream
     if (stream === undefined || now - this.windowStart < slowWindowMs) return false
     const bytes = stream.bytes - this.windowBytes
     this.windowStart = now
     this.windowBytes = stream.bytes
-    // A host that sent nothing at all is judged by its silence.
+    // A host that sent nothing is handled by the limits on silence.
     return bytes > 0 && bytes < (this.of.limits.minBytesPerSecond * slowWindowMs) / 1000
   }
 }

@@ -13,13 +13,13 @@ export class Attempt {
   readonly host: Host
   /** The money that is reserved for it. */
   readonly hold: Hold
-  /** Members of the request that the host is not given. */
+  /** Members of the request that are not sent to the host. */
   readonly dropped: ReadonlyArray<string>
   /** Milliseconds from its start to the first event; `undefined` until it came. */
   latencyMs: number | undefined
-  /** Why the gateway stopped it; `undefined` while it runs, and where it came to its own end. */
+  /** Why the gateway stopped it; `undefined` while it runs, and when it ended by itself. */
   stopped: HostFailed | undefined
-  /** Called once when it is stopped: by whoever waits for its answer. */
+  /** Called once when it is stopped. Set by the code that waits for its answer. */
   onStop: (() => void) | undefined
   exchange: Exchange | undefined
   private readonly startedMs: number
@@ -39,7 +39,7 @@ export class Attempt {
     return this.context.nowMs() - this.startedMs
   }
 
-  /** Hangs up on the host at once; the first reason stands. */
+  /** Cancels the call at once. The first reason is kept. */
   stop(why: HostFailed): void {
     if (this.stopped !== undefined) return
     this.stopped = why
@@ -47,12 +47,12 @@ export class Attempt {
     this.onStop?.()
   }
 
-  /** It is over: the end of the request does not stop it any more. */
+  /** The attempt is over, so the end of the request does not stop it any more. */
   close(): void {
     this.context.lifetime.forget(this.onEnd)
     this.onStop = undefined
   }
 }
 
-/** The request was ended, so its host is not to blame: `lifetime.ending` says why. */
+/** The request was ended, which is not the host's fault: `lifetime.ending` has the reason. */
 const ended = new HostFailed({ reason: "unreachable" })

@@ -1,6 +1,6 @@
 /**
- * Carries a plan out: tries the hosts in order, falls back before the first event, and hands the outcome to the meter. Knows
- * no provider's protocol and no caller's form. See docs/guarantees.md#g10 and #g11.
+ * Carries a plan out: tries the hosts in order, falls back before the first event, and passes the outcome to the meter.
+ * Independent of providers' and clients' protocols. See docs/guarantees.md#g10 and #g11.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -41,7 +41,7 @@ import { Timers } from "./Timers.ts"
 import { unaryAnswer } from "./unaryAnswer.ts"
 import { makeUpstreamClient } from "./upstreamCall.ts"
 
-/** A whole answer, paid for and in the ledger. */
+/** A whole answer, charged and in the ledger. */
 export interface Completed {
   readonly host: Host
   readonly response: ChatResponse
@@ -52,7 +52,7 @@ export interface Completed {
 
 export interface StreamHead {
   readonly body: ReadableStream<Uint8Array>
-  /** Who answers; `undefined` when the head goes out before any host did. */
+  /** The host that answers; `undefined` when the head goes out before any host has answered. */
   readonly answering: { readonly host: Host; readonly dropped: ReadonlyArray<string> } | undefined
 }
 
@@ -61,17 +61,20 @@ export type DispatchFailure = RoutingExhausted | PaymentRequired | BadRequest | 
 export interface DispatcherOptions extends StreamLimits {
   /** Milliseconds to the first event of a stream; a provider may have its own. */
   readonly ttfbMs: number
-  /** The head of a stream goes out after this long even without an event: then failures are told in the stream. */
+  /**
+   * Milliseconds after which the head of a stream goes out without an event. Later failures are written into the
+   * stream.
+   */
   readonly commitAfterMs: number
   /** The largest whole answer of a host, bytes. */
   readonly answerBytes: number
 }
 
-/** Neither can be interrupted, since money is held meanwhile: the request's lifetime ends them. */
+/** Neither method can be interrupted, since money is held. The request's lifetime ends them. */
 export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
   Dispatcher,
   {
-    /** Succeeds when the answer is paid for. */
+    /** Succeeds when the answer is charged and booked. */
     readonly complete: (context: RequestContext, request: ChatRequest, plan: Plan) => Steps<Completed, DispatchFailure>
     /**
      * Succeeds with the first event, or after `commitAfterMs` without one. From then on the stream is on its own, and
@@ -90,7 +93,7 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
   static readonly layer = (options: DispatcherOptions) => Layer.effect(Dispatcher, make(options))
 }
 
-/** Why a host of the plan was passed over just before its call. */
+/** Why a host of the plan was skipped just before its call. */
 type Skipped = PaymentRequired | Unavailable | Unsupported | Inadmissible
 
 interface Begun {
@@ -112,7 +115,7 @@ const make = (options: DispatcherOptions) =>
     const log = (effect: Effect.Effect<void>) => runner.effect(effect, () => {})
     const endAttempt = makeEndAttempt(meter, yield* HostStats, health, log)
 
-    /** Everything that an attempt needs before its call: permission, a request in the host's words, money. */
+    /** Prepares an attempt: gets the permit, encodes the request, takes the hold. */
     const begin = function* (
       context: RequestContext,
       request: ChatRequest,
@@ -158,7 +161,7 @@ const make = (options: DispatcherOptions) =>
       const { lifetime } = context
       const failed: Array<FailedAttempt> = []
       const skipped: Array<Skipped> = []
-      /** Models whose host found the request at fault: their other hosts would, too. */
+      /** Models of which a host refused the request as invalid. Their other hosts would refuse it too. */
       const rejectedModels = new Set<string>()
       const fail = (host: Host, failure: HostFailed) => {
         failed.push({ provider: host.providerName, host: host.tag, model: host.model, failure })
@@ -179,7 +182,7 @@ const make = (options: DispatcherOptions) =>
           continue
         }
         const { attempt } = begun
-        // Who left before this host was asked does not pay for it.
+        // A caller who left before this host was called does not pay for it.
         if (lifetime.ending !== undefined) {
           attempt.close()
           meter.release(attempt.hold)
@@ -274,19 +277,19 @@ const make = (options: DispatcherOptions) =>
 const byteLength = (body: string | Uint8Array): number =>
   typeof body === "string" ? Buffer.byteLength(body) : body.byteLength
 
-/** Whether the request already says what the hold allows. */
+/** Whether the request already has the output bound of the hold. */
 const within = (request: ChatRequest, { outputBound }: Hold): boolean =>
   outputBound === undefined || outputBound === request.maxTokens
 
 const bounded = (request: ChatRequest, { outputBound }: Hold): ChatRequest => ({ ...request, maxTokens: outputBound })
 
-/** What reading an answer needs of its request: not the prompt, which a running stream must not keep in memory. */
+/** What reading an answer needs of its request, without the prompt, which a running stream must not keep in memory. */
 const narrow = ({ stream, maxTokens, reasoning, bounds }: ChatRequest, host: Host): AnswerContext => ({
   request: { stream, maxTokens, reasoning, bounds },
   host,
 })
 
-/** What a plan that led to no answer comes to. Money comes first: it is what the caller can mend. */
+/** The failure of a plan that led to no answer. Budget comes first, because the caller can fix that. */
 const outcomeOf = (
   failed: ReadonlyArray<FailedAttempt>,
   skipped: ReadonlyArray<Skipped>,

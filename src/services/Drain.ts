@@ -1,6 +1,6 @@
 /**
- * Ends the running requests when the gateway stops. Its layer stands on everything that a running request needs, so that
- * dispatcher, meter and database are still open while it drains. See docs/guarantees.md#g19.
+ * Ends the running requests when the gateway stops. Its layer depends on everything that a running request needs, so
+ * dispatcher, meter and database are still open during the drain. See docs/guarantees.md#g19.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

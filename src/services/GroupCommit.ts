@@ -1,13 +1,13 @@
 /**
- * Many rows, few commits: a row that comes while nothing is being written is committed at once; those that come while a
- * commit runs are gathered into the next one. So an idle ledger answers in one commit's time, and a busy one commits no
- * more often than the disk can.
+ * Group commit: a row that comes while nothing is being written is committed at once; rows that come during a commit
+ * are gathered into the next one. So an idle ledger takes one commit's time, and a busy one commits no more often than
+ * the disk can.
  */
 
 /** The most rows that one commit takes. */
 const largestBatch = 256
 
-/** What became of a row. `refused`: the database will never take it; `unavailable`: it may, later. */
+/** The result for a row. `refused`: the database will never take it; `unavailable`: it may take it later. */
 export type Written = "durable" | "refused" | "unavailable"
 
 type OnResult = (written: Written) => void
@@ -35,7 +35,7 @@ export class GroupCommit<Row> {
     const rows = this.rows.splice(0, largestBatch)
     const waiting = this.waiting.splice(0, largestBatch)
     this.write(rows, (written) => {
-      // One row that the database refuses must not take the others of its batch with it.
+      // A refused row must not affect the other rows of its batch.
       if (written === "refused" && rows.length > 1) this.oneByOne(rows, waiting)
       else for (const onResult of waiting) onResult(written)
       this.next()

@@ -1,7 +1,7 @@
 /**
- * A streamed answer of one host, from its head on: the bytes that come are pushed through `wire/hostStream.ts`, and the text
- * for the caller is kept until it is taken. It is open once an event has come that a caller would see; before that another
- * host may still take over.
+ * A streamed answer of one host, from its head on. Its bytes are pushed through `wire/hostStream.ts`, and the text for
+ * the caller is kept until it is taken. The answer is open once an event has come that a caller would see; before that,
+ * another host may take over.
  */
 import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -20,7 +20,7 @@ import { BodyText, longestErrorBody, type UpstreamClient, withoutSecrets } from 
 export interface StreamOptions {
   /** Milliseconds to the first event; a provider may have its own. */
   readonly ttfbMs: number
-  /** The largest answer of a host that is no stream, bytes. */
+  /** Bytes of the largest answer that is not a stream. */
   readonly answerBytes: number
 }
 
@@ -52,14 +52,14 @@ const malformed = new HostFailed({ reason: "malformed" })
 export class HostAnswer implements Sink {
   readonly attempt: Attempt
   readonly endpoint: Endpoint
-  /** Made when the head has come. */
+  /** Set when the head has come. */
   stream: HostStream | undefined
-  /** Why the connection broke off, or why the gateway stopped it; `undefined` while it stands. */
+  /** Why the connection broke off, or why the gateway stopped it; `undefined` while it is open. */
   broken: HostFailed | undefined
-  /** Called when there is something to look at: text, an end, a failure. Set once the answer is open. */
+  /** Called on text, end or failure. Set once the answer is open. */
   onProgress: (() => void) | undefined
   private text = ""
-  /** A body that is no stream: an error, or an answer that came whole. */
+  /** A body that is not a stream: an error, or a whole answer. */
   private whole: { readonly head: ResponseHead; readonly body: BodyText } | undefined
   private onOpen: ((opened: HostAnswer | HostFailed) => void) | undefined
   private readonly context: AnswerContext
@@ -82,7 +82,7 @@ export class HostAnswer implements Sink {
     this.onOpen = onOpen
   }
 
-  /** What the caller is to get since the last time. */
+  /** Text for the caller since the last call. */
   take(): string {
     const { text } = this
     this.text = ""
@@ -135,7 +135,10 @@ export class HostAnswer implements Sink {
     return this.stream
   }
 
-  /** No stream: most likely an error, also with status 200. What is none is read as the stream that it may be all the same. */
+  /**
+   * Reads a body that is not an event stream: usually an error, also with status 200. Anything else is read as a
+   * stream.
+   */
   private readWhole(head: ResponseHead, body: string): void {
     const answer = readAnswer(this.endpoint, head, body, this.context)
     if (head.status !== 200 || (answer instanceof HostFailed && answer.reason !== "malformed")) {

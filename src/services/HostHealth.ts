@@ -1,6 +1,6 @@
 /**
- * Whether a host may be called now. `HostStats` observes, this decides: a host that refused our account, does not know the
- * model or is rate limited is left alone for a while. In memory, per process. See docs/guarantees.md#g10.
+ * Decides whether a host may be called now, while `HostStats` only observes. A host that refused our account, does not
+ * know the model or is rate limited cools down for a while. In memory, per process. See docs/guarantees.md#g10.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -9,9 +9,9 @@ import { type Cooldowns, cooldownFor } from "../domain/Cooldown.ts"
 import type { HostFailed, HostReason } from "../domain/Failure.ts"
 import { endpointKey, type Host } from "../domain/Host.ts"
 
-/** Why a host is not called now. */
+/** Why a host may not be called now. */
 export interface Inadmissible {
-  /** What put it there: `rate-limited`, `account`, ... */
+  /** The failure that caused it: `rate-limited`, `account`, ... */
   readonly reason: HostReason
   /** Milliseconds until it may be called again. */
   readonly retryAfterMs: number
@@ -20,11 +20,13 @@ export interface Inadmissible {
 export class HostHealth extends Context.Tag("headgate/HostHealth")<
   HostHealth,
   {
-    /** Why the host may not be called now; `undefined`: it may. Changes nothing, so a plan can ask for all hosts. */
+    /**
+     * Why the host may not be called now; `undefined`: it may. Has no side effects, so that a plan can check all hosts.
+     */
     readonly admissible: (host: Host) => Inadmissible | undefined
-    /** Asked just before a call. Like `admissible`, and takes what only one call may have at a time. */
+    /** The permit for one call, taken just before it. Fails like `admissible`. */
     readonly acquire: (host: Host) => Inadmissible | undefined
-    /** A call failed: from now on the host may be left alone for a while. A longer wait that is already on stands. */
+    /** Records a failed call, after which the host may cool down. Does not shorten a cooldown that is running. */
     readonly failed: (host: Host, failure: HostFailed) => void
   }
 >() {

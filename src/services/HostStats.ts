@@ -1,6 +1,6 @@
 /**
- * What was lately seen of each host: outcomes, milliseconds to the first token, tokens per second. In memory, per
- * process; windows slide on Effect's clock. It observes; whether a host may be called is `HostHealth`'s to say.
+ * Statistics of each host: outcomes, milliseconds to the first token, tokens per second. In memory, per process, with
+ * windows that slide on Effect's clock. `HostHealth` decides whether a host may be called.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -26,7 +26,7 @@ export interface Percentiles {
   readonly p99: number
 }
 
-/** What a listing says of a host. Percent; milliseconds; tokens per second; `null` where nothing was seen. */
+/** Figures for a listing. Percent; milliseconds; tokens per second; `null` without samples. */
 export interface HostReport {
   readonly uptime5m: number | null
   readonly uptime30m: number | null
@@ -45,9 +45,9 @@ export class HostStats extends Context.Tag("headgate/HostStats")<
       host: Host,
       answer: { readonly latencyMs: number; readonly durationMs: number; readonly completionTokens: number },
     ) => void
-    /** A failed attempt, where it says something of the host's health. */
+    /** Records a failed attempt, if the failure counts against the host's health. */
     readonly failed: (host: Host, failure: HostFailed) => void
-    /** Figures for a strategy, worked out when they are asked for. */
+    /** Figures for a strategy, computed when they are read. */
     readonly snapshot: (host: Host) => HostSnapshot
     readonly report: (host: Host) => HostReport
   }
@@ -56,7 +56,7 @@ export class HostStats extends Context.Tag("headgate/HostStats")<
     HostStats,
     Effect.map(Effect.clock, (clock) => {
       const records = new Map<string, HostRecord>()
-      // Hosts are values of the catalogue: looking one up by itself saves building its key for each request.
+      // Looked up by the host object, which saves building a key for each request.
       const byHost = new WeakMap<Host, HostRecord>()
       const recordOf = (host: Host): HostRecord => {
         const known = byHost.get(host)
@@ -124,7 +124,7 @@ class HostRecord {
     this.next = (this.next + 1) % samplesKept
   }
 
-  /** Empties the minutes that passed without a request. */
+  /** Clears the minutes that passed without a request. */
   private forget(at: number): void {
     const now = Math.floor(at / minute)
     const from = Math.max(this.newest + 1, now - minutesKept + 1)
@@ -177,7 +177,7 @@ class HostRecord {
   }
 }
 
-/** Works a figure out when a strategy asks for it: most ask for one or two. */
+/** Computes a figure when a strategy reads it, since most read only one or two. */
 class Snapshot implements HostSnapshot {
   private readonly record: HostRecord
   private readonly at: number

@@ -1,6 +1,6 @@
 /**
- * The requests that are running: how many may, and how they end when the gateway stops. Answers of Bun's native routes are
- * unknown to the server's own shutdown, so they are counted here. See docs/guarantees.md#g17 and #g19.
+ * The running requests: how many are allowed, and how they end when the gateway stops. They are counted here because
+ * the server's own shutdown does not know the answers of Bun's native routes. See docs/guarantees.md#g17 and #g19.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -21,14 +21,20 @@ const lookEveryMs = 100
 export class InFlight extends Context.Tag("headgate/InFlight")<
   InFlight,
   {
-    /** Admits a request before its body is read, until `leave`; or says why not. It is ended at its deadline. */
+    /**
+     * Admits a request before its body is read, until `leave`, or returns why not. The request is ended at its
+     * deadline.
+     */
     readonly admit: () => Lifetime | Unavailable
     /** The request is over. Does nothing the second time. */
     readonly leave: (lifetime: Lifetime) => void
     readonly draining: () => boolean
-    /** Admits no more; waits so many milliseconds for what runs; then ends it, and waits until it has settled. */
+    /**
+     * Admits no more requests, waits so many milliseconds for the running ones, then ends them and waits until they
+     * have settled.
+     */
     readonly drain: (milliseconds: number) => Effect.Effect<void>
-    /** Ends whatever runs, now: it settles, and a drain that waits for it is over. */
+    /** Ends the running requests now. They settle, and a waiting drain completes. */
     readonly cut: () => void
   }
 >() {

@@ -1,4 +1,4 @@
-/** The money of the keys in use, in memory: what each has spent per window, and what is held for its requests in flight. */
+/** The accounts of keys in use, in memory: what each has spent per window, and the holds of its requests in flight. */
 import * as Effect from "effect/Effect"
 import type { KeyId } from "../domain/Ids.ts"
 import { type LimitReset, type Spend, windowStart } from "../domain/Key.ts"
@@ -6,10 +6,10 @@ import type { Picodollars } from "../domain/Money.ts"
 
 const resets = ["daily", "weekly", "monthly"] as const satisfies ReadonlyArray<LimitReset>
 
-/** One key's money. Its windows only move forward: a clock that steps back reopens none. */
+/** One key's account. Its windows only move forward: a clock that steps back does not reopen one. */
 export class KeyAccount {
   held: Picodollars = 0n
-  /** Requests that are not booked yet. An account with any must stay in memory. */
+  /** Requests that are not booked yet. An account with open requests must stay in memory. */
   open = 0
   private total: Picodollars
   private readonly windows: Record<LimitReset, { start: number; amount: Picodollars }>
@@ -47,7 +47,7 @@ export class KeyAccount {
   }
 
   private advance(now: number): void {
-    // The day is the shortest window: while it stands, the others do.
+    // The day is the shortest window: while it lasts, the others do.
     if (now < this.windows.daily.start + 86_400_000) return
     for (const reset of resets) {
       const start = windowStart(reset, now)
@@ -58,7 +58,7 @@ export class KeyAccount {
 
 const mostAccounts = 10_000
 
-/** Accounts by key, read from the ledger at first use. Those idle longest are dropped from memory. */
+/** Accounts by key, read from the ledger at first use. The least recently used ones are removed from memory. */
 export class KeyAccounts<E> {
   private readonly accounts = new Map<KeyId, KeyAccount>()
   private readonly load: (key: KeyId) => Effect.Effect<{ readonly spend: Spend; readonly now: number }, E>
@@ -67,7 +67,7 @@ export class KeyAccounts<E> {
     this.load = load
   }
 
-  /** The account of a key that is in use. */
+  /** The account of a key, if it is in memory. */
   known(key: KeyId): KeyAccount | undefined {
     return this.accounts.get(key)
   }
@@ -77,7 +77,7 @@ export class KeyAccounts<E> {
     return known !== undefined ? Effect.succeed(known) : Effect.suspend(() => this.read(key))
   }
 
-  // Two requests of one key at once must share one account.
+  // Concurrent requests of one key must share one account.
   private read(key: KeyId): Effect.Effect<KeyAccount, E> {
     return Effect.map(this.load(key), ({ spend, now }) => {
       const meanwhile = this.accounts.get(key)

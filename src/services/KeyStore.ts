@@ -1,4 +1,4 @@
-/** Who may call, and within what limits. Of a key only its SHA-256 is stored. */
+/** Keys: who may call, and within what limits. Only the SHA-256 of a key is stored. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -11,7 +11,7 @@ import type { Picodollars } from "../domain/Money.ts"
 import { type KeyPage, type KeyPatch, orUnavailable } from "./ledger.ts"
 import { Storage } from "./Storage.ts"
 
-/** What a new key is to be. */
+/** Settings of a new key. */
 export interface NewKey {
   readonly kind: KeyRecord["kind"]
   readonly name: string
@@ -23,7 +23,7 @@ export interface NewKey {
   readonly creatorUserId?: string | null
 }
 
-/** A new key: the only time that its secret is known. */
+/** A new key, with its secret, which is not available later. */
 export interface CreatedKey {
   readonly record: KeyRecord
   readonly secret: Redacted.Redacted
@@ -32,7 +32,9 @@ export interface CreatedKey {
 export class KeyStore extends Context.Tag("headgate/KeyStore")<
   KeyStore,
   {
-    /** The record of a live key. Unknown, disabled, expired and deleted keys fail alike, so a prober learns nothing. */
+    /**
+     * The record of a valid key. Unknown, disabled, expired and deleted keys fail alike, so that nothing is revealed.
+     */
     readonly authenticate: (secret: Redacted.Redacted) => Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable>
     readonly create: (key: NewKey) => Effect.Effect<CreatedKey, Unavailable | NotFound>
     /** Ordinary keys, newest first. */
@@ -43,7 +45,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
     readonly remove: (id: KeyId) => Effect.Effect<void, Unavailable | NotFound>
   }
 >() {
-  /** Keys in `Storage`. `managementKey` is one that the operator brought along: it is accepted, and kept nowhere. */
+  /** Keys in `Storage`. `managementKey`: a bootstrap key of the operator, which is accepted but not stored. */
   static readonly layer = (options: { readonly managementKey?: Redacted.Redacted | undefined } = {}) =>
     Layer.effect(
       KeyStore,
@@ -53,7 +55,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
         const now = () => clock.unsafeCurrentTimeMillis()
         const workspaceId = storage.installation
         const cache = new KeyCache()
-        const brought = options.managementKey && broughtKey(options.managementKey, workspaceId, now())
+        const bootstrap = options.managementKey && bootstrapKey(options.managementKey, workspaceId, now())
 
         const accept = (record: KeyRecord | undefined) =>
           record === undefined || record.disabled || (record.expiresAt !== null && record.expiresAt <= now())
@@ -71,7 +73,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
           authenticate: (secret) => {
             const text = Redacted.value(secret)
             const id = keyId(text)
-            if (id === brought?.id) return Effect.succeed(brought)
+            if (id === bootstrap?.id) return Effect.succeed(bootstrap)
             if (!hasChecksum(text)) return notAccepted
             const known = cache.get(id)
             return known !== undefined ? accept(known) : Effect.flatMap(find(id), accept)
@@ -118,7 +120,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
       }),
     )
 
-  /** An embedder's own idea of who may call. The gateway's own keys are out of use: their routes answer 404. */
+  /** An embedder's own authentication. The gateway's own keys are not used, and their routes answer 404. */
   static readonly layerFrom = (
     authenticate: (
       secret: Redacted.Redacted,
@@ -140,7 +142,7 @@ const notAccepted = Effect.fail(new KeyNotAccepted())
 const noSuchKey = Effect.fail(new NotFound({ what: "This key" }))
 const reached = orUnavailable("storage")
 
-const broughtKey = (secret: Redacted.Redacted, workspaceId: string, createdAt: number): KeyRecord => ({
+const bootstrapKey = (secret: Redacted.Redacted, workspaceId: string, createdAt: number): KeyRecord => ({
   ...unlimitedKey,
   id: keyId(Redacted.value(secret)),
   kind: "management",
@@ -150,7 +152,7 @@ const broughtKey = (secret: Redacted.Redacted, workspaceId: string, createdAt: n
   workspaceId,
 })
 
-/** The keys seen lately: bounded, so that a million keys cost no more than the thousands in use. */
+/** A bounded cache of keys. */
 class KeyCache {
   private readonly records = new Map<KeyId, KeyRecord>()
   private static readonly most = 10_000

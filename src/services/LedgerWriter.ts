@@ -1,7 +1,7 @@
 /**
- * The way into the ledger: entries are committed in groups, and none is lost while the process lives. An entry that the
- * database could not take goes to the backlog, which is tried again every second; as long as it is not empty, no paid
- * request should start.
+ * Writes entries into the ledger. They are committed in groups, and none is lost while the process lives. An entry that
+ * the database could not take goes to the backlog, which is retried every second. No paid request should start until
+ * the backlog is empty.
  */
 import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
@@ -15,28 +15,31 @@ import type { LedgerRow, StorageUnavailable } from "./ledger.ts"
 import { makeStepRunner, wait } from "./Steps.ts"
 import type { Storage } from "./Storage.ts"
 
-/** A request came to its end and has a price. */
+/** A request that has ended, with its cost. */
 export interface Settled {
   readonly _tag: "Settled"
   readonly row: LedgerRow
-  /** What the caller pays when the first try has failed: nothing where it got an error in place of its answer. */
+  /**
+   * What the caller pays when the entry is written only by a retry: nothing, if the caller got an error in place of the
+   * answer.
+   */
   readonly lateCost: Picodollars
 }
 
-/** What can be written. Later: holds, dispatches, checkpoints and releases, so that a crash loses no money in flight. */
+/** Kinds of entries. Holds and checkpoints can be added here, to charge for requests that a crash interrupts. */
 export type LedgerEntry = Settled
 
 export interface LedgerWriter {
   /**
-   * Calls `onResult` once, with the result of the first try, and `onResolved` once, when it is known whether the entry is
-   * in the ledger (at once, or after retries): with the row as it was booked, or `undefined` when it never will be.
+   * Calls `onResult` once, with the result of the first try, and `onResolved` once, when it is known whether the entry
+   * is in the ledger (at once, or after retries): with the row as it was booked, or `undefined` when it never will be.
    */
   readonly add: (
     entry: LedgerEntry,
     onResult: (written: Written) => void,
     onResolved: (booked: LedgerRow | undefined) => void,
   ) => void
-  /** Whether entries wait for a database that cannot take them. */
+  /** Whether there are entries that the database could not take. */
   readonly hasBacklog: () => boolean
 }
 
@@ -46,8 +49,8 @@ interface Waiting {
 }
 
 /**
- * Writes into `storage` until the scope is closed. Then it waits for the commits under way, tries the backlog once more,
- * and logs what is lost.
+ * Writes into `storage` until the scope is closed. Then it waits for the commits under way, tries the backlog once
+ * more, and logs what is lost.
  */
 export const makeLedgerWriter = (
   storage: Pick<Context.Tag.Service<Storage>, "ledger">,
@@ -126,7 +129,7 @@ export const makeLedgerWriter = (
     }
   })
 
-/** The last that is known of money that could not be booked: enough to book it by hand. */
+/** Logs a row that could not be booked, with enough to book it by hand. */
 const logLost = ({ requestId, key, model, host, cost, upstreamCost, admittedAt }: LedgerRow) =>
   Effect.logError("a settled request is not in the ledger", {
     requestId,

@@ -1,6 +1,6 @@
 /**
- * Money: what a request may cost at most, what it did cost, and that it is written down before anybody learns it. Holds and
- * spends are kept in memory for the keys in use, in integer picodollars; the ledger is `Storage`'s.
+ * Metering: reserves what a request can cost at most, computes what it did cost, and makes that durable before it is
+ * reported. Holds and spend of the keys in use are kept in memory, in integer picodollars; `Storage` keeps the ledger.
  * See docs/guarantees.md#g1, #g3 and #g5.
  */
 import * as Context from "effect/Context"
@@ -22,18 +22,21 @@ import type { RequestContext } from "./RequestContext.ts"
 import { wait } from "./Steps.ts"
 import { Storage } from "./Storage.ts"
 
-/** Whose money pays. One for now: the caller's key. */
+/** Who pays for a request. One kind in this version: the caller's key. */
 export interface Account {
   readonly _tag: "Key"
   readonly key: KeyRecord
 }
 
-/** Money reserved for one attempt. Ends in `settle` or `release`; the first wins. Keeps nothing of the caller's body. */
+/**
+ * Money reserved for one attempt. Ended by `settle` or `release`, whichever comes first. Does not refer to the caller's
+ * body.
+ */
 export interface Hold extends HoldSize {
   readonly context: RequestContext
   readonly host: Host
   readonly streamed: boolean
-  /** What an estimate and the price of images need. */
+  /** Sizes of the request, for estimates and for the price of images. */
   readonly bounds: Answer["bounds"]
 }
 
@@ -41,31 +44,31 @@ export interface HoldAsk extends HoldRequest {
   readonly streamed: boolean
 }
 
-/** What is known of an answer when it has ended; the rest stands in its hold. */
+/** What is known of an answer when it has ended, in addition to its hold. */
 export interface Settlement extends Omit<Answer, "bounds"> {
   /** Milliseconds from admission to the first token. */
   readonly latencyMs: number
-  /** A caller waits for this answer, and gets an error in its place when it cannot be booked in time. */
+  /** Whether the caller waits for the booking, and gets an error in place of the answer when that fails. */
   readonly isAwaited: boolean
 }
 
 export class Meter extends Context.Tag("headgate/Meter")<
   Meter,
   {
-    /** What the account can still pay: for a plan. */
+    /** What the account can still pay. */
     readonly budget: (account: Account) => Effect.Effect<BudgetSnapshot, Unavailable>
-    /** Reserves what this host could charge at most. Fails when it does not fit what the account has left. */
+    /** Reserves the most that this host could charge. Fails when the account has less left. */
     readonly reserve: (
       account: Account,
       context: RequestContext,
       ask: HoldAsk,
       host: Host,
     ) => Effect.Effect<Hold, PaymentRequired | Unavailable>
-    /** Gives the money back: nothing was billable. */
+    /** Ends the hold without a charge. */
     readonly release: (hold: Hold) => void
     /** Books the true cost in place of the hold. Succeeds once the row is durable. */
     readonly settle: (hold: Hold, settlement: Settlement) => Effect.Effect<Charge, Unavailable>
-    /** Whether the ledger takes rows: where it does not, `reserve` fails. */
+    /** Whether the ledger accepts rows. If not, `reserve` fails. */
     readonly writable: () => boolean
     /** What a key has spent, and what its requests in flight hold. */
     readonly spent: (key: KeyId) => Effect.Effect<Spend & { readonly held: Picodollars }, Unavailable>
@@ -84,7 +87,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
       })
       const open = new WeakMap<Hold, KeyAccount>()
 
-      /** With the account's money, at once where it is in memory. */
+      /** Runs `use` with the account, at once when it is in memory. */
       const withAccount = <A, E>(
         { key }: Account,
         use: (account: KeyAccount) => Effect.Effect<A, E>,
@@ -139,11 +142,11 @@ export class Meter extends Context.Tag("headgate/Meter")<
           if (money === undefined) return Effect.succeed(charge)
           return wait((resume) => {
             const row = ledgerRow(hold, settlement, charge, now())
-            // Who is answered with an error in place of the cost must not pay for it later.
+            // A caller who gets an error in place of the answer must not pay for it later.
             const lateCost = settlement.isAwaited ? 0n : row.cost
             const onResult = (written: Written) =>
               resume(written === "durable" ? Exit.succeed(charge) : Exit.fail(unwritable()))
-            // What waits for the database stays held: the key must not spend it again. What can never be booked is not.
+            // A row in the backlog stays held, so that the key cannot spend the money again. A refused row is not held.
             ledger.add({ _tag: "Settled", row, lateCost }, onResult, (booked) => {
               if (booked !== undefined) money.spend(booked.cost, booked.admittedAt)
               money.giveBack(hold.amount)

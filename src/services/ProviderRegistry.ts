@@ -1,6 +1,6 @@
 /**
- * The configuration in force: models, how each host is called, limits and routing. One cell that holds a value which
- * never changes, so that a request reads properties and a reload exchanges everything at once.
+ * The configuration in force: models, how each host is called, limits and routing. One cell holds an immutable value,
+ * so that a reload replaces everything at once.
  */
 import * as Context from "effect/Context"
 import type * as Either from "effect/Either"
@@ -16,11 +16,11 @@ export class ProviderRegistry extends Context.Tag("headgate/ProviderRegistry")<
   {
     /** Read it anew for each request. */
     readonly current: () => ResolvedConfig
-    /** Puts another configuration in force. Requests that were planned before keep the hosts that they have. */
+    /** Puts another configuration in force. Requests that were planned before keep their hosts. */
     readonly replace: (next: ResolvedConfig) => void
-    /** The model of that id, alias, or bare slug that fits exactly one. Fails with near names. */
+    /** The model with that id, alias or unique bare slug. Fails with similar names. */
     readonly resolve: (name: string) => Either.Either<ResolvedModel, BadRequest>
-    /** How the host is called; `undefined`: not at all, and `unavailable` says why. */
+    /** How the host is called; `undefined`: it cannot be called, and `unavailable` has the reason. */
     readonly endpoint: (host: Host) => Endpoint | undefined
     /** Why the host cannot be called, for callers: `its provider is disabled`; `undefined`: it can. */
     readonly unavailable: (host: Host) => string | undefined
@@ -31,7 +31,7 @@ export class ProviderRegistry extends Context.Tag("headgate/ProviderRegistry")<
 
 const make = (first: ResolvedConfig) => {
   let resolved = first
-  // Also the hosts of configurations that were replaced, for as long as a request has them in its plan.
+  // Also has hosts of replaced configurations, while a request has them in its plan.
   const endpoints = new WeakMap<Host, Endpoint>()
   const remember = () => {
     for (const [host, endpoint] of resolved.endpoints) endpoints.set(host, endpoint)

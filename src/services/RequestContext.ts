@@ -1,4 +1,4 @@
-/** One inference request while it is served: who asks, since when, and the one handle to end it. */
+/** One inference request while it is served: who calls, since when, and the handle that ends it. */
 import type * as Clock from "effect/Clock"
 import { CallerGone, type TimedOut, type Unavailable } from "../domain/Failure.ts"
 import type { KeyRecord } from "../domain/Key.ts"

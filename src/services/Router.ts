@@ -1,7 +1,7 @@
 /**
- * Which hosts to try, in what order: everything that decides is in the plan, so that what explains a decision and what
- * carries it out cannot differ. Filters keep a host or say why not, the order is a strategy plugin's. Nothing here waits,
- * calls or reserves.
+ * Which hosts to try, in what order. Everything that decides is in the plan, so that an explanation of a plan cannot
+ * differ from what is done. Filters keep a host or give a reason, and a strategy plugin orders the hosts. Nothing here
+ * waits, calls or reserves.
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -30,7 +30,7 @@ import { HostStats } from "./HostStats.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
 import { makeStepRunner } from "./Steps.ts"
 
-/** What a plan depends on besides the gateway's state. */
+/** What a plan depends on, in addition to the gateway's state. */
 export type PlannedRequest = Pick<ChatRequest, "routing" | "bounds" | "maxTokens">
 
 export type PlanFailure = BadRequest | NoHostMatches | PaymentRequired | RoutingExhausted
@@ -39,8 +39,8 @@ export class Router extends Context.Tag("headgate/Router")<
   Router,
   {
     /**
-     * The plan for a request that `budget` pays for. Fails when a model is unknown, and when no host of any is left: with
-     * the budget's refusal, with the shortest wait, or with every exclusion and its reason.
+     * The plan for a request that `budget` pays for. Fails when a model is unknown, and when no host is left: with the
+     * budget's refusal, with the shortest wait, or with every exclusion and its reason.
      */
     readonly plan: (request: PlannedRequest, budget: BudgetSnapshot) => Either.Either<Plan, PlanFailure>
   }
@@ -53,7 +53,7 @@ export class Router extends Context.Tag("headgate/Router")<
       const health = yield* HostHealth
       const clock = yield* Effect.clock
       const runner = makeStepRunner(yield* Effect.runtime<never>())
-      // One number of Effect's generator seeds all rankings: a test that fixes it fixes the plans.
+      // One number of Effect's random service seeds all rankings, so that a test can make plans deterministic.
       const random = randomSequence(Math.floor((yield* Random.next) * 2 ** 32))
       const faults = new StrategyFaults(
         () => clock.unsafeCurrentTimeMillis(),
@@ -112,7 +112,7 @@ const resolveAll = (
 
 const asGiven: Rank = (candidates) => candidates
 
-/** The strategy that a request is ordered by: the one that it asks for, if it is installed, else the configured one. */
+/** The strategy for a request: the one that it asks for, if it is installed, else the configured one. */
 const strategyOf = (
   wanted: string | undefined,
   strategies: ReadonlyMap<string, Rank>,
@@ -138,7 +138,7 @@ type Finding = Omit<Exclusion, "host" | "model">
 
 type Check = (host: Host) => Finding | undefined
 
-/** Everything that can speak against a host, in the order in which it is asked. */
+/** All checks of a host, in their order. */
 const checksFor = (request: PlannedRequest, { registry, health, budget }: States): ReadonlyArray<Check> => [
   (host) => {
     const reason = registry.unavailable(host)
@@ -165,7 +165,7 @@ const checksFor = (request: PlannedRequest, { registry, health, budget }: States
   },
 ]
 
-/** The hosts of a model that may be tried; why the others may not goes to `excluded`. */
+/** The hosts of a model that may be tried. The reasons against the others are added to `excluded`. */
 const usable = (
   request: PlannedRequest,
   model: Model,
@@ -194,14 +194,14 @@ const budgetRefusal = (
   return typeof size === "string" ? size : undefined
 }
 
-/** Leaves out the hosts that a soft filter speaks against, unless that would be all of them. */
+/** Leaves out the hosts that a soft filter excludes, unless that would be all of them. */
 const withoutWorse = (request: PlannedRequest, hosts: ReadonlyArray<Host>, filter: Filter): ReadonlyArray<Host> => {
   if (hosts.length < 2 || !filter.applies(request)) return hosts
   const better = hosts.filter((host) => filter.excludes(request, host) === undefined)
   return better.length > 0 ? better : hosts
 }
 
-/** A strategy's mistake costs the order, not the request; nor can it leave a host out or bring one in. */
+/** Orders hosts by a strategy. When the strategy throws, or loses or adds a host, the given order is kept. */
 const ordered = (
   rank: Rank,
   candidates: ReadonlyArray<Candidate>,
@@ -261,11 +261,14 @@ const preferred = (
   return allowed
 }
 
-/** What the caller can do about it: pay, wait, ask for less, or ask for other hosts. */
+/**
+ * The failure of a plan without hosts, by what the caller can do: pay, wait, shorten the prompt, or ask for other
+ * hosts.
+ */
 const refusal = (request: PlannedRequest, excluded: ReadonlyArray<Exclusion>, budget: BudgetSnapshot): PlanFailure => {
   const [first] = excluded
   const unaffordable = excluded.findLast(({ by }) => by === "budget")
-  // `usable` gives the budget's refusal as the reason.
+  // The reason of an exclusion by `budget` is the budget's refusal.
   if (unaffordable !== undefined) return paymentRequired(budget, unaffordable.reason as BudgetRefusal)
   const waits = excluded.flatMap(({ retryAfterMs }) => retryAfterMs ?? [])
   if (waits.length > 0) return exhausted([], Math.min(...waits))

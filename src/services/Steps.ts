@@ -1,7 +1,8 @@
 /**
- * Effects without a fiber for each request. The steps of a request are a generator of effects, as in `Effect.gen`, and most
- * of them are finished already: an `Exit`, an `Either`. `runSteps` goes on at once with those, registers a callback for a
- * `wait`, and starts a fiber only for what is left. The same generator runs in `Effect.gen` too, for who embeds a service.
+ * Effects without a fiber for each request. The steps of a request are a generator of effects, as in `Effect.gen`, and
+ * most of them are already finished: an `Exit`, an `Either`. `runSteps` continues at once with those, registers a
+ * callback for a `wait`, and starts a fiber only for other effects. The same generator also runs in `Effect.gen`, for
+ * embedders.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -32,9 +33,9 @@ class Wait<A, E> extends Effectable.Class<A, E> {
 /** An effect that ends when `resume` is called, once; possibly within `register`. It cannot be interrupted. */
 export const wait = <A, E = never>(register: Register<A, E>): Effect.Effect<A, E> => new Wait(register)
 
-/** The outcome of an effect that is finished already, else `undefined`. */
+/** The outcome of an effect that is already finished, else `undefined`. */
 const finished = <A, E>(effect: Effect.Effect<A, E>): Exit.Exit<A, E> | undefined => {
-  // An `Exit` or `Either` that is an `Effect<A, E>` is one of A and E: the guards only know it to be of anything.
+  // An `Effect<A, E>` that is an `Exit` or `Either` has the same A and E, which the guards do not know.
   if (Exit.isExit(effect)) return effect as Exit.Exit<A, E>
   if (!Either.isEither(effect)) return undefined
   const either = effect as Either.Either<A, E>
@@ -92,7 +93,7 @@ export const makeStepRunner = (runtime: Runtime.Runtime<never>): StepRunner => {
   }
 
   const steps: StepRunner["steps"] = <A, E>(steps: Steps<A, E>, onExit: (exit: Exit.Exit<A, E>) => void): void => {
-    /** What the last step came to while `advance` was running: the loop goes on with it, without recursion. */
+    /** The outcome of the last step while `advance` was running. The loop continues with it, without recursion. */
     let ready: Exit.Exit<unknown, E> | undefined
     let isRunning = false
 
@@ -107,7 +108,7 @@ export const makeStepRunner = (runtime: Runtime.Runtime<never>): StepRunner => {
           onExit(Exit.failCause(ready.cause))
           return
         }
-        // The generator gets back what its own `yield*` promised; only the types do not say so.
+        // The generator gets the value of its own `yield*`, which the types do not express.
         const sent = ready.value as never
         ready = undefined
         let next: IteratorResult<YieldWrap<Effect.Effect<unknown, E>>, A>

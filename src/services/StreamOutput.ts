@@ -1,22 +1,22 @@
 /**
- * Where the text of a streamed answer goes: a web stream whose reader is the caller. Two ways to make one. `direct` is Bun's
- * own kind, which a native route writes to the socket without a queue and a promise per chunk; `queued` is the standard
- * kind, for whoever reads the stream in this process.
+ * Where the text of a streamed answer goes: a web stream that the caller reads. There are two kinds. `direct` is Bun's
+ * own, which a native route writes to the socket without a queue and without a promise per chunk. `queued` is the
+ * standard kind, for a reader in this process.
  */
 
-/** What the reader does. */
+/** Events of the reader. */
 export interface OutputEvents {
-  /** There is room again after `write` said that there is none. */
+  /** There is room again after `write` returned false. */
   readonly onRoom: () => void
-  /** The reader went away. Not called after `end` and `fail`. */
+  /** The reader has left. Not called after `end` and `fail`. */
   readonly onCancel: () => void
 }
 
 export interface StreamOutput {
   readonly stream: ReadableStream<Uint8Array>
-  /** Hands text on. `false`: the reader is behind, so no more should come until `onRoom`. */
+  /** Writes text. `false`: the reader is behind, so nothing more should be written until `onRoom`. */
   readonly write: (text: string) => boolean
-  /** The stream is complete. What was written still reaches the reader. */
+  /** Ends the stream. What was written still reaches the reader. */
   readonly end: () => void
   /** Breaks the stream off: the reader sees an error. */
   readonly fail: (cause: Error) => void
@@ -45,7 +45,7 @@ export const queuedOutput: OpenOutput = ({ onRoom, onCancel }) => {
         onCancel()
       },
     },
-    // No queue: after each write the next one waits until the reader asks again.
+    // No queue: after each write the reader must ask before the next one.
     { highWaterMark: 0 },
   )
   return {

@@ -1,14 +1,15 @@
 /**
- * Many timers on one tick. Every open request has a few (its deadline, the host's silence, the next heartbeat) and moves
- * them with every chunk; a runtime timer or a fiber for each would cost more than the chunk. So a timer is a number that is
- * compared once per tick, and moving it is an assignment. Runs on Effect's clock, so that a test can turn it.
+ * Many timers on one tick. Every open request has a few (its deadline, the host's silence, the next heartbeat) and
+ * moves them with every chunk; a runtime timer or a fiber for each would cost more than the chunk. So a timer is a
+ * number that is compared once per tick, and moving it is an assignment. Runs on Effect's clock, so that a test can
+ * control it.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 
 export interface Timer {
-  /** Fires this many milliseconds from the last tick, instead of when it would have. */
+  /** Fires this many milliseconds after the last tick, in place of its previous time. */
   readonly restart: (delayMs: number) => void
   /** Does not fire any more. */
   readonly clear: () => void
@@ -39,7 +40,7 @@ export class Timers extends Context.Tag("headgate/Timers")<
           entry.fire()
         }
       })
-      // One that throws all the same is a bug of its own, and must not stop the others.
+      // A timer that throws is a defect, and must not stop the others.
       const guarded = Effect.catchAllDefect(tick, (cause) => Effect.logError("a defect in a timer", cause))
       yield* guarded.pipe(Effect.delay("50 millis"), Effect.forever, Effect.forkScoped)
 

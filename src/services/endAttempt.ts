@@ -1,6 +1,6 @@
 /**
- * The one end of an attempt: settles or releases its money, holds the outcome against its host or for it, and writes the
- * log. Metrics and a span of the attempt belong here. A plain function: it is called from request steps and from streams.
+ * Ends an attempt: settles or releases its hold, records the outcome for its host, and writes the log. Metrics and a
+ * span of the attempt belong here. Called from request steps and from streams.
  */
 import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
@@ -16,16 +16,16 @@ import type { HostHealth } from "./HostHealth.ts"
 import type { HostStats } from "./HostStats.ts"
 import type { Meter } from "./Meter.ts"
 
-/** An answer, or the part of one that came. */
+/** An answer, or the part of it that came. */
 export interface Delivered {
   readonly outcome: AnswerOutcome
-  /** Of a host that broke off. */
+  /** The failure of a host that broke off. */
   readonly failure?: HostFailed | undefined
   /** As the host sent it, unchecked. */
   readonly usage: ChatUsage | undefined
   readonly outputBytes: number
   readonly finishReason: string
-  /** Whether a caller waits for it. */
+  /** Whether the caller waits for the booking. */
   readonly isAwaited: boolean
 }
 
@@ -35,8 +35,8 @@ export interface EndAttempt {
   /** It failed before anything reached the caller: costs nothing, and the next host may be tried. */
   readonly failed: (attempt: Attempt, failure: HostFailed) => void
   /**
-   * The request was ended before the host said anything. A caller who left pays for the prompt that the host was given; who
-   * was cut off by the gateway does not.
+   * The request was ended before the host sent anything. A caller who left pays for the prompt; a caller who was cut
+   * off by the gateway pays nothing.
    */
   readonly abandoned: (attempt: Attempt) => Effect.Effect<void, Unavailable>
 }
@@ -92,7 +92,9 @@ export const makeEndAttempt = (
   }
 }
 
-/** For the operator: what the caller does not learn. Nothing of the prompt or the answer is in it. */
+/**
+ * The log of a failure, with details that are not shown to the caller. It contains nothing of the prompt or the answer.
+ */
 export const failureLog = (requestId: string, host: Host, { reason, status, cause }: HostFailed) =>
   Effect.logWarning(
     "a host failed",

@@ -1,4 +1,7 @@
-/** What the repositories of `Storage` take and return: rows of the ledger, pages and changes of keys, and the one failure. */
+/**
+ * What the repositories of `Storage` take and return: rows of the ledger, pages and changes of keys, and the one
+ * failure.
+ */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type { AnswerOutcome } from "../domain/Charge.ts"
@@ -10,7 +13,7 @@ import type { Picodollars } from "../domain/Money.ts"
 /** The database could not be read or written. Nothing was changed. */
 export class StorageUnavailable extends Data.TaggedError("StorageUnavailable")<{
   readonly reason: string
-  /** The values to be written are at fault: the database will not take them another time either. */
+  /** The database refused the values, so a retry cannot succeed. */
   readonly refused?: boolean
 }> {
   override get message() {
@@ -42,14 +45,14 @@ export interface LedgerRow {
   readonly cachedTokens: number
   readonly cacheWriteTokens: number
   readonly reasoningTokens: number
-  /** Whether the tokens were estimated, because the host did not count them. */
+  /** Whether the tokens were estimated, because the host reported no valid usage. */
   readonly estimated: boolean
   readonly streamed: boolean
   /** "" while unknown. */
   readonly finishReason: string
   /** `finished`, or who ended it early. */
   readonly outcome: AnswerOutcome
-  /** Unix milliseconds. The request counts to the windows in which it was admitted. */
+  /** Unix milliseconds. The request counts in the windows of this moment. */
   readonly admittedAt: number
   readonly settledAt: number
   /** Milliseconds to the first token, and to the end. */

@@ -17,7 +17,7 @@ import {
   withoutSecrets,
 } from "./upstreamCall.ts"
 
-/** What the host makes of the request. Ends at once when the attempt is stopped. */
+/** Sends the request and reads the whole answer. Ends at once when the attempt is stopped. */
 export const unaryAnswer = (
   client: UpstreamClient,
   attempt: Attempt,
@@ -57,7 +57,7 @@ export const unaryAnswer = (
 
 const malformed = new HostFailed({ reason: "malformed" })
 
-/** A body that came to its end, as an answer or as what went wrong. */
+/** Reads a complete body as an answer or as a failure. */
 export const readAnswer = (
   endpoint: Endpoint,
   head: ResponseHead,

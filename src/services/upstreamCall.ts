@@ -1,4 +1,6 @@
-/** What is sent to a host and what an answer other than 200 means: shared by whole and streamed answers. */
+/**
+ * Sending a request to a host, and reading answers with other statuses than 200. Shared by whole and streamed answers.
+ */
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -10,11 +12,11 @@ import { callFunction, type Upstream } from "../upstream/Upstream.ts"
 import { isTooDeep } from "../wire/jsonDepth.ts"
 import type { Encoded } from "../wire/Protocol.ts"
 
-/** Longer error bodies are cut: they explain nothing more. */
+/** Bytes of an error body that are read. The rest is ignored. */
 export const longestErrorBody = 65_536
 
 export interface UpstreamClient {
-  /** The encoded request as the provider signs it. */
+  /** The encoded request, signed by the provider where it signs. */
   readonly signed: (endpoint: Endpoint, encoded: Encoded) => Effect.Effect<Encoded, HostFailed>
   /** Sends it: over the network, or to the provider's own transport. */
   readonly send: (endpoint: Endpoint, encoded: Encoded, sink: Sink) => Exchange
@@ -40,7 +42,7 @@ export const makeUpstreamClient = (upstream: Context.Tag.Service<Upstream>): Ups
   },
 })
 
-/** Address and credentials are the gateway's: a protocol's headers cannot take their place. */
+/** The complete call. The gateway sets address and credentials, which a protocol's headers cannot replace. */
 const callTo = (endpoint: Endpoint, { method = "POST", path, headers, body }: Encoded): UpstreamCall => ({
   url: endpoint.baseUrl + path,
   method,
@@ -52,7 +54,7 @@ const callTo = (endpoint: Endpoint, { method = "POST", path, headers, body }: En
 
 const longestSideAnswer = 1_048_576
 
-/** A call that a plugin makes to sign another, such as for an access token. */
+/** A call that a plugin makes in order to sign another, such as for an access token. */
 const sideCall = (
   upstream: Context.Tag.Service<Upstream>,
   { network, proxy }: Endpoint,
@@ -81,7 +83,7 @@ const sideCall = (
     return Effect.sync(exchange.cancel)
   })
 
-/** A body that is read as a whole, with a bound: hosts are not trusted. */
+/** Collects a body up to a limit, since hosts are not trusted. */
 export class BodyText {
   private readonly decoder = new TextDecoder()
   private readonly limit: number
@@ -106,7 +108,7 @@ export class BodyText {
   }
 }
 
-/** The JSON in a text, or the text where there is none that one could walk. */
+/** The JSON in a text, or the text where it is no JSON or is nested too deeply. */
 export const parsedBody = (text: string): unknown => {
   try {
     return isTooDeep(text) ? text : JSON.parse(text)
@@ -115,11 +117,11 @@ export const parsedBody = (text: string): unknown => {
   }
 }
 
-/** What a host says with a status other than 200. */
+/** The failure for an answer with another status than 200. */
 export const refusedBy = (endpoint: Endpoint, head: ResponseHead, body: string): HostFailed =>
   withoutSecrets(endpoint.provider.error(head.status, head.headers, parsedBody(body)), endpoint)
 
-/** The failure without our own secrets in it: a host that refuses a request may quote what it was sent. */
+/** Removes our secrets from a failure, since a host may quote what it was sent. */
 export const withoutSecrets = (failure: HostFailed, { secrets }: Endpoint): HostFailed => {
   const { detail, code } = failure
   if (secrets.length === 0 || (detail === undefined && code === undefined)) return failure
@@ -127,13 +129,13 @@ export const withoutSecrets = (failure: HostFailed, { secrets }: Endpoint): Host
   return failure.with({ detail: hide(detail), code: hide(code) })
 }
 
-/** Fewer characters of a secret give nothing away. */
-const telling = 4
+/** The shortest part of a secret that is removed. */
+const shortestPart = 4
 
-/** A text is cut before it comes here, so a secret may stand at its end in part. */
+/** Removes a secret from a text, also a part of it at the end, where the text may have been truncated. */
 const hidden = (text: string, secret: string): string => {
   const shown = text.replaceAll(secret, "[secret]")
-  for (let length = secret.length - 1; length >= telling; length--) {
+  for (let length = secret.length - 1; length >= shortestPart; length--) {
     if (shown.endsWith(secret.slice(0, length))) return `${shown.slice(0, -length)}[secret]`
   }
   return shown

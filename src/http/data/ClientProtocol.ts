@@ -1,4 +1,7 @@
-/** One of the forms in which a caller may ask. Each has a folder here: decoding, whole answers, streams, error bodies. */
+/**
+ * A client protocol: a form of requests and answers. Each has a folder here: decoding, whole answers, streams, error
+ * bodies.
+ */
 import type * as Either from "effect/Either"
 import type { BadRequest } from "../../domain/Failure.ts"
 import type { JsonObject } from "../../domain/Json.ts"
@@ -9,7 +12,7 @@ import type { RequestContext } from "../../services/RequestContext.ts"
 import type { Rendered } from "../ErrorBody.ts"
 
 export interface ClientProtocol {
-  /** `bytes`: length of the body as it came. */
+  /** `bytes`: length of the body as received. */
   readonly decode: (body: JsonObject, bytes: number) => Either.Either<ChatRequest, BadRequest>
   /** The body of a whole answer. */
   readonly answer: (context: RequestContext, request: ChatRequest, completed: Completed) => string

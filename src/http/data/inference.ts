@@ -1,6 +1,6 @@
 /**
- * What all forms of inference share: who is it, what is asked, which host, call, answer. The steps of a request are written
- * once; Bun's native routes run them without a fiber, an embedder's own app runs them as an Effect.
+ * What all client protocols share: authenticate, decode, plan, dispatch, answer. The steps of a request are written
+ * once. Bun's native routes run them without a fiber, an embedder's own app runs them as an Effect.
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -39,7 +39,7 @@ import {
 import { readRequest } from "../readRequest.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
 
-/** Every failure is an answer: none is left to whoever mounts it. */
+/** The handler of one path. Every failure becomes an answer. */
 export interface InferenceHandler {
   /** For an Effect app. */
   readonly effect: (request: Request) => Effect.Effect<Response>
@@ -164,7 +164,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
           effect: (request) =>
             Effect.suspend(() => {
               const state = newState()
-              // Not interruptible: what was begun is settled, whoever mounted us; the lifetime ends the request itself.
+              // Not interruptible, so that every request is settled. The request's lifetime ends it.
               return Effect.uninterruptible(
                 Effect.catchAllCause(
                   Effect.gen(() =>
@@ -190,10 +190,10 @@ export class Inference extends Context.Tag("headgate/Inference")<
   )
 }
 
-/** One request from its first byte: it has a name before anything is known of it. */
+/** State of one request, from its first byte on. */
 interface RequestState {
   readonly requestId: string
-  /** From admission on. */
+  /** Set at admission. */
   lifetime: Lifetime | undefined
 }
 
@@ -209,7 +209,7 @@ const listen = ({ signal }: Request, lifetime: Lifetime): void => {
 
 const managementKey = new NotPermitted({ rule: "Management keys cannot call models: use an ordinary key." })
 
-/** `X-GW-Host` in a request pins one host, whatever order the body asks for. */
+/** Applies `X-GW-Host`, which pins one host in place of the body's order. */
 const pinned = (request: ChatRequest, tag: string | null): ChatRequest => {
   if (tag === null || tag === "") return request
   const { routing } = request
@@ -227,7 +227,10 @@ const answerHeaders = (
   ...(answering !== undefined && answering.dropped.length > 0 ? droppedMembers(answering.dropped) : {}),
 })
 
-/** Names of members are the caller's: they are shown where they fit a header. */
+/**
+ * The header with the dropped members. Their names come from the caller, so only names that are safe in a header are
+ * shown.
+ */
 const droppedMembers = (dropped: ReadonlyArray<string>) => {
   const value = dropped.join(", ").slice(0, 200)
   return { [droppedHeader]: isHeaderSafe(value) ? value : "unnamed" }

@@ -15,7 +15,7 @@ type Path = `/${string}`
 
 const protocols: ReadonlyArray<readonly [path: Path, protocol: ClientProtocol]> = [["/api/v1/chat/completions", chat]]
 
-/** Handlers of `POST` by path, and what answers a browser's question before it. */
+/** Handlers of `POST` by path, and of CORS preflight requests. */
 export class DataPlane extends Context.Tag("headgate/DataPlane")<
   DataPlane,
   {
@@ -62,6 +62,6 @@ export const dataRoutes: Layer.Layer<never, never, DataPlane | HttpLayerRouter.H
     }),
 )
 
-/** The web request inside: a server that has none to give is no server of ours. */
+/** The underlying web request. A server without one is not supported. */
 const webOf = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<Request> =>
   Effect.orDie(HttpServerRequest.toWeb(request))

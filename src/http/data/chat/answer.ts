@@ -10,7 +10,7 @@ export interface AnswerNames {
   readonly generationId: string
   /** Unix seconds. */
   readonly created: number
-  /** The model to name as long as no host has answered. */
+  /** The model's name until a host has answered. */
   readonly model: string
 }
 
@@ -20,7 +20,7 @@ export const namesOf = (context: RequestContext, request: ChatRequest): AnswerNa
   model: request.routing.models[0] ?? "",
 })
 
-/** The `usage` member: every field of the contract, always. */
+/** The `usage` member, always with every documented field. */
 export const usageBody = ({ usage, cost, upstream }: Pick<Charge, "usage" | "cost" | "upstream">) => ({
   prompt_tokens: usage.promptTokens,
   completion_tokens: usage.completionTokens,

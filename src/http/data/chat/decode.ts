@@ -1,7 +1,7 @@
 /**
- * A chat completion's JSON to a `ChatRequest`: every problem at once, at most ten. Plain functions and a table, since it
- * runs on every request (see `../../decode/checks.ts`). Null stands for absent where clients write it. Ranges that only
- * hosts know are theirs to check.
+ * Decodes the JSON of a chat completion to a `ChatRequest`. All problems are reported at once, at most ten. Plain
+ * functions and a table, since it runs on every request (see `../../decode/checks.ts`). Optional members may be null.
+ * Ranges that depend on the host are left to the host.
  */
 import * as Either from "effect/Either"
 import type { ChatPayload, Message } from "../../../domain/Chat.ts"
@@ -61,7 +61,7 @@ const toolTypes: ReadonlyMap<string, Check> = new Map([
   ],
 ])
 
-// A host may search the web by itself; the rest only the router that the name speaks of could run.
+// Tools that only another router could run. Web search is allowed, since hosts may have it.
 const foreignTool = /^(?:open)?router:(?!web_search$)/
 
 const tools = listOf(
@@ -132,7 +132,7 @@ const share = orNull(numberWithin(0, 1))
 const penalty = orNull(numberWithin(-2, 2))
 const answers = orNull(integer(1, 8))
 
-/** Parameters that a host may or may not support: what its `supported_parameters` speak of. */
+/** Parameters that a host may or may not support (`supported_parameters`). */
 const optional: Readonly<Record<string, Check>> = {
   temperature: orNull(numberWithin(0, 2)),
   top_p: share,
@@ -196,7 +196,7 @@ interface Member {
   readonly kind: "parameter" | "other" | "dropped"
 }
 
-/** Credentials and addresses, which are the host record's alone. See docs/guarantees.md#g29. */
+/** Credentials and addresses, which only the configuration may set. See docs/guarantees.md#g29. */
 const dropped = [
   "api_base",
   "base_url",
@@ -230,7 +230,7 @@ const requireMembers = (body: JsonObject, issues: Issues): void => {
   if (body["messages"] === undefined) report(issues, "messages", "is required")
 }
 
-/** Effort, its shorthand and a token budget are three ways to say one thing. */
+/** Effort, its shorthand and a token budget exclude each other, unless they agree. */
 const checkReasoning = (body: JsonObject, issues: Issues): void => {
   const { reasoning: asked, reasoning_effort: shorthand } = body
   if (!isJsonObject(asked)) return
@@ -250,7 +250,7 @@ const modelsOf = (body: JsonObject): ReadonlyArray<string> => {
 
 const countOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
 
-/** Members that a `ChatRequest` has as fields of its own: hosts are told in their own words. */
+/** Members that become fields of `ChatRequest`. Protocols encode them for each host. */
 const decodedApart: ReadonlySet<string> = new Set([
   // As a member of a new object it would become its prototype.
   "__proto__",
@@ -269,7 +269,7 @@ const noReasoning: Reasoning = {
   written: {},
 }
 
-/** The three ways to speak of reasoning as one. The members were checked before. */
+/** Combines the three members for reasoning, which were checked before. */
 const reasoningOf = (body: JsonObject): Reasoning => {
   const { reasoning: asked, reasoning_effort: shorthand, include_reasoning: include } = body
   if (asked == null && shorthand == null && include == null) return noReasoning
@@ -293,8 +293,8 @@ const efforts: ReadonlySet<unknown> = new Set<Effort>(["none", "minimal", "low",
 const isEffort = (value: unknown): value is Effort => efforts.has(value)
 
 /**
- * At most how many searches a request is taken to lead to: a model that may search does so a few times, and a host that
- * always searches does so once.
+ * The most web searches that a request is assumed to cause: a few for a model that may search, and one for a host that
+ * always searches.
  */
 const searchesIn = (body: JsonObject): number => {
   const tools: ReadonlyArray<unknown> = Array.isArray(body["tools"]) ? body["tools"] : []
@@ -302,7 +302,7 @@ const searchesIn = (body: JsonObject): number => {
   return body["web_search_options"] != null || body["plugins"] != null || tools.some(searches) ? 10 : 1
 }
 
-/** `bodyBytes`: length of the body as it came. `body` becomes the request's: it must not change any more. */
+/** `bodyBytes`: length of the body as received. The request refers to `body`, which must not change any more. */
 export const decodeChat = (body: JsonObject, bodyBytes: number): Either.Either<ChatRequest, BadRequest> => {
   const issues: Issues = []
   const parameters: Array<string> = []
@@ -318,7 +318,7 @@ export const decodeChat = (body: JsonObject, bodyBytes: number): Either.Either<C
     }
     if (isSent(key)) payload[key] = value
     const member = members.get(key)
-    // Clients that write all their fields write null for those that nobody set.
+    // Some clients write null for fields that are not set.
     if (member === undefined || (value === null && key !== "messages")) continue
     member.check(value, key, issues)
     if (member.kind === "parameter") parameters.push(key)
@@ -329,7 +329,7 @@ export const decodeChat = (body: JsonObject, bodyBytes: number): Either.Either<C
   return Either.right(requestOf(body, checkedPayload(payload), preferences, parameters, bodyBytes))
 }
 
-/** The checks above are what the type says: required members are there, and those that are known have their type. */
+/** The checks above guarantee the type: required members are present, and known members have their type. */
 const checkedPayload = (payload: Record<string, unknown>): ChatPayload => payload as unknown as ChatPayload
 
 const requestOf = (

@@ -54,7 +54,7 @@ const functionCall = objectOf(
   "id",
   "function",
 )
-// Kinds of calls that the gateway does not know are the host's to judge.
+// Unknown kinds of calls are left to the host.
 const toolCall: Check = (value, path, issues) =>
   (isJsonObject(value) && typeof value["type"] === "string" && value["type"] !== "function" ? anyObject : functionCall)(
     value,
@@ -85,7 +85,7 @@ const roles: ReadonlyMap<unknown, Check> = new Map<string, Check>([
 ])
 const knownRoles = [...roles.keys()].join(", ")
 
-/** What an assistant may have said without a `content`. */
+/** Members that an assistant's message may have in place of `content`. */
 const wordless = [
   "tool_calls",
   "function_call",
@@ -113,7 +113,7 @@ const message: Check = (value, path, issues) => {
   }
 }
 
-/** Most turns are a role and a text, nothing else: no paths need be built for those. */
+/** Whether a turn has only a role and a text, as most have. Such a turn needs no further checks. */
 const isPlainTurn = (value: unknown): boolean =>
   isJsonObject(value) &&
   typeof value["content"] === "string" &&
@@ -131,17 +131,17 @@ export const messages: Check = (value, path, issues) => {
   }
 }
 
-/** What a conversation measures: how much of it is text, and how much is something else. */
+/** Sizes of a conversation: how much of it is text, and how much is media. */
 export interface Measured {
   /** UTF-8 bytes of text, reasoning and tool calls. */
   readonly textBytes: number
-  /** Bytes of base64 in parts that are no text. */
+  /** Bytes of base64 in parts that are not text. */
   readonly mediaBytes: number
   readonly mediaParts: number
   readonly images: number
 }
 
-/** Of checked messages. */
+/** Measures checked messages. */
 export const measure = (messages: ReadonlyArray<Message>): Measured => {
   const measured = { textBytes: 0, mediaBytes: 0, mediaParts: 0, images: 0 }
   for (const message of messages) {
@@ -155,7 +155,7 @@ export const measure = (messages: ReadonlyArray<Message>): Measured => {
       if (part.type === "image_url") measured.images += 1
     }
     if (message.role !== "assistant") continue
-    // What a model drew or said earlier comes back with its turn.
+    // Earlier images and audio of the model.
     measured.mediaParts += listLength(message["images"]) + (message["audio"] == null ? 0 : 1)
   }
   return measured
@@ -171,7 +171,7 @@ const base64In = (part: JsonObject): number => {
   return isJsonObject(file) ? base64OfUrl(file["file_data"]) : 0
 }
 
-/** Bytes behind the comma of a data URL. A text that was made a file stays text. */
+/** Bytes after the comma of a data URL. 0 for a file of text, which counts as text. */
 const base64OfUrl = (url: unknown): number => {
   if (typeof url !== "string") return 0
   const head = /^data:([^,]{0,256}),/i.exec(url)

@@ -1,4 +1,7 @@
-/** A streamed answer in the chat form: chunks as server-sent events, the finish with its cost, and a failure amid them. */
+/**
+ * A streamed answer in the chat form: chunks as server-sent events, the finish with its cost, and failures in the
+ * stream.
+ */
 import type { ChatChunk, ChatChunkChoice } from "../../../domain/Chat.ts"
 import type { Failure } from "../../../domain/Failure.ts"
 import type { Host } from "../../../domain/Host.ts"
@@ -11,7 +14,7 @@ import { type AnswerNames, tierOf, usageBody } from "./answer.ts"
 
 const nothing = { usage: noUsage, cost: noCost, upstream: noCost }
 
-/** Writes one streamed answer. All its chunks begin alike: what names it is made once. */
+/** Writes one streamed answer. All its chunks begin with the same members, which are serialized once. */
 export const chunkWriter = ({ generationId, created, model }: AnswerNames, host: Host | undefined): StreamWriter => {
   const names = {
     id: generationId,
@@ -47,7 +50,7 @@ export const chunkWriter = ({ generationId, created, model }: AnswerNames, host:
   }
 }
 
-/** Every delta says the role and has a text; every choice has all its members. Strict clients ask for them. */
+/** Every delta has the role and a text, and every choice has all members, because strict clients require them. */
 const chunkChoice = ({ index, delta, finish_reason, native_finish_reason, ...rest }: ChatChunkChoice) => ({
   index,
   delta: { role: "assistant", content: "", ...delta },

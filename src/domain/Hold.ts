@@ -3,7 +3,7 @@ import * as BigInteger from "effect/BigInt"
 import { PaymentRequired } from "./Failure.ts"
 import type { Host } from "./Host.ts"
 import type { Picodollars } from "./Money.ts"
-import { maximumPrices } from "./Price.ts"
+import { type MaximumPrices, maximumPrices, type Pricing } from "./Price.ts"
 import type { Bounds } from "./Request.ts"
 
 /** What an account can still pay at one moment. */
@@ -79,6 +79,47 @@ export const holdSize = (
     return fixed + fewest * perToken <= left ? "in_flight_budget_exhausted" : "request_exceeds_budget"
   }
   return { amount, outputBound: asked ?? (output < longest ? Number(output) : undefined) }
+}
+
+/**
+ * Why the budget does not allow the request at this host; `undefined`: it does. For a plan, which takes no money: where there
+ * is far more left than the request can cost, a rough bound in floating point decides.
+ */
+export const budgetRefusal = (budget: BudgetSnapshot, request: HoldRequest, host: Host): BudgetRefusal | undefined => {
+  if (budget.limit === null) return undefined
+  if (host.pricing !== null && request.maxTokens !== undefined) {
+    const { bounds } = request
+    const price = roughPrices(host.pricing)
+    const most =
+      mostPromptTokens(bounds, request.sentBytes, host) * price.prompt +
+      price.request +
+      bounds.images * price.image +
+      bounds.searches * price.webSearch +
+      request.maxTokens * bounds.choices * price.completion
+    if (2 * most < Number(budget.limit - budget.spend - budget.held)) return undefined
+  }
+  const size = holdSize(budget, request, host)
+  return typeof size === "string" ? size : undefined
+}
+
+type RoughPrices = Readonly<Record<keyof MaximumPrices, number>>
+
+const rough = new WeakMap<Pricing, RoughPrices>()
+
+/** The maximum prices as numbers: right to some fifteen digits. */
+const roughPrices = (pricing: Pricing): RoughPrices => {
+  const known = rough.get(pricing)
+  if (known !== undefined) return known
+  const { prompt, completion, request, image, webSearch } = maximumPrices(pricing)
+  const numbers = {
+    prompt: Number(prompt),
+    completion: Number(completion),
+    request: Number(request),
+    image: Number(image),
+    webSearch: Number(webSearch),
+  }
+  rough.set(pricing, numbers)
+  return numbers
 }
 
 /** Tokens that a message's frame may take beyond its text. */

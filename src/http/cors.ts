@@ -4,7 +4,7 @@
 import { requestId } from "../domain/Ids.ts"
 import { requestIdHeader } from "./headers.ts"
 
-const exposed = "X-GW-Host, X-GW-Cost-USD, X-GW-Request-Id, X-Generation-Id, Retry-After"
+const exposed = "X-GW-Host, X-GW-Cost-USD, X-GW-Request-Id, X-GW-Dropped, X-Generation-Id, Retry-After"
 
 export type AllowOrigin = (request: Request, response: Response) => Response
 

@@ -74,9 +74,9 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
             const text = Redacted.value(secret)
             const id = keyId(text)
             if (id === bootstrap?.id) return Effect.succeed(bootstrap)
-            if (!hasChecksum(text)) return notAccepted
             const known = cache.get(id)
-            return known !== undefined ? accept(known) : Effect.flatMap(find(id), accept)
+            if (known !== undefined) return accept(known)
+            return hasChecksum(text) ? Effect.flatMap(find(id), accept) : notAccepted
           },
           create: (key) =>
             Effect.gen(function* () {

@@ -16,7 +16,7 @@ import {
   type PaymentRequired,
   type RoutingExhausted,
 } from "../domain/Failure.ts"
-import { type BudgetRefusal, type BudgetSnapshot, holdSize, paymentRequired } from "../domain/Hold.ts"
+import { type BudgetRefusal, type BudgetSnapshot, budgetRefusal, paymentRequired } from "../domain/Hold.ts"
 import type { Host, Model } from "../domain/Host.ts"
 import type { Plan } from "../domain/Plan.ts"
 import { documentedSorts } from "../domain/Preferences.ts"
@@ -72,17 +72,18 @@ export class Router extends Context.Tag("headgate/Router")<
           const order = (hosts: ReadonlyArray<Host>) =>
             hosts.length < 2
               ? hosts
-              : ordered(
+              : ranked(
                   rank,
                   hosts.map((host) => ({ host, stats: stats.snapshot(host) })),
                   context,
                   (fault) => faults.report(strategy, fault),
                 )
           const excluded: Array<Exclusion> = []
-          const checks = checksFor(request, { registry, health, budget })
-          const kept = models.right.map((model) => usable(request, model, checks, excluded))
+          const states = { registry, health, budget }
+          const kept = models.right.map((model) => usable(request, model, states, excluded))
           const groups = request.routing.preferences.partition === "none" ? [kept.flat()] : kept
-          const attempts = groups.flatMap((hosts) => preferred(request, order(hosts), excluded))
+          const ordered = groups.map((hosts) => preferred(request, order(hosts), excluded))
+          const attempts = ordered.length === 1 && ordered[0] !== undefined ? ordered[0] : ordered.flat()
           return attempts.length > 0
             ? Either.right({ attempts, excluded, strategy })
             : Either.left(refusal(request, excluded, budget))
@@ -96,7 +97,7 @@ const resolveAll = (
   names: ReadonlyArray<string>,
   registry: Context.Tag.Service<ProviderRegistry>,
 ): Either.Either<ReadonlyArray<Model>, BadRequest> => {
-  const models = new Set<Model>()
+  const models: Array<Model> = []
   for (const name of names) {
     const resolved = registry.resolve(name)
     if (Either.isLeft(resolved)) return Either.left(resolved.left)
@@ -105,9 +106,9 @@ const resolveAll = (
       const message = `the variant ":${variant}" is not available in this version yet`
       return Either.left(new BadRequest({ issues: [{ path: "model", message }] }))
     }
-    models.add(model)
+    if (!models.includes(model)) models.push(model)
   }
-  return Either.right([...models])
+  return Either.right(models)
 }
 
 const asGiven: Rank = (candidates) => candidates
@@ -136,46 +137,60 @@ interface States {
 /** Why a host may not be tried. */
 type Finding = Omit<Exclusion, "host" | "model">
 
-type Check = (host: Host) => Finding | undefined
+interface Check {
+  /** Whether it has anything to do for this request. */
+  readonly applies: (request: PlannedRequest, states: States) => boolean
+  readonly find: (request: PlannedRequest, host: Host, states: States) => Finding | undefined
+}
 
-/** All checks of a host, in their order. */
-const checksFor = (request: PlannedRequest, { registry, health, budget }: States): ReadonlyArray<Check> => [
-  (host) => {
-    const reason = registry.unavailable(host)
-    return reason === undefined ? undefined : { by: "provider", reason }
+const checkOf = ({ name, applies, excludes }: Filter): Check => ({
+  applies,
+  find: (request, host) => {
+    const reason = excludes(request, host)
+    return reason === undefined ? undefined : { by: name, reason }
   },
-  ...hardFilters
-    .filter((filter) => filter.applies(request))
-    .map(
-      ({ name, excludes }): Check =>
-        (host) => {
-          const reason = excludes(request, host)
-          return reason === undefined ? undefined : { by: name, reason }
-        },
-    ),
-  (host) => {
-    const inadmissible = health.admissible(host)
-    if (inadmissible === undefined) return undefined
-    const { reason, retryAfterMs } = inadmissible
-    return { by: "cooldown", reason: `left alone after a failure: ${reason}`, retryAfterMs }
+})
+
+/** Everything that can speak against a host, in the order in which it is asked. */
+const checks: ReadonlyArray<Check> = [
+  {
+    applies: () => true,
+    find: (_, host, { registry }) => {
+      const reason = registry.unavailable(host)
+      return reason === undefined ? undefined : { by: "provider", reason }
+    },
   },
-  (host) => {
-    const reason = budgetRefusal(request, budget, host)
-    return reason === undefined ? undefined : { by: "budget", reason }
+  ...hardFilters.map(checkOf),
+  {
+    applies: () => true,
+    find: (_, host, { health }) => {
+      const inadmissible = health.admissible(host)
+      if (inadmissible === undefined) return undefined
+      const { reason, retryAfterMs } = inadmissible
+      return { by: "cooldown", reason: `left alone after a failure: ${reason}`, retryAfterMs }
+    },
+  },
+  {
+    applies: (_, { budget }) => budget.limit !== null,
+    find: ({ bounds, maxTokens }, host, { budget }) => {
+      const refusal = budgetRefusal(budget, { bounds, maxTokens, sentBytes: bounds.promptBytes }, host)
+      return refusal === undefined ? undefined : { by: "budget", reason: refusal }
+    },
   },
 ]
 
-/** The hosts of a model that may be tried. The reasons against the others are added to `excluded`. */
+/** The hosts of a model that may be tried; why the others may not goes to `excluded`. */
 const usable = (
   request: PlannedRequest,
   model: Model,
-  checks: ReadonlyArray<Check>,
+  states: States,
   excluded: Array<Exclusion>,
 ): ReadonlyArray<Host> => {
   let kept = model.hosts
   for (const check of checks) {
-    kept = kept.filter((host) => {
-      const finding = check(host)
+    if (!check.applies(request, states)) continue
+    kept = passing(kept, (host) => {
+      const finding = check.find(request, host, states)
       if (finding !== undefined) excluded.push({ host: host.tag, model: model.id, ...finding })
       return finding === undefined
     })
@@ -184,14 +199,15 @@ const usable = (
   return kept
 }
 
-const budgetRefusal = (
-  { bounds, maxTokens }: PlannedRequest,
-  budget: BudgetSnapshot,
-  host: Host,
-): BudgetRefusal | undefined => {
-  if (budget.limit === null) return undefined
-  const size = holdSize(budget, { bounds, maxTokens, sentBytes: bounds.promptBytes }, host)
-  return typeof size === "string" ? size : undefined
+/** `filter` that gives the same list back where every host passes, which is the rule. */
+const passing = (hosts: ReadonlyArray<Host>, passes: (host: Host) => boolean): ReadonlyArray<Host> => {
+  let all = true
+  const results = hosts.map((host) => {
+    const one = passes(host)
+    all &&= one
+    return one
+  })
+  return all ? hosts : hosts.filter((_, at) => results[at])
 }
 
 /** Leaves out the hosts that a soft filter excludes, unless that would be all of them. */
@@ -202,7 +218,7 @@ const withoutWorse = (request: PlannedRequest, hosts: ReadonlyArray<Host>, filte
 }
 
 /** Orders hosts by a strategy. When the strategy throws, or loses or adds a host, the given order is kept. */
-const ordered = (
+const ranked = (
   rank: Rank,
   candidates: ReadonlyArray<Candidate>,
   context: RankContext,
@@ -210,8 +226,8 @@ const ordered = (
 ): ReadonlyArray<Host> => {
   const given = candidates.map(({ host }) => host)
   try {
-    const ranked = rank(candidates, context).map(({ host }) => host)
-    if (ranked.length === given.length && given.every((host) => ranked.includes(host))) return ranked
+    const hosts = rank(candidates, context).map(({ host }) => host)
+    if (hosts.length === given.length && given.every((host) => hosts.includes(host))) return hosts
     onFault(new Error("it must return every host that it was given, each once"))
   } catch (fault) {
     onFault(fault)

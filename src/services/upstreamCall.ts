@@ -83,9 +83,15 @@ const sideCall = (
     return Effect.sync(exchange.cancel)
   })
 
+const wholeDecoder = new TextDecoder()
+
+/** What ends in such a byte does not end within a character. */
+const isAscii = (byte: number | undefined): boolean => byte !== undefined && byte < 0x80
+
 /** Collects a body up to a limit, since hosts are not trusted. */
 export class BodyText {
-  private readonly decoder = new TextDecoder()
+  /** Made when a text comes in several pieces: a character may be cut in two. */
+  private decoder: TextDecoder | undefined
   private readonly limit: number
   private text = ""
   private size = 0
@@ -97,13 +103,17 @@ export class BodyText {
   /** `false` once there is more than the limit. */
   add(bytes: Uint8Array): boolean {
     this.size += bytes.byteLength
-    this.text += this.decoder.decode(bytes, { stream: true })
+    if (this.decoder === undefined && this.text === "" && isAscii(bytes.at(-1))) this.text = wholeDecoder.decode(bytes)
+    else {
+      this.decoder ??= new TextDecoder()
+      this.text += this.decoder.decode(bytes, { stream: true })
+    }
     return this.size <= this.limit
   }
 
   /** What was added, cut at the limit. */
   take(): string {
-    const text = this.text + this.decoder.decode()
+    const text = this.decoder === undefined ? this.text : this.text + this.decoder.decode()
     return this.size <= this.limit ? text : text.slice(0, this.limit)
   }
 }

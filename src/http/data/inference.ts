@@ -115,13 +115,9 @@ export class Inference extends Context.Tag("headgate/Inference")<
       ): Steps<Response, Failure> {
         const completed = yield* dispatcher.complete(context, request, plan)
         inFlight.leave(context.lifetime)
-        return new Response(protocol.answer(context, request, completed), {
-          headers: {
-            "content-type": "application/json",
-            [costHeader]: costValue(completed.charge.cost.total),
-            ...answerHeaders(context, completed),
-          },
-        })
+        const cost = costValue(completed.charge.cost.total)
+        const headers = named({ "content-type": "application/json", [costHeader]: cost }, context, completed)
+        return new Response(protocol.answer(context, request, completed), { headers })
       }
 
       const streamed = function* (
@@ -136,13 +132,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const { body, answering } = yield* dispatcher.stream(context, request, plan, writerFor, output, closed)
         // From here on the stream itself learns that its reader left.
         context.lifetime.isCallerGone = undefined
-        return new Response(body, {
-          headers: {
-            "content-type": "text/event-stream",
-            "cache-control": "no-cache",
-            ...answerHeaders(context, answering),
-          },
-        })
+        const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" }
+        return new Response(body, { headers: named(headers, context, answering) })
       }
 
       const refused = (protocol: ClientProtocol, state: RequestState, cause: Cause.Cause<Failure>): Response => {
@@ -217,21 +208,26 @@ const pinned = (request: ChatRequest, tag: string | null): ChatRequest => {
   return { ...request, routing: { ...routing, preferences } }
 }
 
-const answerHeaders = (
+/** Adds what names an answer to the headers of its form. */
+const named = (
+  headers: Record<string, string>,
   { requestId, generationId }: RequestContext,
   answering: Pick<Completed, "host" | "dropped"> | undefined,
-) => ({
-  [requestIdHeader]: requestId,
-  [generationIdHeader]: generationId,
-  ...(answering !== undefined && isHeaderSafe(answering.host.tag) ? { [hostHeader]: answering.host.tag } : {}),
-  ...(answering !== undefined && answering.dropped.length > 0 ? droppedMembers(answering.dropped) : {}),
-})
+): Record<string, string> => {
+  headers[requestIdHeader] = requestId
+  headers[generationIdHeader] = generationId
+  if (answering === undefined) return headers
+  const { host, dropped } = answering
+  if (isHeaderSafe(host.tag)) headers[hostHeader] = host.tag
+  if (dropped.length > 0) headers[droppedHeader] = droppedMembers(dropped)
+  return headers
+}
 
 /**
  * The header with the dropped members. Their names come from the caller, so only names that are safe in a header are
  * shown.
  */
-const droppedMembers = (dropped: ReadonlyArray<string>) => {
+const droppedMembers = (dropped: ReadonlyArray<string>): string => {
   const value = dropped.join(", ").slice(0, 200)
-  return { [droppedHeader]: isHeaderSafe(value) ? value : "unnamed" }
+  return isHeaderSafe(value) ? value : "unnamed"
 }

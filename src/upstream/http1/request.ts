@@ -7,19 +7,7 @@ const longText = 65_536
 /** Bytes of a request, or its text where that fits into one write. Throws where a header cannot be sent. */
 export const requestOf = (call: UpstreamCall, target: Target): string | Buffer => {
   const { body, method } = call
-  let head = method + target.head
-  let coding = "accept-encoding: identity\r\n"
-  for (const name in call.headers) {
-    if (ours.has(name)) continue
-    const value = call.headers[name]
-    if (value === undefined) continue
-    // The message names the header and not its value, which may be a credential.
-    if (!properName.test(name)) throw new Error("the name of a header cannot be sent")
-    if (!properValue.test(value)) throw new Error(`the value of the header ${name} cannot be sent`)
-    if (name === "accept-encoding") coding = ""
-    head += `${name}: ${value}\r\n`
-  }
-  head += coding
+  let head = method + target.head + fieldsOf(call.headers)
   if (body === null) return withLatin1(method === "GET" ? `${head}\r\n` : `${head}content-length: 0\r\n\r\n`)
   const length = typeof body === "string" ? Buffer.byteLength(body) : body.byteLength
   head += `content-length: ${length}\r\n\r\n`
@@ -29,6 +17,29 @@ export const requestOf = (call: UpstreamCall, target: Target): string | Buffer =
   if (typeof body === "string") all.write(body, head.length)
   else all.set(body, head.length)
   return all
+}
+
+/** The fields of headers that come again: those of a host are one object for all its requests. */
+const knownFields = new WeakMap<UpstreamCall["headers"], string>()
+
+const fieldsOf = (headers: UpstreamCall["headers"]): string => {
+  const known = knownFields.get(headers)
+  if (known !== undefined) return known
+  let fields = ""
+  let coding = "accept-encoding: identity\r\n"
+  for (const name in headers) {
+    if (ours.has(name)) continue
+    const value = headers[name]
+    if (value === undefined) continue
+    // The message names the header and not its value, which may be a credential.
+    if (!properName.test(name)) throw new Error("the name of a header cannot be sent")
+    if (!properValue.test(value)) throw new Error(`the value of the header ${name} cannot be sent`)
+    if (name === "accept-encoding") coding = ""
+    fields += `${name}: ${value}\r\n`
+  }
+  fields += coding
+  knownFields.set(headers, fields)
+  return fields
 }
 
 /** A socket writes text as UTF-8; a head with other than ASCII characters is sent in Latin-1, as `fetch` does. */

@@ -16,6 +16,12 @@ export class PluginFault extends Data.TaggedError("PluginFault")<{
   override get message() {
     return `${[this.plugin, this.member, this.hook].filter((part) => part !== "").join(".")} ${this.problem}`
   }
+
+  /** The line of code that threw: `at event (/plugins/acme/index.ts:12:5)`; `undefined` where none did. */
+  get thrownAt(): string | undefined {
+    const lines = this.cause instanceof Error ? (this.cause.stack?.split("\n") ?? []) : []
+    return lines.find((line) => /^ +at /.test(line))?.trim()
+  }
 }
 
 /** Says what is wrong with one hook. */

@@ -101,8 +101,8 @@ export const failureLog = (requestId: string, host: Host, failure: HostFailed): 
   const { reason, status, code, cause } = failure
   const attempt = { requestId, host: host.tag, model: host.model }
   if (cause instanceof PluginFault) {
-    const { plugin, member, hook, problem } = cause
-    return Effect.logError("a plugin made a mistake", { ...attempt, plugin, member, hook, problem })
+    const { plugin, member, hook, problem, thrownAt } = cause
+    return Effect.logError("a plugin made a mistake", { ...attempt, plugin, member, hook, problem, thrownAt })
   }
   const about = { ...attempt, reason, status, code }
   return cause === undefined

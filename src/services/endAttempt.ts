@@ -101,7 +101,7 @@ export const failureLog = (requestId: string, host: Host, failure: HostFailed): 
   const { reason, status, code, cause } = failure
   const attempt = { requestId, host: host.tag, model: host.model }
   if (cause instanceof PluginFault) {
-    const { plugin, member, hook, problem, thrownAt } = cause
+    const { plugin, member, hook, message: problem, thrownAt } = cause
     return Effect.logError("a plugin made a mistake", { ...attempt, plugin, member, hook, problem, thrownAt })
   }
   const about = { ...attempt, reason, status, code }

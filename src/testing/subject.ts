@@ -39,10 +39,10 @@ export interface ProviderSubject {
   /** What an operator writes under `providers.<id>`: the gateway's fields and the plugin's own. Default: nothing. */
   readonly config?: JsonObject
   /**
-   * Stands in for the vendor. Called with each request of each protocol that is not streamed
-   * (their paths and bodies tell them apart) and with the requests that `sign` makes. The answer to a request of a protocol
-   * is JSON with status 200, and has a usage. The base URL is not always the plugin's, so read the end of the path. Without
-   * it no whole answer is checked. Not needed for a provider with a `transport`, which answers in its place.
+   * Stands in for the vendor. Called with each request of each protocol that is not streamed (their paths and bodies tell
+   * them apart) and with the requests that `sign` makes. The answer to a request of a protocol is JSON with status 200, and
+   * has a usage. The base URL is not always the plugin's, so read the end of the path. Without it no whole answer is
+   * checked. Not needed for a provider with a `transport`, which answers in its place.
    */
   readonly answer?: (request: Request) => Response | Promise<Response>
   /** Without them decoders are only tested with garbage. Default: none. */

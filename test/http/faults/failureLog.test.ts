@@ -85,7 +85,8 @@ describe("a mistake of a plugin was logged like a failure of the host, without w
   test.each([...mistakes])("%s", async (_, odd, hook, problem) => {
     const host = opened(scriptedHost((body) => (body["stream"] === true ? streamAnswer([said]) : wholeAnswer(said))))
     const { lines } = await failuresOf(configWithOdd({ first: host }), odd.whole === undefined, await withOdd(odd))
-    const about = { host: "first", model: "acme/small", plugin: "odd", member: "protocols.chat", hook, problem }
+    const whose = { host: "first", model: "acme/small", plugin: "odd", member: "protocols.chat", hook }
+    const about = { ...whose, problem: `odd.protocols.chat.${hook} ${problem}` }
     expect(lines).toMatchObject([{ level: "ERROR", message: "a plugin made a mistake", about, cause: "" }])
   })
 
@@ -96,7 +97,8 @@ describe("a mistake of a plugin was logged like a failure of the host, without w
     }
     const { lines } = await failuresOf(configWithOdd({ first: host }), false, await withOdd({ whole }))
     const thrownAt = expect.stringMatching(/^at .*failureLog\.test\.ts/)
-    const about = { plugin: "odd", hook: "decode", problem: 'threw "TypeError: no disk"', thrownAt }
+    const problem = 'odd.protocols.chat.decode threw "TypeError: no disk"'
+    const about = { plugin: "odd", hook: "decode", problem, thrownAt }
     expect(lines).toMatchObject([{ level: "ERROR", message: "a plugin made a mistake", about }])
   })
 })

@@ -27,6 +27,7 @@ export type {
   HostToolCall,
   ImagePart,
   Message,
+  OutputImage,
   ReasoningDetail,
   RefusalPart,
   ResponseFormat,
@@ -43,6 +44,14 @@ export type {
 export { HostFailed, type HostFailedChanges, type HostReason, Unsupported } from "./domain/Failure.ts"
 export type { Host } from "./domain/Host.ts"
 export { isJsonObject, type JsonObject } from "./domain/Json.ts"
+export type {
+  ListedHost,
+  ListedModel,
+  ListedPriceOverride,
+  ListedPrices,
+  ListedPricing,
+  Usd,
+} from "./domain/ListedModel.ts"
 export type { Preferences } from "./domain/Preferences.ts"
 export {
   type Bounds,
@@ -92,7 +101,7 @@ export {
 } from "./wire/content.ts"
 export { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "./wire/effort.ts"
 export type { ResponseHead, ResponseHeaders } from "./wire/Head.ts"
-export { errorInBody, httpError } from "./wire/httpError.ts"
+export { errorInBody, httpError, malformed } from "./wire/httpError.ts"
 export type { ThinkingKind } from "./wire/messages/thinking.ts"
 export { type MessagesOptions, type MessagesProtocol, messagesProtocol } from "./wire/messages.ts"
 export type { AnswerContext, Decoder, Encoded, Framing, Protocol } from "./wire/Protocol.ts"

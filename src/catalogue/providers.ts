@@ -8,8 +8,9 @@ import type * as Redacted from "effect/Redacted"
 import type { Model, Privacy } from "../domain/Host.ts"
 import type { JsonObject } from "../domain/Json.ts"
 import { hint, type Problem, problemsOf, renderPath, sentence } from "../domain/Problem.ts"
-import { type CheckedProvider, checkedProvider } from "../plugin/checked.ts"
-import { guarded, oneLine, PluginInvalid } from "../plugin/PluginInvalid.ts"
+import type { CheckedProvider } from "../plugin/checked.ts"
+import { loadProvider } from "../plugin/load.ts"
+import { oneLine, PluginInvalid } from "../plugin/PluginInvalid.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import { checkBaseUrl, normalBaseUrl } from "./baseUrl.ts"
 import { decodeModels, mergeModels, type ProviderFacts, servedBy } from "./models.ts"
@@ -142,13 +143,7 @@ const open = (
     // A plugin that is broken was reported already.
     if (plugin === undefined)
       return yield* Effect.fail(brokenPlugins.has(settings.plugin) ? [] : [noSuchPlugin(settings, plugins.keys())])
-    const decoded = yield* guarded(plugin.id, () =>
-      Either.map(plugin.load(own), (provider) => {
-        if (Object.keys(provider.protocols).length === 0)
-          throw new Error("it has no protocols: nothing can be asked of it")
-        return checkedProvider(plugin, provider)
-      }),
-    )
+    const decoded = yield* loadProvider(plugin, own)
     const provider = yield* Either.mapLeft(decoded, ({ issue }) => problemsOf(issue, ["providers", slug]))
     const loaded = yield* settle(settings, plugin, provider)
     return { loaded, models: yield* modelsOf(loaded, facts) }

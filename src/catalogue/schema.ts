@@ -4,6 +4,7 @@
  */
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import type { ListedHost, ListedModel } from "../domain/ListedModel.ts"
 import { parseUsd } from "../domain/Money.ts"
 import { quantizations } from "../domain/Preferences.ts"
 import { type PriceName, type Prices, priceFields, priceNames, standIn } from "../domain/Price.ts"
@@ -184,11 +185,14 @@ export const ModelEntry = Schema.Struct({
   hosts: field(Schema.Array(Schema.Unknown), []),
 })
 
-/** A host as an author writes it. */
-export type HostInput = typeof HostEntry.Encoded
+/** What an author writes of a host in the configuration. */
+export interface HostInput extends ListedHost {
+  /** Slug of one of the configured providers. */
+  readonly provider: string
+}
 
-/** A model as an author writes it. */
-export interface ModelInput extends Omit<typeof ModelEntry.Encoded, "hosts"> {
+/** What an author writes of a model in the configuration. */
+export interface ModelInput extends Omit<ListedModel, "hosts"> {
   /** In the order in which they are listed. Default: those of the plugins. */
   readonly hosts?: ReadonlyArray<HostInput>
 }

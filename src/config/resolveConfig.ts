@@ -11,6 +11,7 @@ import { type Limits, type ResolvedConfig, resolvedConfig } from "../catalogue/R
 import { isJsonObject } from "../domain/Json.ts"
 import { ConfigInvalid, hint, type Path, type Problem, renderPath } from "../domain/Problem.ts"
 import type { Plugin } from "../plugin/discover.ts"
+import { ofThisContract } from "../plugin/load.ts"
 import type { PluginInvalid } from "../plugin/PluginInvalid.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import type { Rank, StrategyPlugin } from "../plugin/Strategy.ts"
@@ -38,10 +39,12 @@ export interface Setup {
 
 /** Fails with what was wrong with the reading already and with what the plugins show to be wrong. */
 export const resolveConfig = (
-  { plugins, invalid = [], strategy }: Parts,
+  { plugins: given, invalid: notFound = [], strategy }: Parts,
   { config, problems: read, unread }: Reading,
 ): Effect.Effect<Setup, ConfigInvalid> =>
   Effect.gen(function* () {
+    const { usable: plugins, refused } = ofThisContract(given)
+    const invalid = [...notFound, ...refused]
     const providerPlugins = plugins.filter((plugin): plugin is ProviderPlugin => plugin.kind === "provider")
     const strategyPlugins = plugins.filter((plugin): plugin is StrategyPlugin => plugin.kind === "strategy")
     const loaded = yield* loadProviders({

@@ -1,7 +1,8 @@
 /** Loads the routing strategies with their part of the configuration (`routing.strategies.<id>`). */
 import * as Either from "effect/Either"
 import { hint, type Problem, problemsOf, renderPath, sentence } from "../domain/Problem.ts"
-import { guarded, PluginInvalid } from "../plugin/PluginInvalid.ts"
+import { loadStrategy } from "../plugin/load.ts"
+import { PluginInvalid } from "../plugin/PluginInvalid.ts"
 import type { Rank, StrategyPlugin } from "../plugin/Strategy.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
 
@@ -28,16 +29,21 @@ export const loadStrategies = (plugins: ReadonlyArray<StrategyPlugin>, wanted: W
   const problems: Array<Problem> = []
   const misconfigured = new Set<string>()
   const off: Array<PluginInvalid> = []
-  for (const { id, load } of plugins) {
+  for (const plugin of plugins) {
+    const { id } = plugin
     const written = Object.hasOwn(configured, id) ? configured[id] : undefined
     const path = written === undefined ? [] : ["routing", "strategies", id]
-    const loaded = guarded(id, () => Either.mapLeft(load(written ?? {}), ({ issue }) => problemsOf(issue, path)))
-    if (Either.isLeft(loaded)) off.push(loaded.left)
-    else if (Either.isRight(loaded.right)) strategies.set(id, loaded.right.right)
+    const loaded = loadStrategy(plugin, written ?? {})
+    if (Either.isLeft(loaded)) {
+      off.push(loaded.left)
+      continue
+    }
+    const decoded = Either.mapLeft(loaded.right, ({ issue }) => problemsOf(issue, path))
+    if (Either.isRight(decoded)) strategies.set(id, decoded.right)
     else if (written !== undefined) {
       misconfigured.add(id)
-      problems.push(...loaded.right.left)
-    } else off.push(new PluginInvalid({ plugin: id, phase: "load", reason: sentence(loaded.right.left) }))
+      problems.push(...decoded.left)
+    } else off.push(new PluginInvalid({ plugin: id, phase: "load", reason: sentence(decoded.left) }))
   }
   const found = new Set([...plugins.map(({ id }) => id), ...brokenPlugins])
   for (const id of Object.keys(configured)) {

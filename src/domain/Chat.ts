@@ -83,8 +83,12 @@ export interface HostToolCall extends JsonObject {
  */
 export interface ReasoningDetail extends JsonObject {
   readonly type: "reasoning.text" | "reasoning.summary" | "reasoning.encrypted"
-  /** Which vendor can read it, such as `anthropic-claude-v1`. */
-  readonly format?: string
+  /**
+   * Which vendor's API can read it. Known: `anthropic-claude-v1`, `google-gemini-v1`, `openai-responses-v1`,
+   * `azure-openai-responses-v1`, `bedrock-openai-responses-v1`, `xai-responses-v1`, `meta-responses-v1`, `unknown`. A
+   * protocol gives its pieces one format, and sends back those of that format only.
+   */
+  readonly format?: string | null
   /** Place of the block in the answer, from 0. Fragments of one block share it. */
   readonly index?: number
   readonly id?: string | null
@@ -225,13 +229,19 @@ export interface ChatPayload extends JsonObject {
 
 // --- answers
 
-/** How an answer ended. `error` only together with an `error` member. */
+/**
+ * How an answer ended. `error` is the gateway's own word, for a host that fails within a stream. A protocol gives a
+ * `HostFailed` in its place: the gateway would take a chunk or an answer that says `error` for a finished one, and charge it.
+ */
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter" | "error"
 
 /**
- * What the host counted, in tokens. The prompt includes cached reads, cache writes and audio. The completion includes
- * reasoning, audio and images. Members that the host did not report are absent. Absent totals are estimated, never
- * zero.
+ * What the host counted, in tokens. The prompt includes cached reads, cache writes and audio; the completion includes
+ * reasoning, audio and images.
+ *
+ * Both totals are needed: where one is absent or no whole number from 0 to 2^31, nothing of the usage counts, and the
+ * gateway estimates all of it. A host that leaves zeros out means 0, which the protocol has to write. Parts that are
+ * absent or no such number are 0, and those above their total are cut to it. Members that are not listed here are not read.
  */
 export interface ChatUsage extends JsonObject {
   readonly prompt_tokens?: unknown
@@ -263,6 +273,13 @@ export interface Annotation extends JsonObject {
   readonly url_citation: JsonObject & { readonly url: string; readonly title: string }
 }
 
+/** An image that the model made. */
+export interface OutputImage extends JsonObject {
+  readonly type: "image_url"
+  /** `url`: http(s), or a data URL with the whole image. */
+  readonly image_url: JsonObject & { readonly url: string }
+}
+
 export interface ChatMessage extends JsonObject {
   readonly role: "assistant"
   /** Null where the model only called tools. */
@@ -272,6 +289,7 @@ export interface ChatMessage extends JsonObject {
   readonly reasoning_details?: ReadonlyArray<ReasoningDetail>
   readonly tool_calls?: ReadonlyArray<ToolCall>
   readonly annotations?: ReadonlyArray<Annotation>
+  readonly images?: ReadonlyArray<OutputImage>
 }
 
 export interface ChatChoice extends JsonObject {
@@ -289,7 +307,7 @@ export interface ChatChoice extends JsonObject {
 export interface ChatResponse extends JsonObject {
   /** At least one. */
   readonly choices: ReadonlyArray<ChatChoice>
-  /** Absent: the host did not count, and the gateway estimates. */
+  /** Absent: the host did not count, and the gateway estimates from the text. */
   readonly usage?: ChatUsage
   readonly system_fingerprint?: string | null
   readonly service_tier?: string
@@ -312,6 +330,8 @@ export interface ChatDelta extends JsonObject {
   readonly reasoning_details?: ReadonlyArray<ReasoningDetail>
   readonly tool_calls?: ReadonlyArray<ToolCallDelta>
   readonly annotations?: ReadonlyArray<Annotation>
+  /** Whole images, each in one chunk. */
+  readonly images?: ReadonlyArray<OutputImage>
 }
 
 export interface ChatChunkChoice extends JsonObject {
@@ -327,7 +347,11 @@ export interface ChatChunkChoice extends JsonObject {
 export interface ChatChunk extends JsonObject {
   /** Empty in a chunk that only brings `usage`. */
   readonly choices: ReadonlyArray<ChatChunkChoice>
-  /** With the finish or after it. Of several, `Protocol.usage` says which counts. */
+  /**
+   * In any chunk and in any number of them: before the finish, with it or after it. A report covers the answer up to there,
+   * and does not add to earlier ones; of several, `Protocol.usage` says which counts. Pass on running reports too: an answer
+   * that is cut short is charged by the one that counts so far.
+   */
   readonly usage?: ChatUsage
   readonly system_fingerprint?: string | null
   readonly service_tier?: string

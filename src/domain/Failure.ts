@@ -120,16 +120,34 @@ export class BodyTooLarge extends Data.TaggedError("BodyTooLarge")<{ readonly li
   }
 }
 
-/** What a host's failure means. The plugin's `error` decides it. See docs/guarantees.md#g10. */
+/**
+ * What a host's failure means. The gateway acts on nothing else of a failure, but for `retryAfterSeconds`:
+ *
+ * - The next host is tried after every failure before the first event, but after `request` none of the same model. Once
+ *   something of a stream has reached the caller, the stream ends with an error in it.
+ * - For a while the host is not called again ("cools down"): 60 s, 60 s and 5 s by default (`limits.cooldown`).
+ * - When no host is left, the caller is answered for all of them: 400 if one failed with `request`; 429, 404 or 408 if
+ *   all failed with `rate-limited`, `not-found` or `timeout`; 403 if the last one failed with `forbidden`; else 502.
+ * - Every reason but `request`, `rate-limited` and `forbidden` counts against the host's uptime.
+ */
 export type HostReason =
+  /** No connection, or one that broke off, such as a stream that ended without a finish. No cool-down; 502. */
   | "unreachable"
+  /** The host or the gateway gave up waiting. No cool-down; 408 if all did, else 502. */
   | "timeout"
+  /** It refuses our credentials, or our account is out of credit: the operator's matter. Cools down for 60 s; 502. */
   | "account"
+  /** It refuses this request by a rule of its own, such as moderation or a region. No cool-down; 403 if it was the last. */
   | "forbidden"
+  /** It does not know the model. Cools down for 60 s; 404 if all did, else 502. */
   | "not-found"
+  /** The request is at fault, so that the model's other hosts are not tried. No cool-down; 400, with `detail` and `code`. */
   | "request"
+  /** It takes no more for now. Cools down as long as `retryAfterSeconds` says, else for 5 s; 429 with `detail` if all did, else 502. */
   | "rate-limited"
+  /** It is in trouble. Cools down only where `retryAfterSeconds` says for how long; 502. */
   | "overloaded"
+  /** What it sent is no answer of its protocol. No cool-down; 502. */
   | "malformed"
 
 /** A host gave no valid answer. The dispatcher reacts to it; a caller sees it only within `RoutingExhausted`. */
@@ -137,12 +155,16 @@ export class HostFailed extends Data.TaggedError("HostFailed")<{
   readonly reason: HostReason
   /** The status of the host's answer; absent when there was none. */
   readonly status?: number
-  /** What may be shown of the host's body: truncated, without control characters. */
+  /**
+   * What the host said, for the caller, who sees it with reason `request` or `rate-limited` and never otherwise. The gateway
+   * cuts it to 1,024 characters, takes control characters and our secrets out, and does not log it.
+   */
   readonly detail?: string
-  /** The host's own code for it. */
+  /** The host's own code for it, such as `context_length_exceeded`: for the caller and the log. Cut to 100 characters. */
   readonly code?: string
   /** Seconds the host asked us to wait. */
   readonly retryAfterSeconds?: number
+  /** For the log alone: what went wrong inside. Nothing of a prompt or an answer belongs here. */
   readonly cause?: unknown
 }> {
   override get message() {

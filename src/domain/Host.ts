@@ -27,9 +27,14 @@ export interface Host {
   readonly quantization: string
   /** `null`: the price is unknown, which is not the same as free. */
   readonly pricing: Pricing | null
-  /** Tokens. */
+  /** Tokens of prompt and output together. */
   readonly contextLength: number
+  /**
+   * Tokens that the host writes at most. Where nothing is configured it is `contextLength`, which may be more than the host
+   * accepts: a protocol whose host demands a bound falls back on it where `ChatRequest.maxTokens` is absent.
+   */
   readonly maxCompletionTokens: number
+  /** Tokens; `null`: no bound but `contextLength`. */
   readonly maxPromptTokens: number | null
   /** Wire names of parameters; empty when nothing is known. */
   readonly supportedParameters: ReadonlyArray<string>

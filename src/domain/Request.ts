@@ -51,7 +51,11 @@ export interface Reasoning {
   readonly maxTokens: number | undefined
   /** `reasoning.enabled`. */
   readonly enabled: boolean | undefined
-  /** Whether reasoning is withheld from the caller. It is billed in either case. */
+  /**
+   * Whether reasoning is kept from the caller. The gateway takes `reasoning` and `reasoning_details`, signatures included,
+   * out of the answer, so that a protocol need not, and the caller cannot give them back in later turns. It is billed all
+   * the same.
+   */
   readonly exclude: boolean
   /** The members as they were written: `reasoning`, `reasoning_effort`, `include_reasoning`. */
   readonly written: JsonObject

@@ -8,7 +8,7 @@ export class PluginFault extends Data.TaggedError("PluginFault")<{
   readonly member: string
   /** Name of the hook, such as `encode`, `decoder.event`, `error`. */
   readonly hook: string
-  /** What is wrong with it: `must return an array of chunks`. */
+  /** What is wrong with it: `must return an array of chunks, not a number`. Nothing of a prompt or an answer. */
   readonly problem: string
   /** What it threw, when it did. */
   readonly cause?: unknown
@@ -16,14 +16,20 @@ export class PluginFault extends Data.TaggedError("PluginFault")<{
   override get message() {
     return `${[this.plugin, this.member, this.hook].filter((part) => part !== "").join(".")} ${this.problem}`
   }
+
+  /** The line of code that threw: `at event (/plugins/acme/index.ts:12:5)`; `undefined` where none did. */
+  get thrownAt(): string | undefined {
+    const lines = this.cause instanceof Error ? (this.cause.stack?.split("\n") ?? []) : []
+    return lines.find((line) => /^ +at /.test(line))?.trim()
+  }
 }
 
 /** Makes the faults of one hook. */
 export interface Hook {
   /** It threw, or failed with an error that the contract does not allow. */
   readonly threw: (cause: unknown) => PluginFault
-  /** It returned `value` in place of `expected`. */
-  readonly returned: (expected: string, value: unknown) => PluginFault
+  /** It returned `value`; `misfit` says what was expected, and what came (`but`). */
+  readonly returned: (misfit: string, value: unknown) => PluginFault
 }
 
 export const hookOf = (plugin: string, member: string, hook: string): Hook => ({
@@ -31,19 +37,13 @@ export const hookOf = (plugin: string, member: string, hook: string): Hook => ({
     cause instanceof PluginFault
       ? cause
       : new PluginFault({ plugin, member, hook, problem: `threw "${oneLine(cause)}"`, cause }),
-  returned: (expected, value) => {
-    const not = isPromise(value) ? ", not a promise" : ""
-    return new PluginFault({ plugin, member, hook, problem: `must return ${expected}${not}` })
+  returned: (misfit, value) => {
+    // Nobody waits for such a promise: a rejection that is not handled would count as a defect of the process.
+    if (value instanceof Promise) value.catch(() => {})
+    return new PluginFault({ plugin, member, hook, problem: `must return ${misfit}` })
   },
 })
 
 /** What was thrown, in one line. */
 const oneLine = (cause: unknown): string =>
-  (cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)).split("\n", 1)[0] ?? ""
-
-/** Also handles a rejection of such a promise. Otherwise it would count as an unhandled rejection of the process. */
-const isPromise = (value: unknown): boolean => {
-  if (!(value instanceof Promise)) return false
-  value.catch(() => {})
-  return true
-}
+  ((cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)).split("\n", 1)[0] ?? "").slice(0, 200)

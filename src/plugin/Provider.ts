@@ -9,7 +9,7 @@ import type { ParseError } from "effect/ParseResult"
 import type * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
 import type { HostFailed } from "../domain/Failure.ts"
-import type { JsonObject } from "../domain/Json.ts"
+import type { ListedModel } from "../domain/ListedModel.ts"
 import type { ResponseHead, ResponseHeaders } from "../wire/Head.ts"
 import type { Encoded, Protocol } from "../wire/Protocol.ts"
 import { decodeStrictly } from "./strict.ts"
@@ -57,11 +57,11 @@ export interface SignContext {
   readonly now: number
 }
 
-/** How to list the models that are installed on a host, for local servers. */
+/** Asks a host for the models that are installed there: local servers. Not called yet: only its shape is checked. */
 export interface ListModels {
   readonly request: Encoded
-  /** Entries in the form of `models` of the configuration, `provider` left out. Pure. */
-  readonly decode: (body: unknown) => ReadonlyArray<JsonObject>
+  /** `body` is parsed JSON, or text where it was none. Pure. */
+  readonly decode: (body: unknown) => ReadonlyArray<ListedModel>
 }
 
 /**
@@ -73,7 +73,10 @@ export interface Provider {
    * `api` of the configuration chooses another.
    */
   readonly protocols: Readonly<Record<string, Protocol>>
-  /** What an answer with another status than 200 means. Pure. `body` is parsed JSON, or text where it is not JSON. */
+  /**
+   * What an answer other than 200 means. Pure. `body` is parsed JSON, or text where it was none; at most 64 KiB of it.
+   * `httpError` knows the common meanings, and `HostFailed.with` refines what it says.
+   */
   readonly error: (status: number, headers: ResponseHeaders, body: unknown) => HostFailed
   /**
    * A base URL that depends on the plugin's own configuration, such as a region. `base_url` of the configuration wins.
@@ -84,16 +87,17 @@ export interface Provider {
   /** Signs a request that is otherwise complete: request signatures, access tokens. Runs once for each attempt. */
   readonly sign?: (encoded: Encoded, context: SignContext) => Effect.Effect<Encoded, HostFailed>
   /**
-   * Answers in place of the network, for providers without a host, such as `echo`. The gateway's deadlines still hold.
-   * The request carries no credentials unless the plugin declares `auth`.
+   * Answers in the place of the network: for providers that are no host at all, such as `echo`. The gateway's deadlines hold
+   * all the same. The request carries no credentials unless the plugin declares `auth`. What it rejects with counts as a
+   * host that cannot be reached, unless it is a `HostFailed`.
    */
   readonly transport?: (request: Request) => Promise<Response>
   readonly listModels?: ListModels
   /**
-   * Models that this vendor serves, in the form of `models` of the configuration, `provider` left out. Only called when
-   * the provider is on.
+   * Models that this vendor serves. Called once, when the provider is loaded, and not at all when it is off. An entry that is
+   * not accepted, a rejection, and more than five seconds turn the provider off, with a line on the log.
    */
-  readonly models?: () => Promise<ReadonlyArray<JsonObject>>
+  readonly models?: () => Promise<ReadonlyArray<ListedModel>>
 }
 
 /** The default export of a provider plugin. */
@@ -117,7 +121,10 @@ export interface ProviderPlugin {
   readonly always?: boolean
   /** What the vendor says it does with prompts of this API. */
   readonly privacy?: { readonly mayTrain: boolean; readonly retainsPrompts: boolean }
-  /** Decodes the provider's own part of the configuration strictly, and returns a provider that closes over it. */
+  /**
+   * Decodes the provider's own part of the configuration, strictly, and closes over it. Synchronous. What it throws, and a
+   * result of another kind, turn the plugin off.
+   */
   readonly load: (config: unknown) => Either.Either<Provider, ParseError>
 }
 
@@ -125,6 +132,7 @@ export interface ProviderPlugin {
 export interface ProviderDefinition<A, I> extends Omit<ProviderPlugin, "kind" | "contract" | "load"> {
   /** Schema of the provider's own fields. The gateway's fields are removed before. */
   readonly config: Schema.Schema<A, I>
+  /** Synchronous. What has to be awaited belongs into `models`, `sign` or `transport`. */
   readonly load: (config: A) => Provider
 }
 

@@ -1,18 +1,22 @@
 /**
- * Checks what the hooks of a provider return. Plugins may not have been type-checked. When a hook throws or returns
- * something wrong, that becomes a failure of the host with a `PluginFault` as its cause. So the next host is tried, and
- * the log names plugin, member and hook.
+ * A provider whose hooks keep what the contract promises. Plugins are JavaScript that was type-checked elsewhere, if at
+ * all: whatever one of their hooks throws or returns wrongly becomes a failed host with a `PluginFault` as its cause, so
+ * that the next host is tried and the log names plugin, member and hook. What a hook's own `HostFailed` shows of the host
+ * is cut and cleaned here, wherever it comes from.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { ChatChunk, ChatResponse, ChatUsage } from "../domain/Chat.ts"
 import { HostFailed, Unsupported } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { isJsonObject } from "../domain/Json.ts"
+import type { ListedModel } from "../domain/ListedModel.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import { isFraming } from "../wire/framing.ts"
 import type { ResponseHead } from "../wire/Head.ts"
+import { showable } from "../wire/httpError.ts"
 import type { AnswerContext, Decoder, Encoded, Protocol } from "../wire/Protocol.ts"
+import { but } from "./misfit.ts"
 import { type Hook, hookOf, type PluginFault } from "./PluginFault.ts"
 import type { Provider, ProviderPlugin } from "./Provider.ts"
 import {
@@ -37,10 +41,10 @@ export interface CheckedProvider extends Pick<Provider, "error" | "baseUrl" | "c
   readonly transport?: (request: Request) => Promise<Response>
   readonly listModels?: {
     readonly request: Encoded
-    readonly decode: (body: unknown) => ReadonlyArray<JsonObject> | HostFailed
+    readonly decode: (body: unknown) => ReadonlyArray<ListedModel> | HostFailed
   }
-  /** Rejects only with a `PluginFault`. */
-  readonly models?: () => Promise<ReadonlyArray<JsonObject>>
+  /** Objects, not looked at further: the catalogue decodes them. Rejects with a `PluginFault` and nothing else. */
+  readonly models?: () => Promise<ReadonlyArray<ListedModel>>
 }
 
 /** Throws a `PluginFault` when the result of `load` is not a provider. */
@@ -87,9 +91,10 @@ const checkedEncode = (hook: Hook, protocol: Protocol): CheckedProtocol["encode"
   return (request, host) => {
     try {
       const encoded = protocol.encode(request, host)
-      if (!Either.isEither(encoded)) return misfit("an Either of a request", encoded)
+      if (!Either.isEither(encoded)) return misfit(but("an Either of a request", encoded), encoded)
       if (Either.isLeft(encoded)) {
-        return encoded.left instanceof Unsupported ? encoded : misfit("an Unsupported on the left", encoded.left)
+        const { left } = encoded
+        return left instanceof Unsupported ? encoded : misfit(but("an Unsupported on the left", left), left)
       }
       const expected = expectedOfEncoded(encoded.right)
       return expected === undefined ? encoded : misfit(expected, encoded.right)
@@ -103,7 +108,7 @@ const checkedDecode = (hook: Hook, protocol: Protocol): CheckedProtocol["decode"
   return (head, body, context) => {
     try {
       const answer = protocol.decode(head, body, context)
-      if (answer instanceof HostFailed) return answer
+      if (answer instanceof HostFailed) return showable(answer)
       const expected = expectedOfAnswer(answer)
       return expected === undefined ? withPlainUsage(answer) : failed(hook.returned(expected, answer))
     } catch (cause) {
@@ -149,9 +154,9 @@ const guarded = (hooks: Readonly<Record<"event" | "end" | "done", Hook>>, decode
   if (decoder.done === undefined) return { event, end }
   const done = (): boolean => {
     try {
-      const isDone: unknown = decoder.done?.()
-      if (typeof isDone === "boolean") return isDone
-      broken = failed(hooks.done.returned("true or false", isDone))
+      const said: unknown = decoder.done?.()
+      if (typeof said === "boolean") return said
+      broken = failed(hooks.done.returned(but("true or false", said), said))
     } catch (cause) {
       broken = failed(hooks.done.threw(cause))
     }
@@ -161,7 +166,7 @@ const guarded = (hooks: Readonly<Record<"event" | "end" | "done", Hook>>, decode
 }
 
 const checkedChunks = (hook: Hook, chunks: ReadonlyArray<ChatChunk> | HostFailed) => {
-  if (chunks instanceof HostFailed) return chunks
+  if (chunks instanceof HostFailed) return showable(chunks)
   const expected = expectedOfChunks(chunks)
   if (expected !== undefined) return failed(hook.returned(expected, chunks))
   return chunks.some(({ usage }) => usage != null) ? chunks.map(withPlainUsage) : chunks
@@ -188,7 +193,8 @@ const checkedError = (hook: Hook, provider: Provider): Provider["error"] => {
   return (status, headers, body) => {
     try {
       const failure: unknown = provider.error(status, headers, body)
-      return failure instanceof HostFailed ? failure : failed(hook.returned("a HostFailed", failure)).with({ status })
+      if (failure instanceof HostFailed) return showable(failure)
+      return failed(hook.returned(but("a HostFailed", failure), failure)).with({ status })
     } catch (cause) {
       return failed(hook.threw(cause)).with({ status })
     }
@@ -203,10 +209,12 @@ const checkedSign = (hook: Hook, sign: NonNullable<Provider["sign"]>): NonNullab
   return (encoded, context) =>
     Effect.suspend(() => {
       const signing = sign(encoded, context)
-      return Effect.isEffect(signing) ? signing : failed(hook.returned("an Effect", signing))
+      return Effect.isEffect(signing) ? signing : failed(hook.returned(but("an Effect", signing), signing))
     }).pipe(
       Effect.flatMap(checkedResult),
-      Effect.catchAll((failure: unknown) => (failure instanceof HostFailed ? failure : failed(hook.threw(failure)))),
+      Effect.catchAll((failure: unknown) =>
+        failure instanceof HostFailed ? showable(failure) : failed(hook.threw(failure)),
+      ),
       Effect.catchAllDefect((cause) => failed(hook.threw(cause))),
     )
 }
@@ -216,21 +224,21 @@ const checkedTransport = (hook: Hook, transport: NonNullable<Provider["transport
     const answer: unknown = await attempted(
       () => transport(request),
       (cause) => {
-        // What the transport calls may be down. That is not a fault of the plugin.
-        return cause instanceof HostFailed ? cause : new HostFailed({ reason: "unreachable", cause: hook.threw(cause) })
+        // What it calls in the place of the network may be down: that is no mistake of the plugin.
+        return cause instanceof HostFailed ? showable(cause) : new HostFailed({ reason: "unreachable", cause })
       },
     )
     if (answer instanceof Response) return answer
-    throw failed(hook.returned("a promise of a Response", answer))
+    throw failed(hook.returned(but("a promise of a Response", answer), answer))
   }
 }
 
 const checkedListing = (hook: Hook, listing: NonNullable<Provider["listModels"]>) => ({
   request: listing.request,
-  decode: (body: unknown): ReadonlyArray<JsonObject> | HostFailed => {
+  decode: (body: unknown): ReadonlyArray<ListedModel> | HostFailed => {
     try {
       const models = listing.decode(body)
-      return isList(models) ? models : failed(hook.returned("a list of models", models))
+      return isList(models) ? models : failed(hook.returned(but("a list of models", models), models))
     } catch (cause) {
       return failed(hook.threw(cause))
     }
@@ -240,7 +248,7 @@ const checkedListing = (hook: Hook, listing: NonNullable<Provider["listModels"]>
 const checkedModels = (hook: Hook, models: NonNullable<Provider["models"]>) => async () => {
   const listed = await attempted(models, hook.threw)
   if (isList(listed)) return listed
-  throw hook.returned("a promise of a list of models", listed)
+  throw hook.returned(but("a promise of a list of models", listed), listed)
 }
 
 const isList = (value: unknown): boolean => Array.isArray(value) && value.every(isJsonObject)
@@ -257,25 +265,33 @@ const attempted = async <A>(work: () => Promise<A>, fault: (cause: unknown) => E
 // --- the result of load
 
 const assertProvider: (hook: Hook, provider: unknown) => asserts provider is Provider = (hook, provider) => {
-  const must = (expected: string) => hook.returned(expected, provider)
-  if (!isJsonObject(provider)) throw must("a provider")
+  const misfit = misfitOf(provider)
+  if (misfit !== undefined) throw hook.returned(misfit, provider)
+}
+
+/** What of the provider is not as its type says; `undefined`: all is. */
+const misfitOf = (provider: unknown): string | undefined => {
+  if (!isJsonObject(provider) || provider instanceof Promise) return but("a provider", provider)
   const { protocols, error, baseUrl, credentials, listModels } = provider
-  if (!isJsonObject(protocols)) throw must("protocols")
-  if (Object.keys(protocols).length === 0) throw must("at least one protocol")
+  if (!isJsonObject(protocols)) return but("protocols: an object", protocols)
+  if (Object.keys(protocols).length === 0) return "at least one protocol"
   for (const name in protocols) {
     const protocol = protocols[name]
-    const expected = isJsonObject(protocol)
-      ? expectedOfProtocol(protocol, isFraming)
-      : "framing, encode and so on are given"
-    if (expected !== undefined) throw must(`a protocol ${name} whose ${expected}`)
+    if (!isJsonObject(protocol)) return but(`a protocol ${name} that is an object`, protocol)
+    const expected = expectedOfProtocol(protocol, isFraming)
+    if (expected !== undefined) return `a protocol ${name} whose ${expected}`
   }
-  if (typeof error !== "function") throw must("error as a function")
+  if (typeof error !== "function") return but("error as a function", error)
   for (const name of ["sign", "transport", "models"]) {
-    if (provider[name] !== undefined && typeof provider[name] !== "function") throw must(`${name} as a function`)
+    const member = provider[name]
+    if (member !== undefined && typeof member !== "function") return but(`${name} as a function`, member)
   }
-  if (baseUrl !== undefined && typeof baseUrl !== "string") throw must("baseUrl as text")
-  if (credentials !== undefined && !isJsonObject(credentials)) throw must("credentials as an object")
-  if (listModels === undefined) return
-  const expected = isJsonObject(listModels) ? expectedOfEncoded(listModels["request"]) : "request and decode"
-  if (expected !== undefined) throw must(`listModels with ${expected}`)
+  if (baseUrl !== undefined && typeof baseUrl !== "string") return but("baseUrl as text", baseUrl)
+  if (credentials !== undefined && !isJsonObject(credentials)) return but("credentials as an object", credentials)
+  if (listModels === undefined) return undefined
+  if (!isJsonObject(listModels)) return but("listModels with request and decode", listModels)
+  if (typeof listModels["decode"] !== "function")
+    return but("listModels with decode as a function", listModels["decode"])
+  const expected = expectedOfEncoded(listModels["request"])
+  return expected === undefined ? undefined : `listModels with ${expected}`
 }

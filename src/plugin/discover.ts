@@ -9,8 +9,9 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { isJsonObject } from "../domain/Json.ts"
 import type { Importing } from "./importWatch.ts"
+import { contractMismatch } from "./load.ts"
 import { oneLine, PluginInvalid } from "./PluginInvalid.ts"
-import { contractVersion, type ProviderPlugin } from "./Provider.ts"
+import type { ProviderPlugin } from "./Provider.ts"
 import { registerModules } from "./resolve.ts"
 import type { StrategyPlugin } from "./Strategy.ts"
 
@@ -81,9 +82,8 @@ const load = ({ path, id, kind }: Found): Effect.Effect<Either.Either<Loaded, Pl
     const plugin = isJsonObject(module) ? module["default"] : undefined
     if (!isPlugin(plugin))
       return yield* invalid("shape", "the default export is not made by defineProvider or defineStrategy")
-    if (plugin.contract !== contractVersion) {
-      return yield* invalid("shape", `made for contract ${plugin.contract}, this gateway has ${contractVersion}`)
-    }
+    const mismatch = contractMismatch(plugin)
+    if (mismatch !== undefined) return yield* invalid("shape", mismatch)
     if (plugin.kind !== kind)
       return yield* invalid("shape", `a ${plugin.kind} stands among the plugins of kind ${kind}`)
     if (plugin.id !== id) return yield* invalid("shape", `its id "${plugin.id}" is not the name of its folder`)

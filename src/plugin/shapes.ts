@@ -1,33 +1,45 @@
 /**
- * Checks of what a provider's hooks return. Written by hand, since they run for every request and every event. Each
- * function returns what was expected, as text that follows "must return", or `undefined` for a valid value.
+ * What the hooks of a provider have to return, checked by hand since it runs for every request and every event. Each
+ * function gives what was expected and what came, to follow "must return", or `undefined` when the value has that shape.
  */
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { but, butWord } from "./misfit.ts"
 
-type Expected = string | undefined
+type Misfit = string | undefined
 
 const isTextOrNothing = (value: unknown): boolean => value == null || typeof value === "string"
+
+/** An async hook gives a promise, which is an object too. */
+const isPlainObject = (value: unknown): value is JsonObject => isJsonObject(value) && !(value instanceof Promise)
+
+/** For a list that may also have a wrong member: then what came is a list, which says nothing. */
+const butList = (expected: string, came: unknown): string => (Array.isArray(came) ? expected : but(expected, came))
 
 // --- requests
 
 // Lower case only, because names are compared with those of the credentials.
 const headerName = /^[a-z0-9!#$%&'*+.^_`|~-]+$/
 
-export const expectedOfEncoded = (encoded: unknown): Expected => {
-  if (!isJsonObject(encoded)) return "a request with path and body"
+export const expectedOfEncoded = (encoded: unknown): Misfit => {
+  if (!isPlainObject(encoded)) return but("a request with path and body", encoded)
   const { method, path, headers, body, dropped } = encoded
-  if (method !== undefined && method !== "POST" && method !== "GET") return "a request whose method is POST or GET"
-  if (typeof path !== "string" || !path.startsWith("/")) return "a request whose path begins with a slash"
-  if (typeof body !== "string" && !(body instanceof Uint8Array)) return "a request whose body is text or bytes"
+  if (method !== undefined && method !== "POST" && method !== "GET") {
+    return butWord("a request whose method is POST or GET", method)
+  }
+  if (typeof path !== "string") return but("a request whose path begins with a slash", path)
+  if (!path.startsWith("/")) return "a request whose path begins with a slash"
+  if (typeof body !== "string" && !(body instanceof Uint8Array)) {
+    return but("a request whose body is text or bytes", body)
+  }
   if (dropped !== undefined && !(Array.isArray(dropped) && dropped.every((name) => typeof name === "string"))) {
-    return "a request whose dropped is a list of names"
+    return butList("a request whose dropped is a list of names", dropped)
   }
   if (headers === undefined) return undefined
-  if (!isJsonObject(headers)) return "a request whose headers are an object"
+  if (!isJsonObject(headers)) return but("a request whose headers are an object", headers)
   for (const name in headers) {
     if (!headerName.test(name))
       return `a request whose header names are tokens in lower case, not ${JSON.stringify(name)}`
-    if (typeof headers[name] !== "string") return `a request whose header ${name} is text`
+    if (typeof headers[name] !== "string") return but(`a request whose header ${name} is text`, headers[name])
   }
   return undefined
 }
@@ -36,10 +48,12 @@ export const expectedOfEncoded = (encoded: unknown): Expected => {
 
 const finishReasons: ReadonlySet<unknown> = new Set([null, "stop", "length", "tool_calls", "content_filter", "error"])
 
-export const expectedOfAnswer = (answer: unknown): Expected => {
-  if (!isJsonObject(answer)) return "a ChatResponse or a HostFailed"
+export const expectedOfAnswer = (answer: unknown): Misfit => {
+  if (!isPlainObject(answer)) return but("a ChatResponse or a HostFailed", answer)
   const { choices, usage } = answer
-  if (!Array.isArray(choices) || choices.length === 0) return "an answer whose choices are a list of at least one"
+  if (!Array.isArray(choices) || choices.length === 0) {
+    return but("an answer whose choices are a list of at least one", choices)
+  }
   for (let at = 0; at < choices.length; at++) {
     const expected = expectedOfChoice(choices[at], `choices[${at}]`)
     if (expected !== undefined) return `an answer whose ${expected}`
@@ -48,19 +62,21 @@ export const expectedOfAnswer = (answer: unknown): Expected => {
   return expected === undefined ? undefined : `an answer whose ${expected}`
 }
 
-const expectedOfChoice = (choice: unknown, at: string): Expected => {
-  if (!isJsonObject(choice)) return `${at} is an object`
+const expectedOfChoice = (choice: unknown, at: string): Misfit => {
+  if (!isJsonObject(choice)) return but(`${at} is an object`, choice)
   const { index, finish_reason: finish, native_finish_reason: native, message } = choice
-  if (typeof index !== "number") return `${at}.index is a number`
-  if (!finishReasons.has(finish)) return `${at}.finish_reason is a FinishReason or null`
-  if (native !== null && typeof native !== "string") return `${at}.native_finish_reason is text or null`
-  if (!isJsonObject(message)) return `${at}.message is an object`
-  const { content, reasoning, tool_calls: calls } = message
-  if (content !== null && typeof content !== "string") return `${at}.message.content is text or null`
-  if (!isTextOrNothing(reasoning)) return `${at}.message.reasoning is text or null`
-  return calls == null || (Array.isArray(calls) && calls.every(isToolCall))
-    ? undefined
-    : `${at}.message.tool_calls are a list of calls with id, function.name and function.arguments as text`
+  if (typeof index !== "number") return but(`${at}.index is a number`, index)
+  if (!finishReasons.has(finish)) return butWord(`${at}.finish_reason is a FinishReason or null`, finish)
+  if (native !== null && typeof native !== "string") return but(`${at}.native_finish_reason is text or null`, native)
+  if (!isJsonObject(message)) return but(`${at}.message is an object`, message)
+  const { content, reasoning, tool_calls: calls, images } = message
+  if (content !== null && typeof content !== "string") return but(`${at}.message.content is text or null`, content)
+  if (!isTextOrNothing(reasoning)) return but(`${at}.message.reasoning is text or null`, reasoning)
+  if (calls != null && !(Array.isArray(calls) && calls.every(isToolCall))) {
+    const expected = `${at}.message.tool_calls are a list of calls with id, function.name and function.arguments as text`
+    return butList(expected, calls)
+  }
+  return areImages(images) ? undefined : butList(`${at}.message.images are a list of ${imageParts}`, images)
 }
 
 const isToolCall = (call: unknown): boolean => {
@@ -69,21 +85,31 @@ const isToolCall = (call: unknown): boolean => {
   return isJsonObject(called) && typeof called["name"] === "string" && typeof called["arguments"] === "string"
 }
 
+const imageParts = "parts with type image_url and image_url.url as text"
+
+const areImages = (images: unknown): boolean => images == null || (Array.isArray(images) && images.every(isImage))
+
+const isImage = (part: unknown): boolean => {
+  if (!isJsonObject(part) || part["type"] !== "image_url") return false
+  const image = part["image_url"]
+  return isJsonObject(image) && typeof image["url"] === "string"
+}
+
 const details = ["prompt_tokens_details", "completion_tokens_details", "server_tool_use_details"] as const
 
-const expectedOfUsage = (usage: unknown): Expected => {
+const expectedOfUsage = (usage: unknown): Misfit => {
   if (usage == null) return undefined
-  if (!isJsonObject(usage)) return "usage is an object"
+  if (!isJsonObject(usage)) return but("usage is an object", usage)
   for (const name of details) {
-    if (usage[name] != null && !isJsonObject(usage[name])) return `usage.${name} is an object`
+    if (usage[name] != null && !isJsonObject(usage[name])) return but(`usage.${name} is an object`, usage[name])
   }
   return undefined
 }
 
 // --- chunks
 
-export const expectedOfChunks = (chunks: unknown): Expected => {
-  if (!Array.isArray(chunks)) return "an array of chunks"
+export const expectedOfChunks = (chunks: unknown): Misfit => {
+  if (!Array.isArray(chunks)) return but("an array of chunks or a HostFailed", chunks)
   for (const chunk of chunks) {
     const expected = expectedOfChunk(chunk)
     if (expected !== undefined) return `an array of chunks whose ${expected}`
@@ -91,10 +117,10 @@ export const expectedOfChunks = (chunks: unknown): Expected => {
   return undefined
 }
 
-const expectedOfChunk = (chunk: unknown): Expected => {
-  if (!isJsonObject(chunk)) return "members are objects"
+const expectedOfChunk = (chunk: unknown): Misfit => {
+  if (!isJsonObject(chunk)) return but("members are objects", chunk)
   const { choices, usage } = chunk
-  if (!Array.isArray(choices)) return "choices are a list"
+  if (!Array.isArray(choices)) return but("choices are a list", choices)
   for (const choice of choices) {
     const expected = expectedOfDelta(choice)
     if (expected !== undefined) return expected
@@ -102,17 +128,19 @@ const expectedOfChunk = (chunk: unknown): Expected => {
   return expectedOfUsage(usage)
 }
 
-const expectedOfDelta = (choice: unknown): Expected => {
-  if (!isJsonObject(choice) || typeof choice["index"] !== "number") return "choices have an index"
-  if (!finishReasons.has(choice["finish_reason"])) return "choices have a finish_reason: a FinishReason, or null"
-  const { delta } = choice
-  if (!isJsonObject(delta)) return "choices have a delta"
-  if (!isTextOrNothing(delta["content"])) return "delta.content is text"
-  if (!isTextOrNothing(delta["reasoning"])) return "delta.reasoning is text"
-  const calls = delta["tool_calls"]
-  return calls == null || (Array.isArray(calls) && calls.every(isCallPiece))
-    ? undefined
-    : "delta.tool_calls are a list of pieces with an index"
+const expectedOfDelta = (choice: unknown): Misfit => {
+  if (!isJsonObject(choice)) return but("choices are objects with an index and a delta", choice)
+  const { index, finish_reason: finish, delta } = choice
+  if (typeof index !== "number") return but("choices have an index: a number", index)
+  if (!finishReasons.has(finish)) return butWord("choices have a finish_reason: a FinishReason, or null", finish)
+  if (!isJsonObject(delta)) return but("choices have a delta: an object", delta)
+  const { content, reasoning, tool_calls: calls, images } = delta
+  if (!isTextOrNothing(content)) return but("delta.content is text", content)
+  if (!isTextOrNothing(reasoning)) return but("delta.reasoning is text", reasoning)
+  if (calls != null && !(Array.isArray(calls) && calls.every(isCallPiece))) {
+    return butList("delta.tool_calls are a list of pieces with an index", calls)
+  }
+  return areImages(images) ? undefined : butList(`delta.images are a list of ${imageParts}`, images)
 }
 
 const isCallPiece = (piece: unknown): boolean => isJsonObject(piece) && typeof piece["index"] === "number"
@@ -121,7 +149,7 @@ const isCallPiece = (piece: unknown): boolean => isJsonObject(piece) && typeof p
 
 const isFunction = (value: unknown): boolean => typeof value === "function"
 
-export const expectedOfDecoder = (decoder: unknown): Expected =>
+export const expectedOfDecoder = (decoder: unknown): Misfit =>
   typeof decoder === "object" &&
   decoder !== null &&
   "event" in decoder &&
@@ -130,13 +158,17 @@ export const expectedOfDecoder = (decoder: unknown): Expected =>
   isFunction(decoder.end) &&
   (!("done" in decoder) || decoder.done === undefined || isFunction(decoder.done))
     ? undefined
-    : "a decoder with event and end, and done where the protocol has a last event"
+    : but("a decoder with event and end, and done where the protocol has a last event", decoder)
 
-export const expectedOfProtocol = (protocol: JsonObject, isFraming: (value: unknown) => boolean): Expected => {
+export const expectedOfProtocol = (protocol: JsonObject, isFraming: (value: unknown) => boolean): Misfit => {
   const { framing, usage, transparent } = protocol
-  if (!isFraming(framing)) return "framing is one that this gateway has"
-  if (usage !== undefined && usage !== "largest" && usage !== "last") return 'usage is "largest" or "last"'
-  if (transparent !== undefined && typeof transparent !== "boolean") return "transparent is true or false"
+  if (!isFraming(framing)) return butWord("framing is one that this gateway has", framing)
+  if (usage !== undefined && usage !== "largest" && usage !== "last") {
+    return butWord('usage is "largest" or "last"', usage)
+  }
+  if (transparent !== undefined && typeof transparent !== "boolean") {
+    return but("transparent is true or false", transparent)
+  }
   const missing = ["encode", "decode", "decoder"].find((hook) => !isFunction(protocol[hook]))
-  return missing === undefined ? undefined : `${missing} is a function`
+  return missing === undefined ? undefined : but(`${missing} is a function`, protocol[missing])
 }

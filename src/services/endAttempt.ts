@@ -11,6 +11,7 @@ import { tokensIn } from "../domain/Estimate.ts"
 import type { HostFailed, Unavailable } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import { parseUsage } from "../domain/Usage.ts"
+import { PluginFault } from "../plugin/PluginFault.ts"
 import type { Attempt } from "./Attempt.ts"
 import type { HostHealth } from "./HostHealth.ts"
 import type { HostStats } from "./HostStats.ts"
@@ -93,11 +94,18 @@ export const makeEndAttempt = (
 }
 
 /**
- * The log of a failure, with details that are not shown to the caller. It contains nothing of the prompt or the answer.
+ * For the operator: what the caller does not learn. A mistake of a plugin is an error, since waiting does not help. Nothing
+ * of the prompt or the answer is in it, nor what the host says in words of its own (`detail`).
  */
-export const failureLog = (requestId: string, host: Host, { reason, status, cause }: HostFailed) =>
-  Effect.logWarning(
-    "a host failed",
-    { requestId, host: host.tag, model: host.model, reason, status },
-    Cause.fail(cause ?? reason),
-  )
+export const failureLog = (requestId: string, host: Host, failure: HostFailed): Effect.Effect<void> => {
+  const { reason, status, code, cause } = failure
+  const attempt = { requestId, host: host.tag, model: host.model }
+  if (cause instanceof PluginFault) {
+    const { plugin, member, hook, message: problem, thrownAt } = cause
+    return Effect.logError("a plugin made a mistake", { ...attempt, plugin, member, hook, problem, thrownAt })
+  }
+  const about = { ...attempt, reason, status, code }
+  return cause === undefined
+    ? Effect.logWarning("a host failed", about)
+    : Effect.logWarning("a host failed", about, Cause.fail(cause))
+}

@@ -27,12 +27,15 @@ export const makeUpstreamClient = (upstream: Context.Tag.Service<Upstream>): Ups
     const { sign } = endpoint.provider
     if (sign === undefined) return Effect.succeed(encoded)
     return Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      sign(encoded, {
-        url: endpoint.baseUrl + encoded.path,
-        credentials: endpoint.credentials,
-        http: (request) => sideCall(upstream, endpoint, request),
-        now,
-      }),
+      Effect.mapError(
+        sign(encoded, {
+          url: endpoint.baseUrl + encoded.path,
+          credentials: endpoint.credentials,
+          http: (request) => sideCall(upstream, endpoint, request),
+          now,
+        }),
+        (failure) => withoutSecrets(failure, endpoint),
+      ),
     )
   },
   send: (endpoint, encoded, sink) => {

@@ -110,13 +110,13 @@ const clean = ({ reason, detail, code, retryAfterSeconds: wait }: HostFailed): v
   const fits = (text: unknown, most: number) =>
     text === undefined || (typeof text === "string" && text.length <= most && !/\p{Cc}/u.test(text))
   must(
-    fits(detail, 2048),
-    () => `The detail ${shown(detail)} is not a clean text of at most 2048 characters`,
+    fits(detail, 1024),
+    () => `The detail ${shown(detail)} is not a clean text of at most 1024 characters`,
     "HostFailed.detail",
   )
   must(
-    fits(code, 200),
-    () => `The code ${shown(code)} is not a clean text of at most 200 characters`,
+    fits(code, 100),
+    () => `The code ${shown(code)} is not a clean text of at most 100 characters`,
     "HostFailed.code",
   )
   must(

@@ -9,9 +9,8 @@ import * as Logger from "effect/Logger"
 import { HostFailed } from "../domain/Failure.ts"
 import { KeyId } from "../domain/Ids.ts"
 import { isJsonObject } from "../domain/Json.ts"
-import { parseUsage } from "../domain/Usage.ts"
 import * as Gateway from "../Gateway.ts"
-import type { Provider, ProviderPlugin } from "../plugin/Provider.ts"
+import { contractVersion, type Provider, type ProviderPlugin } from "../plugin/Provider.ts"
 import { KeyStore } from "../services/KeyStore.ts"
 import { layer as memoryStorage } from "../sql/MemoryStorage.ts"
 import { Upstream } from "../upstream/Upstream.ts"
@@ -19,6 +18,7 @@ import type { Protocol } from "../wire/Protocol.ts"
 import { type Check, must, shown } from "./check.ts"
 import { contextOf, frameEnds, head, host, maxTokens, publicModel, requestOf } from "./samples.ts"
 import { answerBody, gatewayConfig, load, type NamedSample, type ProtocolSubject } from "./subject.ts"
+import { readUsage } from "./usage.ts"
 
 export const gatewayChecks = (subject: ProtocolSubject): ReadonlyArray<Check> => {
   const [sample] = subject.streams
@@ -57,12 +57,7 @@ const isAnswered = async (subject: ProtocolSubject): Promise<void> => {
     return body
   })
   const decoded = subject.protocol().decode(head, await answerBody(subject), contextOf(false))
-  const usage = decoded instanceof HostFailed ? undefined : parseUsage(decoded.usage)
-  must(
-    usage !== undefined,
-    `The answer's usage is ${shown(decoded instanceof HostFailed ? undefined : decoded.usage)}: the caller would be billed by an estimate`,
-    "ChatResponse.usage",
-  )
+  const usage = readUsage(decoded instanceof HostFailed ? undefined : decoded.usage, "the given answer")
   const body: unknown = JSON.parse(text)
   const billed = isJsonObject(body) && isJsonObject(body["usage"]) ? body["usage"] : {}
   must(
@@ -168,7 +163,9 @@ const unfinished = (frames: ReadonlyArray<string>, signal: AbortSignal): Readabl
 /** The plugin with only the model of the check. `inProcess`: with its transport in place of a host. */
 const alone = (plugin: ProviderPlugin, inProcess: boolean): ProviderPlugin => ({
   ...plugin,
-  // The provider is configured already, so it must not be on by itself too.
+  // Whether it has the right one is checked elsewhere.
+  contract: contractVersion,
+  // It is configured: it must not be on a second time by itself.
   always: false,
   load: (config) =>
     Either.map(plugin.load(config), (provider): Provider => {

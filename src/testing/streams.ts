@@ -3,12 +3,12 @@ import { isDeepStrictEqual } from "node:util"
 import type { ChatChunk, FinishReason } from "../domain/Chat.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import { randomSequence } from "../domain/randomSequence.ts"
-import { parseUsage } from "../domain/Usage.ts"
 import { HostStream } from "../wire/hostStream.ts"
 import type { Decoder, Protocol } from "../wire/Protocol.ts"
 import { attempt, type Check, must, shown } from "./check.ts"
 import { contextOf, head } from "./samples.ts"
 import type { NamedSample, ProtocolSubject } from "./subject.ts"
+import { isCountedAs, readUsage } from "./usage.ts"
 
 const contract = "Protocol.decoder, Decoder"
 
@@ -149,16 +149,9 @@ const endsOnce = (protocol: Protocol, sample: NamedSample): void => {
 
 const isCounted = (protocol: Protocol, sample: NamedSample): void => {
   const { usage } = read(protocol, sample)
-  must(
-    usage !== undefined,
-    `No chunk of ${sample.name} has a usage: the caller would be billed by an estimate`,
-    "ChatChunk.usage",
-  )
-  must(
-    parseUsage(usage) !== undefined,
-    `The usage ${shown(usage)} of ${sample.name} is not accepted`,
-    "ChatChunk.usage",
-  )
+  const { counted } = sample.expects
+  if (counted === undefined) readUsage(usage, sample.name)
+  else isCountedAs(usage, counted, sample.name)
 }
 
 const comesToAll = (protocol: Protocol, sample: NamedSample): void => {

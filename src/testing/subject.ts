@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { decodeConfig } from "../config/loadConfig.ts"
-import type { FinishReason } from "../domain/Chat.ts"
+import type { ChatUsage, FinishReason } from "../domain/Chat.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { problemsOf } from "../domain/Problem.ts"
 import type { Provider, ProviderPlugin } from "../plugin/Provider.ts"
@@ -18,8 +18,19 @@ export interface StreamSample {
   /** Which of the plugin's protocols reads it. Default: the first. */
   readonly protocol?: string
   readonly bytes: string | Uint8Array
-  /** The expected content of the first choice. */
-  readonly expects: { readonly text: string; readonly finishReason?: FinishReason }
+  /** What it comes to. */
+  readonly expects: {
+    /** The text of the first choice. */
+    readonly text: string
+    /** How the first choice ends. Default: in any way. */
+    readonly finishReason?: FinishReason
+    /**
+     * The usage that the stream is charged by, in the canonical form: of several reports the one that counts
+     * (`Protocol.usage`), as the gateway reads it. Parts that are left out are 0. `null`: the vendor does not count in this
+     * stream, so that the gateway estimates. Default: any usage that is accepted, but not none.
+     */
+    readonly counted?: ChatUsage | null
+  }
 }
 
 export interface ProviderSubject {
@@ -27,7 +38,12 @@ export interface ProviderSubject {
   readonly plugin: ProviderPlugin
   /** What an operator writes under `providers.<id>`: the gateway's fields and the plugin's own. Default: nothing. */
   readonly config?: JsonObject
-  /** The vendor's answer to a request that is not streamed. Not needed for a provider with a `transport`. */
+  /**
+   * Stands in for the vendor. Called with each request of each protocol that is not streamed (their paths and bodies tell
+   * them apart) and with the requests that `sign` makes. The answer to a request of a protocol is JSON with status 200, and
+   * has a usage. The base URL is not always the plugin's, so read the end of the path. Without it no whole answer is
+   * checked. Not needed for a provider with a `transport`, which answers in its place.
+   */
   readonly answer?: (request: Request) => Response | Promise<Response>
   /** Recorded streams. Without them decoders are only tested with random values. Default: none. */
   readonly streams?: ReadonlyArray<StreamSample>

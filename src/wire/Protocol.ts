@@ -17,14 +17,18 @@ export type { Framing } from "./framing.ts"
 export interface Encoded {
   /** Default `POST`. A `GET` has no body. */
   readonly method?: "GET" | "POST"
-  /** Begins with a slash: `/chat/completions`. */
+  /**
+   * Begins with a slash and is appended to the base URL: `/chat/completions`. It may carry a query, such as `?alt=sse`, but
+   * no credential.
+   */
   readonly path: string
   /** Names in lower case. `content-type` is `application/json` by default. */
   readonly headers?: Readonly<Record<string, string>>
   readonly body: string | Uint8Array
   /**
-   * Members of `payload`, and `reasoning`, that the caller gave and that are not sent to this host in any form. Their
-   * names are shown to the caller. Members that the protocol does not know are passed on, not dropped.
+   * Members of `payload`, and `reasoning`, that the caller gave and this host is not given in any words: the caller is
+   * shown their names, in a header of the answer. A member that the protocol does not know is passed on, since the host may
+   * know it. Where the host is strict and refuses requests with unknown members, it is left out and named here.
    */
   readonly dropped?: ReadonlyArray<string>
 }
@@ -38,14 +42,17 @@ export interface AnswerContext {
 /** Reads the frames of one streamed answer. A new one is made for each answer. */
 export interface Decoder {
   /**
-   * Reads one frame: its name ("" when it has none) and its parsed JSON. The gateway handles frames that are not JSON.
-   * Returns the chunks that can be passed on now, possibly none. Returns `HostFailed` when the host reports an error
-   * (`errorInBody`), or when the frame does not belong to this protocol. Exactly one chunk of each choice has a
+   * One frame: its name ("" when it has none) and its JSON; frames that are no JSON do not come here. Chunks as soon as
+   * there is something to pass on; none is an empty array. `HostFailed` when the host reports an error in it
+   * (`errorInBody`), or when it cannot be one of this protocol (`malformed`). Exactly one chunk of each choice has a
    * `finish_reason`.
    */
   readonly event: (name: string, data: unknown) => ReadonlyArray<ChatChunk> | HostFailed
   /**
-   * The host ended the stream. Returns chunks that were held back. A stream without a finish is a failure in any case.
+   * The stream is over: what was still held back. Called once, when the host closes it, when `done` says so, or at `[DONE]`,
+   * and not at all when the answer is broken off. A finish that it gives counts, as one of an event does. If there is none
+   * by then, a stream that just closed is a failure of the host, and one that said it is done ends with `stop`, unless it
+   * said nothing else.
    */
   readonly end: () => ReadonlyArray<ChatChunk> | HostFailed
   /**
@@ -62,8 +69,8 @@ export interface Decoder {
 export interface Protocol {
   readonly framing: Framing
   /**
-   * Which of several usage reports in a stream counts. Default `largest`; `last` where the host repeats a running
-   * estimate.
+   * Which of several `ChatChunk.usage` in a stream counts: the one with the largest sum of its totals (default), or the
+   * last, for hosts that repeat a running estimate which may also shrink. It makes no difference where they stand.
    */
   readonly usage?: "largest" | "last"
   /** Whether events are chunks of the chat form, so that plain text deltas can bypass the decoder. Default false. */
@@ -74,8 +81,8 @@ export interface Protocol {
    */
   readonly encode: (request: ChatRequest, host: Host) => Either.Either<Encoded, Unsupported>
   /**
-   * Reads a whole answer with status 200: parsed JSON, or text where it is not JSON. Returns `HostFailed` when it holds
-   * an error (`errorInBody`), or is not an answer (reason `malformed`).
+   * A whole answer with status 200: parsed JSON, or text where it was none. `HostFailed` when it is an error all the same
+   * (`errorInBody`), or no answer at all (`malformed`).
    */
   readonly decode: (head: ResponseHead, body: unknown, context: AnswerContext) => ChatResponse | HostFailed
   /** Makes the decoder of one streamed answer with status 200. Other statuses go to `Provider.error`. */

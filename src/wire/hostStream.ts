@@ -79,7 +79,7 @@ export class HostStream {
     if (this.closed) return ""
     this.bytes += bytes.byteLength
     const text = this.read(this.reader.push(bytes))
-    if (!this.closed && this.reader.overlong()) this.fail(new HostFailed({ reason: "malformed" }))
+    if (!this.closed && this.reader.overlong()) this.fail(malformed("a frame is too long"))
     return text
   }
 
@@ -89,7 +89,8 @@ export class HostStream {
     const text = this.read(this.reader.end(), () => this.chunks(this.options.decoder.end()))
     if (this.closed) return text
     if (this.hasFinish) this.state = "ended"
-    else this.fail(new HostFailed({ reason: this.events === 0 && this.bytes > 0 ? "malformed" : "unreachable" }))
+    else if (this.events === 0 && this.bytes > 0) this.fail(malformed("the stream ended without a single event"))
+    else this.fail(new HostFailed({ reason: "unreachable", cause: "the stream ended without a finish" }))
     return text
   }
 
@@ -155,13 +156,13 @@ export class HostStream {
     if (data === "[DONE]" && this.options.framing === "sse") return this.done()
     if (data === "") return ""
     if (isTooDeep(data)) {
-      this.fail(new HostFailed({ reason: "malformed" }))
+      this.fail(malformed("an event is nested too deep"))
       return ""
     }
     const json = parse(data)
     if (json === undefined) {
       this.notJson += 1
-      if (this.notJson >= 3 || this.state === "silent") this.fail(new HostFailed({ reason: "malformed" }))
+      if (this.notJson >= 3 || this.state === "silent") this.fail(malformed("an event is no JSON"))
       return ""
     }
     const decoded = this.options.decoder.event(name, json)
@@ -181,7 +182,7 @@ export class HostStream {
     if (this.closed) return text
     if (!this.hasFinish) {
       if (this.state === "silent") {
-        this.fail(new HostFailed({ reason: "malformed" }))
+        this.fail(malformed("the stream was done before anything was said"))
         return text
       }
       this.finishes.push({ index: 0, delta: { content: "" }, finish_reason: "stop", native_finish_reason: "stop" })
@@ -241,6 +242,9 @@ export class HostStream {
     if (text !== undefined && written !== "") this.exchange.learn(data, spliceable.json(written), text)
   }
 }
+
+/** `cause`: what is wrong, for the log. */
+const malformed = (cause: string): HostFailed => new HostFailed({ reason: "malformed", cause })
 
 const parse = (data: string): unknown => {
   try {

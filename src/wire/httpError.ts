@@ -34,7 +34,10 @@ export const errorInBody = (error: unknown): HostFailed => {
   })
 }
 
-/** The failure for something that is not an answer: HTML, `null`, no choices. */
+/**
+ * The failure of an answer that is none: HTML, `null`, no choices, an event of another protocol. Where the host has a word
+ * for what went wrong, `malformed().with({ code })` carries it to the log.
+ */
 export const malformed = (): HostFailed => new HostFailed({ reason: "malformed" })
 
 const reasonOf = (status: number): HostReason => {
@@ -137,11 +140,20 @@ const codeOf = (error: unknown): string | undefined => {
 
 const longestDetail = 1024
 
-const detailOf = (error: unknown): string | undefined => {
-  const text = messageOf(error)
-  const detail = text === undefined ? "" : clean(text, longestDetail)
-  return detail === "" ? undefined : detail
+/** The failure with a detail and a code that may be shown: cut, and without control characters. */
+export const showable = (failure: HostFailed): HostFailed => {
+  const { detail, code } = failure
+  const [fineDetail, fineCode] = [cleanText(detail, longestDetail), cleanText(code, longestCode)]
+  return detail === fineDetail && code === fineCode ? failure : failure.with({ detail: fineDetail, code: fineCode })
 }
+
+/** A plugin in JavaScript may put anything in the place of a text. */
+const cleanText = (text: unknown, longest: number): string | undefined => {
+  const cleaned = typeof text === "string" ? clean(text, longest) : ""
+  return cleaned === "" ? undefined : cleaned
+}
+
+const detailOf = (error: unknown): string | undefined => cleanText(messageOf(error), longestDetail)
 
 const messageOf = (error: unknown): string | undefined => {
   // An HTML page comes from a proxy, and does not explain the request's fault.

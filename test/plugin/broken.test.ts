@@ -16,7 +16,7 @@ import {
   defineProvider,
   defineStrategy,
   httpError,
-  type JsonObject,
+  type ListedModel,
   type Provider,
 } from "headgate/plugin"
 import echo from "../../plugins/providers/echo/index.ts"
@@ -40,7 +40,11 @@ const provider = (id: string, load: () => Provider) => defineProvider({ ...facts
 
 const facts = { id: "regional", name: "Regional", baseUrl: "https://api.acme.example/v1", always: true }
 
-const bringing = (id: string, model: JsonObject) => provider(id, () => ({ ...whole, models: async () => [model] }))
+// What no compiler would let pass, a plugin in JavaScript may give.
+const wrongly = <A>(value: unknown): A => value as A
+
+const bringing = (id: string, model: object) =>
+  provider(id, () => ({ ...whole, models: async () => [wrongly<ListedModel>(model)] }))
 
 const throwing = () => {
   throw new RangeError("no disk\nand more lines")
@@ -48,12 +52,71 @@ const throwing = () => {
 
 const wanting = Schema.Struct({ region: Schema.String })
 
+const own = defineStrategy({ id: "balanced", config: nothing, load: () => (candidates) => candidates })
+
 const broken: ReadonlyArray<readonly [what: string, plugin: Plugin, line: string]> = [
   ["a provider whose load throws", provider("acme", throwing), "plugin acme: load: no disk"],
   [
     "a provider without protocols",
     provider("idle", () => ({ ...whole, protocols: {} })),
-    "plugin idle: load: it has no protocols: nothing can be asked of it",
+    "plugin idle: load: idle.load must return at least one protocol",
+  ],
+  [
+    "a provider whose load is async: it ended the gateway's start",
+    provider(
+      "late",
+      wrongly(async () => whole),
+    ),
+    "plugin late: load: late.load must return a provider, not a promise",
+  ],
+  [
+    "a provider whose load rejects: it ended the gateway's start",
+    provider(
+      "lost",
+      wrongly(async () => throwing()),
+    ),
+    "plugin lost: load: lost.load must return a provider, not a promise",
+  ],
+  [
+    "a provider whose load gives nothing: the log had text of the engine",
+    provider(
+      "empty",
+      wrongly(() => undefined),
+    ),
+    "plugin empty: load: empty.load must return a provider, not nothing",
+  ],
+  [
+    "a provider whose load gives no protocols: the log had text of the engine",
+    provider(
+      "mute",
+      wrongly(() => ({ error: httpError })),
+    ),
+    "plugin mute: load: mute.load must return protocols: an object, not nothing",
+  ],
+  [
+    "a plugin of its own make whose load is async: it ended the gateway's start",
+    { ...provider("made", throwing), load: wrongly<never>(async () => whole) },
+    "plugin made: load: made.load must return an Either of a provider, not a promise",
+  ],
+  [
+    "a plugin of its own make whose load gives nothing: it ended the gateway's start",
+    { ...provider("none", throwing), load: wrongly<never>(() => undefined) },
+    "plugin none: load: none.load must return an Either of a provider, not nothing",
+  ],
+  [
+    "a plugin of its own make whose load gives the provider itself",
+    { ...provider("plain", throwing), load: wrongly<never>(() => whole) },
+    "plugin plain: load: plain.load must return an Either of a provider, not an object",
+  ],
+  [
+    "a plugin of its own make that refuses in words of its own",
+    { ...provider("wordy", throwing), load: wrongly<never>(() => Either.left("no region")) },
+    "plugin wordy: load: wordy.load must return a ParseError on the left, not a text",
+  ],
+  [
+    "a provider made for another contract: it was loaded, unless it came from a folder",
+    { ...provider("older", () => whole), contract: 1 },
+    "plugin older: shape: made for contract 1, this gateway has 2",
   ],
   [
     "a provider that is on unasked and wants configuration",
@@ -81,11 +144,37 @@ const broken: ReadonlyArray<readonly [what: string, plugin: Plugin, line: string
     defineStrategy({ id: "near", config: wanting, load: () => (candidates) => candidates }),
     "plugin near: load: region: expected a string, got nothing",
   ],
+  [
+    "a strategy whose load is async: it was taken for a ranking",
+    defineStrategy({ id: "slow", config: nothing, load: wrongly<never>(async () => throwing()) }),
+    "plugin slow: load: slow.load must return a function that ranks, not a promise",
+  ],
+  [
+    "a strategy whose load gives nothing: it was taken for a ranking",
+    defineStrategy({ id: "blank", config: nothing, load: wrongly<never>(() => undefined) }),
+    "plugin blank: load: blank.load must return a function that ranks, not nothing",
+  ],
+  [
+    "a strategy of its own make whose load gives the ranking itself",
+    {
+      ...own,
+      id: "bare",
+      load: wrongly<never>(
+        () =>
+          <A>(candidates: A) =>
+            candidates,
+      ),
+    },
+    "plugin bare: load: bare.load must return an Either of a ranking, not a function",
+  ],
+  [
+    "a strategy made for another contract: it was loaded, unless it came from a folder",
+    { ...own, id: "newer", contract: 3 },
+    "plugin newer: shape: made for contract 3, this gateway has 2",
+  ],
 ]
 
-const own = defineStrategy({ id: "balanced", config: nothing, load: () => (candidates) => candidates })
-
-/** The lines of the log, and the resolved configuration or the lines of the refusal. */
+/** The lines of the log, and what the configuration comes to or the lines of the refusal. */
 const resolved = async (parts: Parts, config: unknown = {}) => {
   const log: Array<string> = []
   const logger = Logger.replace(

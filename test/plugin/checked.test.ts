@@ -121,26 +121,39 @@ describe("decode", () => {
   const message = { role: "assistant", content: "a" }
   const choice = { index: 0, finish_reason: "stop", native_finish_reason: "stop", message }
   const whole = (more: object) => ({ choices: [{ ...choice, ...more }] })
+  const images = [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }]
+
+  test("that gives images passes", () => {
+    const answer = wrongly<ChatResponse>(whole({ message: { ...message, images } }))
+    expect(checked({ decode: () => answer }).decode(head, body, context)).toBe(answer)
+    const chunks = wrongly<[]>([{ choices: [{ index: 0, delta: { images }, finish_reason: null }] }])
+    const decoder = checked({ decoder: () => ({ event: () => chunks, end: () => [] }) }).decoder(head, context)
+    expect(decoder.event("", event)).toBe(chunks)
+  })
 
   test.each<[unknown, string]>([
     [undefined, "a ChatResponse or a HostFailed"],
     [null, "a ChatResponse or a HostFailed"],
-    [Promise.resolve({ choices: [choice] }), "choices are a list of at least one, not a promise"],
-    [{}, "an answer whose choices are a list of at least one"],
-    [{ choices: null }, "an answer whose choices are a list of at least one"],
-    [{ choices: [] }, "an answer whose choices are a list of at least one"],
+    [Promise.resolve({ choices: [choice] }), "a ChatResponse or a HostFailed, not a promise"],
+    [{}, "an answer whose choices are a list of at least one, not nothing"],
+    [{ choices: null }, "an answer whose choices are a list of at least one, not null"],
+    [{ choices: [] }, "an answer whose choices are a list of at least one, not an empty list"],
     [{ choices: [choice, 7] }, "an answer whose choices[1] is an object"],
     [whole({ index: "0" }), "choices[0].index is a number"],
-    [whole({ finish_reason: "end" }), "choices[0].finish_reason is a FinishReason or null"],
+    [whole({ finish_reason: "STOP" }), 'choices[0].finish_reason is a FinishReason or null, not "STOP"'],
+    [whole({ finish_reason: "my dear" }), "choices[0].finish_reason is a FinishReason or null, not a text"],
     [whole({ finish_reason: undefined }), "choices[0].finish_reason is a FinishReason or null"],
     [whole({ native_finish_reason: undefined }), "choices[0].native_finish_reason is text or null"],
     [whole({ message: 7 }), "choices[0].message is an object"],
     [whole({ message: {} }), "choices[0].message.content is text or null"],
-    [whole({ message: { ...message, content: 7 } }), "choices[0].message.content is text or null"],
+    [whole({ message: { ...message, content: 7 } }), "choices[0].message.content is text or null, not a number"],
+    [whole({ message: { ...message, images: "png" } }), "choices[0].message.images are a list of parts with type"],
+    [whole({ message: { ...message, images: [{ image_url: { url: "a" } }] } }), "image_url.url as text"],
+    [whole({ message: { ...message, images: [{ type: "image_url", image_url: {} }] } }), "image_url.url as text"],
     [whole({ message: { ...message, reasoning: {} } }), "choices[0].message.reasoning is text or null"],
     [whole({ message: { ...message, tool_calls: {} } }), "choices[0].message.tool_calls are a list"],
     [whole({ message: { ...message, tool_calls: [{ id: "a" }] } }), "choices[0].message.tool_calls are a list"],
-    [{ choices: [choice], usage: 7 }, "an answer whose usage is an object"],
+    [{ choices: [choice], usage: 7 }, "an answer whose usage is an object, not a number"],
     [{ choices: [choice], usage: { prompt_tokens_details: 7 } }, "usage.prompt_tokens_details is an object"],
   ])("that returns %j", (answer, says) => {
     const fault = faultOf(checked({ decode: () => wrongly<ChatResponse>(answer) }).decode(head, body, context))
@@ -202,16 +215,18 @@ describe("decoder", () => {
   )
 
   test.each<[unknown, string]>([
-    [undefined, "an array of chunks"],
-    [Promise.resolve(), "an array of chunks, not a promise"],
-    [{ choices: [] }, "an array of chunks"],
-    [[7], "an array of chunks whose members are objects"],
-    [[{}], "choices are a list"],
-    [[{ choices: [7] }], "choices have an index"],
+    [undefined, "an array of chunks or a HostFailed, not nothing"],
+    [Promise.resolve(), "an array of chunks or a HostFailed, not a promise"],
+    [{ choices: [] }, "an array of chunks or a HostFailed, not an object"],
+    [[7], "an array of chunks whose members are objects, not a number"],
+    [[{}], "choices are a list, not nothing"],
+    [[{ choices: [7] }], "choices are objects with an index and a delta, not a number"],
     [chunk({ index: undefined }), "choices have an index"],
     [chunk({ delta: undefined }), "choices have a delta"],
     [chunk({ finish_reason: undefined }), "choices have a finish_reason"],
-    [chunk({ finish_reason: "end" }), "choices have a finish_reason"],
+    [chunk({ finish_reason: "STOP" }), 'choices have a finish_reason: a FinishReason, or null, not "STOP"'],
+    [chunk({ delta: { images: {} } }), "delta.images are a list of parts with type image_url"],
+    [chunk({ delta: { images: [{ type: "image_url", image_url: "a" }] } }), "image_url.url as text"],
     [chunk({ delta: { content: 7 } }), "delta.content is text"],
     [chunk({ delta: { reasoning: 7 } }), "delta.reasoning is text"],
     [chunk({ delta: { tool_calls: {} } }), "delta.tool_calls are a list of pieces with an index"],
@@ -253,6 +268,45 @@ describe("decoder", () => {
     }
     const decoder = decoderOf({ event: () => [{ choices: [], usage }], end: () => [] })
     expect(faultOf(decoder.event("", event))).toBe('acme.protocols.chat.decoder.event threw "TypeError: no disk"')
+  })
+})
+
+describe("what a hook's own failure shows of the host was neither cut nor cleaned, but by `error`", () => {
+  const long = new HostFailed({
+    reason: "request",
+    detail: `no\u0000\r\n${"x".repeat(5000)}`,
+    code: `c\n${"y".repeat(500)}`,
+    retryAfterSeconds: 3,
+  })
+  const cut = { reason: "request", detail: `no ${"x".repeat(1021)}`, code: `c ${"y".repeat(98)}`, retryAfterSeconds: 3 }
+  const encoded = { path: "/chat", body: "{}" }
+  const rejected = (promise: Promise<unknown> | undefined) => promise?.catch((cause: unknown) => cause)
+  const signing: SignContext = { url: "", credentials: {}, http: () => Effect.die("not called"), now: 0 }
+
+  test.each<[string, () => unknown]>([
+    ["decode", () => checked({ decode: () => long }).decode(head, body, context)],
+    ["event", () => decoderOf().event("", event)],
+    ["end", () => decoderOf().end()],
+    ["error", () => load({ error: () => long }).error(400, head.headers, "")],
+    [
+      "sign",
+      () =>
+        Effect.runPromise(Effect.flip(load({ sign: () => long }).sign?.(encoded, signing) ?? Effect.die("no sign"))),
+    ],
+    [
+      "transport",
+      () => rejected(load({ transport: () => Promise.reject(long) }).transport?.(new Request("http://in.process/"))),
+    ],
+  ])("%s", async (_, failure) => {
+    expect(await failure()).toMatchObject(cut)
+  })
+
+  const decoderOf = () => checked({ decoder: () => ({ event: () => long, end: () => long }) }).decoder(head, context)
+
+  test("what is no text is left out", () => {
+    const failure = new HostFailed({ reason: "request", detail: wrongly({ a: 1 }), code: wrongly(7) })
+    const shown = checked({ decode: () => failure }).decode(head, body, context)
+    expect([shown, "detail" in shown, "code" in shown]).toEqual([expect.any(HostFailed), false, false])
   })
 })
 
@@ -330,12 +384,12 @@ describe("hooks that return promises", () => {
   test("a transport that gives no Response is at fault; one that rejects is a host that cannot be reached", async () => {
     expect(await load({ transport: async () => Response.json({}) }).transport?.(call)).toBeInstanceOf(Response)
     const wrong = await rejection(load({ transport: wrongly(async () => ({ status: 200 })) }).transport?.(call))
-    expect(faultOf(wrong)).toBe("acme.transport must return a promise of a Response")
+    expect(faultOf(wrong)).toBe("acme.transport must return a promise of a Response, not an object")
     for (const transport of [throwing, async () => throwing()]) {
       const failure = await rejection(load({ transport: wrongly(transport) }).transport?.(call))
       expect(failure).toMatchObject({
         reason: "unreachable",
-        cause: { message: 'acme.transport threw "TypeError: no disk"' },
+        cause: expect.any(TypeError),
       })
     }
     const failure = new HostFailed({ reason: "timeout" })
@@ -352,7 +406,7 @@ describe("hooks that return promises", () => {
   test("an invalid listing", () => {
     const listModels = { request: { method: "GET", path: "/models", body: "" }, decode: () => wrongly<[]>({}) } as const
     expect(faultOf(load({ listModels }).listModels?.decode({}))).toBe(
-      "acme.listModels.decode must return a list of models",
+      "acme.listModels.decode must return a list of models, not an object",
     )
   })
 })
@@ -361,7 +415,7 @@ describe("what load returned is no provider", () => {
   test.each<[string, unknown, string]>([
     ["no protocols", { protocols: undefined }, "must return protocols"],
     ["an empty one", { protocols: {} }, "must return at least one protocol"],
-    ["a protocol that is none", { protocols: { chat: 7 } }, "must return a protocol chat whose"],
+    ["a protocol that is none", { protocols: { chat: 7 } }, "a protocol chat that is an object, not a number"],
     ["an unknown framing", { protocols: { chat: { ...chat, framing: "toString" } } }, "framing is one that this"],
     ["an unknown rule for usage", { protocols: { chat: { ...chat, usage: "first" } } }, 'usage is "largest" or "last"'],
     ["half a protocol", { protocols: { chat: { ...chat, decode: undefined } } }, "decode is a function"],

@@ -9,6 +9,7 @@ import {
   httpError,
   isJsonObject,
   type JsonObject,
+  type ListedModel,
   type Protocol,
   type Provider,
 } from "headgate/plugin"
@@ -49,7 +50,7 @@ export const bytes = [
 ].join("")
 
 export const chat = chatProtocol()
-const models: ReadonlyArray<JsonObject> = [
+const models: ReadonlyArray<ListedModel> = [
   { id: "acme/small", context_length: 1000, hosts: [{ pricing: { prompt: "0", completion: "0" } }] },
 ]
 export const provider: Provider = { protocols: { chat }, error: httpError, models: async () => models }

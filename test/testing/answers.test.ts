@@ -1,8 +1,26 @@
 /** The conformance kit with providers that misread their host's answers: exactly one check fails. */
 import { expect, test } from "bun:test"
-import { type ChatChunk, type Decoder, defineProvider, HostFailed, type Protocol } from "headgate/plugin"
+import {
+  type ChatChunk,
+  type ChatUsage,
+  type Decoder,
+  defineProvider,
+  HostFailed,
+  type Protocol,
+} from "headgate/plugin"
 import { type ProviderSubject, providerChecks } from "headgate/testing"
-import { type Broken, bytes, chat, definition, failuresOf, provider, subject, wholeOf, withProtocol } from "./acme.ts"
+import {
+  type Broken,
+  bytes,
+  chat,
+  definition,
+  failuresOf,
+  provider,
+  subject,
+  usage,
+  wholeOf,
+  withProtocol,
+} from "./acme.ts"
 
 /** The good decoder, with each chunk changed. */
 const decoding = (change: (chunk: ChatChunk) => ChatChunk) =>
@@ -58,6 +76,30 @@ const hoarding = (): Partial<Protocol> => ({
       end: () => kept.splice(0),
     }
   },
+})
+
+/** A running estimate with the first event, which is more than what the host counts at the end. */
+const reporting = (estimate: ChatUsage): Partial<Protocol> => ({
+  transparent: false,
+  decoder: (head, context) => {
+    const decoder = chat.decoder(head, context)
+    let isFirst = true
+    return {
+      ...decoder,
+      event: (name, data) => {
+        const chunks = decoder.event(name, data)
+        if (chunks instanceof HostFailed || !isFirst) return chunks
+        isFirst = false
+        return chunks.map((chunk) => ({ ...chunk, usage: estimate }))
+      },
+    }
+  },
+})
+
+/** The stream sample, with this usage expected of it. */
+const expecting = (of: ProviderSubject, counted: ChatUsage | null): ProviderSubject => ({
+  ...of,
+  streams: [{ name: "words", bytes, expects: { text: "hi thère now", counted } }],
 })
 
 const finish = { finish_reason: "stop", native_finish_reason: null } as const
@@ -182,6 +224,50 @@ const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
     "not accepted",
   ],
   [
+    "chat: words is counted",
+    "a zero that is left out",
+    decoding((chunk) => (chunk.usage === undefined ? chunk : { ...chunk, usage: { prompt_tokens: 9 } })),
+    "completion_tokens is missing",
+  ],
+  [
+    "chat: words is counted",
+    "a total that is a text",
+    decoding((chunk) =>
+      chunk.usage === undefined ? chunk : { ...chunk, usage: { ...chunk.usage, prompt_tokens: "9" } },
+    ),
+    "prompt_tokens is no whole number",
+  ],
+  [
+    "chat: words is counted",
+    "another count than the host's",
+    expecting(subject, { prompt_tokens: 9, completion_tokens: 3 }),
+    'expected {"prompt_tokens":9,"completion_tokens":3}',
+  ],
+  [
+    "chat: words is counted",
+    "a part that is lost",
+    expecting(subject, { ...usage, completion_tokens_details: { reasoning_tokens: 1 } }),
+    "reasoning_tokens",
+  ],
+  [
+    "chat: words is counted",
+    "a count where the host has none",
+    expecting(subject, null),
+    "expected nothing that counts",
+  ],
+  [
+    "chat: words is counted",
+    "the first of two reports where the last one counts",
+    expecting(withProtocol({ ...reporting({ prompt_tokens: 9, completion_tokens: 40 }), usage: "largest" }), usage),
+    'counted as {"prompt_tokens":9,"completion_tokens":40}',
+  ],
+  [
+    "chat: words is counted",
+    "an expectation that is none",
+    expecting(subject, { prompt_tokens: 9 }),
+    "has no valid totals",
+  ],
+  [
     "chat: words comes to what is expected",
     "text that is changed",
     decoding((chunk) => ({
@@ -218,6 +304,23 @@ const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
     "holds its chunks back",
   ],
 ]
+
+test.each<[string, ProviderSubject]>([
+  ["the host's own count", expecting(subject, usage)],
+  [
+    "the last of two reports, which is the smaller one",
+    expecting(withProtocol({ ...reporting({ prompt_tokens: 9, completion_tokens: 40 }), usage: "last" }), usage),
+  ],
+  [
+    "no count at all, where the sample says so",
+    expecting(
+      decoding(({ usage: _, ...chunk }) => chunk),
+      null,
+    ),
+  ],
+])("a stream that is counted as expected passes: %s", async (_, given) => {
+  expect([...(await failuresOf(providerChecks(given)))]).toEqual([])
+})
 
 test.each([...brokenProviders])("%s: %s", async (check, _, broken, says) => {
   const failures = await failuresOf(providerChecks(broken))

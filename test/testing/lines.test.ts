@@ -10,6 +10,7 @@ import { pluginWith } from "./lines.ts"
 const line = (message: object, more: object = { done: false }) =>
   `${JSON.stringify({ model: "m", created_at: "2026-11-01T00:00:00Z", message: { role: "assistant", ...message }, ...more })}\n`
 const end = { done: true, done_reason: "stop", prompt_eval_count: 41, eval_count: 7, total_duration: 9 }
+const counted = { prompt_tokens: 41, completion_tokens: 7 }
 const call = { function: { name: "weather", arguments: { city: "Rome" } } }
 
 const answer = () => new Response(line({ content: "About 20 degrees." }, end))
@@ -21,11 +22,11 @@ const subject = {
   plugin: pluginWith({}),
   answer,
   streams: [
-    { name: "text", bytes: text, expects: { text: "About 20 °C 🌞", finishReason: "stop" } },
+    { name: "text", bytes: text, expects: { text: "About 20 °C 🌞", finishReason: "stop", counted } },
     {
       name: "a tool call",
       bytes: tool.replaceAll("\n", "\r\n"),
-      expects: { text: "Let me look.", finishReason: "tool_calls" },
+      expects: { text: "Let me look.", finishReason: "tool_calls", counted },
     },
   ],
 } as const

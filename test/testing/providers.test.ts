@@ -225,7 +225,7 @@ const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
       ...failure,
       ...(status === 400 && typeof body === "string" ? { detail: body } : {}),
     })),
-    "at most 2048",
+    "at most 1024",
   ],
   [
     "error() shows nothing of a secret",

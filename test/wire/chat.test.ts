@@ -188,8 +188,24 @@ describe("response", () => {
     })
   })
 
+  test("images pass on, and what is no image is left out", () => {
+    const url = "data:image/png;base64,AAAA"
+    const given = [{ image_url: { url }, index: 3 }, { type: "image_url", image_url: {} }, 7, null]
+    const images = [{ type: "image_url", image_url: { url }, index: 3 }]
+    expect(answeredWell(whole({ content: "", images: given })).choices[0]?.message).toMatchObject({ images })
+    expect(answeredWell(whole({ content: "", images: 7 })).choices[0]?.message).not.toHaveProperty("images")
+    const event = (given: unknown) =>
+      chatProtocol()
+        .decoder(head, context)
+        .event("", { choices: [{ index: 0, delta: { images: given }, finish_reason: null }] })
+    expect(event(given)).toMatchObject([{ choices: [{ delta: { images } }] }])
+    expect(event({ a: 1 })).toMatchObject([{ choices: [{ delta: {} }] }])
+    expect(JSON.stringify(event({ a: 1 }))).not.toContain("images")
+  })
+
   test("what else a message has passes on", () => {
-    const more = { reasoning_details: [{}], annotations: [{}], audio: { id: "a" }, images: [{}], refusal: "no" }
+    const images = [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" }, index: 0 }]
+    const more = { reasoning_details: [{}], annotations: [{}], audio: { id: "a" }, images, refusal: "no" }
     expect(answeredWell(whole({ content: null, ...more })).choices[0]?.message).toMatchObject(more)
   })
 

@@ -113,9 +113,9 @@ describe("models", () => {
     expect(models.length).toBeLessThanOrEqual(8)
     expect(new Set(models.map((model) => model["id"])).size).toBe(models.length)
     for (const model of models) {
-      const [host] = model["hosts"] as ReadonlyArray<{ pricing: JsonObject }>
+      const pricing: JsonObject = { ...model.hosts?.[0]?.pricing }
       for (const name of ["prompt", "completion", "input_cache_read", "input_cache_write", "input_cache_write_1h"]) {
-        expect(host?.pricing[name]).toMatch(/^0\.\d+$/)
+        expect(pricing[name]).toMatch(/^0\.\d+$/)
       }
     }
   })

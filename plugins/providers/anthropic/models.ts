@@ -2,7 +2,7 @@
  * Anthropic's models with its list prices in USD per token, and per search. From price data sets of 2026-08 and, for
  * the 5.5 and 5.1 models, from Anthropic's own pages of 2026-11.
  */
-import type { JsonObject } from "headgate/plugin"
+import type { ListedModel } from "headgate/plugin"
 
 interface Claude {
   readonly id: string
@@ -36,7 +36,7 @@ const sampling = ["temperature", "top_k", "top_p"]
 
 const webSearch = "0.01"
 
-const model = (claude: Claude): JsonObject => ({
+const model = (claude: Claude): ListedModel => ({
   id: claude.id,
   name: claude.name,
   created: claude.created,
@@ -63,7 +63,7 @@ const model = (claude: Claude): JsonObject => ({
 
 const million = 1_000_000
 
-export const models: ReadonlyArray<JsonObject> = [
+export const models: ReadonlyArray<ListedModel> = [
   model({
     id: "anthropic/claude-fable-5.1",
     name: "Claude Fable 5.1",

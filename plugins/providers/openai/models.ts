@@ -1,5 +1,5 @@
-/** Models of OpenAI's API with its list prices (USD per token, per search), as of November 2026. */
-import type { JsonObject } from "headgate/plugin"
+/** Models of OpenAI's API with its list prices (USD per token, per search), as the project's catalogue had them in November 2026. */
+import type { ListedModel, ListedPricing } from "headgate/plugin"
 
 const toolParameters = ["parallel_tool_calls", "response_format", "structured_outputs", "tool_choice", "tools"]
 const lengthParameters = ["max_completion_tokens", "max_tokens"]
@@ -26,11 +26,11 @@ interface Facts {
   readonly output: number
   readonly prompt?: number
   readonly input: ReadonlyArray<string>
-  readonly pricing: JsonObject
+  readonly pricing: ListedPricing
   readonly parameters: ReadonlyArray<string>
 }
 
-const model = (facts: Facts): JsonObject => ({
+const model = (facts: Facts): ListedModel => ({
   id: `openai/${facts.slug}`,
   name: facts.name,
   created: facts.created,
@@ -59,7 +59,7 @@ const long = { context: 1_050_000, output: 128_000, prompt: 922_000 }
 const seeing = ["text", "image"]
 const reading = ["text", "image", "file"]
 
-export const models: ReadonlyArray<JsonObject> = [
+export const models: ReadonlyArray<ListedModel> = [
   model({
     ...long,
     slug: "gpt-6.1-sol",

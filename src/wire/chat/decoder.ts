@@ -12,6 +12,7 @@ import {
   choiceError,
   errorOf,
   finishOf,
+  imagesOf,
   isContent,
   logprobsOf,
   type Mutable,
@@ -125,6 +126,11 @@ const readDelta = (message: JsonObject, { calls, tags }: Choice): Mutable<ChatDe
       case "tool_calls":
         if (Array.isArray(value) && value.length > 0) delta.tool_calls = value.map(calls.piece)
         break
+      case "images": {
+        const images = imagesOf(value)
+        if (images !== undefined) delta.images = images
+        break
+      }
       case "reasoning_details":
       case "annotations":
         if (Array.isArray(value)) delta[name] = value

@@ -1,5 +1,13 @@
-/** Converts a whole answer in the chat form to the canonical form, and has what whole and streamed answers share. */
-import type { ChatChoice, ChatMessage, ChatResponse, ChatUsage, FinishReason, ToolCall } from "../../domain/Chat.ts"
+/** A whole answer in the chat form, made canonical, and the small readings that whole and streamed answers share. */
+import type {
+  ChatChoice,
+  ChatMessage,
+  ChatResponse,
+  ChatUsage,
+  FinishReason,
+  OutputImage,
+  ToolCall,
+} from "../../domain/Chat.ts"
 import { HostFailed } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import { newCallId } from "../callId.ts"
@@ -100,7 +108,18 @@ export const argumentsOf = (written: unknown): string => {
   return written == null ? "" : JSON.stringify(written)
 }
 
-/** Whether a `content` is valid: text, parts, or nothing. */
+/** The images of a message or a delta; `undefined`: none. What is no image is left out. */
+export const imagesOf = (listed: unknown): ReadonlyArray<OutputImage> | undefined => {
+  if (!Array.isArray(listed)) return undefined
+  const images = listed.flatMap((part: unknown): ReadonlyArray<OutputImage> => {
+    const image = isJsonObject(part) ? part["image_url"] : undefined
+    if (!isJsonObject(part) || !isJsonObject(image) || typeof image["url"] !== "string") return []
+    return [{ ...part, type: "image_url", image_url: { ...image, url: image["url"] } }]
+  })
+  return images.length === 0 ? undefined : images
+}
+
+/** Whether a `content` is one at all: text, parts, or nothing. */
 export const isContent = (content: unknown): boolean =>
   content == null || typeof content === "string" || Array.isArray(content)
 
@@ -154,7 +173,7 @@ const readChoice = (choice: unknown, at: number, quirks: ChatQuirks): ChatChoice
 }
 
 const takenOfMessage = new Set([
-  ...["__proto__", "role", "content", "refusal", "reasoning", "reasoning_content", "tool_calls"],
+  ...["__proto__", "role", "content", "refusal", "reasoning", "reasoning_content", "tool_calls", "images"],
 ])
 
 /** Members of a message that have to be lists. Other values of them are dropped. */
@@ -181,6 +200,8 @@ const readMessage = (message: JsonObject, quirks: ChatQuirks): ChatMessage => {
     reasoning: thought === "" ? null : thought,
   }
   if (Array.isArray(calls) && calls.length > 0) out.tool_calls = calls.map(readCall)
+  const images = imagesOf(message["images"])
+  if (images !== undefined) out.images = images
   for (const name in message) {
     const value = message[name]
     if (takenOfMessage.has(name) || value === null || (lists.has(name) && !Array.isArray(value))) continue

@@ -1,0 +1,108 @@
+/**
+ * A model and its hosts as a provider's plugin lists them. It is the form of `models` in the configuration, less the
+ * `provider` of each host: that is the provider which lists them.
+ */
+import type { quantizations } from "./Preferences.ts"
+
+/** A decimal of USD such as `"0.0000025"`: not negative, and not finer than 1e-12. Text keeps every digit. */
+export type Usd = string | number
+
+/** USD per unit. What is left out of a host's prices is free, or costs what the comment says. */
+export interface ListedPrices {
+  /** Per token of the prompt. */
+  readonly prompt: Usd
+  /** Per token of the output. */
+  readonly completion: Usd
+  /** Per request. Default: free. */
+  readonly request?: Usd
+  /** Per image in the prompt. Default: free. */
+  readonly image?: Usd
+  /** Per web search. Default: free. */
+  readonly web_search?: Usd
+  /** Per token of reasoning, in place of `completion`. Default 0: reasoning costs what other output costs. */
+  readonly internal_reasoning?: Usd
+  /** Per token of the prompt that was read from the cache. Default: `prompt`. */
+  readonly input_cache_read?: Usd | null
+  /** Per token of the prompt that was written to the cache. Default: `prompt`. */
+  readonly input_cache_write?: Usd | null
+  /** The same for a cache that is kept for an hour. Default: `input_cache_write`. */
+  readonly input_cache_write_1h?: Usd | null
+  /** Per token of audio in the prompt. Default: `prompt`. */
+  readonly audio?: Usd | null
+  /** Per token of audio in the output. Default: `completion`. */
+  readonly audio_output?: Usd | null
+  /** Per token of images in the output. Default: `completion`. */
+  readonly image_output?: Usd | null
+}
+
+type OverridePrices = { readonly [Name in keyof ListedPrices]?: Usd }
+
+/** Prices that replace the base once every condition holds; those left out stay. Of several the later one wins, price by price. */
+export interface ListedPriceOverride extends OverridePrices {
+  /** From this many tokens of the prompt on, for the whole request. Default 0. */
+  readonly min_prompt_tokens?: number
+  /** Half-open window of the UTC day as numbers HHMM, 0 to 2400; it may wrap midnight. Default: the whole day. */
+  readonly utc_start?: number
+  readonly utc_end?: number
+  /** Weekdays in UTC. Default: all. */
+  readonly utc_days?: ReadonlyArray<"monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday">
+}
+
+export interface ListedPricing extends ListedPrices {
+  /** Share taken off every price, 0 to 1. Default 0. */
+  readonly discount?: Usd
+  readonly overrides?: ReadonlyArray<ListedPriceOverride>
+  /** Accepted, since other listings have them, and not used: no host counts what they are for. */
+  readonly image_token?: Usd | null
+  readonly input_audio_cache?: Usd | null
+}
+
+export interface ListedHost {
+  /** Tells hosts of one provider apart: a region, a quantization, `turbo`. Default: none. */
+  readonly variant?: string | null
+  /** What the host calls the model. Default: the model's id without its author. */
+  readonly model?: string | null
+  /** Default `unknown`. */
+  readonly quantization?: (typeof quantizations)[number]
+  /** Default: unknown, which is not the same as free: a key with a limit cannot call it. */
+  readonly pricing?: ListedPricing | null
+  /** Tokens. Default: the model's. */
+  readonly context_length?: number | null
+  /** Tokens. Default: the context length. */
+  readonly max_completion_tokens?: number | null
+  /** Tokens. Default: no bound but the context length. */
+  readonly max_prompt_tokens?: number | null
+  /** Wire names of parameters, such as `tools`. Default: nothing is known. */
+  readonly supported_parameters?: ReadonlyArray<string>
+  /** Which values of `tool_choice` work. Default: all, unless the known parameters lack `tools`. */
+  readonly supports_tool_choice?: {
+    readonly none: boolean
+    readonly auto: boolean
+    readonly required: boolean
+    readonly function: boolean
+  } | null
+  /** Whether the host caches prompts unasked. Default false. */
+  readonly supports_implicit_caching?: boolean
+}
+
+export interface ListedModel {
+  /** `<author>/<slug>`, as callers ask for it. */
+  readonly id: string
+  /** Display name. Default: the id. */
+  readonly name?: string | null
+  readonly description?: string
+  /** Unix seconds. Default 0. */
+  readonly created?: number
+  /** Tokens. Default: the largest of its hosts; it has to stand here or there. */
+  readonly context_length?: number | null
+  readonly architecture?: {
+    /** Default `Other`. */
+    readonly tokenizer?: string
+    readonly instruct_type?: string | null
+    /** Default: text alone. */
+    readonly input_modalities?: ReadonlyArray<string>
+    readonly output_modalities?: ReadonlyArray<string>
+  }
+  /** In the order in which they are listed. Default: one host, without a known price. */
+  readonly hosts?: ReadonlyArray<ListedHost>
+}

@@ -1,0 +1,60 @@
+/**
+ * Loads a plugin. Whatever a plugin does that the contract does not allow turns it off, with one line that says so: it
+ * throws, it gives a promise or nothing, or what it gives is no provider and no ranking.
+ */
+import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
+import { type CheckedProvider, checkedProvider } from "./checked.ts"
+import { but } from "./misfit.ts"
+import { type Hook, hookOf } from "./PluginFault.ts"
+import { guarded, PluginInvalid } from "./PluginInvalid.ts"
+import { contractVersion, type ProviderPlugin } from "./Provider.ts"
+import type { Rank, StrategyPlugin } from "./Strategy.ts"
+
+/** Why a plugin cannot be used by this gateway at all; `undefined`: it can. */
+export const contractMismatch = ({ contract }: { readonly contract: number }): string | undefined =>
+  contract === contractVersion ? undefined : `made for contract ${contract}, this gateway has ${contractVersion}`
+
+/** Separates plugins that an embedder passes: those that are made for another contract are off, like those of a folder. */
+export const ofThisContract = <P extends ProviderPlugin | StrategyPlugin>(
+  plugins: ReadonlyArray<P>,
+): { readonly usable: ReadonlyArray<P>; readonly refused: ReadonlyArray<PluginInvalid> } => ({
+  usable: plugins.filter((plugin) => contractMismatch(plugin) === undefined),
+  refused: plugins.flatMap((plugin) => {
+    const reason = contractMismatch(plugin)
+    return reason === undefined ? [] : new PluginInvalid({ plugin: plugin.id, phase: "shape", reason })
+  }),
+})
+
+/** `Left`: the plugin's mistake. In it, `Left`: what is wrong with its part of the configuration. */
+export type Loaded<A> = Either.Either<Either.Either<A, ParseResult.ParseError>, PluginInvalid>
+
+export const loadProvider = (plugin: ProviderPlugin, config: unknown): Loaded<CheckedProvider> =>
+  guarded(plugin.id, () =>
+    Either.map(loaded(hookOf(plugin.id, "", "load"), plugin.load(config), "a provider"), (provider) =>
+      checkedProvider(plugin, provider),
+    ),
+  )
+
+export const loadStrategy = (plugin: StrategyPlugin, config: unknown): Loaded<Rank> => {
+  const hook = hookOf(plugin.id, "", "load")
+  return guarded(plugin.id, () =>
+    Either.map(loaded(hook, plugin.load(config), "a ranking"), (rank) => {
+      if (typeof rank !== "function") throw hook.returned(but("a function that ranks", rank), rank)
+      return rank
+    }),
+  )
+}
+
+/** What `load` returned, where it is an Either as its type says. A plugin in JavaScript may return anything. */
+const loaded = <A>(
+  hook: Hook,
+  value: Either.Either<A, ParseResult.ParseError>,
+  what: string,
+): Either.Either<A, ParseResult.ParseError> => {
+  if (!Either.isEither(value)) throw hook.returned(but(`an Either of ${what}`, value), value)
+  if (Either.isLeft(value) && !ParseResult.isParseError(value.left)) {
+    throw hook.returned(but("a ParseError on the left", value.left), value.left)
+  }
+  return value
+}

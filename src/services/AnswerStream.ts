@@ -12,7 +12,6 @@
  */
 import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type { AnswerOutcome, Charge } from "../domain/Charge.ts"
@@ -24,7 +23,7 @@ import type { DispatchFailure } from "./Dispatcher.ts"
 import type { Delivered } from "./endAttempt.ts"
 import { exhausted } from "./exhausted.ts"
 import type { HostAnswer } from "./HostAnswer.ts"
-import type { Lifetime } from "./RequestContext.ts"
+import type { RequestContext } from "./RequestContext.ts"
 import type { OpenOutput, StreamOutput } from "./StreamOutput.ts"
 import type { Timer, Timers } from "./Timers.ts"
 
@@ -54,21 +53,25 @@ export interface StreamWriter extends ChunkWriter {
 /** `host` is `undefined` as long as none has answered. */
 export type WriterFor = (host: Host | undefined) => StreamWriter
 
-export interface AnswerStreamOptions {
-  readonly lifetime: Lifetime
+/** What all streams have in common. */
+export interface StreamServices {
   readonly limits: StreamLimits
   readonly timers: Context.Tag.Service<Timers>
-  readonly writerFor: WriterFor
-  readonly open: OpenOutput
   /** Ends the attempt and books what was delivered. `onExit` is called once. */
   readonly settle: (
     answer: HostAnswer,
     delivered: Delivered,
     onExit: (exit: Exit.Exit<Charge, Unavailable>) => void,
   ) => void
-  readonly log: (effect: Effect.Effect<void>) => void
-  readonly defect: (cause: unknown) => Effect.Effect<void>
-  /** The request is over and booked. */
+  /** Logs a bug in a stream: there is nobody to answer it to. */
+  readonly logDefect: (requestId: string, cause: unknown) => void
+}
+
+export interface AnswerStreamOptions {
+  readonly context: RequestContext
+  readonly writerFor: WriterFor
+  readonly open: OpenOutput
+  /** The request is over, and everything of it is booked. */
   readonly onClosed: () => void
 }
 
@@ -79,6 +82,7 @@ const afterFinishMs = 5000
 
 export class AnswerStream {
   private state: "opening" | "streaming" | "settling" | "closed" = "opening"
+  private readonly services: StreamServices
   private readonly of: AnswerStreamOptions
   private readonly output: StreamOutput
   private readonly watch: Timer
@@ -94,12 +98,13 @@ export class AnswerStream {
   private windowStart: number
   private windowBytes = 0
 
-  constructor(options: AnswerStreamOptions) {
+  constructor(services: StreamServices, options: AnswerStreamOptions) {
+    this.services = services
     this.of = options
     this.output = options.open({ onRoom: () => this.onRoom(), onCancel: () => this.callerGone() })
-    this.lastEvent = this.lastWrite = this.windowStart = options.timers.now()
-    this.watch = options.timers.set(this.tickMs, () => this.look())
-    options.lifetime.onEnd(this.onEnd)
+    this.lastEvent = this.lastWrite = this.windowStart = services.timers.now()
+    this.watch = services.timers.set(this.tickMs, () => this.look())
+    options.context.lifetime.onEnd(this.onEnd)
   }
 
   /** The body of our response. */
@@ -127,11 +132,11 @@ export class AnswerStream {
       this.abandon("caller-gone")
       return
     }
-    this.lastEvent = this.windowStart = this.of.timers.now()
+    this.lastEvent = this.windowStart = this.services.timers.now()
     this.windowBytes = answer.stream?.bytes ?? 0
     answer.onProgress = () => this.progress()
     answer.attempt.onStop = () => this.progress()
-    if (this.of.lifetime.ending !== undefined) this.ended()
+    if (this.of.context.lifetime.ending !== undefined) this.ended()
     else this.progress()
   }
 
@@ -143,14 +148,14 @@ export class AnswerStream {
     try {
       if (stream.events > this.events) {
         this.events = stream.events
-        this.lastEvent = this.of.timers.now()
+        this.lastEvent = this.services.timers.now()
       }
       const text = answer.take()
       if (text !== "") this.write(text)
       if (stream.state === "failed") this.failed(answer, stream.failure ?? malformed)
       else if (stream.state === "ended") this.finish(answer, "finished")
       else if (answer.attempt.stopped !== undefined || answer.broken !== undefined) this.brokenOff(answer)
-      else if (stream.bytes > this.of.limits.streamBytes) {
+      else if (stream.bytes > this.services.limits.streamBytes) {
         stream.cut("stream_limit")
         this.finish(answer, "cut")
       }
@@ -161,7 +166,7 @@ export class AnswerStream {
 
   /** The host's answer broke off: stopped by the gateway, or by a failure of the host. */
   private brokenOff(answer: HostAnswer): void {
-    const { ending } = this.of.lifetime
+    const { ending } = this.of.context.lifetime
     const { host, stopped } = answer.attempt
     if (ending?._tag === "CallerGone") this.callerGone()
     else if (answer.stream?.hasFinish === true) this.finish(answer, "finished")
@@ -192,7 +197,7 @@ export class AnswerStream {
   ): void {
     this.state = "settling"
     this.release(answer, outcome)
-    this.of.settle(answer, delivered(answer, outcome, this.hasReader, failure), (exit) => {
+    this.services.settle(answer, delivered(answer, outcome, this.hasReader, failure), (exit) => {
       const refused = (cause: Cause.Cause<Unavailable>) =>
         this.of
           .writerFor(answer.attempt.host)
@@ -218,13 +223,13 @@ export class AnswerStream {
     const reached = answer.stream?.state === "ended" ? "finished" : outcome
     this.release(answer, reached)
     // The ledger's writer has logged a row that could not be written.
-    this.of.settle(answer, delivered(answer, reached, false), () => this.close())
+    this.services.settle(answer, delivered(answer, reached, false), () => this.close())
   }
 
   /** Ends the exchange with the host. After a complete answer the connection can be used again. */
   private release({ attempt, stream }: HostAnswer, outcome: AnswerOutcome): void {
     this.watch.clear()
-    this.of.lifetime.forget(this.onEnd)
+    this.of.context.lifetime.forget(this.onEnd)
     if (outcome === "finished" && stream?.state === "ended") attempt.exchange?.drain()
     else attempt.exchange?.cancel()
   }
@@ -232,7 +237,7 @@ export class AnswerStream {
   /** No host answered and the head was already sent, so the failure goes into the stream. */
   private refuse({ cause }: Exit.Failure<HostAnswer, DispatchFailure>): void {
     const failure = Cause.failureOption(cause)
-    if (Option.isNone(failure)) this.of.log(this.of.defect(Cause.squash(cause)))
+    if (Option.isNone(failure)) this.services.logDefect(this.of.context.requestId, Cause.squash(cause))
     if (this.hasReader) {
       const shown = Option.getOrElse(failure, () => new RoutingExhausted({ outcome: "unavailable", attempts: [] }))
       this.write(this.of.writerFor(undefined).failure(shown, undefined))
@@ -244,20 +249,20 @@ export class AnswerStream {
   private close(): void {
     this.state = "closed"
     this.watch.clear()
-    this.of.lifetime.forget(this.onEnd)
+    this.of.context.lifetime.forget(this.onEnd)
     this.of.onClosed()
   }
 
   /** The request was ended from outside. */
   private ended(): void {
-    if (this.of.lifetime.ending?._tag === "CallerGone") this.callerGone()
+    if (this.of.context.lifetime.ending?._tag === "CallerGone") this.callerGone()
     else this.progress()
   }
 
   private callerGone(): void {
     if (!this.hasReader) return
     this.hasReader = false
-    this.of.lifetime.end(new CallerGone())
+    this.of.context.lifetime.end(new CallerGone())
     if (this.state === "streaming") this.abandon("caller-gone")
   }
 
@@ -266,19 +271,19 @@ export class AnswerStream {
     this.output.fail(new Error("the caller took no bytes"))
     this.hasReader = false
     if (this.state === "streaming") this.abandon("cut")
-    else this.of.lifetime.end(new CallerGone())
+    else this.of.context.lifetime.end(new CallerGone())
   }
 
   /** A defect of ours ends the answer. It is booked and logged. */
   private defect(cause: unknown): void {
-    this.of.log(this.of.defect(cause))
+    this.services.logDefect(this.of.context.requestId, cause)
     this.output.fail(new Error("internal error"))
     this.hasReader = false
     if (this.state === "streaming") this.abandon("host-failed")
   }
 
   private write(text: string): void {
-    this.lastWrite = this.of.timers.now()
+    this.lastWrite = this.services.timers.now()
     if (this.output.write(text)) return
     this.fullSince ??= this.lastWrite
     this.answer?.attempt.exchange?.pause()
@@ -286,7 +291,7 @@ export class AnswerStream {
 
   /** The caller takes bytes again. The pause does not count as silence of the host, which was not read meanwhile. */
   private onRoom(): void {
-    const now = this.of.timers.now()
+    const now = this.services.timers.now()
     const paused = now - (this.fullSince ?? now)
     this.fullSince = undefined
     this.lastEvent += paused
@@ -295,13 +300,14 @@ export class AnswerStream {
   }
 
   private get tickMs(): number {
-    const { idleMs, clientStallMs } = this.of.limits
+    const { idleMs, clientStallMs } = this.services.limits
     return Math.min(1000, idleMs, clientStallMs)
   }
 
   private look(): void {
     if (this.state === "settling" || this.state === "closed") return
-    const { limits, timers, writerFor } = this.of
+    const { limits, timers } = this.services
+    const { writerFor } = this.of
     const now = timers.now()
     if (this.fullSince !== undefined) {
       if (now - this.fullSince >= limits.clientStallMs) {
@@ -316,7 +322,7 @@ export class AnswerStream {
   }
 
   private isSilent(now: number): boolean {
-    const { idleMs, thinkingIdleMs } = this.of.limits
+    const { idleMs, thinkingIdleMs } = this.services.limits
     const stream = this.answer?.stream
     if (stream === undefined) return false
     const limitMs = stream.hasAllFinishes ? afterFinishMs : stream.hasContent ? idleMs : thinkingIdleMs
@@ -331,7 +337,7 @@ export class AnswerStream {
     this.windowStart = now
     this.windowBytes = stream.bytes
     // A host that sent nothing is handled by the limits on silence.
-    return bytes > 0 && bytes < (this.of.limits.minBytesPerSecond * slowWindowMs) / 1000
+    return bytes > 0 && bytes < (this.services.limits.minBytesPerSecond * slowWindowMs) / 1000
   }
 }
 

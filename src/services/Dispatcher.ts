@@ -25,7 +25,7 @@ import type { Plan } from "../domain/Plan.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
-import { AnswerStream, type StreamLimits, type WriterFor } from "./AnswerStream.ts"
+import { AnswerStream, type StreamLimits, type StreamServices, type WriterFor } from "./AnswerStream.ts"
 import { Attempt } from "./Attempt.ts"
 import { failureLog, makeEndAttempt } from "./endAttempt.ts"
 import { exhausted } from "./exhausted.ts"
@@ -114,6 +114,13 @@ const make = (options: DispatcherOptions) =>
     const client = makeUpstreamClient(yield* Upstream)
     const log = (effect: Effect.Effect<void>) => runner.effect(effect, () => {})
     const endAttempt = makeEndAttempt(meter, yield* HostStats, health, log)
+
+    const streams: StreamServices = {
+      limits: options,
+      timers,
+      settle: (answer, delivered, onExit) => runner.effect(endAttempt.delivered(answer.attempt, delivered), onExit),
+      logDefect: (requestId, cause) => log(Effect.logError("a defect in a stream", { requestId }, cause)),
+    }
 
     /** Prepares an attempt: gets the permit, encodes the request, takes the hold. */
     const begin = function* (
@@ -240,18 +247,7 @@ const make = (options: DispatcherOptions) =>
       output: OpenOutput,
       onClosed: () => void,
     ): Steps<StreamHead, DispatchFailure> {
-      const carry = () =>
-        new AnswerStream({
-          lifetime: context.lifetime,
-          limits: options,
-          timers,
-          writerFor,
-          open: output,
-          settle: (answer, delivered, onExit) => runner.effect(endAttempt.delivered(answer.attempt, delivered), onExit),
-          log,
-          defect: (cause) => Effect.logError("a defect in a stream", { requestId: context.requestId }, cause),
-          onClosed,
-        })
+      const carry = () => new AnswerStream(streams, { context, writerFor, open: output, onClosed })
       return yield* wait<StreamHead, DispatchFailure>((resume) => {
         let announced: AnswerStream | undefined
         const timer = timers.set(options.commitAfterMs, () => {

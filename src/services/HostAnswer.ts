@@ -7,6 +7,7 @@ import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Endpoint } from "../catalogue/endpoints.ts"
+import type { ChatChunk } from "../domain/Chat.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { ResponseHead, Sink } from "../upstream/exchange.ts"
 import { type ChunkWriter, HostStream } from "../wire/hostStream.ts"
@@ -171,14 +172,32 @@ export class HostAnswer implements Sink {
 
 const isJson = ({ headers }: ResponseHead): boolean => /^application\/json\b/i.test(headers.get("content-type") ?? "")
 
-/** The protocol's decoder, without our secrets in the failures that it reports. */
-const redacting = (decoder: Decoder, endpoint: Endpoint): Decoder => {
-  if (endpoint.secrets.length === 0) return decoder
-  const shown = <A>(decoded: A | HostFailed): A | HostFailed =>
-    decoded instanceof HostFailed ? withoutSecrets(decoded, endpoint) : decoded
-  return {
-    event: (name, data) => shown(decoder.event(name, data)),
-    end: () => shown(decoder.end()),
-    ...(decoder.done === undefined ? {} : { done: () => decoder.done?.() === true }),
+const redacting = (decoder: Decoder, endpoint: Endpoint): Decoder =>
+  endpoint.secrets.length === 0 ? decoder : new RedactingDecoder(decoder, endpoint)
+
+/** A protocol's decoder, without our secrets in the failures that it reports. */
+class RedactingDecoder implements Decoder {
+  private readonly decoder: Decoder
+  private readonly endpoint: Endpoint
+
+  constructor(decoder: Decoder, endpoint: Endpoint) {
+    this.decoder = decoder
+    this.endpoint = endpoint
+  }
+
+  event(name: string, data: unknown): ReadonlyArray<ChatChunk> | HostFailed {
+    return this.shown(this.decoder.event(name, data))
+  }
+
+  end(): ReadonlyArray<ChatChunk> | HostFailed {
+    return this.shown(this.decoder.end())
+  }
+
+  done(): boolean {
+    return this.decoder.done?.() === true
+  }
+
+  private shown<A>(decoded: A | HostFailed): A | HostFailed {
+    return decoded instanceof HostFailed ? withoutSecrets(decoded, this.endpoint) : decoded
   }
 }

@@ -25,35 +25,40 @@ export interface Splice {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the grammar of JSON excludes them.
 const needsReading = /["\\\u0000-\u001f]/
 
-export const splice = (): Splice => {
-  let host: Frame | undefined
-  let own: Frame | undefined
-  let proven = false
-  let bytes = 0
-  return {
-    exchange: (hosts) => {
-      if (host === undefined || own === undefined) return undefined
-      const { before, after } = host
-      // Not for an empty text, which the ordinary way may leave out.
-      if (hosts.length <= before.length + after.length || !hosts.startsWith(before) || !hosts.endsWith(after))
-        return undefined
-      proven ||= carriesText(host)
-      const inside = hosts.slice(before.length, hosts.length - after.length)
-      const text = needsReading.test(inside) ? readString(inside) : inside
-      if (!proven || typeof text !== "string") return undefined
-      bytes = Buffer.byteLength(text)
-      return own.before + inside + own.after
-    },
-    learn: (hosts, ours, text) => {
-      const theirs = frameOf(hosts, text)
-      const written = frameOf(ours, text)
-      if (theirs !== undefined && written !== undefined) {
-        host = theirs
-        own = written
-        proven = false
-      }
-    },
-    bytes: () => bytes,
+export const splice = (): Splice => new KnownFrames()
+
+class KnownFrames implements Splice {
+  private host: Frame | undefined
+  private own: Frame | undefined
+  private proven = false
+  private lastBytes = 0
+
+  exchange(hosts: string): string | undefined {
+    const { host, own } = this
+    if (host === undefined || own === undefined) return undefined
+    const { before, after } = host
+    // Not for an empty text, which the ordinary way may leave out.
+    if (hosts.length <= before.length + after.length || !hosts.startsWith(before) || !hosts.endsWith(after))
+      return undefined
+    this.proven ||= carriesText(host)
+    const inside = hosts.slice(before.length, hosts.length - after.length)
+    const text = needsReading.test(inside) ? readString(inside) : inside
+    if (!this.proven || typeof text !== "string") return undefined
+    this.lastBytes = Buffer.byteLength(text)
+    return own.before + inside + own.after
+  }
+
+  learn(hosts: string, ours: string, text: string): void {
+    const theirs = frameOf(hosts, text)
+    const written = frameOf(ours, text)
+    if (theirs === undefined || written === undefined) return
+    this.host = theirs
+    this.own = written
+    this.proven = false
+  }
+
+  bytes(): number {
+    return this.lastBytes
   }
 }
 

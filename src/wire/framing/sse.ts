@@ -5,77 +5,100 @@
  */
 import { type Frame, type FrameReader, longestFrame } from "./FrameReader.ts"
 
-export const sseReader = (): FrameReader => {
-  const decoder = new TextDecoder()
-  let rest = ""
-  let name = ""
-  let data: string | undefined
-  let afterCarriageReturn = false
-  let tooLong = false
+export const sseReader = (): FrameReader => new SseReader()
 
-  const line = (text: string, frames: Array<Frame>) => {
-    // Checked here too, so that the result does not depend on how many reads a line comes in.
-    if (text.length > longestFrame) tooLong = true
-    if (tooLong) return
-    if (text === "") {
-      if (data !== undefined) frames.push({ name, data })
-      data = undefined
-      name = ""
-    } else if (text.startsWith("data:")) {
-      const value = text.slice(text.charCodeAt(5) === 32 ? 6 : 5)
-      data = data === undefined ? value : `${data}\n${value}`
-      if (data.length > longestFrame) tooLong = true
-    } else if (text.startsWith("event:")) {
-      name = text.slice(text.charCodeAt(6) === 32 ? 7 : 6)
-    } else if (text === "data") {
-      data = data === undefined ? "" : `${data}\n`
-    }
+class SseReader implements FrameReader {
+  private readonly decoder = new TextDecoder()
+  /** A line that has begun. */
+  private rest = ""
+  private name = ""
+  private data: string | undefined
+  private isAfterCarriageReturn = false
+  private tooLong = false
+
+  push(bytes: Uint8Array): ReadonlyArray<Frame> {
+    if (this.tooLong) return none
+    const text = this.decoder.decode(bytes, { stream: true })
+    if (this.isAtStart && isOneEvent(text)) return [{ name: "", data: text.slice(6, -2) }]
+    const frames: Array<Frame> = []
+    this.lines(text, frames)
+    return frames
   }
 
-  const lines = (text: string, frames: Array<Frame>): void => {
+  end(): ReadonlyArray<Frame> {
+    const frames: Array<Frame> = []
+    if (this.tooLong) return frames
+    this.lines(this.decoder.decode(), frames)
+    this.line(this.rest, frames)
+    this.rest = ""
+    this.line("", frames)
+    return frames
+  }
+
+  overlong(): boolean {
+    return this.tooLong
+  }
+
+  /** Between two events, with nothing of the next one read. */
+  private get isAtStart(): boolean {
+    return this.rest === "" && this.name === "" && this.data === undefined && !this.isAfterCarriageReturn
+  }
+
+  private lines(text: string, frames: Array<Frame>): void {
     let start = 0
-    if (afterCarriageReturn && text !== "") {
+    if (this.isAfterCarriageReturn && text !== "") {
       if (text.charCodeAt(0) === 10) start = 1
-      afterCarriageReturn = false
+      this.isAfterCarriageReturn = false
     }
     // Carriage returns are rare: look for one once per read, not once per line.
     let carriageReturn = text.indexOf("\r", start)
     for (;;) {
       const lineFeed = text.indexOf("\n", start)
       if (carriageReturn !== -1 && (lineFeed === -1 || carriageReturn < lineFeed)) {
-        line(rest + text.slice(start, carriageReturn), frames)
-        rest = ""
+        this.line(this.rest + text.slice(start, carriageReturn), frames)
+        this.rest = ""
         start = carriageReturn + 1
-        if (start === text.length) afterCarriageReturn = true
+        if (start === text.length) this.isAfterCarriageReturn = true
         else if (text.charCodeAt(start) === 10) start += 1
         carriageReturn = text.indexOf("\r", start)
       } else if (lineFeed !== -1) {
-        line(rest === "" ? text.slice(start, lineFeed) : rest + text.slice(start, lineFeed), frames)
-        rest = ""
+        this.line(this.rest === "" ? text.slice(start, lineFeed) : this.rest + text.slice(start, lineFeed), frames)
+        this.rest = ""
         start = lineFeed + 1
       } else {
-        rest += text.slice(start)
-        if (rest.length > longestFrame) tooLong = true
+        this.rest += text.slice(start)
+        if (this.rest.length > longestFrame) this.tooLong = true
         return
       }
     }
   }
 
-  return {
-    push: (bytes) => {
-      const frames: Array<Frame> = []
-      if (!tooLong) lines(decoder.decode(bytes, { stream: true }), frames)
-      return frames
-    },
-    end: () => {
-      const frames: Array<Frame> = []
-      if (tooLong) return frames
-      lines(decoder.decode(), frames)
-      line(rest, frames)
-      rest = ""
-      line("", frames)
-      return frames
-    },
-    overlong: () => tooLong,
+  private line(text: string, frames: Array<Frame>): void {
+    // Checked here too, so that the result does not depend on how many reads a line comes in.
+    if (text.length > longestFrame) this.tooLong = true
+    if (this.tooLong) return
+    if (text === "") {
+      if (this.data !== undefined) frames.push({ name: this.name, data: this.data })
+      this.data = undefined
+      this.name = ""
+    } else if (text.startsWith("data:")) {
+      const value = text.slice(text.charCodeAt(5) === 32 ? 6 : 5)
+      this.data = this.data === undefined ? value : `${this.data}\n${value}`
+      if (this.data.length > longestFrame) this.tooLong = true
+    } else if (text.startsWith("event:")) {
+      this.name = text.slice(text.charCodeAt(6) === 32 ? 7 : 6)
+    } else if (text === "data") {
+      this.data = this.data === undefined ? "" : `${this.data}\n`
+    }
   }
 }
+
+const none: ReadonlyArray<Frame> = []
+
+/** The usual read: one event of one data line, and nothing else. Its lines need not be looked for. */
+const isOneEvent = (text: string): boolean =>
+  text.startsWith("data: ") &&
+  text.endsWith("\n\n") &&
+  text.indexOf("\n") === text.length - 2 &&
+  text.length <= longestFrame &&
+  !text.includes("\r")

@@ -2,6 +2,7 @@
  * A streamed answer in the chat form: chunks as server-sent events, the finish with its cost, and failures in the
  * stream.
  */
+import type { Charge } from "../../../domain/Charge.ts"
 import type { ChatChunk, ChatChunkChoice } from "../../../domain/Chat.ts"
 import type { Failure } from "../../../domain/Failure.ts"
 import type { Host } from "../../../domain/Host.ts"
@@ -14,39 +15,48 @@ import { type AnswerNames, tierOf, usageBody } from "./answer.ts"
 
 const nothing = { usage: noUsage, cost: noCost, upstream: noCost }
 
+/** What surrounds the JSON of an event. */
+const spliceable = { json: (text: string) => text.slice(6, -2), text: sseEvent }
+
+export const chunkWriter = (names: AnswerNames, host: Host | undefined): StreamWriter => new ChunkWriter(names, host)
+
 /** Writes one streamed answer. All its chunks begin with the same members, which are serialized once. */
-export const chunkWriter = ({ generationId, created, model }: AnswerNames, host: Host | undefined): StreamWriter => {
-  const names = {
-    id: generationId,
-    ...(host === undefined ? {} : { provider: host.providerName }),
-    model: host?.model ?? model,
-    object: "chat.completion.chunk",
-    created,
+class ChunkWriter implements StreamWriter {
+  readonly spliceable = spliceable
+  readonly heartbeat = sseComment
+  private readonly head: string
+
+  constructor({ generationId, created, model }: AnswerNames, host: Host | undefined) {
+    const names = {
+      id: generationId,
+      ...(host === undefined ? {} : { provider: host.providerName }),
+      model: host?.model ?? model,
+      object: "chat.completion.chunk",
+      created,
+    }
+    this.head = JSON.stringify(names).slice(0, -1)
   }
-  const head = JSON.stringify(names).slice(0, -1)
-  const write = ({ choices, ...rest }: ChatChunk): string => {
+
+  chunk({ choices, ...rest }: ChatChunk): string {
     const extras = JSON.stringify(rest)
-    return sseEvent(
-      `${head},"choices":${JSON.stringify(choices.map(chunkChoice))}${extras === "{}" ? "}" : `,${extras.slice(1)}`}`,
-    )
+    const written = JSON.stringify(choices.map(chunkChoice))
+    return sseEvent(`${this.head},"choices":${written}${extras === "{}" ? "}" : `,${extras.slice(1)}`}`)
   }
-  return {
-    chunk: write,
-    spliceable: { json: (text) => text.slice(6, -2), text: sseEvent },
-    finish: (chunk, charge) =>
-      write({ ...chunk, service_tier: tierOf(chunk["service_tier"]), usage: usageBody(charge) }) + sseDone,
-    failure: (failure: Failure, charge) => {
-      const { metadata, ...error } = chatError(render(failure))
-      const choice = { index: 0, delta: { content: "" }, finish_reason: "error", native_finish_reason: null } as const
-      return (
-        write({
-          error: { ...error, metadata: metadata ?? { error_type: render(failure).errorType } },
-          choices: [choice],
-          usage: usageBody(charge ?? nothing),
-        }) + sseDone
-      )
-    },
-    heartbeat: sseComment,
+
+  finish(chunk: ChatChunk, charge: Charge): string {
+    return this.chunk({ ...chunk, service_tier: tierOf(chunk["service_tier"]), usage: usageBody(charge) }) + sseDone
+  }
+
+  failure(failure: Failure, charge: Charge | undefined): string {
+    const { metadata, ...error } = chatError(render(failure))
+    const choice = { index: 0, delta: { content: "" }, finish_reason: "error", native_finish_reason: null } as const
+    return (
+      this.chunk({
+        error: { ...error, metadata: metadata ?? { error_type: render(failure).errorType } },
+        choices: [choice],
+        usage: usageBody(charge ?? nothing),
+      }) + sseDone
+    )
   }
 }
 

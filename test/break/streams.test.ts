@@ -160,34 +160,7 @@ describe("framing of callers", () => {
     caller.hangUp()
   })
 
-  test("pipelined streams come in order, each whole", async () => {
-    const { gateway, body, headers } = await start(whole)
-    const caller = rawCaller(gateway.url)
-    const one = requestOf("POST /api/v1/chat/completions", headers, JSON.stringify(body()))
-    caller.send(one + one + one)
-    const text = await caller.until((got) => answersIn(got).length === 3)
-    for (const answer of answersIn(text)) expect(said(await answer.text())).toBe(words)
-    caller.hangUp()
-  })
 
-  test("a pipelined unary request behind a stream", async () => {
-    const { gateway, body, headers, books } = await start((peer, call) => {
-      if (call === 1) return whole(peer)
-      const json = JSON.stringify({ choices: [{ index: 0, message: { role: "assistant", content: "two" }, finish_reason: "stop" }], usage: { prompt_tokens: 1, completion_tokens: 1 } })
-      peer.write(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${json.length}\r\n\r\n${json}`)
-    })
-    const caller = rawCaller(gateway.url)
-    caller.send(
-      requestOf("POST /api/v1/chat/completions", headers, JSON.stringify(body())) +
-        requestOf("POST /api/v1/chat/completions", headers, JSON.stringify(body({ stream: false }))),
-    )
-    const text = await caller.until((got) => answersIn(got).length === 2)
-    const [first, second] = answersIn(text)
-    expect(said((await first?.text()) ?? "")).toBe(words)
-    expect(await second?.text()).toContain("two")
-    caller.hangUp()
-    expect((await books.rows()).length).toBe(2)
-  })
 
   test("a caller who is slow but takes bytes gets all, in order, with the end", async () => {
     const count = 3000

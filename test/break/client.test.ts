@@ -27,7 +27,13 @@ const start = async (script: (peer: Peer, call: number) => void, more: Record<st
   const books = await openBooks(gateway)
   const ask = (stream: boolean, init: RequestInit = {}) =>
     gateway.chat(
-      { model: "acme/small", messages: [{ role: "user", content: "hi" }], stream, max_tokens: 50, provider: { order: ["a"] } },
+      {
+        model: "acme/small",
+        messages: [{ role: "user", content: "hi" }],
+        stream,
+        max_tokens: 50,
+        provider: { order: ["a"] },
+      },
       { ...init, headers: { authorization: `Bearer ${books.secret}` } },
     )
   return { host, second, gateway, books, ask }
@@ -69,7 +75,9 @@ describe("a host that answers with", () => {
 })
 
 test("interim answers before the answer are passed over", async () => {
-  const { ask } = await start((peer) => peer.write(`HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nlink: x\r\n\r\n${whole}`))
+  const { ask } = await start((peer) =>
+    peer.write(`HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nlink: x\r\n\r\n${whole}`),
+  )
   expect((await ask(false)).headers.get("x-gw-host")).toBe("a")
 })
 
@@ -138,7 +146,12 @@ test("an answer that begins before the request is all sent, and ends the connect
   const { gateway, books, ask } = await start((peer) => peer.write(whole))
   void ask
   const response = await gateway.chat(
-    { model: "acme/small", messages: [{ role: "user", content: "x".repeat(20_000) }], max_tokens: 5, provider: { order: ["a"] } },
+    {
+      model: "acme/small",
+      messages: [{ role: "user", content: "x".repeat(20_000) }],
+      max_tokens: 5,
+      provider: { order: ["a"] },
+    },
     { headers: { authorization: `Bearer ${books.secret}` } },
   )
   expect(response.status).toBe(200)

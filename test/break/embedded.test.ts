@@ -35,7 +35,9 @@ const tail = Buffer.concat([
 
 const start = async (script: (peer: Peer) => void, limits: Record<string, unknown> = {}) => {
   const host = opened(rawHost(script))
-  const config = await Effect.runPromise(decodeConfig(configFor({ a: host }, { limits: { max_in_flight: 50, ...limits } })))
+  const config = await Effect.runPromise(
+    decodeConfig(configFor({ a: host }, { limits: { max_in_flight: 50, ...limits } })),
+  )
   const plugins = await Effect.runPromise(ownPlugins)
   const services = Gateway.servicesOf({ plugins, config }).pipe(
     Layer.provideMerge(KeyStore.layer()),
@@ -80,7 +82,9 @@ describe("embedded on a socket", () => {
       peer.write(tail)
     })
     const text = await (await fetch(`${url}/chat/completions`, { method: "POST", headers, body: body(true) })).text()
-    const said = [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, json]) => JSON.parse(json ?? "").choices[0].delta.content)
+    const said = [...text.matchAll(/^data: (\{.*\})$/gm)].map(
+      ([, json]) => JSON.parse(json ?? "").choices[0].delta.content,
+    )
     expect(said.join("")).toBe(Array.from({ length: 200 }, (_, at) => `w${at} `).join(""))
     expect(text).toContain("[DONE]")
   })

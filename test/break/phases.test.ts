@@ -1,8 +1,8 @@
 /** Every end of a request at every phase of it: afterwards its place is free and nothing is held. */
 import { describe, expect, test } from "bun:test"
 import { openBooks } from "../support/books.ts"
-import { chunkOf, configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
 import { gatedStorage } from "../support/gatedStorage.ts"
+import { chunkOf, configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
 import { rawCaller, requestOf } from "../support/rawCaller.ts"
 import { event, lastPart, type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
 import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
@@ -52,7 +52,13 @@ const enter = async (phase: Phase, stream: boolean, deadlineMs: number, commitAf
   const books = await openBooks(gateway)
   const fresh = await gateway.newKey({ limit: 10_000_000_000_000n })
   const body = (order: string) =>
-    JSON.stringify({ model: "acme/small", messages: [{ role: "user", content: "hi" }], stream, max_tokens: 50, provider: { order: [order], allow_fallbacks: false } })
+    JSON.stringify({
+      model: "acme/small",
+      messages: [{ role: "user", content: "hi" }],
+      stream,
+      max_tokens: 50,
+      provider: { order: [order], allow_fallbacks: false },
+    })
   if (phase === "key") gates.findKey.close()
   if (phase === "spend") gates.spend.close()
   if (phase === "settling") gates.append.close()
@@ -73,7 +79,9 @@ const enter = async (phase: Phase, stream: boolean, deadlineMs: number, commitAf
   }
   const expectFree = async () => {
     await until(async () => {
-      const response = await gateway.chat(JSON.parse(body("b")), { headers: { authorization: `Bearer ${books.secret}` } })
+      const response = await gateway.chat(JSON.parse(body("b")), {
+        headers: { authorization: `Bearer ${books.secret}` },
+      })
       await response.text()
       return response.status === 200
     }, "the place")

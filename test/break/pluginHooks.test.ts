@@ -19,7 +19,11 @@ const refusing = (): ScriptedHost =>
 // biome-ignore lint/suspicious/noExplicitAny: a plugin in JavaScript
 type Loose = any
 
-const start = async (provider: () => Loose, hosts: Record<string, ScriptedHost>, limits: Record<string, unknown> = {}) => {
+const start = async (
+  provider: () => Loose,
+  hosts: Record<string, ScriptedHost>,
+  limits: Record<string, unknown> = {},
+) => {
   const { providers, ...rest } = configFor(hosts, { server: { drain_s: 0 }, limits: { deadline_ms: 1500, ...limits } })
   const config = { ...rest, providers: { ...providers, first: { ...providers["first"], plugin: "odd" } } } as Loose
   const gateway = await startWatched({

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test"
 import { openBooks } from "../support/books.ts"
 import { chunkOf, configFor } from "../support/host.ts"
 import { answersIn, rawCaller, requestOf } from "../support/rawCaller.ts"
-import { event, lastPart, openHead, part, type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
+import { event, lastPart, openHead, type Peer, part, rawHost, streamHead, until } from "../support/rawHost.ts"
 import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
 
 closeAfterEach()
@@ -15,7 +15,9 @@ const done = event("[DONE]")
 
 const start = async (script: (peer: Peer, call: number) => void, more: Record<string, unknown> = {}) => {
   const host = opened(rawHost(script))
-  const gateway = await startWatched({ config: configFor({ a: { url: host.url } }, { server: { drain_s: 0 }, ...more }) })
+  const gateway = await startWatched({
+    config: configFor({ a: { url: host.url } }, { server: { drain_s: 0 }, ...more }),
+  })
   const books = await openBooks(gateway)
   const body = (extra: Record<string, unknown> = {}) => ({
     model: "acme/small",
@@ -25,7 +27,8 @@ const start = async (script: (peer: Peer, call: number) => void, more: Record<st
     ...extra,
   })
   const headers = { Authorization: `Bearer ${books.secret}`, "Content-Type": "application/json" }
-  const ask = (extra: Record<string, unknown> = {}, init: RequestInit = {}) => gateway.chat(body(extra), { ...init, headers })
+  const ask = (extra: Record<string, unknown> = {}, init: RequestInit = {}) =>
+    gateway.chat(body(extra), { ...init, headers })
   return { host, gateway, books, ask, body, headers }
 }
 
@@ -128,9 +131,7 @@ describe("framing of callers", () => {
     const { gateway, body, headers } = await start(whole)
     const caller = rawCaller(gateway.url)
     const json = JSON.stringify(body())
-    caller.send(
-      requestOf("POST /api/v1/chat/completions", headers, json).replace("HTTP/1.1", "HTTP/1.0"),
-    )
+    caller.send(requestOf("POST /api/v1/chat/completions", headers, json).replace("HTTP/1.1", "HTTP/1.0"))
     await caller.until((text) => text.includes("[DONE]"))
     const text = await Promise.race([caller.closed, Bun.sleep(2000).then(() => "still open")])
     expect(text).not.toBe("still open")
@@ -160,8 +161,6 @@ describe("framing of callers", () => {
     caller.hangUp()
   })
 
-
-
   test("a caller who is slow but takes bytes gets all, in order, with the end", async () => {
     const count = 3000
     const pad = "x".repeat(2000)
@@ -184,7 +183,9 @@ describe("framing of callers", () => {
         },
       },
     })
-    socket.write(requestOf("POST /api/v1/chat/completions", { ...headers, Connection: "close" }, JSON.stringify(body())))
+    socket.write(
+      requestOf("POST /api/v1/chat/completions", { ...headers, Connection: "close" }, JSON.stringify(body())),
+    )
     for (let at = 0; at < 12 && !over; at++) {
       socket.pause()
       await Bun.sleep(60)
@@ -237,7 +238,9 @@ test("a stalled caller's connection does not end like a complete answer", async 
 test("one huge event just below the limit arrives whole", async () => {
   const big = "y".repeat(1_000_000)
   const { ask } = await start((peer) => {
-    peer.write(Buffer.concat([Buffer.from(streamHead), delta(big), delta("z"), finish(), usage, done, Buffer.from(lastPart)]))
+    peer.write(
+      Buffer.concat([Buffer.from(streamHead), delta(big), delta("z"), finish(), usage, done, Buffer.from(lastPart)]),
+    )
   })
   const text = await (await ask()).text()
   expect(text).toContain(big)

@@ -271,7 +271,7 @@ test("a caller who takes bytes all the time, slower than the host speaks, is not
       peer.write(streamHead)
       for (let at = 0; at < 2000; at++) peer.write(delta(pad))
     },
-    { limits: { client_stall_ms: 500 } },
+    { limits: { client_stall_ms: 250 } },
   )
   let reads = 0
   const socket = await Bun.connect({
@@ -282,7 +282,7 @@ test("a caller who takes bytes all the time, slower than the host speaks, is not
       data: (socket) => {
         reads += 1
         socket.pause()
-        setTimeout(() => socket.resume(), 100)
+        setTimeout(() => socket.resume(), 120)
       },
       error: () => {},
     },

@@ -1,0 +1,49 @@
+/** What a running stream keeps in memory. docs/guarantees.md#g18 */
+
+import { heapStats } from "bun:jsc"
+import { expect, test } from "bun:test"
+import { openBooks } from "../support/books.ts"
+import { chunkOf, configFor } from "../support/host.ts"
+import { event, rawHost, streamHead } from "../support/rawHost.ts"
+import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
+
+closeAfterEach()
+
+test("a running stream does not keep its caller's prompt", async () => {
+  const host = opened(
+    rawHost((peer) => {
+      peer.write(streamHead)
+      peer.write(event(chunkOf({ delta: { content: "one" }, finish_reason: null })))
+    }),
+  )
+  const config = configFor({ a: host }, { server: { drain_s: 0 } })
+  const [model] = config.models
+  if (model !== undefined) model.context_length = 100_000_000
+  const gateway = await startWatched({ config })
+  const { secret } = await openBooks(gateway)
+  const megabytes = 40
+  const open = async () => {
+    const content = "a ".repeat(524_288)
+    const messages = [{ role: "user", content }]
+    const response = await gateway.chat(
+      { model: "acme/small", messages, stream: true, max_tokens: 5 },
+      { headers: { authorization: `Bearer ${secret}` } },
+    )
+    const reader = response.body?.getReader()
+    await reader?.read()
+    return reader
+  }
+  const live = () => {
+    Bun.gc(true)
+    const { heapSize, extraMemorySize } = heapStats()
+    return heapSize + extraMemorySize
+  }
+  await open()
+  const before = live()
+  const readers = []
+  for (let at = 0; at < megabytes; at++) readers.push(await open())
+  await Bun.sleep(100)
+  const kept = (live() - before) / 1_048_576
+  expect(kept).toBeLessThan(megabytes / 4)
+  for (const reader of readers) await reader?.cancel()
+})

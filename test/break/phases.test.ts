@@ -1,0 +1,139 @@
+/** Every end of a request at every phase of it: afterwards its place is free and nothing is held. */
+import { describe, expect, test } from "bun:test"
+import { openBooks } from "../support/books.ts"
+import { gatedStorage } from "../support/gatedStorage.ts"
+import { chunkOf, configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
+import { rawCaller, requestOf } from "../support/rawCaller.ts"
+import { event, lastPart, type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
+import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
+
+closeAfterEach()
+
+const json = JSON.stringify({
+  choices: [{ index: 0, message: { role: "assistant", content: "fine" }, finish_reason: "stop" }],
+  usage: { prompt_tokens: 10, completion_tokens: 5 },
+})
+const whole = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${json.length}\r\n\r\n${json}`
+const delta = (content: string) => event(chunkOf({ delta: { content }, finish_reason: null }))
+const tail = Buffer.concat([
+  event(chunkOf({ delta: {}, finish_reason: "stop" })),
+  event(JSON.stringify({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 5 } })),
+  event("[DONE]"),
+  Buffer.from(lastPart),
+])
+
+type Phase = "key" | "body" | "spend" | "head" | "silent" | "middle" | "settling"
+const phases: ReadonlyArray<Phase> = ["key", "body", "spend", "head", "silent", "middle", "settling"]
+
+const enter = async (phase: Phase, stream: boolean, deadlineMs: number, commitAfterMs: number) => {
+  const { layer, gates } = gatedStorage()
+  const host = opened(
+    rawHost((peer: Peer) => {
+      if (phase === "head") return
+      if (!stream) {
+        if (phase === "silent" || phase === "middle") peer.write(whole.slice(0, -20))
+        else peer.write(whole)
+        return
+      }
+      peer.write(streamHead)
+      if (phase === "silent") return
+      peer.write(delta("one"))
+      if (phase !== "middle") peer.write(tail)
+    }),
+  )
+  const second = opened(scriptedHost((body) => (body["stream"] === true ? streamAnswer(["two"]) : wholeAnswer("two"))))
+  const gateway = await startWatched({
+    storage: layer,
+    config: configFor(
+      { a: host, b: second },
+      { server: { drain_s: 0 }, limits: { max_in_flight: 1, deadline_ms: deadlineMs, commit_after_ms: commitAfterMs } },
+    ),
+  })
+  const books = await openBooks(gateway)
+  const fresh = await gateway.newKey({ limit: 10_000_000_000_000n })
+  const body = (order: string) =>
+    JSON.stringify({
+      model: "acme/small",
+      messages: [{ role: "user", content: "hi" }],
+      stream,
+      max_tokens: 50,
+      provider: { order: [order], allow_fallbacks: false },
+    })
+  if (phase === "key") gates.findKey.close()
+  if (phase === "spend") gates.spend.close()
+  if (phase === "settling") gates.append.close()
+  const caller = rawCaller(gateway.url)
+  const head = { Authorization: `Bearer ${fresh}`, "Content-Type": "application/json" }
+  const bytes = requestOf("POST /api/v1/chat/completions", head, body("a"))
+  caller.send(phase === "body" ? bytes.slice(0, -10) : bytes)
+  if (phase === "key") await until(() => gates.findKey.waiting() > 0, "the key's lookup")
+  else if (phase === "spend") await until(() => gates.spend.waiting() > 0, "the reading of the spend")
+  else if (phase === "settling") await until(() => gates.append.waiting() > 0, "the append")
+  else if (phase === "body") await Bun.sleep(50)
+  else await until(() => host.requests() === 1, "the call")
+  if (phase === "middle" || phase === "silent") await Bun.sleep(60)
+  const openGates = () => {
+    gates.findKey.open()
+    gates.spend.open()
+    gates.append.open()
+  }
+  const expectFree = async () => {
+    await until(async () => {
+      const response = await gateway.chat(JSON.parse(body("b")), {
+        headers: { authorization: `Bearer ${books.secret}` },
+      })
+      await response.text()
+      return response.status === 200
+    }, "the place")
+    expect(gateway.log()).not.toContain("defect")
+    await until(() => host.open() === 0 || phase === "settling", "the host's connection")
+  }
+  return { gateway, caller, books, fresh, openGates, expectFree, host }
+}
+
+const heldOf = async (gateway: Awaited<ReturnType<typeof startWatched>>, secret: string): Promise<string> => {
+  const response = await gateway.call("/key", { headers: { authorization: `Bearer ${secret}` } })
+  const said = (await response.json()) as { data: Record<string, unknown> }
+  return JSON.stringify(said.data)
+}
+
+for (const commitAfterMs of [1, 10_000])
+  for (const stream of [false, true]) {
+    if (!stream && commitAfterMs === 1) continue
+    describe(`stream ${stream}, head after ${commitAfterMs} ms`, () => {
+      for (const phase of phases) {
+        test(`caller leaves: ${phase}`, async () => {
+          const { gateway, caller, openGates, expectFree, fresh } = await enter(phase, stream, 60_000, commitAfterMs)
+          caller.hangUp()
+          await Bun.sleep(200)
+          openGates()
+          await expectFree()
+          expect(await heldOf(gateway, fresh)).toContain('"limit_remaining":')
+        })
+        test(`deadline: ${phase}`, async () => {
+          const { caller, openGates, expectFree } = await enter(phase, stream, 400, commitAfterMs)
+          await Bun.sleep(550)
+          openGates()
+          if (phase !== "settling") {
+            const text = await caller.until((got) => /408|imed out/.test(got))
+            expect(text).toMatch(/408|imed out/)
+          }
+          await expectFree()
+          caller.hangUp()
+        })
+        test(`drain: ${phase}`, async () => {
+          const { gateway, caller, openGates } = await enter(phase, stream, 60_000, commitAfterMs)
+          const stopped = gateway.stop()
+          await Bun.sleep(200)
+          openGates()
+          let over = false
+          void stopped.then(() => {
+            over = true
+          })
+          await until(() => over, "the stop")
+          const text = await caller.closed
+          expect(text).toMatch(phase === "settling" ? /fine|DONE|503/ : /503/)
+        })
+      }
+    })
+  }

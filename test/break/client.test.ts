@@ -1,6 +1,6 @@
 /** The HTTP/1.1 client through the whole gateway: connections and framings as a user meets them. */
 import { describe, expect, test } from "bun:test"
-import { openBooks } from "../support/books.ts"
+import { openAccount } from "../support/account.ts"
 import { chunkOf, configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
 import { event, lastPart, type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
 import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
@@ -24,7 +24,7 @@ const start = async (script: (peer: Peer, call: number) => void, more: Record<st
   const host = opened(rawHost(script))
   const second = opened(scriptedHost((body) => (body["stream"] === true ? streamAnswer(["two"]) : wholeAnswer("two"))))
   const gateway = await startWatched({ config: configFor({ a: host, b: second }, { server: { drain_s: 0 }, ...more }) })
-  const books = await openBooks(gateway)
+  const account = await openAccount(gateway)
   const ask = (stream: boolean, init: RequestInit = {}) =>
     gateway.chat(
       {
@@ -34,9 +34,9 @@ const start = async (script: (peer: Peer, call: number) => void, more: Record<st
         max_tokens: 50,
         provider: { order: ["a"] },
       },
-      { ...init, headers: { authorization: `Bearer ${books.secret}` } },
+      { ...init, headers: { authorization: `Bearer ${account.secret}` } },
     )
-  return { host, second, gateway, books, ask }
+  return { host, second, gateway, account, ask }
 }
 
 const framings: Record<string, string> = {
@@ -62,14 +62,14 @@ describe("a host that answers with", () => {
   for (const [name, bytes] of Object.entries(framings))
     for (const stream of [false, true])
       test(`${name}, stream ${stream}: the next host answers`, async () => {
-        const { ask, books, host } = await start((peer) => {
+        const { ask, account, host } = await start((peer) => {
           if (bytes !== "") peer.write(bytes)
           peer.end()
         })
         const response = await ask(stream)
         expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "b"])
         expect(await response.text()).toContain("two")
-        expect(await books.held()).toBe(0n)
+        expect(await account.held()).toBe(0n)
         await until(() => host.open() === 0, "the end of the connection")
       })
 })
@@ -94,7 +94,7 @@ test("a head in single bytes is read", async () => {
 })
 
 test("200 requests over connections that the host closes right behind its answer: none fails", async () => {
-  const { ask, books } = await start((peer, call) => {
+  const { ask, account } = await start((peer, call) => {
     peer.write(whole)
     if (call % 2 === 0) setTimeout(() => peer.end(), 1)
   })
@@ -106,7 +106,7 @@ test("200 requests over connections that the host closes right behind its answer
     if (at % 3 === 0) await Bun.sleep(1)
   }
   expect(new Set(hosts)).toEqual(new Set(["a"]))
-  expect((await books.rows()).length).toBe(200)
+  expect((await account.rows()).length).toBe(200)
 })
 
 test("a host that half-closes behind its stream is not used again, and nothing is lost", async () => {
@@ -143,7 +143,7 @@ test("a kept connection that the host resets while the request is sent is tried 
 })
 
 test("an answer that begins before the request is all sent, and ends the connection", async () => {
-  const { gateway, books, ask } = await start((peer) => peer.write(whole))
+  const { gateway, account, ask } = await start((peer) => peer.write(whole))
   void ask
   const response = await gateway.chat(
     {
@@ -152,7 +152,7 @@ test("an answer that begins before the request is all sent, and ends the connect
       max_tokens: 5,
       provider: { order: ["a"] },
     },
-    { headers: { authorization: `Bearer ${books.secret}` } },
+    { headers: { authorization: `Bearer ${account.secret}` } },
   )
   expect(response.status).toBe(200)
 })

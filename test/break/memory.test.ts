@@ -2,7 +2,7 @@
 
 import { heapStats } from "bun:jsc"
 import { expect, test } from "bun:test"
-import { openBooks } from "../support/books.ts"
+import { openAccount } from "../support/account.ts"
 import { chunkOf, configFor } from "../support/host.ts"
 import { event, rawHost, streamHead } from "../support/rawHost.ts"
 import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
@@ -20,7 +20,7 @@ test("a running stream does not keep its caller's prompt", async () => {
   const [model] = config.models
   if (model !== undefined) model.context_length = 100_000_000
   const gateway = await startWatched({ config })
-  const { secret } = await openBooks(gateway)
+  const { secret } = await openAccount(gateway)
   const megabytes = 40
   const open = async () => {
     const content = "a ".repeat(524_288)

@@ -1,6 +1,6 @@
 /** Every end of a request at every phase of it: afterwards its place is free and nothing is held. */
 import { describe, expect, test } from "bun:test"
-import { openBooks } from "../support/books.ts"
+import { openAccount } from "../support/account.ts"
 import { gatedStorage } from "../support/gatedStorage.ts"
 import { chunkOf, configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
 import { rawCaller, requestOf } from "../support/rawCaller.ts"
@@ -49,7 +49,7 @@ const enter = async (phase: Phase, stream: boolean, deadlineMs: number, commitAf
       { server: { drain_s: 0 }, limits: { max_in_flight: 1, deadline_ms: deadlineMs, commit_after_ms: commitAfterMs } },
     ),
   })
-  const books = await openBooks(gateway)
+  const account = await openAccount(gateway)
   const fresh = await gateway.newKey({ limit: 10_000_000_000_000n })
   const body = (order: string) =>
     JSON.stringify({
@@ -80,7 +80,7 @@ const enter = async (phase: Phase, stream: boolean, deadlineMs: number, commitAf
   const expectFree = async () => {
     await until(async () => {
       const response = await gateway.chat(JSON.parse(body("b")), {
-        headers: { authorization: `Bearer ${books.secret}` },
+        headers: { authorization: `Bearer ${account.secret}` },
       })
       await response.text()
       return response.status === 200
@@ -88,7 +88,7 @@ const enter = async (phase: Phase, stream: boolean, deadlineMs: number, commitAf
     expect(gateway.log()).not.toContain("defect")
     await until(() => host.open() === 0 || phase === "settling", "the host's connection")
   }
-  return { gateway, caller, books, fresh, openGates, expectFree, host }
+  return { gateway, caller, account, fresh, openGates, expectFree, host }
 }
 
 const heldOf = async (gateway: Awaited<ReturnType<typeof startWatched>>, secret: string): Promise<string> => {

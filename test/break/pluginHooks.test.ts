@@ -3,9 +3,9 @@ import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { type ChatResponse, chatProtocol, defineProvider, HostFailed, httpError } from "headgate/plugin"
-import { openBooks } from "../support/books.ts"
+import { openAccount } from "../support/account.ts"
+import { ownPlugins } from "../support/gateway.ts"
 import { configFor, type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
-import { ownPlugins } from "../support/house.ts"
 import { until } from "../support/rawHost.ts"
 import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
 
@@ -33,14 +33,14 @@ const start = async (
     ],
     config,
   })
-  const books = await openBooks(gateway)
+  const account = await openAccount(gateway)
   const messages = [{ role: "user", content: "hi" }]
   const ask = (stream: boolean, order = "first", init: RequestInit = {}) =>
     gateway.chat(
       { model: "acme/small", messages, max_tokens: 10, stream, provider: { order: [order] } },
-      { ...init, headers: { authorization: `Bearer ${books.secret}` } },
+      { ...init, headers: { authorization: `Bearer ${account.secret}` } },
     )
-  return { gateway, books, ask }
+  return { gateway, account, ask }
 }
 
 const settled = async <A>(asked: Promise<A>): Promise<A> => {
@@ -61,24 +61,24 @@ describe("a `sign` that never ends", () => {
   for (const stream of [false, true]) {
     test(`is ended by the deadline, stream ${stream}`, async () => {
       const provider = () => ({ protocols: { chat: chatProtocol() }, error: httpError, sign: () => Effect.never })
-      const { books, ask } = await start(provider, { first: good("one"), second: good("two") }, { deadline_ms: 300 })
+      const { account, ask } = await start(provider, { first: good("one"), second: good("two") }, { deadline_ms: 300 })
       expect((await settled(ask(stream))).status).toBe(408)
-      expect(await books.held()).toBe(0n)
+      expect(await account.held()).toBe(0n)
     })
 
     test(`is ended by the caller, stream ${stream}`, async () => {
       const provider = () => ({ protocols: { chat: chatProtocol() }, error: httpError, sign: () => Effect.never })
-      const { books, ask } = await start(
+      const { account, ask } = await start(
         provider,
         { first: good("one"), second: good("two") },
         { deadline_ms: 60_000, max_in_flight: 1 },
       )
       const leave = new AbortController()
       const asked = ask(stream, "first", { signal: leave.signal }).catch(() => "left")
-      await until(async () => (await books.held()) > 0n, "the call")
+      await until(async () => (await account.held()) > 0n, "the call")
       leave.abort()
       await asked
-      await until(async () => (await books.held()) === 0n, "the release")
+      await until(async () => (await account.held()) === 0n, "the release")
       await until(async () => (await ask(false, "second")).status === 200, "the place")
     })
   }
@@ -99,20 +99,20 @@ describe("a failure whose members have other types than the contract says", () =
     for (const stream of [false, true]) {
       test(`error: ${name}, stream ${stream}: the next host answers`, async () => {
         const provider = () => ({ protocols: { chat: chatProtocol() }, error: () => new HostFailed(members) })
-        const { books, ask } = await start(provider, { first: refusing(), second: good("two") })
+        const { account, ask } = await start(provider, { first: refusing(), second: good("two") })
         const response = await settled(ask(stream))
         expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "second"])
         await response.text()
-        expect(await books.held()).toBe(0n)
+        expect(await account.held()).toBe(0n)
       })
       test(`error: ${name}, stream ${stream}, the only host: a documented error`, async () => {
         const provider = () => ({ protocols: { chat: chatProtocol() }, error: () => new HostFailed(members) })
-        const { books, ask } = await start(provider, { first: refusing() })
+        const { account, ask } = await start(provider, { first: refusing() })
         const response = await settled(ask(stream))
         expect(response.status).toBeOneOf([429, 502, 503])
         const text = await response.text()
         expect(JSON.parse(text)).toMatchObject({ error: { code: response.status } })
-        expect(await books.held()).toBe(0n)
+        expect(await account.held()).toBe(0n)
       })
     }
     test(`decode: ${name}: the next host answers`, async () => {
@@ -120,10 +120,10 @@ describe("a failure whose members have other types than the contract says", () =
         protocols: { chat: { ...chatProtocol(), decode: () => new HostFailed(members) } },
         error: httpError,
       })
-      const { books, ask } = await start(provider, { first: good("one"), second: good("two") })
+      const { account, ask } = await start(provider, { first: good("one"), second: good("two") })
       const response = await settled(ask(false))
       expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "second"])
-      expect(await books.held()).toBe(0n)
+      expect(await account.held()).toBe(0n)
     })
   }
 })
@@ -164,10 +164,10 @@ describe("an answer that cannot be read twice, or not be written", () => {
         },
         error: httpError,
       })
-      const { books, ask } = await start(provider, { first: good("one") })
+      const { account, ask } = await start(provider, { first: good("one") })
       const response = await settled(ask(false))
-      expect(await books.held()).toBe(0n)
-      if (response.status !== 200) expect(await books.total()).toBe(0n)
+      expect(await account.held()).toBe(0n)
+      if (response.status !== 200) expect(await account.total()).toBe(0n)
     })
   }
 })

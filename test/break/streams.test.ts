@@ -1,6 +1,6 @@
 /** Streams over real sockets: several answers in one stream, callers who leave at odd moments, framings of callers. */
 import { describe, expect, test } from "bun:test"
-import { openBooks } from "../support/books.ts"
+import { openAccount } from "../support/account.ts"
 import { chunkOf, configFor } from "../support/host.ts"
 import { answersIn, rawCaller, requestOf } from "../support/rawCaller.ts"
 import { event, lastPart, openHead, type Peer, part, rawHost, streamHead, until } from "../support/rawHost.ts"
@@ -18,7 +18,7 @@ const start = async (script: (peer: Peer, call: number) => void, more: Record<st
   const gateway = await startWatched({
     config: configFor({ a: { url: host.url } }, { server: { drain_s: 0 }, ...more }),
   })
-  const books = await openBooks(gateway)
+  const account = await openAccount(gateway)
   const body = (extra: Record<string, unknown> = {}) => ({
     model: "acme/small",
     messages: [{ role: "user", content: "hi" }],
@@ -26,15 +26,15 @@ const start = async (script: (peer: Peer, call: number) => void, more: Record<st
     max_tokens: 50,
     ...extra,
   })
-  const headers = { Authorization: `Bearer ${books.secret}`, "Content-Type": "application/json" }
+  const headers = { Authorization: `Bearer ${account.secret}`, "Content-Type": "application/json" }
   const ask = (extra: Record<string, unknown> = {}, init: RequestInit = {}) =>
     gateway.chat(body(extra), { ...init, headers })
-  return { host, gateway, books, ask, body, headers }
+  return { host, gateway, account, ask, body, headers }
 }
 
 describe("two answers in one stream", () => {
   test("a host that breaks off in the second answer failed, though the first is complete", async () => {
-    const { ask, books } = await start((peer) => {
+    const { ask, account } = await start((peer) => {
       peer.write(streamHead)
       peer.write(delta("one", 0))
       peer.write(delta("half", 1))
@@ -43,11 +43,11 @@ describe("two answers in one stream", () => {
     })
     const text = await (await ask({ n: 2 })).text()
     expect(text).toContain('"error"')
-    expect((await books.rows()).map(({ outcome }) => outcome)).toEqual(["host-failed"])
+    expect((await account.rows()).map(({ outcome }) => outcome)).toEqual(["host-failed"])
   })
 
   test("an error event in the second answer is an error, though the first is complete", async () => {
-    const { ask, books } = await start((peer) => {
+    const { ask, account } = await start((peer) => {
       peer.write(streamHead)
       peer.write(delta("one", 0))
       peer.write(delta("half", 1))
@@ -57,7 +57,7 @@ describe("two answers in one stream", () => {
     })
     const text = await (await ask({ n: 2 })).text()
     expect(text).toContain('"error"')
-    expect((await books.rows()).map(({ outcome }) => outcome)).toEqual(["host-failed"])
+    expect((await account.rows()).map(({ outcome }) => outcome)).toEqual(["host-failed"])
   })
 
   test("the end of the connection in the second answer is a failure", async () => {
@@ -80,7 +80,7 @@ describe("a caller who leaves just when the first event comes", () => {
   for (const gap of [0, 1, 5, 20]) {
     test(`is noticed, ${gap} ms between`, async () => {
       const peers: Array<Peer> = []
-      const { host, gateway, books, body, headers } = await start((peer) => {
+      const { host, gateway, account, body, headers } = await start((peer) => {
         peers.push(peer)
         peer.write(streamHead)
       })
@@ -99,11 +99,11 @@ describe("a caller who leaves just when the first event comes", () => {
       }, 20)
       try {
         await until(() => host.open() === 0, "the end of the host's connections")
-        await until(async () => (await books.held()) === 0n, "the release")
+        await until(async () => (await account.held()) === 0n, "the release")
       } finally {
         clearInterval(more)
       }
-      const rows = await books.rows()
+      const rows = await account.rows()
       expect(rows.map(({ outcome }) => outcome)).toEqual(Array.from({ length: 10 }, () => "caller-gone"))
     })
   }
@@ -164,7 +164,7 @@ describe("framing of callers", () => {
   test("a caller who is slow but takes bytes gets all, in order, with the end", async () => {
     const count = 3000
     const pad = "x".repeat(2000)
-    const { gateway, body, headers, books } = await start((peer) => {
+    const { gateway, body, headers, account } = await start((peer) => {
       peer.write(streamHead)
       for (let at = 0; at < count; at++) peer.write(delta(`${at}:${pad};`))
       peer.write(Buffer.concat([finish(), usage, done, Buffer.from(lastPart)]))
@@ -198,7 +198,7 @@ describe("framing of callers", () => {
     const numbers = [...said(text).matchAll(/(\d+):x+;/g)].map(([, n]) => Number(n))
     expect(numbers).toEqual(Array.from({ length: count }, (_, at) => at))
     expect(text).toContain("[DONE]")
-    expect(await books.held()).toBe(0n)
+    expect(await account.held()).toBe(0n)
   })
 })
 

@@ -19,26 +19,26 @@ import {
   type Anything,
   asManager,
   bearer,
+  type ControlPlane,
   expectAnswer,
   expectError,
-  type ControlPlane as House,
-  startControlPlane as houseOf,
   json,
   managementKey,
   noon,
   row,
+  startControlPlane,
 } from "../support/control.ts"
 
-let house: House
+let gateway: ControlPlane
 
 beforeAll(async () => {
-  house = await houseOf()
+  gateway = await startControlPlane()
 })
-afterAll(() => house.close())
+afterAll(() => gateway.close())
 
-const create = (body: unknown, at = house) => at.send("/api/v1/keys", asManager("POST", body))
+const create = (body: unknown, at = gateway) => at.send("/api/v1/keys", asManager("POST", body))
 
-const created = async (body: unknown, at = house): Promise<Anything> => {
+const created = async (body: unknown, at = gateway): Promise<Anything> => {
   const response = await create(body, at)
   expectAnswer(response, 201)
   const answer = await json(response)
@@ -47,7 +47,7 @@ const created = async (body: unknown, at = house): Promise<Anything> => {
 }
 
 const keyAt = (hash: string, method = "GET", body?: unknown) =>
-  house.send(`/api/v1/keys/${hash}`, asManager(method, body))
+  gateway.send(`/api/v1/keys/${hash}`, asManager(method, body))
 
 const pathsOf = (error: Anything): ReadonlyArray<string> => error.metadata.issues.map(({ path }: Anything) => path)
 
@@ -77,13 +77,13 @@ describe("the life of a key", () => {
       expires_at: null,
       creator_user_id: null,
       external_user: null,
-      workspace_id: await house.run(Effect.map(Storage, (storage) => storage.installation)),
+      workspace_id: await gateway.run(Effect.map(Storage, (storage) => storage.installation)),
     })
-    expectAnswer(await house.send("/api/v1/key", bearer(key)), 200)
+    expectAnswer(await gateway.send("/api/v1/key", bearer(key)), 200)
   })
 
   test("is created with everything set", async () => {
-    const workspace = await house.run(Effect.map(Storage, (storage) => storage.installation))
+    const workspace = await gateway.run(Effect.map(Storage, (storage) => storage.installation))
     const { data } = await created({
       name: "n".repeat(200),
       limit: 1.25,
@@ -108,7 +108,7 @@ describe("the life of a key", () => {
 
   test("is read, changed and deleted", async () => {
     const { data, key } = await created({ name: "before", limit: 5, limit_reset: "daily" })
-    await house.run(Effect.flatMap(Storage, (storage) => storage.ledger.append([row(key, "2", noon)])))
+    await gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.append([row(key, "2", noon)])))
     const fresh = await created({ name: "other" })
     expect(await json(await keyAt(fresh.data.hash))).toEqual({ data: fresh.data })
 
@@ -119,7 +119,7 @@ describe("the life of a key", () => {
     expect(after.data).toMatchObject({ name: "after", limit: null, limit_reset: null, disabled: true })
     expect(after.data.updated_at).toBe("2026-07-15T12:00:00.000Z")
     expect(after.data.creator_user_id).toBeNull()
-    await expectError(await house.send("/api/v1/key", bearer(key)), 401)
+    await expectError(await gateway.send("/api/v1/key", bearer(key)), 401)
 
     const unchanged = await json(await keyAt(data.hash, "PATCH", { limit: 0, allowed_models: null }))
     expect(unchanged.data).toMatchObject({ name: "after", limit: 0, limit_remaining: 0, disabled: true })
@@ -133,20 +133,20 @@ describe("the life of a key", () => {
     await expectError(await keyAt(data.hash, "PATCH", {}), 404)
   })
 
-  test("cannot be lived by a management key", async () => {
-    const secret = await house.newKey({ kind: "management" })
+  test("is not for management keys", async () => {
+    const secret = await gateway.newKey({ kind: "management" })
     for (const hash of [keyId(secret), keyId(managementKey), "nothing", "%20"]) {
       await expectError(await keyAt(hash), 404)
       await expectError(await keyAt(hash, "PATCH", { limit: 1 }), 404)
       await expectError(await keyAt(hash, "DELETE"), 404)
     }
-    expectAnswer(await house.send("/api/v1/key", bearer(secret)), 200)
+    expectAnswer(await gateway.send("/api/v1/key", bearer(secret)), 200)
   })
 })
 
 describe("the list", () => {
   test("has the newest first, page by page, the disabled only when asked for", async () => {
-    const fresh = await houseOf()
+    const fresh = await startControlPlane()
     for (let n = 0; n < 103; n++) {
       fresh.time.now += 1000
       await fresh.newKey({ name: `k${n}` })
@@ -181,7 +181,7 @@ describe("the list", () => {
     ["include_disabled=", "include_disabled"],
     ["workspace_id=00000000-0000-0000-0000-000000000000", "workspace_id"],
   ])("?%s is 400", async (query, path) => {
-    const error = await expectError(await house.send(`/api/v1/keys?${query}`, asManager()), 400)
+    const error = await expectError(await gateway.send(`/api/v1/keys?${query}`, asManager()), 400)
     expect(pathsOf(error)).toEqual([path])
     expect(error.metadata.path).toBe(path)
   })
@@ -273,12 +273,12 @@ describe("what a key may not be", () => {
 
   test("neither compressed bodies nor other types are taken, nor large ones", async () => {
     const init = asManager("POST", { name: "n" })
-    const sent = (headers: Record<string, string>, at = house) =>
+    const sent = (headers: Record<string, string>, at = gateway) =>
       at.send("/api/v1/keys", { ...init, headers: { ...init.headers, ...headers } })
     await expectError(await sent({ "content-encoding": "gzip" }), 400)
     await expectError(await sent({ "content-type": "text/plain" }), 400)
     expectAnswer(await sent({ "content-type": "application/json; charset=utf-8" }), 201)
-    const narrow = await houseOf({ control: { bodyBytes: 20 } })
+    const narrow = await startControlPlane({ control: { bodyBytes: 20 } })
     expect((await expectError(await create({ name: "n".repeat(20) }, narrow), 413)).metadata.limit_bytes).toBe(20)
     await created({ name: "n" }, narrow)
     await narrow.close()
@@ -332,7 +332,7 @@ describe("whatever is sent", () => {
 
 describe("pages of other origins", () => {
   const origin = "https://app.example"
-  const asked = (at: House, path: string, method = "GET", from = origin) =>
+  const asked = (at: ControlPlane, path: string, method = "GET", from = origin) =>
     at.send(path, { method, headers: { origin: from, authorization: `Bearer ${managementKey}` } })
 
   test("may read models, and errors about them", async () => {
@@ -340,19 +340,19 @@ describe("pages of other origins", () => {
       ["/api/v1/models", 200],
       ["/api/v1/models/acme/none/endpoints", 404],
     ] as const) {
-      const response = await asked(house, path)
+      const response = await asked(gateway, path)
       expectAnswer(response, status)
       expect(response.headers.get("access-control-allow-origin")).toBe("*")
       expect(response.headers.get("access-control-allow-credentials")).toBeNull()
     }
-    const without = await house.send("/api/v1/models", { headers: { origin } })
+    const without = await gateway.send("/api/v1/models", { headers: { origin } })
     expect(without.headers.get("access-control-allow-origin")).toBe("*")
     await expectError(without, 401)
   })
 
   test("ask first, without a key", async () => {
     for (const path of ["/api/v1/models", "/api/v1/models/acme/m0/endpoints"]) {
-      const response = await house.send(path, {
+      const response = await gateway.send(path, {
         method: "OPTIONS",
         headers: { origin, "access-control-request-headers": "authorization, x-title" },
       })
@@ -374,14 +374,14 @@ describe("pages of other origins", () => {
       "/nothing",
     ]) {
       for (const method of ["GET", "OPTIONS"]) {
-        const { headers } = await asked(house, path, method)
+        const { headers } = await asked(gateway, path, method)
         expect([...headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([])
       }
     }
   })
 
   test("are those of the configuration", async () => {
-    const strict = await houseOf({ control: { corsOrigins: [origin] } })
+    const strict = await startControlPlane({ control: { corsOrigins: [origin] } })
     const allowed = (response: Response) => response.headers.get("access-control-allow-origin")
     expect(allowed(await asked(strict, "/api/v1/models"))).toBe(origin)
     expect(allowed(await asked(strict, "/api/v1/models", "OPTIONS"))).toBe(origin)
@@ -391,9 +391,9 @@ describe("pages of other origins", () => {
   })
 })
 
-describe("the house itself", () => {
+describe("the control plane itself", () => {
   test("is healthy, and ready until it drains", async () => {
-    const fresh = await houseOf()
+    const fresh = await startControlPlane()
     for (const path of ["/healthz", "/readyz"]) {
       const response = await fresh.send(path)
       expectAnswer(response, 200)
@@ -417,7 +417,7 @@ describe("the house itself", () => {
         ledger: { ...ledger, spend: () => lost },
       })),
     ).pipe(Layer.provide(memoryStorage))
-    const broken = await houseOf({ storage })
+    const broken = await startControlPlane({ storage })
     for (const [path, init] of [
       ["/readyz", {}],
       ["/api/v1/auth/key", bearer(managementKey)],
@@ -445,7 +445,7 @@ describe("the house itself", () => {
         spent: () => Effect.die(new Error("a stack and a secret")),
       })),
     )
-    const buggy = await houseOf({ meter })
+    const buggy = await startControlPlane({ meter })
     const response = await buggy.send("/api/v1/auth/key", bearer(managementKey))
     const error = await expectError(response, 500)
     expect(error).toEqual({ code: 500, message: "Internal error.", metadata: { error_type: "server" } })
@@ -456,14 +456,14 @@ describe("the house itself", () => {
   })
 
   test("describes itself", async () => {
-    const response = await house.send("/api/v1/openapi.json")
+    const response = await gateway.send("/api/v1/openapi.json")
     expectAnswer(response, 200)
     const { openapi, paths } = await json(response)
     expect(openapi).toStartWith("3.")
     const described = Object.entries<Anything>(paths).flatMap(([path, operations]) =>
       Object.keys(operations).map((method) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ":$1")}`),
     )
-    const served = house.table.filter((route) => !route.startsWith("OPTIONS") && !route.endsWith("openapi.json"))
+    const served = gateway.table.filter((route) => !route.startsWith("OPTIONS") && !route.endsWith("openapi.json"))
     expect(described.toSorted()).toEqual(served.toSorted())
     expect(Object.keys(paths["/api/v1/keys"].post.responses)).toEqual(
       expect.arrayContaining(["201", "400", "401", "403", "408", "413", "503"]),

@@ -82,14 +82,15 @@ export const teardown: Runtime.Teardown = (exit, onExit) =>
 const poolVariable = "BUN_CONFIG_MAX_HTTP_REQUESTS"
 
 /** What the operator should know of the runtime, a sentence each. */
-export const runtimeWarnings = ({ limits }: GatewayConfig): ReadonlyArray<string> => {
+export const runtimeWarnings = ({ limits, providers }: GatewayConfig): ReadonlyArray<string> => {
   const pool = Number(process.env[poolVariable] ?? 256)
   const proxy =
     process.env["HTTPS_PROXY"] ?? process.env["https_proxy"] ?? process.env["HTTP_PROXY"] ?? process.env["http_proxy"]
+  const isProxied = proxy !== undefined || [...providers.values()].some((provider) => provider.proxy !== null)
   return [
-    ...(pool < limits.maxInFlight
+    ...(isProxied && pool < limits.maxInFlight
       ? [
-          `Bun calls at most ${pool} hosts at once, limits.max_in_flight is ${limits.maxInFlight}: ` +
+          `Bun calls at most ${pool} hosts at once through a proxy, limits.max_in_flight is ${limits.maxInFlight}: ` +
             `set ${poolVariable}=${Math.max(4096, limits.maxInFlight)} before the process starts, as \`bun start\` does.`,
         ]
       : []),

@@ -169,7 +169,7 @@ export class AnswerStream {
     const { ending } = this.of.context.lifetime
     const { host, stopped } = answer.attempt
     if (ending?._tag === "CallerGone") this.callerGone()
-    else if (answer.stream?.hasFinish === true) this.finish(answer, "finished")
+    else if (answer.stream?.hasAllFinishes === true) this.finish(answer, "finished")
     else if (ending === undefined) this.failed(answer, stopped ?? answer.broken ?? malformed)
     else this.settle(answer, "cut", (charge) => this.of.writerFor(host).failure(ending, charge))
   }

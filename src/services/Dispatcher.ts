@@ -27,24 +27,30 @@ import { Upstream } from "../upstream/Upstream.ts"
 import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
 import { AnswerStream, type StreamLimits, type StreamServices, type WriterFor } from "./AnswerStream.ts"
 import { Attempt } from "./Attempt.ts"
-import { failureLog, makeEndAttempt } from "./endAttempt.ts"
+import { type Delivered, failureLog, makeEndAttempt } from "./endAttempt.ts"
 import { exhausted } from "./exhausted.ts"
 import { type HostAnswer, streamAnswer } from "./HostAnswer.ts"
 import { HostHealth, type Inadmissible } from "./HostHealth.ts"
 import { HostStats } from "./HostStats.ts"
 import { type Hold, Meter } from "./Meter.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
-import type { Ending, RequestContext } from "./RequestContext.ts"
+import type { Ending, Lifetime, RequestContext } from "./RequestContext.ts"
 import { eitherOf, isFinished, makeStepRunner, type Steps, wait } from "./Steps.ts"
 import type { OpenOutput } from "./StreamOutput.ts"
 import { Timers } from "./Timers.ts"
 import { unaryAnswer } from "./unaryAnswer.ts"
 import { makeUpstreamClient } from "./upstreamCall.ts"
 
+/**
+ * Writes a whole answer in a caller's form, all but its cost: what cannot be written is found out before anything is charged.
+ */
+export type AnswerWriter = (host: Host, response: ChatResponse) => (charge: Charge) => string
+
 /** A whole answer, charged and in the ledger. */
 export interface Completed {
   readonly host: Host
-  readonly response: ChatResponse
+  /** The body in the caller's form. */
+  readonly text: string
   readonly charge: Charge
   /** Members of the request that the host was not given. */
   readonly dropped: ReadonlyArray<string>
@@ -75,7 +81,12 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
   Dispatcher,
   {
     /** Succeeds when the answer is charged and booked. */
-    readonly complete: (context: RequestContext, request: ChatRequest, plan: Plan) => Steps<Completed, DispatchFailure>
+    readonly complete: (
+      context: RequestContext,
+      request: ChatRequest,
+      plan: Plan,
+      writer: AnswerWriter,
+    ) => Steps<Completed, DispatchFailure>
     /**
      * Succeeds with the first event, or after `commitAfterMs` without one. From then on the stream is on its own, and
      * calls `onClosed` once everything of it is booked.
@@ -115,6 +126,22 @@ const make = (options: DispatcherOptions) =>
     const log = (effect: Effect.Effect<void>) => runner.effect(effect, () => {})
     const endAttempt = makeEndAttempt(meter, yield* HostStats, health, log)
 
+    /** An effect of a plugin's making, which may never settle: it is given up when the request is ended. */
+    const untilEnded = <A>(lifetime: Lifetime, effect: Effect.Effect<A, HostFailed>): Effect.Effect<A, HostFailed> =>
+      isFinished(effect)
+        ? effect
+        : wait((resume) => {
+            const giveUp = () => {
+              resume(Exit.fail(new HostFailed({ reason: "unreachable" })))
+              interrupt()
+            }
+            lifetime.onEnd(giveUp)
+            const interrupt = runner.effect(effect, (exit) => {
+              lifetime.forget(giveUp)
+              resume(exit)
+            })
+          })
+
     const streams: StreamServices = {
       limits: options,
       timers,
@@ -149,7 +176,7 @@ const make = (options: DispatcherOptions) =>
         meter.release(hold)
         return encoded.left
       }
-      const signed = yield* eitherOf(client.signed(endpoint, encoded.right))
+      const signed = yield* eitherOf(untilEnded(context.lifetime, client.signed(endpoint, encoded.right)))
       if (Either.isLeft(signed)) {
         meter.release(hold)
         return signed.left
@@ -213,18 +240,20 @@ const make = (options: DispatcherOptions) =>
       context: RequestContext,
       request: ChatRequest,
       plan: Plan,
+      writer: AnswerWriter,
     ): Steps<Completed, DispatchFailure> {
-      const { attempt, answer } = yield* dispatch(context, request, plan, (begun, answerContext) =>
-        unaryAnswer(client, begun.attempt, begun.endpoint, begun.encoded, answerContext, options.answerBytes),
+      const { attempt, answer } = yield* dispatch(
+        context,
+        request,
+        plan,
+        ({ attempt, endpoint, encoded }, answerContext) =>
+          unaryAnswer(client, attempt, endpoint, encoded, answerContext, options.answerBytes, (response) => ({
+            delivered: deliveredOf(response),
+            write: writer(attempt.host, response),
+          })),
       )
-      const charge = yield* endAttempt.delivered(attempt, {
-        outcome: "finished",
-        usage: answer.usage,
-        outputBytes: answer.choices.reduce((sum, { message }) => sum + bytesSaid(message), 0),
-        finishReason: answer.choices[0]?.finish_reason ?? "",
-        isAwaited: true,
-      })
-      return { host: attempt.host, response: answer, charge, dropped: attempt.dropped }
+      const charge = yield* endAttempt.delivered(attempt, answer.delivered)
+      return { host: attempt.host, text: answer.write(charge), charge, dropped: attempt.dropped }
     }
 
     const open = function* (
@@ -269,6 +298,15 @@ const make = (options: DispatcherOptions) =>
 
     return { complete, stream }
   })
+
+/** What a whole answer came to. */
+const deliveredOf = ({ usage, choices }: ChatResponse): Delivered => ({
+  outcome: "finished",
+  usage,
+  outputBytes: choices.reduce((sum, { message }) => sum + bytesSaid(message), 0),
+  finishReason: choices[0]?.finish_reason ?? "",
+  isAwaited: true,
+})
 
 const byteLength = (body: string | Uint8Array): number =>
   typeof body === "string" ? Buffer.byteLength(body) : body.byteLength

@@ -58,12 +58,12 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
         )
         /** One look at all requests, in place of timers and listeners of each. */
         const look = () => {
+          watch.restart(lookEveryMs)
           const now = timers.now()
           for (const [lifetime, deadline] of running) {
             if (now >= deadline) lifetime.end(new TimedOut({ phase: "upstream", afterMs: deadlineMs }))
             else lifetime.look()
           }
-          watch.restart(lookEveryMs)
         }
         const watch = timers.set(lookEveryMs, look)
         return {

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Effectable from "effect/Effectable"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
+import * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as Runtime from "effect/Runtime"
 import type { Scheduler } from "effect/Scheduler"
@@ -74,11 +75,13 @@ const register = <A, E>(wait: Wait<A, E>, onExit: (exit: Exit.Exit<A, E>) => voi
   }
 }
 
+const nothingToEnd = (): void => {}
+
 export interface StepRunner {
   /** Runs the steps to their end. `onExit` is called once, possibly before this returns. */
   readonly steps: <A, E>(steps: Steps<A, E>, onExit: (exit: Exit.Exit<A, E>) => void) => void
-  /** Runs an effect in the same way. */
-  readonly effect: <A, E>(effect: Effect.Effect<A, E>, onExit: (exit: Exit.Exit<A, E>) => void) => void
+  /** Runs an effect in the same way. What it gives ends a fiber that was started for it. */
+  readonly effect: <A, E>(effect: Effect.Effect<A, E>, onExit: (exit: Exit.Exit<A, E>) => void) => () => void
 }
 
 /** Runs steps and effects in the context of `runtime`: its logger, clock and tracer. */
@@ -89,7 +92,12 @@ export const makeStepRunner = (runtime: Runtime.Runtime<never>): StepRunner => {
     const exit = finished(effect)
     if (exit !== undefined) onExit(exit)
     else if (effect instanceof Wait) register(effect, onExit)
-    else fork(effect).addObserver(onExit)
+    else {
+      const fiber = fork(effect)
+      fiber.addObserver(onExit)
+      return () => fiber.unsafeInterruptAsFork(FiberId.none)
+    }
+    return nothingToEnd
   }
 
   const steps: StepRunner["steps"] = <A, E>(steps: Steps<A, E>, onExit: (exit: Exit.Exit<A, E>) => void): void => {

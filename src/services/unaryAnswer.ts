@@ -17,18 +17,22 @@ import {
   withoutSecrets,
 } from "./upstreamCall.ts"
 
-/** Sends the request and reads the whole answer. Ends at once when the attempt is stopped. */
-export const unaryAnswer = (
+/**
+ * Sends the request and reads the whole answer. Ends at once when the attempt is stopped. `use` makes of the answer what is
+ * wanted of it; an answer that it cannot use, since reading it throws, is a failure of the host.
+ */
+export const unaryAnswer = <A>(
   client: UpstreamClient,
   attempt: Attempt,
   endpoint: Endpoint,
   encoded: Encoded,
   context: AnswerContext,
   longestAnswer: number,
-): Effect.Effect<ChatResponse | HostFailed> =>
+  use: (answer: ChatResponse) => A,
+): Effect.Effect<A | HostFailed> =>
   wait((resume) => {
     let isOver = false
-    const finish = (answer: ChatResponse | HostFailed): void => {
+    const finish = (answer: A | HostFailed): void => {
       if (isOver) return
       isOver = true
       resume(Exit.succeed(answer))
@@ -49,9 +53,14 @@ export const unaryAnswer = (
         finish(head.status === 200 ? malformed : refusedBy(endpoint, head, body.take()))
       },
       end: () => {
-        if (head !== undefined && body !== undefined) finish(readAnswer(endpoint, head, body.take(), context))
+        if (head === undefined || body === undefined) return
+        const answer = readAnswer(endpoint, head, body.take(), context)
+        finish(answer instanceof HostFailed ? answer : use(answer))
       },
-      failed: finish,
+      failed: (failure) => {
+        attempt.exchange?.cancel()
+        finish(failure)
+      },
     })
   })
 

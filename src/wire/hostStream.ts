@@ -3,7 +3,7 @@
  * form, in one synchronous pass over each network read. The finish is withheld, so that the cost can be booked before
  * it is reported.
  */
-import type { ChatChunk, ChatChunkChoice, ChatUsage } from "../domain/Chat.ts"
+import type { ChatChunk, ChatChunkChoice, ChatUsage, FinishReason } from "../domain/Chat.ts"
 import { bytesSaid } from "../domain/Estimate.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import { plainText, says, withoutReasoning } from "./delta.ts"
@@ -62,6 +62,8 @@ export class HostStream {
   /** The last values of the host, written with the finish. */
   private readonly extras: { system_fingerprint?: string; service_tier?: string } = {}
   private readonly finishes: Array<ChatChunkChoice> = []
+  /** Places of the choices that something was said for. */
+  private readonly begun: Array<number> = []
   private readonly reader: FrameReader
   private readonly exchange
   private readonly options: HostStreamOptions
@@ -88,7 +90,7 @@ export class HostStream {
     if (this.closed) return ""
     const text = this.read(this.reader.end(), () => this.chunks(this.options.decoder.end()))
     if (this.closed) return text
-    if (this.hasFinish) this.state = "ended"
+    if (this.isComplete) this.state = "ended"
     else if (this.events === 0 && this.bytes > 0) this.fail(malformed("the stream ended without a single event"))
     else this.fail(new HostFailed({ reason: "unreachable", cause: "the stream ended without a finish" }))
     return text
@@ -104,6 +106,11 @@ export class HostStream {
     return this.finishes.length >= this.options.choices
   }
 
+  /** Whether at least one choice has ended, and none that has begun is left open. */
+  private get isComplete(): boolean {
+    return this.hasFinish && this.begun.every((index) => this.finishes.some((finish) => finish.index === index))
+  }
+
   private get closed(): boolean {
     return this.state === "ended" || this.state === "failed"
   }
@@ -115,14 +122,13 @@ export class HostStream {
 
   /** Ends the answer for a reason of the gateway, `native`. A finish of the host is kept. */
   cut(native: string): void {
-    if (!this.hasFinish)
-      this.finishes.push({ index: 0, delta: { content: "" }, finish_reason: "length", native_finish_reason: native })
+    this.finishAll("length", native)
     this.state = "ended"
   }
 
   private fail(failure: HostFailed): void {
     // The answer is complete, so an error after it changes nothing.
-    if (this.hasFinish) {
+    if (this.hasAllFinishes) {
       this.state = "ended"
       return
     }
@@ -185,10 +191,17 @@ export class HostStream {
         this.fail(malformed("the stream was done before anything was said"))
         return text
       }
-      this.finishes.push({ index: 0, delta: { content: "" }, finish_reason: "stop", native_finish_reason: "stop" })
     }
+    this.finishAll("stop", "stop")
     this.state = "ended"
     return text
+  }
+
+  /** Gives an end to every choice that has none. */
+  private finishAll(reason: FinishReason, native: string): void {
+    for (const index of this.begun.length === 0 && !this.hasFinish ? [0] : this.begun) {
+      this.withhold({ index, delta: { content: "" }, finish_reason: reason, native_finish_reason: native })
+    }
   }
 
   private chunks(decoded: ReturnType<Decoder["end"]>): string {
@@ -211,6 +224,7 @@ export class HostStream {
     for (const choice of chunk.choices) {
       const shown = this.options.excludeReasoning ? withoutReasoning(choice) : choice
       this.watch(choice)
+      if (!this.begun.includes(choice.index)) this.begun.push(choice.index)
       if (choice.finish_reason !== null) {
         this.withhold(shown)
         if (this.state === "silent") this.state = "speaking"

@@ -7,15 +7,15 @@ import type { BadRequest } from "../../domain/Failure.ts"
 import type { JsonObject } from "../../domain/Json.ts"
 import type { ChatRequest } from "../../domain/Request.ts"
 import type { WriterFor } from "../../services/AnswerStream.ts"
-import type { Completed } from "../../services/Dispatcher.ts"
+import type { AnswerWriter } from "../../services/Dispatcher.ts"
 import type { RequestContext } from "../../services/RequestContext.ts"
 import type { Rendered } from "../ErrorBody.ts"
 
 export interface ClientProtocol {
   /** `bytes`: length of the body as received. */
   readonly decode: (body: JsonObject, bytes: number) => Either.Either<ChatRequest, BadRequest>
-  /** The body of a whole answer. */
-  readonly answer: (context: RequestContext, request: ChatRequest, completed: Completed) => string
+  /** For the body of a whole answer. */
+  readonly answer: (context: RequestContext, request: ChatRequest) => AnswerWriter
   readonly stream: (context: RequestContext, request: ChatRequest) => WriterFor
   readonly error: (rendered: Rendered, requestId: string) => JsonObject
 }

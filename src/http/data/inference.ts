@@ -113,11 +113,11 @@ export class Inference extends Context.Tag("headgate/Inference")<
         request: ChatRequest,
         plan: Plan,
       ): Steps<Response, Failure> {
-        const completed = yield* dispatcher.complete(context, request, plan)
+        const completed = yield* dispatcher.complete(context, request, plan, protocol.answer(context, request))
         inFlight.leave(context.lifetime)
         const cost = costValue(completed.charge.cost.total)
         const headers = named({ "content-type": "application/json", [costHeader]: cost }, context, completed)
-        return new Response(protocol.answer(context, request, completed), { headers })
+        return new Response(completed.text, { headers })
       }
 
       const streamed = function* (
@@ -127,7 +127,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         plan: Plan,
         output: OpenOutput,
       ): Steps<Response, Failure> {
-        const closed = () => inFlight.leave(context.lifetime)
+        const closed = leaving(inFlight, context.lifetime)
         const writerFor = protocol.stream(context, request)
         const { body, answering } = yield* dispatcher.stream(context, request, plan, writerFor, output, closed)
         // From here on the stream itself learns that its reader left.
@@ -197,6 +197,9 @@ const listen = ({ signal }: Request, lifetime: Lifetime): void => {
   // It does not fire the event any more.
   if (signal.aborted) gone()
 }
+
+/** Apart from the steps of a request: a closure made within a generator would keep all of its variables, the prompt too. */
+const leaving = (inFlight: Context.Tag.Service<InFlight>, lifetime: Lifetime) => () => inFlight.leave(lifetime)
 
 const managementKey = new NotPermitted({ rule: "Management keys cannot call models: use an ordinary key." })
 

@@ -1,8 +1,9 @@
 /** A whole answer in the chat form, and what whole and streamed answers have in common. */
 import type { Charge } from "../../../domain/Charge.ts"
+import type { ChatChoice } from "../../../domain/Chat.ts"
 import { toUsd } from "../../../domain/Money.ts"
 import type { ChatRequest } from "../../../domain/Request.ts"
-import type { Completed } from "../../../services/Dispatcher.ts"
+import type { AnswerWriter } from "../../../services/Dispatcher.ts"
 import type { RequestContext } from "../../../services/RequestContext.ts"
 
 /** What every answer to one request has in common. */
@@ -47,27 +48,25 @@ export const usageBody = ({ usage, cost, upstream }: Pick<Charge, "usage" | "cos
 
 export const tierOf = (tier: unknown): string => (typeof tier === "string" ? tier : "default")
 
-export const wholeBody = (
-  { generationId, created }: AnswerNames,
-  { host, response, charge }: Completed,
-  excludeReasoning: boolean,
-): string => {
-  const { choices, usage: _, system_fingerprint: fingerprint, service_tier: tier, ...rest } = response
-  return JSON.stringify({
-    ...rest,
-    id: generationId,
-    provider: host.providerName,
-    model: host.model,
-    object: "chat.completion",
-    created,
-    system_fingerprint: typeof fingerprint === "string" ? fingerprint : null,
-    service_tier: tierOf(tier),
-    choices: excludeReasoning ? choices.map(withoutReasoning) : choices,
-    usage: usageBody(charge),
-  })
-}
+export const answerWriter =
+  ({ generationId, created }: AnswerNames, excludeReasoning: boolean): AnswerWriter =>
+  (host, response) => {
+    const { choices, usage: _, system_fingerprint: fingerprint, service_tier: tier, ...rest } = response
+    const text = JSON.stringify({
+      ...rest,
+      id: generationId,
+      provider: host.providerName,
+      model: host.model,
+      object: "chat.completion",
+      created,
+      system_fingerprint: typeof fingerprint === "string" ? fingerprint : null,
+      service_tier: tierOf(tier),
+      choices: excludeReasoning ? choices.map(withoutReasoning) : choices,
+    })
+    return (charge) => `${text.slice(0, -1)},"usage":${JSON.stringify(usageBody(charge))}}`
+  }
 
-const withoutReasoning = (choice: Completed["response"]["choices"][number]) => {
+const withoutReasoning = (choice: ChatChoice) => {
   const { reasoning_details: _, ...message } = choice.message
   return { ...choice, message: { ...message, reasoning: null } }
 }

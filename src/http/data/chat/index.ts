@@ -1,16 +1,20 @@
 /** `POST /chat/completions`: the canonical form itself. */
+
+import type { WriterFor } from "../../../services/AnswerStream.ts"
 import { chatErrorBody } from "../../ErrorBody.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
-import { namesOf, wholeBody } from "./answer.ts"
+import { type AnswerNames, answerWriter, namesOf } from "./answer.ts"
 import { decodeChat } from "./decode.ts"
 import { chunkWriter } from "./stream.ts"
 
+const writersFor =
+  (names: AnswerNames): WriterFor =>
+  (host) =>
+    chunkWriter(names, host)
+
 export const chat: ClientProtocol = {
   decode: decodeChat,
-  answer: (context, request, completed) => wholeBody(namesOf(context, request), completed, request.reasoning.exclude),
-  stream: (context, request) => {
-    const names = namesOf(context, request)
-    return (host) => chunkWriter(names, host)
-  },
+  answer: (context, request) => answerWriter(namesOf(context, request), request.reasoning.exclude),
+  stream: (context, request) => writersFor(namesOf(context, request)),
   error: chatErrorBody,
 }

@@ -8,6 +8,8 @@ export interface RawCaller {
    * before.
    */
   readonly until: (enough: (received: string) => boolean) => Promise<string>
+  /** Settles when the connection is there and what was sent before is on it. */
+  readonly connected: Promise<void>
   /** Everything received until the gateway closed the connection. */
   readonly closed: Promise<string>
   readonly hangUp: () => void
@@ -17,10 +19,12 @@ export interface RawCaller {
 export const rawCaller = (url: string): RawCaller => {
   const { hostname, port } = new URL(url)
   const closed = Promise.withResolvers<string>()
+  const connected = Promise.withResolvers<void>()
   const waiting = new Set<() => void>()
   let received = ""
   let open = true
   const socket: Socket = connect(Number(port), hostname)
+  socket.on("connect", () => connected.resolve())
   socket.on("data", (bytes) => {
     received += bytes.toString("latin1")
     for (const look of waiting) look()
@@ -47,6 +51,7 @@ export const rawCaller = (url: string): RawCaller => {
         waiting.add(look)
         look()
       }),
+    connected: connected.promise,
     closed: closed.promise,
     hangUp: () => socket.destroy(),
   }

@@ -1,5 +1,5 @@
 /** A gateway on a socket whose log a test can read; it and its hosts are closed after each test. */
-import { afterEach } from "bun:test"
+import { afterAll, afterEach } from "bun:test"
 import * as Cause from "effect/Cause"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
@@ -25,6 +25,12 @@ export const opened = <A extends { readonly stop: () => unknown }>(one: A): A =>
 export const closeAfterEach = (): void =>
   afterEach(async () => {
     for (const close of open.splice(0).toReversed()) await close()
+  })
+
+/** The same for tests that run side by side. */
+export const closeAfterAll = (): void =>
+  afterAll(async () => {
+    await Promise.all(open.splice(0).map((close) => close()))
   })
 
 export const startWatched = async ({ setting = Layer.empty, ...options }: TestGatewayOptions): Promise<Watched> => {

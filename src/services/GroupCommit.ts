@@ -1,7 +1,8 @@
 /**
- * Group commit: a row that comes while nothing is being written is committed at once; rows that come during a commit
- * are gathered into the next one. So an idle ledger takes one commit's time, and a busy one commits no more often than
- * the disk can.
+ * Many rows, few commits: the rows of one turn of the event loop are committed together, and those that come while a commit
+ * runs are gathered into the next one. So an idle ledger answers in one commit's time, and a busy one commits no more often
+ * than the disk can. Without the turn, a gateway whose answers come just slower than commits makes one commit, and one
+ * message to the database's thread, of each row: measured, a quarter of a request's processor time.
  */
 
 /** The most rows that one commit takes. */
@@ -26,7 +27,14 @@ export class GroupCommit<Row> {
   add(row: Row, onResult: OnResult): void {
     this.rows.push(row)
     this.waiting.push(onResult)
-    if (!this.writing) this.next()
+    if (this.writing) return
+    this.writing = true
+    setImmediate(() => this.next())
+  }
+
+  /** Whether no row is waiting and no commit runs, but for rows of a refused batch. */
+  get isIdle(): boolean {
+    return !this.writing
   }
 
   private next(): void {

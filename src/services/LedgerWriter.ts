@@ -87,13 +87,14 @@ export const makeLedgerWriter = (
       runner.effect(appended(rows), (exit) => {
         onResult(resultOf(rows, exit))
         commits -= 1
-        if (commits === 0) onIdle()
+        if (isIdle()) onIdle()
       })
     })
 
+    const isIdle = () => commits === 0 && group.isIdle
     const idle = wait<void>((resume) => {
       onIdle = () => resume(Exit.void)
-      if (commits === 0) onIdle()
+      if (isIdle()) onIdle()
     })
 
     /** In the order of arrival. The first entry that the database cannot take ends the round. */

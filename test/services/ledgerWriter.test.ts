@@ -217,11 +217,15 @@ const slowLedger = () => {
   return { ledger, pending, written, next }
 }
 
+/** The rows of one turn of the event loop are committed together. */
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
 describe("at stop", () => {
   test("during a slow attempt to write the backlog: both of its rows are booked, and reported once", async () => {
     const { ledger, pending, written, next } = slowLedger()
     const { add, clock, resolved, close } = await writing(ledger)
     add(sampleRow("r1"))
+    await turn()
     add(sampleRow("r2"))
     await next(locked)
     await next(locked)
@@ -245,10 +249,22 @@ describe("at stop", () => {
     expect(new Set(written)).toEqual(new Set(["r1", "r2"]))
   })
 
+  test("rows that came in the same turn of the event loop are written before it ends, as one commit", async () => {
+    const { ledger, next } = slowLedger()
+    const { add, results, close } = await writing(ledger)
+    for (const id of ["r1", "r2"]) add(sampleRow(id))
+    const closed = close()
+    expect(await next()).toEqual(["r1", "r2"])
+    await closed
+    expect(results.map(([, result]) => result)).toEqual(["durable", "durable"])
+  })
+
   test("rows that wait behind a commit are written before it ends", async () => {
     const { ledger, next } = slowLedger()
     const { add, results, close } = await writing(ledger)
-    for (const id of ["r1", "r2", "r3"]) add(sampleRow(id))
+    add(sampleRow("r1"))
+    await turn()
+    for (const id of ["r2", "r3"]) add(sampleRow(id))
     const closed = close()
     expect(await next()).toEqual(["r1"])
     expect(await next()).toEqual(["r2", "r3"])

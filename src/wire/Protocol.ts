@@ -26,9 +26,9 @@ export interface Encoded {
   readonly headers?: Readonly<Record<string, string>>
   readonly body: string | Uint8Array
   /**
-   * Members of `payload`, and `reasoning`, that the caller gave and this host is not given in any words: the caller is
-   * shown their names, in a header of the answer. A member that the protocol does not know is passed on, since the host may
-   * know it. Where the host is strict and refuses requests with unknown members, it is left out and named here.
+   * Members of `payload`, and `reasoning`, that the caller sent and that are not sent to this host in any form. The caller
+   * gets their names in the header `X-GW-Dropped`. A member that the protocol does not know is passed on, since the host
+   * may know it. For a host that refuses unknown members it is left out and named here.
    */
   readonly dropped?: ReadonlyArray<string>
 }

@@ -21,7 +21,7 @@ export class Lifetime {
     for (const listener of this.listeners) listener()
   }
 
-  /** Ends the request if its caller has left. Called after a wait, so that no host is called for a caller who left meanwhile. */
+  /** Ends the request if its caller has left. Called after waits, so that no host is called for a caller who is gone. */
   look(): void {
     if (this.isCallerGone?.() === true) this.end(new CallerGone())
   }

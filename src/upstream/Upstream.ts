@@ -37,7 +37,10 @@ export class Upstream extends Context.Tag("headgate/Upstream")<
 
 const proxyVariables = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"]
 
-/** Whether the call goes through a proxy: the provider's, or that of the environment, which `fetch` reads itself. The latter is not for private hosts. */
+/**
+ * Whether the call goes through a proxy: the provider's, or that of the environment, which `fetch` reads itself. The
+ * latter is not for private hosts.
+ */
 const isProxied = ({ proxy, network }: UpstreamCall): boolean =>
   proxy !== undefined || (network === "public" && proxyVariables.some((name) => Boolean(process.env[name])))
 

@@ -1,4 +1,4 @@
-/** Decompresses a body that came compressed although we asked for `identity`. Bounded, since a few bytes may become gigabytes. */
+/** Decompresses, within bounds, a body that came compressed although we asked for `identity`: bytes may become gigabytes. */
 import type { Transform } from "node:stream"
 import {
   type BrotliDecompress,

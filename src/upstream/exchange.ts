@@ -24,7 +24,7 @@ export interface UpstreamCall {
  */
 export interface Sink {
   readonly head: (head: ResponseHead) => void
-  /** Bytes of the body. They belong to the receiver only until it returns, unless it copies them. */
+  /** Bytes of the body. They are valid until the receiver returns, so it copies what it keeps. */
   readonly data: (bytes: Uint8Array) => void
   /** The body is complete. */
   readonly end: () => void

@@ -49,10 +49,9 @@ export interface Decoder {
    */
   readonly event: (name: string, data: unknown) => ReadonlyArray<ChatChunk> | HostFailed
   /**
-   * The stream is over: what was still held back. Called once, when the host closes it, when `done` says so, or at `[DONE]`,
-   * and not at all when the answer is broken off. A finish that it gives counts, as one of an event does. If there is none
-   * by then, a stream that just closed is a failure of the host, and one that said it is done ends with `stop`, unless it
-   * said nothing else.
+   * The stream is over: returns what was held back. Called once, when the host closes it, when `done` says so, or at `[DONE]`,
+   * and not at all when the answer is broken off. It may return the finish. Without a finish by then, a stream that the host
+   * closed is a failure of the host, and one that ended by `done` or `[DONE]` finishes with `stop`, unless it had no content.
    */
   readonly end: () => ReadonlyArray<ChatChunk> | HostFailed
   /**

@@ -15,7 +15,7 @@ export const exitCodeOf = (refusal: unknown): number => {
   return notServed(refusal) === undefined ? 70 : 69
 }
 
-/** Why the address could not be listened on, in a line; `undefined`: it is something else that went wrong. */
+/** Why the gateway cannot listen on its address, in a line; `undefined` for any other defect. */
 export const notServed = (defect: unknown): string | undefined => {
   if (!(defect instanceof Error)) return undefined
   const code = "code" in defect && typeof defect.code === "string" ? defect.code : ""
@@ -30,7 +30,7 @@ export const notServed = (defect: unknown): string | undefined => {
  */
 const repeatedAfterMs = 1000
 
-/** The first signal drains; one that is sent again ends what still runs, which settles all the same. */
+/** The first signal drains. A second one ends the requests that still run; they are settled all the same. */
 export const cutAtSecondSignal = Layer.effectDiscard(
   Effect.map(InFlight, ({ cut }) => {
     let first: number | undefined
@@ -43,7 +43,7 @@ export const cutAtSecondSignal = Layer.effectDiscard(
   }),
 )
 
-/** An exception that nobody caught, such as a throw in a plugin's timer. Nobody knows what it left undone. */
+/** An exception that was not caught, such as a throw in a plugin's timer. The state of the process is unknown after it. */
 export class UncaughtException extends Data.TaggedError("UncaughtException") {
   override get message() {
     return "stopped after an uncaught exception"
@@ -55,14 +55,14 @@ export const uncaughtException: Effect.Effect<never, UncaughtException> = Effect
   let last = ""
   process.on("uncaughtException", (thrown) => {
     const line = report("uncaught exception", thrown)
-    // A timer that throws at each of its turns does so until the process ends.
+    // A repeating timer that throws does so until the process ends.
     if (line !== last) process.stderr.write(line)
     last = line
     resume(new UncaughtException())
   })
 })
 
-/** A promise that a plugin forgot must not stop the gateway: it is reported, and everything goes on. */
+/** A rejected promise that a plugin does not handle must not stop the gateway: it is only reported. */
 export const outliveRejections = (): void => {
   process.on("unhandledRejection", (reason) => {
     process.stderr.write(report("unhandled rejection", reason))

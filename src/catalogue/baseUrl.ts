@@ -1,5 +1,6 @@
 /**
- * Which base URLs are allowed. Names are resolved only when they are dialled. The WHATWG URL parser has already
+ * Which base URLs are allowed, at start. When a name is dialled its addresses are checked by `upstream/addresses.ts`, with
+ * lists of its own. The WHATWG URL parser has already
  * normalized every spelling of an IPv4 address (decimal, octal, hexadecimal, short).
  */
 import ipaddr from "ipaddr.js"

@@ -4,9 +4,9 @@ import { BadRequest } from "../domain/Failure.ts"
 import type { Model } from "../domain/Host.ts"
 
 /** Suffixes of a model's id that select a way to serve it, unless the catalogue has a model with exactly that id. */
-export const variants = ["nitro", "floor", "free", "exacto", "extended", "thinking", "online"] as const
+const variants = ["nitro", "floor", "free", "exacto", "extended", "thinking", "online"] as const
 
-export type Variant = (typeof variants)[number]
+type Variant = (typeof variants)[number]
 
 export interface ResolvedModel {
   readonly model: Model

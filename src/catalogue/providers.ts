@@ -1,6 +1,6 @@
 /**
- * From plugins and what the operator wrote to the providers that can be called and the models they serve. What the
- * operator got wrong is a problem, and all of them come at once; what a plugin got wrong turns its provider off.
+ * Loads the providers: from plugins and the configuration to the providers that can be called and their models. Mistakes in
+ * the configuration are reported as problems, all at once. A mistake of a plugin turns its provider off.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -15,7 +15,7 @@ import type { ProviderPlugin } from "../plugin/Provider.ts"
 import { checkBaseUrl, normalBaseUrl } from "./baseUrl.ts"
 import { decodeModels, mergeModels, type ProviderFacts, servedBy } from "./models.ts"
 
-/** One provider as the operator wants it. `null` leaves the choice to the plugin, or to the gateway. */
+/** One provider as it is configured. `null`: the plugin's default, or the gateway's. */
 export interface ProviderSettings {
   readonly slug: string
   /** Id of its plugin. */
@@ -30,42 +30,42 @@ export interface ProviderSettings {
   /** `private`: it may be on this machine or in this network. */
   readonly network: "public" | "private"
   readonly proxy: string | null
-  /** Which of the plugin's protocols its hosts are called by. */
+  /** Name of the plugin's protocol by which its hosts are called. */
   readonly api: string | null
-  /** What is not the gateway's: for the plugin's own Schema. */
+  /** The fields that are not the gateway's. The plugin's own schema decodes them. */
   readonly own: JsonObject
 }
 
 export interface ProviderOptions {
   readonly plugins: ReadonlyArray<ProviderPlugin>
-  /** Ids of plugins that are off already: whoever names one is not at fault. */
+  /** Ids of plugins that could not be loaded. To name one is no mistake in the configuration. */
   readonly brokenPlugins?: ReadonlySet<string>
-  /** In the operator's own words. */
+  /** Providers of the configuration. */
   readonly configured: ReadonlyArray<ProviderSettings>
-  /** On without the operator's having said anything: where that does not do, they are off. */
+  /** Providers that are on without configuration. One that cannot be used is off, and is not reported as a problem. */
   readonly discovered?: ReadonlyArray<ProviderSettings>
-  /** Slugs of providers of which nothing can be known. A host may name them. */
+  /** Slugs of providers whose configuration could not be decoded. A host may name them. */
   readonly unread?: ReadonlySet<string>
-  /** In the form of `models` of the configuration; those of the plugins are added behind them. */
+  /** In the form of `models` of the configuration. The models of the plugins are added after them. */
   readonly models: ReadonlyArray<unknown>
 }
 
-/** One that can be called. */
+/** A provider that can be called. */
 export interface LoadedProvider {
   readonly callable: true
   readonly settings: ProviderSettings
   readonly plugin: ProviderPlugin
   readonly provider: CheckedProvider
-  /** The protocol that its hosts are called by. */
+  /** The protocol by which its hosts are called. */
   readonly protocol: CheckedProvider["protocols"][string]
   /** Without a slash at its end. */
   readonly baseUrl: string
 }
 
-/** One that is known and cannot be called. Hosts may name it. */
+/** A provider that is known and cannot be called. Hosts may name it. */
 export interface ProviderOff {
   readonly callable: false
-  /** For callers, of one of its hosts: `its provider is disabled`. */
+  /** The reason for callers, as said of one of its hosts: `its provider is disabled`. */
   readonly reason: string
 }
 
@@ -83,14 +83,14 @@ export interface LoadedProviders {
 const disabled: ProviderOff = { callable: false, reason: "its provider is disabled" }
 const broken: ProviderOff = { callable: false, reason: "its provider could not be loaded" }
 
-/** Loads the providers that are on, side by side; of the others nothing but their settings is read. */
+/** Loads the providers that are on, concurrently. Of the others only the settings are read. */
 export const loadProviders = (options: ProviderOptions): Effect.Effect<LoadedProviders> =>
   Effect.gen(function* () {
     const { configured, discovered = [], unread = new Set(), brokenPlugins = new Set<string>() } = options
     const plugins = new Map(options.plugins.map((plugin) => [plugin.id, plugin]))
     const wanted = [...configured, ...discovered]
     const facts = new Map([
-      ...Array.from([...unread, ...brokenPlugins], (slug) => [slug, { ...factsOfNothing, name: slug }] as const),
+      ...Array.from([...unread, ...brokenPlugins], (slug) => [slug, { ...unknownFacts, name: slug }] as const),
       ...wanted.map((settings) => [settings.slug, factsOf(settings, plugins.get(settings.plugin))] as const),
     ])
     const written = decodeModels(options.models, facts)
@@ -132,7 +132,7 @@ interface Opened {
   readonly models: ReadonlyArray<Model>
 }
 
-/** What the plugin makes of its part of the configuration. Fails with a mistake of its own, or with the operator's. */
+/** Loads one provider. Fails with the plugin's mistake, or with the problems of its part of the configuration. */
 const open = (
   settings: ProviderSettings,
   { plugins, brokenPlugins, facts }: Known,
@@ -145,7 +145,7 @@ const open = (
       return yield* Effect.fail(brokenPlugins.has(settings.plugin) ? [] : [noSuchPlugin(settings, plugins.keys())])
     const decoded = yield* loadProvider(plugin, own)
     const provider = yield* Either.mapLeft(decoded, ({ issue }) => problemsOf(issue, ["providers", slug]))
-    const loaded = yield* settle(settings, plugin, provider)
+    const loaded = yield* withAddress(settings, plugin, provider)
     return { loaded, models: yield* modelsOf(loaded, facts) }
   })
 
@@ -160,8 +160,8 @@ const noSuchPlugin = ({ slug, plugin }: ProviderSettings, ids: Iterable<string>)
   message: `expected the id of a loaded plugin, got "${plugin}"${hint(plugin, ids)}`,
 })
 
-/** Where it is and how it is asked. */
-const settle = (
+/** Adds the base URL and the protocol of its hosts. */
+const withAddress = (
   settings: ProviderSettings,
   plugin: ProviderPlugin,
   provider: CheckedProvider,
@@ -189,7 +189,7 @@ const settle = (
   return Either.right({ callable: true, settings, plugin, provider, protocol, baseUrl: normalBaseUrl(baseUrl) })
 }
 
-/** The plugin's own models. Whatever is wrong with them turns the provider off, and so does waiting too long for them. */
+/** The plugin's own models. An invalid one, and more than 5 seconds, turn the provider off. */
 const modelsOf = (
   { settings: { slug }, plugin, provider }: LoadedProvider,
   facts: ReadonlyMap<string, ProviderFacts>,
@@ -208,11 +208,12 @@ const modelsOf = (
   )
 }
 
-const factsOfNothing = { privacy: { mayTrain: true, retainsPrompts: true }, local: false }
+/** Assumed of a provider of which nothing is known. */
+const unknownFacts = { privacy: { mayTrain: true, retainsPrompts: true }, local: false }
 
 const factsOf = (settings: ProviderSettings, plugin: ProviderPlugin | undefined): ProviderFacts => ({
-  // A generic plugin's name would say nothing: the slug that the operator chose does.
+  // Under another slug the plugin's name may mean several providers, so the slug is the name.
   name: settings.name ?? (settings.slug === plugin?.id ? plugin.name : settings.slug),
-  privacy: settings.privacy ?? plugin?.privacy ?? factsOfNothing.privacy,
+  privacy: settings.privacy ?? plugin?.privacy ?? unknownFacts.privacy,
   local: settings.network === "private",
 })

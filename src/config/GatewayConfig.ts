@@ -88,7 +88,7 @@ const Breaker = Schema.Struct({
   openSeconds: later(Schema.Number, 30).pipe(Schema.fromKey("open_s")),
 })
 
-/** Seconds that a host is not called after an answer of a kind; 0: none. */
+/** Seconds for which a host is not called after certain answers; 0: none. */
 const Cooldown = Schema.Struct({
   /** After it refused our account (401, 402). Default 60. */
   accountSeconds: field(amount, 60).pipe(Schema.fromKey("account_s")),
@@ -134,7 +134,7 @@ const anyObject = Schema.declare((value: unknown): value is JsonObject => isJson
 const Routing = Schema.Struct({
   /** Id of the strategy plugin that orders the hosts. Default "balanced". */
   strategy: field(name, "balanced"),
-  /** What each strategy plugin is configured with, by its id. Default: nothing. */
+  /** The configuration of each strategy plugin, by its id. Default: none. */
   strategies: field(Schema.Record({ key: Schema.String, value: anyObject }), {}),
   /** A second host is called when the first is slow. */
   hedge: part(
@@ -243,7 +243,7 @@ const ProviderFields = Schema.Struct({
   enabled: field(Schema.Boolean, true),
   /** "private": loopback and private addresses, and http, are allowed. Default "public". */
   network: field(Schema.Literal("public", "private"), "public"),
-  /** URL of the HTTP proxy that leads there. Default: what `HTTPS_PROXY` says. */
+  /** URL of an HTTP proxy. Default: that of `HTTPS_PROXY` or `HTTP_PROXY`, for hosts with network "public". */
   proxy: field(Schema.NullOr(text("an http or https URL", isProxyUrl)), null),
   /** The protocol that its hosts are called by. Default: the first of the plugin. */
   api: field(Schema.NullOr(name), null),
@@ -309,7 +309,7 @@ const Providers = Schema.transform(
 
 const emptyEntry: ProviderEntry = Schema.decodeUnknownSync(Provider)({})
 
-/** What an empty entry under this slug would say. */
+/** The settings of an empty entry under this slug. */
 export const unconfigured = (slug: string): ProviderSettings => ({ ...emptyEntry, slug, plugin: slug })
 
 const Aliases = Schema.transform(
@@ -349,5 +349,5 @@ export type GatewayConfig = typeof GatewayConfig.Type
 /** What an author writes. */
 export type GatewayConfigInput = typeof GatewayConfig.Encoded
 
-/** The default export of `headgate.config.ts`. Gives back what it is given; editors complete and check it. */
+/** Types the default export of `headgate.config.ts`, so that editors complete and check it. Returns its argument. */
 export const defineConfig = (config: GatewayConfigInput): GatewayConfigInput => config

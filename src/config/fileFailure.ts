@@ -13,7 +13,7 @@ export const importFailure = (cause: unknown): string => {
   return `expected a file that loads, got ${first.name}: ${withoutSource(first.message)}`
 }
 
-/** Where a text stops being JSON, and nothing of what is there: it may be a secret without its quotes. */
+/** The place where a text stops being JSON. Not the text there, which may be a secret without its quotes. */
 export const jsonFailure = (text: string): string => {
   const at = firstFault(text)
   const what = at < text.length ? "an error" : "text that ends too early"

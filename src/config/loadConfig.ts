@@ -1,6 +1,6 @@
 /**
- * From files and environment to a configuration, or to all that is wrong with it at once. The file says what the
- * gateway is, the environment where it runs; where both say something, the environment wins.
+ * Reads the configuration from a file and the environment, or reports everything that is wrong with it at once. Where both
+ * set a value, the environment wins.
  */
 import { dirname, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -17,19 +17,19 @@ import { registerModules } from "../plugin/resolve.ts"
 import { importFailure, jsonFailure } from "./fileFailure.ts"
 import { GatewayConfig, Hostname, Port, StorageText } from "./GatewayConfig.ts"
 
-/** What could be read of a configuration, and all that is wrong with the rest. */
+/** The valid part of a configuration, and the problems of the rest. */
 export interface Reading {
-  /** Where something was wrong, as if it had been left out. */
+  /** With defaults in place of what is invalid. */
   readonly config: GatewayConfig
   readonly problems: ReadonlyArray<Problem>
-  /** The paths that were left out, a provider always as a whole: nothing that depends on them can be judged. */
+  /** Paths of the invalid parts, a provider always as a whole. What depends on them cannot be checked. */
   readonly unread: ReadonlyArray<Path>
 }
 
 export interface LoadedConfig extends Reading {
   /** From the environment. `null`: one is made at the first start. */
   readonly managementKey: Redacted.Redacted | null
-  /** A sentence each, without secrets: for the log at start. */
+  /** For the log at start: a sentence each, without secrets. */
   readonly warnings: ReadonlyArray<string>
 }
 
@@ -56,7 +56,7 @@ const decode = ParseResult.decodeUnknown(GatewayConfig, {
   propertyOrder: "original",
 })
 
-/** What goes when something at `path` is wrong: a whole provider, a whole list, else only what is there. */
+/** What is left out when the value at `path` is invalid: its provider or its list as a whole, else that value. */
 const leftOut = (path: Path): Path => {
   if (path[0] === "providers") return path.slice(0, 2)
   const item = path.findIndex((step) => typeof step === "number")
@@ -72,8 +72,8 @@ const without = (value: unknown, [step, ...more]: Path): unknown => {
 }
 
 /**
- * The configuration of a gateway that runs in `directory`, with what is wrong with it. Fails where that says nothing of
- * what else may be wrong: when there is nothing to read, or the plugins cannot be looked for.
+ * The configuration of a gateway that runs in `directory`, with its problems. Fails where no further problems can be found:
+ * when the file cannot be read, or the folders of plugins are not known.
  */
 export const loadConfigIn = (directory: string): Effect.Effect<LoadedConfig, ConfigInvalid> =>
   Effect.gen(function* () {
@@ -124,7 +124,7 @@ const variables = Config.all({
 
 type Environment = Config.Config.Success<typeof variables>
 
-/** What the environment says in place of the file, and what is wrong with it. */
+/** The values that the environment sets in place of the file, and their problems. */
 const overridesOf = (environment: Environment) => {
   const problems: Array<Problem> = []
   const read = <A, I>(schema: Schema.Schema<A, I>, value: unknown, variable: string): A | null => {
@@ -134,7 +134,7 @@ const overridesOf = (environment: Environment) => {
     problems.push(...problemsOf(decoded.left, [variable]))
     return null
   }
-  // What is no plain number stays text, and the Schema says so.
+  // Text that is no plain number stays text, which the schema refuses.
   const { port: digits } = environment
   const port = read(Port, digits !== null && /^\d{1,9}$/.test(digits) ? Number(digits) : digits, "HEADGATE_PORT")
   const hostname = read(Hostname, environment.hostname, "HEADGATE_HOSTNAME")
@@ -184,7 +184,7 @@ const readText = (file: string): Effect.Effect<string, Problem> =>
     catch: () => ({ path: file, message: "expected a file that can be read, got none" }),
   })
 
-/** What the file says, not yet checked. */
+/** The content of the file, not yet checked. */
 const readRaw = (file: string): Effect.Effect<unknown, Problem> => {
   if (file.endsWith(".json")) {
     return Effect.flatMap(readText(file), (text) =>

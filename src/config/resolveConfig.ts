@@ -1,6 +1,6 @@
 /**
- * From a configuration and plugins to the resolved configuration. What is wrong with the configuration is said all at
- * once; a plugin that is wrong is off, with a line on the log.
+ * From a configuration and plugins to the resolved configuration. All problems of the configuration are reported at once. A
+ * plugin that cannot be used is off, with a line in the log.
  */
 import { basename, dirname } from "node:path"
 import * as Effect from "effect/Effect"
@@ -23,7 +23,7 @@ import { loadStrategies } from "./strategies.ts"
 export interface Parts {
   /** Providers and strategies: what `discover` finds, or values that an embedder imported. */
   readonly plugins: ReadonlyArray<Plugin>
-  /** What `discover` could not use. Each is off, with a line on the log. */
+  /** Plugins that `discover` could not use. Each is off, with a line in the log. */
   readonly invalid?: ReadonlyArray<PluginInvalid>
   /** Orders the hosts in place of a strategy plugin. */
   readonly strategy?: Rank
@@ -37,7 +37,7 @@ export interface Setup {
   readonly resolved: ResolvedConfig
 }
 
-/** Fails with what was wrong with the reading already and with what the plugins show to be wrong. */
+/** Fails with the problems of the reading and those that are found with the plugins. */
 export const resolveConfig = (
   { plugins: given, invalid: notFound = [], strategy }: Parts,
   { config, problems: read, unread }: Reading,
@@ -52,7 +52,7 @@ export const resolveConfig = (
       plugins: providerPlugins,
       brokenPlugins: brokenBeside("strategies", invalid),
       unread: new Set(unread.flatMap(([section, slug]) => (section === "providers" ? [String(slug)] : []))),
-      // Without any slug every host would seem to name a wrong one.
+      // Without slugs every host would be reported for naming an unknown provider.
       models: unread.some(([section, ...more]) => section === "providers" && more.length === 0) ? [] : config.models,
     })
     const { strategies, ...ranked } = loadStrategies(strategyPlugins, {
@@ -84,7 +84,7 @@ export const resolveConfig = (
     return { config, resolved: resolvedConfig({ models, providers, limits, routing, aliases: config.aliases }) }
   })
 
-/** Ids of plugins that could not be used, but for those of the other kind. A plugin is known by its path `<folder>/<kind>/<id>`. */
+/** Ids of plugins that could not be used, without those of the other kind. Their paths are `<folder>/<kind>/<id>`. */
 const brokenBeside = (otherKind: string, invalid: ReadonlyArray<PluginInvalid>): ReadonlySet<string> =>
   new Set(
     invalid
@@ -106,8 +106,8 @@ const missing = (required: ReadonlyArray<string>, usable: ReadonlyArray<string>)
   )
 
 /**
- * Aliases of models that are not there. Where a provider is off or was not read its models are not known: an alias may
- * mean one of them, so that it is no mistake of the operator's.
+ * Aliases of unknown models. The models of a provider that is off or was not read are not known, and an alias may mean one
+ * of them. Then it is a warning and not a problem.
  */
 const aliasesOf = (
   { aliases, models: written }: GatewayConfig,
@@ -131,7 +131,7 @@ const aliasesOf = (
   return { problems, warnings: [] }
 }
 
-/** The limits as figures are compared with them: nothing reaches one that 0 has switched off. */
+/** The limits as requests read them: 0, which switches a limit off, becomes infinity. */
 const limitsOf = ({ breaker: _, cooldown, minBytesPerSecond, ...bounds }: GatewayConfig["limits"]): Limits => ({
   ...Record.map(bounds, (bound) => (bound === 0 ? Number.POSITIVE_INFINITY : bound)),
   minBytesPerSecond,

@@ -15,11 +15,11 @@ export interface LoadedStrategies {
 }
 
 interface Wanted {
-  /** By strategy id, as it is written. */
+  /** Undecoded configurations by strategy id. */
   readonly configured: GatewayConfig["routing"]["strategies"]
-  /** Id of the strategy in force; `undefined`: none of the plugins. */
+  /** Id of the strategy in force; `undefined`: the embedder's own, which is no plugin. */
   readonly inForce: string | undefined
-  /** Ids of plugins that are off already. Who configured one is not at fault. */
+  /** Ids of plugins that could not be loaded. To configure one is no mistake. */
   readonly brokenPlugins: ReadonlySet<string>
 }
 
@@ -51,14 +51,14 @@ export const loadStrategies = (plugins: ReadonlyArray<StrategyPlugin>, wanted: W
     const message = `expected the id of an installed strategy as its name${hint(id, found)}`
     problems.push({ path: renderPath(["routing", "strategies", id]), message })
   }
-  // What is wrong with its own configuration was said above.
+  // Problems of its own configuration are reported above.
   if (inForce !== undefined && !misconfigured.has(inForce)) problems.push(...notInForce(inForce, strategies, found))
   return { strategies, problems, off }
 }
 
 /**
- * Why the strategy in force cannot be. Where none is installed hosts are tried in the order of the configuration, so that
- * an embedder may pass none.
+ * Why the strategy in force cannot be used. Without any strategy hosts are tried in the order of the configuration, since an
+ * embedder may pass none.
  */
 const notInForce = (
   id: string,

@@ -179,7 +179,7 @@ export interface ResponseFormat extends JsonObject {
 }
 
 /**
- * What the host is asked: the caller's body without router-only members (`routerOnly` in `Request.ts`), without
+ * What is sent to the host: the caller's body without router-only members (`routerOnly` in `Request.ts`), without
  * credentials and addresses, and without what `ChatRequest` has as its own fields. Checked by the HTTP layer.
  */
 export interface ChatPayload extends JsonObject {

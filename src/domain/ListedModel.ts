@@ -58,7 +58,7 @@ export interface ListedPricing extends ListedPrices {
 }
 
 export interface ListedHost {
-  /** Tells hosts of one provider apart: a region, a quantization, `turbo`. Default: none. */
+  /** Distinguishes hosts of one provider: a region, a quantization, `turbo`. Default: none. */
   readonly variant?: string | null
   /** What the host calls the model. Default: the model's id without its author. */
   readonly model?: string | null
@@ -81,7 +81,7 @@ export interface ListedHost {
     readonly required: boolean
     readonly function: boolean
   } | null
-  /** Whether the host caches prompts unasked. Default false. */
+  /** Whether the host caches prompts without `cache_control`. Default false. */
   readonly supports_implicit_caching?: boolean
 }
 

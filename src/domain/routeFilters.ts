@@ -98,7 +98,7 @@ export const hardFilters: ReadonlyArray<Filter> = [
   },
 ]
 
-/** Hosts that these exclude are called nevertheless when no other host is left. */
+/** Hosts that these exclude are still called when no other host is left. */
 export const softFilters: ReadonlyArray<Filter> = [
   {
     name: "max_tokens",

@@ -112,13 +112,13 @@ const exhausted = (failure: RoutingExhausted): Rendered => {
       status: status ?? null,
     })),
   }
-  const told =
+  const described =
     failure.outcome === "request"
       ? attempts.findLast((attempt) => attempt.failure.reason === "request")
       : attempts.at(-1)
-  const provider = told === undefined ? {} : { provider_name: told.provider }
-  const raw = told?.failure.detail === undefined ? {} : { raw: told.failure.detail }
-  const code = told?.failure.code === undefined ? {} : { provider_code: told.failure.code }
+  const provider = described === undefined ? {} : { provider_name: described.provider }
+  const raw = described?.failure.detail === undefined ? {} : { raw: described.failure.detail }
+  const code = described?.failure.code === undefined ? {} : { provider_code: described.failure.code }
   switch (failure.outcome) {
     case "request":
       return {

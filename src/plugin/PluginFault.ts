@@ -38,7 +38,7 @@ export const hookOf = (plugin: string, member: string, hook: string): Hook => ({
       ? cause
       : new PluginFault({ plugin, member, hook, problem: `threw "${oneLine(cause)}"`, cause }),
   returned: (misfit, value) => {
-    // Nobody waits for such a promise: a rejection that is not handled would count as a defect of the process.
+    // Such a promise is not awaited. Handled here, so that its rejection is not reported as unhandled.
     if (value instanceof Promise) value.catch(() => {})
     return new PluginFault({ plugin, member, hook, problem: `must return ${misfit}` })
   },

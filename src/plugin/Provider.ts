@@ -69,8 +69,8 @@ export interface ListModels {
  */
 export interface Provider {
   /**
-   * How its hosts can be asked, by name: `chat`, `messages`, `generate_content`, ... The first one is the default;
-   * `api` of the configuration chooses another.
+   * The protocols by which its hosts can be called, by name: `chat`, `messages`, `generate_content`, ... The first one is
+   * the default; `api` of the configuration chooses another.
    */
   readonly protocols: Readonly<Record<string, Protocol>>
   /**

@@ -23,7 +23,7 @@ self.onmessage = ({ data: { path, limitMs } }: MessageEvent<WatchMessage>) => {
 
 /** In a worker `process.exit` ends the worker alone, and a signal's exit code would not say what happened. */
 const endProcess = async (code: number): Promise<void> => {
-  // Not needed at any other start.
+  // Imported only here, since nothing else needs it.
   const { dlopen } = await import("bun:ffi")
   for (const libc of ["libc.so.6", "libSystem.B.dylib"]) {
     try {

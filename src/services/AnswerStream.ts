@@ -63,7 +63,7 @@ export interface StreamServices {
     delivered: Delivered,
     onExit: (exit: Exit.Exit<Charge, Unavailable>) => void,
   ) => void
-  /** Logs a bug in a stream: there is nobody to answer it to. */
+  /** Logs a defect in a stream, which can no longer be answered with an error. */
   readonly logDefect: (requestId: string, cause: unknown) => void
 }
 
@@ -83,7 +83,7 @@ const afterFinishMs = 5000
 export class AnswerStream {
   private state: "opening" | "streaming" | "settling" | "closed" = "opening"
   private readonly services: StreamServices
-  private readonly of: AnswerStreamOptions
+  private readonly options: AnswerStreamOptions
   private readonly output: StreamOutput
   private readonly watch: Timer
   private readonly onEnd = (): void => this.ended()
@@ -100,7 +100,7 @@ export class AnswerStream {
 
   constructor(services: StreamServices, options: AnswerStreamOptions) {
     this.services = services
-    this.of = options
+    this.options = options
     this.output = options.open({ onRoom: () => this.onRoom(), onCancel: () => this.callerGone() })
     this.lastEvent = this.lastWrite = this.windowStart = services.timers.now()
     this.watch = services.timers.set(this.tickMs, () => this.look())
@@ -116,7 +116,7 @@ export class AnswerStream {
    * Writes a first comment before any host has answered, because a server sends the head together with the first bytes.
    */
   announce(): void {
-    this.write(this.of.writerFor(undefined).heartbeat)
+    this.write(this.options.writerFor(undefined).heartbeat)
   }
 
   /** A host's answer has begun, or no host answered. */
@@ -136,7 +136,7 @@ export class AnswerStream {
     this.windowBytes = answer.stream?.bytes ?? 0
     answer.onProgress = () => this.progress()
     answer.attempt.onStop = () => this.progress()
-    if (this.of.context.lifetime.ending !== undefined) this.ended()
+    if (this.options.context.lifetime.ending !== undefined) this.ended()
     else this.progress()
   }
 
@@ -166,25 +166,25 @@ export class AnswerStream {
 
   /** The host's answer broke off: stopped by the gateway, or by a failure of the host. */
   private brokenOff(answer: HostAnswer): void {
-    const { ending } = this.of.context.lifetime
+    const { ending } = this.options.context.lifetime
     const { host, stopped } = answer.attempt
     if (ending?._tag === "CallerGone") this.callerGone()
     else if (answer.stream?.hasAllFinishes === true) this.finish(answer, "finished")
     else if (ending === undefined) this.failed(answer, stopped ?? answer.broken ?? malformed)
-    else this.settle(answer, "cut", (charge) => this.of.writerFor(host).failure(ending, charge))
+    else this.settle(answer, "cut", (charge) => this.options.writerFor(host).failure(ending, charge))
   }
 
   private finish(answer: HostAnswer, outcome: AnswerOutcome): void {
     const { stream, attempt } = answer
     if (stream === undefined) return
-    this.settle(answer, outcome, (charge) => this.of.writerFor(attempt.host).finish(stream.finish(), charge))
+    this.settle(answer, outcome, (charge) => this.options.writerFor(attempt.host).finish(stream.finish(), charge))
   }
 
   private failed(answer: HostAnswer, failure: HostFailed): void {
     const { host } = answer.attempt
     const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure }
     const shown = exhausted([attempt], undefined)
-    const last = (charge: Charge) => this.of.writerFor(host).failure(shown, charge)
+    const last = (charge: Charge) => this.options.writerFor(host).failure(shown, charge)
     this.settle(answer, "host-failed", last, failure)
   }
 
@@ -199,7 +199,7 @@ export class AnswerStream {
     this.release(answer, outcome)
     this.services.settle(answer, delivered(answer, outcome, this.hasReader, failure), (exit) => {
       const refused = (cause: Cause.Cause<Unavailable>) =>
-        this.of
+        this.options
           .writerFor(answer.attempt.host)
           .failure(Option.getOrElse(Cause.failureOption(cause), unbooked), undefined)
       if (this.hasReader) {
@@ -229,7 +229,7 @@ export class AnswerStream {
   /** Ends the exchange with the host. After a complete answer the connection can be used again. */
   private release({ attempt, stream }: HostAnswer, outcome: AnswerOutcome): void {
     this.watch.clear()
-    this.of.context.lifetime.forget(this.onEnd)
+    this.options.context.lifetime.forget(this.onEnd)
     if (outcome === "finished" && stream?.state === "ended") attempt.exchange?.drain()
     else attempt.exchange?.cancel()
   }
@@ -237,10 +237,10 @@ export class AnswerStream {
   /** No host answered and the head was already sent, so the failure goes into the stream. */
   private refuse({ cause }: Exit.Failure<HostAnswer, DispatchFailure>): void {
     const failure = Cause.failureOption(cause)
-    if (Option.isNone(failure)) this.services.logDefect(this.of.context.requestId, Cause.squash(cause))
+    if (Option.isNone(failure)) this.services.logDefect(this.options.context.requestId, Cause.squash(cause))
     if (this.hasReader) {
       const shown = Option.getOrElse(failure, () => new RoutingExhausted({ outcome: "unavailable", attempts: [] }))
-      this.write(this.of.writerFor(undefined).failure(shown, undefined))
+      this.write(this.options.writerFor(undefined).failure(shown, undefined))
       this.output.end()
     }
     this.close()
@@ -249,20 +249,20 @@ export class AnswerStream {
   private close(): void {
     this.state = "closed"
     this.watch.clear()
-    this.of.context.lifetime.forget(this.onEnd)
-    this.of.onClosed()
+    this.options.context.lifetime.forget(this.onEnd)
+    this.options.onClosed()
   }
 
   /** The request was ended from outside. */
   private ended(): void {
-    if (this.of.context.lifetime.ending?._tag === "CallerGone") this.callerGone()
+    if (this.options.context.lifetime.ending?._tag === "CallerGone") this.callerGone()
     else this.progress()
   }
 
   private callerGone(): void {
     if (!this.hasReader) return
     this.hasReader = false
-    this.of.context.lifetime.end(new CallerGone())
+    this.options.context.lifetime.end(new CallerGone())
     if (this.state === "streaming") this.abandon("caller-gone")
   }
 
@@ -271,12 +271,12 @@ export class AnswerStream {
     this.output.fail(new Error("the caller took no bytes"))
     this.hasReader = false
     if (this.state === "streaming") this.abandon("cut")
-    else this.of.context.lifetime.end(new CallerGone())
+    else this.options.context.lifetime.end(new CallerGone())
   }
 
   /** A defect of ours ends the answer. It is booked and logged. */
   private defect(cause: unknown): void {
-    this.services.logDefect(this.of.context.requestId, cause)
+    this.services.logDefect(this.options.context.requestId, cause)
     this.output.fail(new Error("internal error"))
     this.hasReader = false
     if (this.state === "streaming") this.abandon("host-failed")
@@ -307,7 +307,7 @@ export class AnswerStream {
   private look(): void {
     if (this.state === "settling" || this.state === "closed") return
     const { limits, timers } = this.services
-    const { writerFor } = this.of
+    const { writerFor } = this.options
     const now = timers.now()
     if (this.fullSince !== undefined) {
       if (now - this.fullSince >= limits.clientStallMs) {

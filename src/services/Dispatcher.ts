@@ -42,7 +42,8 @@ import { unaryAnswer } from "./unaryAnswer.ts"
 import { makeUpstreamClient } from "./upstreamCall.ts"
 
 /**
- * Writes a whole answer in a caller's form, all but its cost: what cannot be written is found out before anything is charged.
+ * Writes a whole answer in the caller's form, without its cost. The cost is added by the returned function, so an answer
+ * that cannot be written fails before anything is charged.
  */
 export type AnswerWriter = (host: Host, response: ChatResponse) => (charge: Charge) => string
 
@@ -52,7 +53,7 @@ export interface Completed {
   /** The body in the caller's form. */
   readonly text: string
   readonly charge: Charge
-  /** Members of the request that the host was not given. */
+  /** Members of the request that were not sent to the host. */
   readonly dropped: ReadonlyArray<string>
 }
 
@@ -88,8 +89,8 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
       writer: AnswerWriter,
     ) => Steps<Completed, DispatchFailure>
     /**
-     * Succeeds with the first event, or after `commitAfterMs` without one. From then on the stream is on its own, and
-     * calls `onClosed` once everything of it is booked.
+     * Succeeds with the first event, or after `commitAfterMs` without one. Then the stream goes on by itself, and calls
+     * `onClosed` once everything of it is booked.
      */
     readonly stream: (
       context: RequestContext,
@@ -126,7 +127,7 @@ const make = (options: DispatcherOptions) =>
     const log = (effect: Effect.Effect<void>) => runner.effect(effect, () => {})
     const endAttempt = makeEndAttempt(meter, yield* HostStats, health, log)
 
-    /** An effect of a plugin's making, which may never settle: it is given up when the request is ended. */
+    /** Runs an effect that a plugin made. It may never end, so it is interrupted when the request is ended. */
     const untilEnded = <A>(lifetime: Lifetime, effect: Effect.Effect<A, HostFailed>): Effect.Effect<A, HostFailed> =>
       isFinished(effect)
         ? effect
@@ -276,11 +277,11 @@ const make = (options: DispatcherOptions) =>
       output: OpenOutput,
       onClosed: () => void,
     ): Steps<StreamHead, DispatchFailure> {
-      const carry = () => new AnswerStream(streams, { context, writerFor, open: output, onClosed })
+      const makeStream = () => new AnswerStream(streams, { context, writerFor, open: output, onClosed })
       return yield* wait<StreamHead, DispatchFailure>((resume) => {
         let announced: AnswerStream | undefined
         const timer = timers.set(options.commitAfterMs, () => {
-          announced = carry()
+          announced = makeStream()
           announced.announce()
           resume(Exit.succeed({ body: announced.body, answering: undefined }))
         })
@@ -289,9 +290,9 @@ const make = (options: DispatcherOptions) =>
           if (announced !== undefined) return announced.opened(exit)
           if (Exit.isFailure(exit)) return resume(Exit.failCause(exit.cause))
           const { attempt } = exit.value
-          const carried = carry()
-          carried.opened(exit)
-          resume(Exit.succeed({ body: carried.body, answering: { host: attempt.host, dropped: attempt.dropped } }))
+          const started = makeStream()
+          started.opened(exit)
+          resume(Exit.succeed({ body: started.body, answering: { host: attempt.host, dropped: attempt.dropped } }))
         })
       })
     }
@@ -299,7 +300,7 @@ const make = (options: DispatcherOptions) =>
     return { complete, stream }
   })
 
-/** What a whole answer came to. */
+/** A whole answer as `endAttempt` books it. */
 const deliveredOf = ({ usage, choices }: ChatResponse): Delivered => ({
   outcome: "finished",
   usage,

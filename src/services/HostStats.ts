@@ -86,8 +86,8 @@ export class HostStats extends Context.Tag("headgate/HostStats")<
             uptime5m: record.uptime(at, 5),
             uptime30m: record.uptime(at, 30),
             uptime1d: record.uptime(at, minutesKept),
-            latency30m: percentiles(record.lately(at, "latencyMs")),
-            throughput30m: percentiles(record.lately(at, "tokensPerSecond")),
+            latency30m: percentiles(record.recent(at, "latencyMs")),
+            throughput30m: percentiles(record.recent(at, "tokensPerSecond")),
             requests30m: record.count(at, 30),
           }
         },
@@ -153,7 +153,8 @@ class HostRecord {
     return all === 0 ? null : (good / all) * 100
   }
 
-  lately(at: number, figure: "latencyMs" | "tokensPerSecond"): ReadonlyArray<number> {
+  /** Samples of the last 30 minutes, in ascending order. */
+  recent(at: number, figure: "latencyMs" | "tokensPerSecond"): ReadonlyArray<number> {
     const values: Array<number> = []
     for (const sample of this.samples) {
       const value = sample[figure]
@@ -192,10 +193,10 @@ class Snapshot implements HostSnapshot {
     return this.record.uptime(this.at, 30)
   }
   get latencyMs(): number | null {
-    return percentiles(this.record.lately(this.at, "latencyMs"))?.p50 ?? null
+    return percentiles(this.record.recent(this.at, "latencyMs"))?.p50 ?? null
   }
   get throughput(): number | null {
-    return percentiles(this.record.lately(this.at, "tokensPerSecond"))?.p50 ?? null
+    return percentiles(this.record.recent(this.at, "tokensPerSecond"))?.p50 ?? null
   }
 }
 

@@ -15,7 +15,7 @@ export interface InFlightOptions {
   readonly deadlineMs: number
 }
 
-/** A caller who left is noticed within this time and a tick. */
+/** How often deadlines and callers are checked, milliseconds. */
 const lookEveryMs = 100
 
 export class InFlight extends Context.Tag("headgate/InFlight")<
@@ -42,7 +42,7 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
     Layer.effect(
       InFlight,
       Effect.map(Timers, (timers) => {
-        /** With the moment at which each is too late, on the timers' clock. */
+        /** The running requests with their deadlines, on the timers' clock. */
         const running = new Map<Lifetime, number>()
         let draining = false
         const refuse = (why: Unavailable["why"]) => new Unavailable({ why, retryAfterSeconds: 1 })
@@ -56,7 +56,7 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
           // Finalizers are uninterruptible, and a time-out waits for what it cannot interrupt.
           Effect.interruptible,
         )
-        /** One look at all requests, in place of timers and listeners of each. */
+        /** One pass over all requests, in place of a timer and a listener for each. */
         const look = () => {
           watch.restart(lookEveryMs)
           const now = timers.now()

@@ -59,11 +59,11 @@ export const makeLedgerWriter = (
     const runner = makeStepRunner(yield* Effect.runtime<never>())
     const log = (line: Effect.Effect<void>) => runner.effect(line, () => {})
     const backlog: Array<Waiting> = []
-    /** Commits under way, and who waits for the last of them. */
+    /** Commits under way, and what to call when the last of them has ended. */
     let commits = 0
     let onIdle = () => {}
 
-    // Every way it can end is a result: rows without one would stop all those behind them.
+    // A defect is a result too: rows without a result would block all rows after them.
     const resultOf = (rows: ReadonlyArray<LedgerRow>, exit: Exit.Exit<void, StorageUnavailable>): Written => {
       if (Exit.isSuccess(exit)) return "durable"
       const failure = Option.getOrUndefined(Cause.failureOption(exit.cause))

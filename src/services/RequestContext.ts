@@ -8,10 +8,10 @@ export type Ending = CallerGone | Unavailable | TimedOut
 
 const none: ReadonlyArray<() => void> = []
 
-/** The handle that ends a request, from its first byte on. The first reason stands. */
+/** The handle that ends a request, from its first byte on. The first reason is kept. */
 export class Lifetime {
   ending: Ending | undefined
-  /** Whether the caller has closed the connection: asked now and then where no event says so. */
+  /** Whether the caller has closed the connection. Polled where no event reports it; `undefined`: an event does. */
   isCallerGone: (() => boolean) | undefined
   private listeners = none
 
@@ -21,12 +21,12 @@ export class Lifetime {
     for (const listener of this.listeners) listener()
   }
 
-  /** Ends the request if its caller is gone. For after a wait: who left meanwhile must not pay for what comes next. */
+  /** Ends the request if its caller has left. Called after waits, so that no host is called for a caller who is gone. */
   look(): void {
     if (this.isCallerGone?.() === true) this.end(new CallerGone())
   }
 
-  /** Calls `listener` once, when the request is ended: not at all if it was before. */
+  /** Calls `listener` once when the request is ended; not at all if it is ended already. */
   onEnd(listener: () => void): void {
     this.listeners = this.listeners.length === 0 ? [listener] : [...this.listeners, listener]
   }

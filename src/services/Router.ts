@@ -151,7 +151,7 @@ const checkOf = ({ name, applies, excludes }: Filter): Check => ({
   },
 })
 
-/** Everything that can speak against a host, in the order in which it is asked. */
+/** All checks of a host, in their order. The first one that finds something excludes the host. */
 const checks: ReadonlyArray<Check> = [
   {
     applies: () => true,
@@ -199,7 +199,7 @@ const usable = (
   return kept
 }
 
-/** `filter` that gives the same list back where every host passes, which is the rule. */
+/** Like `filter`, but returns the same list when every host passes, as usual. */
 const passing = (hosts: ReadonlyArray<Host>, passes: (host: Host) => boolean): ReadonlyArray<Host> => {
   let all = true
   const results = hosts.map((host) => {

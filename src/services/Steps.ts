@@ -1,6 +1,6 @@
 /**
  * Effects without a fiber for each request. The steps of a request are a generator of effects, as in `Effect.gen`, and
- * most of them are already finished: an `Exit`, an `Either`. `runSteps` continues at once with those, registers a
+ * most of them are already finished: an `Exit`, an `Either`. A `StepRunner` continues at once with those, registers a
  * callback for a `wait`, and starts a fiber only for other effects. The same generator also runs in `Effect.gen`, for
  * embedders.
  */
@@ -43,10 +43,10 @@ const finished = <A, E>(effect: Effect.Effect<A, E>): Exit.Exit<A, E> | undefine
   return Either.isRight(either) ? Exit.succeed(either.right) : Exit.fail(either.left)
 }
 
-/** Whether an effect is a value already: to yield it takes no time. */
+/** Whether an effect is finished, so that yielding it does not wait. */
 export const isFinished = <A, E>(effect: Effect.Effect<A, E>): boolean => Exit.isExit(effect) || Either.isEither(effect)
 
-/** `Effect.either` that leaves what is finished finished. */
+/** Like `Effect.either`, but gives a finished effect for a finished one. */
 export const eitherOf = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<Either.Either<A, E>> => {
   const exit = finished(effect)
   if (exit === undefined) return Effect.either(effect)
@@ -55,7 +55,7 @@ export const eitherOf = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<Eithe
   return Either.isLeft(failure) ? Exit.succeed(Either.left(failure.left)) : Exit.failCause(failure.right)
 }
 
-// Goes on within the event that woke the fiber, and never yields: nothing on the way of a request computes for long.
+// Runs tasks within the event that woke the fiber, and never yields: no step of a request computes for long.
 const atOnce: Scheduler = {
   shouldYield: () => false,
   scheduleTask: (task) => task(),
@@ -75,12 +75,12 @@ const register = <A, E>(wait: Wait<A, E>, onExit: (exit: Exit.Exit<A, E>) => voi
   }
 }
 
-const nothingToEnd = (): void => {}
+const nothingToInterrupt = (): void => {}
 
 export interface StepRunner {
   /** Runs the steps to their end. `onExit` is called once, possibly before this returns. */
   readonly steps: <A, E>(steps: Steps<A, E>, onExit: (exit: Exit.Exit<A, E>) => void) => void
-  /** Runs an effect in the same way. What it gives ends a fiber that was started for it. */
+  /** Runs an effect in the same way. The returned function interrupts the fiber, if one was started. */
   readonly effect: <A, E>(effect: Effect.Effect<A, E>, onExit: (exit: Exit.Exit<A, E>) => void) => () => void
 }
 
@@ -97,7 +97,7 @@ export const makeStepRunner = (runtime: Runtime.Runtime<never>): StepRunner => {
       fiber.addObserver(onExit)
       return () => fiber.unsafeInterruptAsFork(FiberId.none)
     }
-    return nothingToEnd
+    return nothingToInterrupt
   }
 
   const steps: StepRunner["steps"] = <A, E>(steps: Steps<A, E>, onExit: (exit: Exit.Exit<A, E>) => void): void => {

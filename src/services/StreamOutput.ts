@@ -121,7 +121,7 @@ export const directOutput: OpenOutput = ({ onRoom, onCancel }) => {
         early += text
         return true
       }
-      // Bun sends what was written when the present event is over.
+      // Bun sends what was written at the end of the current event.
       const written = controller.write(text)
       if (typeof written === "number") return true
       written.then(roomAgain, roomAgain)

@@ -1,8 +1,7 @@
 /**
- * Many timers on one tick. Every open request has a few (its deadline, the host's silence, the next heartbeat) and
- * moves them with every chunk; a runtime timer or a fiber for each would cost more than the chunk. So a timer is a
- * number that is compared once per tick, and moving it is an assignment. Runs on Effect's clock, so that a test can
- * control it.
+ * Many timers on one tick. An open request has a few: its body's, the first event's, a stream's watch. A timer is a
+ * number that is compared once per tick, and moving it is an assignment, which costs far less than a runtime timer or a
+ * fiber. Runs on Effect's clock, so that a test can control it.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

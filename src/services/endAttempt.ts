@@ -94,8 +94,8 @@ export const makeEndAttempt = (
 }
 
 /**
- * For the operator: what the caller does not learn. A mistake of a plugin is an error, since waiting does not help. Nothing
- * of the prompt or the answer is in it, nor what the host says in words of its own (`detail`).
+ * The log line for a failed host. A fault of a plugin is logged as an error, since it does not go away by itself. The line
+ * has nothing of the prompt or the answer, nor the host's own message (`detail`).
  */
 export const failureLog = (requestId: string, host: Host, failure: HostFailed): Effect.Effect<void> => {
   const { reason, status, code, cause } = failure

@@ -2,8 +2,8 @@
 import { type ExhaustedBecause, type FailedAttempt, RoutingExhausted } from "../domain/Failure.ts"
 
 /**
- * What the caller is answered when no host is left. `coolingMs` is the shortest wait among hosts that were not tried because
- * of it. The first condition that holds decides.
+ * The caller's failure when no host is left. `coolingMs`: the shortest wait among hosts that were not tried because they
+ * cool down. The first condition that holds decides.
  */
 export const exhausted = (attempts: ReadonlyArray<FailedAttempt>, coolingMs: number | undefined): RoutingExhausted => {
   const reasons = attempts.map(({ failure }) => failure.reason)

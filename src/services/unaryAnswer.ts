@@ -18,8 +18,8 @@ import {
 } from "./upstreamCall.ts"
 
 /**
- * Sends the request and reads the whole answer. Ends at once when the attempt is stopped. `use` makes of the answer what is
- * wanted of it; an answer that it cannot use, since reading it throws, is a failure of the host.
+ * Sends the request and reads the whole answer. Ends at once when the attempt is stopped. `use` converts the answer; when it
+ * throws, that is a failure of the host.
  */
 export const unaryAnswer = <A>(
   client: UpstreamClient,

@@ -132,12 +132,12 @@ const sideCall = (
 
 const wholeDecoder = new TextDecoder()
 
-/** What ends in such a byte does not end within a character. */
+/** Text that ends in an ASCII byte does not end within a character. */
 const isAscii = (byte: number | undefined): boolean => byte !== undefined && byte < 0x80
 
 /** Collects a body up to a limit, since hosts are not trusted. */
 export class BodyText {
-  /** Made when a text comes in several pieces: a character may be cut in two. */
+  /** Set when the text comes in several pieces, since a character may be cut in two. */
   private decoder: TextDecoder | undefined
   private readonly limit: number
   private text = ""

@@ -165,7 +165,7 @@ const alone = (plugin: ProviderPlugin, inProcess: boolean): ProviderPlugin => ({
   ...plugin,
   // Whether it has the right one is checked elsewhere.
   contract: contractVersion,
-  // It is configured: it must not be on a second time by itself.
+  // It is configured, and must not be on a second time without configuration.
   always: false,
   load: (config) =>
     Either.map(plugin.load(config), (provider): Provider => {

@@ -1,4 +1,4 @@
-/** The one way to the outside: nothing else in the gateway dials. */
+/** Calls to hosts. Nothing else in the gateway opens a connection. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -13,7 +13,7 @@ export class Upstream extends Context.Tag("headgate/Upstream")<
     readonly exchange: StartExchange
   }
 >() {
-  /** Over the network, by a client of our own; through the runtime's `fetch` where an HTTP proxy leads to the host. */
+  /** Over the network: by our own HTTP/1.1 client, or by the runtime's `fetch` through an HTTP proxy. */
   static readonly layerWith = (options: HttpClientOptions) =>
     Layer.scoped(
       Upstream,
@@ -30,17 +30,17 @@ export class Upstream extends Context.Tag("headgate/Upstream")<
 
   static readonly layer = Upstream.layerWith({})
 
-  /** Over the network, by the runtime's `fetch` alone. */
-  static readonly layerFetch = Layer.sync(Upstream, () => ({ exchange: fetchExchange }))
-
-  /** Whatever `answer` says, without a network: tests, and hosts that live in this process. */
+  /** Without a network: `answer` stands for every host. For tests, and for hosts in this process. */
   static readonly layerFrom = (answer: (request: Request) => Response | Promise<Response>) =>
     Layer.succeed(Upstream, { exchange: (call, sink) => callFunction(answer, call, sink) })
 }
 
 const proxyVariables = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"]
 
-/** The provider's own proxy, or one that the environment names, which is not for private hosts. `fetch` reads the latter itself. */
+/**
+ * Whether the call goes through a proxy: the provider's, or that of the environment, which `fetch` reads itself. The
+ * latter is not for private hosts.
+ */
 const isProxied = ({ proxy, network }: UpstreamCall): boolean =>
   proxy !== undefined || (network === "public" && proxyVariables.some((name) => Boolean(process.env[name])))
 

@@ -1,4 +1,4 @@
-/** How hosts are called: one exchange of a request for an answer, its bytes handed over as they come. */
+/** How hosts are called: one request is sent, and the bytes of its answer are pushed into a sink as they come. */
 import type { HostFailed } from "../domain/Failure.ts"
 import type { ResponseHead } from "../wire/Head.ts"
 
@@ -24,7 +24,7 @@ export interface UpstreamCall {
  */
 export interface Sink {
   readonly head: (head: ResponseHead) => void
-  /** Bytes of the body. They belong to the receiver only until it returns, unless it copies them. */
+  /** Bytes of the body. They are valid until the receiver returns, so it copies what it keeps. */
   readonly data: (bytes: Uint8Array) => void
   /** The body is complete. */
   readonly end: () => void
@@ -36,10 +36,10 @@ export interface Sink {
 export interface Exchange {
   /** Ends the call at once and closes its connection. */
   readonly cancel: () => void
-  /** No `data` until `resume`; the host's socket is not read meanwhile (what was read already may still come, at most 256 KiB). */
+  /** No `data` until `resume`, except for a piece that is being read already. The host's socket is not read meanwhile. */
   readonly pause: () => void
   readonly resume: () => void
-  /** The receiver has all it wants. What little may follow is read and thrown away, so that the connection can be used again. */
+  /** The receiver needs no more. A short rest is read and discarded, so that the connection can be used again. */
   readonly drain: () => void
 }
 

@@ -26,9 +26,9 @@ export interface Encoded {
   readonly headers?: Readonly<Record<string, string>>
   readonly body: string | Uint8Array
   /**
-   * Members of `payload`, and `reasoning`, that the caller gave and this host is not given in any words: the caller is
-   * shown their names, in a header of the answer. A member that the protocol does not know is passed on, since the host may
-   * know it. Where the host is strict and refuses requests with unknown members, it is left out and named here.
+   * Members of `payload`, and `reasoning`, that the caller sent and that are not sent to this host in any form. The caller
+   * gets their names in the header `X-GW-Dropped`. A member that the protocol does not know is passed on, since the host
+   * may know it. For a host that refuses unknown members it is left out and named here.
    */
   readonly dropped?: ReadonlyArray<string>
 }
@@ -49,10 +49,9 @@ export interface Decoder {
    */
   readonly event: (name: string, data: unknown) => ReadonlyArray<ChatChunk> | HostFailed
   /**
-   * The stream is over: what was still held back. Called once, when the host closes it, when `done` says so, or at `[DONE]`,
-   * and not at all when the answer is broken off. A finish that it gives counts, as one of an event does. If there is none
-   * by then, a stream that just closed is a failure of the host, and one that said it is done ends with `stop`, unless it
-   * said nothing else.
+   * The stream is over: returns what was held back. Called once, when the host closes it, when `done` says so, or at `[DONE]`,
+   * and not at all when the answer is broken off. It may return the finish. Without a finish by then, a stream that the host
+   * closed is a failure of the host, and one that ended by `done` or `[DONE]` finishes with `stop`, unless it had no content.
    */
   readonly end: () => ReadonlyArray<ChatChunk> | HostFailed
   /**

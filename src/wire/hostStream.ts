@@ -65,15 +65,16 @@ export class HostStream {
   /** Places of the choices that something was said for. */
   private readonly begun: Array<number> = []
   private readonly reader: FrameReader
-  private readonly exchange
+  /** Present where plain text deltas can be spliced. */
+  private readonly splicer
   private readonly options: HostStreamOptions
   private notJson = 0
 
   constructor(options: HostStreamOptions) {
     this.options = options
     this.reader = frameReader(options.framing)
-    const exchangeable = options.transparent && options.writer.spliceable !== undefined
-    this.exchange = exchangeable ? splice() : undefined
+    const isSpliceable = options.transparent && options.writer.spliceable !== undefined
+    this.splicer = isSpliceable ? splice() : undefined
   }
 
   /** The caller's text for these bytes; "" for nothing yet. */
@@ -154,10 +155,10 @@ export class HostStream {
   private frame(name: string, data: string): string {
     this.events += 1
     // An event with a name goes to the decoder, which knows its meaning.
-    const exchanged = name === "" ? this.exchange?.exchange(data) : undefined
-    if (exchanged !== undefined && this.exchange !== undefined) {
-      this.outputBytes += this.exchange.bytes()
-      return this.options.writer.spliceable?.text(exchanged) ?? ""
+    const spliced = name === "" ? this.splicer?.exchange(data) : undefined
+    if (spliced !== undefined && this.splicer !== undefined) {
+      this.outputBytes += this.splicer.bytes()
+      return this.options.writer.spliceable?.text(spliced) ?? ""
     }
     if (data === "[DONE]" && this.options.framing === "sse") return this.done()
     if (data === "") return ""
@@ -249,11 +250,11 @@ export class HostStream {
   private learn(data: string, chunks: ReadonlyArray<ChatChunk>, written: string): void {
     const { spliceable } = this.options.writer
     const [chunk, more] = chunks
-    if (this.exchange === undefined || spliceable === undefined || chunk === undefined || more !== undefined) return
+    if (this.splicer === undefined || spliceable === undefined || chunk === undefined || more !== undefined) return
     const [choice, others] = chunk.choices
     if (choice === undefined || others !== undefined || choice.finish_reason !== null || chunk.usage != null) return
     const text = plainText(choice)
-    if (text !== undefined && written !== "") this.exchange.learn(data, spliceable.json(written), text)
+    if (text !== undefined && written !== "") this.splicer.learn(data, spliceable.json(written), text)
   }
 }
 

@@ -12,7 +12,7 @@ const isOpening = (code: number): boolean => code === 0x7b || code === 0x5b
 const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d
 
 /** How often `sign` occurs in `text`, counted up to one more than `most`. */
-export const count = (text: string, sign: string, most: number): number => {
+const count = (text: string, sign: string, most: number): number => {
   let found = 0
   for (let at = text.indexOf(sign); at !== -1 && found <= most; at = text.indexOf(sign, at + 1)) found++
   return found

@@ -44,8 +44,8 @@ export interface InferenceHandler {
   /** For an Effect app. */
   readonly effect: (request: Request) => Effect.Effect<Response>
   /**
-   * For Bun's own routes: streams are written to the socket directly. `isCallerGone` is asked now and then, since the
-   * request's own signal is expensive to listen to.
+   * For Bun's own routes: streams are written to the socket directly. `isCallerGone` is polled (`InFlight`), since
+   * listening to the request's own signal is expensive.
    */
   readonly native: (request: Request, isCallerGone: () => boolean) => Promise<Response>
 }
@@ -130,7 +130,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const closed = leaving(inFlight, context.lifetime)
         const writerFor = protocol.stream(context, request)
         const { body, answering } = yield* dispatcher.stream(context, request, plan, writerFor, output, closed)
-        // From here on the stream itself learns that its reader left.
+        // From here on the stream itself reports that its reader has left.
         context.lifetime.isCallerGone = undefined
         const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" }
         return new Response(body, { headers: named(headers, context, answering) })
@@ -194,11 +194,11 @@ const newState = (): RequestState => ({ requestId: requestId(), lifetime: undefi
 const listen = ({ signal }: Request, lifetime: Lifetime): void => {
   const gone = () => lifetime.end(new CallerGone())
   signal.addEventListener("abort", gone, { once: true })
-  // It does not fire the event any more.
+  // A signal that was aborted before does not fire the event again.
   if (signal.aborted) gone()
 }
 
-/** Apart from the steps of a request: a closure made within a generator would keep all of its variables, the prompt too. */
+/** A function outside of the steps: a closure made within a generator keeps all of its variables, the prompt too. */
 const leaving = (inFlight: Context.Tag.Service<InFlight>, lifetime: Lifetime) => () => inFlight.leave(lifetime)
 
 const managementKey = new NotPermitted({ rule: "Management keys cannot call models: use an ordinary key." })
@@ -211,7 +211,7 @@ const pinned = (request: ChatRequest, tag: string | null): ChatRequest => {
   return { ...request, routing: { ...routing, preferences } }
 }
 
-/** Adds what names an answer to the headers of its form. */
+/** Adds the headers of every answer: the ids, and once a host answers its tag and the dropped members. */
 const named = (
   headers: Record<string, string>,
   { requestId, generationId }: RequestContext,
@@ -227,8 +227,8 @@ const named = (
 }
 
 /**
- * The header with the dropped members. Their names come from the caller, so only names that are safe in a header are
- * shown.
+ * Value of the header with the dropped members. Their names come from the caller, so they are written only if all of
+ * them are safe in a header.
  */
 const droppedMembers = (dropped: ReadonlyArray<string>): string => {
   const value = dropped.join(", ").slice(0, 200)

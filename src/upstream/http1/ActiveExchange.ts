@@ -1,4 +1,4 @@
-/** One call on its way: stands between a connection, which may be replaced once, and the caller's sink. */
+/** One call: connects its sink with a connection, which is replaced once if it turns out to be stale. */
 import { HostFailed } from "../../domain/Failure.ts"
 import type { Exchange, ResponseHead, Sink } from "../exchange.ts"
 import type { Connection, Served } from "./Connection.ts"
@@ -17,7 +17,7 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
   #inflater: Inflater | undefined
   #inflaterFull = false
   #paused = false
-  /** Nothing more is said to the sink. */
+  /** The sink is not called any more. */
   #over = false
 
   constructor(sink: Sink, context: DialContext, origin: Origin, request: string | Buffer) {
@@ -33,7 +33,7 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
     else this.#begin(connection)
   }
 
-  // Functions and not methods: the interface lets them be passed on by themselves.
+  // Properties and not methods, so that they can be passed on without the object.
 
   readonly cancel = (): void => {
     if (this.#over) return
@@ -63,7 +63,7 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
     if (!this.#inflaterFull) this.#connection?.resume()
   }
 
-  // Of the connection.
+  // Called by the connection.
 
   onHead(head: ResponseHead, contentEncoding: string): void {
     this.#request = undefined
@@ -106,7 +106,7 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
     else this.#fail(new HostFailed({ reason: "unreachable", cause }))
   }
 
-  // Of the inflater, and of what needs none.
+  // Called by the inflater, or directly for a body that is not compressed.
 
   onInflated(bytes: Uint8Array): void {
     if (this.#over) return

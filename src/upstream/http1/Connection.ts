@@ -6,7 +6,7 @@ import { type AnswerReceiver, ResponseParser } from "./ResponseParser.ts"
 import type { Origin } from "./target.ts"
 import { type ClientTls, explainHandshake } from "./tls.ts"
 
-/** Whom a connection serves. */
+/** The exchange that a connection serves. */
 export interface Served {
   readonly onHead: (head: ResponseHead, contentEncoding: string) => void
   readonly onData: (bytes: Uint8Array) => void
@@ -22,7 +22,7 @@ export interface Opener {
   readonly onOpenFailed: (connection: Connection, cause: Error) => void
 }
 
-/** What a drained answer may still bring, and how long. */
+/** The longest rest of an answer that is drained, and how long that may take. */
 const maxDrainedBytes = 65_536
 const maxDrainMs = 1_000
 /** Detects a host that vanished while a model thinks. */
@@ -48,7 +48,7 @@ export class Connection implements AnswerReceiver, Watched {
   /** The host has closed its side. */
   #ended = false
   #closed = false
-  /** What is left to say about the end of the connection once the receiver goes on. */
+  /** Reports the end of a connection that was closed while the receiver was paused. Called by `resume`. */
   #closedWhilePaused: (() => void) | undefined
 
   constructor(origin: Origin, pool: Pool, registry: Registry, opener: Opener) {
@@ -63,7 +63,7 @@ export class Connection implements AnswerReceiver, Watched {
     this.#registry.add(this)
     const { port } = this.origin
     const options = { hostname: address, port, data: this, socket: socketHandlers }
-    // Wrong options (certificates that are none) make it throw instead of reject.
+    // Invalid options, such as a certificate that is none, make it throw instead of reject.
     Promise.try(() => Bun.connect(tls === undefined ? options : { ...options, tls })).catch((cause: Error) =>
       this.onClose(cause),
     )
@@ -100,7 +100,7 @@ export class Connection implements AnswerReceiver, Watched {
     this.#closedWhilePaused = undefined
   }
 
-  /** Nobody wants the rest of the answer. It is thrown away if it is short, and the connection is kept. */
+  /** The rest of the answer is not needed. If it is short it is read and discarded, and the connection is kept. */
   drain(): void {
     this.#served = undefined
     if (this.#closed || this.#unsent !== undefined || this.#parser.endsWithConnection) {
@@ -113,7 +113,7 @@ export class Connection implements AnswerReceiver, Watched {
     this.resume()
   }
 
-  /** Closes at once; nothing is said to whom it serves. */
+  /** Closes at once, without a call to the exchange. */
   abort(): void {
     this.#served = undefined
     this.#opener = undefined
@@ -128,7 +128,7 @@ export class Connection implements AnswerReceiver, Watched {
     this.#socket?.close()
   }
 
-  // Of the registry.
+  // Called by the registry.
 
   expire(): void {
     this.#pool.remove(this)
@@ -143,7 +143,7 @@ export class Connection implements AnswerReceiver, Watched {
     served?.onBroken(cause, false)
   }
 
-  // Of the socket.
+  // Called by the socket.
 
   onOpen(socket: Bun.Socket<Connection>): void {
     this.#socket = socket
@@ -163,7 +163,7 @@ export class Connection implements AnswerReceiver, Watched {
   onSocketData(bytes: Buffer): void {
     if (this.#closed) return
     if (this.#served === undefined && !this.#draining) {
-      // Nobody asked anything: whatever this is, the next answer would be taken for another.
+      // Bytes without a request. The next request would take them for its answer.
       this.#pool.remove(this)
       this.abort()
       return
@@ -197,7 +197,7 @@ export class Connection implements AnswerReceiver, Watched {
     else report()
   }
 
-  // Of the parser.
+  // Called by the parser.
 
   onHead(head: ResponseHead, contentEncoding: string): void {
     this.#served?.onHead(head, contentEncoding)

@@ -9,7 +9,7 @@ import type { Resolve } from "./resolve.ts"
 import type { Origin } from "./target.ts"
 import type { ClientTls } from "./tls.ts"
 
-/** From the question for the name's addresses to the end of the TLS handshake. */
+/** From the lookup of the name to the end of the TLS handshake. */
 const connectMs = 5_000
 const nextAddressMs = 250
 

@@ -1,4 +1,4 @@
-/** Reads a body that came compressed although we asked for `identity`, within bounds: a few bytes may stand for gigabytes. */
+/** Decompresses, within bounds, a body that came compressed although we asked for `identity`: bytes may become gigabytes. */
 import type { Transform } from "node:stream"
 import {
   type BrotliDecompress,
@@ -11,7 +11,7 @@ import {
 
 const maxBytes = 33_554_432
 const maxRatio = 200
-/** Below this no ratio is suspicious. */
+/** The ratio is checked from this size on. */
 const freeBytes = 1_048_576
 const chunkSize = 65_536
 
@@ -37,7 +37,7 @@ export class Inflater {
     this.#receiver = receiver
   }
 
-  /** `false`: no more, please, until `onInflaterReady`. */
+  /** `false`: write no more until `onInflaterReady`. */
   write(bytes: Uint8Array): boolean {
     this.#stream ??= this.#open(bytes[0] ?? 0)
     this.#read += bytes.length
@@ -86,6 +86,6 @@ const decompressor = (coding: string, firstByte: number): Transform & Pick<Brotl
   const options = { chunkSize, flush: constants.Z_SYNC_FLUSH }
   if (coding === "br") return createBrotliDecompress({ chunkSize })
   if (coding !== "deflate") return createGunzip(options)
-  // "deflate" means the zlib format; some hosts send the bare one.
+  // "deflate" means the zlib format; some hosts send raw deflate.
   return (firstByte & 0x0f) === 8 ? createInflate(options) : createInflateRaw(options)
 }

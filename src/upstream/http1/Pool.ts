@@ -1,11 +1,11 @@
-/** Connections that wait for their next exchange. The one used last goes first, so that what is not needed grows old. */
+/** Idle connections. The most recently used one is taken first, so that surplus ones expire. */
 import type { Connection } from "./Connection.ts"
 import type { Origin } from "./target.ts"
 
 const maxIdlePerOrigin = 256
 const maxIdle = 1_024
 const maxIdleMs = 30_000
-/** A host that says when it closes an idle connection is believed with this reserve: the next request needs time to arrive. */
+/** A connection is closed this much before the host would close it, since a request needs time to arrive. */
 const reserveMs = 1_000
 
 export class Pool {

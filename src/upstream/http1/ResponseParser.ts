@@ -1,5 +1,5 @@
 /**
- * Reads the answers of one connection, bytes in, calls out. A state machine: bytes may be cut anywhere, and a receiver
+ * Parses the answers of one connection and calls a receiver. A state machine: bytes may be cut anywhere, and the receiver
  * may pause it between any two calls. Everything that two readers could understand differently is refused. RFC 9112.
  */
 import type { ResponseHead } from "../exchange.ts"
@@ -78,7 +78,7 @@ export class ResponseParser {
   /** Goes on after a pause. */
   resume(): void {
     this.paused = false
-    // Called from within a call to the receiver: the loop that made it goes on by itself.
+    // Called by the receiver from within the loop, which continues by itself.
     if (this.#running) return
     const kept = this.#kept ?? none
     this.#kept = undefined

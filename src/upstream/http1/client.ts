@@ -1,7 +1,7 @@
 /**
- * An HTTP/1.1 client for calls to hosts. In place of the runtime's `fetch` because it dials the very address that was
- * checked, keeps as many connections as it needs, lets back-pressure reach the host, inflates within bounds and costs
- * neither a promise nor a stream per chunk. See docs/decisions/0008-http-client.md.
+ * An HTTP/1.1 client for calls to hosts. In place of the runtime's `fetch`, because it dials the very address that was
+ * checked, keeps enough idle connections, passes back-pressure on to the host, bounds decompression and makes no promise
+ * and no stream per chunk. See docs/decisions/0008-http-client.md.
  */
 import { HostFailed } from "../../domain/Failure.ts"
 import type { Exchange, Sink, StartExchange } from "../exchange.ts"
@@ -22,7 +22,7 @@ export interface HttpClientOptions {
 
 export interface HttpClient {
   readonly exchange: StartExchange
-  /** Closes every connection. What is under way fails, and nothing can be called any more. */
+  /** Closes every connection. Running and later exchanges fail. */
   readonly close: () => void
 }
 
@@ -56,7 +56,7 @@ export const makeHttpClient = (options: HttpClientOptions = {}): HttpClient => {
   }
 }
 
-/** An exchange that failed before it began. Its sink hears of it after `exchange` has returned. */
+/** An exchange that failed before it began. Its sink is called after `exchange` has returned. */
 const failedExchange = (sink: Sink, cause: unknown): Exchange => {
   let over = false
   const end = () => {

@@ -19,7 +19,7 @@ export const requestOf = (call: UpstreamCall, target: Target): string | Buffer =
   return all
 }
 
-/** The fields of headers that come again: those of a host are one object for all its requests. */
+/** Header lines that were written before. The headers of a host are usually one object for all of its requests. */
 const knownFields = new WeakMap<UpstreamCall["headers"], string>()
 
 const fieldsOf = (headers: UpstreamCall["headers"]): string => {

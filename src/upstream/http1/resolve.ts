@@ -22,7 +22,7 @@ export const makeResolve = (
     const now = performance.now()
     if (known !== undefined && known.until > now) return known.addresses
     const addresses = lookup(name).then((found) => found.map(({ address }) => address))
-    // Oldest first, so the first one is the one to go. What failed is asked for again at once.
+    // The map is in order of insertion, so the first name is the oldest. A failed lookup is not kept.
     names.delete(name)
     for (const oldest of names.keys()) {
       if (names.size < maxNames) break

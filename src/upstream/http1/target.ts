@@ -18,7 +18,7 @@ export interface Target {
   readonly head: string
 }
 
-/** More URLs than a gateway has; reached, all are made anew. */
+/** More URLs than a gateway has. When it is reached, the cache is cleared. */
 const maxTargets = 4_096
 
 export class Targets {

@@ -28,7 +28,7 @@ const defaultCertificates = (): ReadonlyArray<string> => {
   return [...getCACertificates("default"), ...(file === undefined || file === "" ? [] : [readFileSync(file, "utf8")])]
 }
 
-/** What an operator understands of a failed handshake. */
+/** A failed handshake in words for the operator. */
 export const explainHandshake = (error: Error | null): Error => {
   if (error === null) return new Error("the TLS handshake failed")
   if (error.message.includes("NO_APPLICATION_PROTOCOL"))

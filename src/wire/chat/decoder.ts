@@ -17,9 +17,9 @@ import {
   logprobsOf,
   type Mutable,
   nativeOf,
-  partsOf,
   takenOfBody,
   takenOfChoice,
+  textAndReasoningOf,
   usageOf,
 } from "./response.ts"
 import { type ThinkTags, thinkTags } from "./thinkTags.ts"
@@ -112,7 +112,7 @@ const readDelta = (message: JsonObject, { calls, tags }: Choice): Mutable<ChatDe
         if (typeof value === "string") {
           if (tags === undefined) delta.content = value
           else addThought(delta, tags.push(value))
-        } else if (Array.isArray(value)) addThought(delta, partsOf(value))
+        } else if (Array.isArray(value)) addThought(delta, textAndReasoningOf(value))
         else delta.content = null
         break
       case "reasoning":

@@ -90,14 +90,16 @@ export const logprobsOf = (logprobs: unknown): JsonObject | null => {
 }
 
 /** Text and reasoning of a content that is a list of parts, as in Mistral's form of thinking. */
-export const partsOf = (content: ReadonlyArray<unknown>): { readonly text: string; readonly reasoning: string } => {
+export const textAndReasoningOf = (
+  content: ReadonlyArray<unknown>,
+): { readonly text: string; readonly reasoning: string } => {
   let text = ""
   let reasoning = ""
   for (const part of content) {
     if (!isJsonObject(part)) continue
     if (typeof part["text"] === "string") text += part["text"]
     const thinking = part["thinking"]
-    if (Array.isArray(thinking)) reasoning += partsOf(thinking).text
+    if (Array.isArray(thinking)) reasoning += textAndReasoningOf(thinking).text
     else if (typeof thinking === "string") reasoning += thinking
   }
   return { text, reasoning }
@@ -181,7 +183,7 @@ const lists = new Set(["reasoning_details", "annotations"])
 
 const readMessage = (message: JsonObject, quirks: ChatQuirks): ChatMessage => {
   const { content, refusal, reasoning, reasoning_content: other, tool_calls: calls } = message
-  const parts = Array.isArray(content) ? partsOf(content) : undefined
+  const parts = Array.isArray(content) ? textAndReasoningOf(content) : undefined
   let text = typeof content === "string" ? content : (parts?.text ?? null)
   let thought =
     typeof reasoning === "string" ? reasoning : typeof other === "string" ? other : (parts?.reasoning ?? null)

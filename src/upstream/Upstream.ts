@@ -3,6 +3,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { HostFailed } from "../domain/Failure.ts"
+import { environmentProxy } from "./environmentProxy.ts"
 import type { Exchange, Sink, StartExchange, UpstreamCall } from "./exchange.ts"
 import { type HttpClientOptions, makeHttpClient } from "./http1/client.ts"
 
@@ -22,9 +23,16 @@ export class Upstream extends Context.Tag("headgate/Upstream")<
           Effect.sync(() => makeHttpClient(options)),
           (client) => Effect.sync(client.close),
         ),
-        (client) => ({
-          exchange: (call, sink) => (isProxied(call) ? fetchExchange(call, sink) : client.exchange(call, sink)),
-        }),
+        (client) => {
+          const proxyOf = environmentProxy(process.env)
+          return {
+            exchange: (call, sink) => {
+              // The environment's proxy is not for private hosts.
+              const proxy = call.proxy ?? (call.network === "public" ? proxyOf(call.url) : undefined)
+              return proxy === undefined ? client.exchange(call, sink) : throughProxy(proxy, call, sink)
+            },
+          }
+        },
       ),
     )
 
@@ -35,16 +43,7 @@ export class Upstream extends Context.Tag("headgate/Upstream")<
     Layer.succeed(Upstream, { exchange: (call, sink) => callFunction(answer, call, sink) })
 }
 
-const proxyVariables = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"]
-
-/**
- * Whether the call goes through a proxy: the provider's, or that of the environment, which `fetch` reads itself. The
- * latter is not for private hosts.
- */
-const isProxied = ({ proxy, network }: UpstreamCall): boolean =>
-  proxy !== undefined || (network === "public" && proxyVariables.some((name) => Boolean(process.env[name])))
-
-const fetchExchange: StartExchange = ({ url, method, headers, body, proxy }, sink) =>
+const throughProxy = (proxy: string, { url, method, headers, body }: UpstreamCall, sink: Sink): Exchange =>
   webExchange(
     (signal) =>
       fetch(url, {
@@ -53,7 +52,7 @@ const fetchExchange: StartExchange = ({ url, method, headers, body, proxy }, sin
         body: method === "GET" ? null : body,
         redirect: "manual",
         signal,
-        ...(proxy === undefined ? {} : { proxy }),
+        proxy,
       }),
     sink,
   )

@@ -1,0 +1,23 @@
+/** Which calls go through the proxy of the environment. All others are dialled by our own client, which checks addresses. */
+import { expect, test } from "bun:test"
+import { environmentProxy } from "../../src/upstream/environmentProxy.ts"
+
+const secure = "https://api.acme.example/v1/chat/completions"
+
+test.each<[string, Record<string, string>, string | undefined]>([
+  [secure, {}, undefined],
+  [secure, { HTTPS_PROXY: "http://proxy:3128" }, "http://proxy:3128"],
+  [secure, { https_proxy: "http://proxy:3128" }, "http://proxy:3128"],
+  // A proxy for http alone once sent every https call past the check of its address.
+  [secure, { HTTP_PROXY: "http://proxy:3128" }, undefined],
+  [secure, { HTTPS_PROXY: "" }, undefined],
+  [secure, { HTTPS_PROXY: "http://proxy:3128", NO_PROXY: "acme.example" }, undefined],
+  [secure, { HTTPS_PROXY: "http://proxy:3128", NO_PROXY: "localhost, .acme.example" }, undefined],
+  [secure, { HTTPS_PROXY: "http://proxy:3128", NO_PROXY: "*.acme.example" }, undefined],
+  [secure, { HTTPS_PROXY: "http://proxy:3128", NO_PROXY: "api.acme.example:443" }, undefined],
+  [secure, { HTTPS_PROXY: "http://proxy:3128", no_proxy: "*" }, undefined],
+  [secure, { HTTPS_PROXY: "http://proxy:3128", NO_PROXY: "me.example,xacme.example" }, "http://proxy:3128"],
+  ["http://10.0.0.5:8000/v1", { HTTP_PROXY: "http://proxy:3128" }, "http://proxy:3128"],
+])("%s with %j goes through %p", (url, environment, proxy) => {
+  expect(environmentProxy(environment)(url)).toBe(proxy)
+})

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
-import { checkBaseUrl, normalBaseUrl, type Reach, reachOf } from "../../src/catalogue/baseUrl.ts"
+import { checkBaseUrl, normalBaseUrl } from "../../src/catalogue/baseUrl.ts"
+import { type Reach, reachOf } from "../../src/upstream/addresses.ts"
 
 /** Spellings of loopback, private and unique local addresses: dialled only with `network: "private"`. */
 const kept: ReadonlyArray<string> = [
@@ -116,6 +117,8 @@ const refused: ReadonlyArray<string> = [
   "[2001:0:808:808:0:0:5601:5601]",
   "[2a00:1450::5efe:a9fe:a9fe]",
   "[2a00:1450::200:5efe:a9fe:a9fe]",
+  // Outside of what is given out for global use.
+  "[fbff::1]",
 ]
 
 const open: ReadonlyArray<string> = [
@@ -145,7 +148,6 @@ const open: ReadonlyArray<string> = [
   "[2002:101:101::]",
   "[2001:0:101:101:0:0:fefe:fefe]",
   "[2001:1::1]",
-  "[fbff::1]",
 ]
 
 const reach = (host: string): Reach => reachOf(new URL(`https://${host}`).hostname)

@@ -38,7 +38,7 @@ export interface HoldSize {
   readonly outputBound: number | undefined
 }
 
-/** With room for fewer output tokens the request is refused. */
+/** With fewer output tokens affordable the request is refused. */
 const fewestTokens = 16n
 /** Output tokens to hold at least where the caller gave no bound. Most answers are shorter. */
 const usualTokens = 4096n
@@ -65,17 +65,17 @@ export const holdSize = (
   const prompt = BigInt(mostPromptTokens(bounds, sentBytes, host)) * price.prompt
   const fixed = prompt + price.request + images + searches
   const perToken = price.completion * BigInt(bounds.choices)
-  const room = left - budget.held
+  const available = left - budget.held
   const longest = BigInt(host.maxCompletionTokens)
   const affordable = (amount: Picodollars): bigint => {
     if (amount < fixed) return 0n
     return perToken === 0n ? longest : (amount - fixed) / perToken
   }
-  const usual = BigInteger.max(usualTokens, affordable(room / 8n))
-  const output = asked === undefined ? BigInteger.min(longest, BigInteger.min(affordable(room), usual)) : BigInt(asked)
+  const usual = BigInteger.max(usualTokens, affordable(available / 8n))
+  const output = asked === undefined ? BigInteger.min(longest, BigInteger.min(affordable(available), usual)) : BigInt(asked)
   const fewest = asked === undefined ? BigInteger.min(fewestTokens, longest) : output
   const amount = fixed + output * perToken
-  if (amount > room || output < fewest) {
+  if (amount > available || output < fewest) {
     return fixed + fewest * perToken <= left ? "in_flight_budget_exhausted" : "request_exceeds_budget"
   }
   return { amount, outputBound: asked ?? (output < longest ? Number(output) : undefined) }

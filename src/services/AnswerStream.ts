@@ -101,7 +101,7 @@ export class AnswerStream {
   constructor(services: StreamServices, options: AnswerStreamOptions) {
     this.services = services
     this.options = options
-    this.output = options.open({ onRoom: () => this.onRoom(), onCancel: () => this.callerGone() })
+    this.output = options.open({ onDrain: () => this.onDrain(), onCancel: () => this.callerGone() })
     this.lastEvent = this.lastWrite = this.windowStart = services.timers.now()
     this.watch = services.timers.set(this.tickMs, () => this.look())
     options.context.lifetime.onEnd(this.onEnd)
@@ -290,7 +290,7 @@ export class AnswerStream {
   }
 
   /** The caller takes bytes again. The pause does not count as silence of the host, which was not read meanwhile. */
-  private onRoom(): void {
+  private onDrain(): void {
     const now = this.services.timers.now()
     const paused = now - (this.fullSince ?? now)
     this.fullSince = undefined

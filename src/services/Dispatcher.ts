@@ -208,6 +208,7 @@ const make = (options: DispatcherOptions) =>
         if (endpoint === undefined || rejectedModels.has(host.model)) continue
         const begun = yield* begin(context, request, endpoint)
         if (begun instanceof HostFailed) {
+          if (lifetime.ending !== undefined) break
           fail(host, begun)
           log(failureLog(context.requestId, host, begun))
           continue

@@ -6,15 +6,15 @@
 
 /** Events of the reader. */
 export interface OutputEvents {
-  /** There is room again after `write` returned false. */
-  readonly onRoom: () => void
+  /** The reader took what was written after `write` returned false. */
+  readonly onDrain: () => void
   /** The reader has left. Not called after `end` and `fail`. */
   readonly onCancel: () => void
 }
 
 export interface StreamOutput {
   readonly stream: ReadableStream<Uint8Array>
-  /** Writes text. `false`: the reader is behind, so nothing more should be written until `onRoom`. */
+  /** Writes text. `false`: the reader is behind, so nothing more should be written until `onDrain`. */
   readonly write: (text: string) => boolean
   /** Ends the stream. What was written still reaches the reader. */
   readonly end: () => void
@@ -26,7 +26,7 @@ export type OpenOutput = (events: OutputEvents) => StreamOutput
 
 const encoder = new TextEncoder()
 
-export const queuedOutput: OpenOutput = ({ onRoom, onCancel }) => {
+export const queuedOutput: OpenOutput = ({ onDrain, onCancel }) => {
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined
   let isOpen = true
   let isFull = false
@@ -38,7 +38,7 @@ export const queuedOutput: OpenOutput = ({ onRoom, onCancel }) => {
       pull: () => {
         if (!isFull) return
         isFull = false
-        onRoom()
+        onDrain()
       },
       cancel: () => {
         isOpen = false
@@ -77,14 +77,14 @@ interface DirectController {
   readonly close: (cause?: Error) => unknown
 }
 
-export const directOutput: OpenOutput = ({ onRoom, onCancel }) => {
+export const directOutput: OpenOutput = ({ onDrain, onCancel }) => {
   let controller: DirectController | undefined
   let isOpen = true
   /** Text and end that came before the server began to read. */
   let early = ""
   let close: (() => void) | undefined
-  const roomAgain = (): void => {
-    if (isOpen) onRoom()
+  const drained = (): void => {
+    if (isOpen) onDrain()
   }
   const source = {
     type: "direct" as const,
@@ -124,7 +124,7 @@ export const directOutput: OpenOutput = ({ onRoom, onCancel }) => {
       // Bun sends what was written at the end of the current event.
       const written = controller.write(text)
       if (typeof written === "number") return true
-      written.then(roomAgain, roomAgain)
+      written.then(drained, drained)
       return false
     },
     end: () => {

@@ -72,7 +72,8 @@ export const holdSize = (
     return perToken === 0n ? longest : (amount - fixed) / perToken
   }
   const usual = BigInteger.max(usualTokens, affordable(available / 8n))
-  const output = asked === undefined ? BigInteger.min(longest, BigInteger.min(affordable(available), usual)) : BigInt(asked)
+  const output =
+    asked === undefined ? BigInteger.min(longest, BigInteger.min(affordable(available), usual)) : BigInt(asked)
   const fewest = asked === undefined ? BigInteger.min(fewestTokens, longest) : output
   const amount = fixed + output * perToken
   if (amount > available || output < fewest) {

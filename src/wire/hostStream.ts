@@ -138,7 +138,7 @@ export class HostStream {
   }
 
   /** An exception here, such as for invalid JSON, is a failure of this host and not of the gateway. */
-  private read(frames: ReadonlyArray<Frame>, last = () => ""): string {
+  private read(frames: ReadonlyArray<Frame>, last = nothingMore): string {
     let text = ""
     try {
       for (const { name, data } of frames) {
@@ -260,6 +260,8 @@ export class HostStream {
 
 /** `cause`: what is wrong, for the log. */
 const malformed = (cause: string): HostFailed => new HostFailed({ reason: "malformed", cause })
+
+const nothingMore = (): string => ""
 
 const parse = (data: string): unknown => {
   try {

@@ -1,12 +1,15 @@
 /**
- * Many rows, few commits: the rows of one turn of the event loop are committed together, and those that come while a commit
- * runs are gathered into the next one. So an idle ledger answers in one commit's time, and a busy one commits no more often
- * than the disk can. Without the turn, a gateway whose answers come just slower than commits makes one commit, and one
- * message to the database's thread, of each row: measured, a quarter of a request's processor time.
+ * Many rows, few commits: a row that comes to an idle ledger is committed at once, and those that come while a commit runs
+ * are gathered into the next one. A busy ledger first gathers the rows of the present turn of the event loop: otherwise a
+ * gateway whose answers come just slower than commits makes one commit, and one message to the database's thread, of each
+ * row. Measured, that is up to a quarter of a request's processor time.
  */
 
 /** The most rows that one commit takes. */
 const largestBatch = 256
+
+/** A ledger whose last commit ended less than this many milliseconds ago is busy. */
+const busyMs = 0.5
 
 /** The result for a row. `refused`: the database will never take it; `unavailable`: it may take it later. */
 export type Written = "durable" | "refused" | "unavailable"
@@ -17,11 +20,14 @@ export class GroupCommit<Row> {
   private rows: Array<Row> = []
   private waiting: Array<OnResult> = []
   private writing = false
+  private lastEndMs = Number.NEGATIVE_INFINITY
   private readonly write: (rows: ReadonlyArray<Row>, onResult: OnResult) => void
+  private readonly nowMs: () => number
 
-  /** `write` commits all rows or none, and reports the result once. */
-  constructor(write: (rows: ReadonlyArray<Row>, onResult: OnResult) => void) {
+  /** `write` commits all rows or none, and reports the result once. `nowMs`: a clock that never steps back. */
+  constructor(write: (rows: ReadonlyArray<Row>, onResult: OnResult) => void, nowMs: () => number) {
     this.write = write
+    this.nowMs = nowMs
   }
 
   add(row: Row, onResult: OnResult): void {
@@ -29,7 +35,8 @@ export class GroupCommit<Row> {
     this.waiting.push(onResult)
     if (this.writing) return
     this.writing = true
-    setImmediate(() => this.next())
+    if (this.nowMs() - this.lastEndMs < busyMs) setImmediate(() => this.next())
+    else this.next()
   }
 
   /** Whether no row is waiting and no commit runs, but for rows of a refused batch. */
@@ -39,7 +46,10 @@ export class GroupCommit<Row> {
 
   private next(): void {
     this.writing = this.rows.length > 0
-    if (!this.writing) return
+    if (!this.writing) {
+      this.lastEndMs = this.nowMs()
+      return
+    }
     const rows = this.rows.splice(0, largestBatch)
     const waiting = this.waiting.splice(0, largestBatch)
     this.write(rows, (written) => {

@@ -12,6 +12,7 @@ import type * as Scope from "effect/Scope"
 import type { Picodollars } from "../domain/Money.ts"
 import { GroupCommit, type Written } from "./GroupCommit.ts"
 import type { LedgerRow, StorageUnavailable } from "./ledger.ts"
+import { monotonic } from "./RequestContext.ts"
 import { makeStepRunner, wait } from "./Steps.ts"
 import type { Storage } from "./Storage.ts"
 
@@ -82,14 +83,17 @@ export const makeLedgerWriter = (
     const append = (rows: ReadonlyArray<LedgerRow>): Effect.Effect<Written> =>
       Effect.map(Effect.exit(appended(rows)), (exit) => resultOf(rows, exit))
 
-    const group = new GroupCommit<LedgerRow>((rows, onResult) => {
-      commits += 1
-      runner.effect(appended(rows), (exit) => {
-        onResult(resultOf(rows, exit))
-        commits -= 1
-        if (isIdle()) onIdle()
-      })
-    })
+    const group = new GroupCommit<LedgerRow>(
+      (rows, onResult) => {
+        commits += 1
+        runner.effect(appended(rows), (exit) => {
+          onResult(resultOf(rows, exit))
+          commits -= 1
+          if (isIdle()) onIdle()
+        })
+      },
+      monotonic(yield* Effect.clock),
+    )
 
     const isIdle = () => commits === 0 && group.isIdle
     const idle = wait<void>((resume) => {

@@ -41,18 +41,23 @@ export const makeUpstreamClient = (upstream: Context.Tag.Service<Upstream>): Ups
   send: (endpoint, encoded, sink) => {
     const { transport } = endpoint.provider
     const call = callTo(endpoint, encoded)
-    const guarded = new GuardedSink(sink)
+    const guarded = new GuardedSink(sink, endpoint)
     return transport === undefined ? upstream.exchange(call, guarded) : callFunction(transport, call, guarded)
   },
 })
 
-/** Turns an exception of a receiver into a failure of its call, so that the call still ends. */
+/**
+ * Turns an exception of a receiver into a failure of its call, so that the call still ends, and removes our secrets
+ * from the failures that a transport reports.
+ */
 class GuardedSink implements Sink {
   private readonly sink: Sink
+  private readonly endpoint: Endpoint
   private isOver = false
 
-  constructor(sink: Sink) {
+  constructor(sink: Sink, endpoint: Endpoint) {
     this.sink = sink
+    this.endpoint = endpoint
   }
 
   head(head: ResponseHead): void {
@@ -80,7 +85,7 @@ class GuardedSink implements Sink {
   }
 
   failed(failure: HostFailed): void {
-    if (!this.isOver) this.sink.failed(failure)
+    if (!this.isOver) this.sink.failed(withoutSecrets(failure, this.endpoint))
   }
 
   private fail(cause: unknown): void {

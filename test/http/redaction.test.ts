@@ -2,7 +2,9 @@
  * A host that quotes the key which we sent to it: the key must not reach a caller or the log. docs/guarantees.md#g27
  */
 import { expect, test } from "bun:test"
+import { HostFailed } from "headgate/plugin"
 import { chunkOf, configFor, scriptedHost, sse } from "../support/host.ts"
+import { configWithOdd, withOdd } from "../support/oddPlugin.ts"
 import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
 
 closeAfterEach()
@@ -82,4 +84,20 @@ test.each(later)("our key in %s after text was sent is not shown", async (_name,
   expect(text).not.toContain(key)
   expect(gateway.log()).toContain("acme")
   expect(gateway.log()).not.toContain(key)
+})
+
+test.each([false, true])("our key in a failure of a plugin's transport is not shown, stream: %p", async (stream) => {
+  const secret = "key-of-first"
+  const transport = (): Promise<Response> =>
+    Promise.reject(new HostFailed({ reason: "request", detail: `you sent ${secret} here`, code: secret }))
+  const gateway = await startWatched({
+    plugins: await withOdd({ transport }),
+    config: configWithOdd({ first: { url: "http://127.0.0.1:1/v1" } }),
+  })
+  const response = await gateway.chat({ model: "acme/small", messages: [{ role: "user", content: "hi" }], stream })
+  const shown = await response.text()
+  expect(response.status).toBe(400)
+  expect(shown).toContain("you sent [secret] here")
+  expect(shown).not.toContain(secret)
+  expect(gateway.log()).not.toContain(secret)
 })

@@ -6,8 +6,8 @@
 import * as Effect from "effect/Effect"
 import type { StorageUnavailable } from "../services/ledger.ts"
 
-// biome-ignore lint/suspicious/noExplicitAny: only the result is constrained; methods differ in their parameters.
-type Method = (...parameters: any) => Effect.Effect<unknown, StorageUnavailable>
+/** Methods differ in their parameters, so only the result is constrained. */
+type Method = (...parameters: never) => Effect.Effect<unknown, StorageUnavailable>
 
 /** Objects of such methods, by name. */
 export type Repositories<R> = { readonly [Name in keyof R]: { readonly [M in keyof R[Name]]: Method } }
@@ -39,7 +39,8 @@ export const invoke = <R extends Repositories<R>>(
   [repository, method, ...parameters]: Call<R>,
 ): Effect.Effect<unknown, StorageUnavailable> => {
   const invoked: Method = repositories[repository][method]
-  return Effect.suspend(() => invoked(...(parameters as ReadonlyArray<unknown>)))
+  // A `Call` carries the parameters of its own method, which TypeScript cannot follow through the two names.
+  return Effect.suspend(() => invoked(...(parameters as never)))
 }
 
 /** Repositories whose methods send calls, and succeed with the reply. */

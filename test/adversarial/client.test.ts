@@ -1,24 +1,12 @@
 /** The HTTP/1.1 client through the whole gateway: connections and framings as a user meets them. */
 import { describe, expect, test } from "bun:test"
 import { openAccount } from "../support/account.ts"
-import { chunkOf, configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
-import { event, lastPart, type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
+import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
+import { delta, tail, whole } from "../support/rawAnswers.ts"
+import { type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
 import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
 
 closeAfterEach()
-
-const json = JSON.stringify({
-  choices: [{ index: 0, message: { role: "assistant", content: "fine" }, finish_reason: "stop" }],
-  usage: { prompt_tokens: 10, completion_tokens: 5 },
-})
-const whole = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${json.length}\r\n\r\n${json}`
-const delta = (content: string) => event(chunkOf({ delta: { content }, finish_reason: null }))
-const tail = Buffer.concat([
-  event(chunkOf({ delta: {}, finish_reason: "stop" })),
-  event(JSON.stringify({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 5 } })),
-  event("[DONE]"),
-  Buffer.from(lastPart),
-])
 
 const start = async (script: (peer: Peer, call: number) => void, more: Record<string, unknown> = {}) => {
   const host = opened(rawHost(script))

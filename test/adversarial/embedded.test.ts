@@ -17,21 +17,14 @@ import { Meter } from "../../src/services/Meter.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import { Upstream } from "../../src/upstream/Upstream.ts"
 import { ownPlugins } from "../support/gateway.ts"
-import { chunkOf, configFor } from "../support/host.ts"
+import { configFor } from "../support/host.ts"
 import { lastingStorage } from "../support/lastingStorage.ts"
+import { delta, tail } from "../support/rawAnswers.ts"
 import { rawCaller, requestOf } from "../support/rawCaller.ts"
-import { event, lastPart, type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
+import { type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
 import { closeAfterEach, opened } from "../support/watched.ts"
 
 closeAfterEach()
-
-const delta = (content: string) => event(chunkOf({ delta: { content }, finish_reason: null }))
-const tail = Buffer.concat([
-  event(chunkOf({ delta: {}, finish_reason: "stop" })),
-  event(JSON.stringify({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 5 } })),
-  event("[DONE]"),
-  Buffer.from(lastPart),
-])
 
 const start = async (script: (peer: Peer) => void, limits: Record<string, unknown> = {}) => {
   const host = opened(rawHost(script))

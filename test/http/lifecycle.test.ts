@@ -11,17 +11,11 @@ import { openAccount } from "../support/account.ts"
 import { startGateway } from "../support/gateway.ts"
 import { chunkOf, configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
 import { firstKey, type Installation, install, type RunningGateway } from "../support/process.ts"
-import { event, lastPart, type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
+import { delta, tail } from "../support/rawAnswers.ts"
+import { type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
 import { contentOf, finishesOf, readStrictly } from "../support/strictSse.ts"
 
 const ask = { model: "acme/small", messages: [{ role: "user", content: "hello" }], stream: true, max_tokens: 50 }
-const delta = (content: string) => event(chunkOf({ delta: { content }, finish_reason: null }))
-const ending = Buffer.concat([
-  event(chunkOf({ delta: {}, finish_reason: "stop" })),
-  event(JSON.stringify({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 5 } })),
-  event("[DONE]"),
-  Buffer.from(lastPart),
-])
 
 const closing: Array<() => unknown> = []
 afterEach(async () => {
@@ -95,7 +89,7 @@ describe("a gateway that stops", () => {
       () => "refused",
     )
     expect(await refused).toBe("refused")
-    for (const peer of peers) peer.write(Buffer.concat([delta(" world"), ending]))
+    for (const peer of peers) peer.write(Buffer.concat([delta(" world"), tail]))
     const { events, done } = readStrictly(await response.text())
     expect([done, contentOf(events)]).toEqual([true, "Hello world"])
 

@@ -2,22 +2,10 @@
 import { afterAll, describe, expect, test } from "bun:test"
 import { makeHttpClient } from "../../src/upstream/http1/client.ts"
 import { answerOf, callTo, causeOf, record, until } from "./call.ts"
-import { type RawRequest, rawServer } from "./rawServer.ts"
+import { chunkedHead, hello, type RawRequest, rawServer, saying } from "./rawServer.ts"
 
 const client = makeHttpClient()
 afterAll(client.close)
-
-const hello = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"
-const chunkedHead = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
-
-/** Answers every request with the same bytes. */
-const saying = (bytes: string | Uint8Array, after: (request: RawRequest) => void = () => {}) =>
-  rawServer({
-    onRequest: (request) => {
-      request.peer.write(bytes)
-      after(request)
-    },
-  })
 
 describe("a connection that breaks", () => {
   test.each([

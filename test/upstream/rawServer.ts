@@ -135,3 +135,15 @@ export const rawServer = (options: RawServerOptions): RawServer => {
     [Symbol.dispose]: stop,
   }
 }
+
+export const hello = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"
+export const chunkedHead = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+
+/** Answers every request with the same bytes. */
+export const saying = (bytes: string | Uint8Array, after: (request: RawRequest) => void = () => {}) =>
+  rawServer({
+    onRequest: (request) => {
+      request.peer.write(bytes)
+      after(request)
+    },
+  })

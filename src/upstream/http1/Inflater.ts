@@ -19,7 +19,7 @@ export interface InflaterReceiver {
   readonly onInflated: (bytes: Uint8Array) => void
   readonly onInflatedEnd: () => void
   readonly onInflateFailed: (problem: string) => void
-  /** There is room again after a `write` that returned `false`. */
+  /** More can be written after a `write` that returned `false`. */
   readonly onInflaterReady: () => void
 }
 

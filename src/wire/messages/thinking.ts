@@ -60,7 +60,7 @@ export const thinkingFor = (
 }
 
 /**
- * `undefined` when no thinking is wanted, or when `max_tokens` has no room for the smallest budget that the host
+ * `undefined` when no thinking is wanted, or when `max_tokens` does not exceed the smallest budget that the host
  * accepts.
  */
 const budgetOf = (wish: ReasoningWish, maxTokens: number): number | undefined => {

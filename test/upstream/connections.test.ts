@@ -179,3 +179,23 @@ describe("the client", () => {
     await until(() => server.open() === 256, "44 connections closed")
   })
 })
+
+test("a pause within the data that was kept while the host reset the connection: the rest still comes", async () => {
+  using server = saying(`${chunkedHead}1\r\na\r\n1\r\nb\r\n1\r\nc\r\n0\r\n\r\n`, ({ peer }) =>
+    setTimeout(() => peer.reset(), 20),
+  )
+  let resumed = false
+  const recorded = record(client.exchange, callTo(server.url), (event, exchange, bytes) => {
+    if (event !== "data") return
+    exchange.pause()
+    if (resumed) exchange.resume()
+    else if (bytes[0] === 97) {
+      setTimeout(() => {
+        resumed = true
+        exchange.resume()
+      }, 100)
+    }
+  })
+  const answer = await recorded.answer
+  expect([answer.failure, answer.body.toString()]).toEqual([undefined, "abc"])
+})

@@ -94,6 +94,8 @@ export class Connection implements AnswerReceiver, Watched {
     if (!this.#parser.paused) return
     this.#pauseSocket(false)
     this.#parser.resume()
+    // Within the parser's loop, what follows is done by the call that started the loop.
+    if (this.#parser.running) return
     this.#afterParsing()
     if (this.#parser.paused) return
     this.#closedWhilePaused?.()

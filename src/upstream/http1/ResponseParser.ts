@@ -67,6 +67,11 @@ export class ResponseParser {
     return this.#state === untilClose
   }
 
+  /** Whether the receiver is being called now. */
+  get running(): boolean {
+    return this.#running
+  }
+
   read(bytes: Buffer): void {
     const kept = this.#kept
     const all = kept === undefined ? bytes : Buffer.concat([kept, bytes])

@@ -111,7 +111,8 @@ const webExchange = (respond: (signal: AbortSignal) => Promise<Response>, sink: 
 
   run().catch((cause) => {
     if (isOver) return
-    isOver = true
+    discard()
+    aborter.abort()
     sink.failed(cause instanceof HostFailed ? cause : new HostFailed({ reason: "unreachable", cause }))
   })
   return {

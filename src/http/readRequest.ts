@@ -42,6 +42,7 @@ export const readRequest = (
     const timer = timers.set(bodyTimeoutMs, late)
     const ended = () => finish(Exit.fail(lifetime.ending ?? new CallerGone()))
     lifetime.onEnd(ended)
+    if (isOver) return
     const reading = length === null ? atMost(request, limitBytes) : request.bytes()
     reading.then(
       (bytes) => finish(bytes === undefined ? Exit.fail(new BodyTooLarge({ limitBytes })) : Exit.succeed(bytes)),

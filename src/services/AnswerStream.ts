@@ -26,6 +26,7 @@ import type { HostAnswer } from "./HostAnswer.ts"
 import type { RequestContext } from "./RequestContext.ts"
 import type { OpenOutput, StreamOutput } from "./StreamOutput.ts"
 import type { Timer, Timers } from "./Timers.ts"
+import { withoutSecrets } from "./upstreamCall.ts"
 
 /** Milliseconds, bytes, bytes per second. */
 export interface StreamLimits {
@@ -180,8 +181,9 @@ export class AnswerStream {
     this.settle(answer, outcome, (charge) => this.options.writerFor(attempt.host).finish(stream.finish(), charge))
   }
 
-  private failed(answer: HostAnswer, failure: HostFailed): void {
+  private failed(answer: HostAnswer, found: HostFailed): void {
     const { host } = answer.attempt
+    const failure = withoutSecrets(found, answer.endpoint)
     const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure }
     const shown = exhausted([attempt], undefined)
     const last = (charge: Charge) => this.options.writerFor(host).failure(shown, charge)

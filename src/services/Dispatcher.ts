@@ -39,7 +39,7 @@ import { eitherOf, isFinished, makeStepRunner, type Steps, wait } from "./Steps.
 import type { OpenOutput } from "./StreamOutput.ts"
 import { Timers } from "./Timers.ts"
 import { unaryAnswer } from "./unaryAnswer.ts"
-import { makeUpstreamClient } from "./upstreamCall.ts"
+import { makeUpstreamClient, withoutSecrets } from "./upstreamCall.ts"
 
 /**
  * Writes a whole answer in the caller's form, without its cost. The cost is added by the returned function, so an answer
@@ -132,8 +132,10 @@ const make = (options: DispatcherOptions) =>
       isFinished(effect)
         ? effect
         : wait((resume) => {
+            const ended = Exit.fail(new HostFailed({ reason: "unreachable" }))
+            if (lifetime.ending !== undefined) return resume(ended)
             const giveUp = () => {
-              resume(Exit.fail(new HostFailed({ reason: "unreachable" })))
+              resume(ended)
               interrupt()
             }
             lifetime.onEnd(giveUp)
@@ -209,8 +211,9 @@ const make = (options: DispatcherOptions) =>
         const begun = yield* begin(context, request, endpoint)
         if (begun instanceof HostFailed) {
           if (lifetime.ending !== undefined) break
-          fail(host, begun)
-          log(failureLog(context.requestId, host, begun))
+          const failure = withoutSecrets(begun, endpoint)
+          fail(host, failure)
+          log(failureLog(context.requestId, host, failure))
           continue
         }
         if (!("attempt" in begun)) {
@@ -230,7 +233,7 @@ const make = (options: DispatcherOptions) =>
           yield* eitherOf(endAttempt.abandoned(attempt))
           break
         }
-        const failure = attempt.stopped ?? answer
+        const failure = withoutSecrets(attempt.stopped ?? answer, endpoint)
         endAttempt.failed(attempt, failure)
         fail(host, failure)
       }

@@ -7,16 +7,15 @@ import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Endpoint } from "../catalogue/endpoints.ts"
-import type { ChatChunk } from "../domain/Chat.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { ResponseHead, Sink } from "../upstream/exchange.ts"
 import { type ChunkWriter, HostStream } from "../wire/hostStream.ts"
-import type { AnswerContext, Decoder, Encoded } from "../wire/Protocol.ts"
+import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
 import type { Attempt } from "./Attempt.ts"
 import { wait } from "./Steps.ts"
 import type { Timers } from "./Timers.ts"
 import { readAnswer } from "./unaryAnswer.ts"
-import { BodyText, longestErrorBody, type UpstreamClient, withoutSecrets } from "./upstreamCall.ts"
+import { BodyText, longestErrorBody, type UpstreamClient } from "./upstreamCall.ts"
 
 export interface StreamOptions {
   /** Milliseconds to the first event; a provider may have its own. */
@@ -127,7 +126,7 @@ export class HostAnswer implements Sink {
     this.stream = new HostStream({
       framing: protocol.framing,
       usage: protocol.usage ?? "largest",
-      decoder: redacting(protocol.decoder(head, context), endpoint),
+      decoder: protocol.decoder(head, context),
       choices: context.request.bounds.choices,
       writer: this.writer,
       transparent: protocol.transparent === true,
@@ -171,33 +170,3 @@ export class HostAnswer implements Sink {
 }
 
 const isJson = ({ headers }: ResponseHead): boolean => /^application\/json\b/i.test(headers.get("content-type") ?? "")
-
-const redacting = (decoder: Decoder, endpoint: Endpoint): Decoder =>
-  endpoint.secrets.length === 0 ? decoder : new RedactingDecoder(decoder, endpoint)
-
-/** A protocol's decoder, without our secrets in the failures that it reports. */
-class RedactingDecoder implements Decoder {
-  private readonly decoder: Decoder
-  private readonly endpoint: Endpoint
-
-  constructor(decoder: Decoder, endpoint: Endpoint) {
-    this.decoder = decoder
-    this.endpoint = endpoint
-  }
-
-  event(name: string, data: unknown): ReadonlyArray<ChatChunk> | HostFailed {
-    return this.shown(this.decoder.event(name, data))
-  }
-
-  end(): ReadonlyArray<ChatChunk> | HostFailed {
-    return this.shown(this.decoder.end())
-  }
-
-  done(): boolean {
-    return this.decoder.done?.() === true
-  }
-
-  private shown<A>(decoded: A | HostFailed): A | HostFailed {
-    return decoded instanceof HostFailed ? withoutSecrets(decoded, this.endpoint) : decoded
-  }
-}

@@ -26,9 +26,10 @@ export class Lifetime {
     if (this.isCallerGone?.() === true) this.end(new CallerGone())
   }
 
-  /** Calls `listener` once when the request is ended; not at all if it is ended already. */
+  /** Calls `listener` once when the request is ended; at once if it is ended already. */
   onEnd(listener: () => void): void {
-    this.listeners = this.listeners.length === 0 ? [listener] : [...this.listeners, listener]
+    if (this.ending !== undefined) listener()
+    else this.listeners = this.listeners.length === 0 ? [listener] : [...this.listeners, listener]
   }
 
   forget(listener: () => void): void {

@@ -8,14 +8,7 @@ import type { ResponseHead } from "../upstream/exchange.ts"
 import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
 import type { Attempt } from "./Attempt.ts"
 import { wait } from "./Steps.ts"
-import {
-  BodyText,
-  longestErrorBody,
-  parsedBody,
-  refusedBy,
-  type UpstreamClient,
-  withoutSecrets,
-} from "./upstreamCall.ts"
+import { BodyText, longestErrorBody, parsedBody, refusedBy, type UpstreamClient } from "./upstreamCall.ts"
 
 /**
  * Sends the request and reads the whole answer. Ends at once when the attempt is stopped. `use` converts the answer; when it
@@ -74,6 +67,5 @@ export const readAnswer = (
   context: AnswerContext,
 ): ChatResponse | HostFailed => {
   if (head.status !== 200) return refusedBy(endpoint, head, body)
-  const answer = endpoint.protocol.decode(head, parsedBody(body), context)
-  return answer instanceof HostFailed ? withoutSecrets(answer, endpoint) : answer
+  return endpoint.protocol.decode(head, parsedBody(body), context)
 }

@@ -6,6 +6,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Endpoint } from "../catalogue/endpoints.ts"
 import { HostFailed } from "../domain/Failure.ts"
+import { PluginFault } from "../plugin/PluginFault.ts"
 import type { SideAnswer, SideRequest } from "../plugin/Provider.ts"
 import type { Exchange, ResponseHead, Sink, UpstreamCall } from "../upstream/exchange.ts"
 import { callFunction, type Upstream } from "../upstream/Upstream.ts"
@@ -27,37 +28,29 @@ export const makeUpstreamClient = (upstream: Context.Tag.Service<Upstream>): Ups
     const { sign } = endpoint.provider
     if (sign === undefined) return Effect.succeed(encoded)
     return Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      Effect.mapError(
-        sign(encoded, {
-          url: endpoint.baseUrl + encoded.path,
-          credentials: endpoint.credentials,
-          http: (request) => sideCall(upstream, endpoint, request),
-          now,
-        }),
-        (failure) => withoutSecrets(failure, endpoint),
-      ),
+      sign(encoded, {
+        url: endpoint.baseUrl + encoded.path,
+        credentials: endpoint.credentials,
+        http: (request) => sideCall(upstream, endpoint, request),
+        now,
+      }),
     )
   },
   send: (endpoint, encoded, sink) => {
     const { transport } = endpoint.provider
     const call = callTo(endpoint, encoded)
-    const guarded = new GuardedSink(sink, endpoint)
+    const guarded = new GuardedSink(sink)
     return transport === undefined ? upstream.exchange(call, guarded) : callFunction(transport, call, guarded)
   },
 })
 
-/**
- * Turns an exception of a receiver into a failure of its call, so that the call still ends, and removes our secrets
- * from the failures that a transport reports.
- */
+/** Turns an exception of a receiver into a failure of its call, so that the call still ends. */
 class GuardedSink implements Sink {
   private readonly sink: Sink
-  private readonly endpoint: Endpoint
   private isOver = false
 
-  constructor(sink: Sink, endpoint: Endpoint) {
+  constructor(sink: Sink) {
     this.sink = sink
-    this.endpoint = endpoint
   }
 
   head(head: ResponseHead): void {
@@ -85,7 +78,7 @@ class GuardedSink implements Sink {
   }
 
   failed(failure: HostFailed): void {
-    if (!this.isOver) this.sink.failed(withoutSecrets(failure, this.endpoint))
+    if (!this.isOver) this.sink.failed(failure)
   }
 
   private fail(cause: unknown): void {
@@ -181,15 +174,35 @@ export const parsedBody = (text: string): unknown => {
 
 /** The failure for an answer with another status than 200. */
 export const refusedBy = (endpoint: Endpoint, head: ResponseHead, body: string): HostFailed =>
-  withoutSecrets(endpoint.provider.error(head.status, head.headers, parsedBody(body)), endpoint)
+  endpoint.provider.error(head.status, head.headers, parsedBody(body))
 
-/** Removes our secrets from a failure, since a host may quote what it was sent. */
+/**
+ * Removes our secrets from a failure, since a host may quote what it was sent, and an error of a plugin the address that it
+ * called.
+ */
 export const withoutSecrets = (failure: HostFailed, { secrets }: Endpoint): HostFailed => {
-  const { detail, code } = failure
-  if (secrets.length === 0 || (detail === undefined && code === undefined)) return failure
-  const hide = (text: string | undefined) => (text === undefined ? undefined : secrets.reduce(hidden, text))
-  return failure.with({ detail: hide(detail), code: hide(code) })
+  const { detail, code, cause } = failure
+  if (secrets.length === 0 || (detail === undefined && code === undefined && cause === undefined)) return failure
+  const hide = (text: string) => secrets.reduce(hidden, text)
+  return failure.with({
+    detail: detail === undefined ? undefined : hide(detail),
+    code: code === undefined ? undefined : hide(code),
+    cause: shownCause(cause, hide),
+  })
 }
+
+/** A cause as it may be logged. A `PluginFault` stays, since its own fields are logged. */
+const shownCause = (cause: unknown, hide: (text: string) => string): unknown => {
+  if (cause instanceof PluginFault) return redacted(cause, hide)
+  if (!(cause instanceof Error)) return typeof cause === "string" ? hide(cause) : cause
+  const shown = new Error(hide(cause.message))
+  shown.name = cause.name
+  shown.stack = hide(cause.stack ?? "")
+  return shown
+}
+
+const redacted = ({ plugin, member, hook, problem, cause }: PluginFault, hide: (text: string) => string): PluginFault =>
+  new PluginFault({ plugin, member, hook, problem: hide(problem), cause })
 
 /** The shortest part of a secret that is removed. */
 const shortestPart = 4

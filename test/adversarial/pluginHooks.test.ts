@@ -1,9 +1,12 @@
 /** What a plugin may do wrong in the hooks that `test/http/faults/pluginMistakes.test.ts` does not cover. */
 import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { type ChatResponse, chatProtocol, defineProvider, HostFailed, httpError } from "headgate/plugin"
+import type { Storage } from "../../src/services/Storage.ts"
 import { openAccount } from "../support/account.ts"
+import { gatedStorage } from "../support/gatedStorage.ts"
 import { ownPlugins } from "../support/gateway.ts"
 import { configFor, type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
 import { until } from "../support/rawHost.ts"
@@ -23,6 +26,7 @@ const start = async (
   provider: () => Loose,
   hosts: Record<string, ScriptedHost>,
   limits: Record<string, unknown> = {},
+  storage?: Layer.Layer<Storage>,
 ) => {
   const { providers, ...rest } = configFor(hosts, { server: { drain_s: 0 }, limits: { deadline_ms: 1500, ...limits } })
   const config = { ...rest, providers: { ...providers, first: { ...providers["first"], plugin: "odd" } } } as Loose
@@ -32,13 +36,14 @@ const start = async (
       defineProvider({ id: "odd", name: "Odd", config: Schema.Struct({}), load: provider }),
     ],
     config,
+    ...(storage === undefined ? {} : { storage }),
   })
   const account = await openAccount(gateway)
   const messages = [{ role: "user", content: "hi" }]
   const ask = (stream: boolean, order = "first", init: RequestInit = {}) =>
     gateway.chat(
       { model: "acme/small", messages, max_tokens: 10, stream, provider: { order: [order] } },
-      { ...init, headers: { authorization: `Bearer ${account.secret}` } },
+      { headers: { authorization: `Bearer ${account.secret}` }, ...init },
     )
   return { gateway, account, ask }
 }
@@ -83,6 +88,28 @@ describe("a `sign` that never ends", () => {
     })
   }
 })
+
+test.each([false, true])(
+  "a `sign` that never ends, for a request that ended while its account was loaded: its place is free, stream: %p",
+  async (stream) => {
+    const { layer, gates } = gatedStorage()
+    const provider = () => ({ protocols: { chat: chatProtocol() }, error: httpError, sign: () => Effect.never })
+    const { gateway, ask } = await start(
+      provider,
+      { first: good("one"), second: good("two") },
+      { deadline_ms: 200, max_in_flight: 1 },
+      layer,
+    )
+    const headers = { authorization: `Bearer ${await gateway.newKey()}` }
+    gates.spend.close()
+    const asked = ask(stream, "first", { headers })
+    await until(() => gates.spend.waiting() > 0, "the reading of the spend")
+    await Bun.sleep(400)
+    gates.spend.open()
+    expect((await settled(asked)).status).toBe(408)
+    await until(async () => (await ask(false, "second")).status === 200, "the place")
+  },
+)
 
 describe("a failure whose members have other types than the contract says", () => {
   const failures: Record<string, Loose> = {

@@ -86,6 +86,21 @@ test.each(later)("our key in %s after text was sent is not shown", async (_name,
   expect(gateway.log()).not.toContain(key)
 })
 
+test.each([false, true])("our key in an error of a plugin's transport is not logged, stream: %p", async (stream) => {
+  // Not written out: the log quotes the lines of this file that threw.
+  const secret = ["key", "of", "first"].join("-")
+  const transport = (): Promise<Response> => Promise.reject(new Error(`https://acme.test/?key=${secret} failed`))
+  const gateway = await startWatched({
+    plugins: await withOdd({ transport }),
+    config: configWithOdd({ first: { url: "http://127.0.0.1:1/v1" } }),
+  })
+  const response = await gateway.chat({ model: "acme/small", messages: [{ role: "user", content: "hi" }], stream })
+  expect(response.status).toBe(502)
+  expect(await response.text()).not.toContain(secret)
+  expect(gateway.log()).toContain("https://acme.test/?key=[secret] failed")
+  expect(gateway.log()).not.toContain(secret)
+})
+
 test.each([false, true])("our key in a failure of a plugin's transport is not shown, stream: %p", async (stream) => {
   const secret = "key-of-first"
   const transport = (): Promise<Response> =>

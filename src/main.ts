@@ -2,6 +2,7 @@
  * The program: reads the configuration, builds the layers and runs them. Only this file and the database's thread
  * (`sql/sqliteThread.ts`) start a runtime.
  */
+import "./startAhead.ts"
 import * as BunRuntime from "@effect/platform-bun/BunRuntime"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -15,6 +16,7 @@ import { watchImports } from "./plugin/importWatch.ts"
 import { KeyStore } from "./services/KeyStore.ts"
 import * as MemoryStorage from "./sql/MemoryStorage.ts"
 import * as SqliteStorage from "./sql/SqliteStorage.ts"
+import { stopThreadAhead } from "./sql/startThread.ts"
 import {
   cutAtSecondSignal,
   exitCodeOf,
@@ -26,8 +28,11 @@ import {
 } from "./start.ts"
 import { Upstream } from "./upstream/Upstream.ts"
 
-const storageOf = ({ storage, durability }: LoadedConfig["config"]) =>
-  storage._tag === "Memory" ? MemoryStorage.layer : SqliteStorage.layer({ path: storage.path, durability })
+const storageOf = ({ storage, durability }: LoadedConfig["config"]) => {
+  if (storage._tag === "Sqlite") return SqliteStorage.layer({ path: storage.path, durability })
+  stopThreadAhead()
+  return MemoryStorage.layer
+}
 
 const gateway = Effect.gen(function* () {
   const { managementKey, warnings, ...reading } = yield* loadConfig

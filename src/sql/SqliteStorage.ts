@@ -17,6 +17,7 @@ import { type Call, proxyOf } from "./calls.ts"
 import { type SqlRepositories, storageOf } from "./repositories.ts"
 import type { Opening, Refusal } from "./sqliteFile.ts"
 import type { Message, Opened, Reply } from "./sqliteThread.ts"
+import { startThread } from "./startThread.ts"
 
 /** The database was not opened, and nothing in it was changed. `message` names the path and what to do. */
 export class StorageNotOpened extends Data.TaggedError("StorageNotOpened")<{
@@ -135,8 +136,6 @@ export const makeWith = (
     ({ storage }) => storage,
   )
 }
-
-const startThread = () => new Worker(new URL("./sqliteThread.ts", import.meta.url))
 
 /**
  * Opens the file, and creates it and its folder where they are absent. Closing the layer writes the journal back into

@@ -95,6 +95,12 @@ export const gatewayWithoutSocket = async ({
   )
 }
 
+/** How hosts are called. `TEST_UPSTREAM=fetch`: by the runtime's `fetch`, to compare with our own client. */
+const upstream =
+  process.env["TEST_UPSTREAM"] === "fetch"
+    ? Upstream.layerFrom((request) => fetch(request, { redirect: "manual" }))
+    : Upstream.layer
+
 const gatewayLayers = ({ config = {}, plugins, storage = lastingStorage }: TestGatewayOptions) =>
   Effect.gen(function* () {
     const decoded = yield* decodeConfig(config)
@@ -102,7 +108,7 @@ const gatewayLayers = ({ config = {}, plugins, storage = lastingStorage }: TestG
     const services = Gateway.servicesOf({ plugins: all, config: decoded }).pipe(
       Layer.provideMerge(KeyStore.layer()),
       Layer.provideMerge(storage),
-      Layer.provide(Upstream.layer),
+      Layer.provide(upstream),
       Layer.provide(Logger.remove(Logger.defaultLogger)),
     )
     return { config: decoded, services }

@@ -15,16 +15,14 @@ import type * as Context from "effect/Context"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type { AnswerOutcome, Charge } from "../domain/Charge.ts"
-import type { ChatChunk } from "../domain/Chat.ts"
-import { CallerGone, type Failure, HostFailed, RoutingExhausted, Unavailable } from "../domain/Failure.ts"
-import type { Host } from "../domain/Host.ts"
-import type { ChunkWriter } from "../wire/hostStream.ts"
+import { CallerGone, HostFailed, type Unavailable } from "../domain/Failure.ts"
 import type { DispatchFailure } from "./Dispatcher.ts"
 import type { Delivered } from "./endAttempt.ts"
 import { exhausted } from "./exhausted.ts"
 import type { HostAnswer } from "./HostAnswer.ts"
 import type { RequestContext } from "./RequestContext.ts"
 import type { OpenOutput, StreamOutput } from "./StreamOutput.ts"
+import type { StreamWriter, WriterFor } from "./StreamWriter.ts"
 import type { Timer, Timers } from "./Timers.ts"
 import { withoutSecrets } from "./upstreamCall.ts"
 
@@ -40,19 +38,6 @@ export interface StreamLimits {
   readonly minBytesPerSecond: number
   readonly streamBytes: number
 }
-
-/** Writes one streamed answer in the client's protocol. */
-export interface StreamWriter extends ChunkWriter {
-  /** The withheld finish with its usage and cost, and the end of the stream. */
-  readonly finish: (chunk: ChatChunk, charge: Charge) => string
-  /** A failure inside the running stream, with what is charged, and the end of the stream. */
-  readonly failure: (failure: Failure, charge: Charge | undefined) => string
-  /** Shows that the gateway is alive. */
-  readonly heartbeat: string
-}
-
-/** `host` is `undefined` as long as none has answered. */
-export type WriterFor = (host: Host | undefined) => StreamWriter
 
 /** What all streams have in common. */
 export interface StreamServices {
@@ -117,7 +102,12 @@ export class AnswerStream {
    * Writes a first comment before any host has answered, because a server sends the head together with the first bytes.
    */
   announce(): void {
-    this.write(this.options.writerFor(undefined).heartbeat)
+    this.write(this.writer.heartbeat)
+  }
+
+  /** Of the host that answers, or of none. */
+  private get writer(): StreamWriter {
+    return this.answer?.writer ?? this.options.writerFor(undefined)
   }
 
   /** A host's answer has begun, or no host answered. */
@@ -168,17 +158,17 @@ export class AnswerStream {
   /** The host's answer broke off: stopped by the gateway, or by a failure of the host. */
   private brokenOff(answer: HostAnswer): void {
     const { ending } = this.options.context.lifetime
-    const { host, stopped } = answer.attempt
+    const { stopped } = answer.attempt
     if (ending?._tag === "CallerGone") this.callerGone()
     else if (answer.stream?.hasAllFinishes === true) this.finish(answer, "finished")
     else if (ending === undefined) this.failed(answer, stopped ?? answer.broken ?? malformed)
-    else this.settle(answer, "cut", (charge) => this.options.writerFor(host).failure(ending, charge))
+    else this.settle(answer, "cut", (charge) => answer.writer.failure(ending, charge))
   }
 
   private finish(answer: HostAnswer, outcome: AnswerOutcome): void {
-    const { stream, attempt } = answer
+    const { stream, writer } = answer
     if (stream === undefined) return
-    this.settle(answer, outcome, (charge) => this.options.writerFor(attempt.host).finish(stream.finish(), charge))
+    this.settle(answer, outcome, (charge) => writer.finish(stream.finish(), charge))
   }
 
   private failed(answer: HostAnswer, found: HostFailed): void {
@@ -186,7 +176,7 @@ export class AnswerStream {
     const failure = withoutSecrets(found, answer.endpoint)
     const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure }
     const shown = exhausted([attempt], undefined)
-    const last = (charge: Charge) => this.options.writerFor(host).failure(shown, charge)
+    const last = (charge: Charge) => answer.writer.failure(shown, charge)
     this.settle(answer, "host-failed", last, failure)
   }
 
@@ -201,9 +191,7 @@ export class AnswerStream {
     this.release(answer, outcome)
     this.services.settle(answer, delivered(answer, outcome, this.hasReader, failure), (exit) => {
       const refused = (cause: Cause.Cause<Unavailable>) =>
-        this.options
-          .writerFor(answer.attempt.host)
-          .failure(Option.getOrElse(Cause.failureOption(cause), unbooked), undefined)
+        answer.writer.failure(Option.getOrUndefined(Cause.failureOption(cause)), undefined)
       if (this.hasReader) {
         try {
           this.write(Exit.isSuccess(exit) ? last(exit.value) : refused(exit.cause))
@@ -241,8 +229,7 @@ export class AnswerStream {
     const failure = Cause.failureOption(cause)
     if (Option.isNone(failure)) this.services.logDefect(this.options.context.requestId, Cause.squash(cause))
     if (this.hasReader) {
-      const shown = Option.getOrElse(failure, () => new RoutingExhausted({ outcome: "unavailable", attempts: [] }))
-      this.write(this.options.writerFor(undefined).failure(shown, undefined))
+      this.write(this.writer.failure(Option.getOrUndefined(failure), undefined))
       this.output.end()
     }
     this.close()
@@ -309,7 +296,6 @@ export class AnswerStream {
   private look(): void {
     if (this.state === "settling" || this.state === "closed") return
     const { limits, timers } = this.services
-    const { writerFor } = this.options
     const now = timers.now()
     if (this.fullSince !== undefined) {
       if (now - this.fullSince >= limits.clientStallMs) {
@@ -319,7 +305,7 @@ export class AnswerStream {
     } else if (this.isSilent(now) || this.isTooSlow(now)) {
       this.answer?.attempt.stop(new HostFailed({ reason: "timeout" }))
       return
-    } else if (now - this.lastWrite >= heartbeatMs) this.write(writerFor(undefined).heartbeat)
+    } else if (now - this.lastWrite >= heartbeatMs) this.write(this.writer.heartbeat)
     this.watch.restart(this.tickMs)
   }
 
@@ -344,8 +330,6 @@ export class AnswerStream {
 }
 
 const malformed = new HostFailed({ reason: "malformed" })
-
-const unbooked = () => new Unavailable({ why: "metering", retryAfterSeconds: 5 })
 
 const delivered = (
   { stream }: HostAnswer,

@@ -9,10 +9,11 @@ import * as Exit from "effect/Exit"
 import type { Endpoint } from "../catalogue/endpoints.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { ResponseHead, Sink } from "../upstream/exchange.ts"
-import { type ChunkWriter, HostStream } from "../wire/hostStream.ts"
+import { HostStream } from "../wire/hostStream.ts"
 import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
 import type { Attempt } from "./Attempt.ts"
 import { wait } from "./Steps.ts"
+import type { StreamWriter } from "./StreamWriter.ts"
 import type { Timers } from "./Timers.ts"
 import { readAnswer } from "./unaryAnswer.ts"
 import { BodyText, longestErrorBody, type UpstreamClient } from "./upstreamCall.ts"
@@ -33,7 +34,7 @@ export const streamAnswer = (
   endpoint: Endpoint,
   encoded: Encoded,
   context: AnswerContext,
-  writer: ChunkWriter,
+  writer: StreamWriter,
 ): Effect.Effect<HostAnswer | HostFailed> =>
   wait((resume) => {
     const late = () => attempt.stop(new HostFailed({ reason: "timeout" }))
@@ -52,6 +53,7 @@ const malformed = new HostFailed({ reason: "malformed" })
 export class HostAnswer implements Sink {
   readonly attempt: Attempt
   readonly endpoint: Endpoint
+  readonly writer: StreamWriter
   /** Set when the head has come. */
   stream: HostStream | undefined
   /** Why the connection broke off, or why the gateway stopped it; `undefined` while it is open. */
@@ -63,14 +65,13 @@ export class HostAnswer implements Sink {
   private whole: { readonly head: ResponseHead; readonly body: BodyText } | undefined
   private onOpen: ((opened: HostAnswer | HostFailed) => void) | undefined
   private readonly context: AnswerContext
-  private readonly writer: ChunkWriter
   private readonly longestWhole: number
 
   constructor(
     attempt: Attempt,
     endpoint: Endpoint,
     context: AnswerContext,
-    writer: ChunkWriter,
+    writer: StreamWriter,
     longestWhole: number,
     onOpen: (opened: HostAnswer | HostFailed) => void,
   ) {

@@ -58,7 +58,7 @@ export class KeyAccount {
 
 const mostAccounts = 10_000
 
-/** Accounts by key, read from the ledger at first use. The least recently used ones are removed from memory. */
+/** Accounts by key, read from the ledger at first use. When there are too many, those without a hold are removed, the oldest first. */
 export class KeyAccounts<E> {
   private readonly accounts = new Map<KeyId, KeyAccount>()
   private readonly load: (key: KeyId) => Effect.Effect<{ readonly spend: Spend; readonly now: number }, E>

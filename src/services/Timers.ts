@@ -19,7 +19,7 @@ export class Timers extends Context.Tag("headgate/Timers")<
   {
     /** Milliseconds of a clock that never steps back, as of the last tick. */
     readonly now: () => number
-    /** Calls `fire` once, `delayMs` from now, up to a tick (50 ms) late. `fire` must not throw. */
+    /** Calls `fire` once, `delayMs` from now, up to a tick (50 ms) early or late. `fire` must not throw. */
     readonly set: (delayMs: number, fire: () => void) => Timer
   }
 >() {

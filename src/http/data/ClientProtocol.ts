@@ -6,9 +6,9 @@ import type * as Either from "effect/Either"
 import type { BadRequest } from "../../domain/Failure.ts"
 import type { JsonObject } from "../../domain/Json.ts"
 import type { ChatRequest } from "../../domain/Request.ts"
-import type { WriterFor } from "../../services/AnswerStream.ts"
 import type { AnswerWriter } from "../../services/Dispatcher.ts"
 import type { RequestContext } from "../../services/RequestContext.ts"
+import type { WriterFor } from "../../services/StreamWriter.ts"
 import type { Rendered } from "../ErrorBody.ts"
 
 export interface ClientProtocol {

@@ -8,9 +8,9 @@ import type { Failure } from "../../../domain/Failure.ts"
 import type { Host } from "../../../domain/Host.ts"
 import { noCost } from "../../../domain/Price.ts"
 import { noUsage } from "../../../domain/Usage.ts"
-import type { StreamWriter } from "../../../services/AnswerStream.ts"
+import type { StreamWriter } from "../../../services/StreamWriter.ts"
 import { sseComment, sseDone, sseEvent } from "../../../wire/sse.ts"
-import { chatError, render } from "../../ErrorBody.ts"
+import { chatError, defect, render } from "../../ErrorBody.ts"
 import { type AnswerNames, tierOf, usageBody } from "./answer.ts"
 
 const nothing = { usage: noUsage, cost: noCost, upstream: noCost }
@@ -47,12 +47,13 @@ class ChunkWriter implements StreamWriter {
     return this.chunk({ ...chunk, service_tier: tierOf(chunk["service_tier"]), usage: usageBody(charge) }) + sseDone
   }
 
-  failure(failure: Failure, charge: Charge | undefined): string {
-    const { metadata, ...error } = chatError(render(failure))
+  failure(failure: Failure | undefined, charge: Charge | undefined): string {
+    const rendered = failure === undefined ? defect : render(failure)
+    const { metadata, ...error } = chatError(rendered)
     const choice = { index: 0, delta: { content: "" }, finish_reason: "error", native_finish_reason: null } as const
     return (
       this.chunk({
-        error: { ...error, metadata: metadata ?? { error_type: render(failure).errorType } },
+        error: { ...error, metadata: metadata ?? { error_type: rendered.errorType } },
         choices: [choice],
         usage: usageBody(charge ?? nothing),
       }) + sseDone

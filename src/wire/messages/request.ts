@@ -176,8 +176,12 @@ const droppedOf = ({ payload, reasoning }: ChatRequest, body: JsonObject): Reado
   const format = payload.response_format
   if (format != null && format.type !== "text" && output["format"] === undefined) dropped.push("response_format")
   const wish = reasoningWish(reasoning)
-  if (wish !== undefined && wish !== "off" && body["thinking"] === undefined) {
+  if (wish !== undefined && wish !== "off" && !mayThink(payload, body)) {
     dropped.push(reasoning.written["reasoning"] == null ? "reasoning_effort" : "reasoning")
   }
   return dropped
 }
+
+/** Whether the host is asked to think. The caller's own `thinking` takes precedence over `reasoning`, whatever it says. */
+const mayThink = (payload: ChatPayload, { thinking }: JsonObject): boolean =>
+  isJsonObject(payload["thinking"]) || (isJsonObject(thinking) && thinking["type"] !== "disabled")

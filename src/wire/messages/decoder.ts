@@ -79,6 +79,7 @@ class MessagesDecoder implements Decoder {
     return nothing
   }
 
+  /** Its usage is kept and not passed on: its output count is 0 or 1, which would undercharge an answer that is cut. */
   private start(message: unknown): ReadonlyArray<ChatChunk> {
     if (isJsonObject(message)) this.count(message["usage"])
     return chunkOf({ role: "assistant", content: "" })

@@ -12,6 +12,7 @@ import type { CheckedProvider } from "../plugin/checked.ts"
 import { loadProvider } from "../plugin/load.ts"
 import { PluginInvalid, reasonOf } from "../plugin/PluginInvalid.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
+import type { Network } from "../upstream/addresses.ts"
 import { checkBaseUrl, normalBaseUrl } from "./baseUrl.ts"
 import { decodeModels, mergeModels, type ProviderFacts, servedBy } from "./models.ts"
 
@@ -28,7 +29,7 @@ export interface ProviderSettings {
   readonly ttfbMs: number | null
   readonly enabled: boolean
   /** `private`: it may be on this machine or in this network. */
-  readonly network: "public" | "private"
+  readonly network: Network
   readonly proxy: string | null
   /** Name of the plugin's protocol by which its hosts are called. */
   readonly api: string | null

@@ -3,7 +3,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { HostFailed } from "../domain/Failure.ts"
-import { environmentProxy } from "./environmentProxy.ts"
+import { environmentProxy, withoutNoProxy } from "./environmentProxy.ts"
 import type { Exchange, Sink, StartExchange, UpstreamCall } from "./exchange.ts"
 import { type HttpClientOptions, makeHttpClient } from "./http1/client.ts"
 
@@ -27,7 +27,7 @@ export class Upstream extends Context.Tag("headgate/Upstream")<
           const proxyOf = environmentProxy(process.env)
           return {
             exchange: (call, sink) => {
-              // The environment's proxy is not for private hosts.
+              // The environment's proxy and its NO_PROXY are not for private hosts, nor for those with a proxy of their own.
               const proxy = call.proxy ?? (call.network === "public" ? proxyOf(call.url) : undefined)
               return proxy === undefined ? client.exchange(call, sink) : throughProxy(proxy, call, sink)
             },
@@ -46,14 +46,16 @@ export class Upstream extends Context.Tag("headgate/Upstream")<
 const throughProxy = (proxy: string, { url, method, headers, body }: UpstreamCall, sink: Sink): Exchange =>
   webExchange(
     (signal) =>
-      fetch(url, {
-        method,
-        headers: { ...headers },
-        body: method === "GET" ? null : body,
-        redirect: "manual",
-        signal,
-        proxy,
-      }),
+      withoutNoProxy(() =>
+        fetch(url, {
+          method,
+          headers: { ...headers },
+          body: method === "GET" ? null : body,
+          redirect: "manual",
+          signal,
+          proxy,
+        }),
+      ),
     sink,
   )
 

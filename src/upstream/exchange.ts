@@ -1,6 +1,7 @@
 /** How hosts are called: one request is sent, and the bytes of its answer are pushed into a sink as they come. */
 import type { HostFailed } from "../domain/Failure.ts"
 import type { ResponseHead } from "../wire/Head.ts"
+import type { Network } from "./addresses.ts"
 
 export type { ResponseHead, ResponseHeaders } from "../wire/Head.ts"
 
@@ -12,8 +13,8 @@ export interface UpstreamCall {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array | null
-  /** Which addresses may be dialled: `private` also allows loopback, private and unique local ones. Link-local never. */
-  readonly network: "public" | "private"
+  /** Which addresses may be dialled. */
+  readonly network: Network
   /** URL of an HTTP proxy that leads to the host. */
   readonly proxy?: string | undefined
 }

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { HostFailed } from "../domain/Failure.ts"
 import { environmentProxy, withoutNoProxy } from "./environmentProxy.ts"
-import type { Exchange, Sink, StartExchange, UpstreamCall } from "./exchange.ts"
+import { type Exchange, type Sink, type StartExchange, sinkThrew, tellFailed, type UpstreamCall } from "./exchange.ts"
 import { type HttpClientOptions, makeHttpClient } from "./http1/client.ts"
 
 export class Upstream extends Context.Tag("headgate/Upstream")<
@@ -89,7 +89,11 @@ const webExchange = (respond: (signal: AbortSignal) => Promise<Response>, sink: 
     const response = await respond(aborter.signal)
     reader = response.body?.getReader()
     if (isOver) return discard()
-    sink.head(response)
+    try {
+      sink.head(response)
+    } catch (cause) {
+      return fail(sinkThrew(cause))
+    }
     while (!isOver) {
       if (isPaused) {
         await new Promise<void>((resolve) => {
@@ -99,10 +103,15 @@ const webExchange = (respond: (signal: AbortSignal) => Promise<Response>, sink: 
       }
       const next = await reader?.read()
       if (isOver) return
-      if (next?.value === undefined) {
-        isOver = true
-        sink.end()
-      } else sink.data(next.value)
+      try {
+        if (next?.value !== undefined) sink.data(next.value)
+        else {
+          sink.end()
+          isOver = true
+        }
+      } catch (cause) {
+        fail(sinkThrew(cause))
+      }
     }
   }
   const discard = (): void => {
@@ -111,12 +120,14 @@ const webExchange = (respond: (signal: AbortSignal) => Promise<Response>, sink: 
     reader?.cancel().catch(() => {})
   }
 
-  run().catch((cause) => {
+  const fail = (failure: HostFailed): void => {
     if (isOver) return
     discard()
     aborter.abort()
-    sink.failed(cause instanceof HostFailed ? cause : new HostFailed({ reason: "unreachable", cause }))
-  })
+    tellFailed(sink, failure)
+  }
+
+  run().catch((cause) => fail(cause instanceof HostFailed ? cause : new HostFailed({ reason: "unreachable", cause })))
   return {
     cancel: () => {
       if (isOver) return

@@ -1,5 +1,5 @@
 /** How hosts are called: one request is sent, and the bytes of its answer are pushed into a sink as they come. */
-import type { HostFailed } from "../domain/Failure.ts"
+import { HostFailed } from "../domain/Failure.ts"
 import type { ResponseHead } from "../wire/Head.ts"
 import type { Network } from "./addresses.ts"
 
@@ -21,7 +21,8 @@ export interface UpstreamCall {
 
 /**
  * Receives one answer: `head` once, `data` any number of times, then exactly one of `end` and `failed`. `failed` may come
- * first. Nothing is called before `exchange` has returned, and nothing after `cancel` or `drain`. Must not throw.
+ * first. Nothing is called before `exchange` has returned, and nothing after `cancel` or `drain`. Should not throw: the call
+ * is ended then, and `failed` says so.
  */
 export interface Sink {
   readonly head: (head: ResponseHead) => void
@@ -31,6 +32,18 @@ export interface Sink {
   readonly end: () => void
   /** No answer came, or it broke off: reason `unreachable`, or `malformed` where it was no HTTP. */
   readonly failed: (failure: HostFailed) => void
+}
+
+/** The failure of a call whose sink threw: what came could not be read. */
+export const sinkThrew = (cause: unknown): HostFailed => new HostFailed({ reason: "malformed", cause })
+
+/** Tells a sink that its call failed. The call is over, so what the sink throws now changes nothing. */
+export const tellFailed = (sink: Sink, failure: HostFailed): void => {
+  try {
+    sink.failed(failure)
+  } catch {
+    // Nothing is left to close, and nobody to tell.
+  }
 }
 
 /** A running call. Every method may be called at any time, any number of times, and from within the sink. */

@@ -45,7 +45,7 @@ export const cutAtSecondSignal = Layer.effectDiscard(
 )
 
 /** An exception that was not caught, such as a throw in a plugin's timer. The state of the process is unknown after it. */
-export class UncaughtException extends Data.TaggedError("UncaughtException") {
+class UncaughtException extends Data.TaggedError("UncaughtException") {
   override get message() {
     return "stopped after an uncaught exception"
   }

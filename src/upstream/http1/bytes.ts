@@ -4,7 +4,7 @@ import { isHeaderName } from "../../wire/Head.ts"
 export const cr = 13
 export const lf = 10
 export const space = 32
-export const tab = 9
+const tab = 9
 export const colon = 58
 export const semicolon = 59
 

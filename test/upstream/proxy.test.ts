@@ -44,6 +44,16 @@ describe("a provider's own proxy", () => {
     expect([body.toString(), host.connections()]).toEqual(["proxy", 0])
     for (const [name, value] of Object.entries(environment)) expect(process.env[name]).toBe(value)
   })
+
+  test("is used for https, too", async () => {
+    const heads: Array<string> = []
+    using host = saying(hello)
+    using proxy = saying("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n", ({ head }) => heads.push(head))
+    const call = callTo(`https://127.0.0.1:${host.port}/`, { network: "public", proxy: proxy.url })
+    await withUpstream({ NO_PROXY: "*" }, (exchange) => answerOf(exchange, call))
+    expect(heads[0]).toStartWith(`CONNECT 127.0.0.1:${host.port} HTTP/1.1`)
+    expect(host.connections()).toBe(0)
+  })
 })
 
 describe("the environment's proxy", () => {

@@ -7,6 +7,7 @@ import type { GatewayConfig } from "./config/GatewayConfig.ts"
 import { ConfigInvalid } from "./domain/Problem.ts"
 import { InFlight } from "./services/InFlight.ts"
 import { StorageNotOpened } from "./sql/SqliteStorage.ts"
+import { proxiesOf } from "./upstream/environmentProxy.ts"
 
 export const exitCodeOf = (refusal: unknown): number => {
   if (refusal instanceof ConfigInvalid) return 78
@@ -44,7 +45,7 @@ export const cutAtSecondSignal = Layer.effectDiscard(
 )
 
 /** An exception that was not caught, such as a throw in a plugin's timer. The state of the process is unknown after it. */
-export class UncaughtException extends Data.TaggedError("UncaughtException") {
+class UncaughtException extends Data.TaggedError("UncaughtException") {
   override get message() {
     return "stopped after an uncaught exception"
   }
@@ -84,8 +85,8 @@ const poolVariable = "BUN_CONFIG_MAX_HTTP_REQUESTS"
 /** What the operator should know of the runtime, a sentence each. */
 export const runtimeWarnings = ({ limits, providers }: GatewayConfig): ReadonlyArray<string> => {
   const pool = Number(process.env[poolVariable] ?? 256)
-  const proxy =
-    process.env["HTTPS_PROXY"] ?? process.env["https_proxy"] ?? process.env["HTTP_PROXY"] ?? process.env["http_proxy"]
+  const { https, http } = proxiesOf(process.env)
+  const proxy = https ?? http
   const isProxied = proxy !== undefined || [...providers.values()].some((provider) => provider.proxy !== null)
   return [
     ...(isProxied && pool < limits.maxInFlight

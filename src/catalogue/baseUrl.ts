@@ -2,10 +2,10 @@
  * Which base URLs are allowed, at start. The same rule holds again when a name is dialled (`upstream/addresses.ts`). The
  * WHATWG URL parser has already normalized every spelling of an IPv4 address (decimal, octal, hexadecimal, short).
  */
-import { reachOf } from "../upstream/addresses.ts"
+import { type Network, reachOf } from "../upstream/addresses.ts"
 
 /** What is wrong with `text` as the address of a host; `undefined`: nothing. Does not repeat the text. */
-export const checkBaseUrl = (text: string, network: "public" | "private"): string | undefined => {
+export const checkBaseUrl = (text: string, network: Network): string | undefined => {
   const authority = /^https?:\/\/([^/?#]+)/i.exec(text)?.[1]
   if (authority === undefined || /[\s\\]/.test(text) || !URL.canParse(text))
     return 'expected a URL such as "https://host/v1", got string'

@@ -3,6 +3,7 @@ import * as Redacted from "effect/Redacted"
 import type { Host } from "../domain/Host.ts"
 import type { CheckedProvider } from "../plugin/checked.ts"
 import { type Auth, bearer, type Credentials, noAuth } from "../plugin/Provider.ts"
+import type { Network } from "../upstream/addresses.ts"
 import type { LoadedProvider } from "./providers.ts"
 
 /** How one host is called. */
@@ -26,7 +27,7 @@ export interface Endpoint {
   /** URL of an HTTP proxy. */
   readonly proxy: string | undefined
   /** Which addresses may be dialled. */
-  readonly network: "public" | "private"
+  readonly network: Network
 }
 
 export const endpointOf = (host: Host, { settings, plugin, provider, protocol, baseUrl }: LoadedProvider): Endpoint => {

@@ -43,7 +43,7 @@ export const decodeModels = (
     const decoded = decodeModel(entry)
     if (Either.isLeft(decoded)) {
       problems.push(...problemsOf(decoded.left, path))
-      // Its hosts are checked too, so that all problems are reported at once.
+      // Its hosts are checked too, so that all problems are reported at once. They are not kept: any model's id and length do.
       const hosts = isJsonObject(entry) ? entry["hosts"] : undefined
       if (Array.isArray(hosts)) decodeHosts(hosts, "a/b", 1, providers, path, problems)
       continue

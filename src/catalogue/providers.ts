@@ -10,8 +10,9 @@ import type { JsonObject } from "../domain/Json.ts"
 import { hint, type Problem, problemsOf, renderPath, sentence } from "../domain/Problem.ts"
 import type { CheckedProvider } from "../plugin/checked.ts"
 import { loadProvider } from "../plugin/load.ts"
-import { oneLine, PluginInvalid } from "../plugin/PluginInvalid.ts"
+import { PluginInvalid, reasonOf } from "../plugin/PluginInvalid.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
+import type { Network } from "../upstream/addresses.ts"
 import { checkBaseUrl, normalBaseUrl } from "./baseUrl.ts"
 import { decodeModels, mergeModels, type ProviderFacts, servedBy } from "./models.ts"
 
@@ -28,7 +29,7 @@ export interface ProviderSettings {
   readonly ttfbMs: number | null
   readonly enabled: boolean
   /** `private`: it may be on this machine or in this network. */
-  readonly network: "public" | "private"
+  readonly network: Network
   readonly proxy: string | null
   /** Name of the plugin's protocol by which its hosts are called. */
   readonly api: string | null
@@ -202,7 +203,7 @@ const modelsOf = (
       if (problems.length > 0) throw new Error(sentence(problems))
       return models
     },
-    catch: (cause) => invalid(oneLine(cause)),
+    catch: (cause) => invalid(reasonOf(cause)),
   }).pipe(
     Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => invalid("its models did not come in 5 seconds") }),
   )

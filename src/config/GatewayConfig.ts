@@ -243,7 +243,10 @@ const ProviderFields = Schema.Struct({
   enabled: field(Schema.Boolean, true),
   /** "private": loopback and private addresses, and http, are allowed. Default "public". */
   network: field(Schema.Literal("public", "private"), "public"),
-  /** URL of an HTTP proxy. Default: that of `HTTPS_PROXY` or `HTTP_PROXY`, for hosts with network "public". */
+  /**
+   * URL of an HTTP proxy, used whatever `NO_PROXY` says. Default: that of `HTTPS_PROXY` or `HTTP_PROXY`, for hosts with
+   * network "public" that `NO_PROXY` does not exempt.
+   */
   proxy: field(Schema.NullOr(text("an http or https URL", isProxyUrl)), null),
   /** The protocol that its hosts are called by. Default: the first of the plugin. */
   api: field(Schema.NullOr(name), null),

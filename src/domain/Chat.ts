@@ -239,9 +239,10 @@ export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter" |
  * What the host counted, in tokens. The prompt includes cached reads, cache writes and audio; the completion includes
  * reasoning, audio and images.
  *
- * Both totals are needed: where one is absent or no whole number from 0 to 2^31, nothing of the usage counts, and the
- * gateway estimates all of it. A host that leaves zeros out means 0, which the protocol has to write. Parts that are
- * absent or no such number are 0, and those above their total are cut to it. Members that are not listed here are not read.
+ * Both totals are needed: where one is absent or no whole number from 0 to 2^31, or their sum exceeds 2^31, nothing of
+ * the usage counts, and the gateway estimates all of it. A host that leaves zeros out means 0, which the protocol has to
+ * write. Parts that are absent or no such number are 0, and those above their total are cut to it. Members that are not
+ * listed here are not read.
  */
 export interface ChatUsage extends JsonObject {
   readonly prompt_tokens?: unknown
@@ -349,8 +350,9 @@ export interface ChatChunk extends JsonObject {
   readonly choices: ReadonlyArray<ChatChunkChoice>
   /**
    * In any chunk and in any number of them: before the finish, with it or after it. A report covers the answer up to there,
-   * and does not add to earlier ones; of several, `Protocol.usage` says which counts. Pass on running reports too: an answer
-   * that is cut short is charged by the one that counts so far.
+   * and does not add to earlier ones; of several, `Protocol.usage` says which counts. An answer that is cut short is charged
+   * by the report that counts so far. So pass a running report on only where it keeps up with the text: one that comes at the
+   * start, with an output of 0 or 1, would undercharge. Without any, the gateway estimates from the text.
    */
   readonly usage?: ChatUsage
   readonly system_fingerprint?: string | null

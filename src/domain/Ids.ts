@@ -38,8 +38,8 @@ export const randomText = (length: number): string => {
   return text
 }
 
-/** `number` in `length` characters. */
-const inBase62 = (number: number, length: number): string => {
+/** A whole number in the last `length` of its base-62 digits, padded with zeros: [0-9A-Za-z] in this order. */
+export const inBase62 = (number: number, length: number): string => {
   let text = ""
   for (let rest = number; text.length < length; rest = Math.floor(rest / base))
     text = alphabet.charAt(rest % base) + text

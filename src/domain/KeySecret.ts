@@ -1,6 +1,6 @@
 /** The text of a key: how it is made, its id, and how it may be shown. */
 import * as Brand from "effect/Brand"
-import { type KeyId, randomText } from "./Ids.ts"
+import { inBase62, type KeyId, randomText } from "./Ids.ts"
 import type { KeyRecord } from "./Key.ts"
 
 /** Brands without a check: what a hash function returns needs none, and this runs on every request. */
@@ -15,17 +15,7 @@ export const mask = (secret: string): string => {
   return `${prefix}${secret.slice(prefix.length, prefix.length + 3)}...${secret.slice(-3)}`
 }
 
-const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
-const checksum = (body: string): string => {
-  let rest = Bun.hash.crc32(body)
-  let text = ""
-  for (let place = 0; place < 6; place++) {
-    text = digits.charAt(rest % 62) + text
-    rest = Math.floor(rest / 62)
-  }
-  return text
-}
+const checksum = (body: string): string => inBase62(Bun.hash.crc32(body), 6)
 
 /** A prefix for the kind, 43 random characters (256 bits), and 6 characters of their CRC-32. */
 export const makeSecret = (kind: KeyRecord["kind"]): string => {

@@ -2,9 +2,10 @@
  * Which pages may call us from a browser. Never with credentials, and never key management. See docs/guarantees.md#g31.
  */
 import { requestId } from "../domain/Ids.ts"
-import { requestIdHeader } from "./headers.ts"
+import { costHeader, droppedHeader, generationIdHeader, hostHeader, requestIdHeader } from "./headers.ts"
 
-const exposed = "X-GW-Host, X-GW-Cost-USD, X-GW-Request-Id, X-GW-Dropped, X-Generation-Id, Retry-After"
+/** The headers of an answer that a page may read. */
+const exposed = [hostHeader, costHeader, requestIdHeader, droppedHeader, generationIdHeader, "retry-after"].join(", ")
 
 export type AllowOrigin = (request: Request, response: Response) => Response
 

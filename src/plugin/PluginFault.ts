@@ -44,6 +44,6 @@ export const hookOf = (plugin: string, member: string, hook: string): Hook => ({
   },
 })
 
-/** What was thrown, in one line. */
-const oneLine = (cause: unknown): string =>
+/** What was thrown, with the name of its type, in one line of at most 200 characters. */
+export const oneLine = (cause: unknown): string =>
   ((cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)).split("\n", 1)[0] ?? "").slice(0, 200)

@@ -17,9 +17,9 @@ export class PluginInvalid extends Data.TaggedError("PluginInvalid")<{
 export const guarded = <A>(plugin: string, load: () => A): Either.Either<A, PluginInvalid> =>
   Either.try({
     try: load,
-    catch: (cause) => new PluginInvalid({ plugin, phase: "load", reason: oneLine(cause) }),
+    catch: (cause) => new PluginInvalid({ plugin, phase: "load", reason: reasonOf(cause) }),
   })
 
-/** The reason in one line. */
-export const oneLine = (cause: unknown): string =>
+/** What was thrown, in one line for the operator. */
+export const reasonOf = (cause: unknown): string =>
   (cause instanceof Error ? cause.message || cause.name : String(cause)).split("\n", 1)[0] ?? ""

@@ -124,7 +124,7 @@ const checkedDecoder = (hookOf: (name: string) => Hook, protocol: Protocol): Che
     try {
       const decoder = protocol.decoder(head, context)
       const expected = expectedOfDecoder(decoder)
-      return expected === undefined ? guarded(hooks, decoder) : failing(failed(hook.returned(expected, decoder)))
+      return expected === undefined ? guardedDecoder(hooks, decoder) : failing(failed(hook.returned(expected, decoder)))
     } catch (cause) {
       return failing(failed(hook.threw(cause)))
     }
@@ -133,7 +133,7 @@ const checkedDecoder = (hookOf: (name: string) => Hook, protocol: Protocol): Che
 
 const failing = (failure: HostFailed): Decoder => ({ event: () => failure, end: () => failure })
 
-const guarded = (hooks: Readonly<Record<"event" | "end" | "done", Hook>>, decoder: Decoder): Decoder => {
+const guardedDecoder = (hooks: Readonly<Record<"event" | "end" | "done", Hook>>, decoder: Decoder): Decoder => {
   // `done` cannot return a failure. A fault in it ends the stream, and `end` reports it.
   let broken: HostFailed | undefined
   const event: Decoder["event"] = (name, data) => {

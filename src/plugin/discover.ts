@@ -10,7 +10,7 @@ import * as Either from "effect/Either"
 import { isJsonObject } from "../domain/Json.ts"
 import type { Importing } from "./importWatch.ts"
 import { contractMismatch } from "./load.ts"
-import { oneLine, PluginInvalid } from "./PluginInvalid.ts"
+import { PluginInvalid, reasonOf } from "./PluginInvalid.ts"
 import type { ProviderPlugin } from "./Provider.ts"
 import { registerModules } from "./resolve.ts"
 import type { StrategyPlugin } from "./Strategy.ts"
@@ -61,21 +61,21 @@ const candidates = async (folders: ReadonlyArray<string>): Promise<ReadonlyArray
   return found
 }
 
-interface Loaded {
+interface Imported {
   readonly plugin: Plugin
   readonly path: string
 }
 
-const load = ({ path, id, kind }: Found): Effect.Effect<Either.Either<Loaded, PluginInvalid>> => {
+const load = ({ path, id, kind }: Found): Effect.Effect<Either.Either<Imported, PluginInvalid>> => {
   const invalid = (phase: PluginInvalid["phase"], reason: string) => new PluginInvalid({ plugin: path, phase, reason })
   return Effect.gen(function* () {
     const entry = yield* Effect.tryPromise({
       try: () => entryOf(path),
-      catch: (cause) => invalid("find", oneLine(cause)),
+      catch: (cause) => invalid("find", reasonOf(cause)),
     })
     const module: unknown = yield* Effect.tryPromise({
       try: () => import(entry),
-      catch: (cause) => invalid("import", oneLine(cause)),
+      catch: (cause) => invalid("import", reasonOf(cause)),
     }).pipe(
       Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => invalid("import", "not loaded after 5 seconds") }),
     )
@@ -106,8 +106,8 @@ export const isPlugin = (value: unknown): value is Plugin =>
   typeof value["load"] === "function"
 
 /** Keeps the first of two plugins with one id. */
-const withoutDuplicates = (tried: ReadonlyArray<Either.Either<Loaded, PluginInvalid>>): Discovered => {
-  const kept = new Map<string, Loaded>()
+const withoutDuplicates = (tried: ReadonlyArray<Either.Either<Imported, PluginInvalid>>): Discovered => {
+  const kept = new Map<string, Imported>()
   const invalid: Array<PluginInvalid> = []
   for (const result of tried) {
     if (Either.isLeft(result)) {

@@ -3,6 +3,7 @@
  * function gives what was expected and what came, to follow "must return", or `undefined` when the value has that shape.
  */
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { isLowerCaseHeaderName } from "../wire/Head.ts"
 import { but, butWord } from "./misfit.ts"
 
 type Misfit = string | undefined
@@ -16,9 +17,6 @@ const isPlainObject = (value: unknown): value is JsonObject => isJsonObject(valu
 const butList = (expected: string, came: unknown): string => (Array.isArray(came) ? expected : but(expected, came))
 
 // --- requests
-
-// Lower case only, because names are compared with those of the credentials.
-const headerName = /^[a-z0-9!#$%&'*+.^_`|~-]+$/
 
 export const expectedOfEncoded = (encoded: unknown): Misfit => {
   if (!isPlainObject(encoded)) return but("a request with path and body", encoded)
@@ -37,7 +35,8 @@ export const expectedOfEncoded = (encoded: unknown): Misfit => {
   if (headers === undefined) return undefined
   if (!isJsonObject(headers)) return but("a request whose headers are an object", headers)
   for (const name in headers) {
-    if (!headerName.test(name))
+    // Lower case only, because names are compared with those of the credentials.
+    if (!isLowerCaseHeaderName(name))
       return `a request whose header names are tokens in lower case, not ${JSON.stringify(name)}`
     if (typeof headers[name] !== "string") return but(`a request whose header ${name} is text`, headers[name])
   }

@@ -1,4 +1,5 @@
 /** The type of a check, and helpers for all checks. They work with any test runner: a failed check throws. */
+import { oneLine } from "../plugin/PluginFault.ts"
 
 export interface Check {
   readonly name: string
@@ -24,9 +25,6 @@ export const attempt = <A>(what: Text, contract: string, call: () => A): A => {
     throw new Error(`${textOf(what)} threw "${oneLine(cause)}". Contract: ${contract}.`, { cause })
   }
 }
-
-export const oneLine = (cause: unknown): string =>
-  (cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)).split("\n", 1)[0] ?? ""
 
 /** Freezes the value and everything in it, so that changing it throws. */
 export const deepFreeze = <A>(value: A): A => {

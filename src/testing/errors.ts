@@ -78,15 +78,15 @@ const garbage: ReadonlyArray<unknown> = [
 const mebibyte = 1_048_576
 
 /** A value nested as deeply as the longest body that is read allows. */
-const abyss = (): unknown => {
+const deeplyNested = (): unknown => {
   let value: unknown = []
   for (let depth = 0; depth < 30_000; depth++) value = [value]
   return value
 }
 
 /** Made when they are needed: they are large. */
-const monsters = (): ReadonlyArray<unknown> => {
-  const deep = abyss()
+const extremeBodies = (): ReadonlyArray<unknown> => {
+  const deep = deeplyNested()
   const long = { message: `a\r\n\0\u2028${"y".repeat(mebibyte)}`, code: "z".repeat(mebibyte), type: "\r\n" }
   return ["x".repeat(mebibyte), { error: long }, deep, { error: deep }, { error: { message: deep, code: deep } }]
 }
@@ -95,7 +95,7 @@ const survives = (provider: Provider): void => {
   for (const status of statuses) {
     for (const body of garbage) clean(call(provider, status, deepFreeze(body), { "retry-after": "soon" }))
   }
-  for (const body of monsters()) {
+  for (const body of extremeBodies()) {
     for (const status of [400, 429, 500]) clean(call(provider, status, body))
   }
   forAll(anyJson, (body) => {

@@ -8,6 +8,7 @@ import { problemsOf } from "../domain/Problem.ts"
 import { checkedProvider } from "../plugin/checked.ts"
 import { isPlugin, type Plugin } from "../plugin/discover.ts"
 import { contractVersion } from "../plugin/Provider.ts"
+import { isHeaderName } from "../wire/Head.ts"
 import { attempt, type Check, must, shown } from "./check.ts"
 import { slug } from "./samples.ts"
 import { load, ownConfig, type ProviderSubject } from "./subject.ts"
@@ -95,13 +96,11 @@ const wellFormed = ({ plugin }: ProviderSubject): void => {
     )
   }
   must(
-    auth?._tag !== "Header" || headerName.test(auth.name),
+    auth?._tag !== "Header" || isHeaderName(auth.name),
     `The auth header ${shown(auth)} has no name that a header may have`,
     "ProviderPlugin.auth",
   )
 }
-
-const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
 
 const loads = (subject: ProviderSubject): void => {
   const provider = load(subject)

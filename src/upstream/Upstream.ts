@@ -3,8 +3,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { HostFailed } from "../domain/Failure.ts"
-import { environmentProxy } from "./environmentProxy.ts"
-import type { Exchange, Sink, StartExchange, UpstreamCall } from "./exchange.ts"
+import { environmentProxy, withoutNoProxy } from "./environmentProxy.ts"
+import { type Exchange, type Sink, type StartExchange, sinkThrew, tellFailed, type UpstreamCall } from "./exchange.ts"
 import { type HttpClientOptions, makeHttpClient } from "./http1/client.ts"
 
 export class Upstream extends Context.Tag("headgate/Upstream")<
@@ -27,7 +27,7 @@ export class Upstream extends Context.Tag("headgate/Upstream")<
           const proxyOf = environmentProxy(process.env)
           return {
             exchange: (call, sink) => {
-              // The environment's proxy is not for private hosts.
+              // The environment's proxy and its NO_PROXY are not for private hosts, nor for those with a proxy of their own.
               const proxy = call.proxy ?? (call.network === "public" ? proxyOf(call.url) : undefined)
               return proxy === undefined ? client.exchange(call, sink) : throughProxy(proxy, call, sink)
             },
@@ -46,14 +46,16 @@ export class Upstream extends Context.Tag("headgate/Upstream")<
 const throughProxy = (proxy: string, { url, method, headers, body }: UpstreamCall, sink: Sink): Exchange =>
   webExchange(
     (signal) =>
-      fetch(url, {
-        method,
-        headers: { ...headers },
-        body: method === "GET" ? null : body,
-        redirect: "manual",
-        signal,
-        proxy,
-      }),
+      withoutNoProxy(() =>
+        fetch(url, {
+          method,
+          headers: { ...headers },
+          body: method === "GET" ? null : body,
+          redirect: "manual",
+          signal,
+          proxy,
+        }),
+      ),
     sink,
   )
 
@@ -87,7 +89,11 @@ const webExchange = (respond: (signal: AbortSignal) => Promise<Response>, sink: 
     const response = await respond(aborter.signal)
     reader = response.body?.getReader()
     if (isOver) return discard()
-    sink.head(response)
+    try {
+      sink.head(response)
+    } catch (cause) {
+      return fail(sinkThrew(cause))
+    }
     while (!isOver) {
       if (isPaused) {
         await new Promise<void>((resolve) => {
@@ -97,10 +103,15 @@ const webExchange = (respond: (signal: AbortSignal) => Promise<Response>, sink: 
       }
       const next = await reader?.read()
       if (isOver) return
-      if (next?.value === undefined) {
-        isOver = true
-        sink.end()
-      } else sink.data(next.value)
+      try {
+        if (next?.value !== undefined) sink.data(next.value)
+        else {
+          sink.end()
+          isOver = true
+        }
+      } catch (cause) {
+        fail(sinkThrew(cause))
+      }
     }
   }
   const discard = (): void => {
@@ -109,12 +120,14 @@ const webExchange = (respond: (signal: AbortSignal) => Promise<Response>, sink: 
     reader?.cancel().catch(() => {})
   }
 
-  run().catch((cause) => {
+  const fail = (failure: HostFailed): void => {
     if (isOver) return
     discard()
     aborter.abort()
-    sink.failed(cause instanceof HostFailed ? cause : new HostFailed({ reason: "unreachable", cause }))
-  })
+    tellFailed(sink, failure)
+  }
+
+  run().catch((cause) => fail(cause instanceof HostFailed ? cause : new HostFailed({ reason: "unreachable", cause })))
   return {
     cancel: () => {
       if (isOver) return

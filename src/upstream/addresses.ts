@@ -10,18 +10,25 @@ import ipaddr from "ipaddr.js"
  */
 export type Reach = "public" | "private" | "never"
 
+/** Where a host is, by its configuration: `private` also allows addresses of reach `private`. */
+export type Network = "public" | "private"
+
 /** Whether an address of this reach may be dialled for a host that is configured with `network`. */
-export const mayDial = (reach: Reach, network: "public" | "private"): boolean =>
+export const mayDial = (reach: Reach, network: Network): boolean =>
   reach === "public" || (reach === "private" && network === "private")
 
 /** The reach of the host name of a `URL`. A name that says nothing about its address counts as public. */
 export const reachOf = (hostname: string): Reach => {
-  if (hostname.startsWith("[")) return reachOfAddress(hostname.slice(1, -1))
+  if (hostname.startsWith("[")) return reachOfAddress(withoutBrackets(hostname))
   if (/^\d+\.\d+\.\d+\.\d+$/.test(hostname)) return reachOfAddress(hostname)
   const name = hostname.replace(/\.+$/, "").toLowerCase()
   if (metadataNames.has(name)) return "never"
   return /(^|\.)localhost$|^localhost\.localdomain$|^ip6-(localhost|loopback)$/.test(name) ? "private" : "public"
 }
+
+/** The host name of a `URL` as resolvers and TLS want it: an IPv6 address has no brackets there. */
+export const withoutBrackets = (hostname: string): string =>
+  hostname.startsWith("[") && hostname.endsWith("]") ? hostname.slice(1, -1) : hostname
 
 /** The reach of a numeric address, IPv4 or IPv6 without brackets. What is no address is never dialled. */
 export const reachOfAddress = (address: string): Reach => {

@@ -1,6 +1,7 @@
 /** How hosts are called: one request is sent, and the bytes of its answer are pushed into a sink as they come. */
-import type { HostFailed } from "../domain/Failure.ts"
+import { HostFailed } from "../domain/Failure.ts"
 import type { ResponseHead } from "../wire/Head.ts"
+import type { Network } from "./addresses.ts"
 
 export type { ResponseHead, ResponseHeaders } from "../wire/Head.ts"
 
@@ -12,15 +13,16 @@ export interface UpstreamCall {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array | null
-  /** Which addresses may be dialled: `private` also allows loopback, private and unique local ones. Link-local never. */
-  readonly network: "public" | "private"
+  /** Which addresses may be dialled. */
+  readonly network: Network
   /** URL of an HTTP proxy that leads to the host. */
   readonly proxy?: string | undefined
 }
 
 /**
  * Receives one answer: `head` once, `data` any number of times, then exactly one of `end` and `failed`. `failed` may come
- * first. Nothing is called before `exchange` has returned, and nothing after `cancel` or `drain`. Must not throw.
+ * first. Nothing is called before `exchange` has returned, and nothing after `cancel` or `drain`. Should not throw: the call
+ * is ended then, and `failed` says so.
  */
 export interface Sink {
   readonly head: (head: ResponseHead) => void
@@ -30,6 +32,18 @@ export interface Sink {
   readonly end: () => void
   /** No answer came, or it broke off: reason `unreachable`, or `malformed` where it was no HTTP. */
   readonly failed: (failure: HostFailed) => void
+}
+
+/** The failure of a call whose sink threw: what came could not be read. */
+export const sinkThrew = (cause: unknown): HostFailed => new HostFailed({ reason: "malformed", cause })
+
+/** Tells a sink that its call failed. The call is over, so what the sink throws now changes nothing. */
+export const tellFailed = (sink: Sink, failure: HostFailed): void => {
+  try {
+    sink.failed(failure)
+  } catch {
+    // Nothing is left to close, and nobody to tell.
+  }
 }
 
 /** A running call. Every method may be called at any time, any number of times, and from within the sink. */

@@ -187,11 +187,9 @@ export class HostStream {
   private done(): string {
     const text = this.chunks(this.options.decoder.end())
     if (this.closed) return text
-    if (!this.hasFinish) {
-      if (this.state === "silent") {
-        this.fail(malformed("the stream was done before anything was said"))
-        return text
-      }
+    if (!this.hasFinish && this.state === "silent") {
+      this.fail(malformed("the stream was done before anything was said"))
+      return text
     }
     this.finishAll("stop", "stop")
     this.state = "ended"

@@ -462,6 +462,14 @@ describe("a stream that the gateway cuts is charged", () => {
     expect(cost).toBe(Number(row?.cost) / 1e12)
   })
 
+  test("at the deadline after a running report: by the host's own count", async () => {
+    const host = raw((peer) => say(peer, streamHead, delta("Hello"), usage))
+    const stage = await scene(host.url, { limits: { deadline_ms: 250 } })
+    expectBroken(await (await stage.request()).text(), 408, "Hello")
+    await expectClean(stage, host, 1)
+    expect(await stage.account.rows()).toMatchObject([{ outcome: "cut", estimated: false, cost: costOfUsage }])
+  })
+
   test("at the deadline before any event: 408, free, and no other host", async () => {
     const host = raw(() => {})
     const stage = await scene(host.url, { limits: { deadline_ms: 150 }, second: true })

@@ -144,6 +144,21 @@ describe("what is drained", () => {
     await until(() => events.length === 2 && server.open() === 0, "the connection closed")
     expect(events).toEqual(["head", "data"])
   })
+
+  test.each([
+    ["length", "HTTP/1.1 200 OK\r\ncontent-length: 70000\r\n\r\nhello"],
+    ["chunk", `${chunkedHead}11170\r\nhello`],
+  ])("loses its connection at once where too much is due: it once waited for it, by %s", async (_, bytes) => {
+    const closed: Array<string> = []
+    const noting = (name: string) => (request: RawRequest) => request.peer.closed.then(() => closed.push(name))
+    using short = saying(`${chunkedHead}5\r\nhello\r\n`, noting("of unknown length"))
+    using long = saying(bytes, noting("too long"))
+    const waiting = drained(short.url)
+    await until(() => waiting.bytes() > 0, "the first chunk")
+    drained(long.url)
+    await until(() => closed.length === 2, "both connections closed")
+    expect(closed).toEqual(["too long", "of unknown length"])
+  })
 })
 
 describe("the client", () => {

@@ -17,7 +17,13 @@ test.each<[string, Record<string, string>, string | undefined]>([
   [secure, { HTTPS_PROXY: "http://proxy:3128", NO_PROXY: "api.acme.example:443" }, undefined],
   [secure, { HTTPS_PROXY: "http://proxy:3128", no_proxy: "*" }, undefined],
   [secure, { HTTPS_PROXY: "http://proxy:3128", NO_PROXY: "me.example,xacme.example" }, "http://proxy:3128"],
+  ["https://[2001:db8::5]/v1", { HTTPS_PROXY: "http://proxy:3128", NO_PROXY: "2001:db8::5" }, undefined],
+  ["https://[2001:db8::5]/v1", { HTTPS_PROXY: "http://proxy:3128", NO_PROXY: "[2001:DB8::5]:443" }, undefined],
+  ["https://acme.example:8443", { HTTPS_PROXY: "http://proxy:3128", NO_PROXY: " ,ACME.example" }, undefined],
+  ["https://acme.example?a=/", { HTTPS_PROXY: "http://proxy:3128" }, "http://proxy:3128"],
+  ["no URL", { HTTPS_PROXY: "http://proxy:3128" }, undefined],
   ["http://10.0.0.5:8000/v1", { HTTP_PROXY: "http://proxy:3128" }, "http://proxy:3128"],
 ])("%s with %j goes through %p", (url, environment, proxy) => {
-  expect(environmentProxy(environment)(url)).toBe(proxy)
+  const proxyOf = environmentProxy(environment)
+  expect([proxyOf(url), proxyOf(url)]).toEqual([proxy, proxy])
 })

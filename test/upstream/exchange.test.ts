@@ -1,6 +1,8 @@
 /** What an exchange sends, says and does. */
 import { afterAll, describe, expect, test } from "bun:test"
+import type { StartExchange } from "../../src/upstream/exchange.ts"
 import { makeHttpClient } from "../../src/upstream/http1/client.ts"
+import { callFunction } from "../../src/upstream/Upstream.ts"
 import { answerOf, callTo, causeOf, record, until } from "./call.ts"
 import { chunkedHead, hello, type RawRequest, rawServer, saying } from "./rawServer.ts"
 
@@ -233,21 +235,46 @@ describe("an exchange", () => {
     }
   })
 
-  test("whose sink throws closes its connection", async () => {
-    for (const at of ["head", "data"] as const) {
+  describe.each<[string, StartExchange]>([
+    ["our client", client.exchange],
+    [
+      "the runtime's fetch",
+      (call, sink) =>
+        callFunction(
+          ({ url, method, headers, body, signal }) => fetch(url, { method, headers, body, signal }),
+          call,
+          sink,
+        ),
+    ],
+  ])("whose sink throws fails and closes its connection: %s", (_, start) => {
+    test.each(["head", "data"] as const)("at %s", async (at) => {
       using server = saying(`${chunkedHead}5\r\nhello\r\n`)
-      const { events } = record(client.exchange, callTo(server.url), (event) => {
+      const { answer, events } = record(start, callTo(server.url), (event) => {
         if (event === at) throw new Error("a fault of the receiver")
       })
+      expect(causeOf(await answer)).toBe("malformed: a fault of the receiver")
+      expect(events).toEqual(at === "head" ? ["head", "failed"] : ["head", "data", "failed"])
       await until(() => server.connections() === 1 && server.open() === 0, "the connection closed")
-      expect(events.at(-1)).toBe(at)
-    }
-    using server = saying(hello)
-    const { answer } = record(client.exchange, callTo(server.url), (event) => {
-      if (event === "end") throw new Error("a fault of the receiver")
     })
-    await Promise.race([answer, until(() => server.requests() === 1, "the request")])
-    expect((await answerOf(client.exchange, callTo(server.url))).body.toString()).toBe("hello")
+
+    test("at the end, when the connection is in order", async () => {
+      using server = saying(hello)
+      const { answer, events } = record(start, callTo(server.url), (event) => {
+        if (event === "end") throw new Error("a fault of the receiver")
+      })
+      expect(causeOf(await answer)).toBe("malformed: a fault of the receiver")
+      expect(events).toEqual(["head", "data", "end", "failed"])
+      expect((await answerOf(start, callTo(server.url))).body.toString()).toBe("hello")
+    })
+
+    test("and throws again when it is told so", async () => {
+      using server = saying(`${chunkedHead}5\r\nhello\r\n`)
+      const { events } = record(start, callTo(server.url), (event) => {
+        if (event !== "data") throw new Error("a fault of the receiver")
+      })
+      await until(() => server.connections() === 1 && server.open() === 0, "the connection closed")
+      expect(events).toEqual(["head", "failed"])
+    })
   })
 
   test("can begin another one from within its sink's end, on the same connection", async () => {

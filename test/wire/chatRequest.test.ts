@@ -97,6 +97,27 @@ describe("request", () => {
     expect(dropped).toEqual(["top_k", "repetition_penalty", "cache_control", "seed"])
   })
 
+  describe("a member that the host refuses is not sent, whatever else rewrites it", () => {
+    const tools = [{ type: "function", function: { name: "f" } }]
+    test.each<[string, JsonObject, ChatQuirks, boolean, ReadonlyArray<string>]>([
+      ["tools", { tools }, { strict: true }, false, ["tools"]],
+      ["reasoning_effort", { reasoning: { effort: "high" } }, {}, false, ["reasoning"]],
+      ["reasoning_effort", { reasoning_effort: "low" }, {}, false, ["reasoning_effort"]],
+      ["reasoning", { reasoning: { effort: "high" } }, { reasoning: "router" }, false, ["reasoning"]],
+      ["include_reasoning", { include_reasoning: true }, { reasoning: "router" }, false, ["include_reasoning"]],
+      // The gateway's own wish, not the caller's.
+      ["stream_options", {}, {}, true, []],
+    ])("%s of %j with %o", (member, given, quirks, stream, lost) => {
+      const { body, dropped } = encoded(given, { ...quirks, drop: [member] }, { stream })
+      expect(body).not.toHaveProperty(member)
+      expect(dropped).toEqual([...lost])
+    })
+
+    test("the bound of the output is always sent, since the hold depends on it", () => {
+      expect(sent({}, { drop: ["max_tokens"] }, { maxTokens: 5 })["max_tokens"]).toBe(5)
+    })
+  })
+
   test("earlier reasoning goes back under the name that the host reads", () => {
     const earlier = { messages: [{ role: "assistant", content: "b", reasoning: "r", reasoning_details: [{}] }] }
     expect(sent(earlier)["messages"]).toEqual(earlier.messages)

@@ -18,7 +18,7 @@ const Config = Schema.Struct({
   history: optional(Schema.Literal("reasoning", "reasoning_content", "none")),
   /** The host refuses members that OpenAI's own API does not have. Default false. */
   strict: optional(Schema.Boolean),
-  /** Further members of a request that the host refuses. */
+  /** Further members of a request that the host refuses. `model`, `stream` and the bound of the output are always sent. */
   drop: optional(Schema.Array(Schema.NonEmptyString)),
   /** Whether `stream_options` may be sent. Default true. */
   stream_usage: optional(Schema.Boolean),

@@ -1,6 +1,6 @@
 /** One call: connects its sink with a connection, which is replaced once if it turns out to be stale. */
 import { HostFailed } from "../../domain/Failure.ts"
-import type { Exchange, ResponseHead, Sink } from "../exchange.ts"
+import { type Exchange, type ResponseHead, type Sink, sinkThrew, tellFailed } from "../exchange.ts"
 import type { Connection, Served } from "./Connection.ts"
 import { Dial, type DialContext } from "./Dial.ts"
 import { Inflater, type InflaterReceiver } from "./Inflater.ts"
@@ -76,8 +76,8 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
     }
     try {
       this.#sink.head(head)
-    } catch {
-      this.cancel()
+    } catch (cause) {
+      this.#fail(sinkThrew(cause))
     }
   }
 
@@ -112,8 +112,8 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
     if (this.#over) return
     try {
       this.#sink.data(bytes)
-    } catch {
-      this.cancel()
+    } catch (cause) {
+      this.#fail(sinkThrew(cause))
     }
   }
 
@@ -122,8 +122,8 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
     this.#finish()
     try {
       this.#sink.end()
-    } catch {
-      // The exchange is over: there is nothing left to close.
+    } catch (cause) {
+      tellFailed(this.#sink, sinkThrew(cause))
     }
   }
 
@@ -161,11 +161,7 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
     this.#finish()
     this.#connection?.abort()
     this.#connection = undefined
-    try {
-      this.#sink.failed(failure)
-    } catch {
-      // The exchange is over: there is nothing left to close.
-    }
+    tellFailed(this.#sink, failure)
   }
 
   #finish(): void {

@@ -105,7 +105,8 @@ export class Connection implements AnswerReceiver, Watched {
   /** The rest of the answer is not needed. If it is short it is read and discarded, and the connection is kept. */
   drain(): void {
     this.#served = undefined
-    if (this.#closed || this.#unsent !== undefined || this.#parser.endsWithConnection) {
+    const isLong = this.#parser.endsWithConnection || this.#parser.bytesDue > maxDrainedBytes
+    if (this.#closed || this.#unsent !== undefined || isLong) {
       this.abort()
       return
     }

@@ -7,7 +7,7 @@ import { colon, cr, isToken, isValue, lf, space } from "./bytes.ts"
 /** The section goes on beyond the bytes at hand. */
 export const incomplete = -1
 /** The section is wrong; `problem` says how. */
-export const wrong = -2
+const wrong = -2
 
 const maxFields = 200
 const maxBytes = 16_384

@@ -1,15 +1,10 @@
-/** Decompresses, within bounds, a body that came compressed although we asked for `identity`: bytes may become gigabytes. */
+/**
+ * Decompresses a body that came compressed although we asked for `identity`. Few bytes may become gigabytes, so the ratio of
+ * the sizes is bounded. How long a body may be is for its receiver to say, compressed or not.
+ */
 import type { Transform } from "node:stream"
-import {
-  type BrotliDecompress,
-  constants,
-  createBrotliDecompress,
-  createGunzip,
-  createInflate,
-  createInflateRaw,
-} from "node:zlib"
+import { constants, createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib"
 
-const maxBytes = 33_554_432
 const maxRatio = 200
 /** The ratio is checked from this size on. */
 const freeBytes = 1_048_576
@@ -68,8 +63,7 @@ export class Inflater {
     const stream = decompressor(this.#coding, firstByte)
     stream.on("data", (bytes: Uint8Array) => {
       this.#written += bytes.length
-      const isBomb = this.#written > freeBytes && this.#written > this.#read * maxRatio
-      if (isBomb || this.#written > maxBytes) {
+      if (this.#written > freeBytes && this.#written > this.#read * maxRatio) {
         stream.destroy()
         this.#receiver.onInflateFailed("the compressed body is too large")
       } else this.#receiver.onInflated(bytes)
@@ -82,7 +76,7 @@ export class Inflater {
   }
 }
 
-const decompressor = (coding: string, firstByte: number): Transform & Pick<BrotliDecompress, "flush"> => {
+const decompressor = (coding: string, firstByte: number): Transform => {
   const options = { chunkSize, flush: constants.Z_SYNC_FLUSH }
   if (coding === "br") return createBrotliDecompress({ chunkSize })
   if (coding !== "deflate") return createGunzip(options)

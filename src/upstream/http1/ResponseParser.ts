@@ -67,6 +67,11 @@ export class ResponseParser {
     return this.#state === untilClose
   }
 
+  /** Bytes of the body, or of its present chunk, that are known to be due still. */
+  get bytesDue(): number {
+    return this.#state === inLength || this.#state === inChunk ? this.#remaining : 0
+  }
+
   /** Whether the receiver is being called now. */
   get running(): boolean {
     return this.#running

@@ -4,7 +4,7 @@
  * and no stream per chunk. See docs/decisions/0008-http-client.md.
  */
 import { HostFailed } from "../../domain/Failure.ts"
-import type { Exchange, Sink, StartExchange } from "../exchange.ts"
+import { type Exchange, type Sink, type StartExchange, tellFailed } from "../exchange.ts"
 import { ActiveExchange } from "./ActiveExchange.ts"
 import { Pool } from "./Pool.ts"
 import { Registry } from "./Registry.ts"
@@ -63,7 +63,7 @@ const failedExchange = (sink: Sink, cause: unknown): Exchange => {
     over = true
   }
   queueMicrotask(() => {
-    if (!over) sink.failed(new HostFailed({ reason: "unreachable", cause }))
+    if (!over) tellFailed(sink, new HostFailed({ reason: "unreachable", cause }))
   })
   return { cancel: end, drain: end, pause: () => {}, resume: () => {} }
 }

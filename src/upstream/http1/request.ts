@@ -1,3 +1,4 @@
+import { isLowerCaseHeaderName } from "../../wire/Head.ts"
 import type { UpstreamCall } from "../exchange.ts"
 import type { Target } from "./target.ts"
 
@@ -32,7 +33,7 @@ const fieldsOf = (headers: UpstreamCall["headers"]): string => {
     const value = headers[name]
     if (value === undefined) continue
     // The message names the header and not its value, which may be a credential.
-    if (!properName.test(name)) throw new Error("the name of a header cannot be sent")
+    if (!isLowerCaseHeaderName(name)) throw new Error("the name of a header cannot be sent")
     if (!properValue.test(value)) throw new Error(`the value of the header ${name} cannot be sent`)
     if (name === "accept-encoding") coding = ""
     fields += `${name}: ${value}\r\n`
@@ -59,7 +60,6 @@ const ours = new Set([
   "upgrade",
 ])
 
-const properName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 const properValue = /^[\t\x20-\x7e\x80-\xff]*$/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: CR, LF and tab are part of a head
 const isAscii = /^[\x00-\x7f]*$/

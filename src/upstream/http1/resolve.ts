@@ -1,13 +1,12 @@
 /** Host names to addresses that may be dialled. What is checked here is what is dialled: nothing resolves a name again. */
 import { lookup as systemLookup } from "node:dns/promises"
-import { mayDial, reachOf, reachOfAddress } from "../addresses.ts"
-import type { UpstreamCall } from "../exchange.ts"
+import { mayDial, type Network, reachOf, reachOfAddress, withoutBrackets } from "../addresses.ts"
 
 /** Every address of a name, in the resolver's order. */
 export type Lookup = (hostname: string) => Promise<ReadonlyArray<{ readonly address: string }>>
 
 /** The addresses of the host name of a URL that `network` allows, in the order to try them; rejects where there is none. */
-export type Resolve = (hostname: string, network: UpstreamCall["network"]) => Promise<ReadonlyArray<string>>
+export type Resolve = (hostname: string, network: Network) => Promise<ReadonlyArray<string>>
 
 const keptMs = 5_000
 const maxNames = 1_024
@@ -37,7 +36,7 @@ export const makeResolve = (
   return async (hostname, network) => {
     const isAddress = hostname.startsWith("[") || /^[\d.]+$/.test(hostname)
     if (!isAddress && !mayDial(reachOf(hostname), network)) throw new Error(`${hostname} may not be called`)
-    const all = isAddress ? [hostname.replace(/^\[|\]$/g, "")] : await addressesOf(hostname)
+    const all = isAddress ? [withoutBrackets(hostname)] : await addressesOf(hostname)
     const allowed = all.filter((address) => mayDial(reachOfAddress(address), network))
     if (allowed.length === 0) throw new Error(refusal(hostname, all))
     return alternating(allowed)

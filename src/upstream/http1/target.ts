@@ -1,5 +1,5 @@
 /** What stays the same for every request to one URL: where it goes, and the start of its text. */
-import type { UpstreamCall } from "../exchange.ts"
+import type { Network } from "../addresses.ts"
 import type { Connection } from "./Connection.ts"
 
 /** Connections to one scheme, host and port under one network rule are interchangeable. */
@@ -7,7 +7,7 @@ export interface Origin {
   readonly hostname: string
   readonly port: number
   readonly secure: boolean
-  readonly network: UpstreamCall["network"]
+  readonly network: Network
   /** Open and unused, the one used last at the end. */
   readonly idle: Connection[]
 }
@@ -27,7 +27,7 @@ export class Targets {
   readonly #origins = new Map<string, Origin>()
 
   /** Throws where `url` is no absolute HTTP URL. */
-  of(url: string, network: UpstreamCall["network"]): Target {
+  of(url: string, network: Network): Target {
     const known = network === "private" ? this.#private : this.#public
     const found = known.get(url)
     if (found !== undefined) return found
@@ -37,7 +37,7 @@ export class Targets {
     return target
   }
 
-  #make(url: string, network: UpstreamCall["network"]): Target {
+  #make(url: string, network: Network): Target {
     const { protocol, host, hostname, port, pathname, search, username, password } = new URL(url)
     if (protocol !== "https:" && protocol !== "http:") throw new Error("the URL is neither http nor https")
     if (username !== "" || password !== "") throw new Error("the URL has a user name or password in it")

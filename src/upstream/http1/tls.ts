@@ -1,6 +1,7 @@
 /** How TLS connections to hosts are made: verified, TLS 1.2 or later, HTTP/1.1 only. */
 import { readFileSync } from "node:fs"
 import { getCACertificates } from "node:tls"
+import { withoutBrackets } from "../addresses.ts"
 
 /** `minVersion` is understood by the runtime and missing from its types. */
 export interface ClientTls extends Bun.TLSOptions {
@@ -14,7 +15,7 @@ export interface ClientTls extends Bun.TLSOptions {
 export const makeTlsOptions = (ca: string | undefined): ((hostname: string) => ClientTls) => {
   const trusted = ca === undefined ? undefined : [...defaultCertificates(), ca].join("\n")
   return (hostname) => ({
-    serverName: hostname.replace(/^\[|\]$|\.$/g, ""),
+    serverName: withoutBrackets(hostname).replace(/\.$/, ""),
     rejectUnauthorized: true,
     minVersion: 0x0303,
     // One name, preceded by its length, as the extension has it on the wire.

@@ -13,7 +13,10 @@ export interface ChatQuirks {
   readonly history?: "reasoning" | "reasoning_content" | "none"
   /** The host refuses members that its vendor's API does not have. */
   readonly strict?: boolean
-  /** Further top-level members that the host refuses. */
+  /**
+   * Further top-level members that the host refuses, by the names under which it would get them. `model`, `stream` and the
+   * bound of the output are sent all the same, since the hold depends on the bound.
+   */
   readonly drop?: ReadonlyArray<string>
   /** `false`: the host refuses `stream_options`. */
   readonly streamUsage?: boolean

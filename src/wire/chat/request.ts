@@ -56,11 +56,12 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
       } else out[name] = payload[name]
     }
     if (rewrites) out["messages"] = payload.messages.map((message) => plainMessage(message, strict, history))
-    if (strict && payload.tools != null) out["tools"] = withoutCacheControl<Tool>(payload.tools)
+    if (strict && payload.tools != null && !refused.has("tools"))
+      out["tools"] = withoutCacheControl<Tool>(payload.tools)
     if (request.maxTokens !== undefined) out[maxTokens] = request.maxTokens
-    writeReasoning(out, dropped, request, host, quirks)
+    writeReasoning(out, dropped, request, host, quirks, refused)
     out["stream"] = request.stream
-    if (request.stream && streamUsage) out["stream_options"] = { include_usage: true }
+    if (request.stream && streamUsage && !refused.has("stream_options")) out["stream_options"] = { include_usage: true }
     return Either.right({ path: "/chat/completions", body: JSON.stringify(out), dropped })
   }
 }
@@ -71,17 +72,21 @@ const writeReasoning = (
   request: ChatRequest,
   host: Host,
   quirks: ChatQuirks,
+  refused: ReadonlySet<string>,
 ): void => {
   const { reasoning } = request
   if (quirks.reasoning === "router") {
     for (const name in reasoning.written) {
-      if (reasoning.written[name] != null) out[name] = reasoning.written[name]
+      if (reasoning.written[name] == null) continue
+      if (refused.has(name)) dropped.push(name)
+      else out[name] = reasoning.written[name]
     }
     return
   }
   const wish = reasoningWish(reasoning)
   if (wish === undefined) return
-  const effort = quirks.reasoning === "none" ? undefined : effortAsked(wish, request, host, quirks)
+  const cannot = quirks.reasoning === "none" || refused.has("reasoning_effort")
+  const effort = cannot ? undefined : effortAsked(wish, request, host, quirks)
   if (effort !== undefined) out["reasoning_effort"] = effort
   else dropped.push(reasoning.written["reasoning"] == null ? "reasoning_effort" : "reasoning")
 }

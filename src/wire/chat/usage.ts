@@ -61,19 +61,15 @@ export const canonicalUsage = (raw: unknown, reasoningBeside: boolean): ChatUsag
     reasoning_tokens: reasoning,
     image_tokens: outward["image_tokens"],
     audio_tokens: outward["audio_tokens"],
-    accepted_prediction_tokens: outward["accepted_prediction_tokens"],
-    rejected_prediction_tokens: outward["rejected_prediction_tokens"],
   })
   const tools = given({
     web_search_requests:
       objectOr(raw["server_tool_use_details"] ?? raw["server_tool_use"])["web_search_requests"] ??
       raw["num_search_queries"],
   })
-  const total = typeof prompt === "number" && typeof completion === "number" ? prompt + completion : raw["total_tokens"]
   const usage: { -readonly [K in keyof ChatUsage]: ChatUsage[K] } = {}
   if (prompt != null) usage.prompt_tokens = prompt
   if (completion != null) usage.completion_tokens = completion
-  if (total != null) usage["total_tokens"] = total
   if (promptDetails !== undefined) usage.prompt_tokens_details = promptDetails
   if (completionDetails !== undefined) usage.completion_tokens_details = completionDetails
   if (tools !== undefined) usage.server_tool_use_details = tools

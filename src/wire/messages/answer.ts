@@ -54,11 +54,9 @@ export const usageOf = (raw: unknown): ChatUsage | undefined => {
   const read = count(raw["cache_read_input_tokens"] ?? 0)
   const written = count(raw["cache_creation_input_tokens"] ?? 0)
   if (input === undefined || output === undefined || read === undefined || written === undefined) return undefined
-  const prompt = input + read + written
   return {
-    prompt_tokens: prompt,
+    prompt_tokens: input + read + written,
     completion_tokens: output,
-    total_tokens: prompt + output,
     prompt_tokens_details: {
       cached_tokens: read,
       cache_write_tokens: written,

@@ -3,7 +3,7 @@
  * numbers them per kind: tool calls from 0, reasoning from 0.
  */
 import type { ChatChunk, ChatDelta, FinishReason } from "../../domain/Chat.ts"
-import { HostFailed } from "../../domain/Failure.ts"
+import type { HostFailed } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
@@ -79,6 +79,7 @@ class MessagesDecoder implements Decoder {
     return nothing
   }
 
+  /** Its usage is kept and not passed on: its output count is 0 or 1, which would undercharge an answer that is cut. */
   private start(message: unknown): ReadonlyArray<ChatChunk> {
     if (isJsonObject(message)) this.count(message["usage"])
     return chunkOf({ role: "assistant", content: "" })
@@ -113,7 +114,7 @@ class MessagesDecoder implements Decoder {
   private delta(place: unknown, delta: unknown): ReadonlyArray<ChatChunk> | HostFailed {
     if (!isJsonObject(delta)) return nothing
     if (delta["type"] === "text_delta") {
-      return typeof delta["text"] === "string" ? this.text(delta["text"]) : new HostFailed({ reason: "malformed" })
+      return typeof delta["text"] === "string" ? this.text(delta["text"]) : malformed()
     }
     const block = this.blocks.get(place)
     switch (delta["type"]) {

@@ -166,9 +166,12 @@ const tierField = (tier: string | null | undefined): JsonObject => {
 /** Names of the caller's members that are not sent to the host in any form. */
 const droppedOf = ({ payload, reasoning }: ChatRequest, body: JsonObject): ReadonlyArray<string> => {
   const dropped = Object.keys(payload).filter((name) => payload[name] != null && refused.has(name))
-  for (const name of ["temperature", "top_p", "service_tier", "metadata"]) {
+  for (const name of ["temperature", "top_p", "service_tier"]) {
     if (payload[name] != null && body[name] === undefined) dropped.push(name)
   }
+  if (payload.metadata != null && !isWithin(payload.metadata, body["metadata"])) dropped.push("metadata")
+  // System messages take the place of a top-level `system`.
+  if (payload["system"] != null && body["system"] !== payload["system"]) dropped.push("system")
   if (payload.top_k != null && payload.top_k !== 0 && body["top_k"] === undefined) dropped.push("top_k")
   const output = isJsonObject(body["output_config"]) ? body["output_config"] : {}
   if (payload.verbosity != null && output["effort"] !== payload.verbosity) dropped.push("verbosity")
@@ -176,8 +179,16 @@ const droppedOf = ({ payload, reasoning }: ChatRequest, body: JsonObject): Reado
   const format = payload.response_format
   if (format != null && format.type !== "text" && output["format"] === undefined) dropped.push("response_format")
   const wish = reasoningWish(reasoning)
-  if (wish !== undefined && wish !== "off" && body["thinking"] === undefined) {
+  if (wish !== undefined && wish !== "off" && !mayThink(payload, body)) {
     dropped.push(reasoning.written["reasoning"] == null ? "reasoning_effort" : "reasoning")
   }
   return dropped
 }
+
+/** Whether every member of the caller's metadata is sent. */
+const isWithin = (metadata: JsonObject, sent: unknown): boolean =>
+  Object.entries(metadata).every(([name, value]) => isJsonObject(sent) && sent[name] === value)
+
+/** Whether the host is asked to think. The caller's own `thinking` takes precedence over `reasoning`, whatever it says. */
+const mayThink = (payload: ChatPayload, { thinking }: JsonObject): boolean =>
+  isJsonObject(payload["thinking"]) || (isJsonObject(thinking) && thinking["type"] !== "disabled")

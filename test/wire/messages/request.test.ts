@@ -301,11 +301,37 @@ const fieldRows: ReadonlyArray<Row> = [
     dropped: ["response_format"],
   },
   {
-    name: "the user",
+    name: "the user beside other metadata",
     body: { user: "u", metadata: { a: "b" } },
     expected: { metadata: { user_id: "u" }, user: undefined },
+    dropped: ["metadata"],
   },
   { name: "the user in metadata", body: { metadata: { user_id: "u" } }, expected: { metadata: { user_id: "u" } } },
+  {
+    name: "the user in metadata beside other metadata",
+    body: { metadata: { user_id: "u", a: "b" } },
+    expected: { metadata: { user_id: "u" } },
+    dropped: ["metadata"],
+  },
+  {
+    name: "the user twice",
+    body: { user: "u", metadata: { user_id: "u" } },
+    expected: { metadata: { user_id: "u" }, user: undefined },
+  },
+  {
+    name: "two users",
+    body: { user: "u", metadata: { user_id: "v" } },
+    expected: { metadata: { user_id: "u" }, user: undefined },
+    dropped: ["metadata"],
+  },
+  { name: "empty metadata", body: { metadata: {} }, expected: { metadata: undefined } },
+  { name: "a system prompt of the host's form", body: { system: "s" }, expected: { system: "s" } },
+  {
+    name: "a system prompt of the host's form beside a system message",
+    body: { system: "s", messages: [{ role: "system", content: "one" }, ...hello] },
+    expected: { system: [textBlock("one")] },
+    dropped: ["system"],
+  },
   {
     name: "other metadata is not its",
     body: { metadata: { a: "b" } },

@@ -95,6 +95,25 @@ const thinkingRows: ReadonlyArray<Row> = [
     expected: { thinking: { type: "disabled" }, output_config: undefined },
   },
   {
+    name: "adaptive, forced",
+    kind: "adaptive",
+    body: { reasoning: { effort: "high" }, tools: [tool], tool_choice: "required" },
+    expected: { thinking: { type: "disabled" }, tool_choice: { type: "any" }, output_config: undefined },
+    dropped: ["reasoning"],
+  },
+  {
+    name: "adaptive, forced and off",
+    kind: "adaptive",
+    body: { reasoning: { effort: "none" }, tools: [tool], tool_choice: "required" },
+    expected: { thinking: { type: "disabled" } },
+  },
+  {
+    name: "adaptive, disabled by the host's own member",
+    kind: "adaptive",
+    body: { thinking: { type: "disabled" }, reasoning_effort: "low" },
+    expected: { thinking: { type: "disabled" } },
+  },
+  {
     name: "adaptive, not asked",
     kind: "adaptive",
     body: { temperature: 0.5 },
@@ -106,6 +125,12 @@ const thinkingRows: ReadonlyArray<Row> = [
     kind: "always",
     body: { reasoning: { effort: "none" } },
     expected: { thinking: adaptive, ...effort("low") },
+  },
+  {
+    name: "always, forced",
+    kind: "always",
+    body: { reasoning: { effort: "high" }, tools: [tool], tool_choice: "required" },
+    expected: { thinking: adaptive, ...effort("high"), tool_choice: { type: "any" } },
   },
 ]
 

@@ -39,53 +39,9 @@ export const makeUpstreamClient = (upstream: Context.Tag.Service<Upstream>): Ups
   send: (endpoint, encoded, sink) => {
     const { transport } = endpoint.provider
     const call = callTo(endpoint, encoded)
-    const guarded = new GuardedSink(sink)
-    return transport === undefined ? upstream.exchange(call, guarded) : callFunction(transport, call, guarded)
+    return transport === undefined ? upstream.exchange(call, sink) : callFunction(transport, call, sink)
   },
 })
-
-/** Turns an exception of a receiver into a failure of its call, so that the call still ends. */
-class GuardedSink implements Sink {
-  private readonly sink: Sink
-  private isOver = false
-
-  constructor(sink: Sink) {
-    this.sink = sink
-  }
-
-  head(head: ResponseHead): void {
-    try {
-      if (!this.isOver) this.sink.head(head)
-    } catch (cause) {
-      this.fail(cause)
-    }
-  }
-
-  data(bytes: Uint8Array): void {
-    try {
-      if (!this.isOver) this.sink.data(bytes)
-    } catch (cause) {
-      this.fail(cause)
-    }
-  }
-
-  end(): void {
-    try {
-      if (!this.isOver) this.sink.end()
-    } catch (cause) {
-      this.fail(cause)
-    }
-  }
-
-  failed(failure: HostFailed): void {
-    if (!this.isOver) this.sink.failed(failure)
-  }
-
-  private fail(cause: unknown): void {
-    this.isOver = true
-    this.sink.failed(new HostFailed({ reason: "malformed", cause }))
-  }
-}
 
 /** The complete call. The gateway sets address and credentials, which a protocol's headers cannot replace. */
 const callTo = (endpoint: Endpoint, { method = "POST", path, headers, body }: Encoded): UpstreamCall => ({

@@ -37,8 +37,15 @@ export interface Percentiles {
 }
 
 const minute = 60_000
-/** Longest window with times and speeds, in minutes. */
 const minutesKept = 30
+const tenMinutesKept = 144
+
+/** For how many milliseconds the slots of each length, in minutes, are of use. */
+export const keptMs: ReadonlyArray<readonly [minutes: number, window: number]> = [
+  [1, minutesKept * minute],
+  [10, tenMinutesKept * 10 * minute],
+]
+
 /** A host with fewer requests in a day is not judged by its uptime. */
 const requestsToJudge = 100
 const ok = 0
@@ -63,7 +70,7 @@ export class HostFigures {
       this.latency.leave(place)
       this.throughput.leave(place)
     })
-    this.day = new SlidingSums(144, 10 * minute, 4, at)
+    this.day = new SlidingSums(tenMinutesKept, 10 * minute, 4, at)
   }
 
   record(at: number, sample: Sample): void {

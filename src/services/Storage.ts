@@ -45,8 +45,8 @@ export interface HostStatsRepository {
   readonly put: (slots: ReadonlyArray<KeptSlot>) => Effect.Effect<void, StorageUnavailable>
   /** At most `limit` slots, those with a `seq` above `after`, by ascending `seq`. */
   readonly list: (after: number, limit: number) => Effect.Effect<ReadonlyArray<StoredSlot>, StorageUnavailable>
-  /** Removes the slots of this length, in minutes, that began before `start`. */
-  readonly removeBefore: (minutes: number, start: number) => Effect.Effect<void, StorageUnavailable>
+  /** Removes the slots of this length, in minutes, that began at `start` or before. */
+  readonly removeUpTo: (minutes: number, start: number) => Effect.Effect<void, StorageUnavailable>
 }
 
 export interface StoredSlot extends KeptSlot {

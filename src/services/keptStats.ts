@@ -23,7 +23,7 @@ export const layerKeptStats = Layer.scopedDiscard(
     const { currentTimeMillis } = yield* Effect.clock
 
     const removeExpired = Effect.flatMap(currentTimeMillis, (at) =>
-      Effect.forEach(keptMs, ([minutes, window]) => hostStats.removeBefore(minutes, at - window), { discard: true }),
+      Effect.forEach(keptMs, ([minutes, window]) => hostStats.removeUpTo(minutes, at - window), { discard: true }),
     )
 
     const read = Effect.gen(function* () {
@@ -59,13 +59,11 @@ export const layerKeptStats = Layer.scopedDiscard(
       yield* removeExpired
     })
 
-    const orLog = (what: string) =>
-      Effect.catchTag("StorageUnavailable", ({ message }: StorageUnavailable) =>
-        Effect.logWarning(`${what}: ${message}`),
-      )
+    const orLog = (what: string, effect: Effect.Effect<void, StorageUnavailable>) =>
+      Effect.catchAll(effect, ({ message }) => Effect.logWarning(what, message))
 
-    yield* orLog("host statistics could not be read")(read)
-    const written = orLog("host statistics could not be written")(write)
+    yield* orLog("host statistics could not be read", read)
+    const written = orLog("host statistics could not be written", write)
     // Added before the fiber starts, so that it runs after the fiber has ended.
     yield* Effect.addFinalizer(() => written)
     yield* written.pipe(Effect.delay("1 minute"), Effect.forever, Effect.forkScoped)

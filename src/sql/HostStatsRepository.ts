@@ -28,6 +28,6 @@ export const makeHostStatsRepository = (sql: SqlClient): HostStatsRepository => 
       slots,
       sql`SELECT ${sql.literal(slots.selection)} FROM host_stats WHERE seq > ${after} ORDER BY seq LIMIT ${limit}`,
     ),
-  removeBefore: (minutes, start) =>
-    Effect.asVoid(query(sql`DELETE FROM host_stats WHERE minutes = ${minutes} AND start < ${start}`)),
+  removeUpTo: (minutes, start) =>
+    Effect.asVoid(query(sql`DELETE FROM host_stats WHERE minutes = ${minutes} AND start <= ${start}`)),
 })

@@ -9,7 +9,7 @@ const perLog = 1 / Math.log(width)
 
 /** Values below are counted as this one. */
 const least = 0.1
-const bucketCount = 162
+const bucketCount = 163
 /** Values above are counted as this one: a bit more than 1,000,000. */
 const greatest = least * width ** (bucketCount - 1)
 

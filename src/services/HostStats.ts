@@ -171,9 +171,9 @@ class EndpointStats implements HostSnapshot {
   }
   // Fields, so that a plugin may take them off the object.
   readonly latencyAt = (percentile: Percentile): number | null =>
-    this.figures?.latencyAt(this.now(), percentile, 5) ?? null
+    this.figures?.latencyAt(this.now(), percentile) ?? null
   readonly throughputAt = (percentile: Percentile): number | null =>
-    this.figures?.throughputAt(this.now(), 100 - percentile, 5) ?? null
+    this.figures?.throughputAt(this.now(), 100 - percentile) ?? null
 
   changedSlots(since: number): ReadonlyArray<Slot> {
     const at = this.now()

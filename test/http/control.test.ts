@@ -440,7 +440,8 @@ describe("hosts of a model", () => {
   test.each([
     [{ unavailable: "its provider is disabled", inadmissible: rateLimited }, -10],
     [{ inadmissible: rateLimited }, -3],
-    [{ inadmissible: refused }, -2],
+    [{ inadmissible: refused }, 0],
+    [{ inadmissible: refused, standing: "down" }, -2],
     [{ inadmissible: rateLimited, standing: "down" }, -3],
     [{ standing: "down" }, -2],
     [{ standing: "degraded" }, -1],

@@ -157,12 +157,12 @@ interface Condition extends Pick<HostReport, "standing"> {
 
 /**
  * The first that holds of: -10, its provider is disabled or does not load; -3, it cools down after a rate limit; -2, it is
- * not called now for another reason, or is `down` by its uptime of the last day; -1, it is `degraded` by that uptime; 0,
- * normal. -5, demoted by the operator, is not given: there is no such setting.
+ * `down` by its uptime of the last day; -1, it is `degraded` by that uptime; 0, normal, also while it cools down after another
+ * failure. -5, demoted by the operator, is not given: there is no such setting.
  */
 export const hostStatus = ({ unavailable, inadmissible, standing }: Condition): typeof ListedHost.Type.status => {
   if (unavailable !== undefined) return -10
-  if (inadmissible !== undefined) return inadmissible.reason === "rate-limited" ? -3 : -2
+  if (inadmissible?.reason === "rate-limited") return -3
   if (standing === "down") return -2
   return standing === "degraded" ? -1 : 0
 }

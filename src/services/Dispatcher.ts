@@ -23,6 +23,7 @@ import {
 import type { Host } from "../domain/Host.ts"
 import type { Plan } from "../domain/Plan.ts"
 import type { ChatRequest } from "../domain/Request.ts"
+import { areToolCallsSound } from "../domain/toolCalls.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
 import { AnswerStream, type StreamLimits, type StreamServices } from "./AnswerStream.ts"
@@ -186,7 +187,11 @@ const make = (options: DispatcherOptions) =>
         return signed.left
       }
       const { dropped = [] } = signed.right
-      return { attempt: new Attempt(context, host, hold, dropped), endpoint, encoded: signed.right }
+      return {
+        attempt: new Attempt(context, host, hold, dropped, request.payload.tools),
+        endpoint,
+        encoded: signed.right,
+      }
     }
 
     /** Tries the hosts of a plan one after another until one has an answer. */
@@ -254,7 +259,7 @@ const make = (options: DispatcherOptions) =>
         plan,
         ({ attempt, endpoint, encoded }, answerContext) =>
           unaryAnswer(client, attempt, endpoint, encoded, answerContext, options.answerBytes, (response) => ({
-            delivered: deliveredOf(response),
+            delivered: deliveredOf(response, attempt),
             write: writer(attempt.host, response),
           })),
       )
@@ -306,11 +311,12 @@ const make = (options: DispatcherOptions) =>
   })
 
 /** A whole answer as `endAttempt` books it. */
-const deliveredOf = ({ usage, choices }: ChatResponse): Delivered => ({
+const deliveredOf = ({ usage, choices }: ChatResponse, { tools }: Attempt): Delivered => ({
   outcome: "finished",
   usage,
   outputBytes: choices.reduce((sum, { message }) => sum + bytesSaid(message), 0),
   finishReason: choices[0]?.finish_reason ?? "",
+  areToolCallsSound: tools && areToolCallsSound(tools, choices),
   isAwaited: true,
 })
 

@@ -33,6 +33,11 @@ import { makeStepRunner } from "./Steps.ts"
 /** What a plan depends on, in addition to the gateway's state. */
 export type PlannedRequest = Pick<ChatRequest, "routing" | "bounds" | "maxTokens">
 
+export interface PlanOptions {
+  /** Repeats the random draws of an earlier plan; otherwise each plan gets a seed of its own. A 32-bit unsigned integer. */
+  readonly seed?: number
+}
+
 export type PlanFailure = BadRequest | NoHostMatches | PaymentRequired | RoutingExhausted
 
 export class Router extends Context.Tag("headgate/Router")<
@@ -42,7 +47,11 @@ export class Router extends Context.Tag("headgate/Router")<
      * The plan for a request that `budget` pays for. Fails when a model is unknown, and when no host is left: with the
      * budget's refusal, with the shortest wait, or with every exclusion and its reason.
      */
-    readonly plan: (request: PlannedRequest, budget: BudgetSnapshot) => Either.Either<Plan, PlanFailure>
+    readonly plan: (
+      request: PlannedRequest,
+      budget: BudgetSnapshot,
+      options?: PlanOptions,
+    ) => Either.Either<Plan, PlanFailure>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -53,22 +62,23 @@ export class Router extends Context.Tag("headgate/Router")<
       const health = yield* HostHealth
       const clock = yield* Effect.clock
       const runner = makeStepRunner(yield* Effect.runtime<never>())
-      // One number of Effect's random service seeds all rankings, so that a test can make plans deterministic.
-      const random = randomSequence(Math.floor((yield* Random.next) * 2 ** 32))
+      // One number of Effect's random service decides the seeds of all plans, so that a test can make them deterministic.
+      const seeds = randomSequence(seedFrom(yield* Random.next))
       const faults = new StrategyFaults(
         () => clock.unsafeCurrentTimeMillis(),
         (line) => runner.effect(line, () => {}),
       )
 
       return {
-        plan: (request, budget) => {
+        plan: (request, budget, options) => {
           const { routing } = registry.current()
           const models = resolveAll(request.routing.models, registry)
           if (Either.isLeft(models)) return Either.left(models.left)
           const chosen = strategyOf(request.routing.preferences.sort, routing.strategies, routing.strategy)
           if (Either.isLeft(chosen)) return Either.left(chosen.left)
           const [strategy, rank] = chosen.right
-          const context = { request, now: clock.unsafeCurrentTimeMillis(), random }
+          const seed = options?.seed ?? seedFrom(seeds())
+          const context = { request, now: clock.unsafeCurrentTimeMillis(), random: randomSequence(seed) }
           const order = (hosts: ReadonlyArray<Host>) =>
             hosts.length < 2
               ? hosts
@@ -85,13 +95,16 @@ export class Router extends Context.Tag("headgate/Router")<
           const ordered = groups.map((hosts) => preferred(request, order(hosts), excluded))
           const attempts = ordered.length === 1 && ordered[0] !== undefined ? ordered[0] : ordered.flat()
           return attempts.length > 0
-            ? Either.right({ attempts, excluded, strategy })
+            ? Either.right({ attempts, excluded, strategy, seed })
             : Either.left(refusal(request, excluded, budget))
         },
       }
     }),
   )
 }
+
+/** The 32-bit unsigned integer for a random number in [0, 1). */
+const seedFrom = (random: number): number => Math.floor(random * 2 ** 32)
 
 const resolveAll = (
   names: ReadonlyArray<string>,

@@ -57,6 +57,9 @@ export interface RequestFacts {
   /** Unix milliseconds. The request belongs to the budget windows of this moment. */
   readonly admittedAt: number
   readonly lifetime: Lifetime
+  /** For the ledger: how the hosts were ordered. The plan itself is not kept. */
+  readonly strategy: string
+  readonly seed: number
 }
 
 export class RequestContext implements RequestFacts {
@@ -66,6 +69,8 @@ export class RequestContext implements RequestFacts {
   readonly attribution: Attribution
   readonly admittedAt: number
   readonly lifetime: Lifetime
+  readonly strategy: string
+  readonly seed: number
   /** Milliseconds of a clock that never steps back. */
   readonly nowMs: () => number
   private readonly startedMs: number
@@ -78,6 +83,8 @@ export class RequestContext implements RequestFacts {
     this.attribution = facts.attribution
     this.admittedAt = facts.admittedAt
     this.lifetime = facts.lifetime
+    this.strategy = facts.strategy
+    this.seed = facts.seed
     this.nowMs = nowMs
     this.startedMs = nowMs()
   }

@@ -68,7 +68,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
       const nowMs = monotonic(clock)
       const runner = makeStepRunner(yield* Effect.runtime<never>())
 
-      const contextOf = (requestId: string, key: KeyRecord, lifetime: Lifetime, { headers }: Request) => {
+      const contextOf = (requestId: string, key: KeyRecord, plan: Plan, lifetime: Lifetime, { headers }: Request) => {
         const admittedAt = clock.unsafeCurrentTimeMillis()
         const attribution = {
           appTitle: attributionText(
@@ -77,7 +77,9 @@ export class Inference extends Context.Tag("headgate/Inference")<
           appUrl: attributionText(headers.get("http-referer")),
         }
         const id = generationId(Math.floor(admittedAt / 1000), requestId)
-        return new RequestContext({ requestId, generationId: id, key, attribution, admittedAt, lifetime }, nowMs)
+        const { strategy, seed } = plan
+        const facts = { requestId, generationId: id, key, attribution, admittedAt, lifetime, strategy, seed }
+        return new RequestContext(facts, nowMs)
       }
 
       const respond = function* (
@@ -101,7 +103,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const budgeting = meter.budget({ _tag: "Key", key })
         const plan = yield* router.plan(asked, yield* budgeting)
         if (!isFinished(authenticating) || !isFinished(budgeting)) lifetime.look()
-        const context = contextOf(state.requestId, key, lifetime, request)
+        const context = contextOf(state.requestId, key, plan, lifetime, request)
         return yield* asked.stream
           ? streamed(protocol, context, asked, plan, output)
           : whole(protocol, context, asked, plan)

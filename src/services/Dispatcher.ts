@@ -106,7 +106,7 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
 }
 
 /** Why a host of the plan was skipped just before its call. */
-type Skipped = PaymentRequired | Unavailable | Unsupported | Inadmissible
+export type Skipped = PaymentRequired | Unavailable | Unsupported | Inadmissible
 
 interface Begun {
   readonly attempt: Attempt
@@ -329,7 +329,7 @@ const narrow = ({ stream, maxTokens, reasoning, bounds }: ChatRequest, host: Hos
 })
 
 /** The failure of a plan that led to no answer. Budget comes first, because the caller can fix that. */
-const outcomeOf = (
+export const outcomeOf = (
   failed: ReadonlyArray<FailedAttempt>,
   skipped: ReadonlyArray<Skipped>,
   plan: Plan,

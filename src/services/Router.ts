@@ -23,7 +23,8 @@ import { documentedSorts } from "../domain/Preferences.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import { randomSequence } from "../domain/randomSequence.ts"
 import { type Filter, hardFilters, isNamed, softFilters } from "../domain/routeFilters.ts"
-import type { Candidate, Rank, RankContext } from "../plugin/Strategy.ts"
+import { PluginFault } from "../plugin/PluginFault.ts"
+import type { Candidate, Rank, RankContext, Reasons } from "../plugin/Strategy.ts"
 import { exhausted } from "./exhausted.ts"
 import { HostHealth } from "./HostHealth.ts"
 import { HostStats } from "./HostStats.ts"
@@ -36,6 +37,16 @@ export type PlannedRequest = Pick<ChatRequest, "routing" | "bounds" | "maxTokens
 export interface PlanOptions {
   /** Repeats the random draws of an earlier plan; otherwise each plan gets a seed of its own. A 32-bit unsigned integer. */
   readonly seed?: number
+}
+
+/** A plan with what led to it. Made like every plan, so it cannot differ from what a dispatch does. */
+export interface ExplainedPlan {
+  /** May have no attempts. */
+  readonly plan: Plan
+  /** What the caller of such a request gets; `undefined` where there is something to try. */
+  readonly failure: PlanFailure | undefined
+  /** The numbers that the strategy used, of each attempt in its place; `null` where it does not explain itself. */
+  readonly whys: ReadonlyArray<Reasons | null>
 }
 
 export type PlanFailure = BadRequest | NoHostMatches | PaymentRequired | RoutingExhausted
@@ -52,6 +63,12 @@ export class Router extends Context.Tag("headgate/Router")<
       budget: BudgetSnapshot,
       options?: PlanOptions,
     ) => Either.Either<Plan, PlanFailure>
+    /** The same plan, explained. Fails only where the request itself is at fault. */
+    readonly explain: (
+      request: PlannedRequest,
+      budget: BudgetSnapshot,
+      options?: PlanOptions,
+    ) => Either.Either<ExplainedPlan, BadRequest>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -69,34 +86,67 @@ export class Router extends Context.Tag("headgate/Router")<
         (line) => runner.effect(line, () => {}),
       )
 
+      const contextOf = (request: PlannedRequest, now: number, seed: number): RankContext => ({
+        request,
+        now,
+        random: randomSequence(seed),
+      })
+
+      /** The plan, which may be without attempts. */
+      const decide = (
+        request: PlannedRequest,
+        budget: BudgetSnapshot,
+        now: number,
+        seed: number,
+      ): Either.Either<Plan, BadRequest> => {
+        const { routing } = registry.current()
+        const models = resolveAll(request.routing.models, registry)
+        if (Either.isLeft(models)) return Either.left(models.left)
+        const chosen = strategyOf(request.routing.preferences.sort, routing.strategies, routing.strategy)
+        if (Either.isLeft(chosen)) return Either.left(chosen.left)
+        const [strategy, rank] = chosen.right
+        const context = contextOf(request, now, seed)
+        const order = (hosts: ReadonlyArray<Host>) =>
+          hosts.length < 2
+            ? hosts
+            : ranked(
+                rank,
+                hosts.map((host) => ({ host, stats: stats.snapshot(host) })),
+                context,
+                (fault) => faults.report(strategy, fault),
+              )
+        const excluded: Array<Exclusion> = []
+        const states = { registry, health, budget }
+        const kept = models.right.map((model) => usable(request, model, states, excluded))
+        const groups = request.routing.preferences.partition === "none" ? [kept.flat()] : kept
+        const ordered = groups.map((hosts) => preferred(request, order(hosts), excluded))
+        const attempts = ordered.length === 1 && ordered[0] !== undefined ? ordered[0] : ordered.flat()
+        return Either.right({ attempts, excluded, strategy, seed })
+      }
+
+      const now = () => clock.unsafeCurrentTimeMillis()
+      const seedOf = (options: PlanOptions | undefined) => options?.seed ?? seedFrom(seeds())
+
       return {
         plan: (request, budget, options) => {
-          const { routing } = registry.current()
-          const models = resolveAll(request.routing.models, registry)
-          if (Either.isLeft(models)) return Either.left(models.left)
-          const chosen = strategyOf(request.routing.preferences.sort, routing.strategies, routing.strategy)
-          if (Either.isLeft(chosen)) return Either.left(chosen.left)
-          const [strategy, rank] = chosen.right
-          const seed = options?.seed ?? seedFrom(seeds())
-          const context = { request, now: clock.unsafeCurrentTimeMillis(), random: randomSequence(seed) }
-          const order = (hosts: ReadonlyArray<Host>) =>
-            hosts.length < 2
-              ? hosts
-              : ranked(
-                  rank,
-                  hosts.map((host) => ({ host, stats: stats.snapshot(host) })),
-                  context,
-                  (fault) => faults.report(strategy, fault),
-                )
-          const excluded: Array<Exclusion> = []
-          const states = { registry, health, budget }
-          const kept = models.right.map((model) => usable(request, model, states, excluded))
-          const groups = request.routing.preferences.partition === "none" ? [kept.flat()] : kept
-          const ordered = groups.map((hosts) => preferred(request, order(hosts), excluded))
-          const attempts = ordered.length === 1 && ordered[0] !== undefined ? ordered[0] : ordered.flat()
-          return attempts.length > 0
-            ? Either.right({ attempts, excluded, strategy, seed })
-            : Either.left(refusal(request, excluded, budget))
+          const decided = decide(request, budget, now(), seedOf(options))
+          if (Either.isLeft(decided) || decided.right.attempts.length > 0) return decided
+          return Either.left(refusal(request, decided.right.excluded, budget))
+        },
+        explain: (request, budget, options) => {
+          const plannedAt = now()
+          return Either.map(decide(request, budget, plannedAt, seedOf(options)), (plan) => {
+            const { attempts, excluded, strategy, seed } = plan
+            const why = registry.current().routing.whys.get(strategy)
+            const context = contextOf(request, plannedAt, seed)
+            const whys = attempts.map((host) => {
+              const reasons = why?.({ host, stats: stats.snapshot(host) }, context) ?? null
+              if (!(reasons instanceof PluginFault)) return reasons
+              faults.report(strategy, reasons, "a strategy failed to explain its order")
+              return null
+            })
+            return { plan, failure: attempts.length > 0 ? undefined : refusal(request, excluded, budget), whys }
+          })
         },
       }
     }),
@@ -259,14 +309,14 @@ class StrategyFaults {
     this.log = log
   }
 
-  report(strategy: string, fault: unknown): void {
+  report(strategy: string, fault: unknown, what = "a strategy failed, the configured order was used"): void {
     const count = this.counts.get(strategy) ?? { faults: 0, logAgainAt: Number.NEGATIVE_INFINITY }
     this.counts.set(strategy, count)
     count.faults += 1
     if (this.now() < count.logAgainAt) return
     count.logAgainAt = this.now() + 60_000
     const facts = { strategy, faults: count.faults }
-    this.log(Effect.logError("a strategy failed, the configured order was used", facts, Cause.die(fault)))
+    this.log(Effect.logError(what, facts, Cause.die(fault)))
   }
 }
 

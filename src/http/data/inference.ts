@@ -14,6 +14,7 @@ import type { KeyRecord } from "../../domain/Key.ts"
 import type { Plan } from "../../domain/Plan.ts"
 import type { ChatRequest } from "../../domain/Request.ts"
 import { type Completed, Dispatcher } from "../../services/Dispatcher.ts"
+import { makeExplain } from "../../services/explain.ts"
 import { InFlight } from "../../services/InFlight.ts"
 import { KeyStore } from "../../services/KeyStore.ts"
 import { Meter } from "../../services/Meter.ts"
@@ -38,6 +39,9 @@ import {
 } from "../headers.ts"
 import { readRequest } from "../readRequest.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
+import { makeExplainRoute } from "./explain.ts"
+import { pinned } from "./pinned.ts"
+import type { RequestState, Respond } from "./Respond.ts"
 
 /** The handler of one path. Every failure becomes an answer. */
 export interface InferenceHandler {
@@ -52,7 +56,11 @@ export interface InferenceHandler {
 
 export class Inference extends Context.Tag("headgate/Inference")<
   Inference,
-  { readonly handler: (protocol: ClientProtocol) => InferenceHandler }
+  {
+    readonly handler: (protocol: ClientProtocol) => InferenceHandler
+    /** Answers with the plan for such a request, in place of carrying it out. */
+    readonly explainer: (protocol: ClientProtocol) => InferenceHandler
+  }
 >() {
   static readonly layer = Layer.effect(
     Inference,
@@ -86,8 +94,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
         protocol: ClientProtocol,
         state: RequestState,
         request: Request,
-        output: OpenOutput,
         watchCaller: (lifetime: Lifetime) => void,
+        output: OpenOutput,
       ): Steps<Response, Failure> {
         const lifetime = inFlight.admit()
         if (lifetime instanceof Unavailable) return yield* Exit.fail(lifetime)
@@ -152,42 +160,40 @@ export class Inference extends Context.Tag("headgate/Inference")<
         })
       }
 
-      return {
-        handler: (protocol) => ({
-          effect: (request) =>
-            Effect.suspend(() => {
-              const state = newState()
-              // Not interruptible, so that every request is settled. The request's lifetime ends it.
-              return Effect.uninterruptible(
-                Effect.catchAllCause(
-                  Effect.gen(() =>
-                    respond(protocol, state, request, queuedOutput, (lifetime) => listen(request, lifetime)),
-                  ),
-                  (cause) => Effect.succeed(refused(protocol, state, cause)),
+      const handlerOf = (protocol: ClientProtocol, respond: Respond): InferenceHandler => ({
+        effect: (request) =>
+          Effect.suspend(() => {
+            const state = newState()
+            // Not interruptible, so that every request is settled. The request's lifetime ends it.
+            return Effect.uninterruptible(
+              Effect.catchAllCause(
+                Effect.gen(() =>
+                  respond(protocol, state, request, (lifetime) => listen(request, lifetime), queuedOutput),
                 ),
-              )
-            }),
-          native: (request, isCallerGone) =>
-            new Promise((resolve) => {
-              const state = newState()
-              const watch = (lifetime: Lifetime) => {
-                lifetime.isCallerGone = isCallerGone
-              }
-              runner.steps(respond(protocol, state, request, directOutput, watch), (exit) =>
-                resolve(Exit.isSuccess(exit) ? exit.value : refused(protocol, state, exit.cause)),
-              )
-            }),
-        }),
+                (cause) => Effect.succeed(refused(protocol, state, cause)),
+              ),
+            )
+          }),
+        native: (request, isCallerGone) =>
+          new Promise((resolve) => {
+            const state = newState()
+            const watch = (lifetime: Lifetime) => {
+              lifetime.isCallerGone = isCallerGone
+            }
+            runner.steps(respond(protocol, state, request, watch, directOutput), (exit) =>
+              resolve(Exit.isSuccess(exit) ? exit.value : refused(protocol, state, exit.cause)),
+            )
+          }),
+      })
+
+      const explain = makeExplain(router, registry, () => clock.unsafeCurrentTimeMillis())
+      const explained = makeExplainRoute({ keys, meter, inFlight, timers, registry, explain })
+      return {
+        handler: (protocol) => handlerOf(protocol, respond),
+        explainer: (protocol) => handlerOf(protocol, explained),
       }
     }),
   )
-}
-
-/** State of one request, from its first byte on. */
-interface RequestState {
-  readonly requestId: string
-  /** Set at admission. */
-  lifetime: Lifetime | undefined
 }
 
 const newState = (): RequestState => ({ requestId: requestId(), lifetime: undefined })
@@ -204,14 +210,6 @@ const listen = ({ signal }: Request, lifetime: Lifetime): void => {
 const leaving = (inFlight: Context.Tag.Service<InFlight>, lifetime: Lifetime) => () => inFlight.leave(lifetime)
 
 const managementKey = new NotPermitted({ rule: "Management keys cannot call models: use an ordinary key." })
-
-/** Applies `X-GW-Host`, which pins one host in place of the body's order. */
-const pinned = (request: ChatRequest, tag: string | null): ChatRequest => {
-  if (tag === null || tag === "") return request
-  const { routing } = request
-  const preferences = { ...routing.preferences, only: [tag], order: [], allowFallbacks: false }
-  return { ...request, routing: { ...routing, preferences } }
-}
 
 /** Adds the headers of every answer: the ids, and once a host answers its tag and the dropped members. */
 const named = (

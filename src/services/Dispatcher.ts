@@ -195,8 +195,7 @@ const make = (options: DispatcherOptions) =>
       plan: Plan,
       call: CallHost<A>,
     ): Steps<{ readonly attempt: Attempt; readonly answer: A }, DispatchFailure> {
-      const { lifetime } = context
-      const failed: Array<FailedAttempt> = []
+      const { lifetime, failed } = context
       const skipped: Array<Skipped> = []
       /** Models of which a host refused the request as invalid. Their other hosts would refuse it too. */
       const rejectedModels = new Set<string>()

@@ -1,6 +1,6 @@
 /** One inference request while it is served: who calls, since when, and the handle that ends it. */
 import type * as Clock from "effect/Clock"
-import { CallerGone, type TimedOut, type Unavailable } from "../domain/Failure.ts"
+import { CallerGone, type FailedAttempt, type TimedOut, type Unavailable } from "../domain/Failure.ts"
 import type { KeyRecord } from "../domain/Key.ts"
 
 /** Why a request was ended from outside while it ran. */
@@ -71,6 +71,8 @@ export class RequestContext implements RequestFacts {
   readonly lifetime: Lifetime
   readonly strategy: string
   readonly seed: number
+  /** Attempts that failed so far, in their order. */
+  readonly failed: Array<FailedAttempt> = []
   /** Milliseconds of a clock that never steps back. */
   readonly nowMs: () => number
   private readonly startedMs: number

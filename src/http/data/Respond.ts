@@ -1,5 +1,6 @@
 /** The steps from a request to its response, as the handlers of the data plane run them. */
 import type { Failure } from "../../domain/Failure.ts"
+import type { JsonObject } from "../../domain/Json.ts"
 import type { Lifetime } from "../../services/RequestContext.ts"
 import type { Steps } from "../../services/Steps.ts"
 import type { OpenOutput } from "../../services/StreamOutput.ts"
@@ -10,6 +11,8 @@ export interface RequestState {
   readonly requestId: string
   /** Set at admission. A failure gives the place back. */
   lifetime: Lifetime | undefined
+  /** The routing metadata, for an error. Set once there is a plan, for callers who ask for it. */
+  metadata: (() => JsonObject) | undefined
 }
 
 export type Respond = (

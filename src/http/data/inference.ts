@@ -5,6 +5,7 @@
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -42,6 +43,7 @@ import type { ClientProtocol } from "./ClientProtocol.ts"
 import { makeExplainRoute } from "./explain.ts"
 import { pinned } from "./pinned.ts"
 import type { RequestState, Respond } from "./Respond.ts"
+import { routeMetadata, type ShownRoute, wantsMetadata } from "./routeMetadata.ts"
 
 /** The handler of one path. Every failure becomes an answer. */
 export interface InferenceHandler {
@@ -90,6 +92,12 @@ export class Inference extends Context.Tag("headgate/Inference")<
         return new RequestContext(facts, nowMs)
       }
 
+      const shownOf = ({ routing }: ChatRequest, plan: Plan): ShownRoute => {
+        const [requested = ""] = routing.models
+        const resolved = registry.resolve(requested)
+        return { requested, model: Either.isRight(resolved) ? resolved.right.model.id : requested, plan }
+      }
+
       const respond = function* (
         protocol: ClientProtocol,
         state: RequestState,
@@ -112,9 +120,11 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const plan = yield* router.plan(asked, yield* budgeting)
         if (!isFinished(authenticating) || !isFinished(budgeting)) lifetime.look()
         const context = contextOf(state.requestId, key, plan, lifetime, request)
+        const shown = wantsMetadata(request.headers) ? shownOf(asked, plan) : undefined
+        if (shown !== undefined) state.metadata = withoutHost(shown, context)
         return yield* asked.stream
-          ? streamed(protocol, context, asked, plan, output)
-          : whole(protocol, context, asked, plan)
+          ? streamed(protocol, context, asked, plan, shown, output)
+          : whole(protocol, context, asked, plan, shown)
       }
 
       const whole = function* (
@@ -122,8 +132,9 @@ export class Inference extends Context.Tag("headgate/Inference")<
         context: RequestContext,
         request: ChatRequest,
         plan: Plan,
+        shown: ShownRoute | undefined,
       ): Steps<Response, Failure> {
-        const completed = yield* dispatcher.complete(context, request, plan, protocol.answer(context, request))
+        const completed = yield* dispatcher.complete(context, request, plan, protocol.answer(context, request, shown))
         inFlight.leave(context.lifetime)
         const cost = costValue(completed.charge.cost.total)
         const headers = named({ "content-type": "application/json", [costHeader]: cost }, context, completed)
@@ -135,10 +146,11 @@ export class Inference extends Context.Tag("headgate/Inference")<
         context: RequestContext,
         request: ChatRequest,
         plan: Plan,
+        shown: ShownRoute | undefined,
         output: OpenOutput,
       ): Steps<Response, Failure> {
         const closed = leaving(inFlight, context.lifetime)
-        const writerFor = protocol.stream(context, request)
+        const writerFor = protocol.stream(context, request, shown)
         const { body, answering } = yield* dispatcher.stream(context, request, plan, writerFor, output, closed)
         // From here on the stream itself reports that its reader has left.
         context.lifetime.isCallerGone = undefined
@@ -154,7 +166,9 @@ export class Inference extends Context.Tag("headgate/Inference")<
           runner.effect(Effect.logError("a defect while answering", { requestId }, cause), () => {})
         }
         const rendered: Rendered = Option.match(failure, { onSome: render, onNone: () => defect })
-        return Response.json(protocol.error(rendered, requestId), {
+        const body = protocol.error(rendered, requestId)
+        const metadata = Option.isSome(failure) ? state.metadata?.() : undefined
+        return Response.json(metadata === undefined ? body : { ...body, openrouter_metadata: metadata }, {
           status: rendered.status,
           headers: { "content-type": "application/json", ...rendered.headers, [requestIdHeader]: requestId },
         })
@@ -196,7 +210,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
   )
 }
 
-const newState = (): RequestState => ({ requestId: requestId(), lifetime: undefined })
+const newState = (): RequestState => ({ requestId: requestId(), lifetime: undefined, metadata: undefined })
 
 /** Ends the request when its caller leaves, or at once if it has left already. */
 const listen = ({ signal }: Request, lifetime: Lifetime): void => {
@@ -208,6 +222,9 @@ const listen = ({ signal }: Request, lifetime: Lifetime): void => {
 
 /** A function outside of the steps: a closure made within a generator keeps all of its variables, the prompt too. */
 const leaving = (inFlight: Context.Tag.Service<InFlight>, lifetime: Lifetime) => () => inFlight.leave(lifetime)
+
+/** The metadata for an error. Outside of the steps for the same reason. */
+const withoutHost = (shown: ShownRoute, context: RequestContext) => () => routeMetadata(shown, context, undefined)
 
 const managementKey = new NotPermitted({ rule: "Management keys cannot call models: use an ordinary key." })
 

@@ -312,7 +312,8 @@ const deliveredOf = ({ usage, choices }: ChatResponse): Delivered => ({
   isAwaited: true,
 })
 
-const byteLength = (body: string | Uint8Array): number =>
+/** Bytes of the body that a host is sent. */
+export const byteLength = (body: string | Uint8Array): number =>
   typeof body === "string" ? Buffer.byteLength(body) : body.byteLength
 
 /** Whether the request already has the output bound of the hold. */

@@ -6,12 +6,12 @@ import type * as Context from "effect/Context"
 import * as Either from "effect/Either"
 import { expectedCost } from "../domain/ExpectedCost.ts"
 import { type BadRequest, type Exclusion, type FailedAttempt, HostFailed } from "../domain/Failure.ts"
-import type { BudgetSnapshot } from "../domain/Hold.ts"
+import { type BudgetSnapshot, budgetRefusal, paymentRequired } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import type { Reasons } from "../plugin/Strategy.ts"
-import { type DispatchFailure, outcomeOf, type Skipped } from "./Dispatcher.ts"
+import { byteLength, type DispatchFailure, outcomeOf, type Skipped } from "./Dispatcher.ts"
 import type { ProviderRegistry } from "./ProviderRegistry.ts"
 import type { PlanFailure, PlanOptions, Router } from "./Router.ts"
 
@@ -51,25 +51,31 @@ export const makeExplain =
       const excluded = [...plan.excluded]
       const failed: Array<FailedAttempt> = []
       const skipped: Array<Skipped> = []
+      const exclude = ({ tag, model }: Host, by: string, reason: string) =>
+        excluded.push({ host: tag, model, by, reason })
       for (const [place, host] of plan.attempts.entries()) {
         const encoded = registry.endpoint(host)?.protocol.encode(request, host)
         // Its provider was switched off since the plan was made.
         if (encoded === undefined) continue
-        if (Either.isRight(encoded)) {
-          const { dropped = [] } = encoded.right
+        if (Either.isLeft(encoded)) {
+          const { left } = encoded
+          if (left instanceof HostFailed) {
+            failed.push({ provider: host.providerName, host: host.tag, model: host.model, failure: left })
+            exclude(host, "plugin", "its plugin could not write the request")
+          } else {
+            skipped.push(left)
+            exclude(host, "protocol", `${left.path}: ${left.reason}`)
+          }
+          continue
+        }
+        const { dropped = [], body } = encoded.right
+        // The plan knows only the size of the caller's body. A hold is made for the bytes that are sent.
+        const refused = budgetRefusal(budget, { ...request, sentBytes: byteLength(body) }, host)
+        if (refused === undefined) {
           attempts.push({ host, expectedCost: expectedCost(request, host, at), why: whys[place] ?? null, dropped })
-        } else if (encoded.left instanceof HostFailed) {
-          failed.push({ provider: host.providerName, host: host.tag, model: host.model, failure: encoded.left })
-          excluded.push({
-            host: host.tag,
-            model: host.model,
-            by: "plugin",
-            reason: "its plugin could not write the request",
-          })
         } else {
-          skipped.push(encoded.left)
-          const { path, reason } = encoded.left
-          excluded.push({ host: host.tag, model: host.model, by: "protocol", reason: `${path}: ${reason}` })
+          skipped.push(paymentRequired(budget, refused))
+          exclude(host, "budget", refused)
         }
       }
       const { strategy, seed } = plan

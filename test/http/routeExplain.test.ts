@@ -118,6 +118,33 @@ describe("an explanation", () => {
     await gateway.stop()
   })
 
+  test("leaves out a host whose protocol cannot carry the request, and says what the request gets without it", async () => {
+    const pricing = { prompt: "0.000001", completion: "0.000001" }
+    const config = {
+      providers: {
+        claude: { plugin: "anthropic", api_key: "k" },
+        local: { plugin: "openai-compatible", base_url: "http://127.0.0.1:1/v1", network: "private" as const },
+      },
+      models: [
+        { id: "acme/one", context_length: 1000, hosts: ["claude", "local"].map((provider) => ({ provider, pricing })) },
+      ],
+    }
+    const gateway = await gatewayWithoutSocket({ config })
+    const audio = { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } }
+    const body = { model: "acme/one", messages: [{ role: "user", content: [audio] }] }
+    const reason = "messages[0].content[0]: this host takes no audio"
+    const both = await explainedBy(gateway, body)
+    expect(both.attempts.map(({ host }) => host)).toEqual(["local"])
+    expect(both.excluded).toEqual([{ model: "acme/one", host: "claude", by: "protocol", reason }])
+
+    const alone = { ...body, provider: { only: ["claude"] } }
+    const none = await explainedBy(gateway, alone)
+    expect(none.attempts).toEqual([])
+    expect(none.error).toEqual(await errorOf(await gateway.chat(alone)))
+    expect(none.error).toMatchObject({ code: 400, metadata: { path: "messages[0].content[0]" } })
+    await gateway.stop()
+  })
+
   test("a host is pinned by `X-GW-Host`, as for a request", async () => {
     const gateway = await routed({ a: good(), b: good() })
     const { attempts, excluded } = await explainedBy(gateway, ask(), "", { "x-gw-host": "b" })

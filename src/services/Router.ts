@@ -45,9 +45,12 @@ export interface ExplainedPlan {
   readonly plan: Plan
   /** What the caller of such a request gets; `undefined` where there is something to try. */
   readonly failure: PlanFailure | undefined
-  /** The numbers that the strategy used, of each attempt in its place; `null` where it does not explain itself. */
-  readonly whys: ReadonlyArray<Reasons | null>
+  /** The numbers that the strategy used for each host that it ordered; none where it does not explain itself. */
+  readonly whys: ReadonlyMap<Host, Reasons>
 }
+
+/** Called for each ranking, before it, when a plan is explained. */
+type OnRanking = (strategy: string, candidates: ReadonlyArray<Candidate>, context: RankContext) => void
 
 export type PlanFailure = BadRequest | NoHostMatches | PaymentRequired | RoutingExhausted
 
@@ -86,18 +89,12 @@ export class Router extends Context.Tag("headgate/Router")<
         (line) => runner.effect(line, () => {}),
       )
 
-      const contextOf = (request: PlannedRequest, now: number, seed: number): RankContext => ({
-        request,
-        now,
-        random: randomSequence(seed),
-      })
-
       /** The plan, which may be without attempts. */
       const decide = (
         request: PlannedRequest,
         budget: BudgetSnapshot,
-        now: number,
-        seed: number,
+        options: PlanOptions | undefined,
+        onRanking?: OnRanking,
       ): Either.Either<Plan, BadRequest> => {
         const { routing } = registry.current()
         const models = resolveAll(request.routing.models, registry)
@@ -105,16 +102,14 @@ export class Router extends Context.Tag("headgate/Router")<
         const chosen = strategyOf(request.routing.preferences.sort, routing.strategies, routing.strategy)
         if (Either.isLeft(chosen)) return Either.left(chosen.left)
         const [strategy, rank] = chosen.right
-        const context = contextOf(request, now, seed)
-        const order = (hosts: ReadonlyArray<Host>) =>
-          hosts.length < 2
-            ? hosts
-            : ranked(
-                rank,
-                hosts.map((host) => ({ host, stats: stats.snapshot(host) })),
-                context,
-                (fault) => faults.report(strategy, fault),
-              )
+        const seed = options?.seed ?? seedFrom(seeds())
+        const context = { request, now: clock.unsafeCurrentTimeMillis(), random: randomSequence(seed) }
+        const order = (hosts: ReadonlyArray<Host>) => {
+          if (hosts.length < 2 && onRanking === undefined) return hosts
+          const candidates = hosts.map((host) => ({ host, stats: stats.snapshot(host) }))
+          onRanking?.(strategy, candidates, context)
+          return ranked(rank, candidates, context, (fault) => faults.report(strategy, fault))
+        }
         const excluded: Array<Exclusion> = []
         const states = { registry, health, budget }
         const kept = models.right.map((model) => usable(request, model, states, excluded))
@@ -124,28 +119,30 @@ export class Router extends Context.Tag("headgate/Router")<
         return Either.right({ attempts, excluded, strategy, seed })
       }
 
-      const now = () => clock.unsafeCurrentTimeMillis()
-      const seedOf = (options: PlanOptions | undefined) => options?.seed ?? seedFrom(seeds())
+      const reasonsFor = (strategy: string, candidate: Candidate, context: RankContext): Reasons | undefined => {
+        const reasons = registry.current().routing.whys.get(strategy)?.(candidate, context)
+        if (!(reasons instanceof PluginFault)) return reasons
+        faults.report(strategy, reasons, "a strategy failed to explain its order")
+        return undefined
+      }
 
       return {
         plan: (request, budget, options) => {
-          const decided = decide(request, budget, now(), seedOf(options))
+          const decided = decide(request, budget, options)
           if (Either.isLeft(decided) || decided.right.attempts.length > 0) return decided
           return Either.left(refusal(request, decided.right.excluded, budget))
         },
         explain: (request, budget, options) => {
-          const plannedAt = now()
-          return Either.map(decide(request, budget, plannedAt, seedOf(options)), (plan) => {
-            const { attempts, excluded, strategy, seed } = plan
-            const why = registry.current().routing.whys.get(strategy)
-            const context = contextOf(request, plannedAt, seed)
-            const whys = attempts.map((host) => {
-              const reasons = why?.({ host, stats: stats.snapshot(host) }, context) ?? null
-              if (!(reasons instanceof PluginFault)) return reasons
-              faults.report(strategy, reasons, "a strategy failed to explain its order")
-              return null
-            })
-            return { plan, failure: attempts.length > 0 ? undefined : refusal(request, excluded, budget), whys }
+          const whys = new Map<Host, Reasons>()
+          const decided = decide(request, budget, options, (strategy, candidates, context) => {
+            for (const candidate of candidates) {
+              const reasons = reasonsFor(strategy, candidate, context)
+              if (reasons !== undefined) whys.set(candidate.host, reasons)
+            }
+          })
+          return Either.map(decided, (plan) => {
+            const failure = plan.attempts.length > 0 ? undefined : refusal(request, plan.excluded, budget)
+            return { plan, failure, whys }
           })
         },
       }

@@ -53,7 +53,7 @@ export const makeExplain =
       const skipped: Array<Skipped> = []
       const exclude = ({ tag, model }: Host, by: string, reason: string) =>
         excluded.push({ host: tag, model, by, reason })
-      for (const [place, host] of plan.attempts.entries()) {
+      for (const host of plan.attempts) {
         const encoded = registry.endpoint(host)?.protocol.encode(request, host)
         // Its provider was switched off since the plan was made.
         if (encoded === undefined) continue
@@ -72,7 +72,7 @@ export const makeExplain =
         // The plan knows only the size of the caller's body. A hold is made for the bytes that are sent.
         const refused = budgetRefusal(budget, { ...request, sentBytes: byteLength(body) }, host)
         if (refused === undefined) {
-          attempts.push({ host, expectedCost: expectedCost(request, host, at), why: whys[place] ?? null, dropped })
+          attempts.push({ host, expectedCost: expectedCost(request, host, at), why: whys.get(host) ?? null, dropped })
         } else {
           skipped.push(paymentRequired(budget, refused))
           exclude(host, "budget", refused)

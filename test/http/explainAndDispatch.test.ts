@@ -113,102 +113,108 @@ const anyFate = FastCheck.record({
 
 const budgets = FastCheck.constantFrom(null, null, 400_000_000n, 4_000_000_000n)
 
-test("explained attempts are the attempts that are made", () =>
-  FastCheck.assert(
-    FastCheck.asyncProperty(
-      FastCheck.record({
-        models: anyModels,
-        strategy: FastCheck.constantFrom("balanced", "price"),
-        past: anyPast,
-        request: anyRequest,
-        fate: anyFate,
-        limit: budgets,
-        start: FastCheck.integer({ min: 0, max: 2 ** 32 - 1 }),
-      }),
-      async ({ models, strategy, past, request, fate, limit, start }) => {
-        const clock = new ManualClock()
-        const tried: Array<string> = []
-        let answer: (request: Request) => Response | Promise<Response> = () => new Response()
-        const gateway = await gatewayWithoutSocket({
-          config: {
-            providers: Object.fromEntries(
-              slugs.map((slug, at) => [
-                slug,
-                {
-                  plugin: "openai-compatible",
-                  base_url: `http://127.0.0.1:${at + 1}/v1`,
-                  network: "private",
-                  api_key: "k",
-                },
-              ]),
-            ),
-            models,
-            routing: { strategy },
-            limits: { ttfb_ms: 0, deadline_ms: 60_000 },
-          },
-          upstream: Upstream.layerFrom(async (call) => {
-            const { model } = (await call.clone().json()) as { readonly model: string }
-            tried.push(`${model} p${new URL(call.url).port}`)
-            return answer(call)
-          }),
-          setting: Layer.merge(Layer.setClock(clock), Layer.setRandom(Random.fixed([start / 2 ** 32]))),
-        })
-        try {
-          const seeds = randomSequence(start)
-          const nextSeed = () => Math.floor(seeds() * 2 ** 32)
-          for (const { model, host, fault, tookMs } of past) {
-            answer = async (call) => {
-              clock.advance(tookMs)
-              return fault === null ? good()({}, call, 1) : failing(fault, call)
+test(
+  "explained attempts are the attempts that are made",
+  () =>
+    FastCheck.assert(
+      FastCheck.asyncProperty(
+        FastCheck.record({
+          models: anyModels,
+          strategy: FastCheck.constantFrom("balanced", "price"),
+          past: anyPast,
+          request: anyRequest,
+          fate: anyFate,
+          limit: budgets,
+          start: FastCheck.integer({ min: 0, max: 2 ** 32 - 1 }),
+        }),
+        async ({ models, strategy, past, request, fate, limit, start }) => {
+          const clock = new ManualClock()
+          const tried: Array<string> = []
+          let answer: (request: Request) => Response | Promise<Response> = () => new Response()
+          const gateway = await gatewayWithoutSocket({
+            config: {
+              providers: Object.fromEntries(
+                slugs.map((slug, at) => [
+                  slug,
+                  {
+                    plugin: "openai-compatible",
+                    base_url: `http://127.0.0.1:${at + 1}/v1`,
+                    network: "private",
+                    api_key: "k",
+                  },
+                ]),
+              ),
+              models,
+              routing: { strategy },
+              limits: { ttfb_ms: 0, deadline_ms: 60_000 },
+            },
+            upstream: Upstream.layerFrom(async (call) => {
+              const { model } = (await call.clone().json()) as { readonly model: string }
+              tried.push(`${model} p${new URL(call.url).port}`)
+              return answer(call)
+            }),
+            setting: Layer.merge(Layer.setClock(clock), Layer.setRandom(Random.fixed([start / 2 ** 32]))),
+          })
+          try {
+            const seeds = randomSequence(start)
+            const nextSeed = () => Math.floor(seeds() * 2 ** 32)
+            for (const { model, host, fault, tookMs } of past) {
+              answer = async (call) => {
+                clock.advance(tookMs)
+                return fault === null ? good()({}, call, 1) : failing(fault, call)
+              }
+              const asked = { model, messages: [{ role: "user", content: "hi" }] }
+              await (await gateway.chat(asked, { headers: { "x-gw-host": host } })).text()
+              nextSeed()
             }
-            const asked = { model, messages: [{ role: "user", content: "hi" }] }
-            await (await gateway.chat(asked, { headers: { "x-gw-host": host } })).text()
-            nextSeed()
-          }
 
-          const key = await gateway.newKey({ limit })
-          const headers = { authorization: `Bearer ${key}` }
-          const seed = nextSeed()
-          const explained = await explainedBy(gateway, request, `?seed=${seed}`, headers)
-          const planned = explained.attempts.map(({ model, host }) => `${model} ${host}`)
+            const key = await gateway.newKey({ limit })
+            const headers = { authorization: `Bearer ${key}` }
+            const seed = nextSeed()
+            const explained = await explainedBy(gateway, request, `?seed=${seed}`, headers)
+            const planned = explained.attempts.map(({ model, host }) => `${model} ${host}`)
 
-          tried.length = 0
-          const stalled = Promise.withResolvers<void>()
-          answer = (call) => {
-            const at = tried.length - 1
-            const fault = fate.faults[at]
-            if (at < fate.failures && fault !== undefined) return failing(fault, call)
-            if (fate.next === "answers") return good()(request, call, 1)
-            stalled.resolve()
-            return new Promise((_, reject) => call.signal.addEventListener("abort", () => reject(new Error("aborted"))))
-          }
-          const answering = gateway.chat(request, { headers }).then(async (response) => {
-            await response.text()
-            return response
-          })
-          const isStalled = await Promise.race([stalled.promise.then(() => true), answering.then(() => false)])
-          let isOver = false
-          void answering.then(() => {
-            isOver = true
-          })
-          for (let second = 0; isStalled && second < 70; second++) {
-            clock.advance(1000)
-            await new Promise((resolve) => setImmediate(resolve))
-          }
-          const response = await answering
-          expect(isOver).toBe(true)
+            tried.length = 0
+            const stalled = Promise.withResolvers<void>()
+            answer = (call) => {
+              const at = tried.length - 1
+              const fault = fate.faults[at]
+              if (at < fate.failures && fault !== undefined) return failing(fault, call)
+              if (fate.next === "answers") return good()(request, call, 1)
+              stalled.resolve()
+              return new Promise((_, reject) =>
+                call.signal.addEventListener("abort", () => reject(new Error("aborted"))),
+              )
+            }
+            const answering = gateway.chat(request, { headers }).then(async (response) => {
+              await response.text()
+              return response
+            })
+            const isStalled = await Promise.race([stalled.promise.then(() => true), answering.then(() => false)])
+            let isOver = false
+            void answering.then(() => {
+              isOver = true
+            })
+            for (let second = 0; isStalled && second < 70; second++) {
+              clock.advance(1000)
+              await new Promise((resolve) => setImmediate(resolve))
+            }
+            const response = await answering
+            expect(isOver).toBe(true)
 
-          expect(tried).toEqual(planned.slice(0, fate.failures + 1))
-          if (explained.error !== undefined) expect(response.status).toBe(explained.error.code)
-          if (planned.length > fate.failures && fate.next === "answers") {
-            expect(response.status).toBe(200)
-            const [row] = await gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(key), 1)))
-            expect([row?.strategy, row?.seed]).toEqual([explained.strategy, seed])
+            expect(tried).toEqual(planned.slice(0, fate.failures + 1))
+            if (explained.error !== undefined) expect(response.status).toBe(explained.error.code)
+            if (planned.length > fate.failures && fate.next === "answers") {
+              expect(response.status).toBe(200)
+              const [row] = await gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(key), 1)))
+              expect([row?.strategy, row?.seed]).toEqual([explained.strategy, seed])
+            }
+          } finally {
+            await gateway.stop()
           }
-        } finally {
-          await gateway.stop()
-        }
-      },
+        },
+      ),
+      { numRuns: 40 },
     ),
-    { numRuns: 60 },
-  ))
+  30_000,
+)

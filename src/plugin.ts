@@ -52,6 +52,7 @@ export type {
   ListedPricing,
   Usd,
 } from "./domain/ListedModel.ts"
+export { formatUsd, type Picodollars } from "./domain/Money.ts"
 export type { Preferences } from "./domain/Preferences.ts"
 export {
   type Bounds,
@@ -84,9 +85,11 @@ export {
   type Percentile,
   type Rank,
   type RankContext,
+  type Reasons,
   type StrategyDefinition,
   type StrategyPlugin,
   unseenHost,
+  type Why,
 } from "./plugin/Strategy.ts"
 export { newCallId } from "./wire/callId.ts"
 export type { ChatQuirks } from "./wire/chat/quirks.ts"

@@ -4,6 +4,7 @@
  */
 import type { Cooldowns } from "../domain/Cooldown.ts"
 import type { Host, Model } from "../domain/Host.ts"
+import type { CheckedWhy } from "../plugin/checked.ts"
 import type { Rank } from "../plugin/Strategy.ts"
 import { type Endpoint, endpointOf } from "./endpoints.ts"
 import { type ModelNames, modelNames } from "./names.ts"
@@ -37,6 +38,8 @@ export interface Limits {
 export interface RoutingConfig {
   /** Installed strategies by id: the values of `provider.sort`. */
   readonly strategies: ReadonlyMap<string, Rank>
+  /** Those of them that explain themselves. */
+  readonly whys: ReadonlyMap<string, CheckedWhy>
   /** Id of the strategy for requests without `sort`. When no strategy is installed, hosts keep the configured order. */
   readonly strategy: string
 }

@@ -55,7 +55,7 @@ export const resolveConfig = (
       // Without slugs every host would be reported for naming an unknown provider.
       models: unread.some(([section, ...more]) => section === "providers" && more.length === 0) ? [] : config.models,
     })
-    const { strategies, ...ranked } = loadStrategies(strategyPlugins, {
+    const { strategies, whys, ...ranked } = loadStrategies(strategyPlugins, {
       configured: config.routing.strategies,
       inForce: strategy === undefined ? config.routing.strategy : undefined,
       brokenPlugins: brokenBeside("providers", invalid),
@@ -78,8 +78,8 @@ export const resolveConfig = (
     const { models, providers } = loaded
     const routing =
       strategy === undefined
-        ? { strategies, strategy: config.routing.strategy }
-        : { strategies: new Map([...strategies, ["own", strategy]]), strategy: "own" }
+        ? { strategies, whys, strategy: config.routing.strategy }
+        : { strategies: new Map([...strategies, ["own", strategy]]), whys, strategy: "own" }
     const limits = limitsOf(config.limits)
     return { config, resolved: resolvedConfig({ models, providers, limits, routing, aliases: config.aliases }) }
   })

@@ -1,6 +1,7 @@
 /** Loads the routing strategies with their part of the configuration (`routing.strategies.<id>`). */
 import * as Either from "effect/Either"
 import { hint, type Problem, problemsOf, renderPath, sentence } from "../domain/Problem.ts"
+import type { CheckedWhy } from "../plugin/checked.ts"
 import { loadStrategy } from "../plugin/load.ts"
 import { PluginInvalid } from "../plugin/PluginInvalid.ts"
 import type { Rank, StrategyPlugin } from "../plugin/Strategy.ts"
@@ -9,6 +10,8 @@ import type { GatewayConfig } from "./GatewayConfig.ts"
 export interface LoadedStrategies {
   /** Every strategy that loads, by id. */
   readonly strategies: ReadonlyMap<string, Rank>
+  /** Those of them that explain themselves. */
+  readonly whys: ReadonlyMap<string, CheckedWhy>
   readonly problems: ReadonlyArray<Problem>
   /** Plugins that turned out to be unusable, once each. */
   readonly off: ReadonlyArray<PluginInvalid>
@@ -26,6 +29,7 @@ interface Wanted {
 export const loadStrategies = (plugins: ReadonlyArray<StrategyPlugin>, wanted: Wanted): LoadedStrategies => {
   const { configured, inForce, brokenPlugins } = wanted
   const strategies = new Map<string, Rank>()
+  const whys = new Map<string, CheckedWhy>()
   const problems: Array<Problem> = []
   const misconfigured = new Set<string>()
   const off: Array<PluginInvalid> = []
@@ -39,8 +43,11 @@ export const loadStrategies = (plugins: ReadonlyArray<StrategyPlugin>, wanted: W
       continue
     }
     const decoded = Either.mapLeft(loaded.right, ({ issue }) => problemsOf(issue, path))
-    if (Either.isRight(decoded)) strategies.set(id, decoded.right)
-    else if (written !== undefined) {
+    if (Either.isRight(decoded)) {
+      const { rank, why } = decoded.right
+      strategies.set(id, rank)
+      if (why !== undefined) whys.set(id, why)
+    } else if (written !== undefined) {
       misconfigured.add(id)
       problems.push(...decoded.left)
     } else off.push(new PluginInvalid({ plugin: id, phase: "load", reason: sentence(decoded.left) }))
@@ -53,7 +60,7 @@ export const loadStrategies = (plugins: ReadonlyArray<StrategyPlugin>, wanted: W
   }
   // Problems of its own configuration are reported above.
   if (inForce !== undefined && !misconfigured.has(inForce)) problems.push(...notInForce(inForce, strategies, found))
-  return { strategies, problems, off }
+  return { strategies, whys, problems, off }
 }
 
 /**

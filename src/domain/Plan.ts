@@ -8,4 +8,6 @@ export interface Plan {
   readonly excluded: ReadonlyArray<Exclusion>
   /** Id of the strategy that ordered the hosts. */
   readonly strategy: string
+  /** A 32-bit unsigned integer: every random draw of the plan comes from `randomSequence(seed)`. */
+  readonly seed: number
 }

@@ -82,6 +82,15 @@ export interface RankContext {
  */
 export type Rank = (candidates: ReadonlyArray<Candidate>, context: RankContext) => ReadonlyArray<Candidate>
 
+/** The numbers that a ranking used for one candidate, by name: what a caller sees of it in an explanation. */
+export type Reasons = Readonly<Record<string, string | number | boolean | null>>
+
+/**
+ * Explains the place of one candidate, with the context of its ranking. Runs for explanations only, before the ranking; it
+ * must have no side effects, and it draws no random numbers. Money is decimal text of USD (`formatUsd`).
+ */
+export type Why = (candidate: Candidate, context: RankContext) => Reasons
+
 export interface StrategyPlugin {
   readonly kind: "strategy"
   readonly contract: number
@@ -92,6 +101,8 @@ export interface StrategyPlugin {
    * it.
    */
   readonly load: (config: unknown) => Either.Either<Rank, ParseError>
+  /** The same for `StrategyDefinition.why`. Absent: an explanation has only the order. */
+  readonly loadWhy?: (config: unknown) => Either.Either<Why, ParseError>
 }
 
 /** The argument of `defineStrategy`. */
@@ -100,15 +111,24 @@ export interface StrategyDefinition<A, I> {
   /** Schema of `routing.strategies.<id>`. With defaults for all fields the strategy works unconfigured. */
   readonly config: Schema.Schema<A, I>
   readonly load: (config: A) => Rank
+  /** The numbers that the ranking used for a candidate, for `POST /api/v1/route/explain`. */
+  readonly why?: (candidate: Candidate, context: RankContext, config: A) => Reasons
 }
 
 /** Makes a strategy plugin: the default export of `plugins/strategies/<id>/index.ts`. */
 export const defineStrategy = <A, I>(definition: StrategyDefinition<A, I>): StrategyPlugin => {
   const decode = decodeStrictly(definition.config)
+  const { id, load, why } = definition
   return {
     kind: "strategy",
     contract: contractVersion,
-    id: definition.id,
-    load: (raw) => Either.map(decode(raw), definition.load),
+    id,
+    load: (raw) => Either.map(decode(raw), load),
+    ...(why === undefined
+      ? {}
+      : {
+          loadWhy: (raw) =>
+            Either.map(decode(raw), (config) => (candidate, context) => why(candidate, context, config)),
+        }),
   }
 }

@@ -19,12 +19,14 @@ import type { AnswerContext, Decoder, Encoded, Protocol } from "../wire/Protocol
 import { but } from "./misfit.ts"
 import { type Hook, hookOf, type PluginFault } from "./PluginFault.ts"
 import type { Provider, ProviderPlugin } from "./Provider.ts"
+import type { Candidate, RankContext, Reasons, Why } from "./Strategy.ts"
 import {
   expectedOfAnswer,
   expectedOfChunks,
   expectedOfDecoder,
   expectedOfEncoded,
   expectedOfProtocol,
+  expectedOfReasons,
 } from "./shapes.ts"
 
 export interface CheckedProtocol extends Pick<Protocol, "framing" | "usage" | "transparent"> {
@@ -259,6 +261,24 @@ const attempted = async <A>(work: () => Promise<A>, fault: (cause: unknown) => E
     return await work()
   } catch (cause) {
     throw fault(cause)
+  }
+}
+
+// --- strategies
+
+/** Explains the place of a candidate, or says what is wrong with the plugin. Never throws. */
+export type CheckedWhy = (candidate: Candidate, context: RankContext) => Reasons | PluginFault
+
+export const checkedWhy = (plugin: string, why: Why): CheckedWhy => {
+  const hook = hookOf(plugin, "", "why")
+  return (candidate, context) => {
+    try {
+      const reasons = why(candidate, context)
+      const expected = expectedOfReasons(reasons)
+      return expected === undefined ? reasons : hook.returned(expected, reasons)
+    } catch (cause) {
+      return hook.threw(cause)
+    }
   }
 }
 

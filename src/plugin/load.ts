@@ -4,7 +4,7 @@
  */
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
-import { type CheckedProvider, checkedProvider } from "./checked.ts"
+import { type CheckedProvider, type CheckedWhy, checkedProvider, checkedWhy } from "./checked.ts"
 import { but } from "./misfit.ts"
 import { type Hook, hookOf } from "./PluginFault.ts"
 import { guarded, PluginInvalid } from "./PluginInvalid.ts"
@@ -36,12 +36,23 @@ export const loadProvider = (plugin: ProviderPlugin, config: unknown): Loaded<Ch
     ),
   )
 
-export const loadStrategy = (plugin: StrategyPlugin, config: unknown): Loaded<Rank> => {
+export interface LoadedStrategy {
+  readonly rank: Rank
+  /** Absent where the strategy does not explain itself. */
+  readonly why?: CheckedWhy
+}
+
+export const loadStrategy = (plugin: StrategyPlugin, config: unknown): Loaded<LoadedStrategy> => {
   const hook = hookOf(plugin.id, "", "load")
+  const whyHook = hookOf(plugin.id, "", "loadWhy")
   return guarded(plugin.id, () =>
-    Either.map(loaded(hook, plugin.load(config), "a ranking"), (rank) => {
+    Either.flatMap(loaded(hook, plugin.load(config), "a ranking"), (rank) => {
       if (typeof rank !== "function") throw hook.returned(but("a function that ranks", rank), rank)
-      return rank
+      if (plugin.loadWhy === undefined) return Either.right({ rank })
+      return Either.map(loaded(whyHook, plugin.loadWhy(config), "a function that explains"), (why) => {
+        if (typeof why !== "function") throw whyHook.returned(but("a function that explains", why), why)
+        return { rank, why: checkedWhy(plugin.id, why) }
+      })
     }),
   )
 }

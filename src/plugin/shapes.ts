@@ -144,6 +144,17 @@ const expectedOfDelta = (choice: unknown): Misfit => {
 
 const isCallPiece = (piece: unknown): boolean => isJsonObject(piece) && typeof piece["index"] === "number"
 
+// --- explanations
+
+const isReason = (value: unknown): boolean =>
+  value === null || typeof value === "string" || typeof value === "boolean" || Number.isFinite(value)
+
+export const expectedOfReasons = (reasons: unknown): Misfit => {
+  if (!isPlainObject(reasons)) return but("an object of numbers, texts, booleans and nulls", reasons)
+  const odd = Object.keys(reasons).find((name) => !isReason(reasons[name]))
+  return odd === undefined ? undefined : but(`${odd} as a finite number, a text, a boolean or null`, reasons[odd])
+}
+
 // --- the result of load
 
 const isFunction = (value: unknown): boolean => typeof value === "function"

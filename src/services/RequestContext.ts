@@ -1,6 +1,6 @@
 /** One inference request while it is served: who calls, since when, and the handle that ends it. */
 import type * as Clock from "effect/Clock"
-import { CallerGone, type TimedOut, type Unavailable } from "../domain/Failure.ts"
+import { CallerGone, type FailedAttempt, type TimedOut, type Unavailable } from "../domain/Failure.ts"
 import type { KeyRecord } from "../domain/Key.ts"
 
 /** Why a request was ended from outside while it ran. */
@@ -57,6 +57,9 @@ export interface RequestFacts {
   /** Unix milliseconds. The request belongs to the budget windows of this moment. */
   readonly admittedAt: number
   readonly lifetime: Lifetime
+  /** For the ledger: how the hosts were ordered. The plan itself is not kept. */
+  readonly strategy: string
+  readonly seed: number
 }
 
 export class RequestContext implements RequestFacts {
@@ -66,6 +69,10 @@ export class RequestContext implements RequestFacts {
   readonly attribution: Attribution
   readonly admittedAt: number
   readonly lifetime: Lifetime
+  readonly strategy: string
+  readonly seed: number
+  /** Attempts that failed so far, in their order. */
+  readonly failed: Array<FailedAttempt> = []
   /** Milliseconds of a clock that never steps back. */
   readonly nowMs: () => number
   private readonly startedMs: number
@@ -78,6 +85,8 @@ export class RequestContext implements RequestFacts {
     this.attribution = facts.attribution
     this.admittedAt = facts.admittedAt
     this.lifetime = facts.lifetime
+    this.strategy = facts.strategy
+    this.seed = facts.seed
     this.nowMs = nowMs
     this.startedMs = nowMs()
   }

@@ -23,7 +23,8 @@ import { documentedSorts } from "../domain/Preferences.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import { randomSequence } from "../domain/randomSequence.ts"
 import { type Filter, hardFilters, isNamed, softFilters } from "../domain/routeFilters.ts"
-import type { Candidate, Rank, RankContext } from "../plugin/Strategy.ts"
+import { PluginFault } from "../plugin/PluginFault.ts"
+import type { Candidate, Rank, RankContext, Reasons } from "../plugin/Strategy.ts"
 import { exhausted } from "./exhausted.ts"
 import { HostHealth } from "./HostHealth.ts"
 import { HostStats } from "./HostStats.ts"
@@ -32,6 +33,24 @@ import { makeStepRunner } from "./Steps.ts"
 
 /** What a plan depends on, in addition to the gateway's state. */
 export type PlannedRequest = Pick<ChatRequest, "routing" | "bounds" | "maxTokens">
+
+export interface PlanOptions {
+  /** Repeats the random draws of an earlier plan; otherwise each plan gets a seed of its own. A 32-bit unsigned integer. */
+  readonly seed?: number
+}
+
+/** A plan with what led to it. Made like every plan, so it cannot differ from what a dispatch does. */
+export interface ExplainedPlan {
+  /** May have no attempts. */
+  readonly plan: Plan
+  /** What the caller of such a request gets; `undefined` where there is something to try. */
+  readonly failure: PlanFailure | undefined
+  /** The numbers that the strategy used for each host that it ordered; none where it does not explain itself. */
+  readonly whys: ReadonlyMap<Host, Reasons>
+}
+
+/** Called for each ranking, before it, when a plan is explained. */
+type OnRanking = (strategy: string, candidates: ReadonlyArray<Candidate>, context: RankContext) => void
 
 export type PlanFailure = BadRequest | NoHostMatches | PaymentRequired | RoutingExhausted
 
@@ -42,7 +61,17 @@ export class Router extends Context.Tag("headgate/Router")<
      * The plan for a request that `budget` pays for. Fails when a model is unknown, and when no host is left: with the
      * budget's refusal, with the shortest wait, or with every exclusion and its reason.
      */
-    readonly plan: (request: PlannedRequest, budget: BudgetSnapshot) => Either.Either<Plan, PlanFailure>
+    readonly plan: (
+      request: PlannedRequest,
+      budget: BudgetSnapshot,
+      options?: PlanOptions,
+    ) => Either.Either<Plan, PlanFailure>
+    /** The same plan, explained. Fails only where the request itself is at fault. */
+    readonly explain: (
+      request: PlannedRequest,
+      budget: BudgetSnapshot,
+      options?: PlanOptions,
+    ) => Either.Either<ExplainedPlan, BadRequest>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -53,45 +82,76 @@ export class Router extends Context.Tag("headgate/Router")<
       const health = yield* HostHealth
       const clock = yield* Effect.clock
       const runner = makeStepRunner(yield* Effect.runtime<never>())
-      // One number of Effect's random service seeds all rankings, so that a test can make plans deterministic.
-      const random = randomSequence(Math.floor((yield* Random.next) * 2 ** 32))
+      // One number of Effect's random service decides the seeds of all plans, so that a test can make them deterministic.
+      const seeds = randomSequence(seedFrom(yield* Random.next))
       const faults = new StrategyFaults(
         () => clock.unsafeCurrentTimeMillis(),
         (line) => runner.effect(line, () => {}),
       )
 
+      /** The plan, which may be without attempts. */
+      const decide = (
+        request: PlannedRequest,
+        budget: BudgetSnapshot,
+        options: PlanOptions | undefined,
+        onRanking?: OnRanking,
+      ): Either.Either<Plan, BadRequest> => {
+        const { routing } = registry.current()
+        const models = resolveAll(request.routing.models, registry)
+        if (Either.isLeft(models)) return Either.left(models.left)
+        const chosen = strategyOf(request.routing.preferences.sort, routing.strategies, routing.strategy)
+        if (Either.isLeft(chosen)) return Either.left(chosen.left)
+        const [strategy, rank] = chosen.right
+        const seed = options?.seed ?? seedFrom(seeds())
+        const context = { request, now: clock.unsafeCurrentTimeMillis(), random: randomSequence(seed) }
+        const order = (hosts: ReadonlyArray<Host>) => {
+          if (hosts.length < 2 && onRanking === undefined) return hosts
+          const candidates = hosts.map((host) => ({ host, stats: stats.snapshot(host) }))
+          onRanking?.(strategy, candidates, context)
+          return ranked(rank, candidates, context, (fault) => faults.report(strategy, fault))
+        }
+        const excluded: Array<Exclusion> = []
+        const states = { registry, health, budget }
+        const kept = models.right.map((model) => usable(request, model, states, excluded))
+        const groups = request.routing.preferences.partition === "none" ? [kept.flat()] : kept
+        const ordered = groups.map((hosts) => preferred(request, order(hosts), excluded))
+        const attempts = ordered.length === 1 && ordered[0] !== undefined ? ordered[0] : ordered.flat()
+        return Either.right({ attempts, excluded, strategy, seed })
+      }
+
+      const reasonsFor = (strategy: string, candidate: Candidate, context: RankContext): Reasons | undefined => {
+        const reasons = registry.current().routing.whys.get(strategy)?.(candidate, context)
+        if (!(reasons instanceof PluginFault)) return reasons
+        faults.report(strategy, reasons, "a strategy failed to explain its order")
+        return undefined
+      }
+
       return {
-        plan: (request, budget) => {
-          const { routing } = registry.current()
-          const models = resolveAll(request.routing.models, registry)
-          if (Either.isLeft(models)) return Either.left(models.left)
-          const chosen = strategyOf(request.routing.preferences.sort, routing.strategies, routing.strategy)
-          if (Either.isLeft(chosen)) return Either.left(chosen.left)
-          const [strategy, rank] = chosen.right
-          const context = { request, now: clock.unsafeCurrentTimeMillis(), random }
-          const order = (hosts: ReadonlyArray<Host>) =>
-            hosts.length < 2
-              ? hosts
-              : ranked(
-                  rank,
-                  hosts.map((host) => ({ host, stats: stats.snapshot(host) })),
-                  context,
-                  (fault) => faults.report(strategy, fault),
-                )
-          const excluded: Array<Exclusion> = []
-          const states = { registry, health, budget }
-          const kept = models.right.map((model) => usable(request, model, states, excluded))
-          const groups = request.routing.preferences.partition === "none" ? [kept.flat()] : kept
-          const ordered = groups.map((hosts) => preferred(request, order(hosts), excluded))
-          const attempts = ordered.length === 1 && ordered[0] !== undefined ? ordered[0] : ordered.flat()
-          return attempts.length > 0
-            ? Either.right({ attempts, excluded, strategy })
-            : Either.left(refusal(request, excluded, budget))
+        plan: (request, budget, options) => {
+          const decided = decide(request, budget, options)
+          if (Either.isLeft(decided) || decided.right.attempts.length > 0) return decided
+          return Either.left(refusal(request, decided.right.excluded, budget))
+        },
+        explain: (request, budget, options) => {
+          const whys = new Map<Host, Reasons>()
+          const decided = decide(request, budget, options, (strategy, candidates, context) => {
+            for (const candidate of candidates) {
+              const reasons = reasonsFor(strategy, candidate, context)
+              if (reasons !== undefined) whys.set(candidate.host, reasons)
+            }
+          })
+          return Either.map(decided, (plan) => {
+            const failure = plan.attempts.length > 0 ? undefined : refusal(request, plan.excluded, budget)
+            return { plan, failure, whys }
+          })
         },
       }
     }),
   )
 }
+
+/** The 32-bit unsigned integer for a random number in [0, 1). */
+const seedFrom = (random: number): number => Math.floor(random * 2 ** 32)
 
 const resolveAll = (
   names: ReadonlyArray<string>,
@@ -246,14 +306,14 @@ class StrategyFaults {
     this.log = log
   }
 
-  report(strategy: string, fault: unknown): void {
+  report(strategy: string, fault: unknown, what = "a strategy failed, the configured order was used"): void {
     const count = this.counts.get(strategy) ?? { faults: 0, logAgainAt: Number.NEGATIVE_INFINITY }
     this.counts.set(strategy, count)
     count.faults += 1
     if (this.now() < count.logAgainAt) return
     count.logAgainAt = this.now() + 60_000
     const facts = { strategy, faults: count.faults }
-    this.log(Effect.logError("a strategy failed, the configured order was used", facts, Cause.die(fault)))
+    this.log(Effect.logError(what, facts, Cause.die(fault)))
   }
 }
 

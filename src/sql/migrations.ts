@@ -98,6 +98,12 @@ const steps = {
     ) STRICT`,
     "CREATE INDEX host_stats_by_age ON host_stats (minutes, start)",
   ),
+
+  // What a plan needs to be repeated.
+  "3_plan_of_a_ledger_row": inOrder(
+    "ALTER TABLE ledger ADD COLUMN strategy TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE ledger ADD COLUMN seed INTEGER NOT NULL DEFAULT 0",
+  ),
 }
 
 /** The version of the schema that this program writes. */

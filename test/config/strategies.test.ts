@@ -90,6 +90,10 @@ describe("a strategy", () => {
     const rank = <A>(candidates: A) => candidates
     const { routing } = await resolvedFrom({ plugins: [balanced], strategy: rank })
     expect([[...routing.strategies.keys()], routing.strategy]).toEqual([["balanced", "own"], "own"])
-    expect((await resolvedFrom({ plugins: [] })).routing).toEqual({ strategies: new Map(), strategy: "balanced" })
+    expect((await resolvedFrom({ plugins: [] })).routing).toEqual({
+      strategies: new Map(),
+      whys: new Map(),
+      strategy: "balanced",
+    })
   })
 })

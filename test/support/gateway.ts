@@ -33,6 +33,8 @@ export interface TestGatewayOptions {
   readonly storage?: Layer.Layer<Storage, unknown>
   /** A clock, a logger: provided to everything in the gateway. */
   readonly setting?: Layer.Layer<never>
+  /** What answers in place of hosts on the network. */
+  readonly upstream?: Layer.Layer<Upstream>
 }
 
 export interface TestGateway {
@@ -96,12 +98,17 @@ export const gatewayWithoutSocket = async ({
 }
 
 /** How hosts are called. `TEST_UPSTREAM=fetch`: by the runtime's `fetch`, to compare with our own client. */
-const upstream =
+const chosenUpstream =
   process.env["TEST_UPSTREAM"] === "fetch"
     ? Upstream.layerFrom((request) => fetch(request, { redirect: "manual" }))
     : Upstream.layer
 
-const gatewayLayers = ({ config = {}, plugins, storage = lastingStorage }: TestGatewayOptions) =>
+const gatewayLayers = ({
+  config = {},
+  plugins,
+  storage = lastingStorage,
+  upstream = chosenUpstream,
+}: TestGatewayOptions) =>
   Effect.gen(function* () {
     const decoded = yield* decodeConfig(config)
     const all = plugins ?? (yield* ownPlugins)

@@ -1,5 +1,5 @@
 import * as Schema from "effect/Schema"
-import { type Candidate, defineStrategy, type Host } from "headgate/plugin"
+import { type Candidate, defineStrategy, formatUsd, type Host } from "headgate/plugin"
 
 /** The price in USD that counts for free hosts. They get almost all traffic, evenly among themselves. */
 const cheapest = 1e-9
@@ -71,4 +71,13 @@ export default defineStrategy({
       if (first !== undefined) working.unshift(first)
       return failing.length === 0 ? working : working.concat(failing)
     },
+  why: ({ host, stats }) => {
+    const { pricing } = host
+    return {
+      price_usd_per_million: pricing === null ? null : formatUsd((pricing.prompt + pricing.completion) * 1_000_000n),
+      // Of the price per million, so that it is readable. A failing host takes no part in the draw.
+      weight: stats.failing ? 0 : Number((prepare(host).weight / 1e12).toPrecision(4)),
+      failing: stats.failing,
+    }
+  },
 })

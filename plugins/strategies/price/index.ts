@@ -1,5 +1,5 @@
 import * as Schema from "effect/Schema"
-import { type Candidate, defineStrategy } from "headgate/plugin"
+import { type Candidate, defineStrategy, formatUsd } from "headgate/plugin"
 
 /** Picodollars for a prompt token and an output token together; hosts with an unknown price come last. */
 const price = ({ host: { pricing } }: Candidate): bigint | undefined =>
@@ -17,4 +17,8 @@ export default defineStrategy({
   id: "price",
   config: Schema.Struct({}),
   load: () => (candidates) => candidates.toSorted(cheaper),
+  why: (candidate) => {
+    const sum = price(candidate)
+    return { price_usd_per_million: sum === undefined ? null : formatUsd(sum * 1_000_000n) }
+  },
 })

@@ -20,9 +20,12 @@ import {
   type Unavailable,
   Unsupported,
 } from "../domain/Failure.ts"
+import { RefusedModels } from "../domain/fallback.ts"
 import type { Host } from "../domain/Host.ts"
+import { requestFor } from "../domain/hostRequest.ts"
 import type { Plan } from "../domain/Plan.ts"
 import type { ChatRequest } from "../domain/Request.ts"
+import type { Adjustment } from "../domain/variants.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
 import { AnswerStream, type StreamLimits, type StreamServices, type WriterFor } from "./AnswerStream.ts"
@@ -112,9 +115,10 @@ interface Begun {
   readonly attempt: Attempt
   readonly endpoint: Endpoint
   readonly encoded: Encoded
+  readonly answerContext: AnswerContext
 }
 
-type CallHost<A> = (begun: Begun, context: AnswerContext) => Effect.Effect<A | HostFailed>
+type CallHost<A> = (begun: Begun) => Effect.Effect<A | HostFailed>
 
 const make = (options: DispatcherOptions) =>
   Effect.gen(function* () {
@@ -155,10 +159,12 @@ const make = (options: DispatcherOptions) =>
     /** Prepares an attempt: gets the permit, encodes the request, takes the hold. */
     const begin = function* (
       context: RequestContext,
-      request: ChatRequest,
+      whole: ChatRequest,
+      adjustment: Adjustment | undefined,
       endpoint: Endpoint,
     ): Steps<Begun | Skipped | HostFailed> {
       const { host, protocol } = endpoint
+      const { request, dropped: unsupported } = requestFor(whole, host, adjustment)
       const inadmissible = health.acquire(host)
       if (inadmissible !== undefined) return inadmissible
       const first = protocol.encode(request, host)
@@ -184,8 +190,10 @@ const make = (options: DispatcherOptions) =>
         meter.release(hold)
         return signed.left
       }
-      const { dropped = [] } = signed.right
-      return { attempt: new Attempt(context, host, hold, dropped), endpoint, encoded: signed.right }
+      const { dropped: untranslated = [] } = signed.right
+      const dropped = unsupported.length === 0 ? untranslated : [...unsupported, ...untranslated]
+      const answerContext = narrow(request, host)
+      return { attempt: new Attempt(context, host, hold, dropped), endpoint, encoded: signed.right, answerContext }
     }
 
     /** Tries the hosts of a plan one after another until one has an answer. */
@@ -198,17 +206,16 @@ const make = (options: DispatcherOptions) =>
       const { lifetime } = context
       const failed: Array<FailedAttempt> = []
       const skipped: Array<Skipped> = []
-      /** Models of which a host refused the request as invalid. Their other hosts would refuse it too. */
-      const rejectedModels = new Set<string>()
+      const refused = new RefusedModels()
       const fail = (host: Host, failure: HostFailed) => {
         failed.push({ provider: host.providerName, host: host.tag, model: host.model, failure })
-        if (failure.reason === "request") rejectedModels.add(host.model)
+        refused.add(host, failure)
       }
       for (const host of plan.attempts) {
         if (lifetime.ending !== undefined) break
         const endpoint = registry.endpoint(host)
-        if (endpoint === undefined || rejectedModels.has(host.model)) continue
-        const begun = yield* begin(context, request, endpoint)
+        if (endpoint === undefined || refused.has(host)) continue
+        const begun = yield* begin(context, request, plan.adjustments?.get(host), endpoint)
         if (begun instanceof HostFailed) {
           if (lifetime.ending !== undefined) break
           const failure = withoutSecrets(begun, endpoint)
@@ -227,7 +234,7 @@ const make = (options: DispatcherOptions) =>
           meter.release(attempt.hold)
           break
         }
-        const answer = yield* call(begun, narrow(request, host))
+        const answer = yield* call(begun)
         if (!(answer instanceof HostFailed)) return { attempt, answer }
         if (lifetime.ending !== undefined) {
           yield* eitherOf(endAttempt.abandoned(attempt))
@@ -251,7 +258,7 @@ const make = (options: DispatcherOptions) =>
         context,
         request,
         plan,
-        ({ attempt, endpoint, encoded }, answerContext) =>
+        ({ attempt, endpoint, encoded, answerContext }) =>
           unaryAnswer(client, attempt, endpoint, encoded, answerContext, options.answerBytes, (response) => ({
             delivered: deliveredOf(response),
             write: writer(attempt.host, response),
@@ -267,7 +274,7 @@ const make = (options: DispatcherOptions) =>
       plan: Plan,
       writerFor: WriterFor,
     ): Steps<HostAnswer, DispatchFailure> {
-      const { answer } = yield* dispatch(context, request, plan, ({ attempt, endpoint, encoded }, answerContext) =>
+      const { answer } = yield* dispatch(context, request, plan, ({ attempt, endpoint, encoded, answerContext }) =>
         streamAnswer(client, timers, options, attempt, endpoint, encoded, answerContext, writerFor(attempt.host)),
       )
       return answer
@@ -347,5 +354,5 @@ const outcomeOf = (
       return new BadRequest({ issues: [{ path, message: reason }] })
     }
   }
-  return exhausted(failed, waits.length === 0 ? undefined : Math.min(...waits))
+  return exhausted(failed, waits.length === 0 ? undefined : Math.min(...waits), plan.requested)
 }

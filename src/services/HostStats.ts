@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import { countsAgainstHealth } from "../domain/Cooldown.ts"
 import type { HostFailed } from "../domain/Failure.ts"
 import { endpointKey, type Host } from "../domain/Host.ts"
+import type { Speeds } from "../domain/thresholds.ts"
 import type { HostSnapshot } from "../plugin/Strategy.ts"
 
 /** How one attempt went. */
@@ -48,7 +49,7 @@ export class HostStats extends Context.Tag("headgate/HostStats")<
     /** Records a failed attempt, if the failure counts against the host's health. */
     readonly failed: (host: Host, failure: HostFailed) => void
     /** Figures for a strategy, computed when they are read. */
-    readonly snapshot: (host: Host) => HostSnapshot
+    readonly snapshot: (host: Host) => HostSnapshot & Speeds
     readonly report: (host: Host) => HostReport
   }
 >() {
@@ -153,12 +154,12 @@ class HostRecord {
     return all === 0 ? null : (good / all) * 100
   }
 
-  /** Samples of the last 30 minutes, in ascending order. */
-  recent(at: number, figure: "latencyMs" | "tokensPerSecond"): ReadonlyArray<number> {
+  /** Samples of the last minutes, in ascending order. */
+  recent(at: number, figure: "latencyMs" | "tokensPerSecond", minutes = 30): ReadonlyArray<number> {
     const values: Array<number> = []
     for (const sample of this.samples) {
       const value = sample[figure]
-      if (value !== undefined && sample.at > at - 30 * minute) values.push(value)
+      if (value !== undefined && sample.at > at - minutes * minute) values.push(value)
     }
     return values.sort((a, b) => a - b)
   }
@@ -179,7 +180,7 @@ class HostRecord {
 }
 
 /** Computes a figure when a strategy reads it, since most read only one or two. */
-class Snapshot implements HostSnapshot {
+class Snapshot implements HostSnapshot, Speeds {
   private readonly record: HostRecord
   private readonly at: number
   constructor(record: HostRecord, at: number) {
@@ -198,10 +199,19 @@ class Snapshot implements HostSnapshot {
   get throughput(): number | null {
     return percentiles(this.record.recent(this.at, "tokensPerSecond"))?.p50 ?? null
   }
+  latencyAt(percentile: number): number | null {
+    return rankOf(this.record.recent(this.at, "latencyMs", 5), percentile) ?? null
+  }
+  throughputAt(percentile: number): number | null {
+    return rankOf(this.record.recent(this.at, "tokensPerSecond", 5), percentile) ?? null
+  }
 }
 
-/** Nearest-rank percentiles of ascending values. */
+/** The value of nearest rank in ascending ones. */
+const rankOf = (ascending: ReadonlyArray<number>, percent: number): number | undefined =>
+  ascending[Math.max(Math.ceil((percent / 100) * ascending.length), 1) - 1]
+
 const percentiles = (ascending: ReadonlyArray<number>): Percentiles | null => {
-  const rank = (percent: number) => ascending[Math.ceil((percent / 100) * ascending.length) - 1] ?? 0
+  const rank = (percent: number) => rankOf(ascending, percent) ?? 0
   return ascending.length === 0 ? null : { p50: rank(50), p75: rank(75), p90: rank(90), p99: rank(99) }
 }

@@ -1,6 +1,8 @@
 /** A whole answer in the chat form, and what whole and streamed answers have in common. */
 import type { Charge } from "../../../domain/Charge.ts"
 import type { ChatChoice } from "../../../domain/Chat.ts"
+import type { Host } from "../../../domain/Host.ts"
+import { hostFacts } from "../../../domain/hostFacts.ts"
 import { toUsd } from "../../../domain/Money.ts"
 import type { ChatRequest } from "../../../domain/Request.ts"
 import type { AnswerWriter } from "../../../services/Dispatcher.ts"
@@ -46,7 +48,11 @@ export const usageBody = ({ usage, cost, upstream }: Pick<Charge, "usage" | "cos
   },
 })
 
-export const tierOf = (tier: unknown): string => (typeof tier === "string" ? tier : "default")
+/** The service tier that served: as the host says, else that which it stands for. */
+export const tierOf = (tier: unknown, host: Host | undefined): string => {
+  if (typeof tier === "string") return tier
+  return (host === undefined ? null : hostFacts(host).tier) ?? "default"
+}
 
 export const answerWriter =
   ({ generationId, created }: AnswerNames, excludeReasoning: boolean): AnswerWriter =>
@@ -60,7 +66,7 @@ export const answerWriter =
       object: "chat.completion",
       created,
       system_fingerprint: typeof fingerprint === "string" ? fingerprint : null,
-      service_tier: tierOf(tier),
+      service_tier: tierOf(tier, host),
       choices: excludeReasoning ? choices.map(withoutReasoning) : choices,
     })
     return (charge) => `${text.slice(0, -1)},"usage":${JSON.stringify(usageBody(charge))}}`

@@ -25,8 +25,10 @@ class ChunkWriter implements StreamWriter {
   readonly spliceable = spliceable
   readonly heartbeat = sseComment
   private readonly head: string
+  private readonly host: Host | undefined
 
   constructor({ generationId, created, model }: AnswerNames, host: Host | undefined) {
+    this.host = host
     const names = {
       id: generationId,
       ...(host === undefined ? {} : { provider: host.providerName }),
@@ -44,7 +46,10 @@ class ChunkWriter implements StreamWriter {
   }
 
   finish(chunk: ChatChunk, charge: Charge): string {
-    return this.chunk({ ...chunk, service_tier: tierOf(chunk["service_tier"]), usage: usageBody(charge) }) + sseDone
+    return (
+      this.chunk({ ...chunk, service_tier: tierOf(chunk["service_tier"], this.host), usage: usageBody(charge) }) +
+      sseDone
+    )
   }
 
   failure(failure: Failure, charge: Charge | undefined): string {

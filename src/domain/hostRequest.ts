@@ -55,9 +55,9 @@ export const droppedParameters = (request: DroppableRequest, host: Host): Readon
 /** The service tiers with prices of their own. A host without a tier would charge them, and we would not know. */
 const isTier = (tier: unknown): boolean => tier === "flex" || tier === "priority" || tier === "fast"
 
-/** Whether the caller asked for reasoning, and not only for how it is shown or that there is none. */
+/** Whether the caller said how much reasoning there is to be, and not only how it is shown. */
 const wantsReasoning = ({ effort, maxTokens, enabled }: Reasoning): boolean =>
-  effort !== "none" && enabled !== false && (effort !== undefined || maxTokens !== undefined || enabled === true)
+  effort !== undefined || maxTokens !== undefined || enabled !== undefined
 
 /** The request for one host of a plan. `adjustment`: what the variant in the model's name asks for. */
 export const requestFor = (request: ChatRequest, host: Host, adjustment: Adjustment | undefined): HostRequest => {

@@ -95,7 +95,8 @@ export class Router extends Context.Tag("headgate/Router")<
           const kept = wanted.map((one) =>
             usableHosts({ routing: request.routing, bounds: request.bounds, wanted: one, now }, states, excluded),
           )
-          const groups = preferences.partition === "none" && kept.length > 1 ? [kept.flat()] : kept
+          // A model may be wanted twice, by names with and without a variant.
+          const groups = preferences.partition === "none" && kept.length > 1 ? [[...new Set(kept.flat())]] : kept
           const ordered = groups.map((hosts, at) => ordering(request, hosts, wanted[at], order))
           const preferred = (hosts: ReadonlyArray<Host>) =>
             hasThresholds(preferences)

@@ -65,7 +65,8 @@ const privacy = Object.fromEntries(
   Array.from({ length: 50 }, (_, at) => [`p${at}`, { may_train: false, retains_prompts: false }]),
 )
 
-const median = (values: ReadonlyArray<number>): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
+const median = (values: ReadonlyArray<number>): number =>
+  values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
 
 /** Microseconds per plan. */
 const measure = async (models: ReadonlyArray<ReturnType<typeof model>>, body: Record<string, unknown>) => {
@@ -104,7 +105,9 @@ const rows = [
 
 console.log("| plan | µs | bound |\n| --- | --- | --- |")
 for (const { name, us, bound } of rows) {
-  console.log(`| ${name} | ${us.toFixed(2)} | ${bound === undefined ? "" : `${bound}${us <= bound ? "" : ", missed"}`} |`)
+  console.log(
+    `| ${name} | ${us.toFixed(2)} | ${bound === undefined ? "" : `${bound}${us <= bound ? "" : ", missed"}`} |`,
+  )
 }
 if (values.json !== undefined) await Bun.write(values.json, JSON.stringify(rows, null, 2))
 process.exit(0)

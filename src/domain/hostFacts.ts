@@ -1,10 +1,13 @@
 /** What routing asks of a host again and again, derived once for each configuration. Pure. */
 import type { Host, Model } from "./Host.ts"
-import { priceNames } from "./Price.ts"
+import type { Picodollars } from "./Money.ts"
+import type { pricesWithCeiling } from "./Preferences.ts"
+import { effectivePrice, type Prices, type Pricing, priceNames } from "./Price.ts"
 
 export type Tier = "flex" | "priority"
 
 export interface HostFacts {
+  readonly host: Host
   /** In lower case. */
   readonly tag: string
   readonly provider: string
@@ -15,7 +18,11 @@ export interface HostFacts {
   readonly parameters: ReadonlySet<string>
   /** Whether every price is known to be zero. */
   readonly isFree: boolean
+  /** What is charged for a unit: less the discount, rounded up. `null`: unknown, or not the same for every request. */
+  readonly charged: Charged | null
 }
+
+export type Charged = Readonly<Record<(typeof pricesWithCeiling)[number], Picodollars>>
 
 // Hosts live as long as their configuration.
 const hosts = new WeakMap<Host, HostFacts>()
@@ -24,12 +31,14 @@ export const hostFacts = (host: Host): HostFacts => {
   const before = hosts.get(host)
   if (before !== undefined) return before
   const facts: HostFacts = {
+    host,
     tag: host.tag.toLowerCase(),
     provider: host.provider.toLowerCase(),
     providerName: host.providerName.toLowerCase(),
     tier: tierIn(host),
     parameters: new Set(host.supportedParameters),
     isFree: isFree(host),
+    charged: host.pricing === null || host.pricing.overrides.length > 0 ? null : chargedBy(host.pricing, host.pricing),
   }
   hosts.set(host, facts)
   return facts
@@ -46,28 +55,53 @@ const isFree = ({ pricing }: Host): boolean =>
     priceNames.every((name) => (prices[name] ?? 0n) === 0n),
   )
 
-/**
- * Whether a name of a list means this host: its tag, its provider's slug (then every variant), or the provider's
- * display name. Hosts of a service tier have prices of their own, so only their full tag means them.
- */
-export const isNamed = (name: string, host: Host): boolean => {
-  const wanted = name.toLowerCase()
-  const facts = hostFacts(host)
-  return wanted === facts.tag || (facts.tier === null && (wanted === facts.provider || wanted === facts.providerName))
+const million = 1_000_000n
+
+/** Prices less the discount, rounded up: a price of whole picodollars is above a ceiling just when the rounded one is. */
+export const chargedBy = (prices: Prices, { discountPpm }: Pricing): Charged => {
+  const charged = (member: keyof Charged): Picodollars => {
+    const price = effectivePrice(prices, member)
+    return discountPpm === 0n ? price : (price * (million - discountPpm) + million - 1n) / million
+  }
+  return {
+    prompt: charged("prompt"),
+    completion: charged("completion"),
+    request: charged("request"),
+    image: charged("image"),
+    audio: charged("audio"),
+  }
 }
 
-/** The same for a list of providers to avoid: a provider's name means its service tiers too. */
-export const isIgnored = (name: string, host: Host): boolean => {
-  const wanted = name.toLowerCase()
-  const { tag, provider, providerName } = hostFacts(host)
-  return wanted === tag || wanted === provider || wanted === providerName
+/** Names of hosts in lower case, for lookups. */
+export type Names = ReadonlySet<string>
+
+// The lists of a request are read for each of its hosts.
+const sets = new WeakMap<ReadonlyArray<string>, Names>()
+
+export const namesIn = (list: ReadonlyArray<string>): Names => {
+  const before = sets.get(list)
+  if (before !== undefined) return before
+  const names = new Set(list.map((name) => name.toLowerCase()))
+  sets.set(list, names)
+  return names
 }
+
+/**
+ * Whether some name means this host: its tag, its provider's slug (then every variant), or the provider's display name.
+ * Hosts of a service tier have prices of their own, so only their full tag means them.
+ */
+export const isNamed = (names: Names, { tag, provider, providerName, tier }: HostFacts): boolean =>
+  names.has(tag) || (tier === null && (names.has(provider) || names.has(providerName)))
+
+/** The same, but a provider's name means its service tiers too: for providers to avoid, and for a tier that was asked for. */
+export const isMeant = (names: Names, { tag, provider, providerName }: HostFacts): boolean =>
+  names.has(tag) || names.has(provider) || names.has(providerName)
 
 /** Whether the host takes a parameter. Of a host that lists nothing, anything may be true. */
-export const maySupport = (host: Host, parameter: string): boolean =>
-  host.supportedParameters.length === 0 || supports(host, parameter)
+export const maySupport = (facts: HostFacts, parameter: string): boolean =>
+  facts.parameters.size === 0 || supports(facts, parameter)
 
-/** Two names of one thing: a host that lists one of a group supports them all. */
+/** Names of one thing: a host that lists one of a group supports them all. */
 const synonyms: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
   [
     ["max_tokens", "max_completion_tokens"],
@@ -76,13 +110,13 @@ const synonyms: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
 )
 
 /** Whether the host lists the parameter, under this name or another one for the same. */
-export const supports = (host: Host, parameter: string): boolean => {
-  const { parameters } = hostFacts(host)
-  if (parameters.has(parameter)) return true
-  return synonyms.get(parameter)?.some((name) => parameters.has(name)) ?? false
-}
+export const supports = ({ parameters }: HostFacts, parameter: string): boolean =>
+  parameters.has(parameter) || (synonyms.get(parameter)?.some((name) => parameters.has(name)) ?? false)
 
 export interface ModelFacts {
+  /** In the order of the configuration. */
+  readonly hosts: ReadonlyArray<HostFacts>
+  readonly hasTiers: boolean
   readonly hasFlexHosts: boolean
   /** Tokens: of the host with the longest context. */
   readonly longestContext: number
@@ -93,8 +127,11 @@ const models = new WeakMap<Model, ModelFacts>()
 export const modelFacts = (model: Model): ModelFacts => {
   const before = models.get(model)
   if (before !== undefined) return before
+  const all = model.hosts.map(hostFacts)
   const facts = {
-    hasFlexHosts: model.hosts.some((host) => hostFacts(host).tier === "flex"),
+    hosts: all,
+    hasTiers: all.some(({ tier }) => tier !== null),
+    hasFlexHosts: all.some(({ tier }) => tier === "flex"),
     longestContext: model.hosts.reduce((most, { contextLength }) => Math.max(most, contextLength), 0),
   }
   models.set(model, facts)

@@ -27,16 +27,17 @@ const none: ReadonlyArray<string> = []
 /** Members of the request that this host does not get, since it lists its parameters and these are not among them. */
 export const droppedParameters = (request: DroppableRequest, host: Host): ReadonlyArray<string> => {
   const { routing } = request
+  const facts = hostFacts(host)
   let dropped: Array<string> | undefined
   const drop = (name: string): void => {
     dropped ??= []
     dropped.push(name)
   }
-  const noTools = !maySupport(host, "tools")
+  const noTools = !maySupport(facts, "tools")
   for (const name of routing.parameters) {
     if (kept.has(name)) continue
     const ofTools = name === "tool_choice" || name === "parallel_tool_calls"
-    if (!maySupport(host, name) || (ofTools && noTools)) drop(name)
+    if (!maySupport(facts, name) || (ofTools && noTools)) drop(name)
     // Without `none` the host might call tools that it must not call, so that one is left to the host.
     else if (
       name === "tool_choice" &&
@@ -45,10 +46,10 @@ export const droppedParameters = (request: DroppableRequest, host: Host): Readon
     )
       drop(name)
   }
-  if (wantsReasoning(request.reasoning) && !maySupport(host, "reasoning")) {
+  if (wantsReasoning(request.reasoning) && !maySupport(facts, "reasoning")) {
     drop(request.reasoning.written["reasoning"] == null ? "reasoning_effort" : "reasoning")
   }
-  if (hostFacts(host).tier === null && isTier(request.payload.service_tier)) drop("service_tier")
+  if (facts.tier === null && isTier(request.payload.service_tier)) drop("service_tier")
   return dropped ?? none
 }
 
@@ -72,7 +73,7 @@ export const requestFor = (request: ChatRequest, host: Host, adjustment: Adjustm
 }
 
 const reasoningFor = (reasoning: Reasoning, host: Host): Reasoning =>
-  maySupport(host, "reasoning")
+  maySupport(hostFacts(host), "reasoning")
     ? reasoning
     : { effort: undefined, maxTokens: undefined, enabled: undefined, exclude: reasoning.exclude, written: {} }
 

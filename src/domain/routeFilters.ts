@@ -1,10 +1,20 @@
 /** The filters of routing: when each applies, and why it excludes a host. Pure. */
 import { mostTextTokens } from "./Hold.ts"
 import type { Host } from "./Host.ts"
-import { hostFacts, isIgnored, isNamed, maySupport, modelFacts, supports } from "./hostFacts.ts"
+import {
+  type Charged,
+  chargedBy,
+  type HostFacts,
+  isMeant,
+  isNamed,
+  maySupport,
+  modelFacts,
+  namesIn,
+  supports,
+} from "./hostFacts.ts"
 import { formatUsd, type Picodollars } from "./Money.ts"
 import { type MaxPrice, pricesWithCeiling } from "./Preferences.ts"
-import { effectivePrice, type Pricing, pricesFor } from "./Price.ts"
+import { pricesFor } from "./Price.ts"
 import type { Bounds, ChatRequest } from "./Request.ts"
 import { admittedTier, type WantedModel } from "./variants.ts"
 
@@ -20,7 +30,7 @@ export interface Filter {
   /** Whether the filter has anything to do for this request. */
   readonly applies: (asked: Asked) => boolean
   /** Why the host is excluded; `undefined`: it is kept. */
-  readonly excludes: (asked: Asked, host: Host) => string | undefined
+  readonly excludes: (asked: Asked, facts: HostFacts) => string | undefined
 }
 
 const quantizationFamily: Readonly<Record<string, ReadonlyArray<string>>> = {
@@ -39,45 +49,46 @@ const fewestPromptTokens = (bounds: Bounds): number =>
 export const hardFilters: ReadonlyArray<Filter> = [
   {
     name: "service_tier",
-    applies: () => true,
-    excludes: ({ routing: { preferences }, wanted }, host) => {
-      const { tier } = hostFacts(host)
+    applies: ({ wanted }) => modelFacts(wanted.model).hasTiers,
+    excludes: ({ routing: { preferences }, wanted }, facts) => {
+      const { tier } = facts
       if (tier === null) {
         const flexAlone = preferences.serviceTier === "flex" && modelFacts(wanted.model).hasFlexHosts
         return flexAlone ? "not of the service tier flex" : undefined
       }
       if (tier === admittedTier(wanted.variants, preferences)) return undefined
-      const isAsked = (name: string) => isNamed(name, host)
-      if (preferences.only.some(isAsked) || preferences.order.some(isAsked)) return undefined
-      return `of the service tier ${tier}, which was not asked for`
+      const { only, order } = preferences
+      return isNamed(namesIn(only), facts) || isNamed(namesIn(order), facts)
+        ? undefined
+        : `of the service tier ${tier}, which was not asked for`
     },
   },
   {
     name: "only",
     applies: ({ routing }) => routing.preferences.only.length > 0,
-    excludes: ({ routing }, host) =>
-      routing.preferences.only.some((name) => isNamed(name, host)) ||
+    excludes: ({ routing: { preferences } }, facts) => {
+      const names = namesIn(preferences.only)
       // A tier that was asked for belongs to its provider.
-      (hostFacts(host).tier === routing.preferences.serviceTier &&
-        routing.preferences.only.some((name) => isIgnored(name, host)))
-        ? undefined
-        : "not among the allowed providers",
+      const isAllowed = facts.tier === preferences.serviceTier ? isMeant(names, facts) : isNamed(names, facts)
+      return isAllowed ? undefined : "not among the allowed providers"
+    },
   },
   {
     name: "ignore",
     applies: ({ routing }) => routing.preferences.ignore.length > 0,
-    excludes: ({ routing }, host) =>
-      routing.preferences.ignore.some((name) => isIgnored(name, host)) ? "among the ignored providers" : undefined,
+    excludes: ({ routing }, facts) =>
+      isMeant(namesIn(routing.preferences.ignore), facts) ? "among the ignored providers" : undefined,
   },
   {
     name: "data_collection",
     applies: ({ routing }) => routing.preferences.denyDataCollection,
-    excludes: (_, { privacy }) => (privacy.mayTrain ? "may train on prompts" : undefined),
+    excludes: (_, { host: { privacy } }) => (privacy.mayTrain ? "may train on prompts" : undefined),
   },
   {
     name: "zdr",
     applies: ({ routing }) => routing.preferences.zeroDataRetention,
-    excludes: (_, { privacy }) => (privacy.retainsPrompts || privacy.mayTrain ? "may retain prompts" : undefined),
+    excludes: (_, { host: { privacy } }) =>
+      privacy.retainsPrompts || privacy.mayTrain ? "may retain prompts" : undefined,
   },
   {
     name: "enforce_distillable_text",
@@ -90,7 +101,7 @@ export const hardFilters: ReadonlyArray<Filter> = [
   {
     name: "quantizations",
     applies: ({ routing }) => routing.preferences.quantizations.length > 0,
-    excludes: ({ routing }, { quantization }) =>
+    excludes: ({ routing }, { host: { quantization } }) =>
       routing.preferences.quantizations.some((wanted) =>
         (quantizationFamily[wanted] ?? [wanted]).includes(quantization),
       )
@@ -100,15 +111,17 @@ export const hardFilters: ReadonlyArray<Filter> = [
   {
     name: "max_price",
     applies: ({ routing }) => pricesWithCeiling.some((price) => routing.preferences.maxPrice[price] !== undefined),
-    excludes: ({ routing, bounds, now }, { pricing }) =>
-      pricing === null
-        ? "has no known price"
-        : aboveCeiling(routing.preferences.maxPrice, pricing, fewestPromptTokens(bounds), now),
+    excludes: ({ routing, bounds, now }, { host: { pricing }, charged }) => {
+      if (pricing === null) return "has no known price"
+      // What is charged at least: the prices of the tier that this prompt reaches for sure.
+      const least = charged ?? chargedBy(pricesFor(pricing, fewestPromptTokens(bounds), now), pricing)
+      return aboveCeiling(routing.preferences.maxPrice, least)
+    },
   },
   {
     name: "context_length",
     applies: ({ bounds }) => bounds.mediaParts === 0,
-    excludes: ({ bounds }, host) => {
+    excludes: ({ bounds }, { host }) => {
       const fewest = fewestPromptTokens(bounds)
       const longest = Math.min(host.maxPromptTokens ?? host.contextLength, host.contextLength)
       return fewest > longest ? `the prompt has at least ${fewest} tokens, the context length is ${longest}` : undefined
@@ -117,7 +130,7 @@ export const hardFilters: ReadonlyArray<Filter> = [
   {
     name: "input_modalities",
     applies: ({ routing }) => routing.needs.inputs.length > 0,
-    excludes: ({ routing }, { inputModalities }) => {
+    excludes: ({ routing }, { host: { inputModalities } }) => {
       const missing = lacking(routing.needs.inputs, inputModalities)
       return missing === undefined ? undefined : `takes no ${missing}`
     },
@@ -125,7 +138,7 @@ export const hardFilters: ReadonlyArray<Filter> = [
   {
     name: "output_modalities",
     applies: ({ routing }) => routing.needs.outputs.length > 0,
-    excludes: ({ routing }, { outputModalities }) => {
+    excludes: ({ routing }, { host: { outputModalities } }) => {
       const missing = lacking(routing.needs.outputs, outputModalities)
       return missing === undefined ? undefined : `makes no ${missing}`
     },
@@ -133,12 +146,12 @@ export const hardFilters: ReadonlyArray<Filter> = [
   {
     name: "free",
     applies: ({ wanted }) => wanted.variants.includes("free"),
-    excludes: (_, host) => (hostFacts(host).isFree ? undefined : "is not free"),
+    excludes: (_, { isFree }) => (isFree ? undefined : "is not free"),
   },
   {
     name: "extended",
     applies: ({ wanted }) => wanted.variants.includes("extended"),
-    excludes: ({ wanted }, { contextLength }) => {
+    excludes: ({ wanted }, { host: { contextLength } }) => {
       const { longestContext } = modelFacts(wanted.model)
       return contextLength < longestContext
         ? `its context length is ${contextLength}, the model's longest is ${longestContext}`
@@ -148,20 +161,22 @@ export const hardFilters: ReadonlyArray<Filter> = [
   {
     name: "thinking",
     applies: ({ wanted }) => wanted.variants.includes("thinking"),
-    excludes: (_, host) => (maySupport(host, "reasoning") ? undefined : "does not reason on demand"),
+    excludes: (_, facts) => (maySupport(facts, "reasoning") ? undefined : "does not reason on demand"),
   },
   {
     name: "online",
     applies: ({ wanted }) => wanted.variants.includes("online"),
-    excludes: (_, host) => (searchesTheWeb(host) ? undefined : "has no web search of its own"),
+    excludes: (_, facts) => (searchesTheWeb(facts) ? undefined : "has no web search of its own"),
   },
   {
     name: "require_parameters",
     applies: ({ routing }) => routing.preferences.requireParameters,
-    excludes: ({ routing }, host) => {
-      const missing = routing.parameters.filter((parameter) => !supports(host, parameter))
-      if (missing.length === 0 && !takesChoice(routing.needs.toolChoice, host)) missing.push("this tool_choice")
-      return missing.length === 0 ? undefined : `does not support ${missing.join(", ")}`
+    excludes: ({ routing: { parameters, needs } }, facts) => {
+      if (!parameters.every((parameter) => supports(facts, parameter))) {
+        const missing = parameters.filter((parameter) => !supports(facts, parameter))
+        return `does not support ${missing.join(", ")}`
+      }
+      return takesChoice(needs.toolChoice, facts.host) ? undefined : "does not support this tool_choice"
     },
   },
 ]
@@ -174,7 +189,7 @@ export const softFilters: ReadonlyArray<Filter> = [
   {
     name: "max_tokens",
     applies: ({ bounds }) => bounds.maxTokens !== undefined,
-    excludes: ({ bounds }, { maxCompletionTokens, contextLength }) => {
+    excludes: ({ bounds }, { host: { maxCompletionTokens, contextLength } }) => {
       const { maxTokens = 0 } = bounds
       if (maxTokens > maxCompletionTokens) return `writes at most ${maxCompletionTokens} tokens`
       const fewest = fewestPromptTokens(bounds) + maxTokens
@@ -187,19 +202,19 @@ export const softFilters: ReadonlyArray<Filter> = [
     (parameter): Filter => ({
       name: parameter,
       applies: ({ routing }) => routing.parameters.includes(parameter),
-      excludes: (_, host) => (maySupport(host, parameter) ? undefined : `does not support ${parameter}`),
+      excludes: (_, facts) => (maySupport(facts, parameter) ? undefined : `does not support ${parameter}`),
     }),
   ),
   {
     name: "tool_choice",
     applies: ({ routing }) => routing.needs.toolChoice !== undefined,
-    excludes: ({ routing }, host) =>
+    excludes: ({ routing }, { host }) =>
       takesChoice(routing.needs.toolChoice, host) ? undefined : `does not support this tool_choice`,
   },
 ]
 
 /** Whether a host has a web search of its own. Here nothing known means no, since the caller wants the search. */
-export const searchesTheWeb = (host: Host): boolean => supports(host, "web_search_options")
+export const searchesTheWeb = (facts: HostFacts): boolean => supports(facts, "web_search_options")
 
 /** Whether a value of `tool_choice` works at a host. */
 export const takesChoice = (choice: Asked["routing"]["needs"]["toolChoice"], host: Host): boolean =>
@@ -209,17 +224,11 @@ export const takesChoice = (choice: Asked["routing"]["needs"]["toolChoice"], hos
 const lacking = (wanted: ReadonlyArray<string>, known: ReadonlyArray<string>): string | undefined =>
   known.length === 0 ? undefined : wanted.find((kind) => !known.includes(kind))
 
-const million = 1_000_000n
-
-/** Compares what is really charged: the tier that this prompt reaches at least, less the host's discount. */
-const aboveCeiling = (ceilings: MaxPrice, pricing: Pricing, promptTokens: number, now: number): string | undefined => {
-  const prices = pricesFor(pricing, promptTokens, now)
+const aboveCeiling = (ceilings: MaxPrice, charged: Charged): string | undefined => {
   for (const member of pricesWithCeiling) {
     const ceiling = ceilings[member]
-    if (ceiling === undefined) continue
-    const price = effectivePrice(prices, member) * (million - pricing.discountPpm)
-    if (price > ceiling * million) {
-      return `${member} price ${shownPrice(member, price / million)} is above ${shownPrice(member, ceiling)}`
+    if (ceiling !== undefined && charged[member] > ceiling) {
+      return `${member} price ${shownPrice(member, charged[member])} is above ${shownPrice(member, ceiling)}`
     }
   }
   return undefined
@@ -227,5 +236,5 @@ const aboveCeiling = (ceilings: MaxPrice, pricing: Pricing, promptTokens: number
 
 const shownPrice = (member: keyof MaxPrice, price: Picodollars): string =>
   member === "prompt" || member === "completion"
-    ? `${formatUsd(price * million)} USD per million tokens`
+    ? `${formatUsd(price * 1_000_000n)} USD per million tokens`
     : `${formatUsd(price)} USD per ${member}`

@@ -13,7 +13,7 @@ import type { Exclusion } from "../domain/Exclusion.ts"
 import { BadRequest, NoHostMatches, type PaymentRequired, type RoutingExhausted } from "../domain/Failure.ts"
 import { type BudgetRefusal, type BudgetSnapshot, paymentRequired } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
-import { hostFacts } from "../domain/hostFacts.ts"
+import { hostFacts, modelFacts } from "../domain/hostFacts.ts"
 import { byTier, isListed, listedFirst, passingFirst } from "../domain/hostOrder.ts"
 import type { Plan } from "../domain/Plan.ts"
 import { documentedSorts } from "../domain/Preferences.ts"
@@ -153,7 +153,7 @@ const misuse = (name: string, { model, variants }: WantedModel, models: Readonly
     const message = `${JSON.stringify(name)} gives ${model.architecture.outputModalities.join(", ")}, so it cannot chat`
     return new BadRequest({ kind: "wrong_endpoint", models, issues: [{ path: "model", message }] })
   }
-  if (variants.includes("online") && !model.hosts.some(searchesTheWeb)) {
+  if (variants.includes("online") && !modelFacts(model).hosts.some(searchesTheWeb)) {
     const message = `${JSON.stringify(name)} needs a host with a web search of its own, and ${model.id} has none`
     return new BadRequest({ issues: [{ path: "model", message }] })
   }

@@ -3,6 +3,7 @@ import type * as Context from "effect/Context"
 import type { Exclusion } from "../domain/Exclusion.ts"
 import { type BudgetSnapshot, budgetRefusal } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
+import { type HostFacts, modelFacts } from "../domain/hostFacts.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import { type Asked, type Filter, hardFilters, softFilters } from "../domain/routeFilters.ts"
 import type { HostHealth } from "./HostHealth.ts"
@@ -33,32 +34,23 @@ export class Exclusions {
   }
 }
 
-/** Why a host may not be tried. */
-type Finding = Omit<Exclusion, "host" | "model">
-
+/** A check that needs more than the request: its finding has no host and model yet. */
 interface Check {
-  readonly applies: (asked: Asked, states: States) => boolean
-  readonly find: (asked: Asked, host: Host, states: States) => Finding | undefined
+  readonly applies: (states: States) => boolean
+  readonly find: (asked: Asked, host: Host, states: States) => Omit<Exclusion, "host" | "model"> | undefined
 }
 
-const checkOf = ({ name, applies, excludes }: Filter): Check => ({
-  applies,
-  find: (asked, host) => {
-    const reason = excludes(asked, host)
-    return reason === undefined ? undefined : { by: name, reason }
+/** Before the filters of the request. */
+const firstCheck: Check = {
+  applies: () => true,
+  find: (_, host, { registry }) => {
+    const reason = registry.unavailable(host)
+    return reason === undefined ? undefined : { by: "provider", reason }
   },
-})
+}
 
-/** All checks of a host, in their order. The first one that finds something excludes the host. */
-const checks: ReadonlyArray<Check> = [
-  {
-    applies: () => true,
-    find: (_, host, { registry }) => {
-      const reason = registry.unavailable(host)
-      return reason === undefined ? undefined : { by: "provider", reason }
-    },
-  },
-  ...hardFilters.map(checkOf),
+/** After them. */
+const lastChecks: ReadonlyArray<Check> = [
   {
     applies: () => true,
     find: (_, host, { health }) => {
@@ -69,7 +61,7 @@ const checks: ReadonlyArray<Check> = [
     },
   },
   {
-    applies: (_, { budget }) => budget.limit !== null,
+    applies: ({ budget }) => budget.limit !== null,
     find: ({ bounds }, host, { budget, maxTokens }) => {
       const refusal = budgetRefusal(budget, { bounds, maxTokens, sentBytes: bounds.promptBytes }, host)
       return refusal === undefined ? undefined : { by: "budget", reason: refusal }
@@ -77,34 +69,53 @@ const checks: ReadonlyArray<Check> = [
   },
 ]
 
-/** The hosts of the wanted model that may be tried, in the order of the configuration; the others go to `excluded`. */
+/**
+ * The hosts of the wanted model that may be tried, in the order of the configuration. The others go to `excluded`, each
+ * with the first check that finds something.
+ */
 export const usableHosts = (asked: Asked, states: States, excluded: Exclusions): ReadonlyArray<Host> => {
   const { model } = asked.wanted
-  const active = checks.map((check) => (check.applies(asked, states) ? check : undefined))
-  const isUsable = (host: Host): boolean => {
-    for (let stage = 0; stage < active.length; stage++) {
-      const finding = active[stage]?.find(asked, host, states)
-      if (finding === undefined) continue
+  const filters = hardFilters.filter(({ applies }) => applies(asked))
+  const checks = lastChecks.filter(({ applies }) => applies(states))
+  const isUsable = (facts: HostFacts): boolean => {
+    const { host } = facts
+    const leaveOut = (finding: Omit<Exclusion, "host" | "model">, stage: number): false => {
       excluded.add({ host: host.tag, model: model.id, ...finding }, stage)
       return false
     }
+    const first = firstCheck.find(asked, host, states)
+    if (first !== undefined) return leaveOut(first, 0)
+    for (const filter of filters) {
+      const reason = filter.excludes(asked, facts)
+      if (reason !== undefined) return leaveOut({ by: filter.name, reason }, 1 + hardFilters.indexOf(filter))
+    }
+    for (const check of checks) {
+      const finding = check.find(asked, host, states)
+      if (finding !== undefined) return leaveOut(finding, 1 + hardFilters.length + lastChecks.indexOf(check))
+    }
     return true
   }
-  let kept = model.hosts.filter(isUsable)
-  for (const filter of softFilters) kept = withoutWorse(asked, kept, filter, excluded)
-  return kept
+  const { hosts } = modelFacts(model)
+  const usable = hosts.filter(isUsable)
+  const kept = softFilters.reduce((left, filter) => withoutWorse(asked, left, filter, excluded), usable)
+  return kept.length === hosts.length ? model.hosts : kept.map(({ host }) => host)
 }
 
 /** Leaves out the hosts that a soft filter excludes, unless that would be all of them. */
-const withoutWorse = (asked: Asked, hosts: Array<Host>, filter: Filter, excluded: Exclusions): Array<Host> => {
+const withoutWorse = (
+  asked: Asked,
+  hosts: Array<HostFacts>,
+  filter: Filter,
+  excluded: Exclusions,
+): Array<HostFacts> => {
   if (hosts.length < 2 || !filter.applies(asked)) return hosts
-  const reasons = hosts.map((host) => filter.excludes(asked, host))
-  if (!reasons.includes(undefined)) return hosts
-  return hosts.filter((host, at) => {
-    const reason = reasons[at]
-    if (reason === undefined) return true
+  const better = hosts.filter((facts) => filter.excludes(asked, facts) === undefined)
+  if (better.length === 0 || better.length === hosts.length) return hosts
+  for (const facts of hosts) {
+    const reason = filter.excludes(asked, facts)
+    const { tag, model } = facts.host
     // Another host is left, so these never decide.
-    excluded.all.push({ host: host.tag, model: host.model, by: filter.name, reason })
-    return false
-  })
+    if (reason !== undefined) excluded.all.push({ host: tag, model, by: filter.name, reason })
+  }
+  return better
 }

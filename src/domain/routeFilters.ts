@@ -201,7 +201,8 @@ export const softFilters: ReadonlyArray<Filter> = [
   ...preferredParameters.map(
     (parameter): Filter => ({
       name: parameter,
-      applies: ({ routing }) => routing.parameters.includes(parameter),
+      // A host that is left where parameters are required supports them all.
+      applies: ({ routing }) => routing.parameters.includes(parameter) && !routing.preferences.requireParameters,
       excludes: (_, facts) => (maySupport(facts, parameter) ? undefined : `does not support ${parameter}`),
     }),
   ),

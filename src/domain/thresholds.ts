@@ -11,12 +11,15 @@ export const percentiles = [
 
 export type Thresholds = { readonly [Percentile in (typeof percentiles)[number][0]]?: number }
 
-/** What was seen of a host in the last five minutes. `null` without data. Percentiles ascend: half of all is below 50. */
+/** Shares of requests for which speeds are known, in percent. */
+export type SpeedShare = 50 | 75 | 90 | 95 | 99
+
+/** What was seen of a host in the last five minutes. `null` without data. */
 export interface Speeds {
-  /** Milliseconds to the first token. */
-  readonly latencyAt: (percentile: number) => number | null
-  /** Output tokens per second. */
-  readonly throughputAt: (percentile: number) => number | null
+  /** Milliseconds to the first token that this share of the requests did not exceed. */
+  readonly latencyAt: (percent: SpeedShare) => number | null
+  /** Output tokens per second that this share of the requests reached. */
+  readonly throughputAt: (percent: SpeedShare) => number | null
 }
 
 export const hasThresholds = ({ minThroughput, maxLatencyMs }: Preferences): boolean =>
@@ -28,9 +31,7 @@ export const isFastEnough = ({ minThroughput, maxLatencyMs }: Preferences, speed
     const longest = maxLatencyMs?.[name]
     if (longest !== undefined && (speeds.latencyAt(percent) ?? 0) > longest) return false
     const slowest = minThroughput?.[name]
-    // A speed that 90 % of the requests reached is one that 10 % did not reach.
-    const reached = slowest === undefined ? null : speeds.throughputAt(100 - percent)
-    if (slowest !== undefined && reached !== null && reached < slowest) return false
+    if (slowest !== undefined && (speeds.throughputAt(percent) ?? slowest) < slowest) return false
   }
   return true
 }

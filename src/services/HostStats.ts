@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer"
 import { countsAgainstHealth } from "../domain/Cooldown.ts"
 import type { HostFailed } from "../domain/Failure.ts"
 import { endpointKey, type Host } from "../domain/Host.ts"
-import type { Speeds } from "../domain/thresholds.ts"
+import type { Speeds, SpeedShare } from "../domain/thresholds.ts"
 import type { HostSnapshot } from "../plugin/Strategy.ts"
 
 /** How one attempt went. */
@@ -199,11 +199,11 @@ class Snapshot implements HostSnapshot, Speeds {
   get throughput(): number | null {
     return percentiles(this.record.recent(this.at, "tokensPerSecond"))?.p50 ?? null
   }
-  latencyAt(percentile: number): number | null {
-    return rankOf(this.record.recent(this.at, "latencyMs", 5), percentile) ?? null
+  latencyAt(percent: SpeedShare): number | null {
+    return rankOf(this.record.recent(this.at, "latencyMs", 5), percent) ?? null
   }
-  throughputAt(percentile: number): number | null {
-    return rankOf(this.record.recent(this.at, "tokensPerSecond", 5), percentile) ?? null
+  throughputAt(percent: SpeedShare): number | null {
+    return rankOf(this.record.recent(this.at, "tokensPerSecond", 5), 100 - percent) ?? null
   }
 }
 

@@ -48,7 +48,7 @@ export const decodeModels = (
       if (Array.isArray(hosts)) decodeHosts(hosts, "a/b", 1, providers, path, problems)
       continue
     }
-    const { id, hosts: rawHosts, name, contextLength, ...facts } = decoded.right
+    const { id, hosts: rawHosts, name, contextLength, architecture: known, ...facts } = decoded.right
     const before = models.get(id)
     if (before !== undefined) {
       problems.push({
@@ -56,20 +56,32 @@ export const decodeModels = (
         message: `expected an id of its own, got that of ${renderPath(before.path)}`,
       })
     }
-    const hosts = decodeHosts(rawHosts, id, contextLength, providers, path, problems)
+    const hosts = decodeHosts(rawHosts, id, contextLength, providers, path, problems, known)
     const length = contextLength ?? hosts.reduce((most, host) => Math.max(most, host.contextLength), 0)
     if (contextLength === null && rawHosts.length === 0) problems.push(noContextLength(path, "its hosts"))
     if (before !== undefined || length === 0) continue
-    const model = { ...facts, id: ModelId.make(id), name: name ?? id, contextLength: length, hosts }
+    const architecture = {
+      ...known,
+      inputModalities: orText(known.inputModalities),
+      outputModalities: orText(known.outputModalities),
+    }
+    const model = { ...facts, architecture, id: ModelId.make(id), name: name ?? id, contextLength: length, hosts }
     models.set(id, { model, path })
   }
   return { models: Array.from(models.values(), ({ model }) => model), problems }
 }
 
+/** What is listed of a model of which nothing is known. */
+const orText = (kinds: ReadonlyArray<string>): ReadonlyArray<string> => (kinds.length === 0 ? ["text"] : kinds)
+
 const noContextLength = (path: Path, orAt: string): Problem => ({
   path: renderPath([...path, "context_length"]),
   message: `expected a number of tokens here or at ${orAt}, got nothing`,
 })
+
+type Modalities = Pick<Host, "inputModalities" | "outputModalities">
+
+const unknownModalities: Modalities = { inputModalities: [], outputModalities: [] }
 
 const decodeHosts = (
   raw: ReadonlyArray<unknown>,
@@ -78,6 +90,7 @@ const decodeHosts = (
   providers: ReadonlyMap<string, ProviderFacts>,
   model: Path,
   problems: Array<Problem>,
+  modalities: Modalities = unknownModalities,
 ): ReadonlyArray<Host> => {
   const hosts = new Map<string, { readonly host: Host; readonly index: number }>()
   for (const [index, entry] of raw.entries()) {
@@ -102,7 +115,7 @@ const decodeHosts = (
       problems.push({ path: renderPath(path), message })
     }
     if (length === null || facts === undefined || before !== undefined) continue
-    hosts.set(tag, { host: hostOf(written, id, tag, length, facts), index })
+    hosts.set(tag, { host: hostOf(written, id, tag, length, facts, modalities), index })
   }
   return Array.from(hosts.values(), ({ host }) => host)
 }
@@ -113,6 +126,7 @@ const hostOf = (
   tag: string,
   contextLength: number,
   facts: ProviderFacts,
+  modalities: Modalities,
 ): Host => {
   const { variant: _, model, pricing, supportsToolChoice, ...rest } = written
   const tools = rest.supportedParameters.length === 0 || rest.supportedParameters.includes("tools")
@@ -126,6 +140,8 @@ const hostOf = (
     contextLength,
     maxCompletionTokens: rest.maxCompletionTokens ?? contextLength,
     supportsToolChoice: supportsToolChoice ?? { none: tools, auto: tools, required: tools, function: tools },
+    inputModalities: rest.inputModalities.length > 0 ? rest.inputModalities : modalities.inputModalities,
+    outputModalities: rest.outputModalities.length > 0 ? rest.outputModalities : modalities.outputModalities,
     privacy: facts.privacy,
     local: facts.local,
   }
@@ -168,7 +184,12 @@ export const mergeModels = (sources: ReadonlyArray<ReadonlyArray<Model>>): Reado
       continue
     }
     const tags = new Set(before.hosts.map((host) => host.tag))
-    merged.set(model.id, { ...before, hosts: [...before.hosts, ...model.hosts.filter((host) => !tags.has(host.tag))] })
+    const distillable = before.distillable ?? model.distillable
+    merged.set(model.id, {
+      ...before,
+      distillable,
+      hosts: [...before.hosts, ...model.hosts.filter((host) => !tags.has(host.tag))],
+    })
   }
   return [...merged.values()]
 }

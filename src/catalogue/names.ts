@@ -2,32 +2,21 @@
 import * as Either from "effect/Either"
 import { BadRequest } from "../domain/Failure.ts"
 import type { Model } from "../domain/Host.ts"
+import { areCompatible, type Variant, variants, type WantedModel } from "../domain/variants.ts"
 
-/** Suffixes of a model's id that select a way to serve it, unless the catalogue has a model with exactly that id. */
-const variants = ["nitro", "floor", "free", "exacto", "extended", "thinking", "online"] as const
-
-type Variant = (typeof variants)[number]
-
-export interface ResolvedModel {
-  readonly model: Model
-  /**
-   * The suffix after the colon, when it is not part of the model's id. A request whose variant is not supported must be
-   * refused.
-   */
-  readonly variant: Variant | null
-}
+const none: ReadonlyArray<Variant> = []
 
 /** Every name without a variant. */
-export type ModelNames = ReadonlyMap<string, ResolvedModel>
+export type ModelNames = ReadonlyMap<string, WantedModel>
 
 /** Aliases of unknown models are ignored. */
 export const modelNames = (models: ReadonlyArray<Model>, aliases: ReadonlyMap<string, string>): ModelNames => {
-  const names = new Map<string, ResolvedModel>(models.map((model) => [model.id, { model, variant: null }]))
+  const names = new Map<string, WantedModel>(models.map((model) => [model.id, { model, variants: none }]))
   const slugs = Map.groupBy(models, (model) => model.id.slice(model.id.indexOf("/") + 1))
   for (const [slug, owners] of slugs) {
     const [owner, another] = owners
     if (owner !== undefined && another === undefined && !names.has(slug))
-      names.set(slug, { model: owner, variant: null })
+      names.set(slug, { model: owner, variants: none })
   }
   for (const [alias, id] of aliases) {
     const resolved = names.get(id)
@@ -41,16 +30,26 @@ export const resolveName = (
   name: string,
   names: ModelNames,
   models: ReadonlyArray<Model>,
-): Either.Either<ResolvedModel, BadRequest> => {
-  const resolved = names.get(name) ?? withVariant(name, names)
+): Either.Either<WantedModel, BadRequest> => {
+  const resolved = names.get(name) ?? withVariants(name, names)
   return resolved === undefined ? Either.left(unknownModel(name, models)) : Either.right(resolved)
 }
 
-const withVariant = (name: string, names: ModelNames): ResolvedModel | undefined => {
-  const colon = name.lastIndexOf(":")
-  const variant = variants.find((known) => known === name.slice(colon + 1))
-  const base = colon < 0 || variant === undefined ? undefined : names.get(name.slice(0, colon))
-  return base === undefined || variant === undefined ? undefined : { model: base.model, variant }
+/** A name with suffixes. A suffix that is part of an id, such as the `:free` of a model of its own, is no variant. */
+const withVariants = (name: string, names: ModelNames): WantedModel | undefined => {
+  const written: Array<Variant> = []
+  let base = name
+  while (written.length < variants.length) {
+    const colon = base.lastIndexOf(":")
+    const suffix = base.slice(colon + 1)
+    const variant = variants.find((known) => known === suffix)
+    if (colon < 0 || variant === undefined) return undefined
+    written.unshift(variant)
+    base = base.slice(0, colon)
+    const found = names.get(base)
+    if (found !== undefined) return areCompatible(written) ? { model: found.model, variants: written } : undefined
+  }
+  return undefined
 }
 
 const unknownModel = (name: string, models: ReadonlyArray<Model>): BadRequest => {
@@ -58,6 +57,8 @@ const unknownModel = (name: string, models: ReadonlyArray<Model>): BadRequest =>
   const near = nearModels(name, models)
   const hint = near.length === 0 ? "" : ` (near: ${near.join(", ")})`
   return new BadRequest({
+    kind: "model_not_found",
+    models: [name],
     issues: [{ path: "model", message: `${JSON.stringify(shown)} is not a valid model ID${hint}` }],
   })
 }

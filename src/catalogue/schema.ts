@@ -126,6 +126,8 @@ export const ProviderSlug = slug
 /** Whether `text` has the form of a model's id: `<author>/<slug>`. */
 export const isModelId = (text: string): boolean => text.length <= 256 && /^[^\s/]+(\/[^\s/]+)+$/.test(text)
 
+const modalities = field(Schema.Array(Schema.NonEmptyString), [])
+
 export const HostEntry = Schema.Struct({
   /** Slug of one of the configured providers. */
   provider: slug,
@@ -162,13 +164,17 @@ export const HostEntry = Schema.Struct({
   ).pipe(Schema.fromKey("supports_tool_choice")),
   /** Whether the host caches prompts without `cache_control`. Default false. */
   supportsImplicitCaching: field(Schema.Boolean, false).pipe(Schema.fromKey("supports_implicit_caching")),
+  /** Where the host takes or gives less than the model does. Default: those of the model's architecture. */
+  inputModalities: modalities.pipe(Schema.fromKey("input_modalities")),
+  outputModalities: modalities.pipe(Schema.fromKey("output_modalities")),
 })
 
 const ArchitectureEntry = Schema.Struct({
   tokenizer: field(Schema.String, "Other"),
   instructType: field(Schema.NullOr(Schema.String), null).pipe(Schema.fromKey("instruct_type")),
-  inputModalities: field(Schema.Array(Schema.NonEmptyString), ["text"]).pipe(Schema.fromKey("input_modalities")),
-  outputModalities: field(Schema.Array(Schema.NonEmptyString), ["text"]).pipe(Schema.fromKey("output_modalities")),
+  /** `text`, `image`, `audio`, `video`, `file`. Default: listed as text alone, and no request is refused for its kind. */
+  inputModalities: modalities.pipe(Schema.fromKey("input_modalities")),
+  outputModalities: modalities.pipe(Schema.fromKey("output_modalities")),
 })
 
 export const ModelEntry = Schema.Struct({
@@ -181,6 +187,8 @@ export const ModelEntry = Schema.Struct({
   /** Tokens. Default: the largest of its hosts. */
   contextLength: field(Schema.NullOr(tokens), null).pipe(Schema.fromKey("context_length")),
   architecture: Schema.optionalWith(ArchitectureEntry, { default: () => Schema.decodeSync(ArchitectureEntry)({}) }),
+  /** Whether the author allows to train other models on its answers. Default: unknown, which counts as no. */
+  distillable: field(Schema.NullOr(Schema.Boolean), null),
   // Decoded one by one, so that an invalid one does not affect the others.
   hosts: field(Schema.Array(Schema.Unknown), []),
 })

@@ -4,7 +4,10 @@
  * nothing of a host's body. Only `http/ErrorBody.ts` knows HTTP statuses.
  */
 import * as Data from "effect/Data"
+import { type Excluded, noHostText } from "./Exclusion.ts"
 import type { Picodollars } from "./Money.ts"
+
+export type { Exclusion } from "./Exclusion.ts"
 
 /** One thing wrong with a request, and where: `messages[0].role`. */
 export interface Issue {
@@ -16,7 +19,9 @@ export interface Issue {
 export class BadRequest extends Data.TaggedError("BadRequest")<{
   readonly issues: readonly [Issue, ...ReadonlyArray<Issue>]
   /** A more exact kind of fault, where one is known. */
-  readonly kind?: "context_length_exceeded"
+  readonly kind?: "context_length_exceeded" | "model_not_found" | "wrong_endpoint"
+  /** Names of the models that were asked for, where the fault is about them. */
+  readonly models?: ReadonlyArray<string>
 }> {
   override get message() {
     const [first, ...more] = this.issues
@@ -79,26 +84,15 @@ export class NotFound extends Data.TaggedError("NotFound")<{ readonly what: stri
   }
 }
 
-/** Why a host was left out of a plan. */
-export interface Exclusion {
-  readonly host: string
-  readonly model: string
-  /** Name of the filter, such as `only` or `max_price`. */
-  readonly by: string
-  readonly reason: string
-  /** Milliseconds until the host may be called again; absent: waiting does not help. */
-  readonly retryAfterMs?: number
-}
-
-/** The model is known, but the caller's filters leave no host of it. */
-export class NoHostMatches extends Data.TaggedError("NoHostMatches")<{
-  readonly models: ReadonlyArray<string>
-  readonly excluded: ReadonlyArray<Exclusion>
-}> {
+/** The model is known, but no host of it is left after the caller's filters. */
+export class NoHostMatches extends Data.TaggedError("NoHostMatches")<
+  Excluded & {
+    /** What the caller named in `only`. */
+    readonly requestedProviders?: ReadonlyArray<string>
+  }
+> {
   override get message() {
-    const filters = [...new Set(this.excluded.map((exclusion) => exclusion.by))]
-    const why = filters.length === 0 ? "it has none" : `excluded by ${filters.join(", ")}`
-    return `No endpoints found for ${this.models.join(", ")}: ${why}.`
+    return noHostText(this)
   }
 }
 
@@ -226,6 +220,8 @@ export class RoutingExhausted extends Data.TaggedError("RoutingExhausted")<{
   readonly outcome: ExhaustedBecause
   readonly attempts: ReadonlyArray<FailedAttempt>
   readonly retryAfterSeconds?: number
+  /** Names of the models that were asked for. */
+  readonly models?: ReadonlyArray<string>
 }> {
   override get message() {
     return exhaustedTexts[this.outcome]

@@ -40,6 +40,9 @@ export interface Host {
   readonly supportedParameters: ReadonlyArray<string>
   readonly supportsToolChoice: ToolChoiceSupport
   readonly supportsImplicitCaching: boolean
+  /** What it takes and gives: `text`, `image`, `audio`, `video`, `file`. Empty when nothing is known. */
+  readonly inputModalities: ReadonlyArray<string>
+  readonly outputModalities: ReadonlyArray<string>
   readonly privacy: Privacy
   /** Whether the provider is on the operator's own network (`network: "private"`). */
   readonly local: boolean
@@ -60,6 +63,8 @@ export interface Model {
   readonly created: number
   readonly contextLength: number
   readonly architecture: Architecture
+  /** Whether its author allows to train other models on its answers; `null`: unknown, which counts as no. */
+  readonly distillable: boolean | null
   /** In the order of the configuration. */
   readonly hosts: ReadonlyArray<Host>
 }

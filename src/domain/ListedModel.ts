@@ -83,6 +83,9 @@ export interface ListedHost {
   } | null
   /** Whether the host caches prompts without `cache_control`. Default false. */
   readonly supports_implicit_caching?: boolean
+  /** Where the host takes or gives less than the model does. Default: those of the model's architecture. */
+  readonly input_modalities?: ReadonlyArray<string>
+  readonly output_modalities?: ReadonlyArray<string>
 }
 
 export interface ListedModel {
@@ -99,10 +102,12 @@ export interface ListedModel {
     /** Default `Other`. */
     readonly tokenizer?: string
     readonly instruct_type?: string | null
-    /** Default: text alone. */
+    /** `text`, `image`, `audio`, `video`, `file`. Default: listed as text alone, and no request is refused for its kind. */
     readonly input_modalities?: ReadonlyArray<string>
     readonly output_modalities?: ReadonlyArray<string>
   }
+  /** Whether the author allows to train other models on its answers. Default: unknown, which counts as no. */
+  readonly distillable?: boolean | null
   /** In the order in which they are listed. Default: one host, without a known price. */
   readonly hosts?: ReadonlyArray<ListedHost>
 }

@@ -1,13 +1,18 @@
 /** A routing decision as data: what to try, in which order, and why everything else was left out. */
 import type { Exclusion } from "./Failure.ts"
 import type { Host } from "./Host.ts"
+import type { Adjustment } from "./variants.ts"
 
 export interface Plan {
   /** In the order they are tried; never two of the same endpoint. */
   readonly attempts: ReadonlyArray<Host>
   readonly excluded: ReadonlyArray<Exclusion>
-  /** Id of the strategy that ordered the hosts. */
+  /** Id of the strategy that ordered the hosts of the first model, or `order` where the caller's own order did. */
   readonly strategy: string
   /** A 32-bit unsigned integer: every random draw of the plan comes from `randomSequence(seed)`. */
   readonly seed: number
+  /** Names of the models as the caller wrote them. */
+  readonly requested: ReadonlyArray<string>
+  /** What the variants of the models' names change in the request; absent when they change nothing. */
+  readonly adjustments?: ReadonlyMap<Host, Adjustment | undefined>
 }

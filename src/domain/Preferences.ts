@@ -1,5 +1,6 @@
-/** How a caller wants to be routed: the `provider` member of a request. */
+/** How a caller wants to be routed: the `provider` member of a request, and its service tier. */
 import type { Picodollars } from "./Money.ts"
+import type { Thresholds } from "./thresholds.ts"
 
 export const quantizations = [
   "int4",
@@ -30,18 +31,26 @@ export interface Preferences {
   /** Only these; empty: all. */
   readonly only: ReadonlyArray<string>
   readonly ignore: ReadonlyArray<string>
-  /** Id of the strategy that orders the hosts; `undefined`: the configured one. */
+  /** Id of the strategy that orders the hosts; `undefined`: that of the model's variant, else the configured one. */
   readonly sort: string | undefined
   /** Whether hosts are ordered within each model, the models in the order given, or all together. */
   readonly partition: "model" | "none"
   readonly allowFallbacks: boolean
   readonly denyDataCollection: boolean
   readonly zeroDataRetention: boolean
+  /** Only models whose author allows to train others on their answers. */
+  readonly distillable: boolean
   /** Empty: any. */
   readonly quantizations: ReadonlyArray<string>
   /** Picodollars per token, request, image or audio token. Inclusive. */
   readonly maxPrice: MaxPrice
   readonly requireParameters: boolean
+  /** Output tokens per second. Hosts that are slower come after the others. */
+  readonly minThroughput: Thresholds | undefined
+  /** Milliseconds to the first token. Hosts that are slower come after the others. */
+  readonly maxLatencyMs: Thresholds | undefined
+  /** Which hosts the caller pays for. `undefined`: those without a tier, unless the model's variant admits others. */
+  readonly serviceTier: "default" | "flex" | "priority" | undefined
 }
 
 export const noPreferences: Preferences = {
@@ -53,7 +62,11 @@ export const noPreferences: Preferences = {
   allowFallbacks: true,
   denyDataCollection: false,
   zeroDataRetention: false,
+  distillable: false,
   quantizations: [],
   maxPrice: {},
   requireParameters: false,
+  minThroughput: undefined,
+  maxLatencyMs: undefined,
+  serviceTier: undefined,
 }

@@ -118,7 +118,7 @@ const holds = (entry: PriceOverride, promptTokens: number, admittedAt: number): 
 }
 
 /** The prices in force for a prompt of this size, admitted at this time (Unix milliseconds). */
-const pricesFor = (pricing: Pricing, promptTokens: number, admittedAt: number): Prices => {
+export const pricesFor = (pricing: Pricing, promptTokens: number, admittedAt: number): Prices => {
   if (pricing.overrides.length === 0) return pricing
   let prices: Prices = pricing
   for (const entry of pricing.overrides) {

@@ -3,6 +3,7 @@
  * protocol reads the rest. The HTTP layer makes it once. It never changes, since a fallback reads it again.
  */
 import type { ChatPayload } from "./Chat.ts"
+import type { ToolChoiceSupport } from "./Host.ts"
 import type { JsonObject } from "./Json.ts"
 import type { Preferences } from "./Preferences.ts"
 
@@ -19,7 +20,20 @@ export interface Routing {
   readonly preferences: Preferences
   /** Parameters in the body that a host may or may not support, by their wire names. */
   readonly parameters: ReadonlyArray<string>
+  readonly needs: Needs
 }
+
+/** What a request needs of a host besides parameters. */
+export interface Needs {
+  /** Kinds of parts in the messages, other than text: `image`, `audio`, `video`, `file`. */
+  readonly inputs: ReadonlyArray<string>
+  /** Kinds of output asked for (`modalities`), other than text. */
+  readonly outputs: ReadonlyArray<string>
+  /** The value of `tool_choice`, `function` for the object that names one. */
+  readonly toolChoice: keyof ToolChoiceSupport | undefined
+}
+
+export const noNeeds: Needs = { inputs: [], outputs: [], toolChoice: undefined }
 
 /** What bounds the cost of a request, and what an estimate uses where the host reported no usage. */
 export interface Bounds {

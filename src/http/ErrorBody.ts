@@ -2,7 +2,10 @@
  * Maps every failure to an HTTP status and body. No other file knows statuses. A failure that is missing here does not
  * compile.
  */
-import type { Exclusion, Failure, RoutingExhausted } from "../domain/Failure.ts"
+import { type Availability, availabilityOf } from "../domain/availability.ts"
+import { providersOf } from "../domain/Exclusion.ts"
+import type { BadRequest, Failure, NoHostMatches, RoutingExhausted } from "../domain/Failure.ts"
+import { isTooLong } from "../domain/fallback.ts"
 import type { JsonObject } from "../domain/Json.ts"
 import { toUsd } from "../domain/Money.ts"
 
@@ -14,6 +17,8 @@ export interface Rendered {
   /** Besides `error_type`. `null`: no metadata at all, as the recorded 401 has none. */
   readonly metadata: JsonObject | null
   readonly headers?: Readonly<Record<string, string>>
+  /** Why the models could not be served, where that is what is wrong. */
+  readonly availability?: Availability
 }
 
 const retryAfter = (seconds: number | undefined) =>
@@ -25,7 +30,8 @@ export const render = (failure: Failure): Rendered => {
     case "BadRequest": {
       const issues = failure.issues.slice(0, 10)
       const metadata = { path: failure.issues[0].path, issues }
-      return { status: 400, errorType: failure.kind ?? "invalid_request", message, metadata }
+      const errorType = failure.kind === "context_length_exceeded" ? failure.kind : "invalid_request"
+      return { status: 400, errorType, message, metadata, ...about(failure) }
     }
     case "KeyMissing":
     case "KeyNotAccepted":
@@ -53,7 +59,7 @@ export const render = (failure: Failure): Rendered => {
     case "NotFound":
       return { status: 404, errorType: "not_found", message, metadata: {} }
     case "NoHostMatches":
-      return { status: 404, errorType: "not_found", message, metadata: exclusions(failure.excluded) }
+      return { status: 404, errorType: "not_found", message, metadata: exclusions(failure), ...about(failure) }
     case "TimedOut":
       return {
         status: 408,
@@ -72,7 +78,7 @@ export const render = (failure: Failure): Rendered => {
         headers: { connection: "close" },
       }
     case "RoutingExhausted":
-      return exhausted(failure)
+      return { ...exhausted(failure), ...about(failure) }
     case "Unavailable": {
       const errorType = unavailableTypes[failure.why]
       // This gateway is stopping, so a retry needs a new connection. See docs/guarantees.md#g19.
@@ -95,10 +101,16 @@ const unavailableTypes = {
   storage: "metering_unavailable",
 }
 
-const exclusions = (excluded: ReadonlyArray<Exclusion>): JsonObject => ({
+const about = (failure: BadRequest | NoHostMatches | RoutingExhausted) => {
+  const availability = availabilityOf(failure)
+  return availability === undefined ? {} : { availability }
+}
+
+const exclusions = ({ excluded, requestedProviders = [] }: NoHostMatches): JsonObject => ({
   excluded_by: [...new Set(excluded.map(({ by }) => by))],
   excluded: excluded.map(({ host, model, by, reason }) => ({ host, model, by, reason })),
-  available_providers: [...new Set(excluded.map(({ host }) => host))],
+  available_providers: providersOf(excluded),
+  requested_providers: requestedProviders,
 })
 
 const exhausted = (failure: RoutingExhausted): Rendered => {
@@ -123,7 +135,8 @@ const exhausted = (failure: RoutingExhausted): Rendered => {
     case "request":
       return {
         status: 400,
-        errorType: "invalid_request",
+        errorType:
+          described !== undefined && isTooLong(described.failure) ? "context_length_exceeded" : "invalid_request",
         message,
         metadata: { ...provider, ...raw, ...code, ...previous },
       }
@@ -158,10 +171,23 @@ const exhausted = (failure: RoutingExhausted): Rendered => {
 export const defect: Rendered = { status: 500, errorType: "server", message: "Internal error.", metadata: {} }
 
 /** The `error` member of the chat form; `code` equals the status. */
-export const chatError = ({ status, errorType, message, metadata }: Rendered) => ({
+export const chatError = ({ status, errorType, message, metadata, availability }: Rendered) => ({
   message,
   code: status,
   ...(metadata === null ? {} : { metadata: { error_type: errorType, ...metadata } }),
+  ...(availability === undefined ? {} : { availability: availabilityBody(availability) }),
+})
+
+const availabilityBody = ({ code, retryable, requestedModels, retryAfter, ...more }: Availability) => ({
+  code,
+  retryable,
+  requested_models: requestedModels,
+  docs_url: `docs/errors.md#${code}`,
+  retry_after: retryAfter ?? null,
+  ...(more.affectedProviders === undefined ? {} : { affected_providers: more.affectedProviders }),
+  ...(more.excludedBy === undefined ? {} : { excluded_by: more.excludedBy }),
+  ...(more.fallbackModels === undefined ? {} : { fallback_models: more.fallbackModels }),
+  ...(more.constraint === undefined ? {} : { constraint: more.constraint }),
 })
 
 /** The whole body of the chat form, and of the control plane. */

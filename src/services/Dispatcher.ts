@@ -20,10 +20,13 @@ import {
   type Unavailable,
   Unsupported,
 } from "../domain/Failure.ts"
+import { RefusedModels } from "../domain/fallback.ts"
 import type { Host } from "../domain/Host.ts"
+import { requestFor } from "../domain/hostRequest.ts"
 import type { Plan } from "../domain/Plan.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import { areToolCallsSound } from "../domain/toolCalls.ts"
+import type { Adjustment } from "../domain/variants.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
 import { AnswerStream, type StreamLimits, type StreamServices } from "./AnswerStream.ts"
@@ -114,9 +117,10 @@ interface Begun {
   readonly attempt: Attempt
   readonly endpoint: Endpoint
   readonly encoded: Encoded
+  readonly answerContext: AnswerContext
 }
 
-type CallHost<A> = (begun: Begun, context: AnswerContext) => Effect.Effect<A | HostFailed>
+type CallHost<A> = (begun: Begun) => Effect.Effect<A | HostFailed>
 
 const make = (options: DispatcherOptions) =>
   Effect.gen(function* () {
@@ -157,10 +161,12 @@ const make = (options: DispatcherOptions) =>
     /** Prepares an attempt: gets the permit, encodes the request, takes the hold. */
     const begin = function* (
       context: RequestContext,
-      request: ChatRequest,
+      whole: ChatRequest,
+      adjustment: Adjustment | undefined,
       endpoint: Endpoint,
     ): Steps<Begun | Skipped | HostFailed> {
       const { host, protocol } = endpoint
+      const { request, dropped: unsupported } = requestFor(whole, host, adjustment)
       const inadmissible = health.acquire(host)
       if (inadmissible !== undefined) return inadmissible
       const first = protocol.encode(request, host)
@@ -186,12 +192,10 @@ const make = (options: DispatcherOptions) =>
         meter.release(hold)
         return signed.left
       }
-      const { dropped = [] } = signed.right
-      return {
-        attempt: new Attempt(context, host, hold, dropped, request.payload.tools),
-        endpoint,
-        encoded: signed.right,
-      }
+      const { dropped: untranslated = [] } = signed.right
+      const dropped = unsupported.length === 0 ? untranslated : [...unsupported, ...untranslated]
+      const attempt = new Attempt(context, host, hold, dropped, request.payload.tools)
+      return { attempt, endpoint, encoded: signed.right, answerContext: narrow(request, host) }
     }
 
     /** Tries the hosts of a plan one after another until one has an answer. */
@@ -203,17 +207,16 @@ const make = (options: DispatcherOptions) =>
     ): Steps<{ readonly attempt: Attempt; readonly answer: A }, DispatchFailure> {
       const { lifetime, failed } = context
       const skipped: Array<Skipped> = []
-      /** Models of which a host refused the request as invalid. Their other hosts would refuse it too. */
-      const rejectedModels = new Set<string>()
+      const refused = new RefusedModels()
       const fail = (host: Host, failure: HostFailed) => {
         failed.push({ provider: host.providerName, host: host.tag, model: host.model, failure })
-        if (failure.reason === "request") rejectedModels.add(host.model)
+        refused.add(host, failure)
       }
       for (const host of plan.attempts) {
         if (lifetime.ending !== undefined) break
         const endpoint = registry.endpoint(host)
-        if (endpoint === undefined || rejectedModels.has(host.model)) continue
-        const begun = yield* begin(context, request, endpoint)
+        if (endpoint === undefined || refused.has(host)) continue
+        const begun = yield* begin(context, request, plan.adjustments?.get(host), endpoint)
         if (begun instanceof HostFailed) {
           if (lifetime.ending !== undefined) break
           const failure = withoutSecrets(begun, endpoint)
@@ -232,7 +235,7 @@ const make = (options: DispatcherOptions) =>
           meter.release(attempt.hold)
           break
         }
-        const answer = yield* call(begun, narrow(request, host))
+        const answer = yield* call(begun)
         if (!(answer instanceof HostFailed)) return { attempt, answer }
         if (lifetime.ending !== undefined) {
           yield* eitherOf(endAttempt.abandoned(attempt))
@@ -256,7 +259,7 @@ const make = (options: DispatcherOptions) =>
         context,
         request,
         plan,
-        ({ attempt, endpoint, encoded }, answerContext) =>
+        ({ attempt, endpoint, encoded, answerContext }) =>
           unaryAnswer(client, attempt, endpoint, encoded, answerContext, options.answerBytes, (response) => ({
             delivered: deliveredOf(response, attempt),
             write: writer(attempt.host, response),
@@ -272,7 +275,7 @@ const make = (options: DispatcherOptions) =>
       plan: Plan,
       writerFor: WriterFor,
     ): Steps<HostAnswer, DispatchFailure> {
-      const { answer } = yield* dispatch(context, request, plan, ({ attempt, endpoint, encoded }, answerContext) =>
+      const { answer } = yield* dispatch(context, request, plan, ({ attempt, endpoint, encoded, answerContext }) =>
         streamAnswer(client, timers, options, attempt, endpoint, encoded, answerContext, writerFor(attempt.host)),
       )
       return answer
@@ -354,5 +357,5 @@ export const outcomeOf = (
       return new BadRequest({ issues: [{ path, message: reason }] })
     }
   }
-  return exhausted(failed, waits.length === 0 ? undefined : Math.min(...waits))
+  return exhausted(failed, waits.length === 0 ? undefined : Math.min(...waits), plan.requested)
 }

@@ -6,10 +6,11 @@ import * as Context from "effect/Context"
 import type * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import type { Endpoint } from "../catalogue/endpoints.ts"
-import { type ResolvedModel, resolveName } from "../catalogue/names.ts"
+import { resolveName } from "../catalogue/names.ts"
 import type { ResolvedConfig } from "../catalogue/ResolvedConfig.ts"
 import type { BadRequest } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
+import type { WantedModel } from "../domain/variants.ts"
 
 export class ProviderRegistry extends Context.Tag("headgate/ProviderRegistry")<
   ProviderRegistry,
@@ -18,8 +19,8 @@ export class ProviderRegistry extends Context.Tag("headgate/ProviderRegistry")<
     readonly current: () => ResolvedConfig
     /** Puts another configuration in force. Requests that were planned before keep their hosts. */
     readonly replace: (next: ResolvedConfig) => void
-    /** The model with that id, alias or unique bare slug. Fails with similar names. */
-    readonly resolve: (name: string) => Either.Either<ResolvedModel, BadRequest>
+    /** The model with that id, alias or unique bare slug, and the variants in the name. Fails with similar names. */
+    readonly resolve: (name: string) => Either.Either<WantedModel, BadRequest>
     /** How the host is called; `undefined`: it cannot be called, and `unavailable` has the reason. */
     readonly endpoint: (host: Host) => Endpoint | undefined
     /** Why the host cannot be called, for callers: `its provider is disabled`; `undefined`: it can. */

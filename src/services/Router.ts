@@ -3,33 +3,34 @@
  * differ from what is done. Filters keep a host or give a reason, and a strategy plugin orders the hosts. Nothing here
  * waits, calls or reserves.
  */
-import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import {
-  BadRequest,
-  type Exclusion,
-  NoHostMatches,
-  type PaymentRequired,
-  type RoutingExhausted,
-} from "../domain/Failure.ts"
-import { type BudgetRefusal, type BudgetSnapshot, budgetRefusal, paymentRequired } from "../domain/Hold.ts"
-import type { Host, Model } from "../domain/Host.ts"
+import type { RoutingConfig } from "../catalogue/ResolvedConfig.ts"
+import type { Exclusion } from "../domain/Exclusion.ts"
+import { BadRequest, NoHostMatches, type PaymentRequired, type RoutingExhausted } from "../domain/Failure.ts"
+import { type BudgetRefusal, type BudgetSnapshot, paymentRequired } from "../domain/Hold.ts"
+import type { Host } from "../domain/Host.ts"
+import { hostFacts, modelFacts } from "../domain/hostFacts.ts"
+import { byTier, isListed, listedFirst, passingFirst } from "../domain/hostOrder.ts"
 import type { Plan } from "../domain/Plan.ts"
 import { documentedSorts } from "../domain/Preferences.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import { randomSequence } from "../domain/randomSequence.ts"
-import { type Filter, hardFilters, isNamed, softFilters } from "../domain/routeFilters.ts"
+import { searchesTheWeb } from "../domain/routeFilters.ts"
+import { hasThresholds, isFastEnough } from "../domain/thresholds.ts"
+import { type Adjustment, adjustmentOf, sortOf, type WantedModel } from "../domain/variants.ts"
 import { PluginFault } from "../plugin/PluginFault.ts"
 import type { Candidate, Rank, RankContext, Reasons } from "../plugin/Strategy.ts"
 import { exhausted } from "./exhausted.ts"
 import { HostHealth } from "./HostHealth.ts"
 import { HostStats } from "./HostStats.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
+import { ranked, StrategyFaults } from "./ranking.ts"
 import { makeStepRunner } from "./Steps.ts"
+import { Exclusions, usableHosts } from "./usableHosts.ts"
 
 /** What a plan depends on, in addition to the gateway's state. */
 export type PlannedRequest = Pick<ChatRequest, "routing" | "bounds" | "maxTokens">
@@ -51,6 +52,12 @@ export interface ExplainedPlan {
 
 /** Called for each ranking, before it, when a plan is explained. */
 type OnRanking = (strategy: string, candidates: ReadonlyArray<Candidate>, context: RankContext) => void
+
+/** A plan that may have no attempts, and then the failure of the request. */
+interface Decided {
+  readonly plan: Plan
+  readonly failure: PlanFailure | undefined
+}
 
 export type PlanFailure = BadRequest | NoHostMatches | PaymentRequired | RoutingExhausted
 
@@ -89,34 +96,55 @@ export class Router extends Context.Tag("headgate/Router")<
         (line) => runner.effect(line, () => {}),
       )
 
-      /** The plan, which may be without attempts. */
       const decide = (
         request: PlannedRequest,
         budget: BudgetSnapshot,
         options: PlanOptions | undefined,
         onRanking?: OnRanking,
-      ): Either.Either<Plan, BadRequest> => {
+      ): Either.Either<Decided, BadRequest> => {
+        const { models: names, preferences } = request.routing
         const { routing } = registry.current()
-        const models = resolveAll(request.routing.models, registry)
-        if (Either.isLeft(models)) return Either.left(models.left)
-        const chosen = strategyOf(request.routing.preferences.sort, routing.strategies, routing.strategy)
-        if (Either.isLeft(chosen)) return Either.left(chosen.left)
-        const [strategy, rank] = chosen.right
+        const resolved = resolveAll(names, registry)
+        if (Either.isLeft(resolved)) return Either.left(resolved.left)
+        const unknown = unknownSort(preferences.sort, routing)
+        if (unknown !== undefined) return Either.left(unknown)
+        const wanted = resolved.right
+        const now = clock.unsafeCurrentTimeMillis()
         const seed = options?.seed ?? seedFrom(seeds())
-        const context = { request, now: clock.unsafeCurrentTimeMillis(), random: randomSequence(seed) }
-        const order = (hosts: ReadonlyArray<Host>) => {
+        const context = { request, now, random: randomSequence(seed) }
+        const order: OrderBy = (hosts, sort) => {
           if (hosts.length < 2 && onRanking === undefined) return hosts
+          const strategy = strategyFor(sort, routing)
           const candidates = hosts.map((host) => ({ host, stats: stats.snapshot(host) }))
           onRanking?.(strategy, candidates, context)
+          const rank = routing.strategies.get(strategy) ?? asGiven
           return ranked(rank, candidates, context, (fault) => faults.report(strategy, fault))
         }
-        const excluded: Array<Exclusion> = []
-        const states = { registry, health, budget }
-        const kept = models.right.map((model) => usable(request, model, states, excluded))
-        const groups = request.routing.preferences.partition === "none" ? [kept.flat()] : kept
-        const ordered = groups.map((hosts) => preferred(request, order(hosts), excluded))
-        const attempts = ordered.length === 1 && ordered[0] !== undefined ? ordered[0] : ordered.flat()
-        return Either.right({ attempts, excluded, strategy, seed })
+
+        const excluded = new Exclusions()
+        const states = { registry, health, budget, maxTokens: request.maxTokens }
+        const kept = wanted.map((one) =>
+          usableHosts({ routing: request.routing, bounds: request.bounds, wanted: one, now }, states, excluded),
+        )
+        // A model may be wanted twice, by names with and without a variant.
+        const groups = preferences.partition === "none" && kept.length > 1 ? [[...new Set(kept.flat())]] : kept
+        const ordered = groups.map((hosts, at) => ordering(request, hosts, wanted[at], order))
+        const preferred = (hosts: ReadonlyArray<Host>) =>
+          hasThresholds(preferences)
+            ? passingFirst(hosts, (host) => isFastEnough(preferences, stats.snapshot(host)))
+            : hosts
+        const attempts = withoutFallbacks(request, ordered, preferred, excluded)
+        const sort = preferences.sort ?? sortOf(wanted[0]?.variants ?? [])
+        const plan: Plan = {
+          attempts,
+          excluded: repeats(wanted) ? leftOut(excluded.all, attempts) : excluded.all,
+          strategy: preferences.order.length > 0 ? "order" : strategyFor(sort, routing),
+          seed,
+          requested: names,
+          ...adjustments(wanted, kept),
+        }
+        const failure = attempts.length > 0 ? undefined : refusal(request, excluded, budget)
+        return Either.right({ plan, failure })
       }
 
       const reasonsFor = (strategy: string, candidate: Candidate, context: RankContext): Reasons | undefined => {
@@ -129,8 +157,9 @@ export class Router extends Context.Tag("headgate/Router")<
       return {
         plan: (request, budget, options) => {
           const decided = decide(request, budget, options)
-          if (Either.isLeft(decided) || decided.right.attempts.length > 0) return decided
-          return Either.left(refusal(request, decided.right.excluded, budget))
+          if (Either.isLeft(decided)) return Either.left(decided.left)
+          const { plan, failure } = decided.right
+          return failure === undefined ? Either.right(plan) : Either.left(failure)
         },
         explain: (request, budget, options) => {
           const whys = new Map<Host, Reasons>()
@@ -140,10 +169,7 @@ export class Router extends Context.Tag("headgate/Router")<
               if (reasons !== undefined) whys.set(candidate.host, reasons)
             }
           })
-          return Either.map(decided, (plan) => {
-            const failure = plan.attempts.length > 0 ? undefined : refusal(request, plan.excluded, budget)
-            return { plan, failure, whys }
-          })
+          return Either.map(decided, ({ plan, failure }) => ({ plan, failure, whys }))
         },
       }
     }),
@@ -156,200 +182,144 @@ const seedFrom = (random: number): number => Math.floor(random * 2 ** 32)
 const resolveAll = (
   names: ReadonlyArray<string>,
   registry: Context.Tag.Service<ProviderRegistry>,
-): Either.Either<ReadonlyArray<Model>, BadRequest> => {
-  const models: Array<Model> = []
+): Either.Either<ReadonlyArray<WantedModel>, BadRequest> => {
+  const models: Array<WantedModel> = []
   for (const name of names) {
     const resolved = registry.resolve(name)
-    if (Either.isLeft(resolved)) return Either.left(resolved.left)
-    const { model, variant } = resolved.right
-    if (variant !== null) {
-      const message = `the variant ":${variant}" is not available in this version yet`
-      return Either.left(new BadRequest({ issues: [{ path: "model", message }] }))
-    }
-    if (!models.includes(model)) models.push(model)
+    if (Either.isLeft(resolved)) return Either.left(aboutAll(resolved.left, names))
+    const wanted = resolved.right
+    const fault = misuse(name, wanted, names)
+    if (fault !== undefined) return Either.left(fault)
+    if (!models.some((one) => one.model === wanted.model && sameVariants(one, wanted))) models.push(wanted)
   }
   return Either.right(models)
 }
 
+/** The fault of one name, with all the names that were asked for. */
+const aboutAll = ({ issues }: BadRequest, models: ReadonlyArray<string>): BadRequest =>
+  new BadRequest({ kind: "model_not_found", issues, models })
+
+const sameVariants = (one: WantedModel, other: WantedModel): boolean => one.variants.join() === other.variants.join()
+
+/** Kinds of output that this endpoint has an answer for. */
+const chatOutputs: ReadonlySet<string> = new Set(["text", "image", "audio"])
+
+/** Why a model cannot be asked for in this way at all. */
+const misuse = (name: string, { model, variants }: WantedModel, models: ReadonlyArray<string>) => {
+  if (!model.architecture.outputModalities.some((kind) => chatOutputs.has(kind))) {
+    const message = `${JSON.stringify(name)} gives ${model.architecture.outputModalities.join(", ")}, so it cannot chat`
+    return new BadRequest({ kind: "wrong_endpoint", models, issues: [{ path: "model", message }] })
+  }
+  if (variants.includes("online") && !modelFacts(model).hosts.some(searchesTheWeb)) {
+    const message = `${JSON.stringify(name)} needs a host with a web search of its own, and ${model.id} has none`
+    return new BadRequest({ issues: [{ path: "model", message }] })
+  }
+  return undefined
+}
+
 const asGiven: Rank = (candidates) => candidates
 
-/** The strategy for a request: the one that it asks for, if it is installed, else the configured one. */
-const strategyOf = (
-  wanted: string | undefined,
-  strategies: ReadonlyMap<string, Rank>,
-  configured: string,
-): Either.Either<readonly [id: string, rank: Rank], BadRequest> => {
-  const own = wanted === undefined ? undefined : strategies.get(wanted)
-  if (wanted !== undefined && own !== undefined) return Either.right([wanted, own])
-  if (wanted !== undefined && !documentedSorts.includes(wanted)) {
-    const known = [...new Set([...documentedSorts, ...strategies.keys()])].join(", ")
-    return Either.left(new BadRequest({ issues: [{ path: "provider.sort", message: `must be one of ${known}` }] }))
-  }
-  return Either.right([configured, strategies.get(configured) ?? asGiven])
+/** The strategy for a sort: the installed one of that name, else the configured one. */
+const strategyFor = (sort: string | undefined, { strategies, strategy }: RoutingConfig): string =>
+  sort !== undefined && strategies.has(sort) ? sort : strategy
+
+const unknownSort = (sort: string | undefined, { strategies }: RoutingConfig): BadRequest | undefined => {
+  if (sort === undefined || strategies.has(sort) || documentedSorts.includes(sort)) return undefined
+  const known = [...new Set([...documentedSorts, ...strategies.keys()])].join(", ")
+  return new BadRequest({ issues: [{ path: "provider.sort", message: `must be one of ${known}` }] })
 }
 
-interface States {
-  readonly registry: Context.Tag.Service<ProviderRegistry>
-  readonly health: Context.Tag.Service<HostHealth>
-  readonly budget: BudgetSnapshot
-}
+/** Orders hosts by the strategy for a sort. */
+type OrderBy = (hosts: ReadonlyArray<Host>, sort: string | undefined) => ReadonlyArray<Host>
 
-/** Why a host may not be tried. */
-type Finding = Omit<Exclusion, "host" | "model">
-
-interface Check {
-  /** Whether it has anything to do for this request. */
-  readonly applies: (request: PlannedRequest, states: States) => boolean
-  readonly find: (request: PlannedRequest, host: Host, states: States) => Finding | undefined
-}
-
-const checkOf = ({ name, applies, excludes }: Filter): Check => ({
-  applies,
-  find: (request, host) => {
-    const reason = excludes(request, host)
-    return reason === undefined ? undefined : { by: name, reason }
-  },
-})
-
-/** All checks of a host, in their order. The first one that finds something excludes the host. */
-const checks: ReadonlyArray<Check> = [
-  {
-    applies: () => true,
-    find: (_, host, { registry }) => {
-      const reason = registry.unavailable(host)
-      return reason === undefined ? undefined : { by: "provider", reason }
-    },
-  },
-  ...hardFilters.map(checkOf),
-  {
-    applies: () => true,
-    find: (_, host, { health }) => {
-      const inadmissible = health.admissible(host)
-      if (inadmissible === undefined) return undefined
-      const { reason, retryAfterMs } = inadmissible
-      return { by: "cooldown", reason: `left alone after a failure: ${reason}`, retryAfterMs }
-    },
-  },
-  {
-    applies: (_, { budget }) => budget.limit !== null,
-    find: ({ bounds, maxTokens }, host, { budget }) => {
-      const refusal = budgetRefusal(budget, { bounds, maxTokens, sentBytes: bounds.promptBytes }, host)
-      return refusal === undefined ? undefined : { by: "budget", reason: refusal }
-    },
-  },
-]
-
-/** The hosts of a model that may be tried; why the others may not goes to `excluded`. */
-const usable = (
-  request: PlannedRequest,
-  model: Model,
-  states: States,
-  excluded: Array<Exclusion>,
+/** The order of a group of hosts: the caller's own, else that of a strategy, hosts of a wanted service tier in front. */
+const ordering = (
+  { routing: { preferences } }: PlannedRequest,
+  hosts: ReadonlyArray<Host>,
+  wanted: WantedModel | undefined,
+  order: OrderBy,
 ): ReadonlyArray<Host> => {
-  let kept = model.hosts
-  for (const check of checks) {
-    if (!check.applies(request, states)) continue
-    kept = passing(kept, (host) => {
-      const finding = check.find(request, host, states)
-      if (finding !== undefined) excluded.push({ host: host.tag, model: model.id, ...finding })
-      return finding === undefined
-    })
+  if (preferences.order.length > 0) return listedFirst(preferences.order, hosts)
+  const sort = preferences.sort ?? sortOf(wanted?.variants ?? [])
+  if (preferences.serviceTier === "priority") {
+    const [tier, others] = byTier(hosts)
+    return tier.length === 0 ? order(hosts, sort) : [...order(tier, sort ?? "throughput"), ...order(others, sort)]
   }
-  for (const filter of softFilters) kept = withoutWorse(request, kept, filter)
-  return kept
+  const isFlex = preferences.serviceTier === "flex" && hosts.some((host) => hostFacts(host).tier === "flex")
+  return order(hosts, isFlex ? (sort ?? "price") : sort)
 }
 
-/** Like `filter`, but returns the same list when every host passes, as usual. */
-const passing = (hosts: ReadonlyArray<Host>, passes: (host: Host) => boolean): ReadonlyArray<Host> => {
-  let all = true
-  const results = hosts.map((host) => {
-    const one = passes(host)
-    all &&= one
-    return one
-  })
-  return all ? hosts : hosts.filter((_, at) => results[at])
-}
-
-/** Leaves out the hosts that a soft filter excludes, unless that would be all of them. */
-const withoutWorse = (request: PlannedRequest, hosts: ReadonlyArray<Host>, filter: Filter): ReadonlyArray<Host> => {
-  if (hosts.length < 2 || !filter.applies(request)) return hosts
-  const better = hosts.filter((host) => filter.excludes(request, host) === undefined)
-  return better.length > 0 ? better : hosts
-}
-
-/** Orders hosts by a strategy. When the strategy throws, or loses or adds a host, the given order is kept. */
-const ranked = (
-  rank: Rank,
-  candidates: ReadonlyArray<Candidate>,
-  context: RankContext,
-  onFault: (fault: unknown) => void,
+/**
+ * All hosts in the order in which they are tried, of one model after the other. Without fallbacks only those that the
+ * caller listed, or else the first of the first model.
+ */
+const withoutFallbacks = (
+  { routing: { preferences } }: PlannedRequest,
+  groups: ReadonlyArray<ReadonlyArray<Host>>,
+  preferred: (hosts: ReadonlyArray<Host>) => ReadonlyArray<Host>,
+  excluded: Exclusions,
 ): ReadonlyArray<Host> => {
-  const given = candidates.map(({ host }) => host)
-  try {
-    const hosts = rank(candidates, context).map(({ host }) => host)
-    if (hosts.length === given.length && given.every((host) => hosts.includes(host))) return hosts
-    onFault(new Error("it must return every host that it was given, each once"))
-  } catch (fault) {
-    onFault(fault)
-  }
-  return given
-}
-
-/** Faults of strategies: counted, and logged once a minute for each strategy. */
-class StrategyFaults {
-  private readonly counts = new Map<string, { faults: number; logAgainAt: number }>()
-  private readonly now: () => number
-  private readonly log: (line: Effect.Effect<void>) => void
-
-  constructor(now: () => number, log: (line: Effect.Effect<void>) => void) {
-    this.now = now
-    this.log = log
-  }
-
-  report(strategy: string, fault: unknown, what = "a strategy failed, the configured order was used"): void {
-    const count = this.counts.get(strategy) ?? { faults: 0, logAgainAt: Number.NEGATIVE_INFINITY }
-    this.counts.set(strategy, count)
-    count.faults += 1
-    if (this.now() < count.logAgainAt) return
-    count.logAgainAt = this.now() + 60_000
-    const facts = { strategy, faults: count.faults }
-    this.log(Effect.logError(what, facts, Cause.die(fault)))
-  }
-}
-
-/** The hosts of `order` first, as they are listed; then the others, if fallbacks are allowed. */
-const preferred = (
-  request: PlannedRequest,
-  ranked: ReadonlyArray<Host>,
-  excluded: Array<Exclusion>,
-): ReadonlyArray<Host> => {
-  const { order, allowFallbacks } = request.routing.preferences
-  if (order.length === 0 && allowFallbacks) return ranked
-  const listed = [...new Set(order.flatMap((name) => ranked.filter((host) => isNamed(name, host))))]
-  const others = ranked.filter((host) => !listed.includes(host))
-  const all = [...listed, ...others]
-  if (allowFallbacks) return all
-  const allowed = order.length > 0 ? listed : all.slice(0, 1)
+  const { order, allowFallbacks } = preferences
+  const [first = []] = groups
+  // A model may be wanted twice, by names with and without a variant.
+  const all = groups.length === 1 ? first : [...new Set(groups.flat())]
+  if (allowFallbacks) return preferred(all)
+  const allowed =
+    order.length > 0 ? preferred(all.filter((host) => isListed(order, host))) : preferred(first).slice(0, 1)
   for (const host of all) {
     if (allowed.includes(host)) continue
-    excluded.push({ host: host.tag, model: host.model, by: "allow_fallbacks", reason: "fallbacks are not allowed" })
+    const reason = "fallbacks are not allowed"
+    excluded.add({ host: host.tag, model: host.model, by: "allow_fallbacks", reason }, Number.POSITIVE_INFINITY)
   }
   return allowed
+}
+
+/** Whether a model is wanted more than once. */
+const repeats = (wanted: ReadonlyArray<WantedModel>): boolean =>
+  wanted.length > 1 && new Set(wanted.map(({ model }) => model)).size < wanted.length
+
+/** The exclusions of hosts that no name of their model let in, one for each host. */
+const leftOut = (excluded: ReadonlyArray<Exclusion>, attempts: ReadonlyArray<Host>): ReadonlyArray<Exclusion> => {
+  const key = (model: string, tag: string) => `${model} ${tag}`
+  const seen = new Set(attempts.map(({ model, tag }) => key(model, tag)))
+  return excluded.filter(({ model, host }) => !seen.has(key(model, host)) && seen.add(key(model, host)))
+}
+
+/** What variants change, by host. A host that several names let in is called as the first of them says. */
+const adjustments = (
+  wanted: ReadonlyArray<WantedModel>,
+  kept: ReadonlyArray<ReadonlyArray<Host>>,
+): Pick<Plan, "adjustments"> => {
+  if (wanted.every(({ variants }) => adjustmentOf(variants) === undefined)) return {}
+  const byHost = new Map<Host, Adjustment | undefined>()
+  for (const [at, { variants }] of wanted.entries()) {
+    for (const host of kept[at] ?? []) {
+      if (!byHost.has(host)) byHost.set(host, adjustmentOf(variants))
+    }
+  }
+  return { adjustments: byHost }
 }
 
 /**
  * The failure of a plan without hosts, by what the caller can do: pay, wait, shorten the prompt, or ask for other
  * hosts.
  */
-const refusal = (request: PlannedRequest, excluded: ReadonlyArray<Exclusion>, budget: BudgetSnapshot): PlanFailure => {
-  const [first] = excluded
+const refusal = ({ routing }: PlannedRequest, exclusions: Exclusions, budget: BudgetSnapshot): PlanFailure => {
+  const { all: excluded, decisive } = exclusions
+  const { models, preferences } = routing
   const unaffordable = excluded.findLast(({ by }) => by === "budget")
   // The reason of an exclusion by `budget` is the budget's refusal.
   if (unaffordable !== undefined) return paymentRequired(budget, unaffordable.reason as BudgetRefusal)
   const waits = excluded.flatMap(({ retryAfterMs }) => retryAfterMs ?? [])
-  if (waits.length > 0) return exhausted([], Math.min(...waits))
-  if (first !== undefined && excluded.every(({ by }) => by === "context_length")) {
-    return new BadRequest({ kind: "context_length_exceeded", issues: [{ path: "messages", message: first.reason }] })
+  if (waits.length > 0) return exhausted([], Math.min(...waits), models)
+  if (decisive?.by === "context_length") {
+    const issues = [{ path: "messages", message: decisive.reason }] as const
+    return new BadRequest({ kind: "context_length_exceeded", models, issues })
   }
-  return new NoHostMatches({ models: request.routing.models, excluded })
+  return new NoHostMatches({
+    models,
+    excluded,
+    ...(decisive === undefined ? {} : { decisive }),
+    requestedProviders: preferences.only,
+  })
 }

@@ -3,9 +3,13 @@ import { type ExhaustedBecause, type FailedAttempt, RoutingExhausted } from "../
 
 /**
  * The caller's failure when no host is left. `coolingMs`: the shortest wait among hosts that were not tried because they
- * cool down. The first condition that holds decides.
+ * cool down. `models`: what the caller asked for. The first condition that holds decides.
  */
-export const exhausted = (attempts: ReadonlyArray<FailedAttempt>, coolingMs: number | undefined): RoutingExhausted => {
+export const exhausted = (
+  attempts: ReadonlyArray<FailedAttempt>,
+  coolingMs: number | undefined,
+  models?: ReadonlyArray<string>,
+): RoutingExhausted => {
   const reasons = attempts.map(({ failure }) => failure.reason)
   const all = (reason: string) => reasons.length > 0 && reasons.every((each) => each === reason)
   const outcome = (): ExhaustedBecause => {
@@ -21,6 +25,7 @@ export const exhausted = (attempts: ReadonlyArray<FailedAttempt>, coolingMs: num
   return new RoutingExhausted({
     outcome: outcome(),
     attempts,
+    ...(models === undefined ? {} : { models }),
     ...(waits.length === 0 ? {} : { retryAfterSeconds: Math.min(Math.max(Math.min(...waits), 1), 300) }),
   })
 }

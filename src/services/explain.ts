@@ -8,6 +8,7 @@ import { expectedCost } from "../domain/ExpectedCost.ts"
 import { type BadRequest, type Exclusion, type FailedAttempt, HostFailed } from "../domain/Failure.ts"
 import { type BudgetSnapshot, budgetRefusal, paymentRequired } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
+import { requestFor } from "../domain/hostRequest.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import type { Reasons } from "../plugin/Strategy.ts"
@@ -54,7 +55,8 @@ export const makeExplain =
       const exclude = ({ tag, model }: Host, by: string, reason: string) =>
         excluded.push({ host: tag, model, by, reason })
       for (const host of plan.attempts) {
-        const encoded = registry.endpoint(host)?.protocol.encode(request, host)
+        const sent = requestFor(request, host, plan.adjustments?.get(host))
+        const encoded = registry.endpoint(host)?.protocol.encode(sent.request, host)
         // Its provider was switched off since the plan was made.
         if (encoded === undefined) continue
         if (Either.isLeft(encoded)) {
@@ -68,7 +70,8 @@ export const makeExplain =
           }
           continue
         }
-        const { dropped = [], body } = encoded.right
+        const { dropped: untranslated = [], body } = encoded.right
+        const dropped = [...sent.dropped, ...untranslated]
         // The plan knows only the size of the caller's body. A hold is made for the bytes that are sent.
         const refused = budgetRefusal(budget, { ...request, sentBytes: byteLength(body) }, host)
         if (refused === undefined) {

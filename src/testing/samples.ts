@@ -47,6 +47,8 @@ export const host: Host = {
   supportedParameters: [],
   supportsToolChoice: { none: true, auto: true, required: true, function: true },
   supportsImplicitCaching: false,
+  inputModalities: [],
+  outputModalities: [],
   privacy: { mayTrain: true, retainsPrompts: true },
   local: false,
 }
@@ -69,6 +71,7 @@ export const requestOf = (
     models: [publicModel],
     preferences: noPreferences,
     parameters: ["max_tokens", "temperature", "tools", "tool_choice", "stop"],
+    needs: { inputs: [], outputs: [], toolChoice: "auto" },
   },
   bounds: {
     ...{ promptBytes: 2000, mediaBytes: 0, mediaParts: 0, textBytes: 400, messages: 5, images: 0, searches: 1 },

@@ -42,6 +42,8 @@ describe("a model", () => {
       supportedParameters: [],
       supportsToolChoice: all,
       supportsImplicitCaching: false,
+      inputModalities: [],
+      outputModalities: [],
       privacy: facts.privacy,
     }
     expect<unknown>(model?.hosts).toEqual([

@@ -216,7 +216,7 @@ describe("the configuration in force", () => {
     registry.replace(second)
     expect(registry.current()).toBe(second)
     expect(registry.resolve("a/old")).toMatchObject({ _tag: "Left" })
-    expect(registry.resolve("best")).toMatchObject({ right: { model: { id: "a/new" }, variant: null } })
+    expect(registry.resolve("best")).toMatchObject({ right: { model: { id: "a/new" }, variants: [] } })
     expect(registry.endpoint(host)?.host).toBe(host)
   })
 })
@@ -227,20 +227,25 @@ describe("a name", () => {
     const { resolve } = await registryOf(await resolvedFrom({ plugins: [plugin("acme")] }, config))
     return (name: string) => {
       const found = resolve(name)
-      return found._tag === "Right" ? [String(found.right.model.id), found.right.variant] : found.left.issues[0].message
+      return found._tag === "Right"
+        ? [String(found.right.model.id), ...found.right.variants]
+        : found.left.issues[0].message
     }
   }
 
   test.each([
-    ["acme/small", ["acme/small", null]],
-    ["small", ["acme/small", null]],
-    ["best", ["acme/small", null]],
+    ["acme/small", ["acme/small"]],
+    ["small", ["acme/small"]],
+    ["best", ["acme/small"]],
     ["acme/small:nitro", ["acme/small", "nitro"]],
     ["small:floor", ["acme/small", "floor"]],
     ["best:online", ["acme/small", "online"]],
     // The catalogue has a model of this very id.
-    ["acme/small:free", ["acme/small:free", null]],
+    ["acme/small:free", ["acme/small:free"]],
     ["acme/small:free:thinking", ["acme/small:free", "thinking"]],
+    ["acme/small:free:thinking:online", ["acme/small:free", "thinking", "online"]],
+    ["acme/big:online:floor", ["acme/big", "online", "floor"]],
+    ["acme/big:online:online", expect.stringContaining("is not a valid model ID")],
     ["acme/small:exacto:nitro", expect.stringContaining("is not a valid model ID")],
     ["acme/small:turbo", expect.stringContaining("is not a valid model ID")],
     ["acme/small:", expect.stringContaining("is not a valid model ID")],

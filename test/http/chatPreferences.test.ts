@@ -56,16 +56,14 @@ describe("preferences", () => {
     expect(gateway.called()).toEqual(["a"])
   })
 
-  test("disallowed fallbacks concern hosts, not models", async () => {
+  test("without fallbacks one host of the first model is called, and no other model", async () => {
     const gateway = await routed(
       { a: status(500), b: good(), other: good("other") },
       { models: { "acme/other": ["other"] } },
     )
-    const { model } = await wholeBodyOf(
-      await gateway.chat(ask({ models: ["acme/other"], provider: { allow_fallbacks: false } })),
-    )
-    expect(model).toBe("acme/other")
-    expect(gateway.called()).toEqual(["a", "other"])
+    const body = ask({ models: ["acme/other"], provider: { allow_fallbacks: false } })
+    expect((await gateway.chat(body)).status).toBe(502)
+    expect(gateway.called()).toEqual(["a"])
   })
 
   test("`X-GW-Host` pins one host, whatever the preferences", async () => {

@@ -9,7 +9,7 @@ import type { BadRequest, Issue } from "../../src/domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../src/domain/Json.ts"
 import { firstFault } from "../../src/domain/jsonFault.ts"
 import { noPreferences } from "../../src/domain/Preferences.ts"
-import { type ChatRequest, routerOnly } from "../../src/domain/Request.ts"
+import { type ChatRequest, noNeeds, routerOnly } from "../../src/domain/Request.ts"
 import { decodeChat } from "../../src/http/data/chat/decode.ts"
 import { parseBody } from "../../src/http/decode/json.ts"
 
@@ -409,7 +409,7 @@ describe("accepted", () => {
     const { messages } = JSON.parse(text)
     expect(accepted(decodeText(text))).toEqual({
       operation: "chat",
-      routing: { models: ["acme/small"], preferences: noPreferences, parameters: [] },
+      routing: { models: ["acme/small"], preferences: noPreferences, parameters: [], needs: noNeeds },
       bounds: {
         promptBytes: text.length,
         mediaBytes: 0,
@@ -552,7 +552,7 @@ describe("preferences", () => {
         require_parameters: true,
         preferred_min_throughput: { p50: 10, p90: 1.5 },
         preferred_max_latency: 2,
-        enforce_distillable_text: null,
+        enforce_distillable_text: true,
       }),
     ).toEqual({
       order: ["a", "b/eu"],
@@ -566,7 +566,61 @@ describe("preferences", () => {
       quantizations: ["fp8", "unknown"],
       maxPrice: { prompt: 150_000n, completion: 2_000_000n, request: 10_000_000_000n, image: 0n, audio: 10n ** 12n },
       requireParameters: true,
+      distillable: true,
+      minThroughput: { p50: 10, p90: 1.5 },
+      maxLatencyMs: { p50: 2000 },
+      serviceTier: undefined,
     })
+  })
+
+  test.each([
+    ["default", "default"],
+    ["flex", "flex"],
+    ["priority", "priority"],
+    ["fast", "priority"],
+    ["auto", undefined],
+    ["scale", undefined],
+    [null, undefined],
+  ] as const)("the service tier %p", (written, serviceTier) => {
+    const { preferences } = accepted(decode({ service_tier: written, provider: { zdr: true } })).routing
+    expect(preferences).toEqual({ ...noPreferences, zeroDataRetention: true, serviceTier })
+  })
+
+  test.each([
+    [{ route: "sort" }, "none"],
+    [{ route: "fallback" }, "model"],
+    [{ route: "sort", provider: { sort: "price" } }, "none"],
+    [{ route: "sort", provider: { sort: { partition: "model" } } }, "model"],
+  ] as const)("the older name of the partition: %p", (body, partition) => {
+    expect(accepted(decode(body)).routing.preferences.partition).toBe(partition)
+  })
+
+  test("what is needed of a host besides parameters", () => {
+    const { needs } = accepted(
+      decode({
+        modalities: ["text", "image"],
+        tool_choice: { type: "function", function: { name: "f" } },
+        messages: [
+          {
+            role: "user",
+            content: [
+              { type: "image_url", image_url: { url: "https://a.test/1" } },
+              { type: "image_url", image_url: { url: "https://a.test/2" } },
+              { type: "input_video", video_url: { url: "https://a.test/3" } },
+              { type: "input_audio", input_audio: { data: "AA", format: "wav" } },
+              { type: "file", file: { file_id: "f" } },
+              { type: "text", text: "what?" },
+            ],
+          },
+        ],
+      }),
+    ).routing
+    expect(needs).toEqual({ inputs: ["image", "video", "audio", "file"], outputs: ["image"], toolChoice: "function" })
+    expect(accepted(decode({ tool_choice: "required" })).routing.needs).toEqual({ ...noNeeds, toolChoice: "required" })
+  })
+
+  test("a model that searches the web may search often", () => {
+    expect(accepted(decode({ model: "acme/small:online" })).bounds.searches).toBe(10)
   })
 
   test("null and absent are the defaults", () => {

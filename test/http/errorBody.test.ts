@@ -29,6 +29,8 @@ interface Row {
   /** Besides `error_type`; `null`: no metadata at all. */
   readonly metadata: Readonly<Record<string, unknown>> | null
   readonly headers?: Readonly<Record<string, string>>
+  /** Besides `docs_url`, which follows from the code. */
+  readonly availability?: { readonly code: string } & Readonly<Record<string, unknown>>
 }
 
 const attempt = (reason: HostReason, host: string, more: Partial<ConstructorParameters<typeof HostFailed>[0]> = {}) =>
@@ -40,7 +42,21 @@ const attempt = (reason: HostReason, host: string, more: Partial<ConstructorPara
   }) satisfies FailedAttempt
 
 const exhausted = (outcome: ExhaustedBecause, attempts: ReadonlyArray<FailedAttempt>, retryAfterSeconds?: number) =>
-  new RoutingExhausted({ outcome, attempts, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) })
+  new RoutingExhausted({
+    outcome,
+    attempts,
+    models: ["small", "acme/big"],
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  })
+
+/** The availability of a used-up route. */
+const usedUp = (code: string, providers: ReadonlyArray<string>, retryAfter: number | null = null) => ({
+  code,
+  retryable: code !== "model_unavailable_upstream",
+  requested_models: ["small", "acme/big"],
+  retry_after: retryAfter,
+  affected_providers: providers,
+})
 
 const wrong = attempt("request", "acme", { status: 400, code: "bad_tool", detail: "no such tool" })
 const limited = attempt("rate-limited", "beta", { status: 429, detail: "slow down" })
@@ -72,6 +88,26 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
       status: 400,
       types: ["context_length_exceeded", "invalid_request_error"],
       metadata: { path: "stop[0]", issues: [firstIssue] },
+      availability: {
+        code: "constraint_filtered",
+        retryable: false,
+        requested_models: [],
+        retry_after: null,
+        excluded_by: ["context_length"],
+        constraint: { field: "stop[0]", detail: "must be a string" },
+      },
+    },
+    {
+      failure: new BadRequest({ issues: [firstIssue], kind: "model_not_found", models: ["acme/none"] }),
+      status: 400,
+      types: ["invalid_request", "invalid_request_error"],
+      metadata: { path: "stop[0]", issues: [firstIssue] },
+      availability: {
+        code: "model_not_found",
+        retryable: false,
+        requested_models: ["acme/none"],
+        retry_after: null,
+      },
     },
   ],
   KeyMissing: [
@@ -146,6 +182,16 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
           { host: "beta", model: "acme/small", by: "ignore", reason: "among the ignored providers" },
         ],
         available_providers: ["acme", "beta"],
+        requested_providers: [],
+      },
+      availability: {
+        code: "constraint_filtered",
+        retryable: false,
+        requested_models: ["acme/small"],
+        retry_after: null,
+        affected_providers: ["acme", "beta"],
+        excluded_by: ["ignored_providers"],
+        constraint: { field: "provider.ignore", detail: "among the ignored providers" },
       },
     },
   ],
@@ -192,12 +238,14 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
       types: ["rate_limit_exceeded", "rate_limit_error"],
       metadata: { provider_name: "beta", raw: "slow down", previous_errors: [previous.limited] },
       headers: { "retry-after": "7" },
+      availability: usedUp("capacity_exhausted", ["beta"], 7),
     },
     {
       failure: exhausted("not-found", [silent]),
       status: 404,
       types: ["not_found", "not_found_error"],
       metadata: { provider_name: "beta", previous_errors: [previous.silent] },
+      availability: usedUp("model_unavailable_upstream", ["beta"]),
     },
     {
       failure: exhausted("cooling-down", [], 30),
@@ -205,12 +253,14 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
       types: ["provider_overloaded", "overloaded_error"],
       metadata: { previous_errors: [] },
       headers: { "retry-after": "30" },
+      availability: usedUp("temporarily_unavailable", [], 30),
     },
     {
       failure: exhausted("timeout", [silent]),
       status: 408,
       types: ["timeout", "timeout_error"],
       metadata: { phase: "upstream", previous_errors: [previous.silent] },
+      availability: usedUp("temporarily_unavailable", ["beta"]),
     },
     {
       failure: exhausted("forbidden", [silent]),
@@ -225,6 +275,7 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
       types: ["provider_unavailable", "api_error"],
       metadata: { provider_name: "beta", previous_errors: [previous.limited] },
       headers: { "retry-after": "5" },
+      availability: usedUp("temporarily_unavailable", ["beta"], 5),
     },
   ],
   Unavailable: [
@@ -265,18 +316,21 @@ const named = Object.values(rows)
   .map((row): readonly [string, Row] => [`${row.failure._tag}: ${row.failure.message}`, row])
 
 describe("a failure and its answer", () => {
-  test.each(named)("%s", (_name, { failure, status, types, metadata, headers = {} }) => {
+  test.each(named)("%s", (_name, { failure, status, types, metadata, headers = {}, availability }) => {
     const rendered = render(failure)
     const [errorType, messagesType] = types
     const { message } = failure
     expect(rendered.status).toBe(status)
     expect(rendered.headers ?? {}).toEqual(headers)
     expect(message).toMatch(/^[^.].*\.$/)
-    expect(chatErrorBody(rendered)).toStrictEqual({
+    expect<unknown>(chatErrorBody(rendered)).toStrictEqual({
       error: {
         message,
         code: status,
         ...(metadata === null ? {} : { metadata: { error_type: errorType, ...metadata } }),
+        ...(availability === undefined
+          ? {}
+          : { availability: { ...availability, docs_url: `docs/errors.md#${availability.code}` } }),
       },
     })
     expect(messagesErrorBody(rendered, "req_1")).toStrictEqual({

@@ -46,6 +46,8 @@ const host: Whole<ListedHost> = {
   supported_parameters: ["tools"],
   supports_tool_choice: { none: true, auto: true, required: false, function: true },
   supports_implicit_caching: true,
+  input_modalities: ["text"],
+  output_modalities: ["text"],
 }
 const model: Whole<ListedModel> = {
   id: "acme/small",
@@ -59,6 +61,7 @@ const model: Whole<ListedModel> = {
     input_modalities: ["text", "image"],
     output_modalities: ["text"],
   },
+  distillable: true,
   hosts: [host, { variant: "eu", pricing: null }],
 }
 
@@ -75,7 +78,9 @@ test("a model with every member is accepted, and all of it is read", () => {
     name: "Small",
     contextLength: 1000,
     architecture: { inputModalities: ["text", "image"] },
+    distillable: true,
   })
+  expect(read?.hosts.map(({ inputModalities }) => inputModalities)).toEqual([["text"], ["text", "image"]])
   expect(read?.hosts.map(({ tag }) => String(tag))).toEqual(["acme/turbo", "acme/eu"])
   expect(read?.hosts[0]).toMatchObject({
     upstreamModel: "small-2",

@@ -20,6 +20,7 @@ export interface WholeBody {
     readonly message: Readonly<Record<string, unknown>> & { readonly content: string | null }
   }>
   readonly usage: UsageBody
+  readonly service_tier: string
 }
 
 export interface ChunkBody {
@@ -31,6 +32,7 @@ export interface ChunkBody {
     readonly native_finish_reason: string | null
   }>
   readonly usage?: UsageBody
+  readonly service_tier?: string
   readonly error?: ErrorBody["error"]
 }
 
@@ -39,6 +41,7 @@ export interface ErrorBody {
     readonly code: number
     readonly message: string
     readonly metadata?: Readonly<Record<string, unknown>>
+    readonly availability?: Readonly<Record<string, unknown>>
   }
 }
 

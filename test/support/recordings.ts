@@ -14,7 +14,7 @@ import type { Host } from "../../src/domain/Host.ts"
 import { HostTag, ModelId } from "../../src/domain/Ids.ts"
 import { isJsonObject, type JsonObject } from "../../src/domain/Json.ts"
 import { noPreferences } from "../../src/domain/Preferences.ts"
-import { type ChatRequest, type Effort, type Reasoning, routerOnly } from "../../src/domain/Request.ts"
+import { type ChatRequest, type Effort, noNeeds, type Reasoning, routerOnly } from "../../src/domain/Request.ts"
 import { randomSequence } from "../../src/domain/randomSequence.ts"
 import type { Frame } from "../../src/wire/framing/FrameReader.ts"
 import { frameReader } from "../../src/wire/framing.ts"
@@ -268,7 +268,12 @@ export const requestWith = (
   more: Partial<Pick<ChatRequest, "stream" | "maxTokens">> = {},
 ): ChatRequest => ({
   operation: "chat",
-  routing: { models: [textOf(body["model"]) || "acme/small"], preferences: noPreferences, parameters: [] },
+  routing: {
+    models: [textOf(body["model"]) || "acme/small"],
+    preferences: noPreferences,
+    parameters: [],
+    needs: noNeeds,
+  },
   bounds: {
     ...{ promptBytes: 1000, mediaBytes: 0, mediaParts: 0, textBytes: 1000, messages: 1, images: 0, searches: 1 },
     ...{ maxTokens: more.maxTokens, choices: 1 },
@@ -314,6 +319,8 @@ export const hostFor = (upstreamModel: string): Host => ({
   supportedParameters: [],
   supportsToolChoice: { none: true, auto: true, required: true, function: true },
   supportsImplicitCaching: false,
+  inputModalities: [],
+  outputModalities: [],
   privacy: { mayTrain: true, retainsPrompts: true },
   local: false,
 })

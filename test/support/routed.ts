@@ -1,6 +1,8 @@
 /** A gateway and its own hosts for one test: what each host answers, and the order in which they were called. */
 import { afterEach } from "bun:test"
-import { gatewayWithoutSocket, startGateway, type TestGateway } from "./gateway.ts"
+import * as Effect from "effect/Effect"
+import type { StrategyPlugin } from "../../src/plugin/Strategy.ts"
+import { gatewayWithoutSocket, ownPlugins, startGateway, type TestGateway } from "./gateway.ts"
 import { configFor, heldStream, type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "./host.ts"
 
 export type Answer = (body: Record<string, unknown>, request: Request, call: number) => Response | Promise<Response>
@@ -11,9 +13,24 @@ export interface Routed extends TestGateway {
   readonly hosts: Readonly<Record<string, ScriptedHost>>
 }
 
+type Entry = Readonly<Record<string, unknown>>
+
+export interface ModelChange {
+  readonly model?: Entry
+  readonly hosts?: Readonly<Record<string, Entry>>
+  /** Further hosts, each with its `provider`: one of the others. */
+  readonly more?: ReadonlyArray<Entry>
+}
+
 export interface RoutedOptions {
   readonly models?: Readonly<Record<string, ReadonlyArray<string>>>
   readonly prices?: Readonly<Record<string, { readonly prompt?: string; readonly completion?: string }>>
+  /** Changes `acme/small`, and the entries of its hosts by their names. */
+  readonly change?: ModelChange
+  /** Providers that the operator has switched off. */
+  readonly disabled?: ReadonlyArray<string>
+  /** Strategies in place of the project's own. */
+  readonly strategies?: ReadonlyArray<StrategyPlugin>
   /** Whether it listens on a socket; otherwise it is a function from request to response. */
   readonly socket?: boolean
   /** More of the configuration. */
@@ -61,7 +78,7 @@ export const closeAfterEach = (): void =>
  */
 export const routed = async (
   answers: Readonly<Record<string, Answer | string>>,
-  { models = {}, prices = {}, socket = false, ...more }: RoutedOptions = {},
+  { models = {}, prices = {}, change = {}, disabled = [], strategies, socket = false, ...more }: RoutedOptions = {},
 ): Promise<Routed> => {
   const called: Array<string> = []
   const hosts: Record<string, ScriptedHost> = {}
@@ -88,12 +105,26 @@ export const routed = async (
     id,
     hosts: small.hosts.filter(({ provider }) => names.includes(provider)),
   }))
+  const [anyHost] = small.hosts
+  if (anyHost === undefined) throw new Error("no host")
   const first = {
     ...small,
-    hosts: small.hosts.filter(({ provider }) => !Object.values(models).flat().includes(provider)),
+    ...change.model,
+    hosts: [
+      ...small.hosts
+        .filter(({ provider }) => !Object.values(models).flat().includes(provider))
+        .map((host) => ({ ...host, ...change.hosts?.[host.provider] })),
+      ...(change.more ?? []).map((host) => ({ ...anyHost, ...host })),
+    ],
   }
+  const providers = Object.fromEntries(
+    Object.entries(config.providers).map(([slug, one]) => [slug, { ...one, enabled: !disabled.includes(slug) }]),
+  )
+  const own = strategies === undefined ? undefined : await Effect.runPromise(ownPlugins)
+  const plugins = own?.filter(({ kind }) => kind === "provider")
   const gateway = await (socket ? startGateway : gatewayWithoutSocket)({
-    config: { routing: { strategy: "price" }, ...config, models: [first, ...others], ...more },
+    config: { routing: { strategy: "price" }, ...config, providers, models: [first, ...others], ...more },
+    ...(plugins === undefined ? {} : { plugins: [...plugins, ...(strategies ?? [])] }),
   })
   open.unshift(gateway.stop)
   return { ...gateway, hosts, called: () => called }

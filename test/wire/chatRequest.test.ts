@@ -57,14 +57,6 @@ describe("request", () => {
     expect(sent({})).not.toHaveProperty("max_tokens")
   })
 
-  test("a host that lists its parameters gets no others that only tune the answer, and the caller learns which", () => {
-    const picky = { ...host, supportedParameters: ["top_p", "tools"] }
-    const given = { temperature: 1, top_p: 0.5, seed: 1, min_p: null, stop: ["x"], x_unknown: 1 }
-    const { body, dropped } = encoded(given, {}, {}, picky)
-    expect(body).toEqual({ model: "small-v1", messages, top_p: 0.5, stop: ["x"], x_unknown: 1, stream: false })
-    expect(dropped).toEqual(["temperature", "seed"])
-  })
-
   test("nothing is dropped that the host gets in other words", () => {
     const given = { temperature: 1, reasoning: { effort: "max" }, max_tokens: 5 }
     const quirks: ChatQuirks = { strict: true, efforts: () => ["low"], maxTokens: "max_completion_tokens" }

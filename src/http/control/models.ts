@@ -105,11 +105,11 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
       .handle("hosts", ({ path }) =>
         Effect.gen(function* () {
           const unknown = new NotFound({ what: "This model" })
-          const { model, variant } = yield* Effect.mapError(
+          const { model, variants } = yield* Effect.mapError(
             registry.resolve(`${path.author}/${path.slug}`),
             () => unknown,
           )
-          if (variant !== null) return yield* unknown
+          if (variants.length > 0) return yield* unknown
           const endpoints = model.hosts.map((host) =>
             listedHost(model, host, stats.report(host), registry.unavailable(host), health.admissible(host)),
           )

@@ -8,6 +8,7 @@ import {
   pricesWithCeiling,
   quantizations,
 } from "../../domain/Preferences.ts"
+import { percentiles, type Thresholds } from "../../domain/thresholds.ts"
 import {
   type Check,
   filledText,
@@ -46,11 +47,11 @@ const price: Check = (value, path, issues) => {
 
 const names = orNull(listOf(filledText, mostNames))
 const threshold = orNull((value, path, issues) => {
-  if (isJsonObject(value)) percentiles(value, path, issues)
+  if (isJsonObject(value)) thresholds(value, path, issues)
   else notNegative(value, path, issues)
 })
 const perhaps = orNull(notNegative)
-const percentiles = objectOf({ p50: perhaps, p75: perhaps, p90: perhaps, p99: perhaps })
+const thresholds = objectOf({ p50: perhaps, p75: perhaps, p90: perhaps, p99: perhaps })
 
 // The router knows which strategies are installed.
 const sortObject = objectOf({ by: orNull(filledText), partition: orNull(oneOf("model", "none")) })
@@ -67,7 +68,7 @@ const provider = objectOf({
   zdr: orNull(flag),
   enforce_distillable_text: orNull(flag),
   quantizations: orNull(listOf(oneOf(...quantizations), mostNames)),
-  max_price: objectOf({ prompt: price, completion: price, request: price, image: price, audio: price }),
+  max_price: orNull(objectOf({ prompt: price, completion: price, request: price, image: price, audio: price })),
   preferred_min_throughput: threshold,
   preferred_max_latency: threshold,
 })
@@ -90,6 +91,17 @@ const maxPriceOf = (value: unknown): MaxPrice => {
   )
 }
 
+/** A number stands for the median. `unit`: how many of ours the caller's unit is. */
+const thresholdsOf = (value: unknown, unit = 1): Thresholds | undefined => {
+  if (typeof value === "number") return { p50: value * unit }
+  if (!isJsonObject(value)) return undefined
+  const given = percentiles.flatMap(([name]) => {
+    const figure = value[name]
+    return typeof figure === "number" ? [[name, figure * unit]] : []
+  })
+  return given.length === 0 ? undefined : Object.fromEntries(given)
+}
+
 const read = (value: JsonObject): Preferences => ({
   order: textsOf(value["order"]),
   only: textsOf(value["only"]),
@@ -102,7 +114,32 @@ const read = (value: JsonObject): Preferences => ({
   quantizations: textsOf(value["quantizations"]),
   maxPrice: maxPriceOf(value["max_price"]),
   requireParameters: value["require_parameters"] === true,
+  distillable: value["enforce_distillable_text"] === true,
+  minThroughput: thresholdsOf(value["preferred_min_throughput"]),
+  maxLatencyMs: thresholdsOf(value["preferred_max_latency"], 1000),
+  serviceTier: undefined,
 })
+
+const tiers: ReadonlyMap<unknown, Preferences["serviceTier"]> = new Map([
+  ["default", "default"],
+  ["flex", "flex"],
+  ["priority", "priority"],
+  ["fast", "priority"],
+])
+
+/**
+ * Adds the members of the body that speak of routing and stand beside `provider`: `service_tier`, and `route`, an older
+ * name of `sort.partition`.
+ */
+export const withSiblings = (preferences: Preferences, body: JsonObject): Preferences => {
+  const serviceTier = tiers.get(body["service_tier"])
+  const unpartitioned = body["route"] === "sort" && !isPartitioned(body["provider"])
+  if (serviceTier === undefined && !unpartitioned) return preferences
+  return { ...preferences, serviceTier, partition: unpartitioned ? "none" : preferences.partition }
+}
+
+const isPartitioned = (written: unknown): boolean =>
+  isJsonObject(written) && isJsonObject(written["sort"]) && written["sort"]["partition"] != null
 
 /** Adds problems to `issues`; the preferences are valid only if there are none. Unknown members are ignored. */
 export const decodePreferences = (value: unknown, path: string, issues: Issues): Preferences => {

@@ -22,23 +22,6 @@ const additions: ReadonlyArray<string> = [
   "cache_control",
 ]
 
-/**
- * Members that are left out for a host that does not list them as supported. They only tune the answer; a caller who
- * needs them sets `require_parameters`.
- */
-const soft: ReadonlySet<string> = new Set([
-  "temperature",
-  "top_p",
-  "top_k",
-  "top_a",
-  "min_p",
-  "frequency_penalty",
-  "presence_penalty",
-  "repetition_penalty",
-  "seed",
-  "verbosity",
-])
-
 /** How requests are written for hosts with these quirks. */
 export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
   const { maxTokens = "max_tokens", strict = false, streamUsage = true, history = "reasoning" } = quirks
@@ -46,12 +29,11 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
   const rewrites = strict || history !== "reasoning"
   return (request, host) => {
     const { payload } = request
-    const known = host.supportedParameters
     const dropped: Array<string> = []
     const out: Record<string, unknown> = { model: host.upstreamModel }
     for (const name in payload) {
       if (name === "__proto__") continue
-      if (refused.has(name) || (known.length > 0 && soft.has(name) && !known.includes(name))) {
+      if (refused.has(name)) {
         if (payload[name] != null) dropped.push(name)
       } else out[name] = payload[name]
     }

@@ -2,6 +2,7 @@
 import type { Charge } from "../../../domain/Charge.ts"
 import type { ChatChoice } from "../../../domain/Chat.ts"
 import type { Host } from "../../../domain/Host.ts"
+import { hostFacts } from "../../../domain/hostFacts.ts"
 import type { JsonObject } from "../../../domain/Json.ts"
 import { toUsd } from "../../../domain/Money.ts"
 import type { ChatRequest } from "../../../domain/Request.ts"
@@ -52,7 +53,11 @@ export const usageBody = ({ usage, cost, upstream }: Pick<Charge, "usage" | "cos
   },
 })
 
-export const tierOf = (tier: unknown): string => (typeof tier === "string" ? tier : "default")
+/** The service tier that served: as the host says, else that which it stands for. */
+export const tierOf = (tier: unknown, host: Host | undefined): string => {
+  if (typeof tier === "string") return tier
+  return (host === undefined ? null : hostFacts(host).tier) ?? "default"
+}
 
 export const answerWriter =
   ({ generationId, created, metadata }: AnswerNames, excludeReasoning: boolean): AnswerWriter =>
@@ -66,7 +71,7 @@ export const answerWriter =
       object: "chat.completion",
       created,
       system_fingerprint: typeof fingerprint === "string" ? fingerprint : null,
-      service_tier: tierOf(tier),
+      service_tier: tierOf(tier, host),
       openrouter_metadata: metadata?.(host),
       choices: excludeReasoning ? choices.map(withoutReasoning) : choices,
     })

@@ -8,7 +8,14 @@ import type { ChatPayload, Message } from "../../../domain/Chat.ts"
 import { BadRequest } from "../../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
 import { noPreferences, type Preferences } from "../../../domain/Preferences.ts"
-import { type ChatRequest, type Effort, type Reasoning, routerOnly } from "../../../domain/Request.ts"
+import {
+  type ChatRequest,
+  type Effort,
+  type Needs,
+  noNeeds,
+  type Reasoning,
+  routerOnly,
+} from "../../../domain/Request.ts"
 import {
   anyInteger,
   anyObject,
@@ -31,7 +38,7 @@ import {
   shortText,
   text,
 } from "../../decode/checks.ts"
-import { decodePreferences } from "../../decode/preferences.ts"
+import { decodePreferences, withSiblings } from "../../decode/preferences.ts"
 import { measure, messages, textContent } from "./messages.ts"
 
 /** See docs/guarantees.md#g30. */
@@ -299,7 +306,25 @@ const isEffort = (value: unknown): value is Effort => efforts.has(value)
 const searchesIn = (body: JsonObject): number => {
   const tools: ReadonlyArray<unknown> = Array.isArray(body["tools"]) ? body["tools"] : []
   const searches = (tool: unknown) => isJsonObject(tool) && String(tool["type"]).includes("web_search")
-  return body["web_search_options"] != null || body["plugins"] != null || tools.some(searches) ? 10 : 1
+  const isAsked = body["web_search_options"] != null || body["plugins"] != null || tools.some(searches)
+  return isAsked || modelsOf(body).some((name) => name.includes(":online")) ? 10 : 1
+}
+
+/** What the request needs of a host besides parameters; checked before. */
+const needsOf = (body: JsonObject, inputs: Needs["inputs"]): Needs => {
+  const { tool_choice: choice, modalities } = body
+  if (choice == null && modalities == null && inputs.length === 0) return noNeeds
+  const outputs: ReadonlyArray<unknown> = Array.isArray(modalities) ? modalities : []
+  return {
+    inputs,
+    outputs: outputs.filter((kind) => typeof kind === "string" && kind !== "text").map(String),
+    toolChoice: toolChoiceOf(choice),
+  }
+}
+
+const toolChoiceOf = (choice: unknown): Needs["toolChoice"] => {
+  if (choice === "none" || choice === "auto" || choice === "required") return choice
+  return isJsonObject(choice) && choice["type"] === "function" ? "function" : undefined
 }
 
 /** `bodyBytes`: length of the body as received. The request refers to `body`, which must not change any more. */
@@ -326,7 +351,7 @@ export const decodeChat = (body: JsonObject, bodyBytes: number): Either.Either<C
   checkReasoning(body, issues)
   const [first, ...rest] = issues
   if (first !== undefined) return Either.left(new BadRequest({ issues: [first, ...rest] }))
-  return Either.right(requestOf(body, checkedPayload(payload), preferences, parameters, bodyBytes))
+  return Either.right(requestOf(body, checkedPayload(payload), withSiblings(preferences, body), parameters, bodyBytes))
 }
 
 /** The checks above guarantee the type: required members are present, and known members have their type. */
@@ -345,7 +370,7 @@ const requestOf = (
   const toolBytes = payload.tools == null ? 0 : Buffer.byteLength(JSON.stringify(payload.tools))
   return {
     operation: "chat",
-    routing: { models: modelsOf(body), preferences, parameters },
+    routing: { models: modelsOf(body), preferences, parameters, needs: needsOf(body, measured.inputs) },
     bounds: {
       promptBytes: bodyBytes,
       mediaBytes: measured.mediaBytes,

@@ -139,11 +139,24 @@ export interface Measured {
   readonly mediaBytes: number
   readonly mediaParts: number
   readonly images: number
+  /** Kinds of its parts other than text, each once: `image`, `audio`, `video`, `file`. */
+  readonly inputs: ReadonlyArray<string>
 }
+
+/** The kind of input that a part is, by its type. */
+const kindOfPart: Readonly<Record<string, string>> = {
+  image_url: "image",
+  input_audio: "audio",
+  video_url: "video",
+  input_video: "video",
+  file: "file",
+}
+
+const noInputs: ReadonlyArray<string> = []
 
 /** Measures checked messages. */
 export const measure = (messages: ReadonlyArray<Message>): Measured => {
-  const measured = { textBytes: 0, mediaBytes: 0, mediaParts: 0, images: 0 }
+  const measured = { textBytes: 0, mediaBytes: 0, mediaParts: 0, images: 0, inputs: noInputs }
   for (const message of messages) {
     measured.textBytes += bytesSaid(message)
     const parts = Array.isArray(message.content) ? message.content : []
@@ -153,6 +166,8 @@ export const measure = (messages: ReadonlyArray<Message>): Measured => {
       measured.mediaParts += 1
       measured.mediaBytes += base64In(part)
       if (part.type === "image_url") measured.images += 1
+      const kind = kindOfPart[part.type]
+      if (kind !== undefined && !measured.inputs.includes(kind)) measured.inputs = [...measured.inputs, kind]
     }
     if (message.role !== "assistant") continue
     // Earlier images and audio of the model.

@@ -51,7 +51,7 @@ class ChunkWriter implements StreamWriter {
     return (
       this.chunk({
         ...chunk,
-        service_tier: tierOf(chunk["service_tier"]),
+        service_tier: tierOf(chunk["service_tier"], this.host),
         openrouter_metadata: this.metadata?.(this.host),
         usage: usageBody(charge),
       }) + sseDone

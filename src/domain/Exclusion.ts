@@ -1,0 +1,59 @@
+/** Why hosts were left out of a plan, and what a caller is told when none is left. Pure. */
+
+/** Why a host was left out of a plan. */
+export interface Exclusion {
+  readonly host: string
+  readonly model: string
+  /** Name of the filter, such as `only` or `max_price`. */
+  readonly by: string
+  readonly reason: string
+  /** Milliseconds until the host may be called again; absent: waiting does not help. */
+  readonly retryAfterMs?: number
+}
+
+/** Models without a host that is left. */
+export interface Excluded {
+  /** Names as the caller wrote them. */
+  readonly models: ReadonlyArray<string>
+  /** Empty where the models have no hosts at all. */
+  readonly excluded: ReadonlyArray<Exclusion>
+  /** Of `excluded`: the one by the last filter, without which a host would have been left. Absent: the last of them. */
+  readonly decisive?: Exclusion
+}
+
+/** The exclusion by the last filter, if there was one. */
+export const decisiveOf = ({ decisive, excluded }: Excluded): Exclusion | undefined => decisive ?? excluded.at(-1)
+
+/** Slugs of the providers of the excluded hosts: their tags without a variant. */
+export const providersOf = (excluded: ReadonlyArray<Exclusion>): ReadonlyArray<string> => [
+  ...new Set(excluded.map(({ host }) => host.split("/", 1)[0] ?? host)),
+]
+
+const inputs = /^takes no (\w+)$/
+
+/** The message of a plan without hosts: one sentence, by what left none. */
+export const noHostText = (failure: Excluded): string => {
+  const { models, excluded } = failure
+  const last = decisiveOf(failure)
+  const names = models.join(", ")
+  if (last === undefined) return `No endpoints found for ${names}.`
+  const by = [...new Set(excluded.map((exclusion) => exclusion.by))].join(", ")
+  switch (last.by) {
+    case "only":
+    case "ignore":
+      return "No allowed providers are available for the selected model."
+    case "data_collection":
+    case "zdr":
+      return `No endpoints found for ${names} that match the data policy (${last.by}).`
+    case "free":
+      return `No free endpoints found for ${names}: ask for ${last.model}, which is paid.`
+    case "input_modalities":
+      return `No endpoints found that support ${inputs.exec(last.reason)?.[1] ?? "such"} input.`
+    case "require_parameters":
+      return /\btools\b/.test(last.reason)
+        ? "No endpoints found that support tool use."
+        : `No endpoints found for ${names} that support every parameter: one ${last.reason}.`
+    default:
+      return `No endpoints found for ${names}: excluded by ${by}.`
+  }
+}

@@ -1,0 +1,96 @@
+/** The request as one host gets it: without what the host is known not to support, with what the model's variant adds. Pure. */
+import type { Host } from "./Host.ts"
+import { hostFacts, maySupport } from "./hostFacts.ts"
+import { isJsonObject } from "./Json.ts"
+import type { ChatRequest, Reasoning } from "./Request.ts"
+import { takesChoice } from "./routeFilters.ts"
+import type { Adjustment } from "./variants.ts"
+
+export interface HostRequest {
+  /** The same object when nothing changes, as usual. */
+  readonly request: ChatRequest
+  /** Members that the caller sent and the host does not get. */
+  readonly dropped: ReadonlyArray<string>
+}
+
+/** What `droppedParameters` reads of a request. */
+export type DroppableRequest = Pick<ChatRequest, "routing" | "payload" | "reasoning">
+
+/** Never removed: they bound the cost of the answer, or each protocol has its own words for them. */
+const kept: ReadonlySet<string> = new Set([
+  ...["max_tokens", "max_completion_tokens"],
+  ...["reasoning", "reasoning_effort", "include_reasoning"],
+])
+
+const none: ReadonlyArray<string> = []
+
+/** Members of the request that this host does not get, since it lists its parameters and these are not among them. */
+export const droppedParameters = (request: DroppableRequest, host: Host): ReadonlyArray<string> => {
+  const { routing } = request
+  const facts = hostFacts(host)
+  let dropped: Array<string> | undefined
+  const drop = (name: string): void => {
+    dropped ??= []
+    dropped.push(name)
+  }
+  const noTools = !maySupport(facts, "tools")
+  for (const name of routing.parameters) {
+    if (kept.has(name)) continue
+    const ofTools = name === "tool_choice" || name === "parallel_tool_calls"
+    if (!maySupport(facts, name) || (ofTools && noTools)) drop(name)
+    // Without `none` the host might call tools that it must not call, so that one is left to the host.
+    else if (
+      name === "tool_choice" &&
+      routing.needs.toolChoice !== "none" &&
+      !takesChoice(routing.needs.toolChoice, host)
+    )
+      drop(name)
+  }
+  if (wantsReasoning(request.reasoning) && !maySupport(facts, "reasoning")) {
+    drop(request.reasoning.written["reasoning"] == null ? "reasoning_effort" : "reasoning")
+  }
+  if (facts.tier === null && isTier(request.payload.service_tier)) drop("service_tier")
+  return dropped ?? none
+}
+
+/** The service tiers with prices of their own. A host without a tier would charge them, and we would not know. */
+const isTier = (tier: unknown): boolean => tier === "flex" || tier === "priority" || tier === "fast"
+
+/** Whether the caller said how much reasoning there is to be, and not only how it is shown. */
+const wantsReasoning = ({ effort, maxTokens, enabled }: Reasoning): boolean =>
+  effort !== undefined || maxTokens !== undefined || enabled !== undefined
+
+/** The request for one host of a plan. `adjustment`: what the variant in the model's name asks for. */
+export const requestFor = (request: ChatRequest, host: Host, adjustment: Adjustment | undefined): HostRequest => {
+  const asked = adjustment === undefined ? request : adjusted(request, adjustment)
+  const dropped = droppedParameters(asked, host)
+  const { tier } = hostFacts(host)
+  if (dropped.length === 0 && (tier === null || asked.payload.service_tier === tier)) return { request: asked, dropped }
+  const payload = { ...asked.payload }
+  for (const name of dropped) delete payload[name]
+  if (tier !== null) payload.service_tier = tier
+  return { request: { ...asked, payload, reasoning: reasoningFor(asked.reasoning, host) }, dropped }
+}
+
+const reasoningFor = (reasoning: Reasoning, host: Host): Reasoning =>
+  maySupport(hostFacts(host), "reasoning")
+    ? reasoning
+    : { effort: undefined, maxTokens: undefined, enabled: undefined, exclude: reasoning.exclude, written: {} }
+
+const adjusted = (request: ChatRequest, { thinks, searches }: Adjustment): ChatRequest => {
+  const { payload, reasoning } = request
+  const search = searches && payload["web_search_options"] == null
+  return {
+    ...request,
+    payload: search ? { ...payload, web_search_options: {} } : payload,
+    reasoning: thinks ? thinking(reasoning) : reasoning,
+  }
+}
+
+/** Reasoning that is on by default: what the caller says of it counts. */
+const thinking = (reasoning: Reasoning): Reasoning => {
+  const { effort, maxTokens, enabled, written } = reasoning
+  if (effort !== undefined || maxTokens !== undefined || enabled !== undefined) return reasoning
+  const before = isJsonObject(written["reasoning"]) ? written["reasoning"] : {}
+  return { ...reasoning, enabled: true, written: { ...written, reasoning: { ...before, enabled: true } } }
+}

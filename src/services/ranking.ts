@@ -1,0 +1,53 @@
+/** Orders hosts by a strategy plugin. A mistake of the plugin costs the order, not the request. */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import type { Host } from "../domain/Host.ts"
+import type { Candidate, Rank, RankContext } from "../plugin/Strategy.ts"
+
+/** Orders hosts by a strategy. When the strategy throws, or loses or adds a host, the given order is kept. */
+export const ranked = (
+  rank: Rank,
+  candidates: ReadonlyArray<Candidate>,
+  context: RankContext,
+  onFault: (fault: unknown) => void,
+): ReadonlyArray<Host> => {
+  const given = candidates.map(({ host }) => host)
+  try {
+    const hosts = rank(candidates, context).map(({ host }) => host)
+    if (isPermutation(hosts, given)) return hosts
+    onFault(new Error("it must return every host that it was given, each once"))
+  } catch (fault) {
+    onFault(fault)
+  }
+  return given
+}
+
+const isPermutation = (hosts: ReadonlyArray<Host>, given: ReadonlyArray<Host>): boolean => {
+  if (hosts.length !== given.length) return false
+  // For few hosts a search is cheaper than a set.
+  if (given.length < 8) return given.every((host) => hosts.includes(host))
+  const left = new Set(given)
+  return hosts.every((host) => left.delete(host))
+}
+
+/** Faults of strategies: counted, and logged once a minute for each strategy. */
+export class StrategyFaults {
+  private readonly counts = new Map<string, { faults: number; logAgainAt: number }>()
+  private readonly now: () => number
+  private readonly log: (line: Effect.Effect<void>) => void
+
+  constructor(now: () => number, log: (line: Effect.Effect<void>) => void) {
+    this.now = now
+    this.log = log
+  }
+
+  report(strategy: string, fault: unknown, what = "a strategy failed, the configured order was used"): void {
+    const count = this.counts.get(strategy) ?? { faults: 0, logAgainAt: Number.NEGATIVE_INFINITY }
+    this.counts.set(strategy, count)
+    count.faults += 1
+    if (this.now() < count.logAgainAt) return
+    count.logAgainAt = this.now() + 60_000
+    const facts = { strategy, faults: count.faults }
+    this.log(Effect.logError(what, facts, Cause.die(fault)))
+  }
+}

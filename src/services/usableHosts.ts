@@ -1,0 +1,121 @@
+/** The hosts of a model that may be tried, and why the others may not. Observes only: nothing is taken or called. */
+import type * as Context from "effect/Context"
+import type { Exclusion } from "../domain/Exclusion.ts"
+import { type BudgetSnapshot, budgetRefusal } from "../domain/Hold.ts"
+import type { Host } from "../domain/Host.ts"
+import { type HostFacts, modelFacts } from "../domain/hostFacts.ts"
+import type { ChatRequest } from "../domain/Request.ts"
+import { type Asked, type Filter, hardFilters, softFilters } from "../domain/routeFilters.ts"
+import type { HostHealth } from "./HostHealth.ts"
+import type { ProviderRegistry } from "./ProviderRegistry.ts"
+
+/** What decides besides the request. */
+export interface States {
+  readonly registry: Context.Tag.Service<ProviderRegistry>
+  readonly health: Context.Tag.Service<HostHealth>
+  readonly budget: BudgetSnapshot
+  /** The bound on output tokens that hosts are sent. */
+  readonly maxTokens: ChatRequest["maxTokens"]
+}
+
+/** Why hosts are left out of a plan that is being made. */
+export class Exclusions {
+  readonly all: Array<Exclusion> = []
+  /** The one by the last check, without which a host would have been left. */
+  decisive: Exclusion | undefined
+  private lastStage = -1
+
+  /** `stage`: the place of the check among all. */
+  add(exclusion: Exclusion, stage: number): void {
+    this.all.push(exclusion)
+    if (stage < this.lastStage) return
+    this.lastStage = stage
+    this.decisive = exclusion
+  }
+}
+
+/** A check that needs more than the request: its finding has no host and model yet. */
+interface Check {
+  readonly applies: (states: States) => boolean
+  readonly find: (asked: Asked, host: Host, states: States) => Omit<Exclusion, "host" | "model"> | undefined
+}
+
+/** Before the filters of the request. */
+const firstCheck: Check = {
+  applies: () => true,
+  find: (_, host, { registry }) => {
+    const reason = registry.unavailable(host)
+    return reason === undefined ? undefined : { by: "provider", reason }
+  },
+}
+
+/** After them. */
+const lastChecks: ReadonlyArray<Check> = [
+  {
+    applies: () => true,
+    find: (_, host, { health }) => {
+      const inadmissible = health.admissible(host)
+      if (inadmissible === undefined) return undefined
+      const { reason, retryAfterMs } = inadmissible
+      return { by: "cooldown", reason: `left alone after a failure: ${reason}`, retryAfterMs }
+    },
+  },
+  {
+    applies: ({ budget }) => budget.limit !== null,
+    find: ({ bounds }, host, { budget, maxTokens }) => {
+      const refusal = budgetRefusal(budget, { bounds, maxTokens, sentBytes: bounds.promptBytes }, host)
+      return refusal === undefined ? undefined : { by: "budget", reason: refusal }
+    },
+  },
+]
+
+/**
+ * The hosts of the wanted model that may be tried, in the order of the configuration. The others go to `excluded`, each
+ * with the first check that finds something.
+ */
+export const usableHosts = (asked: Asked, states: States, excluded: Exclusions): ReadonlyArray<Host> => {
+  const { model } = asked.wanted
+  const filters = hardFilters.filter(({ applies }) => applies(asked))
+  const checks = lastChecks.filter(({ applies }) => applies(states))
+  const isUsable = (facts: HostFacts): boolean => {
+    const { host } = facts
+    const leaveOut = (finding: Omit<Exclusion, "host" | "model">, stage: number): false => {
+      excluded.add({ host: host.tag, model: model.id, ...finding }, stage)
+      return false
+    }
+    const first = firstCheck.find(asked, host, states)
+    if (first !== undefined) return leaveOut(first, 0)
+    for (const filter of filters) {
+      const reason = filter.excludes(asked, facts)
+      if (reason !== undefined) return leaveOut({ by: filter.name, reason }, 1 + hardFilters.indexOf(filter))
+    }
+    for (const check of checks) {
+      const finding = check.find(asked, host, states)
+      if (finding !== undefined) return leaveOut(finding, 1 + hardFilters.length + lastChecks.indexOf(check))
+    }
+    return true
+  }
+  const { hosts } = modelFacts(model)
+  const usable = hosts.filter(isUsable)
+  const kept = softFilters.reduce((left, filter) => withoutWorse(asked, left, filter, excluded), usable)
+  return kept.length === hosts.length ? model.hosts : kept.map(({ host }) => host)
+}
+
+/** Leaves out the hosts that a soft filter excludes, unless that would be all of them. */
+const withoutWorse = (
+  asked: Asked,
+  hosts: Array<HostFacts>,
+  filter: Filter,
+  excluded: Exclusions,
+): Array<HostFacts> => {
+  if (hosts.length < 2 || !filter.applies(asked)) return hosts
+  const better = hosts.filter((facts) => filter.excludes(asked, facts) === undefined)
+  if (better.length === 0 || better.length === hosts.length) return hosts
+  for (const facts of hosts) {
+    const reason = filter.excludes(asked, facts)
+    const { tag, model } = facts.host
+    // Another host is left, so these never decide.
+    if (reason !== undefined) excluded.all.push({ host: tag, model, by: filter.name, reason })
+  }
+  return better
+}

@@ -82,11 +82,13 @@ export {
   type Candidate,
   defineStrategy,
   type HostSnapshot,
+  type Percentile,
   type Rank,
   type RankContext,
   type Reasons,
   type StrategyDefinition,
   type StrategyPlugin,
+  unseenHost,
   type Why,
 } from "./plugin/Strategy.ts"
 export { newCallId } from "./wire/callId.ts"

@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer"
 import { countsAgainstHealth } from "../domain/Cooldown.ts"
 import type { HostFailed } from "../domain/Failure.ts"
 import { endpointKey, type Host } from "../domain/Host.ts"
-import type { HostSnapshot } from "../plugin/Strategy.ts"
+import type { HostSnapshot, Percentile } from "../plugin/Strategy.ts"
 
 /** How one attempt went. */
 export interface Outcome {
@@ -197,6 +197,20 @@ class Snapshot implements HostSnapshot {
   }
   get throughput(): number | null {
     return percentiles(this.record.recent(this.at, "tokensPerSecond"))?.p50 ?? null
+  }
+  get standing(): HostSnapshot["standing"] {
+    const uptime = this.record.uptime(this.at, minutesKept)
+    if (uptime === null || this.record.count(this.at, minutesKept) < 100 || uptime >= 95) return "normal"
+    return uptime >= 80 ? "degraded" : "down"
+  }
+  get toolSuccess(): number | null {
+    return null
+  }
+  latencyAt(_percentile: Percentile): number | null {
+    return this.latencyMs
+  }
+  throughputAt(_percentile: Percentile): number | null {
+    return this.throughput
   }
 }
 

@@ -19,6 +19,8 @@ export interface Routing {
   readonly preferences: Preferences
   /** Parameters in the body that a host may or may not support, by their wire names. */
   readonly parameters: ReadonlyArray<string>
+  /** The caller's name for the conversation, 1 to 256 characters; absent: none was given. */
+  readonly session?: string
 }
 
 /** What bounds the cost of a request, and what an estimate uses where the host reported no usage. */

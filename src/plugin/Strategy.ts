@@ -63,6 +63,34 @@ export interface Candidate {
   readonly stats: HostSnapshot
 }
 
+/** What a host probably still has in its prompt cache. */
+export interface Warmth {
+  /** Tokens of the longest beginning of this prompt that the host has read before, estimated from bytes. */
+  readonly tokens: number
+  /** Milliseconds since its last answer to a prompt with this beginning. */
+  readonly agoMs: number
+}
+
+/**
+ * The conversation that a request continues, as far as it is known for this key. The prompt is hashed at the first call of
+ * either method. A ranking that calls one has decided about the conversation: the host that served it last is then not put
+ * in front of the ranking (stickiness).
+ */
+export interface ConversationView {
+  /**
+   * What the host lately read of this prompt; `undefined`: nothing. Nothing is known of hosts that do not charge less for
+   * what they read from a cache.
+   */
+  readonly warm: (host: Host) => Warmth | undefined
+  /**
+   * Milliseconds since some host last answered to the longest beginning of this prompt that is known; `undefined`: none is.
+   */
+  readonly sinceLastTurn: () => number | undefined
+}
+
+/** The conversation of a request of which nothing is known. */
+export const unknownConversation: ConversationView = { warm: () => undefined, sinceLastTurn: () => undefined }
+
 /** Everything that a ranking may depend on besides the candidates, so that a test can fix it. */
 export interface RankContext {
   /** Unix milliseconds. */
@@ -71,6 +99,7 @@ export interface RankContext {
   readonly random: () => number
   /** The wanted models, the preferences and the bounds of the request. */
   readonly request: Pick<ChatRequest, "routing" | "bounds">
+  readonly conversation: ConversationView
 }
 
 /**

@@ -2,6 +2,7 @@
 import type * as Clock from "effect/Clock"
 import { CallerGone, type TimedOut, type Unavailable } from "../domain/Failure.ts"
 import type { KeyRecord } from "../domain/Key.ts"
+import type { ConversationRecord } from "./Conversations.ts"
 
 /** Why a request was ended from outside while it ran. */
 export type Ending = CallerGone | Unavailable | TimedOut
@@ -57,6 +58,8 @@ export interface RequestFacts {
   /** Unix milliseconds. The request belongs to the budget windows of this moment. */
   readonly admittedAt: number
   readonly lifetime: Lifetime
+  /** Where it is recorded how the hosts did; absent where the plan did not look at the conversation. */
+  readonly conversation?: ConversationRecord | undefined
 }
 
 export class RequestContext implements RequestFacts {
@@ -66,6 +69,7 @@ export class RequestContext implements RequestFacts {
   readonly attribution: Attribution
   readonly admittedAt: number
   readonly lifetime: Lifetime
+  readonly conversation: ConversationRecord | undefined
   /** Milliseconds of a clock that never steps back. */
   readonly nowMs: () => number
   private readonly startedMs: number
@@ -78,6 +82,7 @@ export class RequestContext implements RequestFacts {
     this.attribution = facts.attribution
     this.admittedAt = facts.admittedAt
     this.lifetime = facts.lifetime
+    this.conversation = facts.conversation
     this.nowMs = nowMs
     this.startedMs = nowMs()
   }

@@ -23,7 +23,8 @@ import { documentedSorts } from "../domain/Preferences.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import { randomSequence } from "../domain/randomSequence.ts"
 import { type Filter, hardFilters, isNamed, softFilters } from "../domain/routeFilters.ts"
-import type { Candidate, Rank, RankContext } from "../plugin/Strategy.ts"
+import { type Candidate, type Rank, type RankContext, unknownConversation } from "../plugin/Strategy.ts"
+import type { Conversation } from "./Conversations.ts"
 import { exhausted } from "./exhausted.ts"
 import { HostHealth } from "./HostHealth.ts"
 import { HostStats } from "./HostStats.ts"
@@ -36,6 +37,8 @@ export type PlannedRequest = Pick<ChatRequest, "routing" | "bounds" | "maxTokens
 export interface PlanOptions {
   /** Repeats the random draws of an earlier plan; otherwise each plan gets a seed of its own. A 32-bit unsigned integer. */
   readonly seed?: number
+  /** What is remembered of the conversation. Absent: nothing. */
+  readonly conversation?: Conversation
 }
 
 export type PlanFailure = BadRequest | NoHostMatches | PaymentRequired | RoutingExhausted
@@ -78,9 +81,17 @@ export class Router extends Context.Tag("headgate/Router")<
           if (Either.isLeft(chosen)) return Either.left(chosen.left)
           const [strategy, rank] = chosen.right
           const seed = options?.seed ?? seedFrom(seeds())
-          const context = { request, now: clock.unsafeCurrentTimeMillis(), random: randomSequence(seed) }
+          const conversation = options?.conversation
+          const context = {
+            request,
+            now: clock.unsafeCurrentTimeMillis(),
+            random: randomSequence(seed),
+            conversation: conversation ?? unknownConversation,
+          }
+          const hasChoice = models.right.length > 1 || models.right.some(({ hosts }) => hosts.length > 1)
           const order = (hosts: ReadonlyArray<Host>) =>
-            hosts.length < 2
+            // Where only one is left of several, the ranking may still want the conversation to be remembered.
+            hosts.length === 0 || !hasChoice
               ? hosts
               : ranked(
                   rank,
@@ -88,11 +99,15 @@ export class Router extends Context.Tag("headgate/Router")<
                   context,
                   (fault) => faults.report(strategy, fault),
                 )
+          // `order` comes first, and neither uses nor teaches what is remembered.
+          const isSticky = hasChoice && request.routing.preferences.order.length === 0
+          const sticky = (hosts: ReadonlyArray<Host>) =>
+            conversation !== undefined && isSticky ? conversation.stickyFirst(hosts) : hosts
           const excluded: Array<Exclusion> = []
           const states = { registry, health, budget }
           const kept = models.right.map((model) => usable(request, model, states, excluded))
           const groups = request.routing.preferences.partition === "none" ? [kept.flat()] : kept
-          const ordered = groups.map((hosts) => preferred(request, order(hosts), excluded))
+          const ordered = groups.map((hosts) => preferred(request, sticky(order(hosts)), excluded))
           const attempts = ordered.length === 1 && ordered[0] !== undefined ? ordered[0] : ordered.flat()
           return attempts.length > 0
             ? Either.right({ attempts, excluded, strategy, seed })

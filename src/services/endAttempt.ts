@@ -16,6 +16,7 @@ import type { Attempt } from "./Attempt.ts"
 import type { HostHealth } from "./HostHealth.ts"
 import type { HostStats } from "./HostStats.ts"
 import type { Meter } from "./Meter.ts"
+import type { RequestContext } from "./RequestContext.ts"
 
 /** An answer, or the part of it that came. */
 export interface Delivered {
@@ -48,9 +49,10 @@ export const makeEndAttempt = (
   health: Context.Tag.Service<HostHealth>,
   log: (effect: Effect.Effect<void>) => void,
 ): EndAttempt => {
-  const blame = (requestId: string, host: Host, failure: HostFailed): void => {
+  const blame = ({ requestId, conversation }: RequestContext, host: Host, failure: HostFailed): void => {
     stats.failed(host, failure)
     health.failed(host, failure)
+    conversation?.failed(host, failure)
     log(failureLog(requestId, host, failure))
   }
 
@@ -65,14 +67,15 @@ export const makeEndAttempt = (
       if (delivered.outcome === "finished") {
         const completionTokens = counted?.completionTokens ?? tokensIn(delivered.outputBytes)
         stats.succeeded(host, { latencyMs, durationMs, completionTokens })
+        context.conversation?.succeeded(host, counted)
       }
-      if (failure !== undefined) blame(context.requestId, host, failure)
+      if (failure !== undefined) blame(context, host, failure)
       return meter.settle(hold, { ...delivered, usage: counted, latencyMs: beforeAttemptMs + latencyMs })
     },
     failed: (attempt, failure) => {
       attempt.close()
       meter.release(attempt.hold)
-      blame(attempt.context.requestId, attempt.host, failure)
+      blame(attempt.context, attempt.host, failure)
     },
     abandoned: (attempt) => {
       const { context, hold } = attempt

@@ -1,7 +1,7 @@
 /** Hosts for a strategy to rank. Only their tag, price and recent failures matter. */
 import { HostTag } from "../../src/domain/Ids.ts"
 import { freePricing } from "../../src/domain/Price.ts"
-import { type Candidate, type RankContext, unseenHost } from "../../src/plugin/Strategy.ts"
+import { type Candidate, type RankContext, unknownConversation, unseenHost } from "../../src/plugin/Strategy.ts"
 import { hostFor, requestWith } from "./recordings.ts"
 
 /** In the order given. Prices of prompt and completion are picodollars per token; `null`: unknown. */
@@ -22,4 +22,5 @@ export const contextWith = (random: () => number): RankContext => ({
   request: requestWith({ messages: [{ role: "user", content: "x" }] }),
   now: 1_800_000_000_000,
   random,
+  conversation: unknownConversation,
 })

@@ -1,5 +1,5 @@
 import * as Schema from "effect/Schema"
-import { type Candidate, defineStrategy, formatUsd, type Host } from "headgate/plugin"
+import { type Candidate, defineStrategy, formatUsd, type Host, healthClass, sortPrice } from "headgate/plugin"
 
 /** The price in USD that counts for free hosts. They get almost all traffic, evenly among themselves. */
 const cheapest = 1e-9
@@ -17,9 +17,8 @@ const prepared = new WeakMap<Host, Prepared>()
 const prepare = (host: Host): Prepared => {
   const before = prepared.get(host)
   if (before !== undefined) return before
-  const { pricing } = host
-  const price =
-    pricing === null ? Number.POSITIVE_INFINITY : Math.max(Number(pricing.prompt + pricing.completion) / 1e12, cheapest)
+  const sum = sortPrice(host.pricing)
+  const price = sum === null ? Number.POSITIVE_INFINITY : Math.max(Number(sum) / 1e12, cheapest)
   const made = { price, weight: price ** -2 }
   prepared.set(host, made)
   return made
@@ -38,17 +37,21 @@ const insert = (sorted: Array<Candidate>, candidate: Candidate): void => {
 }
 
 /** Index of a random candidate, weighted; -1 when no candidate has a weight. */
-const draw = (candidates: ReadonlyArray<Candidate>, total: number, random: () => number): number => {
-  let left = random() * total
+const draw = (candidates: ReadonlyArray<Candidate>, random: () => number): number => {
+  let left = random() * candidates.reduce((sum, { host }) => sum + prepare(host).weight, 0)
   return candidates.findIndex(({ host }) => {
     left -= prepare(host).weight
     return left < 0
   })
 }
 
+/** The last of the classes of `healthClass`: hosts with an outage in the last 30 seconds. */
+const failingClass = 3
+
 /**
- * The default strategy: the first host is drawn at random from those that are not failing, weighted by 1/price². The
- * others follow as fallbacks, cheapest first, then those that are failing.
+ * The default strategy: the first host is drawn at random, weighted by 1/price², from the hosts in the best class of health.
+ * The others of the class follow as fallbacks, cheapest first, then the other classes: normal hosts, those that were degraded
+ * or down over the last day, and those with an outage in the last 30 seconds, which take part in no draw.
  */
 export default defineStrategy({
   id: "balanced",
@@ -56,28 +59,23 @@ export default defineStrategy({
   load:
     () =>
     (candidates, { random }) => {
-      const working: Array<Candidate> = []
-      const failing: Array<Candidate> = []
-      let total = 0
-      for (const candidate of candidates) {
-        if (candidate.stats.failing) insert(failing, candidate)
-        else {
-          insert(working, candidate)
-          total += prepare(candidate.host).weight
-        }
-      }
-      const at = working.length < 2 ? 0 : draw(working, total, random)
-      const [first] = at > 0 ? working.splice(at, 1) : []
-      if (first !== undefined) working.unshift(first)
-      return failing.length === 0 ? working : working.concat(failing)
+      const classes: ReadonlyArray<Array<Candidate>> = [[], [], [], []]
+      for (const candidate of candidates) insert(classes[healthClass(candidate.stats)] ?? [], candidate)
+      const best = classes.findIndex((hosts) => hosts.length > 0)
+      const drawn = classes[best] ?? []
+      const at = drawn.length < 2 || best === failingClass ? 0 : draw(drawn, random)
+      const [first] = at > 0 ? drawn.splice(at, 1) : []
+      if (first !== undefined) drawn.unshift(first)
+      return drawn.length === candidates.length ? drawn : classes.flat()
     },
   why: ({ host, stats }) => {
-    const { pricing } = host
+    const price = sortPrice(host.pricing)
     return {
-      price_usd_per_million: pricing === null ? null : formatUsd((pricing.prompt + pricing.completion) * 1_000_000n),
+      price_usd_per_million: price === null ? null : formatUsd(price * 1_000_000n),
       // Of the price per million, so that it is readable. A failing host takes no part in the draw.
       weight: stats.failing ? 0 : Number((prepare(host).weight / 1e12).toPrecision(4)),
       failing: stats.failing,
+      standing: stats.standing,
     }
   },
 })

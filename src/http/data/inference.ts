@@ -5,14 +5,16 @@
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { CallerGone, type Failure, NotPermitted, Unavailable } from "../../domain/Failure.ts"
+import { BadRequest, CallerGone, type Failure, NotPermitted, Unavailable } from "../../domain/Failure.ts"
 import { generationId, requestId } from "../../domain/Ids.ts"
 import type { KeyRecord } from "../../domain/Key.ts"
 import type { Plan } from "../../domain/Plan.ts"
 import type { ChatRequest } from "../../domain/Request.ts"
+import { type ConversationRecord, Conversations } from "../../services/Conversations.ts"
 import { type Completed, Dispatcher } from "../../services/Dispatcher.ts"
 import { InFlight } from "../../services/InFlight.ts"
 import { KeyStore } from "../../services/KeyStore.ts"
@@ -35,6 +37,7 @@ import {
   hostHeader,
   isHeaderSafe,
   requestIdHeader,
+  sessionHeader,
 } from "../headers.ts"
 import { readRequest } from "../readRequest.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
@@ -60,6 +63,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
       const keys = yield* KeyStore
       const router = yield* Router
       const meter = yield* Meter
+      const conversations = yield* Conversations
       const dispatcher = yield* Dispatcher
       const inFlight = yield* InFlight
       const timers = yield* Timers
@@ -68,7 +72,13 @@ export class Inference extends Context.Tag("headgate/Inference")<
       const nowMs = monotonic(clock)
       const runner = makeStepRunner(yield* Effect.runtime<never>())
 
-      const contextOf = (requestId: string, key: KeyRecord, lifetime: Lifetime, { headers }: Request) => {
+      const contextOf = (
+        requestId: string,
+        key: KeyRecord,
+        lifetime: Lifetime,
+        { headers }: Request,
+        conversation: ConversationRecord | undefined,
+      ) => {
         const admittedAt = clock.unsafeCurrentTimeMillis()
         const attribution = {
           appTitle: attributionText(
@@ -77,7 +87,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
           appUrl: attributionText(headers.get("http-referer")),
         }
         const id = generationId(Math.floor(admittedAt / 1000), requestId)
-        return new RequestContext({ requestId, generationId: id, key, attribution, admittedAt, lifetime }, nowMs)
+        const facts = { requestId, generationId: id, key, attribution, admittedAt, lifetime, conversation }
+        return new RequestContext(facts, nowMs)
       }
 
       const respond = function* (
@@ -97,11 +108,13 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const { bodyBytes } = registry.current().limits
         const bytes = yield* readRequest(request, bodyBytes, timers, lifetime)
         const body = yield* parseBody(bytes)
-        const asked = pinned(yield* protocol.decode(body, bytes.byteLength), request.headers.get(hostHeader))
+        const decoded = pinned(yield* protocol.decode(body, bytes.byteLength), request.headers.get(hostHeader))
+        const asked = yield* inSession(decoded, request.headers.get(sessionHeader))
         const budgeting = meter.budget({ _tag: "Key", key })
-        const plan = yield* router.plan(asked, yield* budgeting)
+        const conversation = conversations.of(key.id, asked)
+        const plan = yield* router.plan(asked, yield* budgeting, { conversation })
         if (!isFinished(authenticating) || !isFinished(budgeting)) lifetime.look()
-        const context = contextOf(state.requestId, key, lifetime, request)
+        const context = contextOf(state.requestId, key, lifetime, request, conversation.record())
         return yield* asked.stream
           ? streamed(protocol, context, asked, plan, output)
           : whole(protocol, context, asked, plan)
@@ -209,6 +222,14 @@ const pinned = (request: ChatRequest, tag: string | null): ChatRequest => {
   const { routing } = request
   const preferences = { ...routing.preferences, only: [tag], order: [], allowFallbacks: false }
   return { ...request, routing: { ...routing, preferences } }
+}
+
+/** Applies `X-Session-Id`, which stands for `session_id` of a body without one. */
+const inSession = (request: ChatRequest, session: string | null): Either.Either<ChatRequest, BadRequest> => {
+  const { routing } = request
+  if (session === null || session === "" || routing.session !== undefined) return Either.right(request)
+  if (session.length <= 256) return Either.right({ ...request, routing: { ...routing, session } })
+  return Either.left(new BadRequest({ issues: [{ path: sessionHeader, message: "must have at most 256 characters" }] }))
 }
 
 /** Adds the headers of every answer: the ids, and once a host answers its tag and the dropped members. */

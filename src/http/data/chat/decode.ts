@@ -250,6 +250,9 @@ const modelsOf = (body: JsonObject): ReadonlyArray<string> => {
 
 const countOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
 
+const sessionOf = (session: unknown): { readonly session?: string } =>
+  typeof session === "string" && session !== "" ? { session } : {}
+
 /** Members that become fields of `ChatRequest`. Protocols encode them for each host. */
 const decodedApart: ReadonlySet<string> = new Set([
   // As a member of a new object it would become its prototype.
@@ -345,7 +348,7 @@ const requestOf = (
   const toolBytes = payload.tools == null ? 0 : Buffer.byteLength(JSON.stringify(payload.tools))
   return {
     operation: "chat",
-    routing: { models: modelsOf(body), preferences, parameters },
+    routing: { models: modelsOf(body), preferences, parameters, ...sessionOf(body["session_id"]) },
     bounds: {
       promptBytes: bodyBytes,
       mediaBytes: measured.mediaBytes,

@@ -91,11 +91,11 @@ export {
   type Rank,
   type RankContext,
   type Reasons,
+  type ServedPrompt,
   type StrategyDefinition,
   type StrategyPlugin,
   unknownConversation,
   unseenHost,
-  type Warmth,
   type Why,
 } from "./plugin/Strategy.ts"
 export { newCallId } from "./wire/callId.ts"

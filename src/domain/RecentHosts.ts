@@ -10,6 +10,8 @@ export interface Served {
   readonly tag: HostTag
   /** Unix milliseconds of the last answer. */
   readonly at: number
+  /** Whether the host probably keeps the prompt in its cache. */
+  readonly isCached: boolean
 }
 
 interface Entry {
@@ -42,15 +44,15 @@ export class RecentHosts {
   }
 
   /** Adds a host, or the new time of a host that is there. */
-  add(owner: KeyId, hash: bigint, { model, tag }: Host, at: number): void {
+  add(owner: KeyId, hash: bigint, { model, tag }: Host, at: number, isCached: boolean): void {
     const others = this.of(owner, hash).filter((one) => one.tag !== tag || one.model !== model)
-    this.write(owner, hash, [{ model, tag, at }, ...others.slice(0, mostHosts - 1)])
+    this.write(owner, hash, [{ model, tag, at, isCached }, ...others.slice(0, mostHosts - 1)])
   }
 
   /** Puts a host in the place of all others of its model. */
-  replace(owner: KeyId, hash: bigint, { model, tag }: Host, at: number): void {
+  replace(owner: KeyId, hash: bigint, { model, tag }: Host, at: number, isCached: boolean): void {
     const others = this.of(owner, hash).filter((one) => one.model !== model)
-    this.write(owner, hash, [{ model, tag, at }, ...others.slice(0, mostHosts - 1)])
+    this.write(owner, hash, [{ model, tag, at, isCached }, ...others.slice(0, mostHosts - 1)])
   }
 
   remove(owner: KeyId, hash: bigint, { model, tag }: Host): void {

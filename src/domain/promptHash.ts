@@ -12,6 +12,8 @@ export interface Prefix {
   readonly hash: bigint
   /** UTF-8 bytes of text, tool calls and tools, as `Bounds.textBytes` counts them. */
   readonly bytes: number
+  /** Whether it has nothing but instructions, which other conversations may begin with, too. */
+  readonly isShared: boolean
 }
 
 /** Of a longer text only its two ends and its length are hashed, so that a prompt of megabytes costs little. */
@@ -66,20 +68,25 @@ const isInstruction = ({ role }: Message): boolean => role === "system" || role 
  * The beginnings of a prompt that an earlier request can have had as its whole prompt, or can have shared with it: the
  * leading instructions, what stands before each answer of the model, and all of it. The shortest first.
  */
-export const prefixesOf = ({ messages, tools }: Pick<ChatPayload, "messages" | "tools">, seed: bigint) => {
+export const prefixesOf = (
+  { messages, tools }: Pick<ChatPayload, "messages" | "tools">,
+  seed: bigint,
+): ReadonlyArray<Prefix> => {
   const listed = tools == null || tools.length === 0 ? "" : JSON.stringify(tools)
   const prefixes: Array<Prefix> = []
   let hash = hashText(listed, seed)
   let bytes = bytesOf(listed)
-  let isOpening = true
+  let onlyInstructions = true
   messages.forEach((message, at) => {
-    const endsOpening = isOpening && !isInstruction(message)
-    if (endsOpening) isOpening = false
-    if (at > 0 && (endsOpening || message.role === "assistant")) prefixes.push({ hash, bytes })
+    const isShared = onlyInstructions
+    if (!isInstruction(message)) onlyInstructions = false
+    if (at > 0 && (isShared !== onlyInstructions || message.role === "assistant")) {
+      prefixes.push({ hash, bytes, isShared })
+    }
     hash = hashMessage(message, hash)
     bytes += textBytes(message)
   })
-  prefixes.push({ hash, bytes })
+  prefixes.push({ hash, bytes, isShared: onlyInstructions })
   return prefixes
 }
 

@@ -63,11 +63,11 @@ export interface Candidate {
   readonly stats: HostSnapshot
 }
 
-/** What a host probably still has in its prompt cache. */
-export interface Warmth {
-  /** Tokens of the longest beginning of this prompt that the host has read before, estimated from bytes. */
+/** A beginning of the prompt that was answered before. */
+export interface ServedPrompt {
+  /** Its length in tokens, estimated from bytes. */
   readonly tokens: number
-  /** Milliseconds since its last answer to a prompt with this beginning. */
+  /** Milliseconds since the last answer to a prompt that is or has this beginning. */
   readonly agoMs: number
 }
 
@@ -78,18 +78,19 @@ export interface Warmth {
  */
 export interface ConversationView {
   /**
-   * What the host lately read of this prompt; `undefined`: nothing. Nothing is known of hosts that do not charge less for
-   * what they read from a cache.
+   * The longest beginning of this prompt that the host lately read and probably cached; `undefined`: none. Hosts that do not charge less for
+   * what they read from a cache are taken to have none.
    */
-  readonly warm: (host: Host) => Warmth | undefined
+  readonly warm: (host: Host) => ServedPrompt | undefined
   /**
-   * Milliseconds since some host last answered to the longest beginning of this prompt that is known; `undefined`: none is.
+   * The longest beginning of this prompt that any host lately answered to, cached or not: the conversation's last turn, or
+   * the instructions that it shares with other conversations. `undefined`: none is known.
    */
-  readonly sinceLastTurn: () => number | undefined
+  readonly last: () => ServedPrompt | undefined
 }
 
 /** The conversation of a request of which nothing is known. */
-export const unknownConversation: ConversationView = { warm: () => undefined, sinceLastTurn: () => undefined }
+export const unknownConversation: ConversationView = { warm: () => undefined, last: () => undefined }
 
 /** Everything that a ranking may depend on besides the candidates, so that a test can fix it. */
 export interface RankContext {

@@ -16,7 +16,7 @@ import { hashText, openingHash, type Prefix, prefixesOf } from "../domain/prompt
 import { RecentHosts, type Served } from "../domain/RecentHosts.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import type { Usage } from "../domain/Usage.ts"
-import type { ConversationView, Warmth } from "../plugin/Strategy.ts"
+import type { ConversationView, ServedPrompt } from "../plugin/Strategy.ts"
 
 /** What of a request tells its conversation. */
 export type Turn = Pick<ChatRequest, "routing" | "payload">
@@ -75,17 +75,18 @@ export class Conversation implements ConversationView {
     this.turn = turn
   }
 
-  warm(host: Host): Warmth | undefined {
+  warm(host: Host): ServedPrompt | undefined {
     for (const { tokens, hosts } of this.servedPrefixes()) {
-      const found = hosts.find((served) => isOf(host, served))
+      const found = hosts.find((served) => served.isCached && isOf(host, served))
       if (found !== undefined) return { tokens, agoMs: this.since(found) }
     }
     return undefined
   }
 
-  sinceLastTurn(): number | undefined {
-    const newest = this.servedPrefixes()[0]?.hosts[0]
-    return newest && this.since(newest)
+  last(): ServedPrompt | undefined {
+    const longest = this.servedPrefixes()[0]
+    const newest = longest?.hosts[0]
+    return longest && newest && { tokens: longest.tokens, agoMs: this.since(newest) }
   }
 
   /**
@@ -112,9 +113,9 @@ export class Conversation implements ConversationView {
     if (sticky === undefined && prefixes === undefined) return undefined
     const startsCold = this.turn.routing.session !== undefined
     // The leading instructions and the whole prompt: what later requests can begin with.
-    const ends = prefixes === undefined ? [] : [prefixes[0], prefixes.at(-1)]
-    const hashes = new Set(ends.flatMap((prefix) => (prefix === undefined ? [] : [prefix.hash])))
-    return new ConversationRecord(memory, key, [...hashes], sticky, startsCold)
+    const kept = prefixes?.filter(({ isShared }, at) => isShared || at === prefixes.length - 1) ?? []
+    const hashes = kept.map(({ hash }) => hash)
+    return new ConversationRecord(memory, key, hashes, sticky, startsCold)
   }
 
   private servedPrefixes(): ReadonlyArray<ServedPrefix> {
@@ -169,16 +170,15 @@ export class ConversationRecord {
 
   /** The host gave a complete answer. `usage`: as it counted; `undefined`: it did not. */
   succeeded(host: Host, usage: Usage | undefined): void {
-    if (!discountsCacheReads(host.pricing)) return
     const { memory, key, sticky } = this
     const at = memory.now()
-    if (
-      sticky !== undefined &&
-      (this.startsCold || (usage?.cachedTokens ?? 0) > 0 || this.isRemembered(host, sticky))
-    ) {
-      memory.hosts.replace(key, sticky, host, at)
-    }
-    if (keepsPrompt(host, usage)) for (const prefix of this.prefixes) memory.hosts.add(key, prefix, host, at)
+    const isDiscounted = discountsCacheReads(host.pricing)
+    const isCached = isDiscounted && keepsPrompt(host, usage)
+    for (const prefix of this.prefixes) memory.hosts.add(key, prefix, host, at, isCached)
+    if (sticky === undefined || !isDiscounted) return
+    const isHit = usage !== undefined && usage.cachedTokens > 0
+    if (this.startsCold || isHit || this.isRemembered(host, sticky))
+      memory.hosts.replace(key, sticky, host, at, isCached)
   }
 
   /** The host failed. Its cache is not expected to have changed, but it is not preferred any more. */

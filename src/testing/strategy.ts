@@ -93,7 +93,7 @@ const ofSeveralModels = (): ReadonlyArray<Candidate> =>
 /** Some of the hosts have served it before. */
 const conversation: ConversationView = {
   warm: ({ tag }) => (tag.length % 2 === 0 ? { tokens: 1000 * tag.length, agoMs: 10_000 * tag.length } : undefined),
-  sinceLastTurn: () => 10_000,
+  last: () => ({ tokens: 8000, agoMs: 10_000 }),
 }
 
 const contextWith = (random: () => number): RankContext => {

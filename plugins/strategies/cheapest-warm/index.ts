@@ -32,11 +32,11 @@ const fewestTokens = 1024
 /** The pause before the next turn where none was seen yet. */
 const usualPauseMs = 60_000
 
-/** The chance that a cache still has what was read so long ago: near 1 at first, 0.37 at its lifetime, 0.02 at twice that. */
+/** The chance that a cache still has what was read so long ago: 0.37 at its lifetime, 0.14 at twice that. */
 const chanceAfter = (agoMs: number, host: Host, settings: Settings): number => {
   const lifetimes = settings.provider_cache_lifetime_s
   const own = Object.hasOwn(lifetimes, host.provider) ? lifetimes[host.provider] : undefined
-  return Math.exp(-((agoMs / 1000 / (own ?? settings.cache_lifetime_s)) ** 2))
+  return Math.exp(-agoMs / 1000 / (own ?? settings.cache_lifetime_s))
 }
 
 interface Expectation {
@@ -68,8 +68,7 @@ const expectationOf = (host: Host, context: RankContext, settings: Settings): Ex
   const warmTokens = Math.min(warmth?.tokens ?? 0, promptTokens)
   const chance = warmth === undefined ? 0 : chanceAfter(warmth.agoMs, host, settings)
   const unpriced = { promptTokens, warmTokens, agoMs: warmth?.agoMs ?? null, chance }
-  if (pricing === null)
-    return { ...unpriced, thisTurn: Number.POSITIVE_INFINITY, conversation: Number.POSITIVE_INFINITY }
+  if (pricing === null) return { ...unpriced, thisTurn: Infinity, conversation: Infinity }
 
   // What is not read from the cache is written to it. Where that has no price, it is charged like the rest of the prompt.
   const costWith = (cachedTokens: number): number => {
@@ -81,11 +80,10 @@ const expectationOf = (host: Host, context: RankContext, settings: Settings): Ex
   const mean = (chance: number, cached: number): number =>
     chance === 0 || cached === 0 ? cold : chance * costWith(cached) + (1 - chance) * cold
   const thisTurn = mean(chance, warmTokens)
-  const caches = warmth !== undefined || (promptTokens >= fewestTokens && cachesByItself(host))
-  // The pause before the next turn is taken to be as long as the last one.
-  const pauseMs = context.conversation.sinceLastTurn() ?? usualPauseMs
-  const next = mean(caches ? chanceAfter(pauseMs, host, settings) : 0, promptTokens)
-  return { ...unpriced, thisTurn, conversation: thisTurn + furtherTurns(bounds.messages) * next }
+  const { turns, tokens, pauseMs } = furtherIn(context)
+  const caches = warmth !== undefined || (tokens >= fewestTokens && cachesByItself(host))
+  const further = mean(caches ? chanceAfter(pauseMs, host, settings) : 0, tokens)
+  return { ...unpriced, thisTurn, conversation: thisTurn + turns * further }
 }
 
 /** A host that charges for writing usually caches only what the caller marked. */
@@ -95,8 +93,27 @@ const cachesByItself = ({ pricing, supportsImplicitCaching }: Host): boolean =>
 const usd = (picodollars: number): string | null =>
   Number.isFinite(picodollars) ? formatUsd(BigInt(Math.round(picodollars))) : null
 
-/** A conversation is expected to last as long again as it has lasted: one turn is a message and its answer. */
-const furtherTurns = (messages: number): number => Math.floor((messages - 1) / 2)
+interface FurtherTurns {
+  readonly turns: number
+  /** Tokens of their prompts that this prompt already has. */
+  readonly tokens: number
+  /** Before each of them. */
+  readonly pauseMs: number
+}
+
+/**
+ * The turns that are expected after this one: half as many as there were (a turn is a message and its answer), with pauses
+ * like the last one. Instructions that were used before are used once more. Conversations often last longer, but the price
+ * of moving to another host is certain, and what it saves is not.
+ */
+const furtherIn = ({ request, conversation }: RankContext): FurtherTurns => {
+  const { messages, textBytes } = request.bounds
+  const last = conversation.last()
+  const pauseMs = last?.agoMs ?? usualPauseMs
+  const turns = Math.floor((messages - 1) / 2) / 2
+  if (turns > 0 || last === undefined) return { turns, tokens: tokensIn(textBytes), pauseMs }
+  return { turns: 1, tokens: last.tokens, pauseMs }
+}
 
 /**
  * The host first where the conversation is expected to cost least: the prompt at the cache-read price, weighted by the
@@ -119,7 +136,7 @@ export default defineStrategy({
       warm_tokens: warmTokens,
       served_s_ago: agoMs === null ? null : agoMs / 1000,
       cache_chance: Number(chance.toPrecision(4)),
-      further_turns: furtherTurns(context.request.bounds.messages),
+      further_turns: furtherIn(context).turns,
       turn_usd: usd(thisTurn),
       conversation_usd: usd(conversation),
     }

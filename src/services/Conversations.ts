@@ -24,7 +24,7 @@ export type Turn = Pick<ChatRequest, "routing" | "payload">
 /** A host is preferred for so long after its last answer. */
 const stickyMs = 600_000
 
-/** Of conversations and of beginnings together; some 300 bytes each, so 20 MB when full. */
+/** Of conversations and of beginnings together; 270 to 430 bytes each, so at most 28 MB. */
 const mostEntries = 65_536
 
 export class Conversations extends Context.Tag("headgate/Conversations")<

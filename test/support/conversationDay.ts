@@ -49,6 +49,8 @@ export interface Workload {
 export interface Policy {
   readonly strategy: string
   readonly settings?: Record<string, unknown>
+  /** Whether callers name their conversations. */
+  readonly sessions?: boolean
 }
 
 export interface Spent {
@@ -169,7 +171,8 @@ export const dayOf = async (
     const promptTokens = tokensOf(messages)
     const asked = requestWith({ model: "acme/large", messages })
     const bounds = { ...asked.bounds, textBytes: promptTokens * 4, messages: messages.length }
-    const request = { ...asked, bounds }
+    const routing = policy.sessions === true ? { ...asked.routing, session: talk.name } : asked.routing
+    const request = { ...asked, routing, bounds }
     const conversation = conversations.of(key, request)
     const planSeed = Math.floor(luck() * 2 ** 32)
     const [host] = Either.getOrThrow(router.plan(request, unlimited, { conversation, seed: planSeed })).attempts

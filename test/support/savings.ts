@@ -57,11 +57,12 @@ export const workloads: Readonly<Record<string, Workload>> = {
   },
 }
 
-export const policies: Readonly<Record<"balanced" | "price" | "cheapest-warm", Policy>> = {
+const policies = {
   balanced: { strategy: "balanced" },
+  sessions: { strategy: "balanced", sessions: true },
   price: { strategy: "price" },
-  "cheapest-warm": { strategy: "cheapest-warm" },
-}
+  warm: { strategy: "cheapest-warm" },
+} as const satisfies Record<string, Policy>
 
 export interface Row {
   readonly market: string
@@ -76,13 +77,13 @@ export const rows = async (): Promise<ReadonlyArray<Row>> => {
   const all: Array<Row> = []
   for (const { name, offers } of markets) {
     for (const [workload, what] of Object.entries(workloads)) {
-      const [balanced, price, warm] = await Promise.all([
-        dayOf(offers, what, policies.balanced, seed),
-        dayOf(offers, what, policies.price, seed),
-        dayOf(offers, what, policies["cheapest-warm"], seed),
-      ])
-      const spent = { balanced, price, "cheapest-warm": warm }
-      all.push({ market: name, workload, requests: balanced.requests, spent })
+      const spent = {
+        balanced: await dayOf(offers, what, policies.balanced, seed),
+        sessions: await dayOf(offers, what, policies.sessions, seed),
+        price: await dayOf(offers, what, policies.price, seed),
+        warm: await dayOf(offers, what, policies.warm, seed),
+      }
+      all.push({ market: name, workload, requests: spent.warm.requests, spent })
     }
   }
   return all
@@ -101,17 +102,18 @@ export const table = (all: ReadonlyArray<Row>): string =>
     .map(({ name }) => {
       const lines = all
         .filter(({ market }) => market === name)
-        .map(({ workload, requests, spent: { balanced, price, "cheapest-warm": warm } }) =>
+        .map(({ workload, requests, spent: { balanced, sessions, price, warm } }) =>
           [
-            ...[workload, requests, usd(balanced), usd(price), usd(warm), less(warm, balanced), less(warm, price)],
+            ...[workload, requests, usd(balanced), usd(sessions), usd(price), usd(warm)],
+            ...[less(warm, balanced), less(warm, sessions), less(warm, price)],
             `${Math.round(warm.cachedShare * 100)} %`,
           ].join(" | "),
         )
       return [
         `In the market where ${name}:`,
         "",
-        "| workload | requests | `balanced`, USD | `price`, USD | `cheapest-warm`, USD | than `balanced` | than `price` | read from caches |",
-        "| --- | --: | --: | --: | --: | --: | --: | --: |",
+        "| workload | requests | `balanced` | with sessions | `price` | `cheapest-warm` | than `balanced` | with sessions | than `price` | read from caches |",
+        "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |",
         ...lines.map((line) => `| ${line} |`),
       ].join("\n")
     })

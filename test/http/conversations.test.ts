@@ -136,12 +136,17 @@ describe("a session", () => {
     await served({ ...session, ...onlyB })
     expect(await served({ ...session, provider: { order: ["a"] } })).toBe("a")
     expect(await served(session)).toBe("b")
+    const other = { session_id: "other" }
+    expect(await served({ ...other, provider: { order: ["b"] } })).toBe("b")
+    expect(await served(other)).toBe("a")
   })
 
   test("follows the preferences: a host that they exclude is not called", async () => {
     const { served } = await trial()
     await served({ ...session, ...onlyB })
     expect(await served({ ...session, provider: { ignore: ["b"] } })).toBe("a")
+    // A host without a cache does not take its place.
+    expect(await served(session)).toBe("b")
   })
 
   test("keeps its host under a sort", async () => {

@@ -1,10 +1,16 @@
 /** What rankings have in common: sorting by figures, and classes of health. */
-import type { Host } from "../domain/Host.ts"
+import type { Picodollars } from "../domain/Money.ts"
 import { sortPrice } from "../domain/Price.ts"
 import type { Candidate, HostSnapshot } from "./Strategy.ts"
 
 /** A number by which candidates are sorted, the smallest first; `Infinity` for those without data. */
 export type Figure = (candidate: Candidate) => number
+
+interface Entry {
+  readonly candidate: Candidate
+  readonly values: ReadonlyArray<number>
+  readonly price: Picodollars | null
+}
 
 /**
  * Sorts by figures, the first one first. Where all are equal, the cheaper host comes first (`sortPrice`, unknown prices
@@ -15,25 +21,25 @@ export const rankBy = (
   ...figures: ReadonlyArray<Figure>
 ): ReadonlyArray<Candidate> =>
   candidates
-    .map((candidate) => ({ candidate, values: figures.map((figure) => figure(candidate)) }))
-    .sort((one, other) => {
-      for (const [at, value] of one.values.entries()) {
-        const difference = compared(value, other.values[at] ?? value)
-        if (difference !== 0) return difference
-      }
-      return byPriceAndTag(one.candidate.host, other.candidate.host)
+    .map((candidate): Entry => {
+      const values = figures.map((figure) => figure(candidate))
+      return { candidate, values, price: sortPrice(candidate.host.pricing) }
     })
+    .sort(compareEntries)
     .map(({ candidate }) => candidate)
+
+const compareEntries = (one: Entry, other: Entry): number => {
+  for (let at = 0; at < one.values.length; at++) {
+    const difference = compared(one.values[at] ?? 0, other.values[at] ?? 0)
+    if (difference !== 0) return difference
+  }
+  if (one.price === other.price) return compared<string>(one.candidate.host.tag, other.candidate.host.tag)
+  if (one.price === null) return 1
+  return other.price === null ? -1 : compared(one.price, other.price)
+}
 
 const compared = <A extends number | bigint | string>(one: A, other: A): number =>
   one === other ? 0 : one < other ? -1 : 1
-
-const byPriceAndTag = (one: Host, other: Host): number => {
-  const [price, otherPrice] = [sortPrice(one.pricing), sortPrice(other.pricing)]
-  if (price === otherPrice) return compared<string>(one.tag, other.tag)
-  if (price === null) return 1
-  return otherPrice === null ? -1 : compared(price, otherPrice)
-}
 
 const classes = { normal: 0, degraded: 1, down: 2 }
 

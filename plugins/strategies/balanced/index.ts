@@ -24,25 +24,27 @@ const prepare = (host: Host): Prepared => {
   return made
 }
 
-/** Inserts a candidate after all that are not more expensive. Cheap for few candidates that are mostly in order. */
-const insert = (sorted: Array<Candidate>, candidate: Candidate): void => {
-  const { price } = prepare(candidate.host)
-  let at = sorted.length
-  for (; at > 0; at--) {
-    const before = sorted[at - 1]
-    if (before === undefined || prepare(before.host).price <= price) break
-  }
-  if (at === sorted.length) sorted.push(candidate)
-  else sorted.splice(at, 0, candidate)
+interface Entry extends Prepared {
+  readonly candidate: Candidate
+  readonly health: number
 }
 
-/** Index of a random candidate, weighted; -1 when no candidate has a weight. */
-const draw = (candidates: ReadonlyArray<Candidate>, random: () => number): number => {
-  let left = random() * candidates.reduce((sum, { host }) => sum + prepare(host).weight, 0)
-  return candidates.findIndex(({ host }) => {
-    left -= prepare(host).weight
-    return left < 0
-  })
+/** Healthy ones first, then cheap ones. Equal ones keep the given order. */
+const compare = (one: Entry, other: Entry): number => {
+  if (one.health !== other.health) return one.health - other.health
+  return one.price === other.price ? 0 : one.price < other.price ? -1 : 1
+}
+
+/** Index of a random one of the first `count`, weighted; 0 when none has a weight. */
+const draw = (entries: ReadonlyArray<Entry>, count: number, random: number): number => {
+  let total = 0
+  for (let at = 0; at < count; at++) total += entries[at]?.weight ?? 0
+  let left = random * total
+  for (let at = 0; at < count; at++) {
+    left -= entries[at]?.weight ?? 0
+    if (left < 0) return at
+  }
+  return 0
 }
 
 /** The last of the classes of `healthClass`: hosts with an outage in the last 30 seconds. */
@@ -59,14 +61,19 @@ export default defineStrategy({
   load:
     () =>
     (candidates, { random }) => {
-      const classes: ReadonlyArray<Array<Candidate>> = [[], [], [], []]
-      for (const candidate of candidates) insert(classes[healthClass(candidate.stats)] ?? [], candidate)
-      const best = classes.findIndex((hosts) => hosts.length > 0)
-      const drawn = classes[best] ?? []
-      const at = drawn.length < 2 || best === failingClass ? 0 : draw(drawn, random)
-      const [first] = at > 0 ? drawn.splice(at, 1) : []
-      if (first !== undefined) drawn.unshift(first)
-      return drawn.length === candidates.length ? drawn : classes.flat()
+      const entries = candidates.map((candidate): Entry => {
+        const { price, weight } = prepare(candidate.host)
+        return { candidate, health: healthClass(candidate.stats), price, weight }
+      })
+      entries.sort(compare)
+      const best = entries[0]?.health ?? failingClass
+      const worse = entries.findIndex(({ health }) => health !== best)
+      const drawable = best === failingClass ? 0 : worse < 0 ? entries.length : worse
+      const at = drawable < 2 ? 0 : draw(entries, drawable, random())
+      const ranking = entries.map(({ candidate }) => candidate)
+      const [first] = at > 0 ? ranking.splice(at, 1) : []
+      if (first !== undefined) ranking.unshift(first)
+      return ranking
     },
   why: ({ host, stats }) => {
     const price = sortPrice(host.pricing)

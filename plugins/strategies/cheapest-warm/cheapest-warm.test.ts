@@ -107,6 +107,16 @@ describe("the order", () => {
     expect(order({ cheap: { prompt: 999n }, warm: { prompt: 1000n, read: 1000n, ago: 1 } })).toEqual(["cheap", "warm"])
   })
 
+  test("does not look at the prompt where no host has a cheaper price for cached tokens", () => {
+    const hosts = { dear: { prompt: 1001n }, cheap: { prompt: 1000n } }
+    const unread = (): never => {
+      throw new Error("the prompt was read")
+    }
+    const context = { ...contextFor(hosts), conversation: { warm: unread, last: unread } }
+    const ranking = Either.getOrThrow(cheapestWarm.load({}))(sold(hosts), context)
+    expect(ranking.map(({ host }) => String(host.tag))).toEqual(["cheap", "dear"])
+  })
+
   test("ignores beginnings that are too short to be cached", () => {
     const hosts = { cheap: { prompt: 999n }, warm: { ...cached, ago: 1 } }
     expect(order(hosts, { tokens: 2000, warmTokens: 1024 })).toEqual(["warm", "cheap"])

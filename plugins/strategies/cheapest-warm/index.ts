@@ -10,6 +10,7 @@ import {
   type RankContext,
   rankBy,
   tokensIn,
+  unknownConversation,
 } from "headgate/plugin"
 
 const seconds = Schema.Number.pipe(Schema.positive(), Schema.finite())
@@ -103,7 +104,7 @@ interface FurtherTurns {
 
 /**
  * The turns that are expected after this one: half as many as there were (a turn is a message and its answer), with pauses
- * like the last one. Instructions that were used before are used once more. Conversations often last longer, but the price
+ * like the last one. A first turn that begins like an earlier prompt is expected once more. Conversations often last longer, but the price
  * of moving to another host is certain, and what it saves is not.
  */
 const furtherIn = ({ request, conversation }: RankContext): FurtherTurns => {
@@ -123,12 +124,16 @@ const furtherIn = ({ request, conversation }: RankContext): FurtherTurns => {
 export default defineStrategy({
   id: "cheapest-warm",
   config,
-  load: (settings) => (candidates, context) =>
-    rankBy(
+  load: (settings) => (candidates, given) => {
+    // Without a cache to look for, the prompt need not be hashed.
+    const isCached = candidates.some(({ host }) => discountsCacheReads(host.pricing))
+    const context = isCached ? given : { ...given, conversation: unknownConversation }
+    return rankBy(
       candidates,
       ({ stats }) => healthClass(stats),
       ({ host }) => expectationOf(host, context, settings).conversation,
-    ),
+    )
+  },
   why: ({ host }, context, settings) => {
     const { promptTokens, warmTokens, agoMs, chance, thisTurn, conversation } = expectationOf(host, context, settings)
     return {

@@ -33,7 +33,3 @@ describe("cheapest-warm", () => {
     expect(warm).toBeLessThan(0.65 * total((row) => cost(row).price))
   })
 })
-
-test("a day that is simulated again costs the same", async () => {
-  expect(table(await rows())).toBe(table(all))
-})

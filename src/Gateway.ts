@@ -11,6 +11,7 @@ import type { ConfigInvalid } from "./domain/Problem.ts"
 import { ControlSettings, controlRoutes } from "./http/control/index.ts"
 import { Inference } from "./http/data/inference.ts"
 import { DataPlane, dataRoutes } from "./http/data/routes.ts"
+import { Conversations } from "./services/Conversations.ts"
 import { Dispatcher } from "./services/Dispatcher.ts"
 import { layerDrain } from "./services/Drain.ts"
 import { HostHealth } from "./services/HostHealth.ts"
@@ -33,6 +34,7 @@ export interface GatewayOptions extends Parts {
 /** The services of a gateway. */
 export type Services =
   | ControlSettings
+  | Conversations
   | DataPlane
   | Dispatcher
   | HostHealth
@@ -75,6 +77,7 @@ export const servicesFrom = ({ config, resolved }: Setup): Layer.Layer<Services,
     ProviderRegistry.layer(resolved),
     HostHealth.layer(limits.cooldown),
     Layer.fresh(HostStats.layer),
+    Layer.fresh(Conversations.layer),
     InFlight.layer(limits),
     Layer.fresh(Meter.layer),
     ControlSettings.layer({

@@ -41,6 +41,7 @@ export type {
   UserMessage,
   VideoPart,
 } from "./domain/Chat.ts"
+export { tokensIn } from "./domain/Estimate.ts"
 export { HostFailed, type HostFailedChanges, type HostReason, Unsupported } from "./domain/Failure.ts"
 export type { Host } from "./domain/Host.ts"
 export { isJsonObject, type JsonObject } from "./domain/Json.ts"
@@ -54,6 +55,7 @@ export type {
 } from "./domain/ListedModel.ts"
 export { formatUsd, type Picodollars } from "./domain/Money.ts"
 export type { Preferences } from "./domain/Preferences.ts"
+export { costOf, discountsCacheReads, type Pricing, sortPrice } from "./domain/Price.ts"
 export {
   type Bounds,
   type ChatRequest,
@@ -62,6 +64,7 @@ export {
   type Routing,
   routerOnly,
 } from "./domain/Request.ts"
+export { noUsage, type Usage } from "./domain/Usage.ts"
 export {
   type Auth,
   authHeader,
@@ -77,17 +80,21 @@ export {
   type SideRequest,
   type SignContext,
 } from "./plugin/Provider.ts"
+export { healthClass, rankBy } from "./plugin/rankBy.ts"
 export { Secret } from "./plugin/Secret.ts"
 export {
   type Candidate,
+  type ConversationView,
   defineStrategy,
   type HostSnapshot,
   type Percentile,
   type Rank,
   type RankContext,
   type Reasons,
+  type ServedPrompt,
   type StrategyDefinition,
   type StrategyPlugin,
+  unknownConversation,
   unseenHost,
   type Why,
 } from "./plugin/Strategy.ts"

@@ -96,6 +96,20 @@ export interface Pricing extends Prices {
   readonly overrides: ReadonlyArray<PriceOverride>
 }
 
+/** Whether a token that is read from the host's cache is cheaper than another one of the prompt. */
+export const discountsCacheReads = (pricing: Pricing | null): boolean =>
+  pricing !== null && pricing.inputCacheRead !== null && pricing.inputCacheRead < pricing.prompt
+
+/**
+ * The price by which hosts are compared: a token of the prompt and one of the output together, less the discount, before
+ * any override. `null`: the price is unknown.
+ */
+export const sortPrice = (pricing: Pricing | null): Picodollars | null => {
+  if (pricing === null) return null
+  const sum = pricing.prompt + pricing.completion
+  return pricing.discountPpm === 0n ? sum : (sum * (1_000_000n - pricing.discountPpm)) / 1_000_000n
+}
+
 /** The prices of a free host. */
 export const freePricing: Pricing = {
   // Every price of the table is set, with null where another one is used. Object.fromEntries loses that type.

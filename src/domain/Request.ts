@@ -21,6 +21,8 @@ export interface Routing {
   /** Parameters in the body that a host may or may not support, by their wire names. */
   readonly parameters: ReadonlyArray<string>
   readonly needs: Needs
+  /** The caller's name for the conversation, 1 to 256 characters; absent: none was given. */
+  readonly session?: string
 }
 
 /** What a request needs of a host besides parameters. */

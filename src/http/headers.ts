@@ -5,6 +5,8 @@ import { formatUsd, type Picodollars } from "../domain/Money.ts"
 export const requestIdHeader = "x-gw-request-id"
 /** In a response: tag of the host that answered. In a request: pins that host. */
 export const hostHeader = "x-gw-host"
+/** In a request: the caller's name for the conversation, as `session_id` of the body, which comes first. */
+export const sessionHeader = "x-session-id"
 /** On whole responses; a stream has its cost in the finish chunk. */
 export const costHeader = "x-gw-cost-usd"
 export const generationIdHeader = "x-generation-id"

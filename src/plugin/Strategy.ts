@@ -63,6 +63,35 @@ export interface Candidate {
   readonly stats: HostSnapshot
 }
 
+/** A beginning of the prompt that was answered before. */
+export interface ServedPrompt {
+  /** Its length in tokens, estimated from bytes. */
+  readonly tokens: number
+  /** Milliseconds since the last answer to a prompt that is or has this beginning. */
+  readonly agoMs: number
+}
+
+/**
+ * The conversation that a request continues, as far as it is known for this key. The prompt is hashed at the first call of
+ * either method. A ranking that calls one has decided about the conversation: the host that served it last is then not put
+ * in front of the ranking (stickiness).
+ */
+export interface ConversationView {
+  /**
+   * The longest beginning of this prompt that the host lately read and probably cached; `undefined`: none. Hosts that do not charge less for
+   * what they read from a cache are taken to have none.
+   */
+  readonly warm: (host: Host) => ServedPrompt | undefined
+  /**
+   * The longest beginning of this prompt that any host lately answered to, cached or not: the conversation's last turn, or
+   * the instructions that it shares with other conversations. `undefined`: none is known.
+   */
+  readonly last: () => ServedPrompt | undefined
+}
+
+/** The conversation of a request of which nothing is known. */
+export const unknownConversation: ConversationView = { warm: () => undefined, last: () => undefined }
+
 /** Everything that a ranking may depend on besides the candidates, so that a test can fix it. */
 export interface RankContext {
   /** Unix milliseconds. */
@@ -71,6 +100,7 @@ export interface RankContext {
   readonly random: () => number
   /** The wanted models, the preferences and the bounds of the request. */
   readonly request: Pick<ChatRequest, "routing" | "bounds">
+  readonly conversation: ConversationView
 }
 
 /**

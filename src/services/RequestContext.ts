@@ -2,6 +2,7 @@
 import type * as Clock from "effect/Clock"
 import { CallerGone, type FailedAttempt, type TimedOut, type Unavailable } from "../domain/Failure.ts"
 import type { KeyRecord } from "../domain/Key.ts"
+import type { ConversationRecord } from "./Conversations.ts"
 
 /** Why a request was ended from outside while it ran. */
 export type Ending = CallerGone | Unavailable | TimedOut
@@ -60,6 +61,8 @@ export interface RequestFacts {
   /** For the ledger: how the hosts were ordered. The plan itself is not kept. */
   readonly strategy: string
   readonly seed: number
+  /** Where it is recorded how the hosts did; absent where the plan did not look at the conversation. */
+  readonly conversation?: ConversationRecord | undefined
 }
 
 export class RequestContext implements RequestFacts {
@@ -73,6 +76,7 @@ export class RequestContext implements RequestFacts {
   readonly seed: number
   /** Attempts that failed so far, in their order. */
   readonly failed: Array<FailedAttempt> = []
+  readonly conversation: ConversationRecord | undefined
   /** Milliseconds of a clock that never steps back. */
   readonly nowMs: () => number
   private readonly startedMs: number
@@ -87,6 +91,7 @@ export class RequestContext implements RequestFacts {
     this.lifetime = facts.lifetime
     this.strategy = facts.strategy
     this.seed = facts.seed
+    this.conversation = facts.conversation
     this.nowMs = nowMs
     this.startedMs = nowMs()
   }

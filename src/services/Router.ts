@@ -23,7 +23,8 @@ import { searchesTheWeb } from "../domain/routeFilters.ts"
 import { hasThresholds, isFastEnough } from "../domain/thresholds.ts"
 import { type Adjustment, adjustmentOf, sortOf, type WantedModel } from "../domain/variants.ts"
 import { PluginFault } from "../plugin/PluginFault.ts"
-import type { Candidate, Rank, RankContext, Reasons } from "../plugin/Strategy.ts"
+import { type Candidate, type Rank, type RankContext, type Reasons, unknownConversation } from "../plugin/Strategy.ts"
+import type { Conversation } from "./Conversations.ts"
 import { exhausted } from "./exhausted.ts"
 import { HostHealth } from "./HostHealth.ts"
 import { HostStats } from "./HostStats.ts"
@@ -37,7 +38,9 @@ export type PlannedRequest = Pick<ChatRequest, "routing" | "bounds" | "maxTokens
 
 export interface PlanOptions {
   /** Repeats the random draws of an earlier plan; otherwise each plan gets a seed of its own. A 32-bit unsigned integer. */
-  readonly seed?: number
+  readonly seed?: number | undefined
+  /** What is remembered of the conversation. Absent: nothing. */
+  readonly conversation?: Conversation
 }
 
 /** A plan with what led to it. Made like every plan, so it cannot differ from what a dispatch does. */
@@ -111,9 +114,13 @@ export class Router extends Context.Tag("headgate/Router")<
         const wanted = resolved.right
         const now = clock.unsafeCurrentTimeMillis()
         const seed = options?.seed ?? seedFrom(seeds())
-        const context = { request, now, random: randomSequence(seed) }
+        const conversation = options?.conversation
+        const random = randomSequence(seed)
+        const context = { request, now, random, conversation: conversation ?? unknownConversation }
+        const hasChoice = wanted.length > 1 || wanted.some(({ model }) => model.hosts.length > 1)
         const order: OrderBy = (hosts, sort) => {
-          if (hosts.length < 2 && onRanking === undefined) return hosts
+          // Where only one is left of several, the ranking may still want the conversation to be remembered.
+          if (hosts.length === 0 || (!hasChoice && onRanking === undefined)) return hosts
           const strategy = strategyFor(sort, routing)
           const candidates = hosts.map((host) => ({ host, stats: stats.snapshot(host) }))
           onRanking?.(strategy, candidates, context)
@@ -128,7 +135,11 @@ export class Router extends Context.Tag("headgate/Router")<
         )
         // A model may be wanted twice, by names with and without a variant.
         const groups = preferences.partition === "none" && kept.length > 1 ? [[...new Set(kept.flat())]] : kept
-        const ordered = groups.map((hosts, at) => ordering(request, hosts, wanted[at], order))
+        // `order` comes first, and neither uses nor teaches what is remembered.
+        const isSticky = hasChoice && preferences.order.length === 0
+        const sticky = (hosts: ReadonlyArray<Host>) =>
+          conversation !== undefined && isSticky ? conversation.stickyFirst(hosts) : hosts
+        const ordered = groups.map((hosts, at) => sticky(ordering(request, hosts, wanted[at], order)))
         const preferred = (hosts: ReadonlyArray<Host>) =>
           hasThresholds(preferences)
             ? passingFirst(hosts, (host) => isFastEnough(preferences, stats.snapshot(host)))

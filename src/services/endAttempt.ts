@@ -16,6 +16,7 @@ import type { Attempt } from "./Attempt.ts"
 import type { HostHealth } from "./HostHealth.ts"
 import type { HostStats } from "./HostStats.ts"
 import type { Meter } from "./Meter.ts"
+import type { RequestContext } from "./RequestContext.ts"
 
 /** An answer, or the part of it that came. */
 export interface Delivered {
@@ -50,9 +51,10 @@ export const makeEndAttempt = (
   health: Context.Tag.Service<HostHealth>,
   log: (effect: Effect.Effect<void>) => void,
 ): EndAttempt => {
-  const blame = (requestId: string, host: Host, failure: HostFailed): void => {
+  const blame = ({ requestId, conversation }: RequestContext, host: Host, failure: HostFailed): void => {
     stats.failed(host, failure)
     health.failed(host, failure)
+    conversation?.failed(host, failure)
     log(failureLog(requestId, host, failure))
   }
 
@@ -67,17 +69,18 @@ export const makeEndAttempt = (
       if (delivered.outcome === "finished") {
         const completionTokens = counted?.completionTokens ?? tokensIn(delivered.outputBytes)
         stats.succeeded(host, { latencyMs: attempt.latencyMs, durationMs, completionTokens, areToolCallsSound })
+        context.conversation?.succeeded(host, counted)
       } else if (failure === undefined && attempt.latencyMs !== undefined) {
         // Ended by the caller or by a limit of ours: the host had answered in time, and has neither failed nor finished.
         stats.record(host, { latencyMs: attempt.latencyMs })
       }
-      if (failure !== undefined) blame(context.requestId, host, failure)
+      if (failure !== undefined) blame(context, host, failure)
       return meter.settle(hold, { ...delivered, usage: counted, latencyMs: beforeAttemptMs + latencyMs })
     },
     failed: (attempt, failure) => {
       attempt.close()
       meter.release(attempt.hold)
-      blame(attempt.context.requestId, attempt.host, failure)
+      blame(attempt.context, attempt.host, failure)
     },
     abandoned: (attempt) => {
       const { context, hold } = attempt

@@ -7,6 +7,7 @@ import { freePricing } from "../domain/Price.ts"
 import { randomSequence } from "../domain/randomSequence.ts"
 import {
   type Candidate,
+  type ConversationView,
   type HostSnapshot,
   type Rank,
   type RankContext,
@@ -93,9 +94,15 @@ const ofSeveralModels = (): ReadonlyArray<Candidate> =>
     hosts({ count: 5 }).map(({ host: served, stats }) => ({ host: { ...served, model: ModelId.make(model) }, stats })),
   )
 
+/** Some of the hosts have served it before. */
+const conversation: ConversationView = {
+  warm: ({ tag }) => (tag.length % 2 === 0 ? { tokens: 1000 * tag.length, agoMs: 10_000 * tag.length } : undefined),
+  last: () => ({ tokens: 8000, agoMs: 10_000 }),
+}
+
 const contextWith = (random: () => number): RankContext => {
   const { routing, bounds } = requestOf(false)
-  return { request: { routing, bounds }, now: 1_800_000_000_000, random }
+  return { request: { routing, bounds }, now: 1_800_000_000_000, random, conversation }
 }
 
 /** Ranks in a context that depends only on the random numbers. */

@@ -1,7 +1,13 @@
 /** Hosts for a strategy to rank. Only their tag, price and recent failures matter. */
 import { HostTag } from "../../src/domain/Ids.ts"
 import { freePricing } from "../../src/domain/Price.ts"
-import { type Candidate, type RankContext, unseenHost } from "../../src/plugin/Strategy.ts"
+import {
+  type Candidate,
+  type HostSnapshot,
+  type RankContext,
+  unknownConversation,
+  unseenHost,
+} from "../../src/plugin/Strategy.ts"
 import { hostFor, requestWith } from "./recordings.ts"
 
 /** In the order given. Prices of prompt and completion are picodollars per token; `null`: unknown. */
@@ -18,8 +24,17 @@ export const candidatesAt = (
     stats: { ...unseenHost, failing: failing.includes(tag) },
   }))
 
+/** In the order given, with these figures. `price`: picodollars per prompt token; 1 where there is none. */
+export const withStats = (
+  hosts: Readonly<Record<string, Partial<HostSnapshot> & { readonly price?: bigint }>>,
+): ReadonlyArray<Candidate> =>
+  Object.entries(hosts).flatMap(([tag, { price = 1n, ...stats }]) =>
+    candidatesAt({ [tag]: [price, 0n] }).map(({ host }) => ({ host, stats: { ...unseenHost, ...stats } })),
+  )
+
 export const contextWith = (random: () => number): RankContext => ({
   request: requestWith({ messages: [{ role: "user", content: "x" }] }),
   now: 1_800_000_000_000,
   random,
+  conversation: unknownConversation,
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import { strategyChecks } from "headgate/testing"
-import { candidatesAt, contextWith } from "../../../test/support/candidates.ts"
+import { candidatesAt, contextWith, withStats } from "../../../test/support/candidates.ts"
 import { randomSequence } from "../../../test/support/recordings.ts"
 import balanced from "./index.ts"
 
@@ -35,12 +35,13 @@ describe("the documented example: prices 1, 2 and 3, and the second host fails",
     expect(shares(candidates, 1000)).toEqual({ A: 900, C: 100 })
   })
 
-  test("the same holds for random numbers", () => {
-    const firsts = Array.from({ length: 20_000 }, (_, seed) => order(candidates, randomSequence(seed))[0])
+  test("the same holds over 100,000 seeds", () => {
+    const draws = 100_000
+    const firsts = Array.from({ length: draws }, (_, seed) => order(candidates, randomSequence(seed))[0])
     const third = firsts.filter((tag) => tag === "C").length
-    // 2,000 expected; the numbers are the same in each run, so this holds always or never.
-    expect(Math.abs(third - 2000)).toBeLessThan(5 * Math.sqrt(20_000 * 0.1 * 0.9))
-    expect(firsts.filter((tag) => tag === "A").length).toBe(20_000 - third)
+    // 10,000 expected; the numbers are the same in each run, so this holds always or never.
+    expect(Math.abs(third - draws / 10)).toBeLessThan(3 * Math.sqrt(draws * 0.1 * 0.9))
+    expect(firsts.filter((tag) => tag === "A").length).toBe(draws - third)
   })
 
   test("the order is A, C, B", () => expect(order(candidates, () => 0)).toEqual(["A", "C", "B"]))
@@ -78,4 +79,39 @@ test("a host with an unknown price is a fallback, never the first choice", () =>
 test("if all are failing, all are tried, the cheapest first", () => {
   const candidates = candidatesAt({ B: priced(2n), A: priced(1n) }, ["A", "B"])
   expect(order(candidates, () => 0.99)).toEqual(["A", "B"])
+})
+
+describe("the last day", () => {
+  const hosts = {
+    down: { price: 1n, standing: "down" },
+    degraded: { price: 2n, standing: "degraded" },
+    failing: { price: 1n, failing: true },
+    normal: { price: 9n },
+  } as const
+
+  test("normal hosts come before degraded ones, these before those that were down, and failing ones last", () => {
+    for (const random of [0, 0.5, 0.999]) {
+      const ranking = rank(
+        withStats(hosts),
+        contextWith(() => random),
+      )
+      expect(ranking.map(({ host }) => String(host.tag))).toEqual(["normal", "degraded", "down", "failing"])
+    }
+  })
+
+  test("without a normal host the draw is among the degraded ones", () => {
+    const candidates = withStats({
+      down: { price: 1n, standing: "down" },
+      A: { price: 10_000n, standing: "degraded" },
+      B: { price: 20_000n, standing: "degraded" },
+    })
+    expect(shares(candidates, 1000)).toEqual({ A: 800, B: 200 })
+  })
+})
+
+test("a discount counts", () => {
+  const [full, half] = candidatesAt({ full: priced(1n), half: priced(2n) })
+  if (full === undefined || half?.host.pricing == null) throw new Error("no hosts")
+  const reduced = { ...half, host: { ...half.host, pricing: { ...half.host.pricing, discountPpm: 500_000n } } }
+  expect(shares([full, reduced], 1000)).toEqual({ full: 500, half: 500 })
 })

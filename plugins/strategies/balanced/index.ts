@@ -1,5 +1,5 @@
 import * as Schema from "effect/Schema"
-import { type Candidate, defineStrategy, formatUsd, type Host } from "headgate/plugin"
+import { type Candidate, defineStrategy, formatUsd, type Host, healthClass, sortPrice } from "headgate/plugin"
 
 /** The price in USD that counts for free hosts. They get almost all traffic, evenly among themselves. */
 const cheapest = 1e-9
@@ -17,38 +17,43 @@ const prepared = new WeakMap<Host, Prepared>()
 const prepare = (host: Host): Prepared => {
   const before = prepared.get(host)
   if (before !== undefined) return before
-  const { pricing } = host
-  const price =
-    pricing === null ? Number.POSITIVE_INFINITY : Math.max(Number(pricing.prompt + pricing.completion) / 1e12, cheapest)
+  const sum = sortPrice(host.pricing)
+  const price = sum === null ? Number.POSITIVE_INFINITY : Math.max(Number(sum) / 1e12, cheapest)
   const made = { price, weight: price ** -2 }
   prepared.set(host, made)
   return made
 }
 
-/** Inserts a candidate after all that are not more expensive. Cheap for few candidates that are mostly in order. */
-const insert = (sorted: Array<Candidate>, candidate: Candidate): void => {
-  const { price } = prepare(candidate.host)
-  let at = sorted.length
-  for (; at > 0; at--) {
-    const before = sorted[at - 1]
-    if (before === undefined || prepare(before.host).price <= price) break
-  }
-  if (at === sorted.length) sorted.push(candidate)
-  else sorted.splice(at, 0, candidate)
+interface Entry extends Prepared {
+  readonly candidate: Candidate
+  readonly health: number
 }
 
-/** Index of a random candidate, weighted; -1 when no candidate has a weight. */
-const draw = (candidates: ReadonlyArray<Candidate>, total: number, random: () => number): number => {
-  let left = random() * total
-  return candidates.findIndex(({ host }) => {
-    left -= prepare(host).weight
-    return left < 0
-  })
+/** Healthy ones first, then cheap ones. Equal ones keep the given order. */
+const compare = (one: Entry, other: Entry): number => {
+  if (one.health !== other.health) return one.health - other.health
+  return one.price === other.price ? 0 : one.price < other.price ? -1 : 1
 }
+
+/** Index of a random one of the first `count`, weighted; 0 when none has a weight. */
+const draw = (entries: ReadonlyArray<Entry>, count: number, random: number): number => {
+  let total = 0
+  for (let at = 0; at < count; at++) total += entries[at]?.weight ?? 0
+  let left = random * total
+  for (let at = 0; at < count; at++) {
+    left -= entries[at]?.weight ?? 0
+    if (left < 0) return at
+  }
+  return 0
+}
+
+/** The last of the classes of `healthClass`: hosts with an outage in the last 30 seconds. */
+const failingClass = 3
 
 /**
- * The default strategy: the first host is drawn at random from those that are not failing, weighted by 1/price². The
- * others follow as fallbacks, cheapest first, then those that are failing.
+ * The default strategy: the first host is drawn at random, weighted by 1/price², from the hosts in the best class of health.
+ * The others of the class follow as fallbacks, cheapest first, then the other classes: normal hosts, those that were degraded
+ * or down over the last day, and those with an outage in the last 30 seconds, which take part in no draw.
  */
 export default defineStrategy({
   id: "balanced",
@@ -56,28 +61,28 @@ export default defineStrategy({
   load:
     () =>
     (candidates, { random }) => {
-      const working: Array<Candidate> = []
-      const failing: Array<Candidate> = []
-      let total = 0
-      for (const candidate of candidates) {
-        if (candidate.stats.failing) insert(failing, candidate)
-        else {
-          insert(working, candidate)
-          total += prepare(candidate.host).weight
-        }
-      }
-      const at = working.length < 2 ? 0 : draw(working, total, random)
-      const [first] = at > 0 ? working.splice(at, 1) : []
-      if (first !== undefined) working.unshift(first)
-      return failing.length === 0 ? working : working.concat(failing)
+      const entries = candidates.map((candidate): Entry => {
+        const { price, weight } = prepare(candidate.host)
+        return { candidate, health: healthClass(candidate.stats), price, weight }
+      })
+      entries.sort(compare)
+      const best = entries[0]?.health ?? failingClass
+      const worse = entries.findIndex(({ health }) => health !== best)
+      const drawable = best === failingClass ? 0 : worse < 0 ? entries.length : worse
+      const at = drawable < 2 ? 0 : draw(entries, drawable, random())
+      const ranking = entries.map(({ candidate }) => candidate)
+      const [first] = at > 0 ? ranking.splice(at, 1) : []
+      if (first !== undefined) ranking.unshift(first)
+      return ranking
     },
   why: ({ host, stats }) => {
-    const { pricing } = host
+    const price = sortPrice(host.pricing)
     return {
-      price_usd_per_million: pricing === null ? null : formatUsd((pricing.prompt + pricing.completion) * 1_000_000n),
+      price_usd_per_million: price === null ? null : formatUsd(price * 1_000_000n),
       // Of the price per million, so that it is readable. A failing host takes no part in the draw.
       weight: stats.failing ? 0 : Number((prepare(host).weight / 1e12).toPrecision(4)),
       failing: stats.failing,
+      standing: stats.standing,
     }
   },
 })

@@ -17,16 +17,24 @@ describe("price", () => {
     expect(order({ A: [3n, 3n], B: [1n, 4n], C: [4n, 0n] })).toEqual(["C", "B", "A"])
   })
 
-  test("equal prices keep the given order", () => {
-    expect(order({ C: [1n, 2n], A: [2n, 1n], B: [3n, 0n], D: [1n, 1n] })).toEqual(["D", "C", "A", "B"])
+  test("equal prices are ordered by name", () => {
+    expect(order({ C: [1n, 2n], A: [2n, 1n], B: [3n, 0n], D: [1n, 1n] })).toEqual(["D", "A", "B", "C"])
+  })
+
+  test("a discount counts", () => {
+    const [listed, reduced] = candidatesAt({ A: [9n, 10n], B: [10n, 10n] })
+    if (listed === undefined || reduced?.host.pricing == null) throw new Error("no hosts")
+    const discounted = { ...reduced.host, pricing: { ...reduced.host.pricing, discountPpm: 100_000n } }
+    const ranking = rank([listed, { ...reduced, host: discounted }], contextWith(Math.random))
+    expect(ranking.map(({ host }) => String(host.tag))).toEqual(["B", "A"])
   })
 
   test("free hosts come first, unknown prices last", () => {
     expect(order({ unknown: null, dear: [9n, 9n], free: [0n, 0n], another: null })).toEqual([
       "free",
       "dear",
-      "unknown",
       "another",
+      "unknown",
     ])
   })
 

@@ -10,6 +10,7 @@ import { BadRequest, NotFound, NotPermitted, Unavailable } from "../../domain/Fa
 import { KeyId } from "../../domain/Ids.ts"
 import type { KeyRecord } from "../../domain/Key.ts"
 import { formatUsd } from "../../domain/Money.ts"
+import type { Conversations } from "../../services/Conversations.ts"
 import type { Explain, Explanation } from "../../services/explain.ts"
 import type { InFlight } from "../../services/InFlight.ts"
 import type { KeyStore } from "../../services/KeyStore.ts"
@@ -19,10 +20,10 @@ import type { Timers } from "../../services/Timers.ts"
 import { authenticate } from "../authenticate.ts"
 import { parseBody } from "../decode/json.ts"
 import { chatError, render } from "../ErrorBody.ts"
-import { hostHeader, requestIdHeader } from "../headers.ts"
+import { requestIdHeader } from "../headers.ts"
 import { readRequest } from "../readRequest.ts"
-import { pinned } from "./pinned.ts"
 import type { Respond } from "./Respond.ts"
+import { withHeaders } from "./requestHeaders.ts"
 
 export interface ExplainServices {
   readonly keys: Context.Tag.Service<KeyStore>
@@ -30,10 +31,19 @@ export interface ExplainServices {
   readonly inFlight: Context.Tag.Service<InFlight>
   readonly timers: Context.Tag.Service<Timers>
   readonly registry: Context.Tag.Service<ProviderRegistry>
+  readonly conversations: Context.Tag.Service<Conversations>
   readonly explain: Explain
 }
 
-export const makeExplainRoute = ({ keys, meter, inFlight, timers, registry, explain }: ExplainServices): Respond => {
+export const makeExplainRoute = ({
+  keys,
+  meter,
+  inFlight,
+  timers,
+  registry,
+  conversations,
+  explain,
+}: ExplainServices): Respond => {
   /** The key to explain for: the caller's own, or the one that a management key names. */
   const keyFor = (caller: KeyRecord, named: KeyId | undefined) => {
     if (caller.kind === "ordinary") {
@@ -57,9 +67,9 @@ export const makeExplainRoute = ({ keys, meter, inFlight, timers, registry, expl
     const key = yield* keyFor(caller, keyHash)
     const bytes = yield* readRequest(request, registry.current().limits.bodyBytes, timers, lifetime)
     const body = yield* parseBody(bytes)
-    const asked = pinned(yield* protocol.decode(body, bytes.byteLength), request.headers.get(hostHeader))
+    const asked = yield* withHeaders(yield* protocol.decode(body, bytes.byteLength), request.headers)
     const budget = yield* meter.budget({ _tag: "Key", key })
-    const explanation = yield* explain(asked, budget, seed === undefined ? undefined : { seed })
+    const explanation = yield* explain(asked, budget, { seed, conversation: conversations.of(key.id, asked) })
     inFlight.leave(lifetime)
     return Response.json({ data: explained(explanation) }, { headers: { [requestIdHeader]: state.requestId } })
   }

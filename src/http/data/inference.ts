@@ -14,6 +14,7 @@ import { generationId, requestId } from "../../domain/Ids.ts"
 import type { KeyRecord } from "../../domain/Key.ts"
 import type { Plan } from "../../domain/Plan.ts"
 import type { ChatRequest } from "../../domain/Request.ts"
+import { type ConversationRecord, Conversations } from "../../services/Conversations.ts"
 import { type Completed, Dispatcher } from "../../services/Dispatcher.ts"
 import { makeExplain } from "../../services/explain.ts"
 import { InFlight } from "../../services/InFlight.ts"
@@ -41,8 +42,8 @@ import {
 import { readRequest } from "../readRequest.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
 import { makeExplainRoute } from "./explain.ts"
-import { pinned } from "./pinned.ts"
 import type { RequestState, Respond } from "./Respond.ts"
+import { withHeaders } from "./requestHeaders.ts"
 import { routeMetadata, type ShownRoute, wantsMetadata } from "./routeMetadata.ts"
 
 /** The handler of one path. Every failure becomes an answer. */
@@ -70,6 +71,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
       const keys = yield* KeyStore
       const router = yield* Router
       const meter = yield* Meter
+      const conversations = yield* Conversations
       const dispatcher = yield* Dispatcher
       const inFlight = yield* InFlight
       const timers = yield* Timers
@@ -78,7 +80,14 @@ export class Inference extends Context.Tag("headgate/Inference")<
       const nowMs = monotonic(clock)
       const runner = makeStepRunner(yield* Effect.runtime<never>())
 
-      const contextOf = (requestId: string, key: KeyRecord, plan: Plan, lifetime: Lifetime, { headers }: Request) => {
+      const contextOf = (
+        requestId: string,
+        key: KeyRecord,
+        plan: Plan,
+        lifetime: Lifetime,
+        { headers }: Request,
+        conversation: ConversationRecord | undefined,
+      ) => {
         const admittedAt = clock.unsafeCurrentTimeMillis()
         const attribution = {
           appTitle: attributionText(
@@ -88,7 +97,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
         }
         const id = generationId(Math.floor(admittedAt / 1000), requestId)
         const { strategy, seed } = plan
-        const facts = { requestId, generationId: id, key, attribution, admittedAt, lifetime, strategy, seed }
+        const ids = { requestId, generationId: id }
+        const facts = { ...ids, key, attribution, admittedAt, lifetime, strategy, seed, conversation }
         return new RequestContext(facts, nowMs)
       }
 
@@ -115,11 +125,12 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const { bodyBytes } = registry.current().limits
         const bytes = yield* readRequest(request, bodyBytes, timers, lifetime)
         const body = yield* parseBody(bytes)
-        const asked = pinned(yield* protocol.decode(body, bytes.byteLength), request.headers.get(hostHeader))
+        const asked = yield* withHeaders(yield* protocol.decode(body, bytes.byteLength), request.headers)
         const budgeting = meter.budget({ _tag: "Key", key })
-        const plan = yield* router.plan(asked, yield* budgeting)
+        const conversation = conversations.of(key.id, asked)
+        const plan = yield* router.plan(asked, yield* budgeting, { conversation })
         if (!isFinished(authenticating) || !isFinished(budgeting)) lifetime.look()
-        const context = contextOf(state.requestId, key, plan, lifetime, request)
+        const context = contextOf(state.requestId, key, plan, lifetime, request, conversation.record())
         const shown = wantsMetadata(request.headers) ? shownOf(asked, plan) : undefined
         if (shown !== undefined) state.metadata = withoutHost(shown, context)
         return yield* asked.stream
@@ -201,7 +212,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
       })
 
       const explain = makeExplain(router, registry, () => clock.unsafeCurrentTimeMillis())
-      const explained = makeExplainRoute({ keys, meter, inFlight, timers, registry, explain })
+      const explained = makeExplainRoute({ keys, meter, inFlight, timers, registry, conversations, explain })
       return {
         handler: (protocol) => handlerOf(protocol, respond),
         explainer: (protocol) => handlerOf(protocol, explained),

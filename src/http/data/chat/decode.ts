@@ -257,6 +257,9 @@ const modelsOf = (body: JsonObject): ReadonlyArray<string> => {
 
 const countOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
 
+const sessionOf = (session: unknown): { readonly session?: string } =>
+  typeof session === "string" && session !== "" ? { session } : {}
+
 /** Members that become fields of `ChatRequest`. Protocols encode them for each host. */
 const decodedApart: ReadonlySet<string> = new Set([
   // As a member of a new object it would become its prototype.
@@ -370,7 +373,13 @@ const requestOf = (
   const toolBytes = payload.tools == null ? 0 : Buffer.byteLength(JSON.stringify(payload.tools))
   return {
     operation: "chat",
-    routing: { models: modelsOf(body), preferences, parameters, needs: needsOf(body, measured.inputs) },
+    routing: {
+      models: modelsOf(body),
+      preferences,
+      parameters,
+      needs: needsOf(body, measured.inputs),
+      ...sessionOf(body["session_id"]),
+    },
     bounds: {
       promptBytes: bodyBytes,
       mediaBytes: measured.mediaBytes,

@@ -1,0 +1,50 @@
+/** What rankings have in common: sorting by figures, and classes of health. */
+import type { Picodollars } from "../domain/Money.ts"
+import { sortPrice } from "../domain/Price.ts"
+import type { Candidate, HostSnapshot } from "./Strategy.ts"
+
+/** A number by which candidates are sorted, the smallest first; `Infinity` for those without data. */
+export type Figure = (candidate: Candidate) => number
+
+interface Entry {
+  readonly candidate: Candidate
+  readonly values: ReadonlyArray<number>
+  readonly price: Picodollars | null
+}
+
+/**
+ * Sorts by figures, the first one first. Where all are equal, the cheaper host comes first (`sortPrice`, unknown prices
+ * last), then the one with the smaller tag. Each figure is read once for each candidate.
+ */
+export const rankBy = (
+  candidates: ReadonlyArray<Candidate>,
+  ...figures: ReadonlyArray<Figure>
+): ReadonlyArray<Candidate> =>
+  candidates
+    .map((candidate): Entry => {
+      const values = figures.map((figure) => figure(candidate))
+      return { candidate, values, price: sortPrice(candidate.host.pricing) }
+    })
+    .sort(compareEntries)
+    .map(({ candidate }) => candidate)
+
+const compareEntries = (one: Entry, other: Entry): number => {
+  for (let at = 0; at < one.values.length; at++) {
+    const difference = compared(one.values[at] ?? 0, other.values[at] ?? 0)
+    if (difference !== 0) return difference
+  }
+  if (one.price === other.price) return compared<string>(one.candidate.host.tag, other.candidate.host.tag)
+  if (one.price === null) return 1
+  return other.price === null ? -1 : compared(one.price, other.price)
+}
+
+const compared = <A extends number | bigint | string>(one: A, other: A): number =>
+  one === other ? 0 : one < other ? -1 : 1
+
+const classes = { normal: 0, degraded: 1, down: 2 }
+
+/**
+ * In which order load balancing considers hosts: 0 normal, 1 degraded and 2 down over the last day, 3 with an outage in the
+ * last 30 seconds.
+ */
+export const healthClass = ({ failing, standing }: HostSnapshot): number => (failing ? 3 : classes[standing])

@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer"
 import { countsAgainstHealth } from "../domain/Cooldown.ts"
 import type { HostFailed } from "../domain/Failure.ts"
 import { endpointKey, type Host } from "../domain/Host.ts"
-import type { Speeds, SpeedShare } from "../domain/thresholds.ts"
+import type { SpeedShare, Speeds } from "../domain/thresholds.ts"
 import type { HostSnapshot } from "../plugin/Strategy.ts"
 
 /** How one attempt went. */

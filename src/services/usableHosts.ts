@@ -75,39 +75,54 @@ const lastChecks: ReadonlyArray<Check> = [
  */
 export const usableHosts = (asked: Asked, states: States, excluded: Exclusions): ReadonlyArray<Host> => {
   const { model } = asked.wanted
+  const { hosts } = modelFacts(model)
   const filters = hardFilters.filter(({ applies }) => applies(asked))
   const checks = lastChecks.filter(({ applies }) => applies(states))
-  const isUsable = (facts: HostFacts): boolean => {
-    const { host } = facts
-    const leaveOut = (finding: Omit<Exclusion, "host" | "model">, stage: number): false => {
-      excluded.add({ host: host.tag, model: model.id, ...finding }, stage)
-      return false
-    }
-    const first = firstCheck.find(asked, host, states)
-    if (first !== undefined) return leaveOut(first, 0)
-    for (const filter of filters) {
-      const reason = filter.excludes(asked, facts)
-      if (reason !== undefined) return leaveOut({ by: filter.name, reason }, 1 + hardFilters.indexOf(filter))
-    }
-    for (const check of checks) {
-      const finding = check.find(asked, host, states)
-      if (finding !== undefined) return leaveOut(finding, 1 + hardFilters.length + lastChecks.indexOf(check))
-    }
-    return true
+  const usable: Array<HostFacts> = []
+  for (const facts of hosts) {
+    if (isUsable(asked, facts, states, filters, checks, excluded)) usable.push(facts)
   }
-  const { hosts } = modelFacts(model)
-  const usable = hosts.filter(isUsable)
-  const kept = softFilters.reduce((left, filter) => withoutWorse(asked, left, filter, excluded), usable)
+  let kept: ReadonlyArray<HostFacts> = usable
+  for (const filter of softFilters) kept = withoutWorse(asked, kept, filter, excluded)
   return kept.length === hosts.length ? model.hosts : kept.map(({ host }) => host)
+}
+
+const isUsable = (
+  asked: Asked,
+  facts: HostFacts,
+  states: States,
+  filters: ReadonlyArray<Filter>,
+  checks: ReadonlyArray<Check>,
+  excluded: Exclusions,
+): boolean => {
+  const { host } = facts
+  const first = firstCheck.find(asked, host, states)
+  if (first !== undefined) {
+    excluded.add({ host: host.tag, model: host.model, ...first }, 0)
+    return false
+  }
+  for (const filter of filters) {
+    const reason = filter.excludes(asked, facts)
+    if (reason === undefined) continue
+    excluded.add({ host: host.tag, model: host.model, by: filter.name, reason }, 1 + hardFilters.indexOf(filter))
+    return false
+  }
+  for (const check of checks) {
+    const finding = check.find(asked, host, states)
+    if (finding === undefined) continue
+    excluded.add({ host: host.tag, model: host.model, ...finding }, 1 + hardFilters.length + lastChecks.indexOf(check))
+    return false
+  }
+  return true
 }
 
 /** Leaves out the hosts that a soft filter excludes, unless that would be all of them. */
 const withoutWorse = (
   asked: Asked,
-  hosts: Array<HostFacts>,
+  hosts: ReadonlyArray<HostFacts>,
   filter: Filter,
   excluded: Exclusions,
-): Array<HostFacts> => {
+): ReadonlyArray<HostFacts> => {
   if (hosts.length < 2 || !filter.applies(asked)) return hosts
   const better = hosts.filter((facts) => filter.excludes(asked, facts) === undefined)
   if (better.length === 0 || better.length === hosts.length) return hosts

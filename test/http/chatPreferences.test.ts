@@ -75,6 +75,17 @@ describe("preferences", () => {
     expect(gateway.called()).toEqual(["b"])
   })
 
+  test.each([
+    ["its tag", "b/eu", "b/eu"],
+    ["its slug", "b", "b"],
+    ["another spelling", "B/Eu", "b/eu"],
+  ])("`X-GW-Host` pins a host by %s", async (_name, value, tag) => {
+    const change = { more: [{ provider: "b", variant: "eu", pricing: { prompt: "1", completion: "1" } }] }
+    const gateway = await routed({ a: good("a"), b: good("b") }, { change })
+    const response = await gateway.chat(ask({ models: ["acme/small"] }), { headers: { "x-gw-host": value } })
+    expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, tag])
+  })
+
   test("an empty `X-GW-Host` pins nothing", async () => {
     const gateway = await abc()
     expect((await gateway.chat(ask(), { headers: { "x-gw-host": "" } })).status).toBe(200)

@@ -623,6 +623,36 @@ describe("preferences", () => {
     expect(accepted(decode({ model: "acme/small:online" })).bounds.searches).toBe(10)
   })
 
+  test.each<readonly [string, unknown, string?]>([
+    ["order", "a"],
+    ["order", [""], "[0]"],
+    ["only", [1], "[0]"],
+    ["ignore", Array.from({ length: 65 }, () => "a")],
+    ["allow_fallbacks", "no"],
+    ["sort", 1],
+    ["sort", { by: 1 }, ".by"],
+    ["sort", { by: "price", partition: "all" }, ".partition"],
+    ["require_parameters", 1],
+    ["data_collection", true],
+    ["zdr", "true"],
+    ["enforce_distillable_text", 1],
+    ["quantizations", "fp8"],
+    ["quantizations", ["int2"], "[0]"],
+    ["max_price", 3],
+    ["max_price", { prompt: -1 }, ".prompt"],
+    ["max_price", { completion: "1 USD" }, ".completion"],
+    ["max_price", { request: [] }, ".request"],
+    ["max_price", { image: "-0.1" }, ".image"],
+    ["max_price", { audio: {} }, ".audio"],
+    ["preferred_min_throughput", "fast"],
+    ["preferred_min_throughput", { p75: "9" }, ".p75"],
+    ["preferred_max_latency", -1],
+    ["preferred_max_latency", { p99: true }, ".p99"],
+  ])("a bad value is refused with its path: %s %p", (name, value, more = "") => {
+    const [issue] = issuesOf(decode(provider({ [name]: value })))
+    expect(issue?.path).toBe(`provider.${name}${more}`)
+  })
+
   test("null and absent are the defaults", () => {
     expect(preferencesOf({})).toEqual(noPreferences)
     const names = [

@@ -72,7 +72,7 @@ export const servicesFrom = ({ config, resolved }: Setup): Layer.Layer<Services,
   // `fresh`, because a constant layer would be shared by all gateways of a program, and so would their accounts.
   const basis = Layer.mergeAll(
     ProviderRegistry.layer(resolved),
-    HostHealth.layer(limits.cooldown),
+    HostHealth.layer(limits),
     Layer.fresh(HostStats.layer),
     InFlight.layer(limits),
     Layer.fresh(Meter.layer),

@@ -5,6 +5,7 @@
 import { HostFailed } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import type { Exchange } from "../upstream/exchange.ts"
+import type { Permit } from "./HostHealth.ts"
 import type { Hold } from "./Meter.ts"
 import type { RequestContext } from "./RequestContext.ts"
 
@@ -13,6 +14,8 @@ export class Attempt {
   readonly host: Host
   /** The money that is reserved for it. */
   readonly hold: Hold
+  /** Its place at the host. Given back when it is closed. */
+  readonly permit: Permit
   /** Members of the request that are not sent to the host. */
   readonly dropped: ReadonlyArray<string>
   /** Milliseconds from its start to the first event; `undefined` until it came. */
@@ -25,10 +28,11 @@ export class Attempt {
   private readonly startedMs: number
   private readonly onEnd = (): void => this.stop(ended)
 
-  constructor(context: RequestContext, host: Host, hold: Hold, dropped: ReadonlyArray<string>) {
+  constructor(context: RequestContext, host: Host, hold: Hold, permit: Permit, dropped: ReadonlyArray<string>) {
     this.context = context
     this.host = host
     this.hold = hold
+    this.permit = permit
     this.dropped = dropped
     this.startedMs = context.nowMs()
     context.lifetime.onEnd(this.onEnd)
@@ -39,6 +43,12 @@ export class Attempt {
     return this.context.nowMs() - this.startedMs
   }
 
+  /** The first event came. */
+  answered(): void {
+    this.latencyMs = this.elapsedMs()
+    this.permit.answered()
+  }
+
   /** Cancels the call at once. The first reason is kept. */
   stop(why: HostFailed): void {
     if (this.stopped !== undefined) return
@@ -47,8 +57,9 @@ export class Attempt {
     this.onStop?.()
   }
 
-  /** The attempt is over, so the end of the request does not stop it any more. */
+  /** The attempt is over: the end of the request does not stop it any more, and its permit is given back. */
   close(): void {
+    this.permit.release()
     this.context.lifetime.forget(this.onEnd)
     this.onStop = undefined
   }

@@ -18,6 +18,7 @@ import {
 } from "../domain/Failure.ts"
 import { type BudgetRefusal, type BudgetSnapshot, budgetRefusal, paymentRequired } from "../domain/Hold.ts"
 import type { Host, Model } from "../domain/Host.ts"
+import { modelTurns } from "../domain/modelTurns.ts"
 import type { Plan } from "../domain/Plan.ts"
 import { documentedSorts } from "../domain/Preferences.ts"
 import type { ChatRequest } from "../domain/Request.ts"
@@ -79,13 +80,13 @@ export class Router extends Context.Tag("headgate/Router")<
                   (fault) => faults.report(strategy, fault),
                 )
           const excluded: Array<Exclusion> = []
-          const states = { registry, health, budget }
+          const states = { registry, health, budget, probes: [] }
           const kept = models.right.map((model) => usable(request, model, states, excluded))
           const groups = request.routing.preferences.partition === "none" ? [kept.flat()] : kept
           const ordered = groups.map((hosts) => preferred(request, order(hosts), excluded))
-          const attempts = ordered.length === 1 && ordered[0] !== undefined ? ordered[0] : ordered.flat()
+          const attempts = models.right.length === 1 ? (ordered[0] ?? []) : modelTurns(ordered.flat(), namedBy(request))
           return attempts.length > 0
-            ? Either.right({ attempts, excluded, strategy })
+            ? Either.right({ attempts, excluded, strategy, probes: states.probes })
             : Either.left(refusal(request, excluded, budget))
         },
       }
@@ -132,6 +133,8 @@ interface States {
   readonly registry: Context.Tag.Service<ProviderRegistry>
   readonly health: Context.Tag.Service<HostHealth>
   readonly budget: BudgetSnapshot
+  /** Hosts that are tried although they may not be called now. Filled in by `usable`. */
+  readonly probes: Array<Host>
 }
 
 /** Why a host may not be tried. */
@@ -151,6 +154,16 @@ const checkOf = ({ name, applies, excludes }: Filter): Check => ({
   },
 })
 
+const healthCheck: Check = {
+  applies: () => true,
+  find: (_, host, { health }) => {
+    const out = health.admissible(host)
+    if (out === undefined) return undefined
+    const { because, reason, retryAfterMs } = out
+    return { by: because, reason: `left alone after a failure: ${reason}`, retryAfterMs }
+  },
+}
+
 /** All checks of a host, in their order. The first one that finds something excludes the host. */
 const checks: ReadonlyArray<Check> = [
   {
@@ -161,15 +174,7 @@ const checks: ReadonlyArray<Check> = [
     },
   },
   ...hardFilters.map(checkOf),
-  {
-    applies: () => true,
-    find: (_, host, { health }) => {
-      const inadmissible = health.admissible(host)
-      if (inadmissible === undefined) return undefined
-      const { reason, retryAfterMs } = inadmissible
-      return { by: "cooldown", reason: `left alone after a failure: ${reason}`, retryAfterMs }
-    },
-  },
+  healthCheck,
   {
     applies: (_, { budget }) => budget.limit !== null,
     find: ({ bounds, maxTokens }, host, { budget }) => {
@@ -189,14 +194,32 @@ const usable = (
   let kept = model.hosts
   for (const check of checks) {
     if (!check.applies(request, states)) continue
-    kept = passing(kept, (host) => {
+    const given = kept
+    kept = passing(given, (host) => {
       const finding = check.find(request, host, states)
       if (finding !== undefined) excluded.push({ host: host.tag, model: model.id, ...finding })
       return finding === undefined
     })
+    if (check === healthCheck && kept.length === 0) kept = probed(given, states, excluded)
   }
   for (const filter of softFilters) kept = withoutWorse(request, kept, filter)
   return kept
+}
+
+/** The one host of a model that is tried although all are out, if any. Takes back its exclusion. */
+const probed = (
+  hosts: ReadonlyArray<Host>,
+  { health, probes }: States,
+  excluded: Array<Exclusion>,
+): ReadonlyArray<Host> => {
+  const probe = health.emergencyProbe(hosts)
+  if (probe === undefined) return []
+  probes.push(probe)
+  excluded.splice(
+    excluded.findLastIndex(({ host, model }) => host === probe.tag && model === probe.model),
+    1,
+  )
+  return [probe]
 }
 
 /** Like `filter`, but returns the same list when every host passes, as usual. */
@@ -256,6 +279,12 @@ class StrategyFaults {
     this.log(Effect.logError("a strategy failed, the configured order was used", facts, Cause.die(fault)))
   }
 }
+
+/** Whether a host is named in `order`. */
+const namedBy =
+  ({ routing }: PlannedRequest) =>
+  (host: Host): boolean =>
+    routing.preferences.order.some((name) => isNamed(name, host))
 
 /** The hosts of `order` first, as they are listed; then the others, if fallbacks are allowed. */
 const preferred = (

@@ -8,12 +8,11 @@ import * as Effect from "effect/Effect"
 import type { AnswerOutcome, Charge } from "../domain/Charge.ts"
 import type { ChatUsage } from "../domain/Chat.ts"
 import { tokensIn } from "../domain/Estimate.ts"
-import type { HostFailed, Unavailable } from "../domain/Failure.ts"
+import { HostFailed, type Unavailable } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import { parseUsage } from "../domain/Usage.ts"
 import { PluginFault } from "../plugin/PluginFault.ts"
 import type { Attempt } from "./Attempt.ts"
-import type { HostHealth } from "./HostHealth.ts"
 import type { HostStats } from "./HostStats.ts"
 import type { Meter } from "./Meter.ts"
 
@@ -37,7 +36,7 @@ export interface EndAttempt {
   readonly failed: (attempt: Attempt, failure: HostFailed) => void
   /**
    * The request was ended before the host sent anything. A caller who left pays for the prompt; a caller who was cut
-   * off by the gateway pays nothing.
+   * off by the gateway pays nothing. A deadline counts against a host that had most of the time.
    */
   readonly abandoned: (attempt: Attempt) => Effect.Effect<void, Unavailable>
 }
@@ -45,18 +44,19 @@ export interface EndAttempt {
 export const makeEndAttempt = (
   meter: Context.Tag.Service<Meter>,
   stats: Context.Tag.Service<HostStats>,
-  health: Context.Tag.Service<HostHealth>,
   log: (effect: Effect.Effect<void>) => void,
 ): EndAttempt => {
-  const blame = (requestId: string, host: Host, failure: HostFailed): void => {
+  const blame = ({ context, host, permit }: Attempt, failure: HostFailed): void => {
     stats.failed(host, failure)
-    health.failed(host, failure)
-    log(failureLog(requestId, host, failure))
+    permit.failed(failure)
+    log(failureLog(context.requestId, host, failure))
   }
 
   return {
     delivered: (attempt, { failure, usage, ...delivered }) => {
-      const { context, host, hold } = attempt
+      const { context, host, hold, permit } = attempt
+      if (failure !== undefined) blame(attempt, failure)
+      else if (delivered.outcome === "finished") permit.succeeded()
       attempt.close()
       const durationMs = attempt.elapsedMs()
       const { latencyMs = durationMs } = attempt
@@ -66,16 +66,16 @@ export const makeEndAttempt = (
         const completionTokens = counted?.completionTokens ?? tokensIn(delivered.outputBytes)
         stats.succeeded(host, { latencyMs, durationMs, completionTokens })
       }
-      if (failure !== undefined) blame(context.requestId, host, failure)
       return meter.settle(hold, { ...delivered, usage: counted, latencyMs: beforeAttemptMs + latencyMs })
     },
     failed: (attempt, failure) => {
+      blame(attempt, failure)
       attempt.close()
       meter.release(attempt.hold)
-      blame(attempt.context.requestId, attempt.host, failure)
     },
     abandoned: (attempt) => {
       const { context, hold } = attempt
+      if (wasTooSlow(attempt)) blame(attempt, tooSlow)
       attempt.close()
       if (context.lifetime.ending?._tag !== "CallerGone") {
         meter.release(hold)
@@ -91,6 +91,14 @@ export const makeEndAttempt = (
       })
     },
   }
+}
+
+const tooSlow = new HostFailed({ reason: "timeout" })
+
+/** Whether the deadline came while the host had sent nothing, although it had most of the request's time. */
+const wasTooSlow = (attempt: Attempt): boolean => {
+  const { context } = attempt
+  return context.lifetime.ending?._tag === "TimedOut" && attempt.elapsedMs() * 2 >= context.elapsedMs()
 }
 
 /**

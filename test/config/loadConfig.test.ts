@@ -472,10 +472,6 @@ const later: ReadonlyArray<readonly [path: string, value: unknown, fallback: str
   ["server.workers", 2, "1"],
   ["server.trusted_proxies", ["10.0.0.0/8"], "[]"],
   ["server.open_metrics", true, "false"],
-  ["limits.breaker.consecutive_failures", 0, "5"],
-  ["limits.breaker.error_rate", 0.25, "0.5"],
-  ["limits.breaker.min_requests", 1, "20"],
-  ["limits.breaker.open_s", 60, "30"],
   ["routing.hedge.enabled", true, "false"],
   ["routing.hedge.max_cost_share", 1, "0.05"],
   ["billing.unknown_price", "allow", '"deny"'],
@@ -483,7 +479,6 @@ const later: ReadonlyArray<readonly [path: string, value: unknown, fallback: str
   ["billing.free_models.requests_per_minute", 0, "20"],
   ["privacy.log_content", true, "false"],
   ["plugins.packages", ["headgate-acme"], "[]"],
-  ["providers.acme.max_concurrent", 8, "null"],
 ]
 
 const at = (path: string, value: unknown): unknown =>

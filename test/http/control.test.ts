@@ -7,7 +7,7 @@ import * as Either from "effect/Either"
 import { HostFailed } from "../../src/domain/Failure.ts"
 import { keyId } from "../../src/domain/KeySecret.ts"
 import { hostStatus } from "../../src/http/control/hostListing.ts"
-import { HostHealth } from "../../src/services/HostHealth.ts"
+import { HostHealth, Permit } from "../../src/services/HostHealth.ts"
 import { HostStats } from "../../src/services/HostStats.ts"
 import { ProviderRegistry } from "../../src/services/ProviderRegistry.ts"
 import { Storage } from "../../src/services/Storage.ts"
@@ -408,7 +408,8 @@ describe("hosts of a model", () => {
         )
         for (const host of model.hosts.slice(0, 1)) {
           const failure = new HostFailed({ reason: "rate-limited", retryAfterSeconds: 60 })
-          ;(yield* HostHealth).failed(host, failure)
+          const permit = (yield* HostHealth).acquire({ host, maxConcurrent: 1 }, false)
+          if (permit instanceof Permit) permit.failed(failure)
         }
       }),
     )
@@ -433,12 +434,13 @@ describe("hosts of a model", () => {
     await expectError(await gateway.send("/api/v1/models/acme/m0:nitro/endpoints", bearer(key)), 404)
   })
 
-  const rateLimited = { reason: "rate-limited", retryAfterMs: 1000 } as const
-  const refused = { reason: "account", retryAfterMs: 1000 } as const
+  const rateLimited = { because: "cooldown", reason: "rate-limited", retryAfterMs: 1000 } as const
+  const refused = { because: "cooldown", reason: "account", retryAfterMs: 1000 } as const
   test.each([
     [{ unavailable: "its provider is disabled", inadmissible: rateLimited }, -10],
     [{ inadmissible: rateLimited }, -3],
     [{ inadmissible: refused }, 0],
+    [{ inadmissible: { because: "breaker", reason: "unreachable", retryAfterMs: 1000 } }, -2],
     [{ inadmissible: refused, requests30m: 100, uptime30m: 79.9 }, -2],
     [{ requests30m: 100, uptime30m: 94.9 }, -1],
     [{ requests30m: 99, uptime30m: 0 }, 0],

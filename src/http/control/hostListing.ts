@@ -14,7 +14,7 @@ import {
   priceNames,
   standIn,
 } from "../../domain/Price.ts"
-import type { Inadmissible } from "../../services/HostHealth.ts"
+import type { Out } from "../../services/HostHealth.ts"
 import type { HostReport } from "../../services/HostStats.ts"
 
 /** USD per unit, as a plain decimal. */
@@ -75,7 +75,7 @@ export const ListedHost = Schema.Struct({
     required: Schema.Boolean,
     function: Schema.Boolean,
   }),
-  /** 0: normal; -1: uptime below 95 %; -2: below 80 %; -3: rate limited; -10: cannot be called. */
+  /** 0: normal; -1: uptime below 95 %; -2: below 80 %, or an open breaker; -3: rate limited; -10: cannot be called. */
   status: Schema.Int,
   /** Percent; null without any requests. */
   uptime_last_30m: percent,
@@ -103,7 +103,7 @@ export const listedHost = (
   host: Host,
   seen: HostReport,
   unavailable: string | undefined,
-  inadmissible: Inadmissible | undefined,
+  inadmissible: Out | undefined,
 ): typeof ListedHost.Type => ({
   name: `${host.providerName} | ${model.id}`,
   model_id: model.id,
@@ -144,14 +144,18 @@ export const listedHost = (
 
 interface Condition extends Pick<HostReport, "requests30m" | "uptime30m"> {
   /** Why it cannot be called now. */
-  readonly inadmissible: Inadmissible | undefined
+  readonly inadmissible: Out | undefined
   /** Why it cannot be called at all. */
   readonly unavailable: string | undefined
 }
 
-/** -10: cannot be called. -3: rate limited. -2, -1: too many of at least 100 requests failed. 0: normal. */
+/**
+ * -10: cannot be called. -3: rate limited. -2: the breaker is open. -2, -1: too many of at least 100 requests failed. 0:
+ * normal.
+ */
 export const hostStatus = ({ unavailable, inadmissible, requests30m, uptime30m }: Condition): number => {
   if (unavailable !== undefined) return -10
+  if (inadmissible?.because === "breaker") return -2
   if (inadmissible?.reason === "rate-limited") return -3
   if (uptime30m === null || requests30m < 100 || uptime30m >= 95) return 0
   return uptime30m < 80 ? -2 : -1

@@ -40,9 +40,17 @@ export const makeUpstreamClient = (upstream: Context.Tag.Service<Upstream>): Ups
     const { transport } = endpoint.provider
     const call = callTo(endpoint, encoded)
     const guarded = new GuardedSink(sink)
-    return transport === undefined ? upstream.exchange(call, guarded) : callFunction(transport, call, guarded)
+    try {
+      return transport === undefined ? upstream.exchange(call, guarded) : callFunction(transport, call, guarded)
+    } catch (cause) {
+      // A defect of ours. The attempt has to end all the same, since it holds money and a place at the host.
+      guarded.failed(new HostFailed({ reason: "unreachable", cause }))
+      return noExchange
+    }
   },
 })
+
+const noExchange: Exchange = { cancel: () => {}, drain: () => {}, pause: () => {}, resume: () => {} }
 
 /** Turns an exception of a receiver into a failure of its call, so that the call still ends. */
 class GuardedSink implements Sink {

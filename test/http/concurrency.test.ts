@@ -120,8 +120,8 @@ const endings: ReadonlyArray<readonly [name: string, answer: Answer, ending: End
 
 const ignoring = { cooldown: { rate_limit_s: 0 }, breaker: { open_s: 0 } }
 
-describe("the place is given back after", () => {
-  test.each(endings)("%s", async (_, answer, ending) => {
+describe("after each way to end", () => {
+  test.each(endings)("%s: the place is given back", async (_, answer, ending) => {
     const { answer: slow, waiting, release } = held()
     let next = answer
     const gateway = await clocked({ first: (...call) => next(...call) }, { ...one, limits: ignoring })

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test"
 import { errorOf, streamOf, wholeBodyOf } from "../support/answers.ts"
 import { type Clocked, clocked } from "../support/clocked.ts"
-import { chunkOf, sse } from "../support/host.ts"
+import { chunkOf, type HeldStream, heldStream, sse } from "../support/host.ts"
 import { until } from "../support/rawHost.ts"
 import { type Answer, ask, good, silent, status } from "../support/routed.ts"
 import { closeAfterEach } from "../support/watched.ts"
@@ -27,8 +27,9 @@ const mending = (fault: Answer = status(500)) => {
   return { state, host }
 }
 
-const wordThenError: Answer = () =>
-  sse([chunkOf({ delta: { content: "a" }, finish_reason: null }), '{"error":{"code":500,"message":"no"}}'])
+const word = chunkOf({ delta: { content: "a" }, finish_reason: null })
+
+const wordThenError: Answer = () => sse([word, '{"error":{"code":500,"message":"no"}}'])
 
 describe("a dead first host", () => {
   test.each([false, true])("of 1,000 requests sees five and those in flight (stream: %p)", async (stream) => {
@@ -71,6 +72,36 @@ describe("a dead first host", () => {
     const gateway = await clocked({ first: wordThenError, next: good() })
     for (let at = 0; at < 8; at++) await statusesOf(gateway, 1, true)
     expect(gateway.calls("first")).toBe(5)
+  })
+
+  test("is back with the first event of its probe; what was in flight before it opened does not count any more", async () => {
+    const old = Promise.withResolvers<Response>()
+    const { state, host } = mending(() => old.promise)
+    const gateway = await clocked({ first: host, next: good() })
+    const waiting = gateway.chat(ask())
+    await until(() => gateway.calls("first") === 1, "the call")
+    state.answer = status(500)
+    await broken(gateway)
+    expect(gateway.calls("first")).toBe(6)
+    const streams: Array<HeldStream> = []
+    state.answer = (_, request) => {
+      const held = heldStream(request)
+      streams.push(held)
+      held.send(word)
+      return held.response
+    }
+    gateway.clock.advance(37_000)
+    const probe = await gateway.chat(ask({ stream: true }))
+    expect(probe.headers.get("x-gw-host")).toBe("first")
+    old.resolve(Response.json({}, { status: 500 }))
+    expect((await waiting).headers.get("x-gw-host")).toBe("next")
+    state.answer = good()
+    expect((await gateway.chat(ask())).headers.get("x-gw-host")).toBe("first")
+    for (const { send, close } of streams) {
+      send(chunkOf({ delta: {}, finish_reason: "stop" }))
+      close()
+    }
+    expect((await streamOf(probe)).text).toBe("a")
   })
 
   test("whose probe begins an answer and breaks off is left alone for longer", async () => {

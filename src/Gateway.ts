@@ -17,6 +17,7 @@ import { HostHealth } from "./services/HostHealth.ts"
 import { HostStats } from "./services/HostStats.ts"
 import { InFlight } from "./services/InFlight.ts"
 import type { KeyStore } from "./services/KeyStore.ts"
+import { layerKeptStats } from "./services/keptStats.ts"
 import { Meter } from "./services/Meter.ts"
 import { ProviderRegistry } from "./services/ProviderRegistry.ts"
 import { Router } from "./services/Router.ts"
@@ -70,7 +71,7 @@ export const servicesFrom = ({ config, resolved }: Setup): Layer.Layer<Services,
   const { server } = config
   const { limits } = resolved
   // `fresh`, because a constant layer would be shared by all gateways of a program, and so would their accounts.
-  const basis = Layer.mergeAll(
+  const state = Layer.mergeAll(
     ProviderRegistry.layer(resolved),
     HostHealth.layer(limits),
     Layer.fresh(HostStats.layer),
@@ -82,6 +83,7 @@ export const servicesFrom = ({ config, resolved }: Setup): Layer.Layer<Services,
       freeModelsPerDay: config.billing.freeModels.requestsPerDay,
     }),
   ).pipe(Layer.provideMerge(Layer.fresh(Timers.layer)))
+  const basis = Layer.provideMerge(Layer.fresh(layerKeptStats), state)
   return DataPlane.layer(server).pipe(
     Layer.provideMerge(Layer.fresh(Inference.layer)),
     Layer.provideMerge(layerDrain(server.drainSeconds * 1000)),

@@ -81,10 +81,12 @@ export {
   type Candidate,
   defineStrategy,
   type HostSnapshot,
+  type Percentile,
   type Rank,
   type RankContext,
   type StrategyDefinition,
   type StrategyPlugin,
+  unseenHost,
 } from "./plugin/Strategy.ts"
 export { newCallId } from "./wire/callId.ts"
 export type { ChatQuirks } from "./wire/chat/quirks.ts"

@@ -7,16 +7,54 @@ import type { ChatRequest } from "../domain/Request.ts"
 import { contractVersion } from "./Provider.ts"
 import { decodeStrictly } from "./strict.ts"
 
-/** Statistics of a host at this moment. `null` where there are too few samples. */
+/** The percentiles that `HostSnapshot.latencyAt` and `throughputAt` know. */
+export type Percentile = 50 | 75 | 90 | 95 | 99
+
+/**
+ * Statistics of a host at the moment at which they are read. `null`: there is no sample. Percentiles come from
+ * log-scaled histograms and are at most 5 % off.
+ */
 export interface HostSnapshot {
-  /** More than half of its requests in the last 30 seconds failed, of at least two. */
+  /**
+   * A significant outage in the last 30 seconds: more than half of its requests failed, or the last two did. Rate limits
+   * and requests that it rightly refused are neither failures nor successes.
+   */
   readonly failing: boolean
-  /** Percent of the requests of the last 30 minutes that succeeded. */
+  /** Percent of the requests of the last 30 minutes that succeeded, counted as for `failing`. */
   readonly uptime: number | null
-  /** Milliseconds to the first token, median of the last 30 minutes. */
+  /**
+   * By the uptime of the last day: `normal` from 95 %, `degraded` from 80 %, `down` below. `normal` with fewer than 100
+   * requests.
+   */
+  readonly standing: "normal" | "degraded" | "down"
+  /** Milliseconds to the first token of streamed answers, median of the last 30 minutes. */
   readonly latencyMs: number | null
-  /** Output tokens per second, median of the last 30 minutes. */
+  /** Output tokens per second over the whole call, median of the last 30 minutes. */
   readonly throughput: number | null
+  /**
+   * Of the answers of the last day to requests with tools, the share from 0 to 1 without a malformed tool call: one whose
+   * arguments are no JSON, or that names an unknown tool. A plain text is no malformed call.
+   */
+  readonly toolSuccess: number | null
+  /** Milliseconds within which this percent of the answers of the last 5 minutes had their first token. */
+  readonly latencyAt: (percentile: Percentile) => number | null
+  /**
+   * Output tokens per second that this percent of the answers of the last 5 minutes reached. So it falls with the
+   * percentile: at 90 it is the tenth percentile of all speeds.
+   */
+  readonly throughputAt: (percentile: Percentile) => number | null
+}
+
+/** A host of which nothing was seen yet. */
+export const unseenHost: HostSnapshot = {
+  failing: false,
+  uptime: null,
+  standing: "normal",
+  latencyMs: null,
+  throughput: null,
+  toolSuccess: null,
+  latencyAt: () => null,
+  throughputAt: () => null,
 }
 
 export interface Candidate {

@@ -358,5 +358,6 @@ const delivered = (
   usage: stream?.usage,
   outputBytes: stream?.outputBytes ?? 0,
   finishReason: stream?.finish().choices[0]?.finish_reason ?? "",
+  areToolCallsSound: outcome === "finished" ? stream?.areToolCallsSound : undefined,
   isAwaited,
 })

@@ -2,6 +2,7 @@
  * One try of one request at one host. A request may have several, one after another or side by side: each has its own
  * start, hold and exchange, and stopping one does not touch the others. It ends in `endAttempt.ts`.
  */
+import type { Tool } from "../domain/Chat.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import type { Exchange } from "../upstream/exchange.ts"
@@ -18,6 +19,8 @@ export class Attempt {
   readonly permit: Permit
   /** Members of the request that are not sent to the host. */
   readonly dropped: ReadonlyArray<string>
+  /** The tools of the request; `undefined`: it has none. */
+  readonly tools: ReadonlyArray<Tool> | undefined
   /** Milliseconds from its start to the first event; `undefined` until it came. */
   latencyMs: number | undefined
   /** Why the gateway stopped it; `undefined` while it runs, and when it ended by itself. */
@@ -28,12 +31,20 @@ export class Attempt {
   private readonly startedMs: number
   private readonly onEnd = (): void => this.stop(ended)
 
-  constructor(context: RequestContext, host: Host, hold: Hold, permit: Permit, dropped: ReadonlyArray<string>) {
+  constructor(
+    context: RequestContext,
+    host: Host,
+    hold: Hold,
+    permit: Permit,
+    dropped: ReadonlyArray<string>,
+    tools: ReadonlyArray<Tool> | null | undefined,
+  ) {
     this.context = context
     this.host = host
     this.hold = hold
     this.permit = permit
     this.dropped = dropped
+    this.tools = tools != null && tools.length > 0 ? tools : undefined
     this.startedMs = context.nowMs()
     context.lifetime.onEnd(this.onEnd)
   }

@@ -13,8 +13,10 @@ import type { Host } from "../domain/Host.ts"
 import type { Plan } from "../domain/Plan.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import { RetryBudget } from "../domain/RetryBudget.ts"
+import { areToolCallsSound } from "../domain/toolCalls.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { AnswerStream, type StreamLimits, type StreamServices, type WriterFor } from "./AnswerStream.ts"
+import type { Attempt } from "./Attempt.ts"
 import { type Delivered, makeEndAttempt } from "./endAttempt.ts"
 import { type HostAnswer, streamAnswer } from "./HostAnswer.ts"
 import { HostHealth } from "./HostHealth.ts"
@@ -126,7 +128,7 @@ const make = (options: DispatcherOptions) =>
         plan,
         ({ attempt, endpoint, encoded }, answerContext) =>
           unaryAnswer(client, attempt, endpoint, encoded, answerContext, options.answerBytes, (response) => ({
-            delivered: deliveredOf(response),
+            delivered: deliveredOf(response, attempt),
             write: writer(attempt.host, response),
           })),
       )
@@ -183,10 +185,11 @@ const make = (options: DispatcherOptions) =>
   })
 
 /** A whole answer as `endAttempt` books it. */
-const deliveredOf = ({ usage, choices }: ChatResponse): Delivered => ({
+const deliveredOf = ({ usage, choices }: ChatResponse, { tools }: Attempt): Delivered => ({
   outcome: "finished",
   usage,
   outputBytes: choices.reduce((sum, { message }) => sum + bytesSaid(message), 0),
   finishReason: choices[0]?.finish_reason ?? "",
+  areToolCallsSound: tools && areToolCallsSound(tools, choices),
   isAwaited: true,
 })

@@ -128,6 +128,7 @@ export class HostAnswer implements Sink {
       usage: protocol.usage ?? "largest",
       decoder: protocol.decoder(head, context),
       choices: context.request.bounds.choices,
+      tools: this.attempt.tools,
       writer: this.writer,
       transparent: protocol.transparent === true,
       excludeReasoning: context.request.reasoning.exclude,

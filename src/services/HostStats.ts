@@ -1,6 +1,7 @@
 /**
- * Statistics of each host: outcomes, milliseconds to the first token, tokens per second. In memory, per process, with
- * windows that slide on Effect's clock. `HostHealth` decides whether a host may be called.
+ * Statistics of each host: outcomes, milliseconds to the first token, tokens per second, well-formed tool calls. In memory,
+ * in windows that slide on Effect's clock; `services/keptStats.ts` keeps them over a restart. `HostHealth` decides whether a
+ * host may be called. What counts and what the figures mean: docs/statistics.md.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -8,22 +9,21 @@ import * as Layer from "effect/Layer"
 import { countsAgainstHealth } from "../domain/Cooldown.ts"
 import type { HostFailed } from "../domain/Failure.ts"
 import { endpointKey, type Host } from "../domain/Host.ts"
-import type { HostSnapshot } from "../plugin/Strategy.ts"
+import { HostFigures, type Percentiles, type Sample, type Slot } from "../domain/HostFigures.ts"
+import type { HostSnapshot, Percentile } from "../plugin/Strategy.ts"
 
-/** How one attempt went. */
-export interface Outcome {
-  readonly ok: boolean
-  /** Milliseconds to the first token; absent when there was none. */
-  readonly latencyMs?: number
-  /** Output tokens per second over the whole call. */
-  readonly tokensPerSecond?: number
-}
+/** What a host was used for. Hosts are compared within one workload only. */
+export const workloads = ["text_generation"] as const
+export type Workload = (typeof workloads)[number]
 
-export interface Percentiles {
-  readonly p50: number
-  readonly p75: number
-  readonly p90: number
-  readonly p99: number
+/** A finished answer, in milliseconds from the start of its attempt. */
+export interface FinishedAnswer {
+  /** To the first token; `undefined` where it came in one piece. */
+  readonly latencyMs: number | undefined
+  readonly durationMs: number
+  readonly completionTokens: number
+  /** `Sample.areToolCallsSound`. */
+  readonly areToolCallsSound?: boolean | undefined
 }
 
 /** Figures for a listing. Percent; milliseconds; tokens per second; `null` without samples. */
@@ -31,177 +31,173 @@ export interface HostReport {
   readonly uptime5m: number | null
   readonly uptime30m: number | null
   readonly uptime1d: number | null
-  readonly latency30m: Percentiles | null
-  readonly throughput30m: Percentiles | null
-  readonly requests30m: number
+  readonly standing: HostSnapshot["standing"]
+  /** By workload. Those without any sample in 30 minutes are absent. */
+  readonly performance30m: ReadonlyMap<Workload, Performance>
+}
+
+export interface Performance {
+  readonly latency: Percentiles | null
+  readonly throughput: Percentiles | null
+  /** Requests that count for the uptime. */
+  readonly requests: number
+}
+
+/** One slot of one host's figures, as it is kept. */
+export interface KeptSlot extends Slot {
+  /** `endpointKey` of the host. */
+  readonly endpoint: string
+  readonly workload: string
 }
 
 export class HostStats extends Context.Tag("headgate/HostStats")<
   HostStats,
   {
-    readonly record: (host: Host, outcome: Outcome) => void
-    /** A finished answer: milliseconds from its attempt's start to the first token and to the end. */
-    readonly succeeded: (
-      host: Host,
-      answer: { readonly latencyMs: number; readonly durationMs: number; readonly completionTokens: number },
-    ) => void
+    readonly record: (host: Host, sample: Sample, workload?: Workload) => void
+    readonly succeeded: (host: Host, answer: FinishedAnswer, workload?: Workload) => void
     /** Records a failed attempt, if the failure counts against the host's health. */
-    readonly failed: (host: Host, failure: HostFailed) => void
-    /** Figures for a strategy, computed when they are read. */
-    readonly snapshot: (host: Host) => HostSnapshot
+    readonly failed: (host: Host, failure: HostFailed, workload?: Workload) => void
+    /** Figures for a strategy, computed when they are read. The same object each time. */
+    readonly snapshot: (host: Host, workload?: Workload) => HostSnapshot
     readonly report: (host: Host) => HostReport
+    /**
+     * What changed at `since` (Unix milliseconds) or later, to be kept in place of what was kept for the same slots before.
+     * Also forgets the hosts that were not used for a day.
+     */
+    readonly changedSlots: (since: number) => Iterable<KeptSlot>
+    /** Adds a slot that was kept. `false`: it is outside of the window, or cannot be read. */
+    readonly restore: (slot: KeptSlot) => boolean
   }
 >() {
   static readonly layer = Layer.effect(
     HostStats,
     Effect.map(Effect.clock, (clock) => {
-      const records = new Map<string, HostRecord>()
-      // Looked up by the host object, which saves building a key for each request.
-      const byHost = new WeakMap<Host, HostRecord>()
-      const recordOf = (host: Host): HostRecord => {
-        const known = byHost.get(host)
-        if (known !== undefined) return known
-        const key = endpointKey(host)
-        const found = records.get(key) ?? new HostRecord()
-        records.set(key, found)
-        byHost.set(host, found)
-        return found
-      }
       const now = () => clock.unsafeCurrentTimeMillis()
-      const record = (host: Host, outcome: Outcome) => recordOf(host).add(now(), outcome)
+      const registers: Readonly<Record<Workload, Register>> = { text_generation: new Register(now) }
+      const statsOf = (host: Host, workload: Workload = "text_generation") => registers[workload].of(host)
       return {
-        record,
-        succeeded: (host, { latencyMs, durationMs, completionTokens }) => {
-          const speed = durationMs > 0 ? { tokensPerSecond: (completionTokens * 1000) / durationMs } : {}
-          record(host, { ok: true, latencyMs, ...speed })
+        record: (host, sample, workload) => statsOf(host, workload).record(sample),
+        succeeded: (host, { latencyMs, durationMs, completionTokens, areToolCallsSound }, workload) => {
+          const isMeasurable = durationMs > 0 && completionTokens > 0
+          const tokensPerSecond = isMeasurable ? (completionTokens * 1000) / durationMs : undefined
+          statsOf(host, workload).record({ ok: true, latencyMs, tokensPerSecond, areToolCallsSound })
         },
-        failed: (host, failure) => {
-          if (countsAgainstHealth(failure)) record(host, { ok: false })
+        failed: (host, failure, workload) => {
+          if (countsAgainstHealth(failure)) statsOf(host, workload).record({ ok: false })
         },
-        snapshot: (host) => new Snapshot(recordOf(host), now()),
-        report: (host) => {
-          const at = now()
-          const record = recordOf(host)
-          return {
-            uptime5m: record.uptime(at, 5),
-            uptime30m: record.uptime(at, 30),
-            uptime1d: record.uptime(at, minutesKept),
-            latency30m: percentiles(record.recent(at, "latencyMs")),
-            throughput30m: percentiles(record.recent(at, "tokensPerSecond")),
-            requests30m: record.count(at, 30),
-          }
+        snapshot: statsOf,
+        report: (host) => reportOf(statsOf(host), now()),
+        changedSlots: function* (since) {
+          for (const workload of workloads) yield* registers[workload].changedSlots(workload, since)
         },
+        restore: (slot) =>
+          workloads.some((workload) => workload === slot.workload && registers[workload].restore(slot)),
       }
     }),
   )
 }
 
-const minute = 60_000
-const minutesKept = 1440
-const samplesKept = 512
+const dayMs = 86_400_000
 
-interface Sample extends Outcome {
-  readonly at: number
-}
+/** All hosts of one workload. */
+class Register {
+  private readonly byEndpoint = new Map<string, EndpointStats>()
+  // Looked up by the host object, which saves building a key for each request.
+  private readonly byHost = new WeakMap<Host, EndpointStats>()
+  private readonly now: () => number
 
-/** The last day of one endpoint: counts per minute, and the newest samples in full. */
-class HostRecord {
-  /** Unix milliseconds of the newest failure. */
-  private lastFailure = Number.NEGATIVE_INFINITY
-  private readonly good = new Uint32Array(minutesKept)
-  private readonly bad = new Uint32Array(minutesKept)
-  private readonly samples: Array<Sample> = []
-  private next = 0
-  private newest = 0
-
-  add(at: number, outcome: Outcome): void {
-    this.forget(at)
-    const slot = Math.floor(at / minute) % minutesKept
-    if (!outcome.ok) this.lastFailure = at
-    const counts = outcome.ok ? this.good : this.bad
-    counts[slot] = (counts[slot] ?? 0) + 1
-    this.samples[this.next] = { at, ...outcome }
-    this.next = (this.next + 1) % samplesKept
+  constructor(now: () => number) {
+    this.now = now
   }
 
-  /** Clears the minutes that passed without a request. */
-  private forget(at: number): void {
-    const now = Math.floor(at / minute)
-    const from = Math.max(this.newest + 1, now - minutesKept + 1)
-    for (let passed = from; passed <= now; passed++) {
-      this.good[passed % minutesKept] = 0
-      this.bad[passed % minutesKept] = 0
+  of(host: Host): EndpointStats {
+    const known = this.byHost.get(host)
+    if (known !== undefined) return known
+    const stats = this.ofEndpoint(endpointKey(host))
+    this.byHost.set(host, stats)
+    return stats
+  }
+
+  *changedSlots(workload: Workload, since: number): Iterable<KeptSlot> {
+    for (const [endpoint, stats] of this.byEndpoint) {
+      for (const slot of stats.changedSlots(since)) yield { ...slot, endpoint, workload }
     }
-    this.newest = Math.max(this.newest, now)
   }
 
-  private sum(counts: Uint32Array, at: number, minutes: number): number {
-    this.forget(at)
-    const now = Math.floor(at / minute)
-    let total = 0
-    for (let past = 0; past < minutes; past++) total += counts[(now - past + minutesKept) % minutesKept] ?? 0
-    return total
+  restore(slot: KeptSlot): boolean {
+    return this.ofEndpoint(slot.endpoint).restore(slot)
   }
 
-  count(at: number, minutes: number): number {
-    return this.sum(this.good, at, minutes) + this.sum(this.bad, at, minutes)
-  }
-
-  uptime(at: number, minutes: number): number | null {
-    const good = this.sum(this.good, at, minutes)
-    const all = good + this.sum(this.bad, at, minutes)
-    return all === 0 ? null : (good / all) * 100
-  }
-
-  /** Samples of the last 30 minutes, in ascending order. */
-  recent(at: number, figure: "latencyMs" | "tokensPerSecond"): ReadonlyArray<number> {
-    const values: Array<number> = []
-    for (const sample of this.samples) {
-      const value = sample[figure]
-      if (value !== undefined && sample.at > at - 30 * minute) values.push(value)
-    }
-    return values.sort((a, b) => a - b)
-  }
-
-  /** More than half of the requests of the last 30 seconds failed, of at least two. */
-  failing(at: number): boolean {
-    if (this.lastFailure <= at - 30_000) return false
-    let failed = 0
-    let all = 0
-    for (let back = 1; back <= this.samples.length; back++) {
-      const sample = this.samples[(this.next - back + samplesKept) % samplesKept]
-      if (sample === undefined || sample.at <= at - 30_000) break
-      all += 1
-      if (!sample.ok) failed += 1
-    }
-    return all >= 2 && failed * 2 > all
+  private ofEndpoint(endpoint: string): EndpointStats {
+    const stats = this.byEndpoint.get(endpoint) ?? new EndpointStats(this.now)
+    this.byEndpoint.set(endpoint, stats)
+    return stats
   }
 }
 
-/** Computes a figure when a strategy reads it, since most read only one or two. */
-class Snapshot implements HostSnapshot {
-  private readonly record: HostRecord
-  private readonly at: number
-  constructor(record: HostRecord, at: number) {
-    this.record = record
-    this.at = at
+/** One host and workload. Figures are computed when they are read, since a strategy reads only one or two. */
+class EndpointStats implements HostSnapshot {
+  /** `undefined` until the first record, and again when there was none for a day. */
+  figures: HostFigures | undefined
+  private readonly now: () => number
+
+  constructor(now: () => number) {
+    this.now = now
   }
+
+  record(sample: Sample): void {
+    const at = this.now()
+    this.figures ??= new HostFigures(at)
+    this.figures.record(at, sample)
+  }
+
   get failing(): boolean {
-    return this.record.failing(this.at)
+    return this.figures?.mayBeFailing === true && this.figures.failing(this.now())
   }
   get uptime(): number | null {
-    return this.record.uptime(this.at, 30)
+    return this.figures?.uptime(this.now(), 30) ?? null
+  }
+  get standing(): HostSnapshot["standing"] {
+    return this.figures?.mayBeBelowNormal === true ? this.figures.standing(this.now()) : "normal"
   }
   get latencyMs(): number | null {
-    return percentiles(this.record.recent(this.at, "latencyMs"))?.p50 ?? null
+    return this.figures?.medianLatency(this.now()) ?? null
   }
   get throughput(): number | null {
-    return percentiles(this.record.recent(this.at, "tokensPerSecond"))?.p50 ?? null
+    return this.figures?.medianThroughput(this.now()) ?? null
+  }
+  get toolSuccess(): number | null {
+    return this.figures?.toolSuccess(this.now()) ?? null
+  }
+  // Fields, so that a plugin may take them off the object.
+  readonly latencyAt = (percentile: Percentile): number | null =>
+    this.figures?.latencyAt(this.now(), percentile) ?? null
+  readonly throughputAt = (percentile: Percentile): number | null =>
+    this.figures?.throughputAt(this.now(), 100 - percentile) ?? null
+
+  changedSlots(since: number): ReadonlyArray<Slot> {
+    const at = this.now()
+    if (this.figures !== undefined && this.figures.changedAt < at - dayMs) this.figures = undefined
+    return this.figures?.changedSlots(at, since) ?? []
+  }
+
+  restore(slot: Slot): boolean {
+    const at = this.now()
+    this.figures ??= new HostFigures(at)
+    return this.figures.restore(at, slot)
   }
 }
 
-/** Nearest-rank percentiles of ascending values. */
-const percentiles = (ascending: ReadonlyArray<number>): Percentiles | null => {
-  const rank = (percent: number) => ascending[Math.ceil((percent / 100) * ascending.length) - 1] ?? 0
-  return ascending.length === 0 ? null : { p50: rank(50), p75: rank(75), p90: rank(90), p99: rank(99) }
+const reportOf = ({ figures, standing }: EndpointStats, at: number): HostReport => {
+  const requests = figures?.requests(at) ?? 0
+  const latency = figures?.latencies(at) ?? null
+  const throughput = figures?.throughputs(at) ?? null
+  const isUnused = requests === 0 && latency === null && throughput === null
+  return {
+    uptime5m: figures?.uptime(at, 5) ?? null,
+    uptime30m: figures?.uptime(at, 30) ?? null,
+    uptime1d: figures?.uptimeOfDay(at) ?? null,
+    standing,
+    performance30m: new Map(isUnused ? [] : [["text_generation", { latency, throughput, requests }]]),
+  }
 }

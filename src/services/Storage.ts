@@ -9,6 +9,7 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord, Spend } from "../domain/Key.ts"
+import type { KeptSlot } from "./HostStats.ts"
 import type { KeyPage, KeyPatch, LedgerRow, StorageUnavailable } from "./ledger.ts"
 
 export interface KeyRepository {
@@ -38,6 +39,21 @@ export interface LedgerRepository {
   readonly rows: (key: KeyId, limit: number) => Effect.Effect<ReadonlyArray<LedgerRow>, StorageUnavailable>
 }
 
+/** Host statistics in slots of time. Every call is short, since the ledger waits for it. */
+export interface HostStatsRepository {
+  /** Each in place of the slot of the same time that was kept before. A few hundred at most. */
+  readonly put: (slots: ReadonlyArray<KeptSlot>) => Effect.Effect<void, StorageUnavailable>
+  /** At most `limit` slots, those with a `seq` above `after`, by ascending `seq`. */
+  readonly list: (after: number, limit: number) => Effect.Effect<ReadonlyArray<StoredSlot>, StorageUnavailable>
+  /** Removes the slots of this length, in minutes, that began at `start` or before. */
+  readonly removeUpTo: (minutes: number, start: number) => Effect.Effect<void, StorageUnavailable>
+}
+
+export interface StoredSlot extends KeptSlot {
+  /** Place in the order of `list`. */
+  readonly seq: number
+}
+
 export class Storage extends Context.Tag("headgate/Storage")<
   Storage,
   {
@@ -45,5 +61,6 @@ export class Storage extends Context.Tag("headgate/Storage")<
     readonly installation: string
     readonly keys: KeyRepository
     readonly ledger: LedgerRepository
+    readonly hostStats: HostStatsRepository
   }
 >() {}

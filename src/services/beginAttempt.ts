@@ -74,7 +74,8 @@ export const beginAttempt = function* (
     return permit
   }
   const { dropped = [] } = signed.right
-  return { attempt: new Attempt(context, host, hold, permit, dropped), endpoint, encoded: signed.right }
+  const attempt = new Attempt(context, host, hold, permit, dropped, request.payload.tools)
+  return { attempt, endpoint, encoded: signed.right }
 }
 
 /** Runs an effect that a plugin made. It may never end, so it is interrupted when the request is ended. */

@@ -25,6 +25,8 @@ export interface Delivered {
   readonly usage: ChatUsage | undefined
   readonly outputBytes: number
   readonly finishReason: string
+  /** Of an answer to a request with tools: `Sample.areToolCallsSound`. */
+  readonly areToolCallsSound?: boolean | undefined
   /** Whether the caller waits for the booking. */
   readonly isAwaited: boolean
 }
@@ -53,7 +55,7 @@ export const makeEndAttempt = (
   }
 
   return {
-    delivered: (attempt, { failure, usage, ...delivered }) => {
+    delivered: (attempt, { failure, usage, areToolCallsSound, ...delivered }) => {
       const { context, host, hold, permit } = attempt
       if (failure !== undefined) blame(attempt, failure)
       else if (delivered.outcome === "finished") permit.succeeded()
@@ -64,7 +66,10 @@ export const makeEndAttempt = (
       const counted = parseUsage(usage)
       if (delivered.outcome === "finished") {
         const completionTokens = counted?.completionTokens ?? tokensIn(delivered.outputBytes)
-        stats.succeeded(host, { latencyMs, durationMs, completionTokens })
+        stats.succeeded(host, { latencyMs: attempt.latencyMs, durationMs, completionTokens, areToolCallsSound })
+      } else if (failure === undefined && attempt.latencyMs !== undefined) {
+        // Ended by the caller or by a limit of ours: the host had answered in time, and has neither failed nor finished.
+        stats.record(host, { latencyMs: attempt.latencyMs })
       }
       return meter.settle(hold, { ...delivered, usage: counted, latencyMs: beforeAttemptMs + latencyMs })
     },

@@ -84,6 +84,20 @@ const steps = {
       PRIMARY KEY (key_id, window_kind, window_start)
     ) STRICT, WITHOUT ROWID`,
   ),
+
+  // Slots of host statistics: `minutes` is the length of a slot, `start` its first Unix millisecond, `figures` JSON.
+  "2_host_statistics": inOrder(
+    `CREATE TABLE host_stats (
+      seq INTEGER PRIMARY KEY,
+      endpoint TEXT NOT NULL,
+      workload TEXT NOT NULL,
+      minutes INTEGER NOT NULL,
+      start INTEGER NOT NULL,
+      figures TEXT NOT NULL,
+      UNIQUE (endpoint, workload, minutes, start)
+    ) STRICT`,
+    "CREATE INDEX host_stats_by_age ON host_stats (minutes, start)",
+  ),
 }
 
 /** The version of the schema that this program writes. */

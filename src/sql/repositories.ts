@@ -5,7 +5,8 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { KeyRepository, Storage } from "../services/Storage.ts"
+import type { HostStatsRepository, KeyRepository, Storage } from "../services/Storage.ts"
+import { makeHostStatsRepository } from "./HostStatsRepository.ts"
 import { makeKeyRepository } from "./KeyRepository.ts"
 import { encodeRows, makeLedgerRepository, type SqlLedger } from "./LedgerRepository.ts"
 
@@ -13,11 +14,13 @@ import { encodeRows, makeLedgerRepository, type SqlLedger } from "./LedgerReposi
 export interface SqlRepositories {
   readonly keys: KeyRepository
   readonly ledger: SqlLedger
+  readonly hostStats: HostStatsRepository
 }
 
 export const makeRepositories = (sql: SqlClient, append: SqlLedger["append"]): SqlRepositories => ({
   keys: makeKeyRepository(sql),
   ledger: makeLedgerRepository(sql, append),
+  hostStats: makeHostStatsRepository(sql),
 })
 
 /** The `Storage` service over repositories in either place. */

@@ -5,7 +5,14 @@ import { HostTag, ModelId } from "../domain/Ids.ts"
 import type { JsonObject } from "../domain/Json.ts"
 import { freePricing } from "../domain/Price.ts"
 import { randomSequence } from "../domain/randomSequence.ts"
-import type { Candidate, Rank, RankContext, StrategyPlugin } from "../plugin/Strategy.ts"
+import {
+  type Candidate,
+  type HostSnapshot,
+  type Rank,
+  type RankContext,
+  type StrategyPlugin,
+  unseenHost,
+} from "../plugin/Strategy.ts"
 import { attempt, type Check, deepFreeze, must } from "./check.ts"
 import { pluginChecks } from "./facts.ts"
 import { forAll, host, requestOf } from "./samples.ts"
@@ -43,8 +50,6 @@ export const strategyChecks = ({ plugin, config = {} }: StrategySubject): Readon
   ]
 }
 
-const noStats = { failing: false, uptime: null, latencyMs: null, throughput: null }
-
 interface HostsOf {
   readonly count?: number
   /** Picodollars per token, for one host after the other. */
@@ -55,11 +60,17 @@ interface HostsOf {
 const hosts = ({ count = 12, prices = [3n, null, 0n, 1n, 1n], unseen = false }: HostsOf): ReadonlyArray<Candidate> =>
   Array.from({ length: count }, (_, at) => {
     const price = prices[at % prices.length] ?? null
-    const stats = {
+    const latencyMs = at % 5 === 0 ? null : 100 * (at % 7)
+    const throughput = at % 5 === 1 ? null : 10 * (at % 6)
+    const stats: HostSnapshot = {
       failing: at % 4 === 1,
       uptime: at % 3 === 0 ? null : 100 - at,
-      latencyMs: at % 5 === 0 ? null : 100 * (at % 7),
-      throughput: at % 5 === 1 ? null : 10 * (at % 6),
+      standing: at % 6 === 2 ? "degraded" : at % 6 === 5 ? "down" : "normal",
+      latencyMs,
+      throughput,
+      toolSuccess: at % 4 === 0 ? null : (at % 5) / 4,
+      latencyAt: (percentile) => latencyMs && latencyMs * (percentile / 50),
+      throughputAt: (percentile) => throughput && throughput * (50 / percentile),
     }
     return {
       host: {
@@ -68,7 +79,7 @@ const hosts = ({ count = 12, prices = [3n, null, 0n, 1n, 1n], unseen = false }: 
         provider: `host-${at}`,
         pricing: price === null ? null : { ...freePricing, prompt: price * 1_000_000n, completion: price * 2_000_000n },
       },
-      stats: unseen ? noStats : stats,
+      stats: unseen ? unseenHost : stats,
     }
   })
 
@@ -120,15 +131,17 @@ const anyCandidates: FastCheck.Arbitrary<ReadonlyArray<Candidate>> = FastCheck.a
     price: FastCheck.option(FastCheck.bigInt(0n, 10_000n)),
     failing: FastCheck.boolean(),
     uptime: FastCheck.option(FastCheck.double({ min: 0, max: 100, noNaN: true })),
+    standing: FastCheck.constantFrom<HostSnapshot["standing"]>("normal", "degraded", "down"),
     latencyMs: FastCheck.option(FastCheck.double({ min: 0, max: 600_000, noNaN: true })),
     throughput: FastCheck.option(FastCheck.double({ min: 0, max: 5000, noNaN: true })),
+    toolSuccess: FastCheck.option(FastCheck.double({ min: 0, max: 1, noNaN: true })),
   }),
   { minLength: 2, maxLength: 12 },
 ).map((all) =>
   all.flatMap(({ price, ...stats }, at) =>
     hosts({ count: 1, prices: [price] }).map((candidate) => ({
       host: { ...candidate.host, tag: HostTag.make(`host-${at}`), provider: `host-${at}` },
-      stats,
+      stats: { ...stats, latencyAt: () => stats.latencyMs, throughputAt: () => stats.throughput },
     })),
   ),
 )

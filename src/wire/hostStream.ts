@@ -3,9 +3,10 @@
  * form, in one synchronous pass over each network read. The finish is withheld, so that the cost can be booked before
  * it is reported.
  */
-import type { ChatChunk, ChatChunkChoice, ChatUsage, FinishReason } from "../domain/Chat.ts"
+import type { ChatChunk, ChatChunkChoice, ChatUsage, FinishReason, Tool } from "../domain/Chat.ts"
 import { bytesSaid } from "../domain/Estimate.ts"
 import { HostFailed } from "../domain/Failure.ts"
+import { ToolCallFragments } from "../domain/toolCalls.ts"
 import { plainText, says, withoutReasoning } from "./delta.ts"
 import type { Frame, FrameReader } from "./framing/FrameReader.ts"
 import { frameReader } from "./framing.ts"
@@ -44,6 +45,8 @@ export interface HostStreamOptions {
   readonly excludeReasoning: boolean
   /** How many answers were requested. Each has its own finish. */
   readonly choices: number
+  /** The tools of the request, if it has any: then the tool calls of the answer are checked. */
+  readonly tools?: ReadonlyArray<Tool> | undefined
 }
 
 export class HostStream {
@@ -69,6 +72,8 @@ export class HostStream {
   private readonly splicer
   private readonly options: HostStreamOptions
   private notJson = 0
+  /** Kept only where the request has tools. */
+  private toolCalls: ToolCallFragments | undefined
 
   constructor(options: HostStreamOptions) {
     this.options = options
@@ -119,6 +124,13 @@ export class HostStream {
   /** The withheld chunk: the finish of every choice, without the usage. */
   finish(): ChatChunk {
     return { choices: this.finishes, ...this.extras }
+  }
+
+  /** `Sample.areToolCallsSound`; `undefined` also where the answer ended for want of tokens. */
+  get areToolCallsSound(): boolean | undefined {
+    const { tools } = this.options
+    if (tools === undefined || this.finishes.some((finish) => finish.finish_reason === "length")) return undefined
+    return this.toolCalls?.areSound(tools) ?? true
   }
 
   /** Ends the answer for a reason of the gateway, `native`. A finish of the host is kept. */
@@ -241,9 +253,12 @@ export class HostStream {
     if (!this.finishes.some((finish) => finish.index === choice.index)) this.finishes.push(choice)
   }
 
-  private watch({ delta }: ChatChunkChoice): void {
+  private watch({ index, delta }: ChatChunkChoice): void {
     this.outputBytes += bytesSaid(delta)
     if (delta.content || delta.tool_calls != null) this.hasContent = true
+    if (delta.tool_calls == null || this.options.tools === undefined) return
+    this.toolCalls ??= new ToolCallFragments()
+    this.toolCalls.add(index, delta.tool_calls)
   }
 
   /** Learns the text around a plain text delta from a parsed chunk, so that later ones can be spliced. */

@@ -1,7 +1,7 @@
 /** Hosts for a strategy to rank. Only their tag, price and recent failures matter. */
 import { HostTag } from "../../src/domain/Ids.ts"
 import { freePricing } from "../../src/domain/Price.ts"
-import type { Candidate, RankContext } from "../../src/plugin/Strategy.ts"
+import { type Candidate, type RankContext, unseenHost } from "../../src/plugin/Strategy.ts"
 import { hostFor, requestWith } from "./recordings.ts"
 
 /** In the order given. Prices of prompt and completion are picodollars per token; `null`: unknown. */
@@ -15,7 +15,7 @@ export const candidatesAt = (
       tag: HostTag.make(tag),
       pricing: price === null ? null : { ...freePricing, prompt: price[0], completion: price[1] },
     },
-    stats: { failing: failing.includes(tag), uptime: null, latencyMs: null, throughput: null },
+    stats: { ...unseenHost, failing: failing.includes(tag) },
   }))
 
 export const contextWith = (random: () => number): RankContext => ({

@@ -3,6 +3,7 @@
  */
 import * as Schema from "effect/Schema"
 import type { Host, Model } from "../../domain/Host.ts"
+import type { Percentiles } from "../../domain/HostFigures.ts"
 import { formatUsd } from "../../domain/Money.ts"
 import {
   effectivePrice,
@@ -51,7 +52,7 @@ export const ListedPricing = Schema.Struct({
   overrides: Schema.Array(Override),
 }).annotations({ identifier: "Pricing" })
 
-const Percentiles = Schema.NullOr(
+const ListedPercentiles = Schema.NullOr(
   Schema.Struct({ p50: Schema.Number, p75: Schema.Number, p90: Schema.Number, p99: Schema.Number }),
 )
 
@@ -75,9 +76,9 @@ export const ListedHost = Schema.Struct({
     required: Schema.Boolean,
     function: Schema.Boolean,
   }),
-  /** 0: normal; -1: uptime below 95 %; -2: below 80 %, or an open breaker; -3: rate limited; -10: cannot be called. */
-  status: Schema.Int,
-  /** Percent; null without any requests. */
+  /** `hostStatus` has the meaning of each. */
+  status: Schema.Literal(0, -1, -2, -3, -5, -10),
+  /** Percent of the requests that succeeded, rate limits not counted; null without any. */
   uptime_last_30m: percent,
   uptime_last_5m: percent,
   uptime_last_1d: percent,
@@ -87,13 +88,13 @@ export const ListedHost = Schema.Struct({
   supports_multiple_audio_references: Schema.Boolean,
   supports_image_reference: Schema.Boolean,
   supports_diarization: Schema.Boolean,
-  /** Milliseconds to the first token. */
-  latency_last_30m: Percentiles,
-  /** Output tokens per second. */
-  throughput_last_30m: Percentiles,
+  /** Milliseconds to the first token of streamed answers; null without any. */
+  latency_last_30m: ListedPercentiles,
+  /** Output tokens per second over the whole call, ascending. */
+  throughput_last_30m: ListedPercentiles,
   perf_last_30m_by_workload: Schema.Record({
     key: Schema.String,
-    value: Schema.Struct({ latency: Percentiles, throughput: Percentiles, request_count: Schema.Int }),
+    value: Schema.Struct({ latency: ListedPercentiles, throughput: ListedPercentiles, request_count: Schema.Int }),
   }),
 }).annotations({ identifier: "Host" })
 
@@ -127,22 +128,27 @@ export const listedHost = (
   supports_multiple_audio_references: false,
   supports_image_reference: false,
   supports_diarization: false,
-  latency_last_30m: seen.latency30m,
-  throughput_last_30m: seen.throughput30m,
-  // This version serves text only.
-  perf_last_30m_by_workload:
-    seen.requests30m === 0
-      ? {}
-      : {
-          text_generation: {
-            latency: seen.latency30m,
-            throughput: seen.throughput30m,
-            request_count: seen.requests30m,
-          },
-        },
+  // Models make text only, so this is the workload that the members without one are about.
+  latency_last_30m: rounded(seen.performance30m.get("text_generation")?.latency),
+  throughput_last_30m: rounded(seen.performance30m.get("text_generation")?.throughput),
+  perf_last_30m_by_workload: Object.fromEntries(
+    Array.from(seen.performance30m, ([workload, { latency, throughput, requests }]) => [
+      workload,
+      { latency: rounded(latency), throughput: rounded(throughput), request_count: requests },
+    ]),
+  ),
 })
 
-interface Condition extends Pick<HostReport, "requests30m" | "uptime30m"> {
+/** To three digits, since the figures are at most 5 % off. */
+const rounded = (percentiles: Percentiles | null | undefined): Percentiles | null => {
+  if (percentiles == null) return null
+  const { p50, p75, p90, p99 } = percentiles
+  return { p50: threeDigits(p50), p75: threeDigits(p75), p90: threeDigits(p90), p99: threeDigits(p99) }
+}
+
+const threeDigits = (value: number): number => Number(value.toPrecision(3))
+
+interface Condition extends Pick<HostReport, "standing"> {
   /** Why it cannot be called now. */
   readonly inadmissible: Out | undefined
   /** Why it cannot be called at all. */
@@ -150,15 +156,15 @@ interface Condition extends Pick<HostReport, "requests30m" | "uptime30m"> {
 }
 
 /**
- * -10: cannot be called. -3: rate limited. -2: the breaker is open. -2, -1: too many of at least 100 requests failed. 0:
- * normal.
+ * The first that holds of: -10, its provider is disabled or does not load; -3, it cools down after a rate limit; -2, its
+ * circuit breaker is open, or it is `down` by its uptime of the last day; -1, it is `degraded` by that uptime; 0, normal, also while it cools down after another
+ * failure. -5, demoted by the operator, is not given: there is no such setting.
  */
-export const hostStatus = ({ unavailable, inadmissible, requests30m, uptime30m }: Condition): number => {
+export const hostStatus = ({ unavailable, inadmissible, standing }: Condition): typeof ListedHost.Type.status => {
   if (unavailable !== undefined) return -10
-  if (inadmissible?.because === "breaker") return -2
-  if (inadmissible?.reason === "rate-limited") return -3
-  if (uptime30m === null || requests30m < 100 || uptime30m >= 95) return 0
-  return uptime30m < 80 ? -2 : -1
+  if (inadmissible?.because === "cooldown" && inadmissible.reason === "rate-limited") return -3
+  if (inadmissible?.because === "breaker" || standing === "down") return -2
+  return standing === "degraded" ? -1 : 0
 }
 
 /**

@@ -1,0 +1,52 @@
+/**
+ * Whether the tool calls of an answer are sound: their arguments are JSON, and they name a tool of the request. Empty
+ * arguments are sound, as hosts send them for tools without parameters. Only calls of functions are checked.
+ */
+import type { ChatChoice, Tool, ToolCallDelta } from "./Chat.ts"
+
+interface Call {
+  name: string
+  arguments: string
+}
+
+/** Of a whole answer; `undefined`: it ended for want of tokens, which may have cut a call short. */
+export const areToolCallsSound = (
+  tools: ReadonlyArray<Tool>,
+  choices: ReadonlyArray<ChatChoice>,
+): boolean | undefined => {
+  if (choices.some((choice) => choice.finish_reason === "length")) return undefined
+  return choices.every(({ message }) => (message.tool_calls ?? []).every((call) => isSound(tools, call.function)))
+}
+
+/** The tool calls of a streamed answer, put together from their fragments. */
+export class ToolCallFragments {
+  private readonly calls = new Map<string, Call>()
+
+  add(choice: number, fragments: ReadonlyArray<ToolCallDelta>): void {
+    for (const { index, function: fragment } of fragments) {
+      if (fragment === undefined) continue
+      const place = `${choice} ${index}`
+      const call = this.calls.get(place) ?? { name: "", arguments: "" }
+      this.calls.set(place, call)
+      call.name += fragment.name ?? ""
+      call.arguments += fragment.arguments ?? ""
+    }
+  }
+
+  areSound(tools: ReadonlyArray<Tool>): boolean {
+    return [...this.calls.values()].every((call) => isSound(tools, call))
+  }
+}
+
+const isSound = (tools: ReadonlyArray<Tool>, call: Call | undefined): boolean =>
+  call === undefined || (tools.some((tool) => tool.function?.name === call.name) && isJson(call.arguments))
+
+const isJson = (text: string): boolean => {
+  if (text === "") return true
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

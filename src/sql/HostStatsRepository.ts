@@ -1,0 +1,33 @@
+/** Host statistics in a database, in SQL that SQLite and PostgreSQL share. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { HostStatsRepository, StoredSlot } from "../services/Storage.ts"
+import { query, rowsOf } from "./query.ts"
+import { column, table } from "./table.ts"
+
+const slots = table<StoredSlot>({
+  seq: column("seq", Schema.Number),
+  endpoint: column("endpoint", Schema.String),
+  workload: column("workload", Schema.String),
+  minutes: column("minutes", Schema.Number),
+  start: column("start", Schema.Number),
+  figures: column("figures", Schema.String),
+})
+
+export const makeHostStatsRepository = (sql: SqlClient): HostStatsRepository => ({
+  put: (kept) =>
+    kept.length === 0
+      ? Effect.void
+      : Effect.asVoid(
+          query(sql`INSERT INTO host_stats ${sql.insert(kept.map((slot) => slots.columnsOf(slot)))}
+            ON CONFLICT (endpoint, workload, minutes, start) DO UPDATE SET figures = excluded.figures`),
+        ),
+  list: (after, limit) =>
+    rowsOf(
+      slots,
+      sql`SELECT ${sql.literal(slots.selection)} FROM host_stats WHERE seq > ${after} ORDER BY seq LIMIT ${limit}`,
+    ),
+  removeUpTo: (minutes, start) =>
+    Effect.asVoid(query(sql`DELETE FROM host_stats WHERE minutes = ${minutes} AND start <= ${start}`)),
+})

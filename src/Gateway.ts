@@ -75,7 +75,7 @@ export const servicesFrom = ({ config, resolved }: Setup): Layer.Layer<Services,
   // `fresh`, because a constant layer would be shared by all gateways of a program, and so would their accounts.
   const state = Layer.mergeAll(
     ProviderRegistry.layer(resolved),
-    HostHealth.layer(limits.cooldown),
+    HostHealth.layer(limits),
     Layer.fresh(HostStats.layer),
     Layer.fresh(Conversations.layer),
     InFlight.layer(limits),

@@ -2,6 +2,7 @@
  * The resolved configuration: everything that a request needs, from the configuration and its plugins. The value never
  * changes; a reload replaces it (`services/ProviderRegistry.ts`).
  */
+import type { BreakerRules } from "../domain/Breaker.ts"
 import type { Cooldowns } from "../domain/Cooldown.ts"
 import type { Host, Model } from "../domain/Host.ts"
 import type { CheckedWhy } from "../plugin/checked.ts"
@@ -32,7 +33,10 @@ export interface Limits {
   readonly clientStallMs: number
   /** The least bytes per second, over a minute, of a host's stream; 0: no limit. */
   readonly minBytesPerSecond: number
+  /** Attempts after the first one, as a share of the requests. */
+  readonly retries: number
   readonly cooldown: Cooldowns
+  readonly breaker: BreakerRules
 }
 
 export interface RoutingConfig {

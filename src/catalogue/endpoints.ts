@@ -24,6 +24,8 @@ export interface Endpoint {
   readonly secrets: ReadonlyArray<string>
   /** Milliseconds to the first event of a stream; `undefined`: that of the limits. */
   readonly ttfbMs: number | undefined
+  /** Calls of its provider at once; `Infinity`: no bound. */
+  readonly maxConcurrent: number
   /** URL of an HTTP proxy. */
   readonly proxy: string | undefined
   /** Which addresses may be dialled. */
@@ -49,6 +51,7 @@ export const endpointOf = (host: Host, { settings, plugin, provider, protocol, b
       .map(Redacted.value)
       .filter((secret) => secret !== ""),
     ttfbMs: settings.ttfbMs === 0 ? Number.POSITIVE_INFINITY : (settings.ttfbMs ?? undefined),
+    maxConcurrent: settings.maxConcurrent ?? Number.POSITIVE_INFINITY,
     proxy: settings.proxy ?? undefined,
     network: settings.network,
   }

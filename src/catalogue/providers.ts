@@ -27,6 +27,8 @@ export interface ProviderSettings {
   readonly privacy: Privacy | null
   /** Milliseconds to the first event of a stream. */
   readonly ttfbMs: number | null
+  /** Calls at once. */
+  readonly maxConcurrent: number | null
   readonly enabled: boolean
   /** `private`: it may be on this machine or in this network. */
   readonly network: Network

@@ -76,16 +76,25 @@ const Server = Schema.Struct({
   openMetrics: later(Schema.Boolean, false).pipe(Schema.fromKey("open_metrics")),
 })
 
-/** When a host that keeps failing is not called for a while. This version does not act on it yet. */
+/** A number from 0 to 1. */
+const share = Schema.Number.pipe(
+  Schema.filter((written) => written >= 0 && written <= 1, { description: "a number from 0 to 1" }),
+)
+
+const notNegative = Schema.Number.pipe(
+  Schema.filter((written) => written >= 0 && Number.isFinite(written), { description: "a number of at least 0" }),
+)
+
+/** When a host that keeps failing is not called for a while. */
 const Breaker = Schema.Struct({
   /** Failures in a row that open it; 0: never. Default 5. */
-  consecutiveFailures: later(Schema.Number, 5).pipe(Schema.fromKey("consecutive_failures")),
+  consecutiveFailures: field(amount, 5).pipe(Schema.fromKey("consecutive_failures")),
   /** Share of failures within 30 seconds that opens it, 0 to 1; 0: never. Default 0.5. */
-  errorRate: later(Schema.Number, 0.5).pipe(Schema.fromKey("error_rate")),
-  /** Requests within 30 seconds before the share counts. Default 20. */
-  minRequests: later(Schema.Number, 20).pipe(Schema.fromKey("min_requests")),
-  /** Seconds that it stays open the first time. Default 30. */
-  openSeconds: later(Schema.Number, 30).pipe(Schema.fromKey("open_s")),
+  errorRate: field(share, 0.5).pipe(Schema.fromKey("error_rate")),
+  /** Requests within 30 seconds before the share counts; 0: the first one counts. Default 20. */
+  minRequests: field(amount, 20).pipe(Schema.fromKey("min_requests")),
+  /** Seconds that it stays open the first time, then twice, three times as many, up to 300; 0: it never opens. Default 30. */
+  openSeconds: field(wholeNumber(0, 300), 30).pipe(Schema.fromKey("open_s")),
 })
 
 /** Seconds for which a host is not called after certain answers; 0: none. */
@@ -122,6 +131,11 @@ const Limits = Schema.Struct({
   clientStallMs: field(milliseconds, 60_000).pipe(Schema.fromKey("client_stall_ms")),
   /** Bytes per second, over a minute, that a stream of a host must reach. Default 16. */
   minBytesPerSecond: field(amount, 16).pipe(Schema.fromKey("min_bytes_per_s")),
+  /**
+   * Attempts after the first one of a request, of all requests together, as a share of the requests of the last 10
+   * seconds; 10 a second are always allowed. Default 0.2.
+   */
+  retries: field(notNegative, 0.2),
   breaker: part(Breaker),
   cooldown: part(Cooldown),
 })
@@ -235,8 +249,8 @@ const ProviderFields = Schema.Struct({
     ),
     null,
   ),
-  /** Requests at once to this provider. Default: no bound. */
-  maxConcurrent: later(Schema.NullOr(Schema.Number), null).pipe(Schema.fromKey("max_concurrent")),
+  /** Requests at once to this provider; further ones go to other hosts. Default: no bound. */
+  maxConcurrent: field(Schema.NullOr(wholeNumber(1)), null).pipe(Schema.fromKey("max_concurrent")),
   /** Milliseconds until a stream's first event. Default: that of `limits`. */
   ttfbMs: field(Schema.NullOr(milliseconds), null).pipe(Schema.fromKey("ttfb_ms")),
   /** Default true. */

@@ -132,8 +132,16 @@ const aliasesOf = (
 }
 
 /** The limits as requests read them: 0, which switches a limit off, becomes infinity. */
-const limitsOf = ({ breaker: _, cooldown, minBytesPerSecond, ...bounds }: GatewayConfig["limits"]): Limits => ({
-  ...Record.map(bounds, (bound) => (bound === 0 ? Number.POSITIVE_INFINITY : bound)),
+const limitsOf = ({ breaker, cooldown, minBytesPerSecond, ...bounds }: GatewayConfig["limits"]): Limits => ({
+  ...Record.map(bounds, orNone),
   minBytesPerSecond,
   cooldown,
+  breaker: {
+    consecutiveFailures: orNone(breaker.consecutiveFailures),
+    errorRate: orNone(breaker.errorRate),
+    minRequests: breaker.minRequests,
+    openMs: breaker.openSeconds * 1000,
+  },
 })
+
+const orNone = (bound: number): number => (bound === 0 ? Number.POSITIVE_INFINITY : bound)

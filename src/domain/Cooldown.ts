@@ -34,3 +34,10 @@ export const cooldownFor = (failure: HostFailed, cooldowns: Cooldowns): number =
 /** Whether a failure counts against the host's health: a caller's bad request does not, nor does a rate limit. */
 export const countsAgainstHealth = ({ reason }: HostFailed): boolean =>
   reason !== "request" && reason !== "rate-limited" && reason !== "forbidden"
+
+/**
+ * Whether a failure counts for the circuit breaker. Failures with a cooldown of their own do not, unless the host is in
+ * trouble.
+ */
+export const trips = ({ reason }: HostFailed): boolean =>
+  reason === "unreachable" || reason === "timeout" || reason === "overloaded" || reason === "malformed"

@@ -211,6 +211,7 @@ export type ExhaustedBecause =
   | "rate-limited"
   | "not-found"
   | "cooling-down"
+  | "busy"
   | "timeout"
   | "forbidden"
   | "unavailable"
@@ -233,6 +234,7 @@ const exhaustedTexts: Readonly<Record<ExhaustedBecause, string>> = {
   "rate-limited": "Every host of the model is rate limited.",
   "not-found": "No host of the model knows it any more.",
   "cooling-down": "Every host of the model is cooling down after failures.",
+  busy: "Every host of the model has as many requests as it may have at once.",
   timeout: "Operation timed out.",
   forbidden: "Provider refused permission.",
   unavailable: "Provider returned error.",

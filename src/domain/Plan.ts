@@ -7,6 +7,11 @@ export interface Plan {
   /** In the order they are tried; never two of the same endpoint. */
   readonly attempts: ReadonlyArray<Host>
   readonly excluded: ReadonlyArray<Exclusion>
+  /**
+   * Hosts that may not be called now (`HostHealth`), and are tried all the same, because no host of their model may be: at
+   * most one of each model.
+   */
+  readonly probes: ReadonlyArray<Host>
   /** Id of the strategy that ordered the hosts of the first model, or `order` where the caller's own order did. */
   readonly strategy: string
   /** A 32-bit unsigned integer: every random draw of the plan comes from `randomSequence(seed)`. */

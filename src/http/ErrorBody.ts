@@ -151,6 +151,7 @@ const exhausted = (failure: RoutingExhausted): Rendered => {
     case "not-found":
       return { status: 404, errorType: "not_found", message, metadata: { ...provider, ...previous } }
     case "cooling-down":
+    case "busy":
       return { status: 503, errorType: "provider_overloaded", message, metadata: previous, ...wait }
     case "timeout":
       return { status: 408, errorType: "timeout", message, metadata: { phase: "upstream", ...previous } }

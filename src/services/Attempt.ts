@@ -6,6 +6,7 @@ import type { Tool } from "../domain/Chat.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import type { Exchange } from "../upstream/exchange.ts"
+import type { Permit } from "./HostHealth.ts"
 import type { Hold } from "./Meter.ts"
 import type { RequestContext } from "./RequestContext.ts"
 
@@ -14,6 +15,8 @@ export class Attempt {
   readonly host: Host
   /** The money that is reserved for it. */
   readonly hold: Hold
+  /** Its place at the host. Given back when it is closed. */
+  readonly permit: Permit
   /** Members of the request that are not sent to the host. */
   readonly dropped: ReadonlyArray<string>
   /** The tools of the request; `undefined`: it has none. */
@@ -32,12 +35,14 @@ export class Attempt {
     context: RequestContext,
     host: Host,
     hold: Hold,
+    permit: Permit,
     dropped: ReadonlyArray<string>,
     tools: ReadonlyArray<Tool> | null | undefined,
   ) {
     this.context = context
     this.host = host
     this.hold = hold
+    this.permit = permit
     this.dropped = dropped
     this.tools = tools != null && tools.length > 0 ? tools : undefined
     this.startedMs = context.nowMs()
@@ -49,6 +54,12 @@ export class Attempt {
     return this.context.nowMs() - this.startedMs
   }
 
+  /** The first event came. */
+  answered(): void {
+    this.latencyMs = this.elapsedMs()
+    this.permit.answered()
+  }
+
   /** Cancels the call at once. The first reason is kept. */
   stop(why: HostFailed): void {
     if (this.stopped !== undefined) return
@@ -57,8 +68,9 @@ export class Attempt {
     this.onStop?.()
   }
 
-  /** The attempt is over, so the end of the request does not stop it any more. */
+  /** The attempt is over: the end of the request does not stop it any more, and its permit is given back. */
   close(): void {
+    this.permit.release()
     this.context.lifetime.forget(this.onEnd)
     this.onStop = undefined
   }

@@ -4,47 +4,33 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import type { Endpoint } from "../catalogue/endpoints.ts"
 import type { Charge } from "../domain/Charge.ts"
 import type { ChatResponse } from "../domain/Chat.ts"
 import { bytesSaid } from "../domain/Estimate.ts"
-import {
-  BadRequest,
-  type FailedAttempt,
-  HostFailed,
-  type PaymentRequired,
-  type RoutingExhausted,
-  type Unavailable,
-  Unsupported,
-} from "../domain/Failure.ts"
-import { RefusedModels } from "../domain/fallback.ts"
 import type { Host } from "../domain/Host.ts"
-import { requestFor } from "../domain/hostRequest.ts"
 import type { Plan } from "../domain/Plan.ts"
 import type { ChatRequest } from "../domain/Request.ts"
+import { RetryBudget } from "../domain/RetryBudget.ts"
 import { areToolCallsSound } from "../domain/toolCalls.ts"
-import type { Adjustment } from "../domain/variants.ts"
 import { Upstream } from "../upstream/Upstream.ts"
-import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
 import { AnswerStream, type StreamLimits, type StreamServices } from "./AnswerStream.ts"
-import { Attempt } from "./Attempt.ts"
-import { type Delivered, failureLog, makeEndAttempt } from "./endAttempt.ts"
-import { exhausted } from "./exhausted.ts"
+import type { Attempt } from "./Attempt.ts"
+import { type Delivered, makeEndAttempt } from "./endAttempt.ts"
 import { type HostAnswer, streamAnswer } from "./HostAnswer.ts"
-import { HostHealth, type Inadmissible } from "./HostHealth.ts"
+import { HostHealth } from "./HostHealth.ts"
 import { HostStats } from "./HostStats.ts"
-import { type Hold, Meter } from "./Meter.ts"
+import { Meter } from "./Meter.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
-import type { Ending, Lifetime, RequestContext } from "./RequestContext.ts"
-import { eitherOf, isFinished, makeStepRunner, type Steps, wait } from "./Steps.ts"
+import type { RequestContext } from "./RequestContext.ts"
+import { makeStepRunner, type Steps, wait } from "./Steps.ts"
 import type { OpenOutput } from "./StreamOutput.ts"
 import type { WriterFor } from "./StreamWriter.ts"
 import { Timers } from "./Timers.ts"
+import { type DispatchFailure, tryHosts } from "./tryHosts.ts"
 import { unaryAnswer } from "./unaryAnswer.ts"
-import { makeUpstreamClient, withoutSecrets } from "./upstreamCall.ts"
+import { makeUpstreamClient } from "./upstreamCall.ts"
 
 /**
  * Writes a whole answer in the caller's form, without its cost. The cost is added by the returned function, so an answer
@@ -68,8 +54,6 @@ export interface StreamHead {
   readonly answering: { readonly host: Host; readonly dropped: ReadonlyArray<string> } | undefined
 }
 
-export type DispatchFailure = RoutingExhausted | PaymentRequired | BadRequest | Ending
-
 export interface DispatcherOptions extends StreamLimits {
   /** Milliseconds to the first event of a stream; a provider may have its own. */
   readonly ttfbMs: number
@@ -80,6 +64,8 @@ export interface DispatcherOptions extends StreamLimits {
   readonly commitAfterMs: number
   /** The largest whole answer of a host, bytes. */
   readonly answerBytes: number
+  /** Attempts after the first one, per request; `Infinity`: no bound. See `domain/RetryBudget.ts`. */
+  readonly retries: number
 }
 
 /** Neither method can be interrupted, since money is held. The request's lifetime ends them. */
@@ -110,18 +96,6 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
   static readonly layer = (options: DispatcherOptions) => Layer.effect(Dispatcher, make(options))
 }
 
-/** Why a host of the plan was skipped just before its call. */
-export type Skipped = PaymentRequired | Unavailable | Unsupported | Inadmissible
-
-interface Begun {
-  readonly attempt: Attempt
-  readonly endpoint: Endpoint
-  readonly encoded: Encoded
-  readonly answerContext: AnswerContext
-}
-
-type CallHost<A> = (begun: Begun) => Effect.Effect<A | HostFailed>
-
 const make = (options: DispatcherOptions) =>
   Effect.gen(function* () {
     const registry = yield* ProviderRegistry
@@ -131,25 +105,9 @@ const make = (options: DispatcherOptions) =>
     const runner = makeStepRunner(yield* Effect.runtime<never>())
     const client = makeUpstreamClient(yield* Upstream)
     const log = (effect: Effect.Effect<void>) => runner.effect(effect, () => {})
-    const endAttempt = makeEndAttempt(meter, yield* HostStats, health, log)
-
-    /** Runs an effect that a plugin made. It may never end, so it is interrupted when the request is ended. */
-    const untilEnded = <A>(lifetime: Lifetime, effect: Effect.Effect<A, HostFailed>): Effect.Effect<A, HostFailed> =>
-      isFinished(effect)
-        ? effect
-        : wait((resume) => {
-            const ended = Exit.fail(new HostFailed({ reason: "unreachable" }))
-            if (lifetime.ending !== undefined) return resume(ended)
-            const giveUp = () => {
-              resume(ended)
-              interrupt()
-            }
-            lifetime.onEnd(giveUp)
-            const interrupt = runner.effect(effect, (exit) => {
-              lifetime.forget(giveUp)
-              resume(exit)
-            })
-          })
+    const endAttempt = makeEndAttempt(meter, yield* HostStats, log)
+    const retries = new RetryBudget(options.retries)
+    const services = { registry, meter, health, timers, runner, client, log, endAttempt, retries }
 
     const streams: StreamServices = {
       limits: options,
@@ -158,104 +116,14 @@ const make = (options: DispatcherOptions) =>
       logDefect: (requestId, cause) => log(Effect.logError("a defect in a stream", { requestId }, cause)),
     }
 
-    /** Prepares an attempt: gets the permit, encodes the request, takes the hold. */
-    const begin = function* (
-      context: RequestContext,
-      whole: ChatRequest,
-      adjustment: Adjustment | undefined,
-      endpoint: Endpoint,
-    ): Steps<Begun | Skipped | HostFailed> {
-      const { host, protocol } = endpoint
-      const { request, dropped: unsupported } = requestFor(whole, host, adjustment)
-      const inadmissible = health.acquire(host)
-      if (inadmissible !== undefined) return inadmissible
-      const first = protocol.encode(request, host)
-      if (Either.isLeft(first)) return first.left
-      const ask = {
-        bounds: request.bounds,
-        maxTokens: request.maxTokens,
-        sentBytes: byteLength(first.right.body),
-        streamed: request.stream,
-      }
-      const reserving = meter.reserve({ _tag: "Key", key: context.key }, context, ask, host)
-      const reserved = yield* eitherOf(reserving)
-      if (!isFinished(reserving)) context.lifetime.look()
-      if (Either.isLeft(reserved)) return reserved.left
-      const hold = reserved.right
-      const encoded = within(request, hold) ? first : protocol.encode(bounded(request, hold), host)
-      if (Either.isLeft(encoded)) {
-        meter.release(hold)
-        return encoded.left
-      }
-      const signed = yield* eitherOf(untilEnded(context.lifetime, client.signed(endpoint, encoded.right)))
-      if (Either.isLeft(signed)) {
-        meter.release(hold)
-        return signed.left
-      }
-      const { dropped: untranslated = [] } = signed.right
-      const dropped = unsupported.length === 0 ? untranslated : [...unsupported, ...untranslated]
-      const attempt = new Attempt(context, host, hold, dropped, request.payload.tools)
-      return { attempt, endpoint, encoded: signed.right, answerContext: narrow(request, host) }
-    }
-
-    /** Tries the hosts of a plan one after another until one has an answer. */
-    const dispatch = function* <A extends object>(
-      context: RequestContext,
-      request: ChatRequest,
-      plan: Plan,
-      call: CallHost<A>,
-    ): Steps<{ readonly attempt: Attempt; readonly answer: A }, DispatchFailure> {
-      const { lifetime, failed } = context
-      const skipped: Array<Skipped> = []
-      const refused = new RefusedModels()
-      const fail = (host: Host, failure: HostFailed) => {
-        failed.push({ provider: host.providerName, host: host.tag, model: host.model, failure })
-        refused.add(host, failure)
-      }
-      for (const host of plan.attempts) {
-        if (lifetime.ending !== undefined) break
-        const endpoint = registry.endpoint(host)
-        if (endpoint === undefined || refused.has(host)) continue
-        const begun = yield* begin(context, request, plan.adjustments?.get(host), endpoint)
-        if (begun instanceof HostFailed) {
-          if (lifetime.ending !== undefined) break
-          const failure = withoutSecrets(begun, endpoint)
-          fail(host, failure)
-          log(failureLog(context.requestId, host, failure))
-          continue
-        }
-        if (!("attempt" in begun)) {
-          skipped.push(begun)
-          continue
-        }
-        const { attempt } = begun
-        // A caller who left before this host was called does not pay for it.
-        if (lifetime.ending !== undefined) {
-          attempt.close()
-          meter.release(attempt.hold)
-          break
-        }
-        const answer = yield* call(begun)
-        if (!(answer instanceof HostFailed)) return { attempt, answer }
-        if (lifetime.ending !== undefined) {
-          yield* eitherOf(endAttempt.abandoned(attempt))
-          break
-        }
-        const failure = withoutSecrets(attempt.stopped ?? answer, endpoint)
-        endAttempt.failed(attempt, failure)
-        fail(host, failure)
-      }
-      if (lifetime.ending !== undefined) return yield* Exit.fail(lifetime.ending)
-      return yield* Exit.fail(outcomeOf(failed, skipped, plan))
-    }
-
     const complete = function* (
       context: RequestContext,
       request: ChatRequest,
       plan: Plan,
       writer: AnswerWriter,
     ): Steps<Completed, DispatchFailure> {
-      const { attempt, answer } = yield* dispatch(
+      const { attempt, answer } = yield* tryHosts(
+        services,
         context,
         request,
         plan,
@@ -275,8 +143,13 @@ const make = (options: DispatcherOptions) =>
       plan: Plan,
       writerFor: WriterFor,
     ): Steps<HostAnswer, DispatchFailure> {
-      const { answer } = yield* dispatch(context, request, plan, ({ attempt, endpoint, encoded, answerContext }) =>
-        streamAnswer(client, timers, options, attempt, endpoint, encoded, answerContext, writerFor(attempt.host)),
+      const { answer } = yield* tryHosts(
+        services,
+        context,
+        request,
+        plan,
+        ({ attempt, endpoint, encoded, answerContext }) =>
+          streamAnswer(client, timers, options, attempt, endpoint, encoded, answerContext, writerFor(attempt.host)),
       )
       return answer
     }
@@ -321,41 +194,3 @@ const deliveredOf = ({ usage, choices }: ChatResponse, { tools }: Attempt): Deli
   areToolCallsSound: tools && areToolCallsSound(tools, choices),
   isAwaited: true,
 })
-
-/** Bytes of the body that a host is sent. */
-export const byteLength = (body: string | Uint8Array): number =>
-  typeof body === "string" ? Buffer.byteLength(body) : body.byteLength
-
-/** Whether the request already has the output bound of the hold. */
-const within = (request: ChatRequest, { outputBound }: Hold): boolean =>
-  outputBound === undefined || outputBound === request.maxTokens
-
-const bounded = (request: ChatRequest, { outputBound }: Hold): ChatRequest => ({ ...request, maxTokens: outputBound })
-
-/** What reading an answer needs of its request, without the prompt, which a running stream must not keep in memory. */
-const narrow = ({ stream, maxTokens, reasoning, bounds }: ChatRequest, host: Host): AnswerContext => ({
-  request: { stream, maxTokens, reasoning, bounds },
-  host,
-})
-
-/** The failure of a plan that led to no answer. Budget comes first, because the caller can fix that. */
-export const outcomeOf = (
-  failed: ReadonlyArray<FailedAttempt>,
-  skipped: ReadonlyArray<Skipped>,
-  plan: Plan,
-): RoutingExhausted | PaymentRequired | Unavailable | BadRequest => {
-  const waits = [...skipped, ...plan.excluded].flatMap((one) =>
-    "retryAfterMs" in one && one.retryAfterMs !== undefined ? [one.retryAfterMs] : [],
-  )
-  if (failed.length === 0) {
-    for (const one of skipped.toReversed()) {
-      if ("_tag" in one && one._tag !== "Unsupported") return one
-    }
-    const unsupported = skipped.find((one) => one instanceof Unsupported)
-    if (unsupported !== undefined && waits.length === 0) {
-      const { path, reason } = unsupported
-      return new BadRequest({ issues: [{ path, message: reason }] })
-    }
-  }
-  return exhausted(failed, waits.length === 0 ? undefined : Math.min(...waits), plan.requested)
-}

@@ -165,7 +165,7 @@ export class HostAnswer implements Sink {
       this.attempt.exchange?.cancel()
       onOpen(failure)
     } else {
-      this.attempt.latencyMs = this.attempt.elapsedMs()
+      this.attempt.answered()
       onOpen(this)
     }
   }

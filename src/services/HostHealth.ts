@@ -1,62 +1,299 @@
 /**
  * Decides whether a host may be called now, while `HostStats` only observes. A host that refused our account, does not
- * know the model or is rate limited cools down for a while. In memory, per process. See docs/guarantees.md#g10.
+ * know the model or is rate limited cools down for a while. A host that keeps failing is behind an open circuit breaker. A
+ * provider takes no more calls at once than it is configured for. In memory, per process. See docs/guarantees.md#g10,
+ * #g12 and #g16.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { type Cooldowns, cooldownFor } from "../domain/Cooldown.ts"
+import * as Random from "effect/Random"
+import type { Endpoint } from "../catalogue/endpoints.ts"
+import { Breaker, type BreakerRules } from "../domain/Breaker.ts"
+import { type Cooldowns, cooldownFor, trips } from "../domain/Cooldown.ts"
 import type { HostFailed, HostReason } from "../domain/Failure.ts"
 import { endpointKey, type Host } from "../domain/Host.ts"
+import { randomSequence } from "../domain/randomSequence.ts"
+import { monotonic } from "./RequestContext.ts"
 
 /** Why a host may not be called now. */
-export interface Inadmissible {
+export type Inadmissible = Out | Busy
+
+/** It cools down, or its breaker is open. */
+export interface Out {
+  readonly because: "cooldown" | "breaker"
   /** The failure that caused it: `rate-limited`, `account`, ... */
   readonly reason: HostReason
   /** Milliseconds until it may be called again. */
   readonly retryAfterMs: number
 }
 
+/** Its provider has as many calls as it may have at once. */
+export interface Busy {
+  readonly because: "concurrency"
+  readonly retryAfterMs: number
+}
+
+export interface HealthRules {
+  readonly cooldown: Cooldowns
+  readonly breaker: BreakerRules
+}
+
+/** What a permit needs of the host that is called. */
+export type Called = Pick<Endpoint, "host" | "maxConcurrent">
+
 export class HostHealth extends Context.Tag("headgate/HostHealth")<
   HostHealth,
   {
     /**
-     * Why the host may not be called now; `undefined`: it may. Has no side effects, so that a plan can check all hosts.
+     * Why the host may not be called now; `undefined`: it may. Has no side effects, so that a plan can check all hosts. The
+     * concurrency of its provider is not looked at, since a place may be free by the time of the call.
      */
-    readonly admissible: (host: Host) => Inadmissible | undefined
-    /** The permit for one call, taken just before it. Fails like `admissible`. */
-    readonly acquire: (host: Host) => Inadmissible | undefined
-    /** Records a failed call, after which the host may cool down. Does not shorten a cooldown that is running. */
-    readonly failed: (host: Host, failure: HostFailed) => void
+    readonly admissible: (host: Host) => Out | undefined
+    /**
+     * Of hosts that may all not be called, the one to call nevertheless, so that a model that is out is noticed when it
+     * is back; `undefined`: none now. That is one call at a time and per second for each model, at the host that may be
+     * called first, and never at one that asked us to wait. Has no side effects.
+     */
+    readonly emergencyProbe: (hosts: ReadonlyArray<Host>) => Host | undefined
+    /** Why `acquire` would refuse; `undefined`: it would not. */
+    readonly refusal: (called: Called, isEmergency: boolean) => Inadmissible | undefined
+    /**
+     * The permit for one call, taken just before it: the probe of a half-open breaker, a place at the provider. `isEmergency`:
+     * the host is the `emergencyProbe` of its plan.
+     */
+    readonly acquire: (called: Called, isEmergency: boolean) => Permit | Inadmissible
   }
 >() {
-  static readonly layer = (cooldowns: Cooldowns) =>
+  static readonly layer = (rules: HealthRules) =>
     Layer.effect(
       HostHealth,
-      Effect.map(Effect.clock, (clock) => {
-        const cooling = new Map<string, { readonly until: number; readonly reason: HostReason }>()
-        const admissible = (host: Host): Inadmissible | undefined => {
-          if (cooling.size === 0) return undefined
-          const key = endpointKey(host)
-          const entry = cooling.get(key)
-          if (entry === undefined) return undefined
-          const retryAfterMs = entry.until - clock.unsafeCurrentTimeMillis()
-          if (retryAfterMs > 0) return { reason: entry.reason, retryAfterMs }
-          cooling.delete(key)
-          return undefined
-        }
-        return {
-          admissible,
-          acquire: admissible,
-          failed: (host, failure) => {
-            const wait = cooldownFor(failure, cooldowns)
-            if (wait === 0) return
-            const until = clock.unsafeCurrentTimeMillis() + wait
-            const before = cooling.get(endpointKey(host))
-            if (before === undefined || before.until < until)
-              cooling.set(endpointKey(host), { until, reason: failure.reason })
-          },
-        }
+      Effect.gen(function* () {
+        const nowMs = monotonic(yield* Effect.clock)
+        // One number of Effect's random service seeds the jitter, so that a test can fix it.
+        return new Health(rules, nowMs, randomSequence(Math.floor((yield* Random.next) * 2 ** 32)))
       }),
     )
+}
+
+/** Calls of one provider that run now. */
+interface ProviderCalls {
+  running: number
+}
+
+/** The emergency probes of one model. */
+interface ModelProbes {
+  isRunning: boolean
+  /** Not before this time. */
+  nextAt: number
+}
+
+/** One endpoint. */
+interface EndpointState {
+  readonly breaker: Breaker
+  readonly calls: ProviderCalls
+  readonly probes: ModelProbes
+  coolsUntil: number
+  coolingReason: HostReason
+  /** Whether the host said for how long. */
+  isWaitAsked: boolean
+  /** The failure that opened the breaker. */
+  openReason: HostReason
+}
+
+const emergencyEveryMs = 1000
+const busy: Busy = { because: "concurrency", retryAfterMs: 1000 }
+
+class Health {
+  /** Milliseconds of a clock that never steps back. */
+  readonly nowMs: () => number
+  private readonly rules: HealthRules
+  private readonly random: () => number
+  private readonly states = new Map<string, EndpointState>()
+  /** Looked up by the host object, which saves building a key for each request. */
+  private readonly byHost = new WeakMap<Host, EndpointState>()
+  private readonly calls = new Map<string, ProviderCalls>()
+  private readonly probes = new Map<string, ModelProbes>()
+  /** The endpoints that cool down or whose breaker is not closed. Usually there is none, and a check is one comparison. */
+  private readonly impaired = new Set<EndpointState>()
+
+  constructor(rules: HealthRules, nowMs: () => number, random: () => number) {
+    this.rules = rules
+    this.nowMs = nowMs
+    this.random = random
+  }
+
+  readonly admissible = (host: Host): Out | undefined => {
+    if (this.impaired.size === 0) return undefined
+    const state = this.byHost.get(host) ?? this.states.get(endpointKey(host))
+    return state === undefined || !this.impaired.has(state) ? undefined : outOf(state, this.nowMs())
+  }
+
+  readonly emergencyProbe = (hosts: ReadonlyArray<Host>): Host | undefined => {
+    const now = this.nowMs()
+    let first: { readonly host: Host; readonly waitMs: number } | undefined
+    for (const host of hosts) {
+      const state = this.stateOf(host)
+      const out = outOf(state, now)
+      if (out === undefined || !mayProbe(state, now)) continue
+      if (first === undefined || out.retryAfterMs < first.waitMs) first = { host, waitMs: out.retryAfterMs }
+    }
+    return first?.host
+  }
+
+  readonly refusal = ({ host, maxConcurrent }: Called, isEmergency: boolean): Inadmissible | undefined => {
+    const state = this.stateOf(host)
+    if (state.calls.running >= maxConcurrent) return busy
+    if (this.impaired.size === 0 || !this.impaired.has(state)) return undefined
+    const now = this.nowMs()
+    const out = outOf(state, now)
+    return out !== undefined && isEmergency && mayProbe(state, now) ? undefined : out
+  }
+
+  readonly acquire = (called: Called, isEmergency: boolean): Permit | Inadmissible => {
+    const refused = this.refusal(called, isEmergency)
+    if (refused !== undefined) return refused
+    const state = this.stateOf(called.host)
+    state.calls.running += 1
+    if (!this.impaired.has(state)) return new Permit(this, state, false, false)
+    const now = this.nowMs()
+    const isEarly = outOf(state, now) !== undefined
+    if (isEarly) {
+      state.probes.isRunning = true
+      state.probes.nextAt = now + emergencyEveryMs
+    }
+    const isProbe = !state.breaker.isClosed
+    if (isProbe) state.breaker.probe()
+    else if (!isEarly) this.impaired.delete(state)
+    return new Permit(this, state, isProbe, isEarly)
+  }
+
+  /** A failure of a call. `countsForBreaker`: the call began in the breaker's present epoch. */
+  failed(state: EndpointState, failure: HostFailed, countsForBreaker: boolean): void {
+    const now = this.nowMs()
+    const wait = cooldownFor(failure, this.rules.cooldown)
+    if (wait > 0) {
+      // A call that was in flight does not shorten a cooldown that is running.
+      if (now + wait > state.coolsUntil) {
+        state.coolsUntil = now + wait
+        state.coolingReason = failure.reason
+        state.isWaitAsked = failure.retryAfterSeconds !== undefined
+      }
+      this.wentOut(state, now)
+    }
+    if (!countsForBreaker || !trips(failure)) return
+    const { epoch } = state.breaker
+    state.breaker.failed(now)
+    if (state.breaker.epoch === epoch) return
+    state.openReason = failure.reason
+    this.wentOut(state, now)
+  }
+
+  /** A probe was answered. */
+  recovered(state: EndpointState): void {
+    if (!state.breaker.isClosed) state.breaker.close(this.nowMs())
+    state.coolsUntil = Number.NEGATIVE_INFINITY
+    this.impaired.delete(state)
+  }
+
+  private wentOut(state: EndpointState, now: number): void {
+    this.impaired.add(state)
+    state.probes.nextAt = Math.max(state.probes.nextAt, now + emergencyEveryMs)
+  }
+
+  private stateOf(host: Host): EndpointState {
+    const known = this.byHost.get(host)
+    if (known !== undefined) return known
+    const key = endpointKey(host)
+    const state = this.states.get(key) ?? {
+      breaker: new Breaker(this.rules.breaker, this.random),
+      calls: valueOf(this.calls, host.provider, () => ({ running: 0 })),
+      probes: valueOf(this.probes, host.model, () => ({ isRunning: false, nextAt: 0 })),
+      coolsUntil: Number.NEGATIVE_INFINITY,
+      coolingReason: "rate-limited",
+      isWaitAsked: false,
+      openReason: "unreachable",
+    }
+    this.states.set(key, state)
+    this.byHost.set(host, state)
+    return state
+  }
+}
+
+/** The value of a key, made when it is first asked for. */
+const valueOf = <V>(map: Map<string, V>, key: string, make: () => V): V => {
+  const known = map.get(key)
+  if (known !== undefined) return known
+  const made = make()
+  map.set(key, made)
+  return made
+}
+
+const outOf = ({ breaker, coolsUntil, coolingReason, openReason }: EndpointState, now: number): Out | undefined => {
+  const coolingMs = coolsUntil - now
+  const openMs = breaker.waitMs(now)
+  if (coolingMs <= 0 && openMs <= 0) return undefined
+  return coolingMs >= openMs
+    ? { because: "cooldown", reason: coolingReason, retryAfterMs: coolingMs }
+    : { because: "breaker", reason: openReason, retryAfterMs: openMs }
+}
+
+/** Whether an endpoint that is out may be called by an emergency probe. */
+const mayProbe = ({ breaker, probes, coolsUntil, isWaitAsked }: EndpointState, now: number): boolean =>
+  !probes.isRunning && now >= probes.nextAt && !breaker.probing && !(isWaitAsked && coolsUntil > now)
+
+/**
+ * Permission for one call to one endpoint. It learns how the call went, by at most one of `succeeded` and `failed`, and is
+ * given back by `release`, in every case. A call that was ended by the caller or by the gateway has no outcome.
+ */
+export class Permit {
+  private readonly health: Health
+  private readonly state: EndpointState
+  private epoch: number
+  /** Whether it holds the probe of the breaker, or the emergency probe of the model. */
+  private isProbe: boolean
+  private isEarly: boolean
+  private isReleased = false
+
+  constructor(health: Health, state: EndpointState, isProbe: boolean, isEarly: boolean) {
+    this.health = health
+    this.state = state
+    this.isProbe = isProbe
+    this.isEarly = isEarly
+    this.epoch = state.breaker.epoch
+  }
+
+  /** The first event of a stream came: a probe has shown that the host is back. */
+  answered(): void {
+    if (!this.isProbe && !this.isEarly) return
+    this.health.recovered(this.state)
+    this.epoch = this.state.breaker.epoch
+    this.endProbe()
+  }
+
+  /** The answer is complete. */
+  succeeded(): void {
+    this.answered()
+    const { breaker } = this.state
+    if (breaker.isClosed && breaker.epoch === this.epoch) breaker.succeeded(this.health.nowMs())
+  }
+
+  failed(failure: HostFailed): void {
+    this.health.failed(this.state, failure, this.state.breaker.epoch === this.epoch)
+    this.isProbe = this.isProbe && this.state.breaker.probing
+  }
+
+  /** Gives the place and the probe back. Does nothing the second time. */
+  release(): void {
+    if (this.isReleased) return
+    this.isReleased = true
+    this.state.calls.running -= 1
+    this.endProbe()
+  }
+
+  private endProbe(): void {
+    if (this.isProbe) this.state.breaker.giveUp()
+    if (this.isEarly) this.state.probes.isRunning = false
+    this.isProbe = this.isEarly = false
+  }
 }

@@ -42,12 +42,11 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
     Layer.effect(
       InFlight,
       Effect.map(Timers, (timers) => {
-        /** The running requests with their deadlines, on the timers' clock. */
-        const running = new Map<Lifetime, number>()
+        const running = new Set<Lifetime>()
         let draining = false
         const refuse = (why: Unavailable["why"]) => new Unavailable({ why, retryAfterSeconds: 1 })
         const cut = () => {
-          for (const lifetime of [...running.keys()]) lifetime.end(refuse("draining"))
+          for (const lifetime of [...running]) lifetime.end(refuse("draining"))
         }
         const emptied = Effect.void.pipe(
           Effect.delay("20 millis"),
@@ -60,8 +59,8 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
         const look = () => {
           watch.restart(lookEveryMs)
           const now = timers.now()
-          for (const [lifetime, deadline] of running) {
-            if (now >= deadline) lifetime.end(new TimedOut({ phase: "upstream", afterMs: deadlineMs }))
+          for (const lifetime of running) {
+            if (now >= lifetime.deadline) lifetime.end(new TimedOut({ phase: "upstream", afterMs: deadlineMs }))
             else lifetime.look()
           }
         }
@@ -71,7 +70,8 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
             if (draining) return refuse("draining")
             if (running.size >= maxInFlight) return refuse("overloaded")
             const lifetime = new Lifetime()
-            running.set(lifetime, timers.now() + deadlineMs)
+            lifetime.deadline = timers.now() + deadlineMs
+            running.add(lifetime)
             return lifetime
           },
           leave: (lifetime) => {

@@ -12,6 +12,8 @@ const none: ReadonlyArray<() => void> = []
 /** The handle that ends a request, from its first byte on. The first reason is kept. */
 export class Lifetime {
   ending: Ending | undefined
+  /** When it will be ended, on the clock of `Timers`. Set at admission. */
+  deadline = Number.POSITIVE_INFINITY
   /** Whether the caller has closed the connection. Polled where no event reports it; `undefined`: an event does. */
   isCallerGone: (() => boolean) | undefined
   private listeners = none

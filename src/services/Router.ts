@@ -15,6 +15,7 @@ import { type BudgetRefusal, type BudgetSnapshot, paymentRequired } from "../dom
 import type { Host } from "../domain/Host.ts"
 import { hostFacts, modelFacts } from "../domain/hostFacts.ts"
 import { byTier, isListed, listedFirst, passingFirst } from "../domain/hostOrder.ts"
+import { modelTurns } from "../domain/modelTurns.ts"
 import type { Plan } from "../domain/Plan.ts"
 import { documentedSorts } from "../domain/Preferences.ts"
 import type { ChatRequest } from "../domain/Request.ts"
@@ -129,7 +130,7 @@ export class Router extends Context.Tag("headgate/Router")<
         }
 
         const excluded = new Exclusions()
-        const states = { registry, health, budget, maxTokens: request.maxTokens }
+        const states = { registry, health, budget, maxTokens: request.maxTokens, probes: [] }
         const kept = wanted.map((one) =>
           usableHosts({ routing: request.routing, bounds: request.bounds, wanted: one, now }, states, excluded),
         )
@@ -144,13 +145,15 @@ export class Router extends Context.Tag("headgate/Router")<
           hasThresholds(preferences)
             ? passingFirst(hosts, (host) => isFastEnough(preferences, stats.snapshot(host)))
             : hosts
-        const attempts = withoutFallbacks(request, ordered, preferred, excluded)
+        const tried = withoutFallbacks(request, ordered, preferred, excluded)
+        const attempts = wanted.length === 1 ? tried : modelTurns(tried, (host) => isListed(preferences.order, host))
         const sort = preferences.sort ?? sortOf(wanted[0]?.variants ?? [])
         const plan: Plan = {
           attempts,
           excluded: repeats(wanted) ? leftOut(excluded.all, attempts) : excluded.all,
           strategy: preferences.order.length > 0 ? "order" : strategyFor(sort, routing),
           seed,
+          probes: states.probes,
           requested: names,
           ...adjustments(wanted, kept),
         }
@@ -322,7 +325,7 @@ const refusal = ({ routing }: PlannedRequest, exclusions: Exclusions, budget: Bu
   // The reason of an exclusion by `budget` is the budget's refusal.
   if (unaffordable !== undefined) return paymentRequired(budget, unaffordable.reason as BudgetRefusal)
   const waits = excluded.flatMap(({ retryAfterMs }) => retryAfterMs ?? [])
-  if (waits.length > 0) return exhausted([], Math.min(...waits), models)
+  if (waits.length > 0) return exhausted([], Math.min(...waits), { models })
   if (decisive?.by === "context_length") {
     const issues = [{ path: "messages", message: decisive.reason }] as const
     return new BadRequest({ kind: "context_length_exceeded", models, issues })

@@ -8,15 +8,13 @@ import * as Effect from "effect/Effect"
 import type { AnswerOutcome, Charge } from "../domain/Charge.ts"
 import type { ChatUsage } from "../domain/Chat.ts"
 import { tokensIn } from "../domain/Estimate.ts"
-import type { HostFailed, Unavailable } from "../domain/Failure.ts"
+import { HostFailed, type Unavailable } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import { parseUsage } from "../domain/Usage.ts"
 import { PluginFault } from "../plugin/PluginFault.ts"
 import type { Attempt } from "./Attempt.ts"
-import type { HostHealth } from "./HostHealth.ts"
 import type { HostStats } from "./HostStats.ts"
 import type { Meter } from "./Meter.ts"
-import type { RequestContext } from "./RequestContext.ts"
 
 /** An answer, or the part of it that came. */
 export interface Delivered {
@@ -40,7 +38,7 @@ export interface EndAttempt {
   readonly failed: (attempt: Attempt, failure: HostFailed) => void
   /**
    * The request was ended before the host sent anything. A caller who left pays for the prompt; a caller who was cut
-   * off by the gateway pays nothing.
+   * off by the gateway pays nothing. A deadline counts against a host that had most of the time.
    */
   readonly abandoned: (attempt: Attempt) => Effect.Effect<void, Unavailable>
 }
@@ -48,19 +46,20 @@ export interface EndAttempt {
 export const makeEndAttempt = (
   meter: Context.Tag.Service<Meter>,
   stats: Context.Tag.Service<HostStats>,
-  health: Context.Tag.Service<HostHealth>,
   log: (effect: Effect.Effect<void>) => void,
 ): EndAttempt => {
-  const blame = ({ requestId, conversation }: RequestContext, host: Host, failure: HostFailed): void => {
+  const blame = ({ context, host, permit }: Attempt, failure: HostFailed): void => {
     stats.failed(host, failure)
-    health.failed(host, failure)
-    conversation?.failed(host, failure)
-    log(failureLog(requestId, host, failure))
+    permit.failed(failure)
+    context.conversation?.failed(host, failure)
+    log(failureLog(context.requestId, host, failure))
   }
 
   return {
     delivered: (attempt, { failure, usage, areToolCallsSound, ...delivered }) => {
-      const { context, host, hold } = attempt
+      const { context, host, hold, permit } = attempt
+      if (failure !== undefined) blame(attempt, failure)
+      else if (delivered.outcome === "finished") permit.succeeded()
       attempt.close()
       const durationMs = attempt.elapsedMs()
       const { latencyMs = durationMs } = attempt
@@ -74,16 +73,16 @@ export const makeEndAttempt = (
         // Ended by the caller or by a limit of ours: the host had answered in time, and has neither failed nor finished.
         stats.record(host, { latencyMs: attempt.latencyMs })
       }
-      if (failure !== undefined) blame(context, host, failure)
       return meter.settle(hold, { ...delivered, usage: counted, latencyMs: beforeAttemptMs + latencyMs })
     },
     failed: (attempt, failure) => {
+      blame(attempt, failure)
       attempt.close()
       meter.release(attempt.hold)
-      blame(attempt.context, attempt.host, failure)
     },
     abandoned: (attempt) => {
       const { context, hold } = attempt
+      if (wasTooSlow(attempt)) blame(attempt, tooSlow)
       attempt.close()
       if (context.lifetime.ending?._tag !== "CallerGone") {
         meter.release(hold)
@@ -99,6 +98,14 @@ export const makeEndAttempt = (
       })
     },
   }
+}
+
+const tooSlow = new HostFailed({ reason: "timeout" })
+
+/** Whether the deadline came while the host had sent nothing, although it had most of the request's time. */
+const wasTooSlow = (attempt: Attempt): boolean => {
+  const { context } = attempt
+  return context.lifetime.ending?._tag === "TimedOut" && attempt.elapsedMs() * 2 >= context.elapsedMs()
 }
 
 /**

@@ -1,22 +1,31 @@
 /** The one outcome of several failed attempts. Pure. See docs/guarantees.md#g10. */
 import { type ExhaustedBecause, type FailedAttempt, RoutingExhausted } from "../domain/Failure.ts"
 
+interface Circumstances {
+  /** The attempts whose reasons decide. Default: all. */
+  readonly decisive?: ReadonlyArray<FailedAttempt>
+  /** Whether a host was not called because its provider has as many calls as it may have. */
+  readonly isBusy?: boolean
+  /** What the caller asked for. */
+  readonly models?: ReadonlyArray<string>
+}
+
 /**
  * The caller's failure when no host is left. `coolingMs`: the shortest wait among hosts that were not tried because they
- * cool down. `models`: what the caller asked for. The first condition that holds decides.
+ * may not be called now. The first condition that holds decides.
  */
 export const exhausted = (
   attempts: ReadonlyArray<FailedAttempt>,
   coolingMs: number | undefined,
-  models?: ReadonlyArray<string>,
+  { decisive = attempts, isBusy = false, models }: Circumstances = {},
 ): RoutingExhausted => {
-  const reasons = attempts.map(({ failure }) => failure.reason)
+  const reasons = decisive.map(({ failure }) => failure.reason)
   const all = (reason: string) => reasons.length > 0 && reasons.every((each) => each === reason)
   const outcome = (): ExhaustedBecause => {
     if (reasons.includes("request")) return "request"
     if (all("rate-limited")) return "rate-limited"
     if (all("not-found")) return "not-found"
-    if (reasons.length === 0) return "cooling-down"
+    if (reasons.length === 0) return isBusy ? "busy" : "cooling-down"
     if (all("timeout")) return "timeout"
     return reasons.at(-1) === "forbidden" ? "forbidden" : "unavailable"
   }

@@ -12,9 +12,10 @@ import { requestFor } from "../domain/hostRequest.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import type { Reasons } from "../plugin/Strategy.ts"
-import { byteLength, type DispatchFailure, outcomeOf, type Skipped } from "./Dispatcher.ts"
+import { byteLength, type Skipped } from "./beginAttempt.ts"
 import type { ProviderRegistry } from "./ProviderRegistry.ts"
 import type { PlanFailure, PlanOptions, Router } from "./Router.ts"
+import { type DispatchFailure, outcomeOf } from "./tryHosts.ts"
 
 export interface ExplainedAttempt {
   readonly host: Host

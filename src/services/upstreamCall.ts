@@ -39,9 +39,17 @@ export const makeUpstreamClient = (upstream: Context.Tag.Service<Upstream>): Ups
   send: (endpoint, encoded, sink) => {
     const { transport } = endpoint.provider
     const call = callTo(endpoint, encoded)
-    return transport === undefined ? upstream.exchange(call, sink) : callFunction(transport, call, sink)
+    try {
+      return transport === undefined ? upstream.exchange(call, sink) : callFunction(transport, call, sink)
+    } catch (cause) {
+      // A defect of ours. The attempt has to end all the same, since it holds money and a place at the host.
+      sink.failed(new HostFailed({ reason: "unreachable", cause }))
+      return noExchange
+    }
   },
 })
+
+const noExchange: Exchange = { cancel: () => {}, drain: () => {}, pause: () => {}, resume: () => {} }
 
 /** The complete call. The gateway sets address and credentials, which a protocol's headers cannot replace. */
 const callTo = (endpoint: Endpoint, { method = "POST", path, headers, body }: Encoded): UpstreamCall => ({

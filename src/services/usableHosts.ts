@@ -16,6 +16,8 @@ export interface States {
   readonly budget: BudgetSnapshot
   /** The bound on output tokens that hosts are sent. */
   readonly maxTokens: ChatRequest["maxTokens"]
+  /** `Plan.probes`. Filled in by `usableHosts`. */
+  readonly probes: Array<Host>
 }
 
 /** Why hosts are left out of a plan that is being made. */
@@ -31,6 +33,13 @@ export class Exclusions {
     if (stage < this.lastStage) return
     this.lastStage = stage
     this.decisive = exclusion
+  }
+
+  /** Takes back the newest exclusion of the host. */
+  remove({ tag, model }: Host): void {
+    const at = this.all.findLastIndex((exclusion) => exclusion.host === tag && exclusion.model === model)
+    const [removed] = this.all.splice(at, 1)
+    if (removed === this.decisive) this.decisive = this.all.at(-1)
   }
 }
 
@@ -49,25 +58,26 @@ const firstCheck: Check = {
   },
 }
 
+const healthCheck: Check = {
+  applies: () => true,
+  find: (_, host, { health }) => {
+    const out = health.admissible(host)
+    if (out === undefined) return undefined
+    const { because, reason, retryAfterMs } = out
+    return { by: because, reason: `left alone after a failure: ${reason}`, retryAfterMs }
+  },
+}
+
+const budgetCheck: Check = {
+  applies: ({ budget }) => budget.limit !== null,
+  find: ({ bounds }, host, { budget, maxTokens }) => {
+    const refusal = budgetRefusal(budget, { bounds, maxTokens, sentBytes: bounds.promptBytes }, host)
+    return refusal === undefined ? undefined : { by: "budget", reason: refusal }
+  },
+}
+
 /** After them. */
-const lastChecks: ReadonlyArray<Check> = [
-  {
-    applies: () => true,
-    find: (_, host, { health }) => {
-      const inadmissible = health.admissible(host)
-      if (inadmissible === undefined) return undefined
-      const { reason, retryAfterMs } = inadmissible
-      return { by: "cooldown", reason: `left alone after a failure: ${reason}`, retryAfterMs }
-    },
-  },
-  {
-    applies: ({ budget }) => budget.limit !== null,
-    find: ({ bounds }, host, { budget, maxTokens }) => {
-      const refusal = budgetRefusal(budget, { bounds, maxTokens, sentBytes: bounds.promptBytes }, host)
-      return refusal === undefined ? undefined : { by: "budget", reason: refusal }
-    },
-  },
-]
+const lastChecks: ReadonlyArray<Check> = [healthCheck, budgetCheck]
 
 /**
  * The hosts of the wanted model that may be tried, in the order of the configuration. The others go to `excluded`, each
@@ -79,20 +89,25 @@ export const usableHosts = (asked: Asked, states: States, excluded: Exclusions):
   const filters = hardFilters.filter(({ applies }) => applies(asked))
   const checks = lastChecks.filter(({ applies }) => applies(states))
   const usable: Array<HostFacts> = []
+  /** Hosts that a check after the filters excludes. */
+  const refused: Array<HostFacts> = []
   for (const facts of hosts) {
-    if (isUsable(asked, facts, states, filters, checks, excluded)) usable.push(facts)
+    if (!passes(asked, facts, states, filters, excluded)) continue
+    if (isUsable(asked, facts, states, checks, excluded)) usable.push(facts)
+    else refused.push(facts)
   }
+  if (usable.length === 0 && refused.length > 0) addProbe(asked, refused, states, usable, excluded)
   let kept: ReadonlyArray<HostFacts> = usable
   for (const filter of softFilters) kept = withoutWorse(asked, kept, filter, excluded)
   return kept.length === hosts.length ? model.hosts : kept.map(({ host }) => host)
 }
 
-const isUsable = (
+/** Whether the provider is on and no filter of the request excludes the host. */
+const passes = (
   asked: Asked,
   facts: HostFacts,
   states: States,
   filters: ReadonlyArray<Filter>,
-  checks: ReadonlyArray<Check>,
   excluded: Exclusions,
 ): boolean => {
   const { host } = facts
@@ -107,6 +122,16 @@ const isUsable = (
     excluded.add({ host: host.tag, model: host.model, by: filter.name, reason }, 1 + hardFilters.indexOf(filter))
     return false
   }
+  return true
+}
+
+const isUsable = (
+  asked: Asked,
+  { host }: HostFacts,
+  states: States,
+  checks: ReadonlyArray<Check>,
+  excluded: Exclusions,
+): boolean => {
   for (const check of checks) {
     const finding = check.find(asked, host, states)
     if (finding === undefined) continue
@@ -114,6 +139,27 @@ const isUsable = (
     return false
   }
   return true
+}
+
+/** Where no host of the model may be called now, one of them may be tried all the same (`HostHealth.emergencyProbe`). */
+const addProbe = (
+  asked: Asked,
+  refused: ReadonlyArray<HostFacts>,
+  states: States,
+  usable: Array<HostFacts>,
+  excluded: Exclusions,
+): void => {
+  const { health, probes } = states
+  const hosts = refused.map(({ host }) => host)
+  if (hosts.some((host) => health.admissible(host) === undefined)) return
+  const probe = health.emergencyProbe(hosts)
+  const facts = refused.find(({ host }) => host === probe)
+  if (probe === undefined || facts === undefined) return
+  excluded.remove(probe)
+  const checks = budgetCheck.applies(states) ? [budgetCheck] : []
+  if (!isUsable(asked, facts, states, checks, excluded)) return
+  probes.push(probe)
+  usable.push(facts)
 }
 
 /** Leaves out the hosts that a soft filter excludes, unless that would be all of them. */

@@ -14,8 +14,14 @@ export const httpError = (status: number, headers: ResponseHeaders, body: unknow
     status,
     code: codeOf(error),
     detail: shown(status) ? detailOf(error) : undefined,
-    retryAfterSeconds: status === 429 || status >= 500 ? retryAfter(headers) : undefined,
+    retryAfterSeconds: waitOf(status, headers),
   })
+}
+
+const waitOf = (status: number, headers: ResponseHeaders): number | undefined => {
+  if (status === 429) return retryAfter(headers)
+  if (status < 500 || headers.get("retry-after") === null) return undefined
+  return retryAfter(headers) ?? unreadableWait
 }
 
 /**
@@ -173,6 +179,9 @@ const clean = (text: string, longest: number): string =>
     .slice(0, longest)
     .toWellFormed()
 
+/** Seconds to leave a host alone that is in trouble and names a time that cannot be read. */
+const unreadableWait = 5
+
 const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/
 
 /**
@@ -181,7 +190,7 @@ const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\
  */
 const retryAfter = (headers: ResponseHeaders): number | undefined => {
   const value = headers.get("retry-after")?.trim() ?? ""
-  if (/^\d{1,9}$/.test(value)) return Number(value)
+  if (/^\d+$/.test(value)) return Math.min(Number(value), Number.MAX_SAFE_INTEGER)
   const sent = headers.get("date") ?? ""
   if (!httpDate.test(value) || !httpDate.test(sent)) return undefined
   const seconds = Math.ceil((Date.parse(value) - Date.parse(sent)) / 1000)

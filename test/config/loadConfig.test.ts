@@ -88,6 +88,7 @@ const example = defineConfig({
     stream_bytes: 67108864,
     client_stall_ms: 60000,
     min_bytes_per_s: 16,
+    retries: 0.2,
     breaker: { consecutive_failures: 5, error_rate: 0.5, min_requests: 20, open_s: 30 },
     cooldown: { account_s: 60, not_found_s: 60, rate_limit_s: 5, max_s: 300 },
   },
@@ -293,6 +294,24 @@ const bad: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>]> = [
     ["limits.idle_ms: expected a whole number from 0 to 2147483647, got 1000000000000"],
   ],
   [
+    "breakers that cannot be",
+    {
+      limits: {
+        retries: -1,
+        breaker: { consecutive_failures: 1.5, error_rate: 1.5, min_requests: -1, open_s: 301 },
+      },
+      providers: { acme: { max_concurrent: 0 } },
+    },
+    [
+      "limits.retries: expected a number of at least 0, got -1",
+      "limits.breaker.consecutive_failures: expected a whole number of at least 0, got 1.5",
+      "limits.breaker.error_rate: expected a number from 0 to 1, got 1.5",
+      "limits.breaker.min_requests: expected a whole number of at least 0, got -1",
+      "limits.breaker.open_s: expected a whole number from 0 to 300, got 301",
+      "providers.acme.max_concurrent: expected a whole number of at least 1, got 0",
+    ],
+  ],
+  [
     "an origin with a path",
     { server: { cors_origins: ["https://a.example", "https://a.example/x"] } },
     ['server.cors_origins[1]: expected "*" or an origin such as "https://app.example", got string'],
@@ -472,10 +491,6 @@ const later: ReadonlyArray<readonly [path: string, value: unknown, fallback: str
   ["server.workers", 2, "1"],
   ["server.trusted_proxies", ["10.0.0.0/8"], "[]"],
   ["server.open_metrics", true, "false"],
-  ["limits.breaker.consecutive_failures", 0, "5"],
-  ["limits.breaker.error_rate", 0.25, "0.5"],
-  ["limits.breaker.min_requests", 1, "20"],
-  ["limits.breaker.open_s", 60, "30"],
   ["routing.hedge.enabled", true, "false"],
   ["routing.hedge.max_cost_share", 1, "0.05"],
   ["billing.unknown_price", "allow", '"deny"'],
@@ -483,7 +498,6 @@ const later: ReadonlyArray<readonly [path: string, value: unknown, fallback: str
   ["billing.free_models.requests_per_minute", 0, "20"],
   ["privacy.log_content", true, "false"],
   ["plugins.packages", ["headgate-acme"], "[]"],
-  ["providers.acme.max_concurrent", 8, "null"],
 ]
 
 const at = (path: string, value: unknown): unknown =>

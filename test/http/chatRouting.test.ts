@@ -1,99 +1,16 @@
 /** Which host answers, and what the caller gets when none does. docs/guarantees.md#g10 */
 import { describe, expect, test } from "bun:test"
 import { errorOf, streamOf, wholeBodyOf } from "../support/answers.ts"
-import { deserted } from "../support/host.ts"
 import { type Answer, ask, closeAfterEach, good, routed, silent, status } from "../support/routed.ts"
 
 closeAfterEach()
 
 const html = "<html><body>Bad gateway</body></html>"
 
-/** Faults before the first event, and the status that a caller gets when there is no other host. */
-const faults: ReadonlyArray<readonly [name: string, answer: Answer | "refused", alone: number]> = [
-  ["500", status(500), 502],
-  ["503", status(503), 502],
-  ["529", status(529), 502],
-  ["429", status(429), 429],
-  ["401", status(401), 502],
-  ["402", status(402), 502],
-  ["403", status(403), 403],
-  ["404", status(404), 404],
-  ["408", status(408), 408],
-  ["204", () => new Response(null, { status: 204 }), 502],
-  ["302", () => new Response(null, { status: 302, headers: { location: "http://127.0.0.1:1/v1" } }), 502],
-  ["a refused connection", "refused", 502],
-  ["a page of HTML", () => new Response(html, { headers: { "content-type": "text/html" } }), 502],
-  ["an empty body", () => new Response(""), 502],
-  ["null", () => new Response("null"), 502],
-  ["a list", () => new Response("[]"), 502],
-  ["no JSON", () => new Response('{"choices":['), 502],
-  ["no choices", () => Response.json({ choices: [] }), 502],
-  ["choices that are none", () => Response.json({ choices: [null] }), 502],
-  ["an error in a 200", () => Response.json({ error: { message: "no" } }), 502],
-  [
-    "an error in a 200 that is an account's",
-    () => Response.json({ error: { message: "no", code: "insufficient_quota" } }),
-    502,
-  ],
-]
-
-const wholeFaults: typeof faults = [
-  ["an error in a 200 that is a rate limit", () => Response.json({ error: { message: "no", code: 429 } }), 429],
-  ["an error in a 200 that is a time-out", () => Response.json({ error: { message: "no", code: "timeout" } }), 408],
-]
-
-/** Faults of a host that began an event stream. */
-const streamFaults: typeof faults = [
-  ["an event that is no JSON", () => new Response("data: {\n\n"), 502],
-  ["an event with an error", () => new Response('data: {"error":{"message":"no","code":500}}\n\n'), 502],
-  ["an event with a rate limit", () => new Response('data: {"error":{"message":"no","code":429}}\n\n'), 429],
-  ["an end without any event", () => new Response("", { headers: { "content-type": "text/event-stream" } }), 502],
-  ["nothing but comments", () => new Response(": hello\n\n: there\n\n"), 502],
-  ["[DONE] and nothing else", () => new Response("data: [DONE]\n\n"), 502],
-  [
-    "a role and then the end",
-    () => new Response('data: {"choices":[{"index":0,"delta":{"role":"assistant"}}]}\n\n'),
-    502,
-  ],
-]
-
-const addressOf = async (answer: Answer | "refused"): Promise<Answer | string> =>
-  answer === "refused" ? await deserted() : answer
-
-const both = [
-  ...faults.flatMap((fault) => [[...fault, false] as const, [...fault, true] as const]),
-  ...wholeFaults.map((fault) => [...fault, false] as const),
-  ...streamFaults.map((fault) => [...fault, true] as const),
-]
-const kinds = both.map(
-  ([name, answer, alone, stream]) => [name, stream ? "streamed" : "whole", answer, alone, stream] as const,
-)
-
 const textOf = async (response: Response, stream: boolean): Promise<unknown> =>
   stream ? (await streamOf(response)).text : (await wholeBodyOf(response)).choices[0]?.message.content
 
 describe("a host that fails before its first event", () => {
-  test.each(kinds)("%s, %s: the next host answers", async (_name, _kind, answer, _alone, stream) => {
-    const gateway = await routed({ bad: await addressOf(answer), next: good("from the next") })
-    const response = await gateway.chat(ask({ stream }))
-    expect(response.headers.get("x-gw-host")).toBe("next")
-    expect(await textOf(response, stream)).toBe("from the next")
-    expect(gateway.called()).toEqual(answer === "refused" ? ["next"] : ["bad", "next"])
-  })
-
-  test.each(kinds)(
-    "%s, %s: as the only host it is named as the one that failed",
-    async (_name, _kind, answer, alone, stream) => {
-      const gateway = await routed({ bad: await addressOf(answer) })
-      const response = await gateway.chat(ask({ stream }))
-      expect(response.status).toBe(alone)
-      const { message, metadata } = await errorOf(response)
-      expect(metadata?.["previous_errors"]).toMatchObject([{ provider: "bad", model: "acme/small" }])
-      expect(message).not.toContain("host says no")
-      expect(gateway.called().length).toBeLessThan(2)
-    },
-  )
-
   test("a host's message about our account is never shown", async () => {
     for (const code of [401, 402, 403, 500]) {
       const gateway = await routed({ bad: status(code, {}, "key-of-bad has no credit at https://internal.test") })

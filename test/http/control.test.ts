@@ -7,7 +7,7 @@ import * as Either from "effect/Either"
 import { HostFailed } from "../../src/domain/Failure.ts"
 import { keyId } from "../../src/domain/KeySecret.ts"
 import { hostStatus } from "../../src/http/control/hostListing.ts"
-import { HostHealth } from "../../src/services/HostHealth.ts"
+import { HostHealth, Permit } from "../../src/services/HostHealth.ts"
 import { HostStats } from "../../src/services/HostStats.ts"
 import { ProviderRegistry } from "../../src/services/ProviderRegistry.ts"
 import { Storage } from "../../src/services/Storage.ts"
@@ -410,7 +410,8 @@ describe("hosts of a model", () => {
         )
         for (const host of model.hosts.slice(0, 1)) {
           const failure = new HostFailed({ reason: "rate-limited", retryAfterSeconds: 60 })
-          ;(yield* HostHealth).failed(host, failure)
+          const permit = (yield* HostHealth).acquire({ host, maxConcurrent: 1 }, false)
+          if (permit instanceof Permit) permit.failed(failure)
         }
       }),
     )
@@ -435,12 +436,13 @@ describe("hosts of a model", () => {
     await expectError(await gateway.send("/api/v1/models/acme/m0:nitro/endpoints", bearer(key)), 404)
   })
 
-  const rateLimited = { reason: "rate-limited", retryAfterMs: 1000 } as const
-  const refused = { reason: "account", retryAfterMs: 1000 } as const
+  const rateLimited = { because: "cooldown", reason: "rate-limited", retryAfterMs: 1000 } as const
+  const refused = { because: "cooldown", reason: "account", retryAfterMs: 1000 } as const
   test.each([
     [{ unavailable: "its provider is disabled", inadmissible: rateLimited }, -10],
     [{ inadmissible: rateLimited }, -3],
     [{ inadmissible: refused }, 0],
+    [{ inadmissible: { because: "breaker", reason: "unreachable", retryAfterMs: 1000 } }, -2],
     [{ inadmissible: refused, standing: "down" }, -2],
     [{ inadmissible: rateLimited, standing: "down" }, -3],
     [{ standing: "down" }, -2],

@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer"
 import { errorOf, streamOf } from "../support/answers.ts"
 import { chunkOf, configFor, heldStream, scriptedHost, sse, streamAnswer, wholeAnswer } from "../support/host.ts"
 import { ManualClock } from "../support/manualClock.ts"
-import { type Answer, ask, closeAfterEach, good, type Routed, routed, status } from "../support/routed.ts"
+import { type Answer, ask, closeAfterEach, good, type Routed, routed, silent, status } from "../support/routed.ts"
 import { closeAfterEach as closeWatchedAfterEach, opened, startWatched } from "../support/watched.ts"
 
 closeAfterEach()
@@ -42,6 +42,21 @@ describe("cooling down", () => {
     expect(Number(second.headers.get("retry-after"))).toBeWithin(1, 6)
   })
 
+  const inThirtySeconds = new Date(Math.ceil(Date.now() / 1000) * 1000 + 30_000).toUTCString()
+  test.each([
+    ["7", 6, 8],
+    ["0", 1, 2],
+    ["9".repeat(30), 299, 301],
+    ["-5", 4, 6],
+    ["soon", 4, 6],
+    [inThirtySeconds, 28, 32],
+    [new Date(0).toUTCString(), 1, 2],
+  ])("429 with Retry-After %p: the caller is told that or its bound", async (value, least, below) => {
+    const { second } = await twice(status(429, { "retry-after": value }))
+    expect(second.status).toBe(503)
+    expect(Number(second.headers.get("retry-after"))).toBeWithin(least, below)
+  })
+
   test("0 switches it off", async () => {
     const off = { limits: { cooldown: { account_s: 0, not_found_s: 0, rate_limit_s: 0 } } }
     for (const code of [401, 404, 429]) expect((await twice(status(code), off)).gateway.called()).toHaveLength(2)
@@ -60,6 +75,13 @@ describe("cooling down", () => {
     expect((await gateway.chat(ask({ stream: true }))).status).toBe(503)
     expect(gateway.called()).toEqual(["host"])
   })
+})
+
+test("a host that lets whole answers run into the deadline is left alone in the end", async () => {
+  const gateway = await routed({ hanging: silent, next: good() }, { limits: { deadline_ms: 100 } })
+  for (let at = 0; at < 5; at++) expect((await gateway.chat(ask())).status).toBe(408)
+  expect((await gateway.chat(ask())).headers.get("x-gw-host")).toBe("next")
+  expect(gateway.called()).toEqual([...Array.from({ length: 5 }, () => "hanging"), "next"])
 })
 
 describe("a longer cooldown", () => {

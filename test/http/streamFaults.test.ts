@@ -48,14 +48,18 @@ interface Scene {
   readonly request: (init?: RequestInit) => Promise<Response>
 }
 
-/** A gateway whose first host is at `url`; the second, if wanted, answers well. */
+/** A gateway whose host `a` is at `url`. If wanted, one before it that cannot be reached, and one after it that is good. */
 const scene = async (
   url: string,
-  options: { second?: boolean; limits?: Record<string, unknown> } = {},
+  options: { dead?: boolean; second?: boolean; limits?: Record<string, unknown> } = {},
 ): Promise<Scene> => {
   const second = scriptedHost(() => streamAnswer(["from ", "the second"]))
   closing.push(second.stop)
-  const hosts = { a: { url }, ...(options.second === true ? { b: { url: second.url } } : {}) }
+  const hosts = {
+    ...(options.dead === true ? { dead: { url: deadUrl() } } : {}),
+    a: { url },
+    ...(options.second === true ? { b: { url: second.url } } : {}),
+  }
   const gateway = await startGateway({
     config: configFor(hosts, { routing: { strategy: "price" }, limits: options.limits ?? {} }),
   })
@@ -101,152 +105,6 @@ const expectBroken = (text: string, code: number, content: string, who: string |
   return { cost: isJsonObject(last?.["usage"]) ? last["usage"]["cost"] : undefined }
 }
 
-describe("a fault before the first event", () => {
-  const faults: ReadonlyArray<
-    readonly [
-      name: string,
-      status: number,
-      script: ((peer: Peer) => void) | "refused",
-      limits?: Record<string, unknown>,
-    ]
-  > = [
-    ["the connection is refused", 502, "refused"],
-    ["a reset before the status", 502, (peer) => peer.reset()],
-    ["an end before the status", 502, (peer) => peer.end()],
-    ["a status that is none", 502, (peer) => say(peer, "SSH-2.0-OpenSSH_9.6\r\n\r\n")],
-    [
-      "another protocol's noise",
-      502,
-      (peer) => {
-        say(peer, Uint8Array.of(0, 0, 18, 4, 0, 0, 0, 0, 0))
-        peer.end()
-      },
-    ],
-    [
-      "a head and an end",
-      502,
-      (peer) => {
-        say(peer, streamHead)
-        peer.end()
-      },
-    ],
-    [
-      "a head and a reset",
-      502,
-      (peer) => {
-        say(peer, streamHead)
-        peer.reset()
-      },
-    ],
-    ["an empty body", 502, (peer) => say(peer, streamHead, lastPart)],
-    ["204", 502, (peer) => say(peer, "HTTP/1.1 204 No Content\r\n\r\n")],
-    [
-      "a redirect",
-      502,
-      (peer) => say(peer, `HTTP/1.1 302 Found\r\nlocation: ${deadUrl()}\r\ncontent-length: 0\r\n\r\n`),
-    ],
-    ["HTML", 502, (peer) => say(peer, streamHead, part("<html>\n<body>Bad gateway</body>\n</html>\n"), lastPart)],
-    ["comments and an end", 502, (peer) => say(peer, streamHead, part(": hello\n\n: hello\n\n"), lastPart)],
-    ["a role and an end", 502, (peer) => say(peer, streamHead, role, lastPart)],
-    [
-      "a role and a reset",
-      502,
-      (peer) => {
-        say(peer, streamHead, role)
-        peer.reset()
-      },
-    ],
-    ["[DONE] at once", 502, (peer) => say(peer, streamHead, done, lastPart)],
-    [
-      "no JSON in the first event",
-      502,
-      (peer) => say(peer, streamHead, event("oops"), delta("a"), finish, done, lastPart),
-    ],
-    ["an event without choices", 502, (peer) => say(peer, streamHead, event('{"hello":1}'), lastPart)],
-    ["an event that is null", 502, (peer) => say(peer, streamHead, event("null"), delta("a"), finish, done, lastPart)],
-    ["an error event", 502, (peer) => say(peer, streamHead, event('{"error":{"code":503,"message":"x"}}'), lastPart)],
-    [
-      "an error event of a rate limit",
-      429,
-      (peer) => say(peer, streamHead, event('{"error":{"code":429,"message":"x"}}'), lastPart),
-    ],
-    [
-      "text and an error in one read",
-      502,
-      (peer) =>
-        say(
-          peer,
-          streamHead,
-          part(
-            `data: ${chunkOf({ delta: { content: "a" }, finish_reason: null })}\n\ndata: {"error":{"code":503}}\n\n`,
-          ),
-          lastPart,
-        ),
-    ],
-    ["a line of more than 1 MiB", 502, (peer) => say(peer, streamHead, part(`data: ${"x".repeat(1_200_000)}`))],
-    ["bad chunked framing", 502, (peer) => say(peer, streamHead, "zz\r\nhello\r\n")],
-    [
-      "a page of more than 64 KiB with 500",
-      502,
-      (peer) => say(peer, `HTTP/1.1 500 Oh\r\ncontent-length: 100000\r\n\r\n${"<p>".repeat(33_334).slice(0, 100_000)}`),
-    ],
-    [
-      "a page of more than 64 KiB with 429",
-      429,
-      (peer) => say(peer, `HTTP/1.1 429 Slow\r\ncontent-length: 100000\r\n\r\n${"x".repeat(100_000)}`),
-    ],
-    [
-      "an error with 200 in place of a stream",
-      429,
-      (peer) => {
-        const body = '{"error":{"code":429,"message":"x"}}'
-        say(peer, `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
-      },
-    ],
-    ["no event in time", 408, (peer) => say(peer, streamHead), { ttfb_ms: 100 }],
-    ["no head in time", 408, () => {}, { ttfb_ms: 100 }],
-    [
-      "comments, but no event in time",
-      408,
-      (peer) => say(peer, streamHead, part(": still here\n\n"), role),
-      { ttfb_ms: 100 },
-    ],
-  ]
-  const start = (script: (typeof faults)[number][2]) => {
-    const host = script === "refused" ? undefined : raw(script)
-    return { host, url: host?.url ?? deadUrl() }
-  }
-
-  test.each(faults)("%s: with one host, the caller gets the status", async (_, status, script, limits = {}) => {
-    const { host, url } = start(script)
-    const stage = await scene(url, { limits })
-    const response = await stage.request()
-    expect(response.status).toBe(status)
-    expect(response.headers.get("x-gw-request-id")).toStartWith("req_")
-    expect(await response.json()).toMatchObject({
-      error: { code: status, metadata: { previous_errors: [{ provider: "a", model: "acme/small" }] } },
-    })
-    // A connection whose answer ended normally may be kept for the next request.
-    await expectClean(stage, undefined, 0)
-    if (status === 408) await until(() => host?.open() === 0, "the end of the host's connection")
-  })
-
-  test.each(faults)(
-    "%s: another host takes over, and the caller notices nothing",
-    async (_, __, script, limits = {}) => {
-      const { url } = start(script)
-      const stage = await scene(url, { limits, second: true })
-      const response = await stage.request()
-      const { events, done: isDone } = readStrictly(await response.text())
-      expect([response.status, response.headers.get("x-gw-host"), isDone]).toEqual([200, "b", true])
-      expect(contentOf(events)).toBe("from the second")
-      expect(events.every(({ provider }) => provider === "b")).toBe(true)
-      await expectClean(stage, undefined, 1)
-      expect(await stage.account.rows()).toMatchObject([{ host: "b", outcome: "finished", cost: costOfUsage }])
-    },
-  )
-})
-
 describe("a fault after text was sent", () => {
   /** `fault` runs once the caller has seen the text, so that the two cannot come in one read. */
   const faults: ReadonlyArray<
@@ -283,12 +141,17 @@ describe("a fault after text was sent", () => {
     ],
   ]
 
-  for (const second of [false, true]) {
+  const places = [
+    ["the only host", {}],
+    ["the first of two", { second: true }],
+    ["the second of two", { dead: true }],
+  ] as const
+  for (const [place, others] of places) {
     test.each(faults)(
-      `%s: an error in the stream, free of charge${second ? "; no other host is called" : ""}`,
+      `%s: an error in the stream, free of charge, and no other host (${place})`,
       async (name, code, fault, limits = {}) => {
         const host = raw((peer) => say(peer, streamHead, role, delta("Hel"), delta("lo")))
-        const stage = await scene(host.url, { limits, second })
+        const stage = await scene(host.url, { limits, ...others })
         const response = await stage.request()
         expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "a"])
         const text = await readAround(response, "lo", () => fault(host.peer()))

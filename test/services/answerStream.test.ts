@@ -381,7 +381,7 @@ describe("several causes that may end a stream, in any order", () => {
   const signals = ["finish", "break", "error", "abort", "cancel", "deadline"] as const
 
   test("the stream is booked once, and the caller sees one end", () =>
-    inTimedGateway({ limits: { deadline_ms: 50_000 } }, async (gateway) => {
+    inTimedGateway({ limits: { deadline_ms: 50_000, breaker: { open_s: 0 } } }, async (gateway) => {
       const act = async (
         signal: (typeof signals)[number],
         host: HostCall,
@@ -443,7 +443,7 @@ describe("two hosts, either of which may fail anywhere", () => {
   })
 
   test("the caller gets the beginning of exactly one host's answer", () =>
-    inTimedGateway({ hosts: ["a", "b"], limits: { cooldown: { account_s: 0 } } }, async (gateway) => {
+    inTimedGateway({ hosts: ["a", "b"], limits: { retries: 0, breaker: { open_s: 0 } } }, async (gateway) => {
       await FastCheck.assert(
         FastCheck.asyncProperty(Course, Course, FastCheck.boolean(), async (first, second, apart) => {
           const begun = gateway.calls.length

@@ -1,8 +1,11 @@
 /** Plans: which hosts are tried for a request, in which order, and why the others are left out. */
 import { describe, expect, test } from "bun:test"
+import type * as Context from "effect/Context"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import { HostFailed } from "../../src/domain/Failure.ts"
+import type { Host } from "../../src/domain/Host.ts"
+import { type HostHealth, Permit } from "../../src/services/HostHealth.ts"
 import { plannerFor } from "../support/planner.ts"
 
 const image = { type: "image_url", image_url: { url: "https://a.test/cat.png" } }
@@ -221,7 +224,7 @@ describe("any request", () => {
     const key = ({ model, tag }: { readonly model: string; readonly tag: string }) => `${model} ${tag}`
     FastCheck.assert(
       FastCheck.property(body, FastCheck.nat(), FastCheck.boolean(), (asked, seed, cools) => {
-        if (cools) planner.health.failed(cooling, new HostFailed({ reason: "rate-limited", retryAfterSeconds: 1 }))
+        if (cools) refuse(planner.health, cooling)
         else planner.clock.advance(2000)
         const planned = planner.plan(JSON.parse(JSON.stringify(asked)), seed)
         if (Either.isLeft(planned)) {
@@ -258,3 +261,11 @@ describe("any request", () => {
     )
   })
 })
+
+/** One call that the host refuses, after which it cools down for a second. */
+const refuse = (health: Context.Tag.Service<HostHealth>, host: Host): void => {
+  const permit = health.acquire({ host, maxConcurrent: 1 }, false)
+  if (!(permit instanceof Permit)) return
+  permit.failed(new HostFailed({ reason: "rate-limited", retryAfterSeconds: 1 }))
+  permit.release()
+}

@@ -94,6 +94,7 @@ export const startControlPlane = async ({
   const table: Array<string> = []
   const clock = Object.assign(Clock.make(), {
     unsafeCurrentTimeMillis: () => time.now,
+    unsafeCurrentTimeNanos: () => BigInt(time.now) * 1_000_000n,
     currentTimeMillis: Effect.sync(() => time.now),
   })
   const setting = Layer.mergeAll(
@@ -108,7 +109,10 @@ export const startControlPlane = async ({
     meter,
     registry,
     HostStats.layer,
-    HostHealth.layer({ accountSeconds: 60, notFoundSeconds: 60, rateLimitSeconds: 5, maxSeconds: 300 }),
+    HostHealth.layer({
+      cooldown: { accountSeconds: 60, notFoundSeconds: 60, rateLimitSeconds: 5, maxSeconds: 300 },
+      breaker: { consecutiveFailures: 5, errorRate: 0.5, minRequests: 20, openMs: 30_000 },
+    }),
     InFlight.layer({ maxInFlight: 10, deadlineMs: 1000 }),
   ).pipe(Layer.provideMerge(Timers.layer), Layer.provideMerge(storage), Layer.provideMerge(setting))
   const scope = await Effect.runPromise(Scope.make())

@@ -134,7 +134,7 @@ const services = async (market: Readonly<Record<string, Offer>>, policy: Policy,
       Layer.mergeAll(
         ProviderRegistry.layer(resolved),
         HostStats.layer,
-        HostHealth.layer(resolved.limits.cooldown),
+        HostHealth.layer(resolved.limits),
         Conversations.layer,
       ),
     ),

@@ -63,11 +63,7 @@ export const plannerFor = async (
     config,
   )
   const clock = new ManualClock()
-  const observed = Layer.mergeAll(
-    HostStats.layer,
-    HostHealth.layer(resolved.limits.cooldown),
-    ProviderRegistry.layer(resolved),
-  )
+  const observed = Layer.mergeAll(HostStats.layer, HostHealth.layer(resolved.limits), ProviderRegistry.layer(resolved))
   const services = Layer.provideMerge(Router.layer, observed).pipe(Layer.provide(Layer.setClock(clock)))
   const { router, stats, health } = await Effect.runPromise(
     Effect.all({ router: Router, stats: HostStats, health: HostHealth }).pipe(Effect.provide(services)),

@@ -1,0 +1,123 @@
+/**
+ * Prepares an attempt at one host: encodes the request, takes the hold, signs, and takes the permit. The permit comes last,
+ * in the same synchronous step that makes the attempt, so that the attempt owns it from the start. Whether there would be
+ * one is looked at first, so that nothing is done for a host that may not be called.
+ */
+import type * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import type { Endpoint } from "../catalogue/endpoints.ts"
+import { HostFailed, type PaymentRequired, type Unavailable, type Unsupported } from "../domain/Failure.ts"
+import type { Host } from "../domain/Host.ts"
+import { requestFor } from "../domain/hostRequest.ts"
+import type { Plan } from "../domain/Plan.ts"
+import type { ChatRequest } from "../domain/Request.ts"
+import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
+import { Attempt } from "./Attempt.ts"
+import { type HostHealth, type Inadmissible, Permit } from "./HostHealth.ts"
+import type { Hold, Meter } from "./Meter.ts"
+import type { Lifetime, RequestContext } from "./RequestContext.ts"
+import { eitherOf, isFinished, type StepRunner, type Steps, wait } from "./Steps.ts"
+import type { UpstreamClient } from "./upstreamCall.ts"
+
+/** Why a host of the plan was skipped just before its call. */
+export type Skipped = PaymentRequired | Unavailable | Unsupported | Inadmissible
+
+export interface Begun {
+  readonly attempt: Attempt
+  readonly endpoint: Endpoint
+  readonly encoded: Encoded
+  readonly answerContext: AnswerContext
+}
+
+export interface BeginServices {
+  readonly meter: Context.Tag.Service<Meter>
+  readonly health: Context.Tag.Service<HostHealth>
+  readonly client: UpstreamClient
+  readonly runner: StepRunner
+}
+
+export const beginAttempt = function* (
+  { meter, health, client, runner }: BeginServices,
+  context: RequestContext,
+  asked: ChatRequest,
+  plan: Plan,
+  endpoint: Endpoint,
+): Steps<Begun | Skipped | HostFailed> {
+  const { host, protocol } = endpoint
+  const isEmergency = plan.probes.includes(host)
+  const refusal = health.refusal(endpoint, isEmergency)
+  if (refusal !== undefined) return refusal
+  const { request, dropped: unsupported } = requestFor(asked, host, plan.adjustments?.get(host))
+  const first = protocol.encode(request, host)
+  if (Either.isLeft(first)) return first.left
+  const ask = {
+    bounds: request.bounds,
+    maxTokens: request.maxTokens,
+    sentBytes: byteLength(first.right.body),
+    streamed: request.stream,
+  }
+  const reserving = meter.reserve({ _tag: "Key", key: context.key }, context, ask, host)
+  const reserved = yield* eitherOf(reserving)
+  if (!isFinished(reserving)) context.lifetime.look()
+  if (Either.isLeft(reserved)) return reserved.left
+  const hold = reserved.right
+  const encoded = within(request, hold) ? first : protocol.encode(bounded(request, hold), host)
+  if (Either.isLeft(encoded)) {
+    meter.release(hold)
+    return encoded.left
+  }
+  const signed = yield* eitherOf(untilEnded(runner, context.lifetime, client.signed(endpoint, encoded.right)))
+  if (Either.isLeft(signed)) {
+    meter.release(hold)
+    return signed.left
+  }
+  const permit = health.acquire(endpoint, isEmergency)
+  if (!(permit instanceof Permit)) {
+    meter.release(hold)
+    return permit
+  }
+  const { dropped: untranslated = [] } = signed.right
+  const dropped = unsupported.length === 0 ? untranslated : [...unsupported, ...untranslated]
+  const attempt = new Attempt(context, host, hold, permit, dropped, request.payload.tools)
+  return { attempt, endpoint, encoded: signed.right, answerContext: narrow(request, host) }
+}
+
+/** Runs an effect that a plugin made. It may never end, so it is interrupted when the request is ended. */
+const untilEnded = <A>(
+  runner: StepRunner,
+  lifetime: Lifetime,
+  effect: Effect.Effect<A, HostFailed>,
+): Effect.Effect<A, HostFailed> =>
+  isFinished(effect)
+    ? effect
+    : wait((resume) => {
+        const ended = Exit.fail(new HostFailed({ reason: "unreachable" }))
+        if (lifetime.ending !== undefined) return resume(ended)
+        const giveUp = () => {
+          resume(ended)
+          interrupt()
+        }
+        lifetime.onEnd(giveUp)
+        const interrupt = runner.effect(effect, (exit) => {
+          lifetime.forget(giveUp)
+          resume(exit)
+        })
+      })
+
+/** Bytes of the body that a host is sent. */
+export const byteLength = (body: string | Uint8Array): number =>
+  typeof body === "string" ? Buffer.byteLength(body) : body.byteLength
+
+/** Whether the request already has the output bound of the hold. */
+const within = (request: ChatRequest, { outputBound }: Hold): boolean =>
+  outputBound === undefined || outputBound === request.maxTokens
+
+const bounded = (request: ChatRequest, { outputBound }: Hold): ChatRequest => ({ ...request, maxTokens: outputBound })
+
+/** What reading an answer needs of its request, without the prompt, which a running stream must not keep in memory. */
+const narrow = ({ stream, maxTokens, reasoning, bounds }: ChatRequest, host: Host): AnswerContext => ({
+  request: { stream, maxTokens, reasoning, bounds },
+  host,
+})

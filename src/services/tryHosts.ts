@@ -1,0 +1,141 @@
+/**
+ * Tries the hosts of a plan one after another until one has an answer, and says what it adds up to when none has. See
+ * docs/guarantees.md#g10, #g13 and #g14.
+ */
+import type * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import {
+  BadRequest,
+  type FailedAttempt,
+  HostFailed,
+  type PaymentRequired,
+  type RoutingExhausted,
+  type Unavailable,
+  Unsupported,
+} from "../domain/Failure.ts"
+import { RefusedModels } from "../domain/fallback.ts"
+import type { Host } from "../domain/Host.ts"
+import type { Plan } from "../domain/Plan.ts"
+import type { ChatRequest } from "../domain/Request.ts"
+import type { RetryBudget } from "../domain/RetryBudget.ts"
+import type { Attempt } from "./Attempt.ts"
+import { type BeginServices, type Begun, beginAttempt, type Skipped } from "./beginAttempt.ts"
+import { type EndAttempt, failureLog } from "./endAttempt.ts"
+import { exhausted } from "./exhausted.ts"
+import type { ProviderRegistry } from "./ProviderRegistry.ts"
+import type { Ending, RequestContext } from "./RequestContext.ts"
+import { eitherOf, type Steps } from "./Steps.ts"
+import type { Timers } from "./Timers.ts"
+import { withoutSecrets } from "./upstreamCall.ts"
+
+export type CallHost<A> = (begun: Begun) => Effect.Effect<A | HostFailed>
+
+export interface TryServices extends BeginServices {
+  readonly registry: Context.Tag.Service<ProviderRegistry>
+  readonly timers: Context.Tag.Service<Timers>
+  readonly retries: RetryBudget
+  readonly endAttempt: EndAttempt
+  readonly log: (effect: Effect.Effect<void>) => void
+}
+
+export type DispatchFailure = RoutingExhausted | PaymentRequired | BadRequest | Ending
+
+export interface Tried<A> {
+  readonly attempt: Attempt
+  readonly answer: A
+}
+
+/** With less time than this before the deadline no further host is called, milliseconds. */
+const leastTimeMs = 500
+
+export const tryHosts = function* <A extends object>(
+  services: TryServices,
+  context: RequestContext,
+  request: ChatRequest,
+  plan: Plan,
+  call: CallHost<A>,
+): Steps<Tried<A>, DispatchFailure> {
+  const { registry, meter, timers, retries, endAttempt, log } = services
+  const { lifetime, failed } = context
+  const skipped: Array<Skipped> = []
+  const refused = new RefusedModels()
+  const fail = (host: Host, failure: HostFailed) => {
+    failed.push({ provider: host.providerName, host: host.tag, model: host.model, failure })
+    refused.add(host, failure)
+  }
+  retries.request(timers.now())
+  /** Whether the next call may be made. The first one may; each further one is taken from the retry budget. */
+  let mayCall = true
+  let isBudgetSpent = false
+  for (const host of plan.attempts) {
+    if (lifetime.ending !== undefined) break
+    const endpoint = registry.endpoint(host)
+    if (endpoint === undefined || refused.has(host)) continue
+    if (!mayCall) {
+      if (lifetime.deadline - timers.now() < leastTimeMs) break
+      if (!retries.take(timers.now())) {
+        isBudgetSpent = true
+        break
+      }
+      mayCall = true
+    }
+    const begun = yield* beginAttempt(services, context, request, plan, endpoint)
+    if (begun instanceof HostFailed) {
+      if (lifetime.ending !== undefined) break
+      const failure = withoutSecrets(begun, endpoint)
+      fail(host, failure)
+      log(failureLog(context.requestId, host, failure))
+      continue
+    }
+    if (!("attempt" in begun)) {
+      skipped.push(begun)
+      continue
+    }
+    const { attempt } = begun
+    // A caller who left before this host was called does not pay for it.
+    if (lifetime.ending !== undefined) {
+      attempt.close()
+      meter.release(attempt.hold)
+      break
+    }
+    mayCall = false
+    const answer = yield* call(begun)
+    if (!(answer instanceof HostFailed)) return { attempt, answer }
+    if (lifetime.ending !== undefined) {
+      yield* eitherOf(endAttempt.abandoned(attempt))
+      break
+    }
+    const failure = withoutSecrets(attempt.stopped ?? answer, endpoint)
+    endAttempt.failed(attempt, failure)
+    fail(host, failure)
+  }
+  if (lifetime.ending !== undefined) return yield* Exit.fail(lifetime.ending)
+  return yield* Exit.fail(outcomeOf(failed, skipped, plan, isBudgetSpent))
+}
+
+/** The failure of a plan that led to no answer. Budget comes first, because the caller can fix that. */
+export const outcomeOf = (
+  failed: ReadonlyArray<FailedAttempt>,
+  skipped: ReadonlyArray<Skipped>,
+  plan: Plan,
+  isBudgetSpent = false,
+): RoutingExhausted | PaymentRequired | Unavailable | BadRequest => {
+  // The hosts that the retry budget kept from being tried have no say.
+  if (isBudgetSpent) return exhausted(failed, undefined, { decisive: failed.slice(0, 1), models: plan.requested })
+  const waits = [...skipped, ...plan.excluded].flatMap((one) =>
+    "retryAfterMs" in one && one.retryAfterMs !== undefined ? [one.retryAfterMs] : [],
+  )
+  if (failed.length === 0) {
+    for (const one of skipped.toReversed()) {
+      if ("_tag" in one && one._tag !== "Unsupported") return one
+    }
+    const unsupported = skipped.find((one) => one instanceof Unsupported)
+    if (unsupported !== undefined && waits.length === 0) {
+      const { path, reason } = unsupported
+      return new BadRequest({ issues: [{ path, message: reason }] })
+    }
+  }
+  const isBusy = skipped.some((one) => "because" in one && one.because === "concurrency")
+  return exhausted(failed, waits.length === 0 ? undefined : Math.min(...waits), { isBusy, models: plan.requested })
+}

@@ -332,7 +332,7 @@ const refusal = ({ routing }: PlannedRequest, exclusions: Exclusions, budget: Bu
   }
   return new NoHostMatches({
     models,
-    excluded,
+    excluded: exclusions.byCheck(),
     ...(decisive === undefined ? {} : { decisive }),
     requestedProviders: preferences.only,
   })

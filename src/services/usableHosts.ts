@@ -20,16 +20,18 @@ export interface States {
   readonly probes: Array<Host>
 }
 
-/** Why hosts are left out of a plan that is being made. */
+/** Why hosts are left out of a plan that is being made, model by model and host by host. */
 export class Exclusions {
   readonly all: Array<Exclusion> = []
   /** The one by the last check, without which a host would have been left. */
   decisive: Exclusion | undefined
+  private readonly stages: Array<number> = []
   private lastStage = -1
 
   /** `stage`: the place of the check among all. */
   add(exclusion: Exclusion, stage: number): void {
     this.all.push(exclusion)
+    this.stages.push(stage)
     if (stage < this.lastStage) return
     this.lastStage = stage
     this.decisive = exclusion
@@ -39,7 +41,22 @@ export class Exclusions {
   remove({ tag, model }: Host): void {
     const at = this.all.findLastIndex((exclusion) => exclusion.host === tag && exclusion.model === model)
     const [removed] = this.all.splice(at, 1)
+    this.stages.splice(at, 1)
     if (removed === this.decisive) this.decisive = this.all.at(-1)
+  }
+
+  /** One by a soft filter. It never decides, since another host is left. */
+  addWorse(exclusion: Exclusion): void {
+    this.all.push(exclusion)
+    this.stages.push(Number.POSITIVE_INFINITY)
+  }
+
+  /** In the order of the checks. */
+  byCheck(): ReadonlyArray<Exclusion> {
+    return this.all
+      .map((exclusion, at) => ({ exclusion, stage: this.stages[at] ?? 0 }))
+      .toSorted((a, b) => (a.stage === b.stage ? 0 : a.stage - b.stage))
+      .map(({ exclusion }) => exclusion)
   }
 }
 
@@ -175,8 +192,7 @@ const withoutWorse = (
   for (const facts of hosts) {
     const reason = filter.excludes(asked, facts)
     const { tag, model } = facts.host
-    // Another host is left, so these never decide.
-    if (reason !== undefined) excluded.all.push({ host: tag, model, by: filter.name, reason })
+    if (reason !== undefined) excluded.addWorse({ host: tag, model, by: filter.name, reason })
   }
   return better
 }

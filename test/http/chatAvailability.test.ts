@@ -167,7 +167,7 @@ describe("no host is left", () => {
     const provider = { only: ["a"], quantizations: ["fp8"] }
     const { availability } = await errorOf(await gateway.chat(ask({ provider })))
     expect(availability).toMatchObject({
-      excluded_by: ["quantization", "allowed_providers"],
+      excluded_by: ["allowed_providers", "quantization"],
       constraint: { field: "provider.quantizations", detail: "quantization is unknown" },
     })
   })

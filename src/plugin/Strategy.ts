@@ -116,7 +116,7 @@ export type Rank = (candidates: ReadonlyArray<Candidate>, context: RankContext) 
 export type Reasons = Readonly<Record<string, string | number | boolean | null>>
 
 /**
- * Explains the place of one candidate, with the context of its ranking. Runs for explanations only, after the ranking; it
+ * Explains the place of one candidate, with the context of its ranking. Runs for explanations only, before the ranking; it
  * must have no side effects, and it draws no random numbers. Money is decimal text of USD (`formatUsd`).
  */
 export type Why = (candidate: Candidate, context: RankContext) => Reasons

@@ -106,7 +106,7 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
 }
 
 /** Why a host of the plan was skipped just before its call. */
-type Skipped = PaymentRequired | Unavailable | Unsupported | Inadmissible
+export type Skipped = PaymentRequired | Unavailable | Unsupported | Inadmissible
 
 interface Begun {
   readonly attempt: Attempt
@@ -195,8 +195,7 @@ const make = (options: DispatcherOptions) =>
       plan: Plan,
       call: CallHost<A>,
     ): Steps<{ readonly attempt: Attempt; readonly answer: A }, DispatchFailure> {
-      const { lifetime } = context
-      const failed: Array<FailedAttempt> = []
+      const { lifetime, failed } = context
       const skipped: Array<Skipped> = []
       /** Models of which a host refused the request as invalid. Their other hosts would refuse it too. */
       const rejectedModels = new Set<string>()
@@ -313,7 +312,8 @@ const deliveredOf = ({ usage, choices }: ChatResponse): Delivered => ({
   isAwaited: true,
 })
 
-const byteLength = (body: string | Uint8Array): number =>
+/** Bytes of the body that a host is sent. */
+export const byteLength = (body: string | Uint8Array): number =>
   typeof body === "string" ? Buffer.byteLength(body) : body.byteLength
 
 /** Whether the request already has the output bound of the hold. */
@@ -329,7 +329,7 @@ const narrow = ({ stream, maxTokens, reasoning, bounds }: ChatRequest, host: Hos
 })
 
 /** The failure of a plan that led to no answer. Budget comes first, because the caller can fix that. */
-const outcomeOf = (
+export const outcomeOf = (
   failed: ReadonlyArray<FailedAttempt>,
   skipped: ReadonlyArray<Skipped>,
   plan: Plan,

@@ -194,4 +194,6 @@ const ledgerRow = (
   durationMs: Math.round(context.elapsedMs()),
   appTitle: context.attribution.appTitle,
   appUrl: context.attribution.appUrl,
+  strategy: context.strategy,
+  seed: context.seed,
 })

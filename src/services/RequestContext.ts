@@ -1,6 +1,6 @@
 /** One inference request while it is served: who calls, since when, and the handle that ends it. */
 import type * as Clock from "effect/Clock"
-import { CallerGone, type TimedOut, type Unavailable } from "../domain/Failure.ts"
+import { CallerGone, type FailedAttempt, type TimedOut, type Unavailable } from "../domain/Failure.ts"
 import type { KeyRecord } from "../domain/Key.ts"
 import type { ConversationRecord } from "./Conversations.ts"
 
@@ -60,6 +60,9 @@ export interface RequestFacts {
   readonly lifetime: Lifetime
   /** Where it is recorded how the hosts did; absent where the plan did not look at the conversation. */
   readonly conversation?: ConversationRecord | undefined
+  /** For the ledger: how the hosts were ordered. The plan itself is not kept. */
+  readonly strategy: string
+  readonly seed: number
 }
 
 export class RequestContext implements RequestFacts {
@@ -70,6 +73,10 @@ export class RequestContext implements RequestFacts {
   readonly admittedAt: number
   readonly lifetime: Lifetime
   readonly conversation: ConversationRecord | undefined
+  readonly strategy: string
+  readonly seed: number
+  /** Attempts that failed so far, in their order. */
+  readonly failed: Array<FailedAttempt> = []
   /** Milliseconds of a clock that never steps back. */
   readonly nowMs: () => number
   private readonly startedMs: number
@@ -83,6 +90,8 @@ export class RequestContext implements RequestFacts {
     this.admittedAt = facts.admittedAt
     this.lifetime = facts.lifetime
     this.conversation = facts.conversation
+    this.strategy = facts.strategy
+    this.seed = facts.seed
     this.nowMs = nowMs
     this.startedMs = nowMs()
   }

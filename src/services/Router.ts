@@ -23,7 +23,8 @@ import { documentedSorts } from "../domain/Preferences.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import { randomSequence } from "../domain/randomSequence.ts"
 import { type Filter, hardFilters, isNamed, softFilters } from "../domain/routeFilters.ts"
-import { type Candidate, type Rank, type RankContext, unknownConversation } from "../plugin/Strategy.ts"
+import { PluginFault } from "../plugin/PluginFault.ts"
+import { type Candidate, type Rank, type RankContext, type Reasons, unknownConversation } from "../plugin/Strategy.ts"
 import type { Conversation } from "./Conversations.ts"
 import { exhausted } from "./exhausted.ts"
 import { HostHealth } from "./HostHealth.ts"
@@ -41,6 +42,19 @@ export interface PlanOptions {
   readonly conversation?: Conversation
 }
 
+/** A plan with what led to it. Made like every plan, so it cannot differ from what a dispatch does. */
+export interface ExplainedPlan {
+  /** May have no attempts. */
+  readonly plan: Plan
+  /** What the caller of such a request gets; `undefined` where there is something to try. */
+  readonly failure: PlanFailure | undefined
+  /** The numbers that the strategy used for each host that it ordered; none where it does not explain itself. */
+  readonly whys: ReadonlyMap<Host, Reasons>
+}
+
+/** Called for each ranking, before it, when a plan is explained. */
+type OnRanking = (strategy: string, candidates: ReadonlyArray<Candidate>, context: RankContext) => void
+
 export type PlanFailure = BadRequest | NoHostMatches | PaymentRequired | RoutingExhausted
 
 export class Router extends Context.Tag("headgate/Router")<
@@ -55,6 +69,12 @@ export class Router extends Context.Tag("headgate/Router")<
       budget: BudgetSnapshot,
       options?: PlanOptions,
     ) => Either.Either<Plan, PlanFailure>
+    /** The same plan, explained. Fails only where the request itself is at fault. */
+    readonly explain: (
+      request: PlannedRequest,
+      budget: BudgetSnapshot,
+      options?: PlanOptions,
+    ) => Either.Either<ExplainedPlan, BadRequest>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -72,46 +92,74 @@ export class Router extends Context.Tag("headgate/Router")<
         (line) => runner.effect(line, () => {}),
       )
 
+      /** The plan, which may be without attempts. */
+      const decide = (
+        request: PlannedRequest,
+        budget: BudgetSnapshot,
+        options: PlanOptions | undefined,
+        onRanking?: OnRanking,
+      ): Either.Either<Plan, BadRequest> => {
+        const { routing } = registry.current()
+        const models = resolveAll(request.routing.models, registry)
+        if (Either.isLeft(models)) return Either.left(models.left)
+        const chosen = strategyOf(request.routing.preferences.sort, routing.strategies, routing.strategy)
+        if (Either.isLeft(chosen)) return Either.left(chosen.left)
+        const [strategy, rank] = chosen.right
+        const seed = options?.seed ?? seedFrom(seeds())
+        const conversation = options?.conversation
+        const context: RankContext = {
+          request,
+          now: clock.unsafeCurrentTimeMillis(),
+          random: randomSequence(seed),
+          conversation: conversation ?? unknownConversation,
+        }
+        const hasChoice = models.right.length > 1 || models.right.some(({ hosts }) => hosts.length > 1)
+        const order = (hosts: ReadonlyArray<Host>) => {
+          // Where only one is left of several, the ranking may still want the conversation to be remembered.
+          if (hosts.length === 0 || (!hasChoice && onRanking === undefined)) return hosts
+          const candidates = hosts.map((host) => ({ host, stats: stats.snapshot(host) }))
+          // What an explanation reads of the conversation must not switch stickiness off.
+          onRanking?.(strategy, candidates, { ...context, conversation: conversation?.again() ?? unknownConversation })
+          return ranked(rank, candidates, context, (fault) => faults.report(strategy, fault))
+        }
+        // `order` comes first, and neither uses nor teaches what is remembered.
+        const isSticky = hasChoice && request.routing.preferences.order.length === 0
+        const sticky = (hosts: ReadonlyArray<Host>) =>
+          conversation !== undefined && isSticky ? conversation.stickyFirst(hosts) : hosts
+        const excluded: Array<Exclusion> = []
+        const states = { registry, health, budget }
+        const kept = models.right.map((model) => usable(request, model, states, excluded))
+        const groups = request.routing.preferences.partition === "none" ? [kept.flat()] : kept
+        const ordered = groups.map((hosts) => preferred(request, sticky(order(hosts)), excluded))
+        const attempts = ordered.length === 1 && ordered[0] !== undefined ? ordered[0] : ordered.flat()
+        return Either.right({ attempts, excluded, strategy, seed })
+      }
+
+      const reasonsFor = (strategy: string, candidate: Candidate, context: RankContext): Reasons | undefined => {
+        const reasons = registry.current().routing.whys.get(strategy)?.(candidate, context)
+        if (!(reasons instanceof PluginFault)) return reasons
+        faults.report(strategy, reasons, "a strategy failed to explain its order")
+        return undefined
+      }
+
       return {
         plan: (request, budget, options) => {
-          const { routing } = registry.current()
-          const models = resolveAll(request.routing.models, registry)
-          if (Either.isLeft(models)) return Either.left(models.left)
-          const chosen = strategyOf(request.routing.preferences.sort, routing.strategies, routing.strategy)
-          if (Either.isLeft(chosen)) return Either.left(chosen.left)
-          const [strategy, rank] = chosen.right
-          const seed = options?.seed ?? seedFrom(seeds())
-          const conversation = options?.conversation
-          const context = {
-            request,
-            now: clock.unsafeCurrentTimeMillis(),
-            random: randomSequence(seed),
-            conversation: conversation ?? unknownConversation,
-          }
-          const hasChoice = models.right.length > 1 || models.right.some(({ hosts }) => hosts.length > 1)
-          const order = (hosts: ReadonlyArray<Host>) =>
-            // Where only one is left of several, the ranking may still want the conversation to be remembered.
-            hosts.length === 0 || !hasChoice
-              ? hosts
-              : ranked(
-                  rank,
-                  hosts.map((host) => ({ host, stats: stats.snapshot(host) })),
-                  context,
-                  (fault) => faults.report(strategy, fault),
-                )
-          // `order` comes first, and neither uses nor teaches what is remembered.
-          const isSticky = hasChoice && request.routing.preferences.order.length === 0
-          const sticky = (hosts: ReadonlyArray<Host>) =>
-            conversation !== undefined && isSticky ? conversation.stickyFirst(hosts) : hosts
-          const excluded: Array<Exclusion> = []
-          const states = { registry, health, budget }
-          const kept = models.right.map((model) => usable(request, model, states, excluded))
-          const groups = request.routing.preferences.partition === "none" ? [kept.flat()] : kept
-          const ordered = groups.map((hosts) => preferred(request, sticky(order(hosts)), excluded))
-          const attempts = ordered.length === 1 && ordered[0] !== undefined ? ordered[0] : ordered.flat()
-          return attempts.length > 0
-            ? Either.right({ attempts, excluded, strategy, seed })
-            : Either.left(refusal(request, excluded, budget))
+          const decided = decide(request, budget, options)
+          if (Either.isLeft(decided) || decided.right.attempts.length > 0) return decided
+          return Either.left(refusal(request, decided.right.excluded, budget))
+        },
+        explain: (request, budget, options) => {
+          const whys = new Map<Host, Reasons>()
+          const decided = decide(request, budget, options, (strategy, candidates, context) => {
+            for (const candidate of candidates) {
+              const reasons = reasonsFor(strategy, candidate, context)
+              if (reasons !== undefined) whys.set(candidate.host, reasons)
+            }
+          })
+          return Either.map(decided, (plan) => {
+            const failure = plan.attempts.length > 0 ? undefined : refusal(request, plan.excluded, budget)
+            return { plan, failure, whys }
+          })
         },
       }
     }),
@@ -274,14 +322,14 @@ class StrategyFaults {
     this.log = log
   }
 
-  report(strategy: string, fault: unknown): void {
+  report(strategy: string, fault: unknown, what = "a strategy failed, the configured order was used"): void {
     const count = this.counts.get(strategy) ?? { faults: 0, logAgainAt: Number.NEGATIVE_INFINITY }
     this.counts.set(strategy, count)
     count.faults += 1
     if (this.now() < count.logAgainAt) return
     count.logAgainAt = this.now() + 60_000
     const facts = { strategy, faults: count.faults }
-    this.log(Effect.logError("a strategy failed, the configured order was used", facts, Cause.die(fault)))
+    this.log(Effect.logError(what, facts, Cause.die(fault)))
   }
 }
 

@@ -61,6 +61,12 @@ export interface LedgerRow {
   /** Attribution, cut to 200 characters; "" where the caller gave none. */
   readonly appTitle: string
   readonly appUrl: string
+  /**
+   * How the hosts were ordered: id of the strategy, and `Plan.seed`. Together with the request they repeat the plan. Rows from
+   * before these columns have "" and 0.
+   */
+  readonly strategy: string
+  readonly seed: number
 }
 
 export interface KeyPage {

@@ -33,6 +33,8 @@ export const ledger = table<LedgerRow>({
   durationMs: column("duration_ms", Schema.Number),
   appTitle: column("app_title", Schema.String),
   appUrl: column("app_url", Schema.String),
+  strategy: column("strategy", Schema.String),
+  seed: column("seed", Schema.Number),
 })
 
 /** Rows as one string, which is passed to another thread in a fraction of the time that objects take. */

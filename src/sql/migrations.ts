@@ -84,6 +84,10 @@ const steps = {
       PRIMARY KEY (key_id, window_kind, window_start)
     ) STRICT, WITHOUT ROWID`,
   ),
+  "2_plan_of_a_ledger_row": inOrder(
+    "ALTER TABLE ledger ADD COLUMN strategy TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE ledger ADD COLUMN seed INTEGER NOT NULL DEFAULT 0",
+  ),
 }
 
 /** The version of the schema that this program writes. */

@@ -14,6 +14,7 @@ import {
   type StrategyPlugin,
   unseenHost,
 } from "../plugin/Strategy.ts"
+import { expectedOfReasons } from "../plugin/shapes.ts"
 import { attempt, type Check, deepFreeze, must } from "./check.ts"
 import { pluginChecks } from "./facts.ts"
 import { forAll, host, requestOf } from "./samples.ts"
@@ -40,6 +41,9 @@ export const strategyChecks = ({ plugin, config = {} }: StrategySubject): Readon
   }
   return [
     ...pluginChecks(plugin, "strategy", () => config),
+    ...(plugin.loadWhy === undefined
+      ? []
+      : [{ name: "explains every candidate, without random numbers", run: () => explains(plugin, config) }]),
     { name: "changes nothing that it is given", run: () => pure(load()) },
     { name: "neither drops nor adds a candidate", run: () => permutes(load()) },
     { name: "gives the same order for the same random numbers", run: () => deterministic(load()) },
@@ -178,6 +182,21 @@ const deterministic = (rank: Rank): void => {
 
 const anyNumber = (rank: Rank): void => {
   for (const count of [0, 1, 50]) ranksAll(rank, hosts({ count }))
+}
+
+const explains = ({ loadWhy }: StrategyPlugin, config: JsonObject): void => {
+  const loaded = attempt("loadWhy()", "StrategyPlugin.loadWhy", () => loadWhy?.(config))
+  if (loaded === undefined) return
+  must(Either.isRight(loaded), "loadWhy() refuses a configuration that load() takes", "StrategyPlugin.loadWhy")
+  const drawn = (): number => {
+    throw new Error("a random number was drawn")
+  }
+  const context = deepFreeze(contextWith(drawn))
+  for (const candidate of deepFreeze([...hosts({}), ...hosts({ unseen: true })])) {
+    const reasons: unknown = attempt(`Explaining ${candidate.host.tag}`, "Why", () => loaded.right(candidate, context))
+    const expected = expectedOfReasons(reasons)
+    must(expected === undefined, `Explaining ${candidate.host.tag} must return ${expected}`, "Why")
+  }
 }
 
 const equalPrices = (rank: Rank): void => {

@@ -493,7 +493,10 @@ describe.each([
         model: "acme/plain",
         appTitle: "Robots & Sons",
         appUrl: "https://robots.test",
+        strategy: "balanced",
       })
+      // Each plan has its own seed.
+      expect(new Set(rows.map(({ seed }) => seed)).size).toBe(12)
       expect(rows.filter(({ streamed }) => streamed)).toHaveLength(6)
     })
   })

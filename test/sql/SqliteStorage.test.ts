@@ -100,6 +100,18 @@ describe("the file", () => {
     expect(ran.map((step) => step.migration_id)).toEqual(Array.from({ length: schemaVersion }, (_, n) => n + 1))
   })
 
+  test("rows from before the plan was kept have no strategy", async () => {
+    const path = join(newFolder(), "headgate.db")
+    await using(path, (storage) => storage.ledger.append([sampleRow("old")]))
+    const db = new Database(path)
+    db.run("ALTER TABLE ledger DROP COLUMN strategy")
+    db.run("ALTER TABLE ledger DROP COLUMN seed")
+    db.run(`DELETE FROM ${migrationsTable} WHERE migration_id >= 2`)
+    db.close()
+    const rows = await using(path, (storage) => storage.ledger.rows(alice, 9))
+    expect(rows).toEqual([sampleRow("old", { strategy: "", seed: 0 })])
+  })
+
   test("the ledger refuses changes, also from other programs", async () => {
     await changed((db) => {
       expect(() => db.run("UPDATE ledger SET cost = 0")).toThrow("append-only")

@@ -47,5 +47,7 @@ export const sampleRow = (requestId: string, members: Partial<LedgerRow> = {}): 
   durationMs: 1000,
   appTitle: "An app",
   appUrl: "https://app.example",
+  strategy: "balanced",
+  seed: 4_000_000_000,
   ...members,
 })

@@ -207,4 +207,6 @@ export const row = (secret: string, cost: string, admittedAt: number): LedgerRow
   durationMs: 1,
   appTitle: "",
   appUrl: "",
+  strategy: "balanced",
+  seed: 1,
 })

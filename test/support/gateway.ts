@@ -33,6 +33,8 @@ export interface TestGatewayOptions {
   readonly storage?: Layer.Layer<Storage, unknown>
   /** A clock, a logger: provided to everything in the gateway. */
   readonly setting?: Layer.Layer<never>
+  /** What answers in place of hosts on the network. */
+  readonly upstream?: Layer.Layer<Upstream>
 }
 
 export interface TestGateway {
@@ -95,14 +97,19 @@ export const gatewayWithoutSocket = async ({
   )
 }
 
-const gatewayLayers = ({ config = {}, plugins, storage = lastingStorage }: TestGatewayOptions) =>
+const gatewayLayers = ({
+  config = {},
+  plugins,
+  storage = lastingStorage,
+  upstream = Upstream.layer,
+}: TestGatewayOptions) =>
   Effect.gen(function* () {
     const decoded = yield* decodeConfig(config)
     const all = plugins ?? (yield* ownPlugins)
     const services = Gateway.servicesOf({ plugins: all, config: decoded }).pipe(
       Layer.provideMerge(KeyStore.layer()),
       Layer.provideMerge(storage),
-      Layer.provide(Upstream.layer),
+      Layer.provide(upstream),
       Layer.provide(Logger.remove(Logger.defaultLogger)),
     )
     return { config: decoded, services }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import { type Candidate, defineStrategy, type Rank } from "headgate/plugin"
+import { type Candidate, defineStrategy, type Rank, type Reasons, type Why } from "headgate/plugin"
 import { strategyChecks } from "headgate/testing"
 import { type Broken, failuresOf } from "./acme.ts"
 
@@ -15,7 +15,10 @@ const goodRank: Rank = (candidates, { random }) => {
   const [first, ...rest] = candidates.toSorted(byPrice)
   return first === undefined ? [] : random() < 0.5 ? [first, ...rest] : [...rest, first]
 }
-const goodStrategy = strategy(() => goodRank)
+const goodWhy: Why = (candidate) => ({ price: String(priceOf(candidate)), failing: candidate.stats.failing })
+const explaining = (why: Why) => defineStrategy({ id: "some", config: Schema.Struct({}), load: () => goodRank, why })
+const goodStrategy = explaining(goodWhy)
+const explains = "explains every candidate, without random numbers"
 
 const isOfSeveralModels = (candidates: ReadonlyArray<Candidate>) =>
   new Set(candidates.map(({ host }) => host.model)).size > 1
@@ -117,6 +120,23 @@ const brokenStrategies: ReadonlyArray<Broken<typeof goodStrategy>> = [
     ),
     "may not drop",
   ],
+  [
+    explains,
+    "a bigint",
+    // The type forbids it, a plugin in JavaScript does it.
+    explaining((candidate) => ({ price: priceOf(candidate) }) as unknown as Reasons),
+    "price as a finite number",
+  ],
+  [explains, "a draw of its own", explaining((_, { random }) => ({ drawn: random() })), "a random number was drawn"],
+  [
+    explains,
+    "a price that is taken for granted",
+    explaining(({ host }) => {
+      if (host.pricing === null) throw new Error("no price")
+      return {}
+    }),
+    "no price",
+  ],
 ]
 
 describe("strategyChecks", () => {
@@ -132,9 +152,9 @@ describe("strategyChecks", () => {
     expect(failures.get(check)).toContain(says)
   })
 
-  test("a configuration that is refused fails every check that ranks", async () => {
+  test("a configuration that is refused fails every check that ranks or explains", async () => {
     const failures = await failuresOf(strategyChecks({ plugin: goodStrategy, config: { weight: 2 } }))
-    expect(failures.size).toBe(8)
+    expect(failures.size).toBe(9)
     expect(failures.get(permuted)).toContain("weight")
   })
 })

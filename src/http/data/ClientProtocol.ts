@@ -10,12 +10,13 @@ import type { WriterFor } from "../../services/AnswerStream.ts"
 import type { AnswerWriter } from "../../services/Dispatcher.ts"
 import type { RequestContext } from "../../services/RequestContext.ts"
 import type { Rendered } from "../ErrorBody.ts"
+import type { ShownRoute } from "./routeMetadata.ts"
 
 export interface ClientProtocol {
   /** `bytes`: length of the body as received. */
   readonly decode: (body: JsonObject, bytes: number) => Either.Either<ChatRequest, BadRequest>
-  /** For the body of a whole answer. */
-  readonly answer: (context: RequestContext, request: ChatRequest) => AnswerWriter
-  readonly stream: (context: RequestContext, request: ChatRequest) => WriterFor
+  /** For the body of a whole answer. `shown`: the routing, for callers who ask for it. */
+  readonly answer: (context: RequestContext, request: ChatRequest, shown: ShownRoute | undefined) => AnswerWriter
+  readonly stream: (context: RequestContext, request: ChatRequest, shown: ShownRoute | undefined) => WriterFor
   readonly error: (rendered: Rendered, requestId: string) => JsonObject
 }

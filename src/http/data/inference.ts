@@ -9,13 +9,14 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { BadRequest, CallerGone, type Failure, NotPermitted, Unavailable } from "../../domain/Failure.ts"
+import { CallerGone, type Failure, NotPermitted, Unavailable } from "../../domain/Failure.ts"
 import { generationId, requestId } from "../../domain/Ids.ts"
 import type { KeyRecord } from "../../domain/Key.ts"
 import type { Plan } from "../../domain/Plan.ts"
 import type { ChatRequest } from "../../domain/Request.ts"
 import { type ConversationRecord, Conversations } from "../../services/Conversations.ts"
 import { type Completed, Dispatcher } from "../../services/Dispatcher.ts"
+import { makeExplain } from "../../services/explain.ts"
 import { InFlight } from "../../services/InFlight.ts"
 import { KeyStore } from "../../services/KeyStore.ts"
 import { Meter } from "../../services/Meter.ts"
@@ -41,6 +42,11 @@ import {
 } from "../headers.ts"
 import { readRequest } from "../readRequest.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
+import { makeExplainRoute } from "./explain.ts"
+import { pinned } from "./pinned.ts"
+import type { RequestState, Respond } from "./Respond.ts"
+import { routeMetadata, type ShownRoute, wantsMetadata } from "./routeMetadata.ts"
+import { inSession } from "./session.ts"
 
 /** The handler of one path. Every failure becomes an answer. */
 export interface InferenceHandler {
@@ -55,7 +61,11 @@ export interface InferenceHandler {
 
 export class Inference extends Context.Tag("headgate/Inference")<
   Inference,
-  { readonly handler: (protocol: ClientProtocol) => InferenceHandler }
+  {
+    readonly handler: (protocol: ClientProtocol) => InferenceHandler
+    /** Answers with the plan for such a request, in place of carrying it out. */
+    readonly explainer: (protocol: ClientProtocol) => InferenceHandler
+  }
 >() {
   static readonly layer = Layer.effect(
     Inference,
@@ -75,9 +85,10 @@ export class Inference extends Context.Tag("headgate/Inference")<
       const contextOf = (
         requestId: string,
         key: KeyRecord,
+        plan: Plan,
+        conversation: ConversationRecord | undefined,
         lifetime: Lifetime,
         { headers }: Request,
-        conversation: ConversationRecord | undefined,
       ) => {
         const admittedAt = clock.unsafeCurrentTimeMillis()
         const attribution = {
@@ -87,16 +98,23 @@ export class Inference extends Context.Tag("headgate/Inference")<
           appUrl: attributionText(headers.get("http-referer")),
         }
         const id = generationId(Math.floor(admittedAt / 1000), requestId)
-        const facts = { requestId, generationId: id, key, attribution, admittedAt, lifetime, conversation }
-        return new RequestContext(facts, nowMs)
+        const { strategy, seed } = plan
+        const facts = { requestId, generationId: id, key, attribution, admittedAt, lifetime, strategy, seed }
+        return new RequestContext({ ...facts, conversation }, nowMs)
+      }
+
+      const shownOf = ({ routing }: ChatRequest, plan: Plan): ShownRoute => {
+        const [requested = ""] = routing.models
+        const resolved = registry.resolve(requested)
+        return { requested, model: Either.isRight(resolved) ? resolved.right.model.id : requested, plan }
       }
 
       const respond = function* (
         protocol: ClientProtocol,
         state: RequestState,
         request: Request,
-        output: OpenOutput,
         watchCaller: (lifetime: Lifetime) => void,
+        output: OpenOutput,
       ): Steps<Response, Failure> {
         const lifetime = inFlight.admit()
         if (lifetime instanceof Unavailable) return yield* Exit.fail(lifetime)
@@ -114,10 +132,12 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const conversation = conversations.of(key.id, asked)
         const plan = yield* router.plan(asked, yield* budgeting, { conversation })
         if (!isFinished(authenticating) || !isFinished(budgeting)) lifetime.look()
-        const context = contextOf(state.requestId, key, lifetime, request, conversation.record())
+        const context = contextOf(state.requestId, key, plan, conversation.record(), lifetime, request)
+        const shown = wantsMetadata(request.headers) ? shownOf(asked, plan) : undefined
+        if (shown !== undefined) state.metadata = withoutHost(shown, context)
         return yield* asked.stream
-          ? streamed(protocol, context, asked, plan, output)
-          : whole(protocol, context, asked, plan)
+          ? streamed(protocol, context, asked, plan, shown, output)
+          : whole(protocol, context, asked, plan, shown)
       }
 
       const whole = function* (
@@ -125,8 +145,9 @@ export class Inference extends Context.Tag("headgate/Inference")<
         context: RequestContext,
         request: ChatRequest,
         plan: Plan,
+        shown: ShownRoute | undefined,
       ): Steps<Response, Failure> {
-        const completed = yield* dispatcher.complete(context, request, plan, protocol.answer(context, request))
+        const completed = yield* dispatcher.complete(context, request, plan, protocol.answer(context, request, shown))
         inFlight.leave(context.lifetime)
         const cost = costValue(completed.charge.cost.total)
         const headers = named({ "content-type": "application/json", [costHeader]: cost }, context, completed)
@@ -138,10 +159,11 @@ export class Inference extends Context.Tag("headgate/Inference")<
         context: RequestContext,
         request: ChatRequest,
         plan: Plan,
+        shown: ShownRoute | undefined,
         output: OpenOutput,
       ): Steps<Response, Failure> {
         const closed = leaving(inFlight, context.lifetime)
-        const writerFor = protocol.stream(context, request)
+        const writerFor = protocol.stream(context, request, shown)
         const { body, answering } = yield* dispatcher.stream(context, request, plan, writerFor, output, closed)
         // From here on the stream itself reports that its reader has left.
         context.lifetime.isCallerGone = undefined
@@ -157,51 +179,51 @@ export class Inference extends Context.Tag("headgate/Inference")<
           runner.effect(Effect.logError("a defect while answering", { requestId }, cause), () => {})
         }
         const rendered: Rendered = Option.match(failure, { onSome: render, onNone: () => defect })
-        return Response.json(protocol.error(rendered, requestId), {
+        const body = protocol.error(rendered, requestId)
+        const metadata = Option.isSome(failure) ? state.metadata?.() : undefined
+        return Response.json(metadata === undefined ? body : { ...body, openrouter_metadata: metadata }, {
           status: rendered.status,
           headers: { "content-type": "application/json", ...rendered.headers, [requestIdHeader]: requestId },
         })
       }
 
-      return {
-        handler: (protocol) => ({
-          effect: (request) =>
-            Effect.suspend(() => {
-              const state = newState()
-              // Not interruptible, so that every request is settled. The request's lifetime ends it.
-              return Effect.uninterruptible(
-                Effect.catchAllCause(
-                  Effect.gen(() =>
-                    respond(protocol, state, request, queuedOutput, (lifetime) => listen(request, lifetime)),
-                  ),
-                  (cause) => Effect.succeed(refused(protocol, state, cause)),
+      const handlerOf = (protocol: ClientProtocol, respond: Respond): InferenceHandler => ({
+        effect: (request) =>
+          Effect.suspend(() => {
+            const state = newState()
+            // Not interruptible, so that every request is settled. The request's lifetime ends it.
+            return Effect.uninterruptible(
+              Effect.catchAllCause(
+                Effect.gen(() =>
+                  respond(protocol, state, request, (lifetime) => listen(request, lifetime), queuedOutput),
                 ),
-              )
-            }),
-          native: (request, isCallerGone) =>
-            new Promise((resolve) => {
-              const state = newState()
-              const watch = (lifetime: Lifetime) => {
-                lifetime.isCallerGone = isCallerGone
-              }
-              runner.steps(respond(protocol, state, request, directOutput, watch), (exit) =>
-                resolve(Exit.isSuccess(exit) ? exit.value : refused(protocol, state, exit.cause)),
-              )
-            }),
-        }),
+                (cause) => Effect.succeed(refused(protocol, state, cause)),
+              ),
+            )
+          }),
+        native: (request, isCallerGone) =>
+          new Promise((resolve) => {
+            const state = newState()
+            const watch = (lifetime: Lifetime) => {
+              lifetime.isCallerGone = isCallerGone
+            }
+            runner.steps(respond(protocol, state, request, watch, directOutput), (exit) =>
+              resolve(Exit.isSuccess(exit) ? exit.value : refused(protocol, state, exit.cause)),
+            )
+          }),
+      })
+
+      const explain = makeExplain(router, registry, () => clock.unsafeCurrentTimeMillis())
+      const explained = makeExplainRoute({ keys, meter, inFlight, timers, registry, conversations, explain })
+      return {
+        handler: (protocol) => handlerOf(protocol, respond),
+        explainer: (protocol) => handlerOf(protocol, explained),
       }
     }),
   )
 }
 
-/** State of one request, from its first byte on. */
-interface RequestState {
-  readonly requestId: string
-  /** Set at admission. */
-  lifetime: Lifetime | undefined
-}
-
-const newState = (): RequestState => ({ requestId: requestId(), lifetime: undefined })
+const newState = (): RequestState => ({ requestId: requestId(), lifetime: undefined, metadata: undefined })
 
 /** Ends the request when its caller leaves, or at once if it has left already. */
 const listen = ({ signal }: Request, lifetime: Lifetime): void => {
@@ -214,23 +236,10 @@ const listen = ({ signal }: Request, lifetime: Lifetime): void => {
 /** A function outside of the steps: a closure made within a generator keeps all of its variables, the prompt too. */
 const leaving = (inFlight: Context.Tag.Service<InFlight>, lifetime: Lifetime) => () => inFlight.leave(lifetime)
 
+/** The metadata for an error. Outside of the steps for the same reason. */
+const withoutHost = (shown: ShownRoute, context: RequestContext) => () => routeMetadata(shown, context, undefined)
+
 const managementKey = new NotPermitted({ rule: "Management keys cannot call models: use an ordinary key." })
-
-/** Applies `X-GW-Host`, which pins one host in place of the body's order. */
-const pinned = (request: ChatRequest, tag: string | null): ChatRequest => {
-  if (tag === null || tag === "") return request
-  const { routing } = request
-  const preferences = { ...routing.preferences, only: [tag], order: [], allowFallbacks: false }
-  return { ...request, routing: { ...routing, preferences } }
-}
-
-/** Applies `X-Session-Id`, which stands for `session_id` of a body without one. */
-const inSession = (request: ChatRequest, session: string | null): Either.Either<ChatRequest, BadRequest> => {
-  const { routing } = request
-  if (session === null || session === "" || routing.session !== undefined) return Either.right(request)
-  if (session.length <= 256) return Either.right({ ...request, routing: { ...routing, session } })
-  return Either.left(new BadRequest({ issues: [{ path: sessionHeader, message: "must have at most 256 characters" }] }))
-}
 
 /** Adds the headers of every answer: the ids, and once a host answers its tag and the dropped members. */
 const named = (

@@ -14,6 +14,7 @@ import { Inference, type InferenceHandler } from "./inference.ts"
 type Path = `/${string}`
 
 const protocols: ReadonlyArray<readonly [path: Path, protocol: ClientProtocol]> = [["/api/v1/chat/completions", chat]]
+const explainPath: Path = "/api/v1/route/explain"
 
 /** Handlers of `POST` by path, and of CORS preflight requests. */
 export class DataPlane extends Context.Tag("headgate/DataPlane")<
@@ -26,17 +27,17 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
   static readonly layer = ({ corsOrigins }: { readonly corsOrigins: ReadonlyArray<string> }) =>
     Layer.effect(
       DataPlane,
-      Effect.map(Inference, ({ handler }) => {
+      Effect.map(Inference, ({ handler, explainer }) => {
         const allow = allowOrigin(corsOrigins)
         const handlers = new Map<Path, InferenceHandler>()
-        for (const [path, protocol] of protocols) {
-          const { effect, native } = handler(protocol)
+        const add = (path: Path, { effect, native }: InferenceHandler) =>
           handlers.set(path, {
             effect: (request) => Effect.map(effect(request), (response) => allow(request, response)),
             native: (request, isCallerGone) =>
               native(request, isCallerGone).then((response) => allow(request, response)),
           })
-        }
+        for (const [path, protocol] of protocols) add(path, handler(protocol))
+        add(explainPath, explainer(chat))
         return { handlers, preflight: (request) => preflight(allow, request) }
       }),
     )

@@ -1,10 +1,13 @@
 /** A whole answer in the chat form, and what whole and streamed answers have in common. */
 import type { Charge } from "../../../domain/Charge.ts"
 import type { ChatChoice } from "../../../domain/Chat.ts"
+import type { Host } from "../../../domain/Host.ts"
+import type { JsonObject } from "../../../domain/Json.ts"
 import { toUsd } from "../../../domain/Money.ts"
 import type { ChatRequest } from "../../../domain/Request.ts"
 import type { AnswerWriter } from "../../../services/Dispatcher.ts"
 import type { RequestContext } from "../../../services/RequestContext.ts"
+import { routeMetadata, type ShownRoute } from "../routeMetadata.ts"
 
 /** What every answer to one request has in common. */
 export interface AnswerNames {
@@ -13,12 +16,15 @@ export interface AnswerNames {
   readonly created: number
   /** The model's name until a host has answered. */
   readonly model: string
+  /** `openrouter_metadata` once this host answers; `undefined`: the caller did not ask for it. */
+  readonly metadata: ((host: Host | undefined) => JsonObject) | undefined
 }
 
-export const namesOf = (context: RequestContext, request: ChatRequest): AnswerNames => ({
+export const namesOf = (context: RequestContext, request: ChatRequest, shown: ShownRoute | undefined): AnswerNames => ({
   generationId: context.generationId,
   created: Math.floor(context.admittedAt / 1000),
   model: request.routing.models[0] ?? "",
+  metadata: shown && ((host) => routeMetadata(shown, context, host)),
 })
 
 /** The `usage` member, always with every documented field. */
@@ -49,7 +55,7 @@ export const usageBody = ({ usage, cost, upstream }: Pick<Charge, "usage" | "cos
 export const tierOf = (tier: unknown): string => (typeof tier === "string" ? tier : "default")
 
 export const answerWriter =
-  ({ generationId, created }: AnswerNames, excludeReasoning: boolean): AnswerWriter =>
+  ({ generationId, created, metadata }: AnswerNames, excludeReasoning: boolean): AnswerWriter =>
   (host, response) => {
     const { choices, usage: _, system_fingerprint: fingerprint, service_tier: tier, ...rest } = response
     const text = JSON.stringify({
@@ -61,6 +67,7 @@ export const answerWriter =
       created,
       system_fingerprint: typeof fingerprint === "string" ? fingerprint : null,
       service_tier: tierOf(tier),
+      openrouter_metadata: metadata?.(host),
       choices: excludeReasoning ? choices.map(withoutReasoning) : choices,
     })
     return (charge) => `${text.slice(0, -1)},"usage":${JSON.stringify(usageBody(charge))}}`

@@ -14,7 +14,7 @@ const writersFor =
 
 export const chat: ClientProtocol = {
   decode: decodeChat,
-  answer: (context, request) => answerWriter(namesOf(context, request), request.reasoning.exclude),
-  stream: (context, request) => writersFor(namesOf(context, request)),
+  answer: (context, request, shown) => answerWriter(namesOf(context, request, shown), request.reasoning.exclude),
+  stream: (context, request, shown) => writersFor(namesOf(context, request, shown)),
   error: chatErrorBody,
 }

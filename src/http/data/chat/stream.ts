@@ -25,8 +25,12 @@ class ChunkWriter implements StreamWriter {
   readonly spliceable = spliceable
   readonly heartbeat = sseComment
   private readonly head: string
+  private readonly metadata: AnswerNames["metadata"]
+  private readonly host: Host | undefined
 
-  constructor({ generationId, created, model }: AnswerNames, host: Host | undefined) {
+  constructor({ generationId, created, model, metadata }: AnswerNames, host: Host | undefined) {
+    this.metadata = metadata
+    this.host = host
     const names = {
       id: generationId,
       ...(host === undefined ? {} : { provider: host.providerName }),
@@ -44,7 +48,14 @@ class ChunkWriter implements StreamWriter {
   }
 
   finish(chunk: ChatChunk, charge: Charge): string {
-    return this.chunk({ ...chunk, service_tier: tierOf(chunk["service_tier"]), usage: usageBody(charge) }) + sseDone
+    return (
+      this.chunk({
+        ...chunk,
+        service_tier: tierOf(chunk["service_tier"]),
+        openrouter_metadata: this.metadata?.(this.host),
+        usage: usageBody(charge),
+      }) + sseDone
+    )
   }
 
   failure(failure: Failure, charge: Charge | undefined): string {
@@ -54,6 +65,7 @@ class ChunkWriter implements StreamWriter {
       this.chunk({
         error: { ...error, metadata: metadata ?? { error_type: render(failure).errorType } },
         choices: [choice],
+        openrouter_metadata: this.metadata?.(this.host),
         usage: usageBody(charge ?? nothing),
       }) + sseDone
     )

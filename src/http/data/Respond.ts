@@ -1,0 +1,24 @@
+/** The steps from a request to its response, as the handlers of the data plane run them. */
+import type { Failure } from "../../domain/Failure.ts"
+import type { JsonObject } from "../../domain/Json.ts"
+import type { Lifetime } from "../../services/RequestContext.ts"
+import type { Steps } from "../../services/Steps.ts"
+import type { OpenOutput } from "../../services/StreamOutput.ts"
+import type { ClientProtocol } from "./ClientProtocol.ts"
+
+/** State of one request, from its first byte on. */
+export interface RequestState {
+  readonly requestId: string
+  /** Set at admission. A failure gives the place back. */
+  lifetime: Lifetime | undefined
+  /** The routing metadata, for an error. Set once there is a plan, for callers who ask for it. */
+  metadata: (() => JsonObject) | undefined
+}
+
+export type Respond = (
+  protocol: ClientProtocol,
+  state: RequestState,
+  request: Request,
+  watchCaller: (lifetime: Lifetime) => void,
+  output: OpenOutput,
+) => Steps<Response, Failure>

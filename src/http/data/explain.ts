@@ -1,0 +1,126 @@
+/**
+ * `POST /route/explain`: how a request would be routed now, and why. Takes the body of the explained route, calls no host and
+ * holds nothing. `docs/routing.md` describes the answer.
+ */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import { BadRequest, NotFound, NotPermitted, Unavailable } from "../../domain/Failure.ts"
+import { KeyId } from "../../domain/Ids.ts"
+import type { KeyRecord } from "../../domain/Key.ts"
+import { formatUsd } from "../../domain/Money.ts"
+import type { Conversations } from "../../services/Conversations.ts"
+import type { Explain, Explanation } from "../../services/explain.ts"
+import type { InFlight } from "../../services/InFlight.ts"
+import type { KeyStore } from "../../services/KeyStore.ts"
+import type { Meter } from "../../services/Meter.ts"
+import type { ProviderRegistry } from "../../services/ProviderRegistry.ts"
+import type { Timers } from "../../services/Timers.ts"
+import { authenticate } from "../authenticate.ts"
+import { parseBody } from "../decode/json.ts"
+import { chatError, render } from "../ErrorBody.ts"
+import { hostHeader, requestIdHeader, sessionHeader } from "../headers.ts"
+import { readRequest } from "../readRequest.ts"
+import { pinned } from "./pinned.ts"
+import type { Respond } from "./Respond.ts"
+import { inSession } from "./session.ts"
+
+export interface ExplainServices {
+  readonly keys: Context.Tag.Service<KeyStore>
+  readonly meter: Context.Tag.Service<Meter>
+  readonly inFlight: Context.Tag.Service<InFlight>
+  readonly timers: Context.Tag.Service<Timers>
+  readonly registry: Context.Tag.Service<ProviderRegistry>
+  readonly conversations: Context.Tag.Service<Conversations>
+  readonly explain: Explain
+}
+
+export const makeExplainRoute = (services: ExplainServices): Respond => {
+  const { keys, meter, inFlight, timers, registry, conversations, explain } = services
+  /** The key to explain for: the caller's own, or the one that a management key names. */
+  const keyFor = (caller: KeyRecord, named: KeyId | undefined) => {
+    if (caller.kind === "ordinary") {
+      return named === undefined || named === caller.id ? Effect.succeed(caller) : Effect.fail(ownKeyOnly)
+    }
+    if (named === undefined) return Effect.fail(keyRequired)
+    return Effect.filterOrFail(
+      keys.read(named),
+      ({ kind }) => kind === "ordinary",
+      () => unknownKey,
+    )
+  }
+
+  return function* (protocol, state, request, watchCaller) {
+    const lifetime = inFlight.admit()
+    if (lifetime instanceof Unavailable) return yield* Exit.fail(lifetime)
+    state.lifetime = lifetime
+    watchCaller(lifetime)
+    const caller = yield* authenticate(keys, request.headers)
+    const { seed, keyHash } = yield* queryOf(request.url)
+    const key = yield* keyFor(caller, keyHash)
+    const bytes = yield* readRequest(request, registry.current().limits.bodyBytes, timers, lifetime)
+    const body = yield* parseBody(bytes)
+    const decoded = pinned(yield* protocol.decode(body, bytes.byteLength), request.headers.get(hostHeader))
+    const asked = yield* inSession(decoded, request.headers.get(sessionHeader))
+    const budget = yield* meter.budget({ _tag: "Key", key })
+    const explanation = yield* explain(asked, budget, {
+      conversation: conversations.of(key.id, asked),
+      ...(seed === undefined ? {} : { seed }),
+    })
+    inFlight.leave(lifetime)
+    return Response.json({ data: explained(explanation) }, { headers: { [requestIdHeader]: state.requestId } })
+  }
+}
+
+const ownKeyOnly = new NotPermitted({ rule: "Only management keys can ask for another key." })
+const keyRequired = new BadRequest({ issues: [{ path: "key_hash", message: "is required with a management key" }] })
+const unknownKey = new NotFound({ what: "This key" })
+
+interface Query {
+  readonly seed: number | undefined
+  readonly keyHash: KeyId | undefined
+}
+
+/** `seed`: a 32-bit unsigned integer. `key_hash`: the hash of a key, as the list of keys shows it. */
+const queryOf = (url: string): Either.Either<Query, BadRequest> => {
+  const { searchParams } = new URL(url)
+  const [seed, ...seeds] = searchParams.getAll("seed")
+  const [hash, ...hashes] = searchParams.getAll("key_hash")
+  if (seeds.length > 0 || (seed !== undefined && !(/^\d{1,10}$/.test(seed) && Number(seed) < 2 ** 32))) {
+    return Either.left(badQuery("seed", "must be one whole number from 0 to 4294967295"))
+  }
+  if (hashes.length > 0 || hash === "") return Either.left(badQuery("key_hash", "must be the hash of one key"))
+  return Either.right({
+    seed: seed === undefined ? undefined : Number(seed),
+    keyHash: hash === undefined ? undefined : KeyId.make(hash),
+  })
+}
+
+const badQuery = (path: string, message: string) => new BadRequest({ issues: [{ path, message }] })
+
+/** The `data` of the answer. */
+const explained = ({ strategy, seed, attempts, excluded, failure }: Explanation) => ({
+  strategy,
+  seed,
+  attempts: attempts.map(({ host, expectedCost, why }, at) => ({
+    model: host.model,
+    host: host.tag,
+    provider: host.providerName,
+    rank: at + 1,
+    estimated_cost_usd: expectedCost === null ? null : formatUsd(expectedCost),
+    why,
+  })),
+  excluded: excluded.map(({ model, host, by, reason }) => ({ model, host, by, reason })),
+  dropped_parameters: droppedBy(attempts),
+  ...(failure === undefined ? {} : { error: chatError(render(failure)) }),
+})
+
+/** By tag of the host. Hosts of several models may share a tag: then it has what any of them would not be sent. */
+const droppedBy = (attempts: Explanation["attempts"]): Readonly<Record<string, ReadonlyArray<string>>> => {
+  const dropped = new Map<string, ReadonlyArray<string>>()
+  for (const { host, dropped: names } of attempts) {
+    if (names.length > 0) dropped.set(host.tag, [...new Set([...(dropped.get(host.tag) ?? []), ...names])])
+  }
+  return Object.fromEntries(dropped)
+}

@@ -1,0 +1,67 @@
+/** `openrouter_metadata`: the attempts that a request really took, for callers who ask for it with a header. */
+import type { FailedAttempt } from "../../domain/Failure.ts"
+import type { Host } from "../../domain/Host.ts"
+import type { Plan } from "../../domain/Plan.ts"
+import type { RequestContext } from "../../services/RequestContext.ts"
+
+/** What is shown of the routing, beside what the request did. */
+export interface ShownRoute {
+  /** The model as the caller named it. */
+  readonly requested: string
+  /** Id of the model that the caller named first. */
+  readonly model: string
+  readonly plan: Plan
+}
+
+/** Whether the caller asks for it. The second name is an older one. */
+export const wantsMetadata = (headers: Headers): boolean =>
+  (headers.get("x-openrouter-metadata") ?? headers.get("x-openrouter-experimental-metadata"))?.toLowerCase() ===
+  "enabled"
+
+/** `host`: the one that answers; `undefined`: none does. */
+export const routeMetadata = (
+  { requested, model, plan }: ShownRoute,
+  { failed }: Pick<RequestContext, "failed">,
+  host: Host | undefined,
+) => {
+  const tried = failed.map((attempt) => ({
+    provider: attempt.provider,
+    model: attempt.model,
+    status: statusOf(attempt),
+  }))
+  const attempts =
+    host === undefined ? tried : [...tried, { provider: host.providerName, model: host.model, status: 200 }]
+  return {
+    requested,
+    strategy: howChosen(requested, model, host),
+    // The gateway knows no regions.
+    region: null,
+    summary: summaryOf(attempts.length, plan.attempts.length, host),
+    attempt: attempts.length,
+    is_byok: false,
+    endpoints: {
+      total: plan.attempts.length + plan.excluded.length,
+      available: plan.attempts.map((one) => ({
+        provider: one.providerName,
+        model: one.model,
+        selected: one === host,
+      })),
+    },
+    attempts,
+  }
+}
+
+/** The status of a host's answer. Without one, or where a 200 was no answer, the one that a gateway would give. */
+const statusOf = ({ failure: { reason, status } }: FailedAttempt): number =>
+  status === undefined || status < 400 ? (reason === "timeout" ? 408 : 502) : status
+
+/** How the model was found: a fallback model of the caller's list, an alias, or as it was named (also with a variant). */
+const howChosen = (requested: string, model: string, host: Host | undefined): "direct" | "alias" | "fallback" => {
+  if (host !== undefined && host.model !== model) return "fallback"
+  return requested === model || requested.startsWith(`${model}:`) ? "direct" : "alias"
+}
+
+const summaryOf = (attempts: number, planned: number, host: Host | undefined): string =>
+  host === undefined
+    ? `No host answered: ${attempts} of ${planned} tried.`
+    : `${host.providerName} answered at attempt ${attempts}, of ${planned} that could be tried.`

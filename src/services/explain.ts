@@ -1,0 +1,84 @@
+/**
+ * Explains how a request would be routed: the plan of the router, and what each host of it would be sent. Calls nobody and
+ * holds nothing.
+ */
+import type * as Context from "effect/Context"
+import * as Either from "effect/Either"
+import { expectedCost } from "../domain/ExpectedCost.ts"
+import { type BadRequest, type Exclusion, type FailedAttempt, HostFailed } from "../domain/Failure.ts"
+import { type BudgetSnapshot, budgetRefusal, paymentRequired } from "../domain/Hold.ts"
+import type { Host } from "../domain/Host.ts"
+import type { Picodollars } from "../domain/Money.ts"
+import type { ChatRequest } from "../domain/Request.ts"
+import type { Reasons } from "../plugin/Strategy.ts"
+import { byteLength, type DispatchFailure, outcomeOf, type Skipped } from "./Dispatcher.ts"
+import type { ProviderRegistry } from "./ProviderRegistry.ts"
+import type { PlanFailure, PlanOptions, Router } from "./Router.ts"
+
+export interface ExplainedAttempt {
+  readonly host: Host
+  /** `null`: the host's price is unknown. */
+  readonly expectedCost: Picodollars | null
+  /** `null`: the strategy does not explain itself. */
+  readonly why: Reasons | null
+  /** Members of the request that the host would not be sent. */
+  readonly dropped: ReadonlyArray<string>
+}
+
+export interface Explanation {
+  readonly strategy: string
+  readonly seed: number
+  /** In the order in which they would be tried. */
+  readonly attempts: ReadonlyArray<ExplainedAttempt>
+  readonly excluded: ReadonlyArray<Exclusion>
+  /** What the caller would get now, where there is nothing to try. */
+  readonly failure: PlanFailure | DispatchFailure | undefined
+}
+
+export type Explain = (
+  request: ChatRequest,
+  budget: BudgetSnapshot,
+  options?: PlanOptions,
+) => Either.Either<Explanation, BadRequest>
+
+/** `now`: Unix milliseconds, for prices that depend on the time. */
+export const makeExplain =
+  (router: Context.Tag.Service<Router>, registry: Context.Tag.Service<ProviderRegistry>, now: () => number): Explain =>
+  (request, budget, options) =>
+    Either.map(router.explain(request, budget, options), ({ plan, whys, failure }) => {
+      const at = now()
+      const attempts: Array<ExplainedAttempt> = []
+      const excluded = [...plan.excluded]
+      const failed: Array<FailedAttempt> = []
+      const skipped: Array<Skipped> = []
+      const exclude = ({ tag, model }: Host, by: string, reason: string) =>
+        excluded.push({ host: tag, model, by, reason })
+      for (const host of plan.attempts) {
+        const encoded = registry.endpoint(host)?.protocol.encode(request, host)
+        // Its provider was switched off since the plan was made.
+        if (encoded === undefined) continue
+        if (Either.isLeft(encoded)) {
+          const { left } = encoded
+          if (left instanceof HostFailed) {
+            failed.push({ provider: host.providerName, host: host.tag, model: host.model, failure: left })
+            exclude(host, "plugin", "its plugin could not write the request")
+          } else {
+            skipped.push(left)
+            exclude(host, "protocol", `${left.path}: ${left.reason}`)
+          }
+          continue
+        }
+        const { dropped = [], body } = encoded.right
+        // The plan knows only the size of the caller's body. A hold is made for the bytes that are sent.
+        const refused = budgetRefusal(budget, { ...request, sentBytes: byteLength(body) }, host)
+        if (refused === undefined) {
+          attempts.push({ host, expectedCost: expectedCost(request, host, at), why: whys.get(host) ?? null, dropped })
+        } else {
+          skipped.push(paymentRequired(budget, refused))
+          exclude(host, "budget", refused)
+        }
+      }
+      const { strategy, seed } = plan
+      const refusal = failure ?? (attempts.length > 0 ? undefined : outcomeOf(failed, skipped, plan))
+      return { strategy, seed, attempts, excluded, failure: refusal }
+    })

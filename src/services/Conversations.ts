@@ -118,6 +118,11 @@ export class Conversation implements ConversationView {
     return new ConversationRecord(memory, key, hashes, sticky, startsCold)
   }
 
+  /** The same conversation, of which nothing was asked yet. */
+  again(): Conversation {
+    return new Conversation(this.memory, this.key, this.turn)
+  }
+
   private servedPrefixes(): ReadonlyArray<ServedPrefix> {
     const { memory, key, turn } = this
     this.prefixes ??= prefixesOf(turn.payload, this.seedFor("prompt"))

@@ -124,7 +124,8 @@ export class Router extends Context.Tag("headgate/Router")<
           if (hosts.length === 0 || (!hasChoice && onRanking === undefined)) return hosts
           const strategy = strategyFor(sort, routing)
           const candidates = hosts.map((host) => ({ host, stats: stats.snapshot(host) }))
-          onRanking?.(strategy, candidates, context)
+          // What an explanation reads of the conversation must not switch stickiness off.
+          onRanking?.(strategy, candidates, { ...context, conversation: conversation?.again() ?? unknownConversation })
           const rank = routing.strategies.get(strategy) ?? asGiven
           return ranked(rank, candidates, context, (fault) => faults.report(strategy, fault))
         }

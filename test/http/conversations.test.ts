@@ -274,3 +274,44 @@ describe("cheapest-warm", () => {
     expect(usage).toMatchObject({ cost: 500 * 0.0000011 + 1500 * 0.0000001 + 5 * 0.000002 })
   })
 })
+
+describe("an explanation", () => {
+  const explained = async ({ gateway }: Trial, body: Record<string, unknown>, headers: Record<string, string> = {}) => {
+    const response = await gateway.call("/route/explain", {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify({ model: "acme/small", messages: opening, ...body }),
+    })
+    // Another form of the answer fails the test.
+    const { data } = (await response.json()) as {
+      readonly data: { readonly attempts: ReadonlyArray<{ readonly host: string; readonly why: unknown }> }
+    }
+    return data.attempts
+  }
+
+  test("has the host of the session in front, and teaches nothing", async () => {
+    const trying = await trial()
+    const hosts = async (session: string) =>
+      (await explained(trying, {}, { "x-session-id": session })).map(({ host }) => host)
+    await trying.served({ session_id: "one", ...onlyB })
+    expect(await hosts("one")).toEqual(["b", "a"])
+    expect(await hosts("other")).toEqual(["a", "b"])
+    trying.clock.advance(9 * minute)
+    expect(await hosts("one")).toEqual(["b", "a"])
+    trying.clock.advance(minute)
+    expect(await hosts("one")).toEqual(["a", "b"])
+  })
+
+  test("says what `cheapest-warm` expected", async () => {
+    const trying = await trial({ strategy: "cheapest-warm" })
+    const messages = [{ role: "user", content: "x".repeat(8000) }]
+    await trying.served({ messages, ...onlyB })
+    trying.clock.advance(5 * minute)
+    const attempts = await explained(trying, { messages })
+    expect(attempts.map(({ host }) => host)).toEqual(["b", "a"])
+    const usual = { prompt_tokens: 2000, further_turns: 1 }
+    const { why: warm } = attempts[0] ?? {}
+    expect(warm).toMatchObject({ ...usual, warm_tokens: 2000, served_s_ago: 300, cache_chance: 0.3679 })
+    expect(attempts[1]?.why).toMatchObject({ ...usual, warm_tokens: 0, cache_chance: 0, turn_usd: "0.003" })
+  })
+})

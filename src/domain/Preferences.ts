@@ -42,6 +42,8 @@ export interface Preferences {
   /** Picodollars per token, request, image or audio token. Inclusive. */
   readonly maxPrice: MaxPrice
   readonly requireParameters: boolean
+  /** Whether a second host may be called when the first one is slow; `undefined`: as the operator chose. */
+  readonly hedge: boolean | undefined
 }
 
 export const noPreferences: Preferences = {
@@ -56,4 +58,5 @@ export const noPreferences: Preferences = {
   quantizations: [],
   maxPrice: {},
   requireParameters: false,
+  hedge: undefined,
 }

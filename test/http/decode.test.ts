@@ -553,6 +553,7 @@ describe("preferences", () => {
         preferred_min_throughput: { p50: 10, p90: 1.5 },
         preferred_max_latency: 2,
         enforce_distillable_text: null,
+        hedge: true,
       }),
     ).toEqual({
       order: ["a", "b/eu"],
@@ -566,12 +567,14 @@ describe("preferences", () => {
       quantizations: ["fp8", "unknown"],
       maxPrice: { prompt: 150_000n, completion: 2_000_000n, request: 10_000_000_000n, image: 0n, audio: 10n ** 12n },
       requireParameters: true,
+      hedge: true,
     })
   })
 
   test("null and absent are the defaults", () => {
     expect(preferencesOf({})).toEqual(noPreferences)
     const names = [
+      "hedge",
       "order",
       "only",
       "ignore",

@@ -70,6 +70,7 @@ const provider = objectOf({
   max_price: objectOf({ prompt: price, completion: price, request: price, image: price, audio: price }),
   preferred_min_throughput: threshold,
   preferred_max_latency: threshold,
+  hedge: orNull(flag),
 })
 
 const textsOf = (value: unknown): ReadonlyArray<string> =>
@@ -102,6 +103,7 @@ const read = (value: JsonObject): Preferences => ({
   quantizations: textsOf(value["quantizations"]),
   maxPrice: maxPriceOf(value["max_price"]),
   requireParameters: value["require_parameters"] === true,
+  hedge: typeof value["hedge"] === "boolean" ? value["hedge"] : undefined,
 })
 
 /** Adds problems to `issues`; the preferences are valid only if there are none. Unknown members are ignored. */

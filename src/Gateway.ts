@@ -90,7 +90,7 @@ export const servicesFrom = ({ config, resolved }: Setup): Layer.Layer<Services,
   return DataPlane.layer(server).pipe(
     Layer.provideMerge(Layer.fresh(Inference.layer)),
     Layer.provideMerge(layerDrain(server.drainSeconds * 1000)),
-    Layer.provideMerge(Dispatcher.layer({ ...limits, answerBytes: limits.bodyBytes })),
+    Layer.provideMerge(Dispatcher.layer({ ...limits, answerBytes: limits.bodyBytes, hedge: config.routing.hedge })),
     Layer.provideMerge(Layer.fresh(Router.layer)),
     Layer.provideMerge(basis),
   )

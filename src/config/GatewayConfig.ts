@@ -150,13 +150,13 @@ const Routing = Schema.Struct({
   strategy: field(name, "balanced"),
   /** The configuration of each strategy plugin, by its id. Default: none. */
   strategies: field(Schema.Record({ key: Schema.String, value: anyObject }), {}),
-  /** A second host is called when the first is slow. */
+  /** A second host is called for a stream when the first one is slow. */
   hedge: part(
     Schema.Struct({
-      /** Default false. */
-      enabled: later(Schema.Boolean, false),
-      /** Share of the spend that the second calls may cost, 0 to 1. Default 0.05. */
-      maxCostShare: later(Schema.Number, 0.05).pipe(Schema.fromKey("max_cost_share")),
+      /** `"on_request"`: for requests with `provider.hedge: true`. `true`: for all but those with `false`. Default false. */
+      enabled: field(Schema.Literal(false, "on_request", true), false),
+      /** Share of the spend of the last hour that the calls may cost that lose, 0 to 1. Default 0.05. */
+      maxCostShare: field(share, 0.05).pipe(Schema.fromKey("max_cost_share")),
     }),
   ),
 })

@@ -9,8 +9,9 @@ import { noUsage, type Usage } from "./Usage.ts"
  * - `host-failed`: the host broke off after output had been sent. Free to the caller.
  * - `cut`: the gateway ended it: budget, deadline, drain, a stalled or slow caller.
  * - `caller-gone`: the caller closed the connection.
+ * - `lost`: a second call of the same request that another one was faster than. Free to the caller.
  */
-export type AnswerOutcome = "finished" | "host-failed" | "cut" | "caller-gone"
+export type AnswerOutcome = "finished" | "host-failed" | "cut" | "caller-gone" | "lost"
 
 /** What is known of an answer when it has ended. */
 export interface Answer {
@@ -43,6 +44,6 @@ export const chargeFor = (pricing: Pricing | null, answer: Answer, admittedAt: n
   }
   const upstream = pricing === null ? noCost : costOf(pricing, usage, admittedAt, answer.bounds.images)
   const blank = usage.completionTokens === 0 && answer.finishReason === ""
-  const free = answer.outcome === "host-failed" || (answer.outcome === "finished" && blank)
+  const free = answer.outcome === "host-failed" || answer.outcome === "lost" || (answer.outcome === "finished" && blank)
   return { usage, cost: free ? noCost : upstream, upstream, estimated: answer.usage === undefined }
 }

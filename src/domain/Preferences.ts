@@ -51,6 +51,8 @@ export interface Preferences {
   readonly maxLatencyMs: Thresholds | undefined
   /** Which hosts the caller pays for. `undefined`: those without a tier, unless the model's variant admits others. */
   readonly serviceTier: "default" | "flex" | "priority" | undefined
+  /** Whether a second host may be called when the first one is slow; `undefined`: as the operator chose. */
+  readonly hedge: boolean | undefined
 }
 
 export const noPreferences: Preferences = {
@@ -69,4 +71,5 @@ export const noPreferences: Preferences = {
   minThroughput: undefined,
   maxLatencyMs: undefined,
   serviceTier: undefined,
+  hedge: undefined,
 }

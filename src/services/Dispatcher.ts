@@ -9,6 +9,7 @@ import * as Layer from "effect/Layer"
 import type { Charge } from "../domain/Charge.ts"
 import type { ChatResponse } from "../domain/Chat.ts"
 import { bytesSaid } from "../domain/Estimate.ts"
+import { HedgeBudget } from "../domain/HedgeBudget.ts"
 import type { Host } from "../domain/Host.ts"
 import type { Plan } from "../domain/Plan.ts"
 import type { ChatRequest } from "../domain/Request.ts"
@@ -21,6 +22,7 @@ import { type Delivered, makeEndAttempt } from "./endAttempt.ts"
 import { type HostAnswer, streamAnswer } from "./HostAnswer.ts"
 import { HostHealth } from "./HostHealth.ts"
 import { HostStats } from "./HostStats.ts"
+import type { HedgeOptions } from "./hedge.ts"
 import { Meter } from "./Meter.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
 import type { RequestContext } from "./RequestContext.ts"
@@ -66,6 +68,7 @@ export interface DispatcherOptions extends StreamLimits {
   readonly answerBytes: number
   /** Attempts after the first one, per request; `Infinity`: no bound. See `domain/RetryBudget.ts`. */
   readonly retries: number
+  readonly hedge: HedgeOptions
 }
 
 /** Neither method can be interrupted, since money is held. The request's lifetime ends them. */
@@ -105,14 +108,26 @@ const make = (options: DispatcherOptions) =>
     const runner = makeStepRunner(yield* Effect.runtime<never>())
     const client = makeUpstreamClient(yield* Upstream)
     const log = (effect: Effect.Effect<void>) => runner.effect(effect, () => {})
-    const endAttempt = makeEndAttempt(meter, yield* HostStats, log)
-    const retries = new RetryBudget(options.retries)
-    const services = { registry, meter, health, timers, runner, client, log, endAttempt, retries }
+    const stats = yield* HostStats
+    const endAttempt = makeEndAttempt(meter, stats, log)
+    const services = {
+      ...{ registry, meter, health, stats, timers, runner, client, log, endAttempt },
+      retries: new RetryBudget(options.retries),
+      hedging: options.hedge,
+      hedges: new HedgeBudget(options.hedge.maxCostShare),
+    }
+    const charged = ({ cost }: Charge) => {
+      if (options.hedge.enabled !== false) services.hedges.charged(timers.now(), Number(cost.total))
+    }
 
     const streams: StreamServices = {
       limits: options,
       timers,
-      settle: (answer, delivered, onExit) => runner.effect(endAttempt.delivered(answer.attempt, delivered), onExit),
+      settle: (answer, delivered, onExit) =>
+        runner.effect(endAttempt.delivered(answer.attempt, delivered), (exit) => {
+          if (Exit.isSuccess(exit)) charged(exit.value)
+          onExit(exit)
+        }),
       logDefect: (requestId, cause) => log(Effect.logError("a defect in a stream", { requestId }, cause)),
     }
 
@@ -134,6 +149,7 @@ const make = (options: DispatcherOptions) =>
           })),
       )
       const charge = yield* endAttempt.delivered(attempt, answer.delivered)
+      charged(charge)
       return { host: attempt.host, text: answer.write(charge), charge, dropped: attempt.dropped }
     }
 

@@ -171,7 +171,8 @@ const ledgerRow = (
   charge: Charge,
   settledAt: number,
 ): LedgerRow => ({
-  requestId: context.requestId,
+  // The row of a lost call stands beside that of the call that won.
+  requestId: settlement.outcome === "lost" ? `${context.requestId}-lost` : context.requestId,
   generationId: context.generationId,
   key: context.key.id,
   model: host.model,

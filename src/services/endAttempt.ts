@@ -41,6 +41,13 @@ export interface EndAttempt {
    * off by the gateway pays nothing. A deadline counts against a host that had most of the time.
    */
   readonly abandoned: (attempt: Attempt) => Effect.Effect<void, Unavailable>
+  /**
+   * A call beside another one that was faster, or whose caller pays for that one: it is free to the key, and the ledger
+   * keeps what the host asks for it. `isSlow`: its time so far counts as its time to the first event.
+   */
+  readonly lost: (attempt: Attempt, isSlow: boolean) => Effect.Effect<unknown, Unavailable>
+  /** It was prepared, but its host is not called. */
+  readonly unused: (attempt: Attempt) => void
 }
 
 export const makeEndAttempt = (
@@ -96,6 +103,24 @@ export const makeEndAttempt = (
         latencyMs: context.elapsedMs(),
         isAwaited: false,
       })
+    },
+    lost: (attempt, isSlow) => {
+      const { context, host, hold } = attempt
+      // Without it the times of a host would look shorter the more of its slow answers are cut off.
+      if (isSlow) stats.record(host, { latencyMs: attempt.elapsedMs() })
+      attempt.close()
+      return meter.settle(hold, {
+        outcome: "lost",
+        usage: undefined,
+        outputBytes: 0,
+        finishReason: "",
+        latencyMs: context.elapsedMs(),
+        isAwaited: false,
+      })
+    },
+    unused: (attempt) => {
+      attempt.close()
+      meter.release(attempt.hold)
     },
   }
 }

@@ -31,6 +31,7 @@ export const orUnavailable =
 
 /** One settled request: a line of the ledger. Never changed, never removed. */
 export interface LedgerRow {
+  /** Unique. With `-lost` at its end for a call of a request that another one was faster than. */
   readonly requestId: string
   readonly generationId: string
   readonly key: KeyId

@@ -23,6 +23,8 @@ import type { Attempt } from "./Attempt.ts"
 import { type BeginServices, type Begun, beginAttempt, type Skipped } from "./beginAttempt.ts"
 import { type EndAttempt, failureLog } from "./endAttempt.ts"
 import { exhausted } from "./exhausted.ts"
+import type { HostStats } from "./HostStats.ts"
+import { type Hedge, type HedgeOptions, type HedgeServices, hedgeFor, mayHedge, raceHosts } from "./hedge.ts"
 import type { ProviderRegistry } from "./ProviderRegistry.ts"
 import type { Ending, RequestContext } from "./RequestContext.ts"
 import { eitherOf, type Steps } from "./Steps.ts"
@@ -31,11 +33,13 @@ import { withoutSecrets } from "./upstreamCall.ts"
 
 export type CallHost<A> = (begun: Begun) => Effect.Effect<A | HostFailed>
 
-export interface TryServices extends BeginServices {
+export interface TryServices extends BeginServices, HedgeServices {
   readonly registry: Context.Tag.Service<ProviderRegistry>
+  readonly stats: Context.Tag.Service<HostStats>
   readonly timers: Context.Tag.Service<Timers>
   readonly retries: RetryBudget
   readonly endAttempt: EndAttempt
+  readonly hedging: HedgeOptions
   readonly log: (effect: Effect.Effect<void>) => void
 }
 
@@ -56,7 +60,7 @@ export const tryHosts = function* <A extends object>(
   plan: Plan,
   call: CallHost<A>,
 ): Steps<Tried<A>, DispatchFailure> {
-  const { registry, meter, timers, retries, endAttempt, log } = services
+  const { registry, stats, timers, retries, endAttempt, log } = services
   const { lifetime, failed } = context
   const skipped: Array<Skipped> = []
   const refused = new RefusedModels()
@@ -64,13 +68,30 @@ export const tryHosts = function* <A extends object>(
     failed.push({ provider: host.providerName, host: host.tag, model: host.model, failure })
     refused.add(host, failure)
   }
+  const failedCall = ({ attempt, endpoint }: Begun, answer: HostFailed) => {
+    const failure = withoutSecrets(attempt.stopped ?? answer, endpoint)
+    endAttempt.failed(attempt, failure)
+    fail(attempt.host, failure)
+  }
+  /** The host that was called beside another one, once at most for a request. */
+  let hedged: Host | undefined
+  const beside = function* ({ host }: Hedge): Steps<Begun | undefined> {
+    const endpoint = registry.endpoint(host)
+    if (endpoint === undefined || !retries.take(timers.now())) return undefined
+    const begun = yield* beginAttempt(services, context, request, plan, endpoint)
+    // One that cannot be called now may still have its turn.
+    if (!("attempt" in begun)) return undefined
+    hedged = host
+    return begun
+  }
+  let canHedge = mayHedge(services.hedging, request)
   retries.request(timers.now())
   /** Whether the next call may be made. The first one may; each further one is taken from the retry budget. */
   let mayCall = true
   let isBudgetSpent = false
   for (const host of plan.attempts) {
     if (lifetime.ending !== undefined) break
-    const endpoint = registry.endpoint(host)
+    const endpoint = host === hedged ? undefined : registry.endpoint(host)
     if (endpoint === undefined || refused.has(host)) continue
     if (!mayCall) {
       if (lifetime.deadline - timers.now() < leastTimeMs) break
@@ -95,20 +116,28 @@ export const tryHosts = function* <A extends object>(
     const { attempt } = begun
     // A caller who left before this host was called does not pay for it.
     if (lifetime.ending !== undefined) {
-      attempt.close()
-      meter.release(attempt.hold)
+      endAttempt.unused(attempt)
       break
     }
     mayCall = false
+    const hedge = canHedge ? hedgeFor(host, plan, request, context, stats) : undefined
+    if (hedge !== undefined) {
+      canHedge = false
+      const contest = { call, second: () => beside(hedge), failed: failedCall }
+      const result = yield* raceHosts(services, context, begun, hedge, contest)
+      if (result.won !== undefined) return { attempt: result.won.attempt, answer: result.answer }
+      for (const [at, { attempt }] of result.left.entries()) {
+        yield* eitherOf(at === 0 ? endAttempt.abandoned(attempt) : endAttempt.lost(attempt, false))
+      }
+      continue
+    }
     const answer = yield* call(begun)
     if (!(answer instanceof HostFailed)) return { attempt, answer }
     if (lifetime.ending !== undefined) {
       yield* eitherOf(endAttempt.abandoned(attempt))
       break
     }
-    const failure = withoutSecrets(attempt.stopped ?? answer, endpoint)
-    endAttempt.failed(attempt, failure)
-    fail(host, failure)
+    failedCall(begun, answer)
   }
   if (lifetime.ending !== undefined) return yield* Exit.fail(lifetime.ending)
   return yield* Exit.fail(outcomeOf(failed, skipped, plan, isBudgetSpent))

@@ -491,8 +491,6 @@ const later: ReadonlyArray<readonly [path: string, value: unknown, fallback: str
   ["server.workers", 2, "1"],
   ["server.trusted_proxies", ["10.0.0.0/8"], "[]"],
   ["server.open_metrics", true, "false"],
-  ["routing.hedge.enabled", true, "false"],
-  ["routing.hedge.max_cost_share", 1, "0.05"],
   ["billing.unknown_price", "allow", '"deny"'],
   ["billing.error_finish", "metered", '"free"'],
   ["billing.free_models.requests_per_minute", 0, "20"],

@@ -553,6 +553,7 @@ describe("preferences", () => {
         preferred_min_throughput: { p50: 10, p90: 1.5 },
         preferred_max_latency: 2,
         enforce_distillable_text: true,
+        hedge: true,
       }),
     ).toEqual({
       order: ["a", "b/eu"],
@@ -570,6 +571,7 @@ describe("preferences", () => {
       minThroughput: { p50: 10, p90: 1.5 },
       maxLatencyMs: { p50: 2000 },
       serviceTier: undefined,
+      hedge: true,
     })
   })
 
@@ -656,6 +658,7 @@ describe("preferences", () => {
   test("null and absent are the defaults", () => {
     expect(preferencesOf({})).toEqual(noPreferences)
     const names = [
+      "hedge",
       "order",
       "only",
       "ignore",

@@ -153,6 +153,7 @@ export interface TimedGateway {
 
 export interface TimedOptions {
   readonly limits?: Record<string, unknown>
+  readonly routing?: Record<string, unknown>
   readonly hosts?: ReadonlyArray<"a" | "b">
   readonly ignoresAbort?: boolean
   /** A plugin in place of `openai-compatible`. */
@@ -163,14 +164,14 @@ const turns = async (): Promise<void> => {
   for (let turn = 0; turn < 8; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-const configOf = ({ hosts = ["a"], limits = {}, plugin }: TimedOptions) => {
+const configOf = ({ hosts = ["a"], limits = {}, routing = {}, plugin }: TimedOptions) => {
   const urls = hosts.map((slug) => [slug, { url: `http://127.0.0.1:${slug === "a" ? 1 : 2}/v1` }] as const)
   const { providers, models } = configFor(Object.fromEntries(urls))
   const named = Object.entries(providers).map(([slug, settings]) => [
     slug,
     { ...settings, plugin: plugin?.id ?? settings.plugin },
   ])
-  return { providers: Object.fromEntries(named), models, limits }
+  return { providers: Object.fromEntries(named), models, limits, routing }
 }
 
 /** Runs `body` in a gateway of its own, which is closed after it. */

@@ -71,6 +71,7 @@ const provider = objectOf({
   max_price: orNull(objectOf({ prompt: price, completion: price, request: price, image: price, audio: price })),
   preferred_min_throughput: threshold,
   preferred_max_latency: threshold,
+  hedge: orNull(flag),
 })
 
 const textsOf = (value: unknown): ReadonlyArray<string> =>
@@ -118,6 +119,7 @@ const read = (value: JsonObject): Preferences => ({
   minThroughput: thresholdsOf(value["preferred_min_throughput"]),
   maxLatencyMs: thresholdsOf(value["preferred_max_latency"], 1000),
   serviceTier: undefined,
+  hedge: typeof value["hedge"] === "boolean" ? value["hedge"] : undefined,
 })
 
 const tiers: ReadonlyMap<unknown, Preferences["serviceTier"]> = new Map([

@@ -300,6 +300,7 @@ const bad: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>]> = [
         retries: -1,
         breaker: { consecutive_failures: 1.5, error_rate: 1.5, min_requests: -1, open_s: 301 },
       },
+      routing: { hedge: { enabled: "always", max_cost_share: 2 } },
       providers: { acme: { max_concurrent: 0 } },
     },
     [
@@ -308,6 +309,8 @@ const bad: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>]> = [
       "limits.breaker.error_rate: expected a number from 0 to 1, got 1.5",
       "limits.breaker.min_requests: expected a whole number of at least 0, got -1",
       "limits.breaker.open_s: expected a whole number from 0 to 300, got 301",
+      'routing.hedge.enabled: expected false, "on_request" or true, got string',
+      "routing.hedge.max_cost_share: expected a number from 0 to 1, got 2",
       "providers.acme.max_concurrent: expected a whole number of at least 1, got 0",
     ],
   ],

@@ -120,6 +120,47 @@ describe("a first host that is slower than 95 % of its answers", () => {
       expect(await gateway.held()).toBe(0n)
     }))
 
+  test("the time after which it was cancelled counts: a host that is often slow is hedged later", () =>
+    hedging(async (gateway, next) => {
+      for (let at = 1; at < 10; at += 2) {
+        const asked = gateway.ask()
+        await next(at)
+        await gateway.pass(600)
+        answer(await next(at + 1), "from b")
+        await gateway.settle()
+        await (await asked).text()
+      }
+      const asked = gateway.ask()
+      const slow = await next(11)
+      await gateway.pass(400)
+      expect(gateway.calls).toHaveLength(31)
+      await gateway.pass(400)
+      expect(gateway.calls).toHaveLength(32)
+      answer(slow, "from a")
+      await gateway.settle()
+      await (await asked).text()
+    }))
+
+  test("a second call that took over from a failed one is no loss, and costs nothing of the share", () =>
+    hedging(
+      async (gateway, next) => {
+        // Twenty answers at 20 millionths of a dollar each: the share is that of one lost prompt.
+        for (const [at, fails] of [true, true, false, false].entries()) {
+          const asked = gateway.ask()
+          const slow = await next(at * 2 + 1)
+          await gateway.pass(200)
+          expect(gateway.calls).toHaveLength(20 + (at === 3 ? 7 : at * 2 + 2))
+          if (fails) slow.head().end()
+          await gateway.settle()
+          answer(gateway.calls.at(-1) ?? slow, "fine")
+          await gateway.settle()
+          expect(await textOf(asked)).toBe("fine")
+        }
+      },
+      { max_cost_share: 0.006 },
+      { breaker: { open_s: 0 } },
+    ))
+
   test("a caller who leaves pays for one of the two", () =>
     hedging(async (gateway, next) => {
       const leaving = new AbortController()

@@ -36,7 +36,7 @@ describe("an explanation", () => {
           rank: 1,
           // One token of prompt, and 100 of output.
           estimated_cost_usd: "0.000201",
-          why: { price_usd_per_million: "3", weight: 0.1111, failing: false },
+          why: { price_usd_per_million: "3", weight: 0.1111, failing: false, standing: "normal" },
         },
         {
           model: "acme/small",
@@ -44,7 +44,7 @@ describe("an explanation", () => {
           provider: "c",
           rank: 2,
           estimated_cost_usd: "0.000209",
-          why: { price_usd_per_million: "11", weight: 0.008264, failing: false },
+          why: { price_usd_per_million: "11", weight: 0.008264, failing: false, standing: "normal" },
         },
       ],
       excluded: [{ model: "acme/small", host: "b", by: "ignore", reason: expect.any(String) }],

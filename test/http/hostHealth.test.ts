@@ -49,7 +49,8 @@ describe("cooling down", () => {
     ["9".repeat(30), 299, 301],
     ["-5", 4, 6],
     ["soon", 4, 6],
-    [inThirtySeconds, 28, 32],
+    // The date that our test host sends may be a second old.
+    [inThirtySeconds, 28, 33],
     [new Date(0).toUTCString(), 1, 2],
   ])("429 with Retry-After %p: the caller is told that or its bound", async (value, least, below) => {
     const { second } = await twice(status(429, { "retry-after": value }))

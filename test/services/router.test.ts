@@ -3,6 +3,8 @@ import { describe, expect, test } from "bun:test"
 import type * as Context from "effect/Context"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
+import * as Schema from "effect/Schema"
+import { defineStrategy } from "headgate/plugin"
 import { HostFailed } from "../../src/domain/Failure.ts"
 import type { Host } from "../../src/domain/Host.ts"
 import { type HostHealth, Permit } from "../../src/services/HostHealth.ts"
@@ -13,6 +15,13 @@ const audio = { type: "input_audio", input_audio: { data: "AA==", format: "wav" 
 const saying = (...content: ReadonlyArray<unknown>) => ({ messages: [{ role: "user", content }] })
 const priced = (prompt: string, more: Record<string, unknown> = {}) => ({
   pricing: { prompt, completion: "0.000002", ...more },
+})
+
+/** Leaves the hosts as they are, so that what moves them is the preference. */
+const asConfigured = defineStrategy({
+  id: "as-configured",
+  config: Schema.Struct({}),
+  load: () => (candidates) => candidates,
 })
 
 describe("a preference", () => {
@@ -45,6 +54,8 @@ describe("a preference", () => {
       { id: "acme/big", distillable: false, hosts: [{ provider: "a" }] },
     ],
     {
+      strategy: "as-configured",
+      plugins: [asConfigured],
       privacy: {
         a: { may_train: false, retains_prompts: false },
         b: { may_train: false, retains_prompts: true },
@@ -134,7 +145,7 @@ describe("preferred speeds", () => {
   }
 
   test.each<readonly [string, Record<string, unknown>, ReadonlyArray<string>]>([
-    ["are met by both medians", { preferred_max_latency: 0.5, preferred_min_throughput: 5 }, ["a", "b"]],
+    ["are met by both medians", { preferred_max_latency: 0.55, preferred_min_throughput: 4.5 }, ["a", "b"]],
     ["put the slower host behind", { preferred_max_latency: 0.45 }, ["b", "a"]],
     ["by percentile", { preferred_max_latency: { p50: 1, p90: 1 } }, ["b", "a"]],
     ["by several, of which one is missed by all", { preferred_max_latency: { p90: 1, p99: 1 } }, ["a", "b"]],

@@ -106,7 +106,7 @@ describe("the file", () => {
     const db = new Database(path)
     db.run("ALTER TABLE ledger DROP COLUMN strategy")
     db.run("ALTER TABLE ledger DROP COLUMN seed")
-    db.run(`DELETE FROM ${migrationsTable} WHERE migration_id >= 2`)
+    db.run(`DELETE FROM ${migrationsTable} WHERE migration_id >= 3`)
     db.close()
     const rows = await using(path, (storage) => storage.ledger.rows(alice, 9))
     expect(rows).toEqual([sampleRow("old", { strategy: "", seed: 0 })])

@@ -19,6 +19,7 @@ import { InFlight } from "./services/InFlight.ts"
 import type { KeyStore } from "./services/KeyStore.ts"
 import { Meter } from "./services/Meter.ts"
 import { ProviderRegistry } from "./services/ProviderRegistry.ts"
+import { RequestLimits } from "./services/RequestLimits.ts"
 import { Router } from "./services/Router.ts"
 import type { Storage } from "./services/Storage.ts"
 import { Timers } from "./services/Timers.ts"
@@ -40,6 +41,7 @@ export type Services =
   | Inference
   | Meter
   | ProviderRegistry
+  | RequestLimits
   | Router
   | Timers
 
@@ -79,8 +81,8 @@ export const servicesFrom = ({ config, resolved }: Setup): Layer.Layer<Services,
     ControlSettings.layer({
       corsOrigins: server.corsOrigins,
       bodyBytes: limits.bodyBytes,
-      freeModelsPerDay: config.billing.freeModels.requestsPerDay,
     }),
+    RequestLimits.layer(config.billing.freeModels),
   ).pipe(Layer.provideMerge(Layer.fresh(Timers.layer)))
   return DataPlane.layer(server).pipe(
     Layer.provideMerge(Layer.fresh(Inference.layer)),

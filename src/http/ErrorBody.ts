@@ -2,9 +2,10 @@
  * Maps every failure to an HTTP status and body. No other file knows statuses. A failure that is missing here does not
  * compile.
  */
-import type { Exclusion, Failure, RoutingExhausted } from "../domain/Failure.ts"
+import type { Exclusion, Failure, RateLimited, RoutingExhausted } from "../domain/Failure.ts"
 import type { JsonObject } from "../domain/Json.ts"
 import { toUsd } from "../domain/Money.ts"
+import { rateLimitHeaders } from "./headers.ts"
 
 /** A failure in terms of HTTP. */
 export interface Rendered {
@@ -50,6 +51,8 @@ export const render = (failure: Failure): Rendered => {
     }
     case "NotPermitted":
       return { status: 403, errorType: "permission_denied", message, metadata: {} }
+    case "RateLimited":
+      return rateLimited(failure)
     case "NotFound":
       return { status: 404, errorType: "not_found", message, metadata: {} }
     case "NoHostMatches":
@@ -93,6 +96,26 @@ const unavailableTypes = {
   draining: "draining",
   metering: "metering_unavailable",
   storage: "metering_unavailable",
+}
+
+/** Clients tell a limit that is gone in a moment from a daily one by `limit_source`, so its suffixes are fixed. */
+const limitSources = {
+  key: { source: "gateway_key_rate_limit", hint: "Wait, or ask for a higher rate_limit of the key" },
+  "free-models-per-min": { source: "gateway_free_tier_per_minute", hint: "Wait, or use a model that is not free" },
+  "free-models-per-day": { source: "gateway_free_tier_daily", hint: "Wait for the daily reset" },
+}
+
+const rateLimited = ({ message, scope, limit, resetsAt, retryAfterSeconds }: RateLimited): Rendered => {
+  const [limitName, remainingName, resetName] = rateLimitHeaders
+  const headers = { [limitName]: String(limit), [remainingName]: "0", [resetName]: String(resetsAt) }
+  const { source, hint } = limitSources[scope]
+  return {
+    status: 429,
+    errorType: "rate_limit_exceeded",
+    message,
+    metadata: { headers, limit_source: source, remedy_hint: hint },
+    headers: { ...headers, "retry-after": String(retryAfterSeconds) },
+  }
 }
 
 const exclusions = (excluded: ReadonlyArray<Exclusion>): JsonObject => ({

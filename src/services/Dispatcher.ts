@@ -16,10 +16,12 @@ import {
   type FailedAttempt,
   HostFailed,
   type PaymentRequired,
+  type RateLimited,
   type RoutingExhausted,
   type Unavailable,
   Unsupported,
 } from "../domain/Failure.ts"
+import { isFree } from "../domain/freeModels.ts"
 import type { Host } from "../domain/Host.ts"
 import type { Plan } from "../domain/Plan.ts"
 import type { ChatRequest } from "../domain/Request.ts"
@@ -35,6 +37,7 @@ import { HostStats } from "./HostStats.ts"
 import { type Hold, Meter } from "./Meter.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
 import type { Ending, Lifetime, RequestContext } from "./RequestContext.ts"
+import { RequestLimits } from "./RequestLimits.ts"
 import { eitherOf, isFinished, makeStepRunner, type Steps, wait } from "./Steps.ts"
 import type { OpenOutput } from "./StreamOutput.ts"
 import type { WriterFor } from "./StreamWriter.ts"
@@ -64,7 +67,7 @@ export interface StreamHead {
   readonly answering: { readonly host: Host; readonly dropped: ReadonlyArray<string> } | undefined
 }
 
-export type DispatchFailure = RoutingExhausted | PaymentRequired | BadRequest | Ending
+export type DispatchFailure = RoutingExhausted | PaymentRequired | RateLimited | BadRequest | Ending
 
 export interface DispatcherOptions extends StreamLimits {
   /** Milliseconds to the first event of a stream; a provider may have its own. */
@@ -107,7 +110,7 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
 }
 
 /** Why a host of the plan was skipped just before its call. */
-type Skipped = PaymentRequired | Unavailable | Unsupported | Inadmissible
+type Skipped = PaymentRequired | RateLimited | Unavailable | Unsupported | Inadmissible
 
 interface Begun {
   readonly attempt: Attempt
@@ -123,6 +126,7 @@ const make = (options: DispatcherOptions) =>
     const meter = yield* Meter
     const health = yield* HostHealth
     const timers = yield* Timers
+    const limits = yield* RequestLimits
     const runner = makeStepRunner(yield* Effect.runtime<never>())
     const client = makeUpstreamClient(yield* Upstream)
     const log = (effect: Effect.Effect<void>) => runner.effect(effect, () => {})
@@ -153,7 +157,7 @@ const make = (options: DispatcherOptions) =>
       logDefect: (requestId, cause) => log(Effect.logError("a defect in a stream", { requestId }, cause)),
     }
 
-    /** Prepares an attempt: gets the permit, encodes the request, takes the hold. */
+    /** Prepares an attempt: gets the permit, encodes the request, counts it where the host is free, takes the hold. */
     const begin = function* (
       context: RequestContext,
       request: ChatRequest,
@@ -169,6 +173,12 @@ const make = (options: DispatcherOptions) =>
         maxTokens: request.maxTokens,
         sentBytes: byteLength(first.right.body),
         streamed: request.stream,
+      }
+      if (isFree(host)) {
+        const counting = limits.takeFree(context)
+        const counted = yield* eitherOf(counting)
+        if (!isFinished(counting)) context.lifetime.look()
+        if (Either.isLeft(counted)) return counted.left
       }
       const reserving = meter.reserve({ _tag: "Key", key: context.key }, context, ask, host)
       const reserved = yield* eitherOf(reserving)
@@ -334,7 +344,7 @@ const outcomeOf = (
   failed: ReadonlyArray<FailedAttempt>,
   skipped: ReadonlyArray<Skipped>,
   plan: Plan,
-): RoutingExhausted | PaymentRequired | Unavailable | BadRequest => {
+): RoutingExhausted | PaymentRequired | RateLimited | Unavailable | BadRequest => {
   const waits = [...skipped, ...plan.excluded].flatMap((one) =>
     "retryAfterMs" in one && one.retryAfterMs !== undefined ? [one.retryAfterMs] : [],
   )

@@ -1,16 +1,19 @@
 /** One inference request while it is served: who calls, since when, and the handle that ends it. */
 import type * as Clock from "effect/Clock"
-import { CallerGone, type TimedOut, type Unavailable } from "../domain/Failure.ts"
+import { CallerGone, type NotPermitted, type TimedOut, type Unavailable } from "../domain/Failure.ts"
+import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord } from "../domain/Key.ts"
 
 /** Why a request was ended from outside while it ran. */
-export type Ending = CallerGone | Unavailable | TimedOut
+export type Ending = CallerGone | NotPermitted | Unavailable | TimedOut
 
 const none: ReadonlyArray<() => void> = []
 
 /** The handle that ends a request, from its first byte on. The first reason is kept. */
 export class Lifetime {
   ending: Ending | undefined
+  /** Whose request it is, once that is known. */
+  key: KeyId | undefined
   /** Whether the caller has closed the connection. Polled where no event reports it; `undefined`: an event does. */
   isCallerGone: (() => boolean) | undefined
   private listeners = none

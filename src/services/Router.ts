@@ -13,11 +13,13 @@ import {
   BadRequest,
   type Exclusion,
   NoHostMatches,
+  NotPermitted,
   type PaymentRequired,
   type RoutingExhausted,
 } from "../domain/Failure.ts"
 import { type BudgetRefusal, type BudgetSnapshot, budgetRefusal, paymentRequired } from "../domain/Hold.ts"
 import type { Host, Model } from "../domain/Host.ts"
+import { forbiddenBy, isRestricted, type Permissions, unrestricted } from "../domain/Permissions.ts"
 import type { Plan } from "../domain/Plan.ts"
 import { documentedSorts } from "../domain/Preferences.ts"
 import type { ChatRequest } from "../domain/Request.ts"
@@ -33,16 +35,25 @@ import { makeStepRunner } from "./Steps.ts"
 /** What a plan depends on, in addition to the gateway's state. */
 export type PlannedRequest = Pick<ChatRequest, "routing" | "bounds" | "maxTokens">
 
-export type PlanFailure = BadRequest | NoHostMatches | PaymentRequired | RoutingExhausted
+export interface PlanOptions {
+  /** What the caller's key may use. Default: everything. */
+  readonly permissions?: Permissions
+}
+
+export type PlanFailure = BadRequest | NoHostMatches | NotPermitted | PaymentRequired | RoutingExhausted
 
 export class Router extends Context.Tag("headgate/Router")<
   Router,
   {
     /**
      * The plan for a request that `budget` pays for. Fails when a model is unknown, and when no host is left: with the
-     * budget's refusal, with the shortest wait, or with every exclusion and its reason.
+     * budget's refusal, with the shortest wait, because the key may use none, or with every exclusion and its reason.
      */
-    readonly plan: (request: PlannedRequest, budget: BudgetSnapshot) => Either.Either<Plan, PlanFailure>
+    readonly plan: (
+      request: PlannedRequest,
+      budget: BudgetSnapshot,
+      options?: PlanOptions,
+    ) => Either.Either<Plan, PlanFailure>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -61,7 +72,7 @@ export class Router extends Context.Tag("headgate/Router")<
       )
 
       return {
-        plan: (request, budget) => {
+        plan: (request, budget, { permissions = unrestricted } = {}) => {
           const { routing } = registry.current()
           const models = resolveAll(request.routing.models, registry)
           if (Either.isLeft(models)) return Either.left(models.left)
@@ -79,7 +90,7 @@ export class Router extends Context.Tag("headgate/Router")<
                   (fault) => faults.report(strategy, fault),
                 )
           const excluded: Array<Exclusion> = []
-          const states = { registry, health, budget }
+          const states = { registry, health, budget, permissions }
           const kept = models.right.map((model) => usable(request, model, states, excluded))
           const groups = request.routing.preferences.partition === "none" ? [kept.flat()] : kept
           const ordered = groups.map((hosts) => preferred(request, order(hosts), excluded))
@@ -132,6 +143,7 @@ interface States {
   readonly registry: Context.Tag.Service<ProviderRegistry>
   readonly health: Context.Tag.Service<HostHealth>
   readonly budget: BudgetSnapshot
+  readonly permissions: Permissions
 }
 
 /** Why a host may not be tried. */
@@ -161,6 +173,14 @@ const checks: ReadonlyArray<Check> = [
     },
   },
   ...hardFilters.map(checkOf),
+  // After the filters of the request, so that a host excluded here is one that only the key's lists exclude.
+  {
+    applies: (_, { permissions }) => isRestricted(permissions),
+    find: (_, host, { permissions }) => {
+      const by = forbiddenBy(permissions, host)
+      return by === undefined ? undefined : { by, reason: "the key may not use it" }
+    },
+  },
   {
     applies: () => true,
     find: (_, host, { health }) => {
@@ -277,9 +297,14 @@ const preferred = (
   return allowed
 }
 
+const notAllowed = (models: ReadonlyArray<string>, forbidden: ReadonlyArray<Exclusion>): string => {
+  const lists = [...new Set(forbidden.map(({ by }) => by))].join(" and ")
+  return `This key may not use ${models.join(", ")}: excluded by its ${lists}.`
+}
+
 /**
- * The failure of a plan without hosts, by what the caller can do: pay, wait, shorten the prompt, or ask for other
- * hosts.
+ * The failure of a plan without hosts, by what the caller can do: pay, wait, take another key, shorten the prompt, or
+ * ask for other hosts.
  */
 const refusal = (request: PlannedRequest, excluded: ReadonlyArray<Exclusion>, budget: BudgetSnapshot): PlanFailure => {
   const [first] = excluded
@@ -288,6 +313,8 @@ const refusal = (request: PlannedRequest, excluded: ReadonlyArray<Exclusion>, bu
   if (unaffordable !== undefined) return paymentRequired(budget, unaffordable.reason as BudgetRefusal)
   const waits = excluded.flatMap(({ retryAfterMs }) => retryAfterMs ?? [])
   if (waits.length > 0) return exhausted([], Math.min(...waits))
+  const forbidden = excluded.filter(({ by }) => by === "allowed_models" || by === "allowed_providers")
+  if (forbidden.length > 0) return new NotPermitted({ rule: notAllowed(request.routing.models, forbidden) })
   if (first !== undefined && excluded.every(({ by }) => by === "context_length")) {
     return new BadRequest({ kind: "context_length_exceeded", issues: [{ path: "messages", message: first.reason }] })
   }

@@ -84,6 +84,20 @@ const steps = {
       PRIMARY KEY (key_id, window_kind, window_start)
     ) STRICT, WITHOUT ROWID`,
   ),
+
+  "6_key_rules": inOrder(
+    // JSON: {"requests": …, "intervalSeconds": …}, and lists of patterns.
+    "ALTER TABLE keys ADD COLUMN rate_limit TEXT",
+    "ALTER TABLE keys ADD COLUMN allowed_models TEXT",
+    "ALTER TABLE keys ADD COLUMN allowed_providers TEXT",
+
+    // Requests to free models on the last day that had some. `day`: its first Unix millisecond, in UTC.
+    `CREATE TABLE free_requests (
+      key_id TEXT PRIMARY KEY,
+      day INTEGER NOT NULL,
+      used INTEGER NOT NULL CHECK (used >= 0)
+    ) STRICT, WITHOUT ROWID`,
+  ),
 }
 
 /** The version of the schema that this program writes. */

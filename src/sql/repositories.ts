@@ -5,18 +5,21 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { KeyRepository, Storage } from "../services/Storage.ts"
+import type { FreeRequestRepository, KeyRepository, Storage } from "../services/Storage.ts"
+import { makeFreeRequestRepository } from "./FreeRequestRepository.ts"
 import { makeKeyRepository } from "./KeyRepository.ts"
 import { encodeRows, makeLedgerRepository, type SqlLedger } from "./LedgerRepository.ts"
 
 /** The repositories where the database is: in its thread, or in this process for a database in memory. */
 export interface SqlRepositories {
   readonly keys: KeyRepository
+  readonly freeRequests: FreeRequestRepository
   readonly ledger: SqlLedger
 }
 
 export const makeRepositories = (sql: SqlClient, append: SqlLedger["append"]): SqlRepositories => ({
   keys: makeKeyRepository(sql),
+  freeRequests: makeFreeRequestRepository(sql),
   ledger: makeLedgerRepository(sql, append),
 })
 

@@ -480,7 +480,6 @@ const later: ReadonlyArray<readonly [path: string, value: unknown, fallback: str
   ["routing.hedge.max_cost_share", 1, "0.05"],
   ["billing.unknown_price", "allow", '"deny"'],
   ["billing.error_finish", "metered", '"free"'],
-  ["billing.free_models.requests_per_minute", 0, "20"],
   ["privacy.log_content", true, "false"],
   ["plugins.packages", ["headgate-acme"], "[]"],
   ["providers.acme.max_concurrent", 8, "null"],

@@ -43,7 +43,7 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
       limitReset: "weekly",
       includeByokInLimit: true,
       rateLimit: { requests: 7, intervalSeconds: 60 },
-      allowedModels: ["acme/*", "Ünïcode \"quoted\""],
+      allowedModels: ["acme/*", 'Ünïcode "quoted"'],
       allowedProviders: ["acme"],
       expiresAt: 1_900_000_000_000,
       updatedAt: 1_760_000_000_001,

@@ -71,9 +71,11 @@ const mostPatterns = 100
 
 /** Patterns of models or providers. An empty list, which would allow nothing, is refused. */
 const Patterns = Schema.Array(Name).pipe(
-  Schema.filter((list) => list.length >= 1 && list.length <= mostPatterns, {
-    description: `a list of 1 to ${mostPatterns} patterns`,
-  }),
+  // No description, which would take the place of what is wrong with one pattern.
+  Schema.filter(
+    ({ length }) =>
+      (length >= 1 && length <= mostPatterns) || `expected a list of 1 to ${mostPatterns} patterns, got ${length}`,
+  ),
 )
 
 const rules = {

@@ -7,6 +7,7 @@ import { Storage } from "../../src/services/Storage.ts"
 import { errorOf, wholeBodyOf } from "../support/answers.ts"
 import { type Ruled, startRuled, statuses, together } from "../support/keyRules.ts"
 import { lastingStorage } from "../support/lastingStorage.ts"
+import { until } from "../support/rawHost.ts"
 import { closeAfterEach } from "../support/watched.ts"
 
 closeAfterEach()
@@ -105,6 +106,28 @@ describe("requests to free models", () => {
     expect(statuses(await together(4, () => second.ask(key, free)))).toEqual([200, 200, 200, 429])
     second.clock.advance(-3_600_000)
     expect((await second.ask(key, free)).status).toBe(429)
+  })
+
+  test("that come while the count is being read share it", async () => {
+    const service = Effect.runSync(Effect.provide(Storage, lastingStorage))
+    const reads = { waiting: 0, answer: Promise.withResolvers<void>() }
+    const slow = Effect.suspend(() => {
+      reads.waiting += 1
+      return Effect.promise(() => reads.answer.promise)
+    })
+    const storage = Layer.succeed(Storage, {
+      ...service,
+      freeRequests: {
+        ...service.freeRequests,
+        used: (...asked) => Effect.zipLeft(service.freeRequests.used(...asked), slow),
+      },
+    })
+    const gateway = await startRuled(limits(0, 3), storage)
+    const key = await gateway.newKey()
+    const answers = together(10, () => gateway.ask(key, free))
+    await until(() => reads.waiting === 10, "the reads")
+    reads.answer.resolve()
+    expect(statuses(await answers)).toEqual([...Array(3).fill(200), ...Array(7).fill(429)])
   })
 
   test("that cannot be counted in the database are counted with the next one", async () => {

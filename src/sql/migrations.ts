@@ -90,6 +90,8 @@ const steps = {
     "ALTER TABLE keys ADD COLUMN rate_limit TEXT",
     "ALTER TABLE keys ADD COLUMN allowed_models TEXT",
     "ALTER TABLE keys ADD COLUMN allowed_providers TEXT",
+    // For the usual list, without disabled keys: the rows before its page are skipped within the index.
+    "CREATE INDEX enabled_keys_by_age ON keys (kind, disabled, created_at)",
 
     // Requests to free models on the last day that had some. `day`: its first Unix millisecond, in UTC.
     `CREATE TABLE free_requests (

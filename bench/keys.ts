@@ -8,6 +8,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Redacted from "effect/Redacted"
 import { keyId, makeSecret, mask } from "../src/domain/KeySecret.ts"
 import { KeyStore } from "../src/services/KeyStore.ts"
@@ -56,6 +57,27 @@ const timesOf = async (secrets: ReadonlyArray<string>, work: (secret: string) =>
   return times
 }
 
+const figuresOf = async (
+  layer: Layer.Layer<KeyStore | Storage, unknown>,
+  secrets: ReadonlyArray<string>,
+  count: number,
+) => {
+  const runtime = ManagedRuntime.make(layer)
+  const { keys, storage } = await runtime.runPromise(Effect.all({ keys: KeyStore, storage: Storage }))
+  const find = (secret: string) => Effect.runPromise(storage.keys.find(keyId(secret)))
+  const authenticate = (secret: string) => Effect.runPromise(keys.authenticate(Redacted.make(secret)))
+  const page = (offset: number) => Effect.runPromise(storage.keys.list({ offset, limit: 100, includeDisabled: false }))
+  for (const secret of secrets.slice(0, 200)) await find(secret)
+  const stored = await timesOf(secrets, find)
+  const unknown = await timesOf([makeSecret("ordinary")], find)
+  for (const secret of secrets) await authenticate(secret)
+  const cached = await timesOf(secrets, authenticate)
+  const first = await timed(() => page(0))
+  const last = await timed(() => page(Math.max(0, count - 100)))
+  await runtime.dispose()
+  return { stored, unknown, cached, first, last }
+}
+
 const measure = async (count: number): Promise<string> => {
   const folder = mkdtempSync(join(tmpdir(), "headgate-keys-"))
   const path = join(folder, "headgate.db")
@@ -65,25 +87,8 @@ const measure = async (count: number): Promise<string> => {
     await Effect.runPromise(Effect.scoped(Layer.build(sqliteStorage(opening))))
     const secrets = fill(path, count)
     const bytes = statSync(path).size
-    const measured = Effect.gen(function* () {
-      const keys = yield* KeyStore
-      const storage = yield* Storage
-      const run = Effect.runPromise
-      const find = (secret: string) => run(storage.keys.find(keyId(secret)))
-      const authenticate = (secret: string) => run(keys.authenticate(Redacted.make(secret)))
-      return yield* Effect.promise(async () => {
-        for (const secret of secrets.slice(0, 200)) await find(secret)
-        const stored = await timesOf(secrets, find)
-        const unknown = await timesOf([makeSecret("ordinary")], find)
-        for (const secret of secrets) await authenticate(secret)
-        const cached = await timesOf(secrets, authenticate)
-        const page = (offset: number) => run(storage.keys.list({ offset, limit: 100, includeDisabled: false }))
-        const [first, last] = [await timed(() => page(0)), await timed(() => page(Math.max(0, count - 100)))]
-        return { stored, unknown, cached, first, last }
-      })
-    })
-    const layer = Layer.provideMerge(KeyStore.layer(), sqliteStorage(opening))
-    const { stored, unknown, cached, first, last } = await Effect.runPromise(Effect.provide(measured, layer))
+    const figures = await figuresOf(Layer.provideMerge(KeyStore.layer(), sqliteStorage(opening)), secrets, count)
+    const { stored, unknown, cached, first, last } = figures
     const both = (times: ReadonlyArray<number>) => `${median(times).toFixed(1)} (p99 ${p99(times).toFixed(0)})`
     const file = `${(bytes / 1e6).toFixed(1)} MB`
     const pages = `${(first / 1000).toFixed(1)}, ${(last / 1000).toFixed(1)}`

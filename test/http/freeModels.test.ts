@@ -2,13 +2,16 @@
 import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { windowStart } from "../../src/domain/Key.ts"
+import { keyId } from "../../src/domain/KeySecret.ts"
 import { StorageUnavailable } from "../../src/services/ledger.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import { errorOf, wholeBodyOf } from "../support/answers.ts"
 import { type Ruled, startRuled, statuses, together } from "../support/keyRules.ts"
 import { lastingStorage } from "../support/lastingStorage.ts"
+import { firstKey, install } from "../support/process.ts"
 import { until } from "../support/rawHost.ts"
-import { closeAfterEach } from "../support/watched.ts"
+import { closeAfterEach, opened } from "../support/watched.ts"
 
 closeAfterEach()
 
@@ -107,6 +110,42 @@ describe("requests to free models", () => {
     second.clock.advance(-3_600_000)
     expect((await second.ask(key, free)).status).toBe(429)
   })
+
+  test("are counted for every answer that a caller saw, whenever the gateway is killed", async () => {
+    const installation = install()
+    opened({ stop: installation.remove })
+    const models = [
+      { id: "acme/echo:free", context_length: 1000, hosts: [{ provider: "echo", model: "headgate/echo" }] },
+    ]
+    const config = { providers: { echo: {} }, models, ...limits(0, 1_000_000) }
+    let key = ""
+    let seen = 0
+    for (const least of [1, 30, 7]) {
+      const gateway = installation.start({ config })
+      const url = await gateway.url()
+      await until(() => key !== "" || gateway.out().includes("curl "), "the keys")
+      key ||= firstKey(gateway.out())
+      const enough = seen + least
+      const caller = async () => {
+        while (seen < enough) {
+          const response = await fetch(`${url}/chat/completions`, {
+            method: "POST",
+            headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+            body: JSON.stringify({ model: "acme/echo:free", messages: [{ role: "user", content: "hi" }] }),
+          })
+          await wholeBodyOf(response)
+          seen += 1
+        }
+        gateway.kill("SIGKILL")
+      }
+      await Promise.allSettled(Array.from({ length: 6 }, caller))
+      expect(await gateway.exited).toBe(137)
+    }
+    const day = windowStart("daily", Date.now())
+    const used = await installation.ask(Effect.flatMap(Storage, (one) => one.freeRequests.used(keyId(key), day)))
+    // Each caller may have had one more request, of which it did not see the answer.
+    expect(used).toBeWithin(seen, seen + 3 * 6 + 1)
+  }, 60_000)
 
   test("that come while the count is being read share it", async () => {
     const service = Effect.runSync(Effect.provide(Storage, lastingStorage))

@@ -95,6 +95,6 @@ test("a listener hears of keys that were disabled or deleted, and of nothing onc
       )
       yield* change
       expect(heard).toEqual([record.id])
-    }).pipe(Effect.provide(KeyStore.layer()), Effect.provide(memoryStorage)),
+    }).pipe(Effect.provide(Layer.provide(KeyStore.layer(), memoryStorage))),
   )
 })

@@ -6,10 +6,12 @@ export interface RateLimit {
   readonly intervalSeconds: number
 }
 
-/** The most requests that a limit may have. A window remembers as many admissions, 8 bytes each. */
+/** The most requests that a limit may have. A window remembers as many admissions, at most 32 bytes each. */
 export const mostRequests = 10_000
 /** The longest interval: a day. */
 export const mostSeconds = 86_400
+
+const smallest = 8
 
 /**
  * The admissions of the last interval, by their times. Times are milliseconds of a clock that never steps back. An
@@ -17,13 +19,18 @@ export const mostSeconds = 86_400
  */
 export class SlidingWindow {
   /** A ring buffer. The oldest time is at `first`. */
-  private times = new Float64Array(8)
+  private times = new Float64Array(smallest)
   private first = 0
   private count = 0
 
   /** Admissions that are remembered. */
   get size(): number {
     return this.count
+  }
+
+  /** Memory for them. */
+  get bytes(): number {
+    return this.times.byteLength
   }
 
   /**
@@ -39,7 +46,7 @@ export class SlidingWindow {
 
   /** Remembers an admission. Only after `waitFor` has returned 0 at this time. */
   add(now: number): void {
-    if (this.count === this.times.length) this.grow()
+    if (this.count === this.times.length) this.resize(2 * this.count)
     this.times[(this.first + this.count) % this.times.length] = now
     this.count += 1
   }
@@ -53,14 +60,14 @@ export class SlidingWindow {
       this.first = (this.first + 1) % this.times.length
       this.count -= 1
     }
-    if (this.count === 0 && this.times.length > 8) this.times = new Float64Array(8)
-    if (this.count === 0) this.first = 0
+    const { length } = this.times
+    if (length > smallest && 4 * this.count <= length) this.resize(Math.max(smallest, 2 * this.count))
   }
 
-  private grow(): void {
-    const larger = new Float64Array(this.times.length * 2)
-    for (let index = 0; index < this.count; index++) larger[index] = this.at(index)
-    this.times = larger
+  private resize(length: number): void {
+    const times = new Float64Array(length)
+    for (let index = 0; index < this.count; index++) times[index] = this.at(index)
+    this.times = times
     this.first = 0
   }
 }

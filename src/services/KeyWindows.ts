@@ -1,6 +1,6 @@
 /**
- * Sliding windows of keys, in memory and of this process. Bounded: beyond 100,000 keys or 4,000,000 remembered requests (32
- * MB) the window that was used least recently is forgotten, so that its key may make as many requests again.
+ * Sliding windows of keys, in memory and of this process. Bounded: beyond 100,000 keys or 4,000,000 remembered requests (32 to
+ * 128 MB) the window that was used least recently is forgotten, so that its key may make as many requests again.
  */
 import type { KeyId } from "../domain/Ids.ts"
 import { type RateLimit, SlidingWindow } from "../domain/SlidingWindow.ts"

@@ -34,10 +34,22 @@ describe("a sliding window", () => {
             expect(isFull(now + wait - 1)).toBe(true)
           }
           expect(window.size).toBeLessThanOrEqual(limit.requests)
+          expect(window.bytes).toBeLessThanOrEqual(Math.max(64, 32 * window.size))
         }
       }),
       { numRuns: 500 },
     )
+  })
+
+  test("gives its memory back when a burst has left it", () => {
+    const window = new SlidingWindow()
+    const limit = { requests: 10_000, intervalSeconds: 1 }
+    for (let n = 0; n < 10_000; n++) window.add(0)
+    for (let n = 0; n < 10; n++) window.add(500)
+    expect(window.bytes).toBeGreaterThan(80_000)
+    expect(window.waitFor(limit, 1000)).toBe(0)
+    expect([window.size, window.bytes]).toEqual([10, 160])
+    expect(window.waitFor({ requests: 1, intervalSeconds: 1 }, 1000)).toBe(500)
   })
 
   test("of another limit counts what is remembered", () => {

@@ -21,6 +21,7 @@ import type { KeyStore } from "./services/KeyStore.ts"
 import { layerKeptStats } from "./services/keptStats.ts"
 import { Meter } from "./services/Meter.ts"
 import { ProviderRegistry } from "./services/ProviderRegistry.ts"
+import { RequestLimits } from "./services/RequestLimits.ts"
 import { Router } from "./services/Router.ts"
 import type { Storage } from "./services/Storage.ts"
 import { Timers } from "./services/Timers.ts"
@@ -43,6 +44,7 @@ export type Services =
   | Inference
   | Meter
   | ProviderRegistry
+  | RequestLimits
   | Router
   | Timers
 
@@ -83,8 +85,8 @@ export const servicesFrom = ({ config, resolved }: Setup): Layer.Layer<Services,
     ControlSettings.layer({
       corsOrigins: server.corsOrigins,
       bodyBytes: limits.bodyBytes,
-      freeModelsPerDay: config.billing.freeModels.requestsPerDay,
     }),
+    RequestLimits.layer(config.billing.freeModels),
   ).pipe(Layer.provideMerge(Layer.fresh(Timers.layer)))
   const basis = Layer.provideMerge(Layer.fresh(layerKeptStats), state)
   return DataPlane.layer(server).pipe(

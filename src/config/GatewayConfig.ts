@@ -166,12 +166,12 @@ const Billing = Schema.Struct({
   unknownPrice: later(Schema.Literal("deny", "estimate", "allow"), "deny").pipe(Schema.fromKey("unknown_price")),
   /** Whether a stream that its host broke is charged. Default "free". */
   errorFinish: later(Schema.Literal("free", "metered"), "free").pipe(Schema.fromKey("error_finish")),
-  /** Bounds per key on models that cost nothing; 0: none. */
+  /** Requests per key to models that cost nothing; 0: any number. */
   freeModels: part(
     Schema.Struct({
-      /** Default 20. */
-      requestsPerMinute: later(Schema.Number, 20).pipe(Schema.fromKey("requests_per_minute")),
-      /** UTC days. Default 1,000. */
+      /** In any 60 seconds. Default 20. */
+      requestsPerMinute: field(wholeNumber(0, 10_000), 20).pipe(Schema.fromKey("requests_per_minute")),
+      /** On a UTC day. Default 1,000. */
       requestsPerDay: field(amount, 1000).pipe(Schema.fromKey("requests_per_day")),
     }),
   ).pipe(Schema.fromKey("free_models")),

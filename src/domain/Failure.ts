@@ -70,10 +70,25 @@ const paymentTexts = {
   unknown_price: "No price is known for this model's hosts, so a key with a limit may not call it.",
 }
 
-/** A rule forbids the request: the wrong kind of key, a model that the key may not use. */
+/** A rule forbids the request: the wrong kind of key, a model that the key may not use, a key that was deleted while it ran. */
 export class NotPermitted extends Data.TaggedError("NotPermitted")<{ readonly rule: string }> {
   override get message() {
     return this.rule
+  }
+}
+
+/** A limit on the number of requests: of the key, or of free models. */
+export class RateLimited extends Data.TaggedError("RateLimited")<{
+  readonly scope: "key" | "free-models-per-min" | "free-models-per-day"
+  /** Requests in the window. */
+  readonly limit: number
+  /** Unix milliseconds: from then on a request is admitted, unless others come before it. */
+  readonly resetsAt: number
+  /** The same as whole seconds from now, rounded up. */
+  readonly retryAfterSeconds: number
+}> {
+  override get message() {
+    return `Rate limit exceeded: ${this.scope === "key" ? "requests of this key" : this.scope}.`
   }
 }
 
@@ -270,6 +285,7 @@ export type Failure =
   | KeyNotAccepted
   | PaymentRequired
   | NotPermitted
+  | RateLimited
   | NotFound
   | NoHostMatches
   | TimedOut

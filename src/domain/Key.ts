@@ -1,10 +1,12 @@
 /** Keys of callers, their limits, and the windows of the limits. */
 import type { KeyId } from "./Ids.ts"
 import type { Picodollars } from "./Money.ts"
+import { type Permissions, unrestricted } from "./Permissions.ts"
+import type { RateLimit } from "./SlidingWindow.ts"
 
 export type LimitReset = "daily" | "weekly" | "monthly"
 
-export interface KeyRecord {
+export interface KeyRecord extends Permissions {
   readonly id: KeyId
   readonly kind: "ordinary" | "management"
   readonly name: string
@@ -16,7 +18,9 @@ export interface KeyRecord {
   /** How often the limit resets, at 00:00 UTC; `null`: never. */
   readonly limitReset: LimitReset | null
   readonly includeByokInLimit: boolean
-  /** Unix milliseconds. */
+  /** How many requests to models it may make; `null`: any number. */
+  readonly rateLimit: RateLimit | null
+  /** Unix milliseconds. A request that was admitted before may end after it. */
   readonly expiresAt: number | null
   readonly createdAt: number
   readonly updatedAt: number | null
@@ -33,6 +37,8 @@ export const unlimitedKey = {
   limit: null,
   limitReset: null,
   includeByokInLimit: false,
+  rateLimit: null,
+  ...unrestricted,
   expiresAt: null,
   createdAt: 0,
   updatedAt: null,

@@ -4,10 +4,11 @@
  */
 import { type Availability, availabilityOf } from "../domain/availability.ts"
 import { providersOf } from "../domain/Exclusion.ts"
-import type { BadRequest, Failure, NoHostMatches, RoutingExhausted } from "../domain/Failure.ts"
+import type { BadRequest, Failure, NoHostMatches, RateLimited, RoutingExhausted } from "../domain/Failure.ts"
 import { isTooLong } from "../domain/fallback.ts"
 import type { JsonObject } from "../domain/Json.ts"
 import { toUsd } from "../domain/Money.ts"
+import { rateLimitHeaders } from "./headers.ts"
 
 /** A failure in terms of HTTP. */
 export interface Rendered {
@@ -56,6 +57,8 @@ export const render = (failure: Failure): Rendered => {
     }
     case "NotPermitted":
       return { status: 403, errorType: "permission_denied", message, metadata: {} }
+    case "RateLimited":
+      return rateLimited(failure)
     case "NotFound":
       return { status: 404, errorType: "not_found", message, metadata: {} }
     case "NoHostMatches":
@@ -104,6 +107,26 @@ const unavailableTypes = {
 const about = (failure: BadRequest | NoHostMatches | RoutingExhausted) => {
   const availability = availabilityOf(failure)
   return availability === undefined ? {} : { availability }
+}
+
+/** Clients tell a limit that is gone in a moment from a daily one by `limit_source`, so its suffixes are fixed. */
+const limitSources = {
+  key: { source: "gateway_key_rate_limit", hint: "Wait, or ask for a higher rate_limit of the key" },
+  "free-models-per-min": { source: "gateway_free_tier_per_minute", hint: "Wait, or use a model that is not free" },
+  "free-models-per-day": { source: "gateway_free_tier_daily", hint: "Wait for the daily reset" },
+}
+
+const rateLimited = ({ message, scope, limit, resetsAt, retryAfterSeconds }: RateLimited): Rendered => {
+  const [limitName, remainingName, resetName] = rateLimitHeaders
+  const headers = { [limitName]: String(limit), [remainingName]: "0", [resetName]: String(resetsAt) }
+  const { source, hint } = limitSources[scope]
+  return {
+    status: 429,
+    errorType: "rate_limit_exceeded",
+    message,
+    metadata: { headers, limit_source: source, remedy_hint: hint },
+    headers: { ...headers, "retry-after": String(retryAfterSeconds) },
+  }
 }
 
 const exclusions = ({ excluded, requestedProviders = [] }: NoHostMatches): JsonObject => ({

@@ -2,10 +2,25 @@
  * Which pages may call us from a browser. Never with credentials, and never key management. See docs/guarantees.md#g31.
  */
 import { requestId } from "../domain/Ids.ts"
-import { costHeader, droppedHeader, generationIdHeader, hostHeader, requestIdHeader } from "./headers.ts"
+import {
+  costHeader,
+  droppedHeader,
+  generationIdHeader,
+  hostHeader,
+  rateLimitHeaders,
+  requestIdHeader,
+} from "./headers.ts"
 
 /** The headers of an answer that a page may read. */
-const exposed = [hostHeader, costHeader, requestIdHeader, droppedHeader, generationIdHeader, "retry-after"].join(", ")
+const exposed = [
+  hostHeader,
+  costHeader,
+  requestIdHeader,
+  droppedHeader,
+  generationIdHeader,
+  "retry-after",
+  ...rateLimitHeaders.map((name) => name.toLowerCase()),
+].join(", ")
 
 export type AllowOrigin = (request: Request, response: Response) => Response
 

@@ -13,6 +13,12 @@ export const generationIdHeader = "x-generation-id"
 /** Members of the request that were not sent to the host. */
 export const droppedHeader = "x-gw-dropped"
 
+/**
+ * On a 429 for a limit of ours: requests in the window, what is left of them, and when a request is admitted again (Unix
+ * milliseconds). Its body names them in this spelling.
+ */
+export const rateLimitHeaders = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"] as const
+
 export const costValue = (cost: Picodollars): string => formatUsd(cost)
 
 const visible = /^[\x20-\x7e]{1,200}$/

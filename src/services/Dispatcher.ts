@@ -26,6 +26,7 @@ import type { HedgeOptions } from "./hedge.ts"
 import { Meter } from "./Meter.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
 import type { RequestContext } from "./RequestContext.ts"
+import { RequestLimits } from "./RequestLimits.ts"
 import { makeStepRunner, type Steps, wait } from "./Steps.ts"
 import type { OpenOutput } from "./StreamOutput.ts"
 import type { WriterFor } from "./StreamWriter.ts"
@@ -105,13 +106,14 @@ const make = (options: DispatcherOptions) =>
     const meter = yield* Meter
     const health = yield* HostHealth
     const timers = yield* Timers
+    const limits = yield* RequestLimits
     const runner = makeStepRunner(yield* Effect.runtime<never>())
     const client = makeUpstreamClient(yield* Upstream)
     const log = (effect: Effect.Effect<void>) => runner.effect(effect, () => {})
     const stats = yield* HostStats
     const endAttempt = makeEndAttempt(meter, stats, log)
     const services = {
-      ...{ registry, meter, health, stats, timers, runner, client, log, endAttempt },
+      ...{ registry, meter, limits, health, stats, timers, runner, client, log, endAttempt },
       retries: new RetryBudget(options.retries),
       hedging: options.hedge,
       hedges: new HedgeBudget(options.hedge.maxCostShare),

@@ -5,7 +5,8 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { TimedOut, Unavailable } from "../domain/Failure.ts"
+import { NotPermitted, TimedOut, Unavailable } from "../domain/Failure.ts"
+import type { KeyId } from "../domain/Ids.ts"
 import { Lifetime } from "./RequestContext.ts"
 import { Timers } from "./Timers.ts"
 
@@ -14,6 +15,8 @@ export interface InFlightOptions {
   /** A request with all its attempts, milliseconds. */
   readonly deadlineMs: number
 }
+
+const revoked = new NotPermitted({ rule: "The key was disabled or deleted while the request ran." })
 
 /** How often deadlines and callers are checked, milliseconds. */
 const lookEveryMs = 100
@@ -28,6 +31,8 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
     readonly admit: () => Lifetime | Unavailable
     /** The request is over. Does nothing the second time. */
     readonly leave: (lifetime: Lifetime) => void
+    /** Ends the running requests of a key that was disabled or deleted. */
+    readonly revoke: (key: KeyId) => void
     readonly draining: () => boolean
     /**
      * Admits no more requests, waits so many milliseconds for the running ones, then ends them and waits until they
@@ -76,6 +81,9 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
           },
           leave: (lifetime) => {
             running.delete(lifetime)
+          },
+          revoke: (key) => {
+            for (const lifetime of [...running.keys()]) if (lifetime.key === key) lifetime.end(revoked)
           },
           draining: () => draining,
           cut,

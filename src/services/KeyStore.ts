@@ -3,11 +3,13 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
 import { KeyNotAccepted, NotFound, type Unavailable } from "../domain/Failure.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import { type KeyRecord, type LimitReset, unlimitedKey } from "../domain/Key.ts"
 import { hasChecksum, keyId, makeSecret, mask } from "../domain/KeySecret.ts"
 import type { Picodollars } from "../domain/Money.ts"
+import type { RateLimit } from "../domain/SlidingWindow.ts"
 import { type KeyPage, type KeyPatch, orUnavailable } from "./ledger.ts"
 import { Storage } from "./Storage.ts"
 
@@ -18,6 +20,9 @@ export interface NewKey {
   readonly limit?: Picodollars | null
   readonly limitReset?: LimitReset | null
   readonly includeByokInLimit?: boolean
+  readonly rateLimit?: RateLimit | null
+  readonly allowedModels?: ReadonlyArray<string> | null
+  readonly allowedProviders?: ReadonlyArray<string> | null
   /** Unix milliseconds. */
   readonly expiresAt?: number | null
   readonly creatorUserId?: string | null
@@ -43,6 +48,8 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
     /** In force at once in this process. */
     readonly update: (id: KeyId, patch: Omit<KeyPatch, "updatedAt">) => Effect.Effect<KeyRecord, Unavailable | NotFound>
     readonly remove: (id: KeyId) => Effect.Effect<void, Unavailable | NotFound>
+    /** Calls `listener` with each key that was disabled or deleted, from then on until the scope closes. */
+    readonly onRevoked: (listener: (id: KeyId) => void) => Effect.Effect<void, never, Scope.Scope>
   }
 >() {
   /** Keys in `Storage`. `managementKey`: a bootstrap key of the operator, which is accepted but not stored. */
@@ -55,6 +62,10 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
         const now = () => clock.unsafeCurrentTimeMillis()
         const workspaceId = storage.installation
         const cache = new KeyCache()
+        const listeners = new Set<(id: KeyId) => void>()
+        const revoked = (id: KeyId) => {
+          for (const listener of listeners) listener(id)
+        }
         const bootstrap = options.managementKey && bootstrapKey(options.managementKey, workspaceId, now())
 
         const accept = (record: KeyRecord | undefined) =>
@@ -62,11 +73,18 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
             ? notAccepted
             : Effect.succeed(record)
 
-        const find = (id: KeyId) => {
+        const find = (id: KeyId): Effect.Effect<KeyRecord | undefined, Unavailable> => {
           const known = cache.get(id)
-          return known !== undefined
-            ? Effect.succeed(known)
-            : Effect.tap(reached(storage.keys.find(id)), (record) => record && cache.put(record))
+          if (known !== undefined) return Effect.succeed(known)
+          return Effect.suspend(() => {
+            const { drops } = cache
+            return Effect.flatMap(reached(storage.keys.find(id)), (record) => {
+              // A key was changed meanwhile, perhaps this one after it was read.
+              if (cache.drops !== drops) return find(id)
+              if (record !== undefined) cache.put(record)
+              return Effect.succeed(record)
+            })
+          })
         }
 
         return {
@@ -90,6 +108,9 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
                 limit: key.limit ?? null,
                 limitReset: key.limitReset ?? null,
                 includeByokInLimit: key.includeByokInLimit ?? false,
+                rateLimit: key.rateLimit ?? null,
+                allowedModels: key.allowedModels ?? null,
+                allowedProviders: key.allowedProviders ?? null,
                 expiresAt: key.expiresAt ?? null,
                 createdAt: now(),
                 updatedAt: null,
@@ -107,7 +128,9 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
               if (before?.kind !== "ordinary") return yield* noSuchKey
               const after = yield* reached(storage.keys.update(id, { ...patch, updatedAt: now() }))
               cache.drop(id)
-              return after ?? (yield* noSuchKey)
+              if (after === undefined) return yield* noSuchKey
+              if (after.disabled) revoked(id)
+              return after
             }),
           remove: (id) =>
             Effect.gen(function* () {
@@ -115,7 +138,13 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
               if (before?.kind !== "ordinary") return yield* noSuchKey
               yield* reached(storage.keys.remove(id))
               cache.drop(id)
+              revoked(id)
             }),
+          onRevoked: (listener) =>
+            Effect.acquireRelease(
+              Effect.sync(() => listeners.add(listener)),
+              () => Effect.sync(() => listeners.delete(listener)),
+            ),
         }
       }),
     )
@@ -133,6 +162,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
       read: () => noSuchKey,
       update: () => noSuchKey,
       remove: () => noSuchKey,
+      onRevoked: () => Effect.void,
     })
 }
 
@@ -156,6 +186,8 @@ const bootstrapKey = (secret: Redacted.Redacted, workspaceId: string, createdAt:
 class KeyCache {
   private readonly records = new Map<KeyId, KeyRecord>()
   private static readonly most = 10_000
+  /** How often a key was dropped. */
+  drops = 0
 
   get(id: KeyId): KeyRecord | undefined {
     return this.records.get(id)
@@ -170,6 +202,7 @@ class KeyCache {
   }
 
   drop(id: KeyId): void {
+    this.drops += 1
     this.records.delete(id)
   }
 }

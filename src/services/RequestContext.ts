@@ -1,11 +1,18 @@
 /** One inference request while it is served: who calls, since when, and the handle that ends it. */
 import type * as Clock from "effect/Clock"
-import { CallerGone, type FailedAttempt, type TimedOut, type Unavailable } from "../domain/Failure.ts"
+import {
+  CallerGone,
+  type FailedAttempt,
+  type NotPermitted,
+  type TimedOut,
+  type Unavailable,
+} from "../domain/Failure.ts"
+import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord } from "../domain/Key.ts"
 import type { ConversationRecord } from "./Conversations.ts"
 
 /** Why a request was ended from outside while it ran. */
-export type Ending = CallerGone | Unavailable | TimedOut
+export type Ending = CallerGone | NotPermitted | Unavailable | TimedOut
 
 const none: ReadonlyArray<() => void> = []
 
@@ -14,6 +21,8 @@ export class Lifetime {
   ending: Ending | undefined
   /** When it will be ended, on the clock of `Timers`. Set at admission. */
   deadline = Number.POSITIVE_INFINITY
+  /** Whose request it is, once that is known. */
+  key: KeyId | undefined
   /** Whether the caller has closed the connection. Polled where no event reports it; `undefined`: an event does. */
   isCallerGone: (() => boolean) | undefined
   private listeners = none

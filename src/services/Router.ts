@@ -10,12 +10,19 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type { RoutingConfig } from "../catalogue/ResolvedConfig.ts"
 import type { Exclusion } from "../domain/Exclusion.ts"
-import { BadRequest, NoHostMatches, type PaymentRequired, type RoutingExhausted } from "../domain/Failure.ts"
+import {
+  BadRequest,
+  NoHostMatches,
+  NotPermitted,
+  type PaymentRequired,
+  type RoutingExhausted,
+} from "../domain/Failure.ts"
 import { type BudgetRefusal, type BudgetSnapshot, paymentRequired } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import { hostFacts, modelFacts } from "../domain/hostFacts.ts"
 import { byTier, isListed, listedFirst, passingFirst } from "../domain/hostOrder.ts"
 import { modelTurns } from "../domain/modelTurns.ts"
+import { type Permissions, unrestricted } from "../domain/Permissions.ts"
 import type { Plan } from "../domain/Plan.ts"
 import { documentedSorts } from "../domain/Preferences.ts"
 import type { ChatRequest } from "../domain/Request.ts"
@@ -42,6 +49,8 @@ export interface PlanOptions {
   readonly seed?: number | undefined
   /** What is remembered of the conversation. Absent: nothing. */
   readonly conversation?: Conversation
+  /** What the caller's key may use. Default: everything. */
+  readonly permissions?: Permissions
 }
 
 /** A plan with what led to it. Made like every plan, so it cannot differ from what a dispatch does. */
@@ -63,14 +72,14 @@ interface Decided {
   readonly failure: PlanFailure | undefined
 }
 
-export type PlanFailure = BadRequest | NoHostMatches | PaymentRequired | RoutingExhausted
+export type PlanFailure = BadRequest | NoHostMatches | NotPermitted | PaymentRequired | RoutingExhausted
 
 export class Router extends Context.Tag("headgate/Router")<
   Router,
   {
     /**
      * The plan for a request that `budget` pays for. Fails when a model is unknown, and when no host is left: with the
-     * budget's refusal, with the shortest wait, or with every exclusion and its reason.
+     * budget's refusal, with the shortest wait, because the key may use none, or with every exclusion and its reason.
      */
     readonly plan: (
       request: PlannedRequest,
@@ -115,7 +124,7 @@ export class Router extends Context.Tag("headgate/Router")<
         const wanted = resolved.right
         const now = clock.unsafeCurrentTimeMillis()
         const seed = options?.seed ?? seedFrom(seeds())
-        const conversation = options?.conversation
+        const { conversation, permissions = unrestricted } = options ?? {}
         const random = randomSequence(seed)
         const context = { request, now, random, conversation: conversation ?? unknownConversation }
         const hasChoice = wanted.length > 1 || wanted.some(({ model }) => model.hosts.length > 1)
@@ -131,7 +140,7 @@ export class Router extends Context.Tag("headgate/Router")<
         }
 
         const excluded = new Exclusions()
-        const states = { registry, health, budget, maxTokens: request.maxTokens, probes: [] }
+        const states = { registry, health, budget, maxTokens: request.maxTokens, permissions, probes: [] }
         const kept = wanted.map((one) =>
           usableHosts({ routing: request.routing, bounds: request.bounds, wanted: one, now }, states, excluded),
         )
@@ -315,9 +324,14 @@ const adjustments = (
   return { adjustments: byHost }
 }
 
+const notAllowed = (models: ReadonlyArray<string>, forbidden: ReadonlyArray<Exclusion>): string => {
+  const lists = [...new Set(forbidden.map(({ by }) => by))].join(" and ")
+  return `This key may not use ${models.join(", ")}: excluded by its ${lists}.`
+}
+
 /**
- * The failure of a plan without hosts, by what the caller can do: pay, wait, shorten the prompt, or ask for other
- * hosts.
+ * The failure of a plan without hosts, by what the caller can do: pay, wait, take another key, shorten the prompt, or
+ * ask for other hosts.
  */
 const refusal = ({ routing }: PlannedRequest, exclusions: Exclusions, budget: BudgetSnapshot): PlanFailure => {
   const { all: excluded, decisive } = exclusions
@@ -327,6 +341,8 @@ const refusal = ({ routing }: PlannedRequest, exclusions: Exclusions, budget: Bu
   if (unaffordable !== undefined) return paymentRequired(budget, unaffordable.reason as BudgetRefusal)
   const waits = excluded.flatMap(({ retryAfterMs }) => retryAfterMs ?? [])
   if (waits.length > 0) return exhausted([], Math.min(...waits), { models })
+  const forbidden = excluded.filter(({ by }) => by === "allowed_models" || by === "allowed_providers")
+  if (forbidden.length > 0) return new NotPermitted({ rule: notAllowed(models, forbidden) })
   if (decisive?.by === "context_length") {
     const issues = [{ path: "messages", message: decisive.reason }] as const
     return new BadRequest({ kind: "context_length_exceeded", models, issues })

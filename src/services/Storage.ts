@@ -27,6 +27,14 @@ export interface KeyRepository {
   readonly remove: (id: KeyId) => Effect.Effect<boolean, StorageUnavailable>
 }
 
+/** Requests of keys to free models, counted by UTC day. Only the last day of each key is kept. */
+export interface FreeRequestRepository {
+  /** `day`: its first Unix millisecond. */
+  readonly used: (key: KeyId, day: number) => Effect.Effect<number, StorageUnavailable>
+  /** Counts so many more; for a day before the last one nothing. Durable when it succeeds. */
+  readonly add: (key: KeyId, day: number, count: number) => Effect.Effect<void, StorageUnavailable>
+}
+
 export interface LedgerRepository {
   /**
    * All rows or none, durable when it succeeds. A row whose request id exists already is skipped, and not counted
@@ -60,6 +68,7 @@ export class Storage extends Context.Tag("headgate/Storage")<
     /** The installation's own id: a UUID, made once. */
     readonly installation: string
     readonly keys: KeyRepository
+    readonly freeRequests: FreeRequestRepository
     readonly ledger: LedgerRepository
     readonly hostStats: HostStatsRepository
   }

@@ -8,7 +8,14 @@ import type * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import type { Endpoint } from "../catalogue/endpoints.ts"
-import { HostFailed, type PaymentRequired, type Unavailable, type Unsupported } from "../domain/Failure.ts"
+import {
+  HostFailed,
+  type PaymentRequired,
+  type RateLimited,
+  type Unavailable,
+  type Unsupported,
+} from "../domain/Failure.ts"
+import { isFree } from "../domain/freeModels.ts"
 import type { Host } from "../domain/Host.ts"
 import { requestFor } from "../domain/hostRequest.ts"
 import type { Plan } from "../domain/Plan.ts"
@@ -18,11 +25,12 @@ import { Attempt } from "./Attempt.ts"
 import { type HostHealth, type Inadmissible, Permit } from "./HostHealth.ts"
 import type { Hold, Meter } from "./Meter.ts"
 import type { Lifetime, RequestContext } from "./RequestContext.ts"
+import type { RequestLimits } from "./RequestLimits.ts"
 import { eitherOf, isFinished, type StepRunner, type Steps, wait } from "./Steps.ts"
 import type { UpstreamClient } from "./upstreamCall.ts"
 
 /** Why a host of the plan was skipped just before its call. */
-export type Skipped = PaymentRequired | Unavailable | Unsupported | Inadmissible
+export type Skipped = PaymentRequired | RateLimited | Unavailable | Unsupported | Inadmissible
 
 export interface Begun {
   readonly attempt: Attempt
@@ -33,13 +41,14 @@ export interface Begun {
 
 export interface BeginServices {
   readonly meter: Context.Tag.Service<Meter>
+  readonly limits: Context.Tag.Service<RequestLimits>
   readonly health: Context.Tag.Service<HostHealth>
   readonly client: UpstreamClient
   readonly runner: StepRunner
 }
 
 export const beginAttempt = function* (
-  { meter, health, client, runner }: BeginServices,
+  { meter, limits, health, client, runner }: BeginServices,
   context: RequestContext,
   asked: ChatRequest,
   plan: Plan,
@@ -57,6 +66,12 @@ export const beginAttempt = function* (
     maxTokens: request.maxTokens,
     sentBytes: byteLength(first.right.body),
     streamed: request.stream,
+  }
+  if (isFree(host)) {
+    const counting = limits.takeFree(context)
+    const counted = yield* eitherOf(counting)
+    if (!isFinished(counting)) context.lifetime.look()
+    if (Either.isLeft(counted)) return counted.left
   }
   const reserving = meter.reserve({ _tag: "Key", key: context.key }, context, ask, host)
   const reserved = yield* eitherOf(reserving)

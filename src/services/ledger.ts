@@ -78,5 +78,16 @@ export interface KeyPage {
 
 /** Members that an update may set; absent: unchanged. */
 export type KeyPatch = Partial<
-  Pick<KeyRecord, "name" | "disabled" | "limit" | "limitReset" | "includeByokInLimit" | "updatedAt">
+  Pick<
+    KeyRecord,
+    | "name"
+    | "disabled"
+    | "limit"
+    | "limitReset"
+    | "includeByokInLimit"
+    | "rateLimit"
+    | "allowedModels"
+    | "allowedProviders"
+    | "updatedAt"
+  >
 >

@@ -10,6 +10,7 @@ import {
   type FailedAttempt,
   HostFailed,
   type PaymentRequired,
+  type RateLimited,
   type RoutingExhausted,
   type Unavailable,
   Unsupported,
@@ -43,7 +44,7 @@ export interface TryServices extends BeginServices, HedgeServices {
   readonly log: (effect: Effect.Effect<void>) => void
 }
 
-export type DispatchFailure = RoutingExhausted | PaymentRequired | BadRequest | Ending
+export type DispatchFailure = RoutingExhausted | PaymentRequired | RateLimited | BadRequest | Ending
 
 export interface Tried<A> {
   readonly attempt: Attempt
@@ -149,7 +150,7 @@ export const outcomeOf = (
   skipped: ReadonlyArray<Skipped>,
   plan: Plan,
   isBudgetSpent = false,
-): RoutingExhausted | PaymentRequired | Unavailable | BadRequest => {
+): RoutingExhausted | PaymentRequired | RateLimited | Unavailable | BadRequest => {
   // The hosts that the retry budget kept from being tried have no say.
   if (isBudgetSpent) return exhausted(failed, undefined, { decisive: failed.slice(0, 1), models: plan.requested })
   const waits = [...skipped, ...plan.excluded].flatMap((one) =>

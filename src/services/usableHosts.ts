@@ -4,6 +4,7 @@ import type { Exclusion } from "../domain/Exclusion.ts"
 import { type BudgetSnapshot, budgetRefusal } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import { type HostFacts, modelFacts } from "../domain/hostFacts.ts"
+import { forbiddenBy, isRestricted, type Permissions } from "../domain/Permissions.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import { type Asked, type Filter, hardFilters, softFilters } from "../domain/routeFilters.ts"
 import type { HostHealth } from "./HostHealth.ts"
@@ -14,6 +15,7 @@ export interface States {
   readonly registry: Context.Tag.Service<ProviderRegistry>
   readonly health: Context.Tag.Service<HostHealth>
   readonly budget: BudgetSnapshot
+  readonly permissions: Permissions
   /** The bound on output tokens that hosts are sent. */
   readonly maxTokens: ChatRequest["maxTokens"]
   /** `Plan.probes`. Filled in by `usableHosts`. */
@@ -75,6 +77,15 @@ const firstCheck: Check = {
   },
 }
 
+/** After them, so that a host excluded here is one that only the key's lists exclude. */
+const permissionCheck: Check = {
+  applies: ({ permissions }) => isRestricted(permissions),
+  find: (_, host, { permissions }) => {
+    const by = forbiddenBy(permissions, host)
+    return by === undefined ? undefined : { by, reason: "the key may not use it" }
+  },
+}
+
 const healthCheck: Check = {
   applies: () => true,
   find: (_, host, { health }) => {
@@ -93,7 +104,7 @@ const budgetCheck: Check = {
   },
 }
 
-/** After them. */
+/** After all others. */
 const lastChecks: ReadonlyArray<Check> = [healthCheck, budgetCheck]
 
 /**
@@ -119,7 +130,7 @@ export const usableHosts = (asked: Asked, states: States, excluded: Exclusions):
   return kept.length === hosts.length ? model.hosts : kept.map(({ host }) => host)
 }
 
-/** Whether the provider is on and no filter of the request excludes the host. */
+/** Whether the provider is on, no filter of the request excludes the host, and the key may use it. */
 const passes = (
   asked: Asked,
   facts: HostFacts,
@@ -139,7 +150,10 @@ const passes = (
     excluded.add({ host: host.tag, model: host.model, by: filter.name, reason }, 1 + hardFilters.indexOf(filter))
     return false
   }
-  return true
+  const forbidden = permissionCheck.applies(states) ? permissionCheck.find(asked, host, states) : undefined
+  if (forbidden === undefined) return true
+  excluded.add({ host: host.tag, model: host.model, ...forbidden }, 1 + hardFilters.length)
+  return false
 }
 
 const isUsable = (
@@ -152,7 +166,7 @@ const isUsable = (
   for (const check of checks) {
     const finding = check.find(asked, host, states)
     if (finding === undefined) continue
-    excluded.add({ host: host.tag, model: host.model, ...finding }, 1 + hardFilters.length + lastChecks.indexOf(check))
+    excluded.add({ host: host.tag, model: host.model, ...finding }, 2 + hardFilters.length + lastChecks.indexOf(check))
     return false
   }
   return true

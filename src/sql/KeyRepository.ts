@@ -6,7 +6,7 @@ import { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord } from "../domain/Key.ts"
 import type { KeyRepository } from "../services/Storage.ts"
 import { firstRowOf, query, rowsOf } from "./query.ts"
-import { column, flag, optionalMoney, table } from "./table.ts"
+import { column, flag, optionalJson, optionalMoney, table } from "./table.ts"
 
 const keys = table<KeyRecord>({
   id: column("id", KeyId),
@@ -17,6 +17,9 @@ const keys = table<KeyRecord>({
   limit: optionalMoney("limit_amount"),
   limitReset: column("limit_reset", Schema.NullOr(Schema.Literal("daily", "weekly", "monthly"))),
   includeByokInLimit: flag("include_byok_in_limit"),
+  rateLimit: optionalJson("rate_limit", Schema.Struct({ requests: Schema.Number, intervalSeconds: Schema.Number })),
+  allowedModels: optionalJson("allowed_models", Schema.Array(Schema.String)),
+  allowedProviders: optionalJson("allowed_providers", Schema.Array(Schema.String)),
   expiresAt: column("expires_at", Schema.NullOr(Schema.Number)),
   createdAt: column("created_at", Schema.Number),
   updatedAt: column("updated_at", Schema.NullOr(Schema.Number)),

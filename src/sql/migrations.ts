@@ -104,6 +104,22 @@ const steps = {
     "ALTER TABLE ledger ADD COLUMN strategy TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE ledger ADD COLUMN seed INTEGER NOT NULL DEFAULT 0",
   ),
+
+  "4_key_rules": inOrder(
+    // JSON: {"requests": …, "intervalSeconds": …}, and lists of patterns.
+    "ALTER TABLE keys ADD COLUMN rate_limit TEXT",
+    "ALTER TABLE keys ADD COLUMN allowed_models TEXT",
+    "ALTER TABLE keys ADD COLUMN allowed_providers TEXT",
+    // For the usual list, without disabled keys: the rows before its page are skipped within the index.
+    "CREATE INDEX enabled_keys_by_age ON keys (kind, disabled, created_at)",
+
+    // Requests to free models on the last day that had some. `day`: its first Unix millisecond, in UTC.
+    `CREATE TABLE free_requests (
+      key_id TEXT PRIMARY KEY,
+      day INTEGER NOT NULL,
+      used INTEGER NOT NULL CHECK (used >= 0)
+    ) STRICT, WITHOUT ROWID`,
+  ),
 }
 
 /** The version of the schema that this program writes. */

@@ -5,7 +5,8 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { HostStatsRepository, KeyRepository, Storage } from "../services/Storage.ts"
+import type { FreeRequestRepository, HostStatsRepository, KeyRepository, Storage } from "../services/Storage.ts"
+import { makeFreeRequestRepository } from "./FreeRequestRepository.ts"
 import { makeHostStatsRepository } from "./HostStatsRepository.ts"
 import { makeKeyRepository } from "./KeyRepository.ts"
 import { encodeRows, makeLedgerRepository, type SqlLedger } from "./LedgerRepository.ts"
@@ -13,12 +14,14 @@ import { encodeRows, makeLedgerRepository, type SqlLedger } from "./LedgerReposi
 /** The repositories where the database is: in its thread, or in this process for a database in memory. */
 export interface SqlRepositories {
   readonly keys: KeyRepository
+  readonly freeRequests: FreeRequestRepository
   readonly ledger: SqlLedger
   readonly hostStats: HostStatsRepository
 }
 
 export const makeRepositories = (sql: SqlClient, append: SqlLedger["append"]): SqlRepositories => ({
   keys: makeKeyRepository(sql),
+  freeRequests: makeFreeRequestRepository(sql),
   ledger: makeLedgerRepository(sql, append),
   hostStats: makeHostStatsRepository(sql),
 })

@@ -50,6 +50,10 @@ export const optionalMoney = (name: string): Column<bigint | null> => ({
 
 export const castToText = (name: string): string => `CAST(${name} AS TEXT)`
 
+/** A list or a record, stored as JSON text. */
+export const optionalJson = <A extends object>(name: string, value: Schema.Schema<A>): Column<A | null> =>
+  column(name, Schema.NullOr(Schema.parseJson(value)))
+
 export interface Table<A> {
   readonly members: ReadonlyArray<keyof A>
   /** Column names in the order of `members`. */
@@ -63,9 +67,12 @@ export interface Table<A> {
   readonly valuesOf: (record: A) => ReadonlyArray<Stored>
 }
 
-type Storable = Stored | bigint
+type Storable = Stored | bigint | object
 
-const storedForm = (value: Storable): Stored => (typeof value === "bigint" ? value.toString() : value)
+const storedForm = (value: Storable): Stored => {
+  if (typeof value === "bigint") return value.toString()
+  return typeof value === "object" && value !== null ? JSON.stringify(value) : value
+}
 
 /** Makes the table of a record, with a column for each member. */
 export const table = <A extends { readonly [M in keyof A]: Storable }>(

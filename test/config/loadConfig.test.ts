@@ -496,7 +496,6 @@ const later: ReadonlyArray<readonly [path: string, value: unknown, fallback: str
   ["server.open_metrics", true, "false"],
   ["billing.unknown_price", "allow", '"deny"'],
   ["billing.error_finish", "metered", '"free"'],
-  ["billing.free_models.requests_per_minute", 0, "20"],
   ["privacy.log_content", true, "false"],
   ["plugins.packages", ["headgate-acme"], "[]"],
 ]

@@ -13,7 +13,6 @@ import { transportTests } from "./badInputs/transport.ts"
 
 /** Numbers whose mechanism does not exist yet. */
 const pending: ReadonlyMap<number, string> = new Map([
-  [71, "no rate limits of keys yet (docs/guarantees.md#g8)"],
   [72, "no Idempotency-Key yet (docs/guarantees.md#g9)"],
   [73, "no Idempotency-Key yet (docs/guarantees.md#g9)"],
 ])

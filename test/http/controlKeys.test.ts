@@ -72,6 +72,9 @@ describe("the life of a key", () => {
       byok_usage_daily: 0,
       byok_usage_weekly: 0,
       byok_usage_monthly: 0,
+      rate_limit: null,
+      allowed_models: null,
+      allowed_providers: null,
       created_at: "2026-07-15T12:00:00.000Z",
       updated_at: null,
       expires_at: null,
@@ -92,9 +95,9 @@ describe("the life of a key", () => {
       expires_at: "2026-12-31T23:59:59Z",
       creator_user_id: "user_7",
       workspace_id: workspace,
-      rate_limit: null,
-      allowed_models: null,
-      allowed_providers: null,
+      rate_limit: { requests: 10_000, interval_s: 86_400 },
+      allowed_models: ["acme/*", "*:free"],
+      allowed_providers: ["toy"],
     })
     expect(data).toMatchObject({
       limit: 1.25,
@@ -103,7 +106,13 @@ describe("the life of a key", () => {
       include_byok_in_limit: true,
       expires_at: "2026-12-31T23:59:59.000Z",
       creator_user_id: "user_7",
+      rate_limit: { requests: 10_000, interval_s: 86_400 },
+      allowed_models: ["acme/*", "*:free"],
+      allowed_providers: ["toy"],
     })
+    const changed = await json(await keyAt(data.hash, "PATCH", { rate_limit: null, allowed_models: ["acme/m0"] }))
+    expect(changed.data).toMatchObject({ rate_limit: null, allowed_models: ["acme/m0"], allowed_providers: ["toy"] })
+    expect(await json(await keyAt(data.hash))).toEqual(changed)
   })
 
   test("is read, changed and deleted", async () => {
@@ -211,16 +220,29 @@ describe("what a key may not be", () => {
     ["creator_user_id", ""],
     ["workspace_id", "00000000-0000-0000-0000-000000000000"],
     ["workspace_id", null],
-    ["rate_limit", { requests: 1, interval_s: 1 }],
+    ["rate_limit", 5],
+    ["rate_limit.requests", { requests: 0, interval_s: 1 }],
+    ["rate_limit.requests", { requests: 10_001, interval_s: 1 }],
+    ["rate_limit.requests", { requests: 1.5, interval_s: 1 }],
+    ["rate_limit.requests", { requests: "1", interval_s: 1 }],
+    ["rate_limit.interval_s", { requests: 1, interval_s: 0 }],
+    ["rate_limit.interval_s", { requests: 1, interval_s: 86_401 }],
+    ["rate_limit.interval_s", { requests: 1 }],
+    ["rate_limit.burst", { requests: 1, interval_s: 1, burst: 1 }],
     ["allowed_models", []],
-    ["allowed_providers", ["toy"]],
+    ["allowed_models", "acme/*"],
+    ["allowed_models[1]", ["acme/*", ""]],
+    ["allowed_models[0]", ["m".repeat(201)]],
+    ["allowed_providers", Array.from({ length: 101 }, () => "toy")],
+    ["allowed_providers[0]", [5]],
     ["usage", 0],
     ["hash", "x"],
     ["is_management_key", true],
     ["disabled", true],
     ["foo", 1],
   ])("created with %s %p is 400", async (path, value) => {
-    const error = await expectError(await create({ name: "n", [path]: value }), 400)
+    const [member = ""] = path.split(/[.[]/)
+    const error = await expectError(await create({ name: "n", [member]: value }), 400)
     expect(pathsOf(error)).toEqual([path])
     expect(error.metadata).toMatchObject({ error_type: "invalid_request", path })
     expect(error.message).toStartWith(`${path}: `)
@@ -247,17 +269,18 @@ describe("what a key may not be", () => {
     ["limit", -1],
     ["name", ""],
     ["limit_reset", "hourly"],
-    ["rate_limit", {}],
+    ["allowed_providers", []],
   ])("changed to %s %p is 400", async (path, value) => {
     const { data } = await created({ name: "n" })
     expect(pathsOf(await expectError(await keyAt(data.hash, "PATCH", { [path]: value }), 400))).toEqual([path])
   })
 
   test("all problems come at once", async () => {
-    const bad = { limit: -1, limit_reset: "x", expires_at: "x", workspace_id: "x", usage: 1, foo: 1, rate_limit: {} }
-    const error = await expectError(await create(bad), 400)
-    expect(pathsOf(error).toSorted()).toEqual(["name", ...Object.keys(bad)].toSorted())
-    expect(error.message).toEndWith(" (and 7 more).")
+    const bad = { limit: -1, limit_reset: "x", expires_at: "x", workspace_id: "x", usage: 1, foo: 1, allowed_models: 1 }
+    const error = await expectError(await create({ ...bad, rate_limit: {} }), 400)
+    const inside = ["rate_limit.requests", "rate_limit.interval_s"]
+    expect(pathsOf(error).toSorted()).toEqual(["name", ...Object.keys(bad), ...inside].toSorted())
+    expect(error.message).toEndWith(" (and 9 more).")
   })
 
   test.each([

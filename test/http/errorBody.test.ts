@@ -15,6 +15,7 @@ import {
   NotFound,
   NotPermitted,
   PaymentRequired,
+  RateLimited,
   RoutingExhausted,
   TimedOut,
   Unavailable,
@@ -156,6 +157,26 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
       metadata: {},
     },
   ],
+  RateLimited: (
+    [
+      ["key", "gateway_key_rate_limit", "Wait, or ask for a higher rate_limit of the key"],
+      ["free-models-per-min", "gateway_free_tier_per_minute", "Wait, or use a model that is not free"],
+      ["free-models-per-day", "gateway_free_tier_daily", "Wait for the daily reset"],
+    ] as const
+  ).map(([scope, limit_source, remedy_hint]) => {
+    const headers = {
+      "X-RateLimit-Limit": "20",
+      "X-RateLimit-Remaining": "0",
+      "X-RateLimit-Reset": "1788220800000",
+    }
+    return {
+      failure: new RateLimited({ scope, limit: 20, resetsAt: 1_788_220_800_000, retryAfterSeconds: 9 }),
+      status: 429,
+      types: ["rate_limit_exceeded", "rate_limit_error"],
+      metadata: { headers, limit_source, remedy_hint },
+      headers: { ...headers, "retry-after": "9" },
+    }
+  }),
   NotFound: [
     {
       failure: new NotFound({ what: "This route" }),

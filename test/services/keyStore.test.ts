@@ -1,4 +1,4 @@
-/** A database that fails: the caller gets a 503, the log gets the reason. */
+/** The key store over a database that fails, or that answers late. */
 import { expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -33,4 +33,68 @@ test("a key that cannot be looked up: 503 to the caller, the reason in the log, 
   expect(failure).toMatchObject({ _tag: "Unavailable", why: "storage", retryAfterSeconds: 5 })
   expect(failure.message).not.toContain("disk")
   expect(logged).toEqual(["ERROR The database is not available: disk I/O error"])
+})
+
+test("a key that is deleted between the read of its record and the answer is not accepted, now or later", async () => {
+  const read = Promise.withResolvers<void>()
+  const answer = Promise.withResolvers<void>()
+  const revoked: Array<string> = []
+  let late = true
+  const layer = KeyStore.layer().pipe(
+    Layer.provide(
+      Layer.effect(
+        Storage,
+        Effect.map(Storage, ({ keys, ...others }) => {
+          const find: typeof keys.find = (id) =>
+            Effect.tap(keys.find(id), () => {
+              if (!late) return Effect.void
+              late = false
+              read.resolve()
+              return Effect.promise(() => answer.promise)
+            })
+          return { ...others, keys: { ...keys, find } }
+        }),
+      ),
+    ),
+    Layer.provide(memoryStorage),
+  )
+  await Effect.runPromise(
+    Effect.scoped(
+      Effect.gen(function* () {
+        const keys = yield* KeyStore
+        yield* keys.onRevoked((id) => void revoked.push(id))
+        const { record, secret } = yield* keys.create({ kind: "ordinary", name: "n" })
+        const authenticating = yield* Effect.fork(Effect.flip(keys.authenticate(secret)))
+        yield* Effect.promise(() => read.promise)
+        yield* keys.remove(record.id)
+        answer.resolve()
+        expect((yield* authenticating.await)._tag).toBe("Success")
+        expect((yield* Effect.flip(keys.authenticate(secret)))._tag).toBe("KeyNotAccepted")
+        expect(revoked).toEqual([record.id])
+      }).pipe(Effect.provide(layer)),
+    ),
+  )
+})
+
+test("a listener hears of keys that were disabled or deleted, and of nothing once its scope is closed", async () => {
+  const heard: Array<string> = []
+  await Effect.runPromise(
+    Effect.gen(function* () {
+      const keys = yield* KeyStore
+      const { record } = yield* keys.create({ kind: "ordinary", name: "n" })
+      const change = Effect.gen(function* () {
+        yield* keys.update(record.id, { name: "other" })
+        yield* keys.update(record.id, { disabled: true })
+        yield* keys.update(record.id, { disabled: false })
+      })
+      yield* Effect.scoped(
+        Effect.zipRight(
+          keys.onRevoked((id) => void heard.push(id)),
+          change,
+        ),
+      )
+      yield* change
+      expect(heard).toEqual([record.id])
+    }).pipe(Effect.provide(Layer.provide(KeyStore.layer(), memoryStorage))),
+  )
 })

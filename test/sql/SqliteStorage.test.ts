@@ -97,7 +97,9 @@ describe("the file", () => {
     const db = new Database(path, { readonly: true })
     const ran = db.query<{ migration_id: number }, []>(`SELECT migration_id FROM ${migrationsTable}`).all()
     db.close()
-    expect(ran.map((step) => step.migration_id)).toEqual(Array.from({ length: schemaVersion }, (_, n) => n + 1))
+    const ids = ran.map((step) => step.migration_id)
+    expect(ids).toEqual([...new Set(ids)].toSorted((a, b) => a - b))
+    expect([ids.at(0), ids.at(-1)]).toEqual([1, schemaVersion])
   })
 
   test("rows from before the plan was kept have no strategy", async () => {

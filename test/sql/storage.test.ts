@@ -42,6 +42,9 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
       limit: 2n ** 62n,
       limitReset: "weekly",
       includeByokInLimit: true,
+      rateLimit: { requests: 7, intervalSeconds: 60 },
+      allowedModels: ["acme/*", 'Ünïcode "quoted"'],
+      allowedProviders: ["acme"],
       expiresAt: 1_900_000_000_000,
       updatedAt: 1_760_000_000_001,
       creatorUserId: "user",
@@ -78,6 +81,12 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
           yield* storage.keys.update(key.id, { name: "renamed", updatedAt: 7 }),
           yield* storage.keys.update(key.id, { limit: null, disabled: true }),
           yield* storage.keys.update(key.id, { limit: maxMoney, limitReset: null, includeByokInLimit: true }),
+          yield* storage.keys.update(key.id, {
+            rateLimit: { requests: 1, intervalSeconds: 2 },
+            allowedModels: ["a"],
+            allowedProviders: ["b"],
+          }),
+          yield* storage.keys.update(key.id, { rateLimit: null, allowedModels: null, allowedProviders: null }),
           yield* storage.keys.find(key.id),
           yield* storage.keys.update(bob, { name: "nobody" }),
           yield* storage.keys.update(bob, {}),
@@ -87,7 +96,31 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
     const second = { ...key, name: "renamed", updatedAt: 7 }
     const third = { ...second, limit: null, disabled: true }
     const fourth = { ...third, limit: maxMoney, limitReset: null, includeByokInLimit: true }
-    expect(steps).toEqual([key, second, third, fourth, fourth, undefined, undefined])
+    const fifth = {
+      ...fourth,
+      rateLimit: { requests: 1, intervalSeconds: 2 },
+      allowedModels: ["a"],
+      allowedProviders: ["b"],
+    }
+    expect(steps).toEqual([key, second, third, fourth, fifth, fourth, fourth, undefined, undefined])
+  })
+
+  test("requests to free models are counted by key and day, of which only the last is kept", async () => {
+    const counts = await inside((storage) =>
+      Effect.gen(function* () {
+        const { add, used } = storage.freeRequests
+        const before = yield* used(alice, day)
+        yield* add(alice, day, 1)
+        yield* add(alice, day, 2)
+        yield* add(bob, day, 5)
+        const first = [yield* used(alice, day), yield* used(bob, day), yield* used(alice, 2 * day)]
+        yield* add(alice, 2 * day, 4)
+        // The clock has stepped back: the day before is over, and the next one stays as it is.
+        yield* add(alice, day, 1)
+        return [before, ...first, yield* used(alice, day), yield* used(alice, 2 * day), yield* used(bob, day)]
+      }),
+    )
+    expect(counts).toEqual([0, 3, 5, 0, 0, 4, 5])
   })
 
   test("a limit beyond 64 bits is refused, not truncated", async () => {

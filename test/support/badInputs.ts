@@ -23,6 +23,7 @@ const usualTypes: Readonly<Record<number, string>> = {
   404: "not_found",
   408: "timeout",
   413: "payload_too_large",
+  429: "rate_limit_exceeded",
 }
 
 /** Stacks, files and addresses of hosts. */

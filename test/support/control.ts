@@ -22,6 +22,7 @@ import { KeyStore, type NewKey } from "../../src/services/KeyStore.ts"
 import type { LedgerRow } from "../../src/services/ledger.ts"
 import { Meter } from "../../src/services/Meter.ts"
 import { ProviderRegistry } from "../../src/services/ProviderRegistry.ts"
+import { RequestLimits } from "../../src/services/RequestLimits.ts"
 import type { Storage } from "../../src/services/Storage.ts"
 import { Timers } from "../../src/services/Timers.ts"
 import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
@@ -73,7 +74,7 @@ const registry = Layer.unwrapEffect(
   ),
 )
 
-type Services = KeyStore | Storage | Meter | HostHealth | HostStats | InFlight | ProviderRegistry
+type Services = KeyStore | Storage | Meter | HostHealth | HostStats | InFlight | ProviderRegistry | RequestLimits
 
 interface ControlPlaneOptions {
   readonly control?: Partial<ControlOptions>
@@ -113,6 +114,7 @@ export const startControlPlane = async ({
       cooldown: { accountSeconds: 60, notFoundSeconds: 60, rateLimitSeconds: 5, maxSeconds: 300 },
       breaker: { consecutiveFailures: 5, errorRate: 0.5, minRequests: 20, openMs: 30_000 },
     }),
+    RequestLimits.layer({ requestsPerMinute: 20, requestsPerDay: 1000 }),
     InFlight.layer({ maxInFlight: 10, deadlineMs: 1000 }),
   ).pipe(Layer.provideMerge(Timers.layer), Layer.provideMerge(storage), Layer.provideMerge(setting))
   const scope = await Effect.runPromise(Scope.make())
@@ -130,9 +132,7 @@ export const startControlPlane = async ({
   )
   const { handler, dispose } = HttpLayerRouter.toWebHandler(
     controlRoutes.pipe(
-      Layer.provide(
-        ControlSettings.layer({ corsOrigins: ["*"], bodyBytes: 33_554_432, freeModelsPerDay: 1000, ...control }),
-      ),
+      Layer.provide(ControlSettings.layer({ corsOrigins: ["*"], bodyBytes: 33_554_432, ...control })),
       Layer.provide(recorded),
       Layer.provide(Layer.succeedContext(context)),
       Layer.provideMerge(setting),

@@ -7,8 +7,6 @@ export interface ControlOptions {
   readonly corsOrigins: ReadonlyArray<string>
   /** Largest body, bytes. */
   readonly bodyBytes: number
-  /** Requests per key and UTC day to free models. */
-  readonly freeModelsPerDay: number
 }
 
 export class ControlSettings extends Context.Tag("headgate/ControlSettings")<ControlSettings, ControlOptions>() {

@@ -4,10 +4,10 @@ import * as Effect from "effect/Effect"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
-import * as Struct from "effect/Struct"
 import { BadRequest, type Issue } from "../../domain/Failure.ts"
 import { picodollarsPerUsd, roundUsd, toUsd } from "../../domain/Money.ts"
 import { problemsOf } from "../../domain/Problem.ts"
+import { mostRequests, mostSeconds } from "../../domain/SlidingWindow.ts"
 import { OwnWorkspace } from "./Installation.ts"
 import { isoTime, LimitReset } from "./keyFigures.ts"
 import { offset, wholeNumber } from "./query.ts"
@@ -36,6 +36,14 @@ const Limit = Schema.transformOrFail(Schema.Number, Schema.BigIntFromSelf, {
   encode: (amount) => ParseResult.succeed(toUsd(amount)),
 }).annotations({ description: limitRule })
 
+/** A whole number in a body. */
+const wholeAmount = (from: number, to: number) =>
+  Schema.Number.pipe(
+    Schema.filter((value) => Number.isInteger(value) && value >= from && value <= to, {
+      description: `a whole number from ${from} to ${to}`,
+    }),
+  )
+
 const utc = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}):\d{2}(?:\.\d{1,9})?(?:Z|[+-]00:00)$/
 
 const expiryRule = "an ISO 8601 date-time in UTC that lies in the future"
@@ -54,9 +62,27 @@ const ExpiresAt = Schema.transformOrFail(Schema.String, Schema.Number, {
   encode: (at) => ParseResult.succeed(isoTime(at)),
 }).annotations({ description: expiryRule })
 
-/** Members that this version does not support yet: only null is accepted. */
-const later = optional(Schema.Null.annotations({ description: "null (not available in this version)" }))
-const notYet = { rate_limit: later, allowed_models: later, allowed_providers: later }
+const RateLimit = Schema.Struct({
+  requests: wholeAmount(1, mostRequests),
+  intervalSeconds: wholeAmount(1, mostSeconds).pipe(Schema.propertySignature, Schema.fromKey("interval_s")),
+})
+
+const mostPatterns = 100
+
+/** Patterns of models or providers. An empty list, which would allow nothing, is refused. */
+const Patterns = Schema.Array(Name).pipe(
+  // No description, which would take the place of what is wrong with one pattern.
+  Schema.filter(
+    ({ length }) =>
+      (length >= 1 && length <= mostPatterns) || `expected a list of 1 to ${mostPatterns} patterns, got ${length}`,
+  ),
+)
+
+const rules = {
+  rateLimit: optional(Schema.NullOr(RateLimit)).pipe(Schema.fromKey("rate_limit")),
+  allowedModels: optional(Schema.NullOr(Patterns)).pipe(Schema.fromKey("allowed_models")),
+  allowedProviders: optional(Schema.NullOr(Patterns)).pipe(Schema.fromKey("allowed_providers")),
+}
 
 const limits = {
   limit: optional(Schema.NullOr(Limit)),
@@ -70,19 +96,15 @@ export const NewKey = Schema.Struct({
   expiresAt: optional(Schema.NullOr(ExpiresAt)).pipe(Schema.fromKey("expires_at")),
   creatorUserId: optional(Schema.NullOr(Name)).pipe(Schema.fromKey("creator_user_id")),
   workspaceId: optional(OwnWorkspace).pipe(Schema.fromKey("workspace_id")),
-  ...notYet,
+  ...rules,
 }).annotations({ identifier: "NewKey" })
 
 export const KeyChange = Schema.Struct({
   name: optional(Name),
   disabled: optional(Schema.Boolean),
   ...limits,
-  ...notYet,
+  ...rules,
 }).annotations({ identifier: "KeyChange" })
-
-/** The change without those members, as the key store expects it. */
-export const withoutLater = (change: typeof KeyChange.Type) =>
-  Struct.omit(change, "rate_limit", "allowed_models", "allowed_providers")
 
 /** Query of the list. A page has 100 keys at most. */
 export const KeyQuery = Schema.Struct({

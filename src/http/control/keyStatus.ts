@@ -9,9 +9,9 @@ import * as Schema from "effect/Schema"
 import { type KeyRecord, nextReset, type Spend, spentInWindow } from "../../domain/Key.ts"
 import { toUsd } from "../../domain/Money.ts"
 import { Meter } from "../../services/Meter.ts"
+import { RequestLimits } from "../../services/RequestLimits.ts"
 import { unavailable } from "../refusals.ts"
 import { Authorize, CurrentKey } from "./authorize.ts"
-import { ControlSettings } from "./ControlSettings.ts"
 import { Installation } from "./Installation.ts"
 import { figuresOf, isoTime, keyFigures, LimitReset, remaining } from "./keyFigures.ts"
 
@@ -43,6 +43,7 @@ export const KeyStatus = Schema.Struct({
   organization_id: Schema.NullOr(Schema.String),
   workspace_id: Schema.String,
   allowed_data_regions: Schema.Array(Schema.String),
+  /** On the current UTC day. Limit and remaining are -1 where the gateway has no limit. */
   free_model_daily_requests: Schema.Struct({ used: Schema.Int, limit: Schema.Int, remaining: Schema.Int }),
   /** Deprecated and without meaning. */
   rate_limit: Schema.Struct({ requests: Schema.Int, interval: Schema.String, note: Schema.String }),
@@ -63,7 +64,7 @@ export const keyStatusHandlers = HttpApiBuilder.group(
     Effect.gen(function* () {
       const meter = yield* Meter
       const installation = yield* Installation
-      const { freeModelsPerDay } = yield* ControlSettings
+      const limits = yield* RequestLimits
 
       const status = Effect.fnUntraced(function* () {
         const key = yield* CurrentKey
@@ -82,7 +83,7 @@ export const keyStatusHandlers = HttpApiBuilder.group(
           organization_id: null,
           workspace_id: key.workspaceId,
           allowed_data_regions: ["global"],
-          free_model_daily_requests: { used: 0, limit: freeModelsPerDay, remaining: freeModelsPerDay },
+          free_model_daily_requests: yield* limits.freeToday(key.id),
           rate_limit: { requests: -1, interval: "10s", note: "Deprecated: no such limit is kept." },
         }
         return { data }

@@ -20,7 +20,7 @@ import { badBody, badRequest, notFound, unavailable } from "../refusals.ts"
 import { AuthorizeManagement } from "./authorize.ts"
 import { ControlSettings } from "./ControlSettings.ts"
 import { figuresOf, isoTime, keyFigures } from "./keyFigures.ts"
-import { decodeBody, KeyChange, KeyQuery, NewKey, withoutLater } from "./keyRequests.ts"
+import { decodeBody, KeyChange, KeyQuery, NewKey } from "./keyRequests.ts"
 import { KeyStatus } from "./keyStatus.ts"
 
 /** A key as management sees it. */
@@ -31,6 +31,11 @@ const Key = Schema.Struct({
   label: Schema.String,
   disabled: Schema.Boolean,
   ...keyFigures,
+  /** `null`: none. */
+  rate_limit: Schema.NullOr(Schema.Struct({ requests: Schema.Int, interval_s: Schema.Int })),
+  /** Patterns of models, and of providers or hosts; `null`: all are allowed. */
+  allowed_models: Schema.NullOr(Schema.Array(Schema.String)),
+  allowed_providers: Schema.NullOr(Schema.Array(Schema.String)),
   created_at: Schema.String,
   updated_at: Schema.NullOr(Schema.String),
   expires_at: Schema.NullOr(Schema.String),
@@ -108,7 +113,7 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
       .handleRaw("change", ({ path, request }) =>
         Effect.gen(function* () {
           const change = yield* decodeKeyChange(yield* body(request))
-          return { data: yield* described(yield* keys.update(path.hash, withoutLater(change))) }
+          return { data: yield* described(yield* keys.update(path.hash, change)) }
         }),
       )
       .handle("remove", ({ path }) => Effect.as(keys.remove(path.hash), { deleted: true } as const))
@@ -121,6 +126,10 @@ const keyOf = (key: KeyRecord, spend: Spend): typeof Key.Type => ({
   label: key.label,
   disabled: key.disabled,
   ...figuresOf(key, spend),
+  rate_limit:
+    key.rateLimit === null ? null : { requests: key.rateLimit.requests, interval_s: key.rateLimit.intervalSeconds },
+  allowed_models: key.allowedModels,
+  allowed_providers: key.allowedProviders,
   created_at: isoTime(key.createdAt),
   updated_at: key.updatedAt === null ? null : isoTime(key.updatedAt),
   expires_at: key.expiresAt === null ? null : isoTime(key.expiresAt),

@@ -69,7 +69,11 @@ export const makeExplainRoute = ({
     const body = yield* parseBody(bytes)
     const asked = yield* withHeaders(yield* protocol.decode(body, bytes.byteLength), request.headers)
     const budget = yield* meter.budget({ _tag: "Key", key })
-    const explanation = yield* explain(asked, budget, { seed, conversation: conversations.of(key.id, asked) })
+    const explanation = yield* explain(asked, budget, {
+      seed,
+      conversation: conversations.of(key.id, asked),
+      permissions: key,
+    })
     inFlight.leave(lifetime)
     return Response.json({ data: explained(explanation) }, { headers: { [requestIdHeader]: state.requestId } })
   }

@@ -22,6 +22,7 @@ import { KeyStore } from "../../services/KeyStore.ts"
 import { Meter } from "../../services/Meter.ts"
 import { ProviderRegistry } from "../../services/ProviderRegistry.ts"
 import { type Lifetime, monotonic, RequestContext } from "../../services/RequestContext.ts"
+import { RequestLimits } from "../../services/RequestLimits.ts"
 import { Router } from "../../services/Router.ts"
 import { isFinished, makeStepRunner, type Steps } from "../../services/Steps.ts"
 import { directOutput, type OpenOutput, queuedOutput } from "../../services/StreamOutput.ts"
@@ -65,7 +66,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
     readonly explainer: (protocol: ClientProtocol) => InferenceHandler
   }
 >() {
-  static readonly layer = Layer.effect(
+  static readonly layer = Layer.scoped(
     Inference,
     Effect.gen(function* () {
       const keys = yield* KeyStore
@@ -76,9 +77,11 @@ export class Inference extends Context.Tag("headgate/Inference")<
       const inFlight = yield* InFlight
       const timers = yield* Timers
       const registry = yield* ProviderRegistry
+      const limits = yield* RequestLimits
       const clock = yield* Effect.clock
       const nowMs = monotonic(clock)
       const runner = makeStepRunner(yield* Effect.runtime<never>())
+      yield* keys.onRevoked(inFlight.revoke)
 
       const contextOf = (
         requestId: string,
@@ -122,13 +125,16 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const authenticating = authenticate(keys, request.headers)
         const key = yield* authenticating
         if (key.kind !== "ordinary") return yield* Exit.fail(managementKey)
+        lifetime.key = key.id
+        const limited = limits.admit(key)
+        if (limited !== undefined) return yield* Exit.fail(limited)
         const { bodyBytes } = registry.current().limits
         const bytes = yield* readRequest(request, bodyBytes, timers, lifetime)
         const body = yield* parseBody(bytes)
         const asked = yield* withHeaders(yield* protocol.decode(body, bytes.byteLength), request.headers)
         const budgeting = meter.budget({ _tag: "Key", key })
         const conversation = conversations.of(key.id, asked)
-        const plan = yield* router.plan(asked, yield* budgeting, { conversation })
+        const plan = yield* router.plan(asked, yield* budgeting, { conversation, permissions: key })
         if (!isFinished(authenticating) || !isFinished(budgeting)) lifetime.look()
         const context = contextOf(state.requestId, key, plan, lifetime, request, conversation.record())
         const shown = wantsMetadata(request.headers) ? shownOf(asked, plan) : undefined

@@ -1,4 +1,4 @@
-/** Numbers 69 and 70: requests that the key's budget does not cover. */
+/** Numbers 69 to 71: requests that the key's budget or its rate limit does not cover. */
 import { expect } from "bun:test"
 import * as Effect from "effect/Effect"
 import { Storage } from "../../../src/services/Storage.ts"
@@ -40,5 +40,21 @@ export const moneyTests = (): void => {
     const metadata = await refused(response, { status: 402, says: "lower max_tokens or raise the limit" })
     expect(metadata).toMatchObject({ reason: "request_exceeds_budget", ...figures(0.001, 0), resets_at: null })
     await wholeBodyOf(await gateway.chat({ ...fine, max_tokens: 10 }, asKey(key)))
+  })
+  badInput(71, "more requests than the key's rate limit", async () => {
+    const key = await gateway.newKey({ rateLimit: { requests: 1, intervalSeconds: 86_400 } })
+    await wholeBodyOf(await gateway.chat(fine, asKey(key)))
+    for (const stream of [false, true]) {
+      const metadata = await refused(
+        async () => {
+          const response = await gateway.chat({ ...fine, stream }, asKey(key))
+          expect(Number(response.headers.get("retry-after"))).toBeWithin(86_300, 86_401)
+          expect(response.headers.get("x-ratelimit-limit")).toBe("1")
+          return response
+        },
+        { status: 429, says: /^Rate limit exceeded: requests of this key\.$/ },
+      )
+      expect(metadata).toMatchObject({ limit_source: "gateway_key_rate_limit" })
+    }
   })
 }

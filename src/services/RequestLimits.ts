@@ -1,0 +1,137 @@
+/**
+ * How many requests a key may make: its own `rate_limit`, and the limits of free models per minute and UTC day. The windows
+ * are of this process; the count of a day is kept in `Storage`. See docs/guarantees.md#g8.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import { RateLimited, type Unavailable } from "../domain/Failure.ts"
+import type { KeyId } from "../domain/Ids.ts"
+import { type KeyRecord, nextReset, windowStart } from "../domain/Key.ts"
+import { FreeCount, FreeCounts } from "./FreeCounts.ts"
+import { KeyWindows } from "./KeyWindows.ts"
+import { orUnavailable } from "./ledger.ts"
+import { monotonic, type RequestContext } from "./RequestContext.ts"
+import { makeStepRunner } from "./Steps.ts"
+import { Storage } from "./Storage.ts"
+
+/** Requests of a key to free models; 0: any number. */
+export interface FreeLimits {
+  readonly requestsPerMinute: number
+  readonly requestsPerDay: number
+}
+
+/** A key's requests to free models on the current UTC day. Without a limit nothing is counted, and the others are -1. */
+export interface FreeRequests {
+  readonly used: number
+  readonly limit: number
+  readonly remaining: number
+}
+
+export class RequestLimits extends Context.Tag("headgate/RequestLimits")<
+  RequestLimits,
+  {
+    /** Counts a request against the key's own limit, or returns why it is refused. A refused one does not count. */
+    readonly admit: (key: KeyRecord) => RateLimited | undefined
+    /**
+     * Counts a request that is about to call a free host (`isFree`). It counts once, however many hosts it tries and
+     * whatever becomes of it; a refused one does not count.
+     */
+    readonly takeFree: (context: RequestContext) => Effect.Effect<void, RateLimited | Unavailable>
+    readonly freeToday: (key: KeyId) => Effect.Effect<FreeRequests, Unavailable>
+  }
+>() {
+  static readonly layer = (options: FreeLimits) => Layer.effect(RequestLimits, make(options))
+}
+
+const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
+  Effect.gen(function* () {
+    const storage = yield* Storage
+    const clock = yield* Effect.clock
+    const nowMs = monotonic(clock)
+    const now = () => clock.unsafeCurrentTimeMillis()
+    const runner = makeStepRunner(yield* Effect.runtime<never>())
+    const ownWindows = new KeyWindows()
+    const freeWindows = new KeyWindows()
+    const perMinute = { requests: requestsPerMinute, intervalSeconds: 60 }
+    /** Requests that are counted already. */
+    const counted = new WeakSet<RequestContext>()
+    const counts = new FreeCounts((key) => {
+      const day = windowStart("daily", now())
+      return Effect.map(
+        orUnavailable("storage")(storage.freeRequests.used(key, day)),
+        (used) => new FreeCount(day, used),
+      )
+    })
+    const withCount = <A, E>(key: KeyId, use: (count: FreeCount) => Effect.Effect<A, E>) => {
+      const known = counts.known(key)
+      return known !== undefined ? use(known) : Effect.flatMap(counts.read(key), use)
+    }
+
+    const refusal = (scope: RateLimited["scope"], limit: number, waitMs: number) =>
+      new RateLimited({
+        scope,
+        limit,
+        resetsAt: Math.ceil(now() + waitMs),
+        retryAfterSeconds: Math.ceil(waitMs / 1000),
+      })
+
+    /** Written while the host is called: the database takes it before the request's row, so before its cost is shown. */
+    const save = (key: KeyId, count: FreeCount): void => {
+      const { day } = count
+      const added = 1 + count.unsaved
+      count.unsaved = 0
+      count.writing += 1
+      runner.effect(storage.freeRequests.add(key, day, added), (exit) => {
+        count.writing -= 1
+        if (Exit.isSuccess(exit)) return
+        if (count.day === day) count.unsaved += added
+        runner.effect(Effect.logError("requests to free models could not be counted", exit.cause), () => {})
+      })
+    }
+
+    const perMinuteRefusal = (key: KeyId): RateLimited | undefined => {
+      const waitMs = requestsPerMinute === 0 ? 0 : freeWindows.waitFor(key, perMinute, nowMs())
+      return waitMs > 0 ? refusal("free-models-per-min", requestsPerMinute, waitMs) : undefined
+    }
+
+    const take = (context: RequestContext, count: FreeCount | undefined): Effect.Effect<void, RateLimited> => {
+      if (counted.has(context)) return Exit.void
+      const { id } = context.key
+      const at = now()
+      if (count !== undefined && count.usedAt(at) >= requestsPerDay) {
+        const waitMs = (nextReset("daily", Math.max(at, count.day)) ?? at) - at
+        return Exit.fail(refusal("free-models-per-day", requestsPerDay, waitMs))
+      }
+      const refused = perMinuteRefusal(id)
+      if (refused !== undefined) return Exit.fail(refused)
+      counted.add(context)
+      if (requestsPerMinute > 0) freeWindows.add(id, nowMs())
+      if (count !== undefined) {
+        count.used += 1
+        save(id, count)
+      }
+      return Exit.void
+    }
+
+    return RequestLimits.of({
+      admit: ({ id, rateLimit }) => {
+        if (rateLimit === null) return undefined
+        const at = nowMs()
+        const waitMs = ownWindows.waitFor(id, rateLimit, at)
+        if (waitMs > 0) return refusal("key", rateLimit.requests, waitMs)
+        ownWindows.add(id, at)
+        return undefined
+      },
+      takeFree: (context) =>
+        requestsPerDay === 0 ? take(context, undefined) : withCount(context.key.id, (count) => take(context, count)),
+      freeToday: (key) =>
+        requestsPerDay === 0
+          ? Effect.succeed({ used: 0, limit: -1, remaining: -1 })
+          : withCount(key, (count) => {
+              const used = count.usedAt(now())
+              return Effect.succeed({ used, limit: requestsPerDay, remaining: Math.max(0, requestsPerDay - used) })
+            }),
+    })
+  })

@@ -62,6 +62,19 @@ const changed = async (change: (db: Database) => void): Promise<string> => {
   return path
 }
 
+/** Takes back every migration but the first. */
+const backToTheFirst = [
+  "DROP TABLE host_stats",
+  "ALTER TABLE ledger DROP COLUMN strategy",
+  "ALTER TABLE ledger DROP COLUMN seed",
+  "DROP INDEX enabled_keys_by_age",
+  "ALTER TABLE keys DROP COLUMN rate_limit",
+  "ALTER TABLE keys DROP COLUMN allowed_models",
+  "ALTER TABLE keys DROP COLUMN allowed_providers",
+  "DROP TABLE free_requests",
+  `DELETE FROM ${migrationsTable} WHERE migration_id > 1`,
+]
+
 describe("the file", () => {
   test("is created with its folders, and keeps everything when it is closed", async () => {
     const home = newFolder()
@@ -106,9 +119,7 @@ describe("the file", () => {
     const path = join(newFolder(), "headgate.db")
     await using(path, (storage) => storage.ledger.append([sampleRow("old")]))
     const db = new Database(path)
-    db.run("ALTER TABLE ledger DROP COLUMN strategy")
-    db.run("ALTER TABLE ledger DROP COLUMN seed")
-    db.run(`DELETE FROM ${migrationsTable} WHERE migration_id >= 3`)
+    for (const step of backToTheFirst) db.run(step)
     db.close()
     const rows = await using(path, (storage) => storage.ledger.rows(alice, 9))
     expect(rows).toEqual([sampleRow("old", { strategy: "", seed: 0 })])

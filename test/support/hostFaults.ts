@@ -162,10 +162,10 @@ export const faultsBefore: ReadonlyArray<Fault> = [
     isFinal: true,
     limits: { deadline_ms: 800 },
   }),
-  fault("no head in time", 408, "timeout", () => {}, { ...stream, limits: { ttfb_ms: 100 } }),
+  fault("no head in time", 408, "timeout", () => {}, { ...stream, limits: { ttfb_ms: 500 } }),
   fault("comments and a role, but no event in time", 408, "timeout", streamed(part(": still here\n\n"), role), {
     ...stream,
-    limits: { ttfb_ms: 100 },
+    limits: { ttfb_ms: 500 },
   }),
   fault("comments and an end", 502, "malformed", streamed(part(": hello\n\n"), lastPart), stream),
   fault("a role and an end", 502, "unreachable", streamed(role, lastPart), stream),

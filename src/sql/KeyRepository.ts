@@ -6,13 +6,13 @@ import { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord } from "../domain/Key.ts"
 import type { KeyRepository } from "../services/Storage.ts"
 import { firstRowOf, query, rowsOf } from "./query.ts"
-import { column, flag, optionalMoney, table } from "./table.ts"
+import { column, flag, optionalMoney, optionalText, table, text } from "./table.ts"
 
 const keys = table<KeyRecord>({
   id: column("id", KeyId),
   kind: column("kind", Schema.Literal("ordinary", "management")),
-  name: column("name", Schema.String),
-  label: column("label", Schema.String),
+  name: text("name"),
+  label: text("label"),
   disabled: flag("disabled"),
   limit: optionalMoney("limit_amount"),
   limitReset: column("limit_reset", Schema.NullOr(Schema.Literal("daily", "weekly", "monthly"))),
@@ -20,8 +20,8 @@ const keys = table<KeyRecord>({
   expiresAt: column("expires_at", Schema.NullOr(Schema.Number)),
   createdAt: column("created_at", Schema.Number),
   updatedAt: column("updated_at", Schema.NullOr(Schema.Number)),
-  creatorUserId: column("creator_user_id", Schema.NullOr(Schema.String)),
-  workspaceId: column("workspace_id", Schema.String),
+  creatorUserId: optionalText("creator_user_id"),
+  workspaceId: text("workspace_id"),
 })
 
 export const makeKeyRepository = (sql: SqlClient): KeyRepository => {

@@ -1,21 +1,21 @@
-/** The ledger in a database, in SQL that SQLite and PostgreSQL share. Appending rows is specific to each database. */
+/** The ledger in a database, in SQL that SQLite and PostgreSQL share. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { KeyId } from "../domain/Ids.ts"
 import { type LimitReset, type Spend, windowStart } from "../domain/Key.ts"
-import type { LedgerRow, StorageUnavailable } from "../services/ledger.ts"
+import type { LedgerRow } from "../services/ledger.ts"
 import type { LedgerRepository } from "../services/Storage.ts"
 import { query, rowsOf } from "./query.ts"
-import { castToText, column, flag, money, table } from "./table.ts"
+import { castToText, column, flag, money, table, text } from "./table.ts"
 
 export const ledger = table<LedgerRow>({
-  requestId: column("request_id", Schema.String),
-  generationId: column("generation_id", Schema.String),
+  requestId: text("request_id"),
+  generationId: text("generation_id"),
   key: column("key_id", KeyId),
-  model: column("model", Schema.String),
-  host: column("host", Schema.String),
-  provider: column("provider", Schema.String),
+  model: text("model"),
+  host: text("host"),
+  provider: text("provider"),
   cost: money("cost"),
   upstreamCost: money("upstream_cost"),
   promptTokens: column("prompt_tokens", Schema.Number),
@@ -25,30 +25,22 @@ export const ledger = table<LedgerRow>({
   reasoningTokens: column("reasoning_tokens", Schema.Number),
   estimated: flag("estimated"),
   streamed: flag("streamed"),
-  finishReason: column("finish_reason", Schema.String),
+  finishReason: text("finish_reason"),
   outcome: column("outcome", Schema.Literal("finished", "host-failed", "cut", "caller-gone")),
   admittedAt: column("admitted_at", Schema.Number),
   settledAt: column("settled_at", Schema.Number),
   latencyMs: column("latency_ms", Schema.Number),
   durationMs: column("duration_ms", Schema.Number),
-  appTitle: column("app_title", Schema.String),
-  appUrl: column("app_url", Schema.String),
+  appTitle: text("app_title"),
+  appUrl: text("app_url"),
 })
 
-/** Rows as one string, which is passed to another thread in a fraction of the time that objects take. */
-export const encodeRows = (rows: ReadonlyArray<LedgerRow>): string => JSON.stringify(rows.map(ledger.valuesOf))
-
-/** The ledger where its database is: rows arrive as `encodeRows` wrote them. */
-export interface SqlLedger extends Omit<LedgerRepository, "append"> {
-  readonly append: (rows: string) => Effect.Effect<void, StorageUnavailable>
-}
-
-export const makeLedgerRepository = (sql: SqlClient, append: SqlLedger["append"]): SqlLedger => {
+/** The ledger without its append, which is specific to each database. */
+export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append"> => {
   const sumOf = (key: KeyId, kind: string, start: number) =>
     sql`(SELECT ${sql.literal(castToText("amount"))} FROM spend
       WHERE key_id = ${key} AND window_kind = ${kind} AND window_start = ${start})`
   return {
-    append,
     spend: (key, now) =>
       Effect.map(
         query(sql<Record<LimitReset | "total", string | null>>`SELECT

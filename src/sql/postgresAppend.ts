@@ -48,13 +48,12 @@ const parametersOf = (rows: ReadonlyArray<LedgerRow>): [rows: string, windows: s
 }
 
 /**
- * How long a batch is tried again when its connection broke or the server is restarting. It may have been committed
- * already; then its rows are skipped. Callers wait meanwhile, and get their answers when the server is back in time.
+ * All rows or none. A batch whose connection breaks, or that meets a server that restarts, is tried again for `retryMs`;
+ * `runner` runs that. It may have been committed already; then its rows are skipped. Callers wait meanwhile, and get
+ * their answers when the server is back in time.
  */
-const retryFor = Schedule.upTo(Schedule.spaced("100 millis"), "3 seconds")
-
-/** All rows or none. `runner` runs what is tried again. */
-export const makeAppend = (pool: Pool, runner: StepRunner): LedgerRepository["append"] => {
+export const makeAppend = (pool: Pool, runner: StepRunner, retryMs: number): LedgerRepository["append"] => {
+  const schedule = Schedule.upTo(Schedule.spaced("100 millis"), retryMs)
   const commit = (values: [string, string], resume: (exit: Exit.Exit<void, StorageUnavailable>) => void): void =>
     pool.query({ name: "append", text: statement, values }, (error: Error | null | undefined) =>
       resume(error == null ? Exit.void : Exit.fail(unavailable(error))),
@@ -64,7 +63,7 @@ export const makeAppend = (pool: Pool, runner: StepRunner): LedgerRepository["ap
     const values = parametersOf(rows)
     const again = Effect.retry(
       wait<void, StorageUnavailable>((resume) => commit(values, resume)),
-      { schedule: retryFor, while: ({ refused }) => refused !== true },
+      { schedule, while: ({ refused }) => refused !== true },
     )
     return wait((resume) =>
       commit(values, (exit) => {

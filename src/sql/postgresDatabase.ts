@@ -36,7 +36,13 @@ export interface Opening extends Connecting {
 /** Connections at once. Reads are rare, since keys and their spend are in memory, and one batch of rows runs at a time. */
 const connections = 8
 
-const defaultPatience: Patience = { connectMs: 5000, statementMs: 10_000, silenceMs: 15_000 }
+const defaultPatience: Patience = {
+  connectMs: 5000,
+  statementMs: 10_000,
+  silenceMs: 15_000,
+  lockMs: 2000,
+  appendMs: 3000,
+}
 
 const refusal = (address: string, reason: StorageNotOpened["reason"], detail: string) =>
   new StorageNotOpened({ reason, message: `storage: ${address} ${detail}.` })
@@ -106,14 +112,14 @@ export const openDatabase = (
   const name = makeSessionName()
   return Effect.gen(function* () {
     const pool = yield* openPool(connecting, patience, { name, max: connections })
-    yield* holdDatabase({ pool, name }, (by) => onTaken(inUse(address, by)))
+    yield* holdDatabase({ pool, name }, patience.lockMs, (by) => onTaken(inUse(address, by)))
     yield* migrateDatabase(connecting, name, patience)
     const sql = yield* clientOf(pool)
     const runner = makeStepRunner(yield* Effect.runtime<never>())
     return {
       installation: yield* Effect.provideService(installationId, SqlClient, sql),
       keys: makeKeyRepository(sql),
-      ledger: { ...makeLedgerReads(sql), append: makeAppend(pool, runner) },
+      ledger: { ...makeLedgerReads(sql), append: makeAppend(pool, runner, patience.appendMs) },
     }
   }).pipe(
     // The migrator dies when a step fails.

@@ -64,7 +64,6 @@ const tryLock = async (pool: Pool, lock: keyof typeof locks, name: string): Prom
 }
 
 const everyTenth = Schedule.spaced("100 millis")
-const twoSeconds = Schedule.upTo(everyTenth, "2 seconds")
 
 /** Takes the lock, or asks again as `schedule` says. `onHeld` is called before an interruption can come between. */
 const acquire = (
@@ -103,17 +102,17 @@ export const whileMigrating = <A, E, R>(
   })
 
 /**
- * Holds the database until the scope closes. Fails when another gateway holds it for longer than 2 seconds: one that was
- * killed has let go by then. Takes the lock again after a lost connection; when another gateway was faster, `onTaken`
- * runs, once.
+ * Holds the database until the scope closes. Fails when another gateway holds it for longer than `waitMs`. Takes the lock
+ * again after a lost connection; when another gateway was faster, `onTaken` runs, once.
  */
 export const holdDatabase = (
   session: Session,
+  waitMs: number,
   onTaken: (by: string) => Effect.Effect<void>,
 ): Effect.Effect<void, Taken | Unasked, Scope.Scope> =>
   Effect.gen(function* () {
     const holding = new Holding()
-    const hold = acquire(session, "gateway", twoSeconds, (held) => {
+    const hold = acquire(session, "gateway", Schedule.upTo(everyTenth, waitMs), (held) => {
       holding.held = held
     })
     yield* Effect.addFinalizer(() => holding.release)

@@ -28,6 +28,10 @@ export interface Patience {
   readonly statementMs: number
   /** For a byte from the server, which is gone then; 0: any. Longer than `statementMs`. */
   readonly silenceMs: number
+  /** For the lock of the one gateway: a gateway that was killed has let go of it by then. */
+  readonly lockMs: number
+  /** For a batch of rows whose connection breaks, and for a server that restarts. */
+  readonly appendMs: number
 }
 
 /** The schema that holds all our tables, so that other programs' tables can be in the same database. */

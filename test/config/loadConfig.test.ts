@@ -300,23 +300,32 @@ const bad: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>]> = [
   [
     "several workers",
     { server: { workers: 4 } },
-    ["server.workers: expected 1 (more of them need PostgreSQL, which is not available in this version yet), got 4"],
+    ["server.workers: expected 1 (more of them are not available in this version yet), got 4"],
   ],
   [
-    "PostgreSQL",
-    { storage: `postgres://u:${canary}@h/db` },
-    ['storage: expected "memory:" or "sqlite:PATH" (PostgreSQL is not available in this version yet), got string'],
+    "PostgreSQL without a database",
+    { storage: `postgres://u:${canary}@h` },
+    ['storage: expected "memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE", got string'],
   ],
-  ["a storage without a path", { storage: "sqlite:" }, ['storage: expected "memory:" or "sqlite:PATH", got string']],
+  [
+    "PostgreSQL at a port that is none",
+    { storage: `postgres://u:${canary}@h:70000/db` },
+    ['storage: expected "memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE", got string'],
+  ],
+  [
+    "a storage without a path",
+    { storage: "sqlite:" },
+    ['storage: expected "memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE", got string'],
+  ],
   [
     "SQLite's own word for memory",
     { storage: "sqlite::memory:" },
-    ['storage: expected "memory:" or "sqlite:PATH", got string'],
+    ['storage: expected "memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE", got string'],
   ],
   [
     "a storage of another kind",
     { storage: { path: canary } },
-    ['storage: expected "memory:" or "sqlite:PATH", got object'],
+    ['storage: expected "memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE", got object'],
   ],
   [
     "an alias for what is no model",
@@ -523,7 +532,7 @@ describe("a bad configuration", () => {
       "config error: providers.acme.api_key: environment variable ACME_KEY is not set",
       'config error: providers.acme.base_url: expected https (http needs "network": "private"), got http',
       `config error: HEADGATE_PORT: expected ${port}, got string`,
-      'config error: HEADGATE_STORAGE: expected "memory:" or "sqlite:PATH", got string',
+      'config error: HEADGATE_STORAGE: expected "memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE", got string',
       "config error: HEADGATE_MANAGEMENT_KEY: expected at least 32 visible ASCII characters, got fewer",
       "config error: models[0].hosts[0].provider: expected the slug of a configured provider, got string",
     ])

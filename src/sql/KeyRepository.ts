@@ -2,14 +2,14 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { KeyId } from "../domain/Ids.ts"
+import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord } from "../domain/Key.ts"
 import type { KeyRepository } from "../services/Storage.ts"
 import { firstRowOf, query, rowsOf } from "./query.ts"
-import { column, flag, optionalMoney, optionalText, table, text } from "./table.ts"
+import { column, flag, keyIdText, optionalMoney, optionalText, storedText, table, text } from "./table.ts"
 
 const keys = table<KeyRecord>({
-  id: column("id", KeyId),
+  id: keyIdText("id"),
   kind: column("kind", Schema.Literal("ordinary", "management")),
   name: text("name"),
   label: text("label"),
@@ -26,7 +26,7 @@ const keys = table<KeyRecord>({
 
 export const makeKeyRepository = (sql: SqlClient): KeyRepository => {
   const selection = sql.literal(keys.selection)
-  const find = (id: KeyId) => firstRowOf(keys, sql`SELECT ${selection} FROM keys WHERE id = ${id}`)
+  const find = (id: KeyId) => firstRowOf(keys, sql`SELECT ${selection} FROM keys WHERE id = ${storedText(id)}`)
   return {
     find,
     list: ({ offset, limit, includeDisabled }) => {
@@ -47,8 +47,12 @@ export const makeKeyRepository = (sql: SqlClient): KeyRepository => {
     update: (id, patch) => {
       const columns = keys.columnsOf(patch)
       if (Object.keys(columns).length === 0) return find(id)
-      return firstRowOf(keys, sql`UPDATE keys SET ${sql.update(columns)} WHERE id = ${id} RETURNING ${selection}`)
+      return firstRowOf(
+        keys,
+        sql`UPDATE keys SET ${sql.update(columns)} WHERE id = ${storedText(id)} RETURNING ${selection}`,
+      )
     },
-    remove: (id) => Effect.map(query(sql`DELETE FROM keys WHERE id = ${id} RETURNING id`), (gone) => gone.length > 0),
+    remove: (id) =>
+      Effect.map(query(sql`DELETE FROM keys WHERE id = ${storedText(id)} RETURNING id`), (gone) => gone.length > 0),
   }
 }

@@ -2,17 +2,17 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { KeyId } from "../domain/Ids.ts"
+import type { KeyId } from "../domain/Ids.ts"
 import { type LimitReset, type Spend, windowStart } from "../domain/Key.ts"
 import type { LedgerRow } from "../services/ledger.ts"
 import type { LedgerRepository } from "../services/Storage.ts"
 import { query, rowsOf } from "./query.ts"
-import { castToText, column, flag, money, table, text } from "./table.ts"
+import { castToText, column, flag, keyIdText, money, storedText, table, text } from "./table.ts"
 
 export const ledger = table<LedgerRow>({
   requestId: text("request_id"),
   generationId: text("generation_id"),
-  key: column("key_id", KeyId),
+  key: keyIdText("key_id"),
   model: text("model"),
   host: text("host"),
   provider: text("provider"),
@@ -39,7 +39,7 @@ export const ledger = table<LedgerRow>({
 export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append"> => {
   const sumOf = (key: KeyId, kind: string, start: number) =>
     sql`(SELECT ${sql.literal(castToText("amount"))} FROM spend
-      WHERE key_id = ${key} AND window_kind = ${kind} AND window_start = ${start})`
+      WHERE key_id = ${storedText(key)} AND window_kind = ${kind} AND window_start = ${start})`
   return {
     spend: (key, now) =>
       Effect.map(
@@ -59,7 +59,7 @@ export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append"
       rowsOf(
         ledger,
         sql`SELECT ${sql.literal(ledger.selection)} FROM ledger
-          WHERE key_id = ${key} ORDER BY admitted_at DESC, seq DESC LIMIT ${limit}`,
+          WHERE key_id = ${storedText(key)} ORDER BY admitted_at DESC, seq DESC LIMIT ${limit}`,
       ),
   }
 }

@@ -112,7 +112,7 @@ export const openDatabase = (
   const name = makeSessionName()
   return Effect.gen(function* () {
     const pool = yield* openPool(connecting, patience, { name, max: connections })
-    yield* holdDatabase({ pool, name }, patience.lockMs, (by) => onTaken(inUse(address, by)))
+    yield* holdDatabase({ pool, name }, patience, (by) => onTaken(inUse(address, by)))
     yield* migrateDatabase(connecting, name, patience)
     const sql = yield* clientOf(pool)
     const runner = makeStepRunner(yield* Effect.runtime<never>())

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type { Pool, PoolClient } from "pg"
+import type { Patience } from "./postgresPool.ts"
 
 /** "hdgt": our locks among those of other programs in the same database. */
 const lockClass = 0x68646774
@@ -102,27 +103,27 @@ export const whileMigrating = <A, E, R>(
   })
 
 /**
- * Holds the database until the scope closes. Fails when another gateway holds it for longer than `waitMs`. Takes the lock
+ * Holds the database until the scope closes. Fails when another gateway holds it for longer than `lockMs`. Takes the lock
  * again after a lost connection; when another gateway was faster, `onTaken` runs, once.
  */
 export const holdDatabase = (
   session: Session,
-  waitMs: number,
+  { lockMs, silenceMs }: Pick<Patience, "lockMs" | "silenceMs">,
   onTaken: (by: string) => Effect.Effect<void>,
 ): Effect.Effect<void, Taken | Unasked, Scope.Scope> =>
   Effect.gen(function* () {
     const holding = new Holding()
-    const hold = acquire(session, "gateway", Schedule.upTo(everyTenth, waitMs), (held) => {
+    const hold = acquire(session, "gateway", Schedule.upTo(everyTenth, lockMs), (held) => {
       holding.held = held
     })
     yield* Effect.addFinalizer(() => holding.release)
     yield* hold
 
     const lost = Effect.promise(() => holding.held?.lost ?? Promise.resolve())
-    // Without it a quiet connection counts as dead, here and at firewalls on the way.
+    // A quiet connection counts as dead, here and at firewalls on the way.
     const ping = Effect.ignore(Effect.tryPromise(async () => holding.held?.client.query("SELECT 1")))
     const again = Effect.gen(function* () {
-      yield* Effect.raceFirst(lost, Effect.forever(Effect.delay(ping, "5 seconds")))
+      yield* Effect.raceFirst(lost, Effect.forever(Effect.delay(ping, silenceMs / 3)))
       yield* holding.release
       yield* Effect.logWarning("the connection that holds the database has ended")
       yield* Effect.retry(hold, { while: ({ _tag }) => _tag === "Unasked", schedule: everyTenth })

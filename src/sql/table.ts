@@ -5,6 +5,7 @@
 import type * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
+import { KeyId } from "../domain/Ids.ts"
 
 /** A value as it is passed to the driver. */
 export type Stored = string | number | boolean | null
@@ -29,7 +30,7 @@ export const column = <A, I>(name: string, value: Schema.Schema<A, I>): Column<A
  * Text from outside. PostgreSQL stores neither U+0000 nor lone surrogates, so U+0000 is written as U+001A "0" (and U+001A
  * itself as U+001A "1"), in either database; a lone surrogate becomes U+FFFD, as UTF-8 has it.
  */
-const storedText = (text: string): string => {
+export const storedText = (text: string): string => {
   const wellFormed = text.toWellFormed()
   return wellFormed.includes("\0") || wellFormed.includes("\x1a")
     ? wellFormed.replaceAll("\x1a", "\x1a1").replaceAll("\0", "\x1a0")
@@ -43,6 +44,9 @@ const StoredText = Schema.transform(Schema.String, Schema.String, {
 })
 
 export const text = (name: string): Column<string> => column(name, StoredText)
+
+/** In a WHERE, pass the id through `storedText`. */
+export const keyIdText = (name: string): Column<KeyId> => column(name, Schema.compose(StoredText, KeyId))
 
 export const optionalText = (name: string): Column<string | null> => column(name, Schema.NullOr(StoredText))
 

@@ -6,7 +6,7 @@ import type { KeyId } from "../domain/Ids.ts"
 import { type LimitReset, type Spend, windowStart } from "../domain/Key.ts"
 import type { LedgerRow } from "../services/ledger.ts"
 import type { LedgerRepository } from "../services/Storage.ts"
-import { query, rowsOf } from "./query.ts"
+import { firstRowOf, query, rowsOf } from "./query.ts"
 import { castToText, column, flag, keyIdText, money, storedText, table, text } from "./table.ts"
 
 export const ledger = table<LedgerRow>({
@@ -54,6 +54,11 @@ export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append"
           weekly: BigInt(row?.weekly ?? 0),
           monthly: BigInt(row?.monthly ?? 0),
         }),
+      ),
+    find: (requestId) =>
+      firstRowOf(
+        ledger,
+        sql`SELECT ${sql.literal(ledger.selection)} FROM ledger WHERE request_id = ${storedText(requestId)}`,
       ),
     rows: (key, limit) =>
       rowsOf(

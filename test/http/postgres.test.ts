@@ -209,6 +209,25 @@ describePostgres("a gateway on PostgreSQL", () => {
     patience,
   )
 
+  test(
+    "whose server commits and goes away before it says so: the row counts as it was committed",
+    async () => {
+      const { proxy, gateway, account } = await throughProxy()
+      const headers = { authorization: `Bearer ${account.secret}` }
+      expect((await gateway.chat(ask, { headers })).status).toBe(200)
+      const away = proxy.loseReplyTo("acme/small").then(proxy.down)
+      expect((await gateway.chat(ask, { headers })).status).toBe(503)
+      await away
+      expect(await account.held()).toBeGreaterThan(0n)
+      await proxy.up()
+      await until(async () => (await account.held()) === 0n, "the recovery")
+      const rows = await account.rows()
+      expect(rows.map(({ cost }) => cost)).toEqual([20_000_000n, 20_000_000n])
+      expect(await account.total()).toBe(40_000_000n)
+    },
+    patience,
+  )
+
   test("whose server holds every statement for a while: all are answered, and every key is exact", async () => {
     const { proxy, host, gateway } = await throughProxy()
     const accounts = await Promise.all(Array.from({ length: 12 }, () => openAccount(gateway)))

@@ -1,5 +1,8 @@
 /** What is PostgreSQL's own: who may open a database, its migrations, and connections that break. */
 import { afterEach, expect, test } from "bun:test"
+import { chownSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
 import sqlPg from "@effect/sql-pg/package.json"
 import type * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -14,6 +17,7 @@ import { migrateDatabase, openDatabase } from "../../src/sql/postgresDatabase.ts
 import type { StorageNotOpened } from "../../src/sql/StorageNotOpened.ts"
 import { connect, describePostgres, execute, makeDatabase, port, redactedUrlOf, urlOf } from "../support/postgres.ts"
 import { tcpProxy } from "../support/tcpProxy.ts"
+import { makeAuthority } from "../upstream/certificates.ts"
 import { alice, bob, sampleKey, sampleRow } from "./samples.ts"
 
 type Service = Context.Tag.Service<typeof Storage>
@@ -50,7 +54,9 @@ const open = async (url: Redacted.Redacted): Promise<Opened> => {
 
 const notOpened = (url: Redacted.Redacted): Promise<StorageNotOpened> =>
   Effect.runPromise(
-    Effect.flip(Effect.scoped(openDatabase({ url, durability: "full", onTaken: () => Effect.void }, patience))),
+    Effect.flip(Effect.scoped(openDatabase({ url, durability: "full", onTaken: () => Effect.void }, patience))).pipe(
+      Effect.provide(Logger.remove(Logger.defaultLogger)),
+    ),
   )
 
 /** The process id of the session that holds the lock of the one gateway. */
@@ -65,6 +71,25 @@ const holderOf = async (database: string): Promise<number | undefined> => {
 
 const until = async (holds: () => Promise<boolean>): Promise<void> => {
   while (!(await holds())) await Bun.sleep(5)
+}
+
+/** Turns TLS on. Parameters of a URL that verify the server's certificate, and fail to. */
+const serveTls = async () => {
+  const [found] = await execute("postgres", "SHOW data_directory")
+  const folder = found?.rows[0]?.data_directory
+  const authority = makeAuthority()
+  const { key, cert } = authority.identity({ name: "127.0.0.1" })
+  const ca = join(mkdtempSync(join(tmpdir(), "headgate-ca-")), "ca.pem")
+  closing.push(() => rmSync(dirname(ca), { recursive: true }))
+  writeFileSync(ca, authority.ca)
+  writeFileSync(join(folder, "server.crt"), cert)
+  writeFileSync(join(folder, "server.key"), key, { mode: 0o600 })
+  // The server's user differs from ours where the tests run as root.
+  const { uid, gid } = statSync(join(folder, "PG_VERSION"))
+  for (const file of ["server.crt", "server.key"]) chownSync(join(folder, file), uid, gid)
+  await execute("postgres", "ALTER SYSTEM SET ssl = on", "SELECT pg_reload_conf()")
+  await until(async () => (await execute("postgres", "SHOW ssl"))[0]?.rows[0]?.ssl === "on")
+  return { verified: `sslmode=verify-full&sslrootcert=${ca}`, unverified: "sslmode=verify-full" }
 }
 
 const tablesOf = async (database: string) => {
@@ -276,9 +301,9 @@ describePostgres("a connection that breaks", () => {
   test("after the commit and before its confirmation: the rows are there once, and the caller hears of success", async () => {
     const { proxy, storage } = await throughProxy()
     await Effect.runPromise(storage.ledger.append([sampleRow("before", { cost: 1n })]))
-    proxy.loseReplyTo("unconfirmed")
+    const lost = proxy.loseReplyTo("unconfirmed")
     await Effect.runPromise(storage.ledger.append([sampleRow("unconfirmed", { cost: 5n }), sampleRow("other")]))
-    await proxy.lost()
+    await lost
     expect((await Effect.runPromise(storage.ledger.spend(alice, at))).total).toBe(7n)
     expect((await Effect.runPromise(storage.ledger.rows(alice, 10))).map(({ requestId }) => requestId)).toEqual([
       "other",
@@ -315,6 +340,29 @@ describePostgres("a connection that breaks", () => {
   test("because the server is silent is given up", async () => {
     const { proxy, storage } = await throughProxy()
     await Effect.runPromise(storage.ledger.append([sampleRow("r1")]))
+    proxy.hold()
+    expect(await Effect.runPromise(Effect.flip(storage.keys.find(alice)))).toBeInstanceOf(StorageUnavailable)
+    proxy.release()
+    expect(await Effect.runPromise(storage.keys.find(alice))).toBeUndefined()
+  })
+
+  test("is encrypted and verified where the URL says so, and silence is noticed there too", async () => {
+    const database = await makeDatabase()
+    const proxy = await tcpProxy(port)
+    closing.push(proxy.close)
+    const { verified, unverified } = await serveTls()
+    closing.push(() => execute("postgres", "ALTER SYSTEM SET ssl = off", "SELECT pg_reload_conf()"))
+    const url = (parameters: string) => Redacted.make(`${urlOf(database, proxy.port)}?${parameters}`)
+    expect((await notOpened(url(unverified))).reason).toBe("unreachable")
+
+    const { storage } = await open(url(verified))
+    await Effect.runPromise(storage.ledger.append([sampleRow("r1")]))
+    const [sessions] = await execute(
+      database,
+      `SELECT bool_and(ssl) AS encrypted FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+        WHERE datname = current_database() AND application_name LIKE 'headgate%'`,
+    )
+    expect(sessions?.rows).toEqual([{ encrypted: true }])
     proxy.hold()
     expect(await Effect.runPromise(Effect.flip(storage.keys.find(alice)))).toBeInstanceOf(StorageUnavailable)
     proxy.release()

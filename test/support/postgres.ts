@@ -6,8 +6,10 @@ import { password, startOnce } from "./postgresServer.ts"
 
 const server = await startOnce()
 
+export const hasPostgres = typeof server !== "string"
+
 /** `describe` for what needs the server. */
-export const describePostgres = typeof server === "string" ? describe.skip : describe
+export const describePostgres = describe.skipIf(!hasPostgres)
 if (typeof server === "string") console.warn(`PostgreSQL did not start, so its tests are skipped: ${server}`)
 
 export const port = typeof server === "string" ? 0 : server.port

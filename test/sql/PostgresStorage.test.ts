@@ -208,6 +208,7 @@ describePostgres("is not opened", () => {
     const url = redactedUrlOf(await makeDatabase())
     const both = await Promise.allSettled([open(url), open(url)])
     expect(both.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"])
+    expect(String(both.map((each) => each.status === "rejected" && each.reason))).toContain("already in use")
   })
 
   test("with a newer schema, and stays as it was", async () => {

@@ -239,6 +239,20 @@ describe("the environment", () => {
     expect(warnings).toEqual(['storage: keys and ledger end with the process ("memory:").'])
   })
 
+  test("is where a password of PostgreSQL belongs: one in the file is warned about, and neither is shown", async () => {
+    const url = `postgres://me:${canary}@db.example/gateway?sslmode=verify-full`
+    const inFile = await loaded({ files: json({ storage: url }) })
+    expect(inFile.warnings).toEqual([
+      "storage: a password stands in the file; HEADGATE_STORAGE or PGPASSWORD keeps it out.",
+    ])
+    const inEnvironment = await loaded({ files: json({}), env: { HEADGATE_STORAGE: url } })
+    expect(inEnvironment.warnings).toEqual([])
+    for (const { config } of [inFile, inEnvironment]) {
+      expect(config.storage._tag === "Postgres" && Redacted.value(config.storage.url)).toBe(url)
+      expect(Bun.inspect(config)).not.toContain(canary)
+    }
+  })
+
   test("names the file, relative to the working directory", async () => {
     const files = { "etc/other.json": JSON.stringify({ server: { port: 7 } }), ...json({ server: { port: 8 } }) }
     const { config } = await loaded({ files, env: { HEADGATE_CONFIG: "etc/other.json" } })

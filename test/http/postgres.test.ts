@@ -71,7 +71,7 @@ describePostgres("a gateway on PostgreSQL", () => {
   const plain = { discovery: { environment: false, local: false } }
 
   const start = (installation: Installation, storage: string, config: unknown = plain): RunningGateway =>
-    installation.start({ config, env: { HEADGATE_STORAGE: storage } })
+    installation.start({ config, env: { HEADGATE_STORAGE: storage, PGPASSWORD: "test-password" } })
 
   test(
     "killed at any moment, has written every cost that a caller saw, and starts again",
@@ -82,7 +82,9 @@ describePostgres("a gateway on PostgreSQL", () => {
       const reported = new Map<unknown, bigint>()
       let key = ""
       const round = async (least: number) => {
-        const gateway = start(installation, urlOf(database), configFor({ a: { url: host.url } }))
+        // The password comes from its variable.
+        const storage = urlOf(database).replace(":test-password@", "@")
+        const gateway = start(installation, storage, configFor({ a: { url: host.url } }))
         const url = await gateway.url()
         if (key === "") {
           await until(() => gateway.out().includes("curl "), "the keys")

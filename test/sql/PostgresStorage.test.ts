@@ -249,12 +249,15 @@ describePostgres("is not opened", () => {
     expect(refusal.message).not.toMatch(/wr0ng-s3cret|test-password/)
   })
 
-  test("by a user who may not make its tables", async () => {
+  test("by a user who may not make a schema, which is all that it takes", async () => {
     const database = await makeDatabase()
     const role = `role_${crypto.randomUUID().slice(0, 8)}`
     await execute("postgres", `CREATE ROLE ${role} LOGIN PASSWORD 'weak'`)
     const url = urlOf(database).replace("postgres:test-password@", `${role}:weak@`)
     expect((await notOpened(Redacted.make(url))).reason).toBe("misconfigured")
+    await execute("postgres", `GRANT CREATE ON DATABASE ${database} TO ${role}`)
+    const { storage } = await open(Redacted.make(url))
+    await Effect.runPromise(storage.ledger.append([sampleRow("r1")]))
   })
 })
 

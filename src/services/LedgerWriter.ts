@@ -112,11 +112,16 @@ export const makeLedgerWriter = (
         const { row, onResolved } = backlog[0]
         const written = yield* append([row])
         if (written === "unavailable") return
-        const booked = yield* Effect.either(written === "durable" ? asBooked(row) : Effect.succeed(undefined))
+        if (written === "refused") {
+          backlog.shift()
+          onResolved(undefined)
+          yield* logLost(row)
+          continue
+        }
+        const booked = yield* Effect.either(asBooked(row))
         if (Either.isLeft(booked)) return
         backlog.shift()
         onResolved(booked.right)
-        if (written === "refused") yield* logLost(row)
       }
     })
     // Added before the fiber starts, so that it runs after the fiber has ended: of two rounds at once, the slower would

@@ -4,6 +4,7 @@
  */
 import "./startAhead.ts"
 import * as BunRuntime from "@effect/platform-bun/BunRuntime"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
@@ -15,7 +16,9 @@ import { discover } from "./plugin/discover.ts"
 import { watchImports } from "./plugin/importWatch.ts"
 import { KeyStore } from "./services/KeyStore.ts"
 import * as MemoryStorage from "./sql/MemoryStorage.ts"
+import * as PostgresStorage from "./sql/PostgresStorage.ts"
 import * as SqliteStorage from "./sql/SqliteStorage.ts"
+import type { StorageNotOpened } from "./sql/StorageNotOpened.ts"
 import { stopThreadAhead } from "./sql/startThread.ts"
 import {
   cutAtSecondSignal,
@@ -28,13 +31,21 @@ import {
 } from "./start.ts"
 import { Upstream } from "./upstream/Upstream.ts"
 
-const storageOf = ({ storage, durability }: LoadedConfig["config"]) => {
+/** Fails when another gateway has taken over this one's database. */
+type TakenOver = Deferred.Deferred<never, StorageNotOpened>
+
+const storageOf = ({ storage, durability }: LoadedConfig["config"], takenOver: TakenOver) => {
   if (storage._tag === "Sqlite") return SqliteStorage.layer({ path: storage.path, durability })
   stopThreadAhead()
-  return MemoryStorage.layer
+  if (storage._tag === "Memory") return MemoryStorage.layer
+  return PostgresStorage.layer({
+    url: storage.url,
+    durability,
+    onTaken: (refusal) => Effect.asVoid(Deferred.fail(takenOver, refusal)),
+  })
 }
 
-const gateway = Effect.gen(function* () {
+const gateway = Effect.fnUntraced(function* (takenOver: TakenOver) {
   const { managementKey, warnings, ...reading } = yield* loadConfig
   const found = yield* Effect.scoped(
     Effect.flatMap(watchImports, (importing) => discover(reading.config.plugins.folders, importing)),
@@ -43,7 +54,7 @@ const gateway = Effect.gen(function* () {
   const { config } = setup
   for (const warning of [...warnings, ...runtimeWarnings(config)]) yield* Effect.logWarning(warning)
 
-  const storage = storageOf(config)
+  const storage = storageOf(config, takenOver)
   const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
   return Layer.mergeAll(firstStart({ managementKey, config }), cutAtSecondSignal).pipe(
     Layer.provide(Gateway.serve(config)),
@@ -53,7 +64,10 @@ const gateway = Effect.gen(function* () {
   )
 })
 
-const program = Layer.launch(Layer.unwrapEffect(gateway)).pipe(
+const program = Deferred.make<never, StorageNotOpened>().pipe(
+  Effect.flatMap((takenOver) =>
+    Effect.raceFirst(Layer.launch(Layer.unwrapEffect(gateway(takenOver))), Deferred.await(takenOver)),
+  ),
   Effect.raceFirst(uncaughtException),
   Effect.catchAll((refusal) =>
     Effect.sync(() => {

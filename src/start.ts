@@ -6,13 +6,21 @@ import * as Layer from "effect/Layer"
 import type { GatewayConfig } from "./config/GatewayConfig.ts"
 import { ConfigInvalid } from "./domain/Problem.ts"
 import { InFlight } from "./services/InFlight.ts"
-import { StorageNotOpened } from "./sql/SqliteStorage.ts"
+import { StorageNotOpened } from "./sql/StorageNotOpened.ts"
 import { proxiesOf } from "./upstream/environmentProxy.ts"
+
+const storageCodes: Readonly<Record<StorageNotOpened["reason"], number>> = {
+  corrupt: 65,
+  newer: 65,
+  unreachable: 69,
+  "in-use": 73,
+  unwritable: 73,
+  misconfigured: 78,
+}
 
 export const exitCodeOf = (refusal: unknown): number => {
   if (refusal instanceof ConfigInvalid) return 78
-  if (refusal instanceof StorageNotOpened)
-    return refusal.reason === "in-use" || refusal.reason === "unwritable" ? 73 : 65
+  if (refusal instanceof StorageNotOpened) return storageCodes[refusal.reason]
   return notServed(refusal) === undefined ? 70 : 69
 }
 

@@ -4,6 +4,7 @@
  */
 import { fileURLToPath } from "node:url"
 import * as ParseResult from "effect/ParseResult"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import ipaddr from "ipaddr.js"
@@ -63,7 +64,7 @@ const Server = Schema.Struct({
   /** TCP port; 0: any free one. Default 8787. */
   port: field(Port, 8787),
   /** Processes that share the port. Default 1. */
-  workers: later(Schema.Number, 1, "more of them need PostgreSQL, which is"),
+  workers: later(Schema.Number, 1, "more of them are"),
   /** Addresses or ranges (CIDR) whose `X-Forwarded-For` is believed. Default: none. */
   trustedProxies: later(Schema.Array(Schema.String), []).pipe(Schema.fromKey("trusted_proxies")),
   /** Origins whose pages may call the data plane and read the model listings. Default ["*"]: all. */
@@ -204,26 +205,36 @@ const Plugins = Schema.Struct({
 })
 
 /** Where keys and ledger are kept. */
-export type StorageChoice = { readonly _tag: "Memory" } | { readonly _tag: "Sqlite"; readonly path: string }
+export type StorageChoice =
+  | { readonly _tag: "Memory" }
+  | { readonly _tag: "Sqlite"; readonly path: string }
+  | { readonly _tag: "Postgres"; readonly url: Redacted.Redacted }
 
-const storageForms = '"memory:" or "sqlite:PATH"'
+const storageForms = '"memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE"'
 
-/** `memory:` or `sqlite:PATH`, the path relative to the working directory. */
+const storageOf = (written: string): StorageChoice | undefined => {
+  if (written === "memory:") return { _tag: "Memory" }
+  const path = /^sqlite:([^:].*)$/.exec(written)?.[1]
+  if (path !== undefined) return { _tag: "Sqlite", path }
+  const isPostgres =
+    /^postgres(ql)?:\/\//.test(written) && URL.canParse(written) && new URL(written).pathname.length > 1
+  return isPostgres ? { _tag: "Postgres", url: Redacted.make(written) } : undefined
+}
+
+/** `memory:`, `sqlite:PATH` (relative to the working directory), or the URL of a database of PostgreSQL. */
 export const StorageText = Schema.transformOrFail(
   Schema.String,
   Schema.declare((value: unknown): value is StorageChoice => isJsonObject(value)),
   {
     strict: true,
     decode: (written, _options, ast) => {
-      if (written === "memory:") return ParseResult.succeed<StorageChoice>({ _tag: "Memory" })
-      const path = /^sqlite:([^:].*)$/.exec(written)?.[1]
-      if (path !== undefined) return ParseResult.succeed<StorageChoice>({ _tag: "Sqlite", path })
-      const why = /^postgres(ql)?:/.test(written) ? " (PostgreSQL is not available in this version yet)" : ""
-      return ParseResult.fail(
-        new ParseResult.Type(ast, written, `expected ${storageForms}${why}, got ${kindOf(written)}`),
-      )
+      const choice = storageOf(written)
+      return choice === undefined
+        ? ParseResult.fail(new ParseResult.Type(ast, written, `expected ${storageForms}, got ${kindOf(written)}`))
+        : ParseResult.succeed(choice)
     },
-    encode: (choice) => ParseResult.succeed(choice._tag === "Memory" ? "memory:" : `sqlite:${choice.path}`),
+    encode: (choice, _options, ast) =>
+      ParseResult.fail(new ParseResult.Forbidden(ast, choice, "a configuration is not written")),
   },
 ).annotations({ description: storageForms })
 
@@ -337,9 +348,9 @@ const Aliases = Schema.transform(
 
 export const GatewayConfig = Schema.Struct({
   server: part(Server),
-  /** "memory:" or "sqlite:PATH". Default "sqlite:./data/headgate.db". */
+  /** "memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE". Default "sqlite:./data/headgate.db". */
   storage: field(StorageText, { _tag: "Sqlite", path: "./data/headgate.db" }),
-  /** "full": a reported cost survives a power cut. "process": it survives the end of the process. Default "full". */
+  /** "full": a reported cost survives a power cut (of PostgreSQL's server, too). "process": it survives the end of the process. Default "full". */
   durability: field(Schema.Literal("full", "process"), "full"),
   limits: part(Limits),
   routing: part(Routing),

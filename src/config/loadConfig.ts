@@ -218,6 +218,9 @@ const warningsOf = (raw: unknown, config: GatewayConfig): ReadonlyArray<string> 
     ([slug]) =>
       `${renderPath(["providers", slug, "api_key"])}: a secret stands in the file; { "env": "NAME" } keeps it out.`,
   )
+  const storage = isJsonObject(raw) ? raw["storage"] : undefined
+  if (typeof storage === "string" && URL.canParse(storage) && new URL(storage).password !== "")
+    warnings.push("storage: a password stands in the file; HEADGATE_STORAGE or PGPASSWORD keeps it out.")
   if (config.storage._tag === "Memory") warnings.push('storage: keys and ledger end with the process ("memory:").')
   return warnings
 }

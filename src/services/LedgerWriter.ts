@@ -6,6 +6,7 @@
 import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
@@ -101,15 +102,26 @@ export const makeLedgerWriter = (
       if (isIdle()) onIdle()
     })
 
+    /** An earlier try may have written the row although its confirmation was lost: with the cost that was due then. */
+    const asBooked = (row: LedgerRow): Effect.Effect<LedgerRow, StorageUnavailable> =>
+      Effect.map(storage.ledger.find(row.requestId), (found) => found ?? row)
+
     /** In the order of arrival. The first entry that the database cannot take ends the round. */
     const retry = Effect.gen(function* () {
       while (backlog[0] !== undefined) {
         const { row, onResolved } = backlog[0]
         const written = yield* append([row])
         if (written === "unavailable") return
+        if (written === "refused") {
+          backlog.shift()
+          onResolved(undefined)
+          yield* logLost(row)
+          continue
+        }
+        const booked = yield* Effect.either(asBooked(row))
+        if (Either.isLeft(booked)) return
         backlog.shift()
-        onResolved(written === "durable" ? row : undefined)
-        if (written === "refused") yield* logLost(row)
+        onResolved(booked.right)
       }
     })
     // Added before the fiber starts, so that it runs after the fiber has ended: of two rounds at once, the slower would

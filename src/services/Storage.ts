@@ -1,6 +1,6 @@
 /**
  * The gateway's data at rest: one repository per kind of record, and the id of the installation. It has no rules about
- * the records. `src/sql` has the layers: a SQLite file, or a database in memory.
+ * the records. `src/sql` has the layers: a SQLite file, a database of PostgreSQL, or one in memory.
  *
  * Each method is one transaction. Its arguments and its result are plain data, since they may be passed to another
  * thread.
@@ -43,6 +43,8 @@ export interface LedgerRepository {
   readonly append: (rows: ReadonlyArray<LedgerRow>) => Effect.Effect<void, StorageUnavailable>
   /** What the key has spent in total, and in the windows that contain `now` (Unix milliseconds). */
   readonly spend: (key: KeyId, now: number) => Effect.Effect<Spend, StorageUnavailable>
+  /** The row of a request; `undefined` when there is none. */
+  readonly find: (requestId: string) => Effect.Effect<LedgerRow | undefined, StorageUnavailable>
   /** Rows of a key, newest admission first, at most `limit`. */
   readonly rows: (key: KeyId, limit: number) => Effect.Effect<ReadonlyArray<LedgerRow>, StorageUnavailable>
 }

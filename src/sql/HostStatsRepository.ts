@@ -4,15 +4,15 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { HostStatsRepository, StoredSlot } from "../services/Storage.ts"
 import { query, rowsOf } from "./query.ts"
-import { column, table } from "./table.ts"
+import { column, table, text } from "./table.ts"
 
 const slots = table<StoredSlot>({
   seq: column("seq", Schema.Number),
-  endpoint: column("endpoint", Schema.String),
-  workload: column("workload", Schema.String),
+  endpoint: text("endpoint"),
+  workload: text("workload"),
   minutes: column("minutes", Schema.Number),
   start: column("start", Schema.Number),
-  figures: column("figures", Schema.String),
+  figures: text("figures"),
 })
 
 export const makeHostStatsRepository = (sql: SqlClient): HostStatsRepository => ({

@@ -2,17 +2,17 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { KeyId } from "../domain/Ids.ts"
+import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord } from "../domain/Key.ts"
 import type { KeyRepository } from "../services/Storage.ts"
 import { firstRowOf, query, rowsOf } from "./query.ts"
-import { column, flag, optionalJson, optionalMoney, table } from "./table.ts"
+import { column, flag, keyIdText, optionalJson, optionalMoney, optionalText, storedText, table, text } from "./table.ts"
 
 const keys = table<KeyRecord>({
-  id: column("id", KeyId),
+  id: keyIdText("id"),
   kind: column("kind", Schema.Literal("ordinary", "management")),
-  name: column("name", Schema.String),
-  label: column("label", Schema.String),
+  name: text("name"),
+  label: text("label"),
   disabled: flag("disabled"),
   limit: optionalMoney("limit_amount"),
   limitReset: column("limit_reset", Schema.NullOr(Schema.Literal("daily", "weekly", "monthly"))),
@@ -23,13 +23,13 @@ const keys = table<KeyRecord>({
   expiresAt: column("expires_at", Schema.NullOr(Schema.Number)),
   createdAt: column("created_at", Schema.Number),
   updatedAt: column("updated_at", Schema.NullOr(Schema.Number)),
-  creatorUserId: column("creator_user_id", Schema.NullOr(Schema.String)),
-  workspaceId: column("workspace_id", Schema.String),
+  creatorUserId: optionalText("creator_user_id"),
+  workspaceId: text("workspace_id"),
 })
 
 export const makeKeyRepository = (sql: SqlClient): KeyRepository => {
   const selection = sql.literal(keys.selection)
-  const find = (id: KeyId) => firstRowOf(keys, sql`SELECT ${selection} FROM keys WHERE id = ${id}`)
+  const find = (id: KeyId) => firstRowOf(keys, sql`SELECT ${selection} FROM keys WHERE id = ${storedText(id)}`)
   return {
     find,
     list: ({ offset, limit, includeDisabled }) => {
@@ -50,8 +50,12 @@ export const makeKeyRepository = (sql: SqlClient): KeyRepository => {
     update: (id, patch) => {
       const columns = keys.columnsOf(patch)
       if (Object.keys(columns).length === 0) return find(id)
-      return firstRowOf(keys, sql`UPDATE keys SET ${sql.update(columns)} WHERE id = ${id} RETURNING ${selection}`)
+      return firstRowOf(
+        keys,
+        sql`UPDATE keys SET ${sql.update(columns)} WHERE id = ${storedText(id)} RETURNING ${selection}`,
+      )
     },
-    remove: (id) => Effect.map(query(sql`DELETE FROM keys WHERE id = ${id} RETURNING id`), (gone) => gone.length > 0),
+    remove: (id) =>
+      Effect.map(query(sql`DELETE FROM keys WHERE id = ${storedText(id)} RETURNING id`), (gone) => gone.length > 0),
   }
 }

@@ -1,21 +1,21 @@
-/** The ledger in a database, in SQL that SQLite and PostgreSQL share. Appending rows is specific to each database. */
+/** The ledger in a database, in SQL that SQLite and PostgreSQL share. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { KeyId } from "../domain/Ids.ts"
+import type { KeyId } from "../domain/Ids.ts"
 import { type LimitReset, type Spend, windowStart } from "../domain/Key.ts"
-import type { LedgerRow, StorageUnavailable } from "../services/ledger.ts"
+import type { LedgerRow } from "../services/ledger.ts"
 import type { LedgerRepository } from "../services/Storage.ts"
-import { query, rowsOf } from "./query.ts"
-import { castToText, column, flag, money, table } from "./table.ts"
+import { firstRowOf, query, rowsOf } from "./query.ts"
+import { castToText, column, flag, keyIdText, money, storedText, table, text } from "./table.ts"
 
 export const ledger = table<LedgerRow>({
-  requestId: column("request_id", Schema.String),
-  generationId: column("generation_id", Schema.String),
-  key: column("key_id", KeyId),
-  model: column("model", Schema.String),
-  host: column("host", Schema.String),
-  provider: column("provider", Schema.String),
+  requestId: text("request_id"),
+  generationId: text("generation_id"),
+  key: keyIdText("key_id"),
+  model: text("model"),
+  host: text("host"),
+  provider: text("provider"),
   cost: money("cost"),
   upstreamCost: money("upstream_cost"),
   promptTokens: column("prompt_tokens", Schema.Number),
@@ -25,32 +25,24 @@ export const ledger = table<LedgerRow>({
   reasoningTokens: column("reasoning_tokens", Schema.Number),
   estimated: flag("estimated"),
   streamed: flag("streamed"),
-  finishReason: column("finish_reason", Schema.String),
+  finishReason: text("finish_reason"),
   outcome: column("outcome", Schema.Literal("finished", "host-failed", "cut", "caller-gone", "lost")),
   admittedAt: column("admitted_at", Schema.Number),
   settledAt: column("settled_at", Schema.Number),
   latencyMs: column("latency_ms", Schema.Number),
   durationMs: column("duration_ms", Schema.Number),
-  appTitle: column("app_title", Schema.String),
-  appUrl: column("app_url", Schema.String),
-  strategy: column("strategy", Schema.String),
+  appTitle: text("app_title"),
+  appUrl: text("app_url"),
+  strategy: text("strategy"),
   seed: column("seed", Schema.Number),
 })
 
-/** Rows as one string, which is passed to another thread in a fraction of the time that objects take. */
-export const encodeRows = (rows: ReadonlyArray<LedgerRow>): string => JSON.stringify(rows.map(ledger.valuesOf))
-
-/** The ledger where its database is: rows arrive as `encodeRows` wrote them. */
-export interface SqlLedger extends Omit<LedgerRepository, "append"> {
-  readonly append: (rows: string) => Effect.Effect<void, StorageUnavailable>
-}
-
-export const makeLedgerRepository = (sql: SqlClient, append: SqlLedger["append"]): SqlLedger => {
+/** The ledger without its append, which is specific to each database. */
+export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append"> => {
   const sumOf = (key: KeyId, kind: string, start: number) =>
     sql`(SELECT ${sql.literal(castToText("amount"))} FROM spend
-      WHERE key_id = ${key} AND window_kind = ${kind} AND window_start = ${start})`
+      WHERE key_id = ${storedText(key)} AND window_kind = ${kind} AND window_start = ${start})`
   return {
-    append,
     spend: (key, now) =>
       Effect.map(
         query(sql<Record<LimitReset | "total", string | null>>`SELECT
@@ -65,11 +57,16 @@ export const makeLedgerRepository = (sql: SqlClient, append: SqlLedger["append"]
           monthly: BigInt(row?.monthly ?? 0),
         }),
       ),
+    find: (requestId) =>
+      firstRowOf(
+        ledger,
+        sql`SELECT ${sql.literal(ledger.selection)} FROM ledger WHERE request_id = ${storedText(requestId)}`,
+      ),
     rows: (key, limit) =>
       rowsOf(
         ledger,
         sql`SELECT ${sql.literal(ledger.selection)} FROM ledger
-          WHERE key_id = ${key} ORDER BY admitted_at DESC, seq DESC LIMIT ${limit}`,
+          WHERE key_id = ${storedText(key)} ORDER BY admitted_at DESC, seq DESC LIMIT ${limit}`,
       ),
   }
 }

@@ -5,7 +5,6 @@
 import { existsSync, realpathSync } from "node:fs"
 import { resolve } from "node:path"
 import type * as Context from "effect/Context"
-import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -15,16 +14,10 @@ import { wait } from "../services/Steps.ts"
 import { Storage } from "../services/Storage.ts"
 import { type Call, proxyOf } from "./calls.ts"
 import { type SqlRepositories, storageOf } from "./repositories.ts"
-import type { Opening, Refusal } from "./sqliteFile.ts"
+import { StorageNotOpened } from "./StorageNotOpened.ts"
+import type { Opening } from "./sqliteFile.ts"
 import type { Message, Opened, Reply } from "./sqliteThread.ts"
 import { startThread } from "./startThread.ts"
-
-/** The database was not opened, and nothing in it was changed. `message` names the path and what to do. */
-export class StorageNotOpened extends Data.TaggedError("StorageNotOpened")<{
-  readonly path: string
-  readonly reason: Refusal["reason"]
-  readonly message: string
-}> {}
 
 type Service = Context.Tag.Service<typeof Storage>
 
@@ -62,7 +55,7 @@ class Thread {
     this.worker.onmessage = ({ data: opened }: MessageEvent<Opened>) => {
       if ("refusal" in opened) {
         this.terminate()
-        resume(Effect.fail(new StorageNotOpened({ path: opening.path, ...opened.refusal })))
+        resume(Effect.fail(new StorageNotOpened(opened.refusal)))
         return
       }
       this.worker.onmessage = ({ data }: MessageEvent<Reply>) => this.answered(data)

@@ -13,11 +13,31 @@ export const sqliteCode = (error: unknown): string | undefined => {
   return undefined
 }
 
-/** Whether the database refused the values. Then a retry cannot succeed. */
-const isRefusal = (error: unknown): boolean => sqliteCode(error)?.startsWith("SQLITE_CONSTRAINT") === true
+/** PostgreSQL's code of an error (SQLSTATE: five characters), from anywhere in the chain of causes. */
+export const sqlState = (error: unknown): string | undefined => {
+  for (const cause of causes(error)) {
+    // Only errors that the server sent have a severity.
+    if ("severity" in cause && "code" in cause && typeof cause.code === "string") return cause.code
+  }
+  return undefined
+}
+
+/**
+ * Whether the database refused the values. Then a retry cannot succeed. PostgreSQL's classes 22 and 23: data exceptions
+ * and violated constraints.
+ */
+export const isRefusal = (error: unknown): boolean =>
+  sqliteCode(error)?.startsWith("SQLITE_CONSTRAINT") === true || /^2[23]/.test(sqlState(error) ?? "")
+
+/** What the innermost cause says. */
+export const reasonOf = (error: unknown): string => {
+  const root = [...causes(error)].at(-1)
+  // A connection that fails on all addresses of a name.
+  const first: unknown = root instanceof AggregateError ? root.errors[0] : root
+  return first instanceof Error ? first.message : String(error)
+}
 
 export const unavailable = (error: unknown): StorageUnavailable => {
   if (error instanceof StorageUnavailable) return error
-  const root = [...causes(error)].at(-1)
-  return new StorageUnavailable({ reason: root?.message ?? String(error), refused: isRefusal(error) })
+  return new StorageUnavailable({ reason: reasonOf(error), refused: isRefusal(error) })
 }

@@ -1,9 +1,6 @@
 /**
- * The tables in SQLite's dialect, as numbered steps. A released step is never changed, and a database with newer steps
- * is refused. All missing steps run in one transaction.
- *
- * STRICT tables enforce the types of their columns. In SQLite an integer overflow becomes a REAL, which an INTEGER
- * column of a STRICT table refuses. So the transaction fails before money could become a float.
+ * The tables, as numbered steps, for SQLite and for PostgreSQL. A released step is never changed, and a database with
+ * newer steps is refused. All missing steps run in one transaction.
  */
 import * as Migrator from "@effect/sql/Migrator"
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -12,100 +9,150 @@ import * as Effect from "effect/Effect"
 /** Name of the table that records the steps that have run. */
 export const migrationsTable = "migrations"
 
-const inOrder = (...statements: ReadonlyArray<string>) =>
+/** What the two databases write differently. */
+interface Dialect {
+  /** A column that numbers rows in the order in which they were inserted. */
+  readonly sequence: string
+  /** Integers and floating-point numbers of 64 bits. An integer that overflows is refused. */
+  readonly integer: string
+  readonly real: string
+  readonly flag: string
+  /** After the columns of a table, and of one whose rows are kept in the order of its primary key. */
+  readonly options: string
+  readonly optionsByKey: string
+  /** Triggers that refuse changes of rows. */
+  readonly appendOnly: (table: string) => ReadonlyArray<string>
+}
+
+/**
+ * STRICT tables enforce the types of their columns. In SQLite an integer overflow becomes a REAL, which an INTEGER
+ * column of a STRICT table refuses. So the transaction fails before money could become a float.
+ */
+const sqlite: Dialect = {
+  sequence: "INTEGER PRIMARY KEY",
+  integer: "INTEGER",
+  real: "REAL",
+  flag: "INTEGER",
+  options: "STRICT",
+  optionsByKey: "STRICT, WITHOUT ROWID",
+  appendOnly: (table) => [
+    `CREATE TRIGGER ${table}_keeps_rows BEFORE DELETE ON ${table}
+      BEGIN SELECT RAISE(ABORT, 'the ${table} is append-only'); END`,
+    `CREATE TRIGGER ${table}_keeps_values BEFORE UPDATE ON ${table}
+      BEGIN SELECT RAISE(ABORT, 'the ${table} is append-only'); END`,
+  ],
+}
+
+const postgres: Dialect = {
+  sequence: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+  integer: "BIGINT",
+  real: "DOUBLE PRECISION",
+  flag: "BOOLEAN",
+  options: "",
+  optionsByKey: "",
+  appendOnly: (table) => [
+    `CREATE FUNCTION ${table}_is_append_only() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'the ${table} is append-only'; END $$`,
+    `CREATE TRIGGER ${table}_keeps_rows BEFORE DELETE OR UPDATE OR TRUNCATE ON ${table}
+      FOR EACH STATEMENT EXECUTE FUNCTION ${table}_is_append_only()`,
+  ],
+}
+
+const inOrder = (statementsIn: (dialect: Dialect) => ReadonlyArray<string>) =>
   Effect.flatMap(SqlClient, (sql) =>
-    Effect.forEach(statements, (statement) => sql.unsafe(statement), { discard: true }),
+    Effect.forEach(
+      statementsIn(sql.onDialectOrElse({ pg: () => postgres, orElse: () => sqlite })),
+      (statement) => sql.unsafe(statement),
+      { discard: true },
+    ),
   )
 
 const steps = {
-  "1_keys_and_ledger": inOrder(
+  "1_keys_and_ledger": inOrder(({ sequence, integer, real, flag, options, optionsByKey, appendOnly }) => [
     `CREATE TABLE installation (
-      only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+      only_row ${integer} PRIMARY KEY CHECK (only_row = 1),
       id TEXT NOT NULL
-    ) STRICT`,
+    ) ${options}`,
 
     `CREATE TABLE keys (
-      seq INTEGER PRIMARY KEY,
+      seq ${sequence},
       id TEXT NOT NULL UNIQUE,
       kind TEXT NOT NULL,
       name TEXT NOT NULL,
       label TEXT NOT NULL,
-      disabled INTEGER NOT NULL,
-      limit_amount INTEGER CHECK (limit_amount >= 0),
+      disabled ${flag} NOT NULL,
+      limit_amount ${integer} CHECK (limit_amount >= 0),
       limit_reset TEXT,
-      include_byok_in_limit INTEGER NOT NULL,
-      expires_at INTEGER,
-      created_at INTEGER NOT NULL,
-      updated_at INTEGER,
+      include_byok_in_limit ${flag} NOT NULL,
+      expires_at ${integer},
+      created_at ${integer} NOT NULL,
+      updated_at ${integer},
       creator_user_id TEXT,
       workspace_id TEXT NOT NULL
-    ) STRICT`,
+    ) ${options}`,
     "CREATE INDEX keys_by_age ON keys (kind, created_at)",
 
     `CREATE TABLE ledger (
-      seq INTEGER PRIMARY KEY,
+      seq ${sequence},
       request_id TEXT NOT NULL UNIQUE,
       generation_id TEXT NOT NULL,
       key_id TEXT NOT NULL,
       model TEXT NOT NULL,
       host TEXT NOT NULL,
       provider TEXT NOT NULL,
-      cost INTEGER NOT NULL CHECK (cost >= 0),
-      upstream_cost INTEGER NOT NULL CHECK (upstream_cost >= 0),
-      prompt_tokens INTEGER NOT NULL,
-      completion_tokens INTEGER NOT NULL,
-      cached_tokens INTEGER NOT NULL,
-      cache_write_tokens INTEGER NOT NULL,
-      reasoning_tokens INTEGER NOT NULL,
-      estimated INTEGER NOT NULL,
-      streamed INTEGER NOT NULL,
+      cost ${integer} NOT NULL CHECK (cost >= 0),
+      upstream_cost ${integer} NOT NULL CHECK (upstream_cost >= 0),
+      prompt_tokens ${integer} NOT NULL,
+      completion_tokens ${integer} NOT NULL,
+      cached_tokens ${integer} NOT NULL,
+      cache_write_tokens ${integer} NOT NULL,
+      reasoning_tokens ${integer} NOT NULL,
+      estimated ${flag} NOT NULL,
+      streamed ${flag} NOT NULL,
       finish_reason TEXT NOT NULL,
       outcome TEXT NOT NULL,
-      admitted_at INTEGER NOT NULL,
-      settled_at INTEGER NOT NULL,
-      latency_ms REAL NOT NULL,
-      duration_ms REAL NOT NULL,
+      admitted_at ${integer} NOT NULL,
+      settled_at ${integer} NOT NULL,
+      latency_ms ${real} NOT NULL,
+      duration_ms ${real} NOT NULL,
       app_title TEXT NOT NULL,
       app_url TEXT NOT NULL
-    ) STRICT`,
+    ) ${options}`,
     "CREATE INDEX ledger_by_key ON ledger (key_id, admitted_at)",
-    `CREATE TRIGGER ledger_keeps_rows BEFORE DELETE ON ledger
-      BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END`,
-    `CREATE TRIGGER ledger_keeps_values BEFORE UPDATE ON ledger
-      BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END`,
+    ...appendOnly("ledger"),
 
     // Sums of the ledger, written in the same transaction. `window_start` is 0 for `total`, else the window's first
     // Unix millisecond.
     `CREATE TABLE spend (
       key_id TEXT NOT NULL,
       window_kind TEXT NOT NULL,
-      window_start INTEGER NOT NULL,
-      amount INTEGER NOT NULL CHECK (amount >= 0),
+      window_start ${integer} NOT NULL,
+      amount ${integer} NOT NULL CHECK (amount >= 0),
       PRIMARY KEY (key_id, window_kind, window_start)
-    ) STRICT, WITHOUT ROWID`,
-  ),
+    ) ${optionsByKey}`,
+  ]),
 
   // Slots of host statistics: `minutes` is the length of a slot, `start` its first Unix millisecond, `figures` JSON.
-  "2_host_statistics": inOrder(
+  "2_host_statistics": inOrder(({ sequence, integer, options }) => [
     `CREATE TABLE host_stats (
-      seq INTEGER PRIMARY KEY,
+      seq ${sequence},
       endpoint TEXT NOT NULL,
       workload TEXT NOT NULL,
-      minutes INTEGER NOT NULL,
-      start INTEGER NOT NULL,
+      minutes ${integer} NOT NULL,
+      start ${integer} NOT NULL,
       figures TEXT NOT NULL,
       UNIQUE (endpoint, workload, minutes, start)
-    ) STRICT`,
+    ) ${options}`,
     "CREATE INDEX host_stats_by_age ON host_stats (minutes, start)",
-  ),
+  ]),
 
   // What a plan needs to be repeated.
-  "3_plan_of_a_ledger_row": inOrder(
+  "3_plan_of_a_ledger_row": inOrder(({ integer }) => [
     "ALTER TABLE ledger ADD COLUMN strategy TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE ledger ADD COLUMN seed INTEGER NOT NULL DEFAULT 0",
-  ),
+    `ALTER TABLE ledger ADD COLUMN seed ${integer} NOT NULL DEFAULT 0`,
+  ]),
 
-  "4_key_rules": inOrder(
+  "4_key_rules": inOrder(({ integer, optionsByKey }) => [
     // JSON: {"requests": …, "intervalSeconds": …}, and lists of patterns.
     "ALTER TABLE keys ADD COLUMN rate_limit TEXT",
     "ALTER TABLE keys ADD COLUMN allowed_models TEXT",
@@ -116,10 +163,10 @@ const steps = {
     // Requests to free models on the last day that had some. `day`: its first Unix millisecond, in UTC.
     `CREATE TABLE free_requests (
       key_id TEXT PRIMARY KEY,
-      day INTEGER NOT NULL,
-      used INTEGER NOT NULL CHECK (used >= 0)
-    ) STRICT, WITHOUT ROWID`,
-  ),
+      day ${integer} NOT NULL,
+      used ${integer} NOT NULL CHECK (used >= 0)
+    ) ${optionsByKey}`,
+  ]),
 }
 
 /** The version of the schema that this program writes. */

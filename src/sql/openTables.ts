@@ -5,6 +5,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import { unavailable } from "./failure.ts"
+import { installationId } from "./installation.ts"
 import { migrate } from "./migrations.ts"
 import { makeRepositories, type SqlRepositories } from "./repositories.ts"
 import { makeAppend } from "./sqliteAppend.ts"
@@ -21,13 +22,10 @@ export const openTables = (db: Database): Effect.Effect<OpenTables, SqlError | M
     const sql = yield* SqlClient
     yield* sql.unsafe("PRAGMA foreign_keys = ON")
     yield* migrate
-    yield* sql`INSERT INTO installation (only_row, id) VALUES (1, ${crypto.randomUUID()}) ON CONFLICT DO NOTHING`
-    const [installation] = yield* sql<{ readonly id: string }>`SELECT id FROM installation`
-    if (installation === undefined) return yield* Effect.dieMessage("the installation has lost its id")
-
+    const installation = yield* installationId
     const commit = makeAppend(db)
     return {
-      installation: installation.id,
+      installation,
       repositories: makeRepositories(sql, (rows) => Effect.try({ try: () => commit(rows), catch: unavailable })),
     }
   })

@@ -1,10 +1,11 @@
 /**
  * Converts records to rows and back, by one table of columns per record. Statements take their column lists from it.
- * Differences between databases (money, booleans) are handled only here.
+ * Differences between databases (money, booleans, text) are handled only here.
  */
 import type * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
+import { KeyId } from "../domain/Ids.ts"
 
 /** A value as it is passed to the driver. */
 export type Stored = string | number | boolean | null
@@ -24,6 +25,30 @@ export const column = <A, I>(name: string, value: Schema.Schema<A, I>): Column<A
   expression: name,
   value,
 })
+
+/**
+ * Text from outside. PostgreSQL stores neither U+0000 nor lone surrogates, so U+0000 is written as U+001A "0" (and U+001A
+ * itself as U+001A "1"), in either database; a lone surrogate becomes U+FFFD, as UTF-8 has it.
+ */
+export const storedText = (text: string): string => {
+  const wellFormed = text.toWellFormed()
+  return wellFormed.includes("\0") || wellFormed.includes("\x1a")
+    ? wellFormed.replaceAll("\x1a", "\x1a1").replaceAll("\0", "\x1a0")
+    : wellFormed
+}
+
+const StoredText = Schema.transform(Schema.String, Schema.String, {
+  strict: true,
+  decode: (stored) => (stored.includes("\x1a") ? stored.replaceAll("\x1a0", "\0").replaceAll("\x1a1", "\x1a") : stored),
+  encode: storedText,
+})
+
+export const text = (name: string): Column<string> => column(name, StoredText)
+
+/** In a WHERE, pass the id through `storedText`. */
+export const keyIdText = (name: string): Column<KeyId> => column(name, Schema.compose(StoredText, KeyId))
+
+export const optionalText = (name: string): Column<string | null> => column(name, Schema.NullOr(StoredText))
 
 /** SQLite has no booleans and returns 0 or 1. */
 const Flag = Schema.transform(Schema.Union(Schema.Boolean, Schema.Literal(0, 1)), Schema.Boolean, {
@@ -70,6 +95,7 @@ export interface Table<A> {
 type Storable = Stored | bigint | object
 
 const storedForm = (value: Storable): Stored => {
+  if (typeof value === "string") return storedText(value)
   if (typeof value === "bigint") return value.toString()
   return typeof value === "object" && value !== null ? JSON.stringify(value) : value
 }

@@ -240,6 +240,20 @@ describe("the environment", () => {
     expect(warnings).toEqual(['storage: keys and ledger end with the process ("memory:").'])
   })
 
+  test("is where a password of PostgreSQL belongs: one in the file is warned about, and neither is shown", async () => {
+    const url = `postgres://me:${canary}@db.example/gateway?sslmode=verify-full`
+    const inFile = await loaded({ files: json({ storage: url }) })
+    expect(inFile.warnings).toEqual([
+      "storage: a password stands in the file; HEADGATE_STORAGE or PGPASSWORD keeps it out.",
+    ])
+    const inEnvironment = await loaded({ files: json({}), env: { HEADGATE_STORAGE: url } })
+    expect(inEnvironment.warnings).toEqual([])
+    for (const { config } of [inFile, inEnvironment]) {
+      expect(config.storage._tag === "Postgres" && Redacted.value(config.storage.url)).toBe(url)
+      expect(Bun.inspect(config)).not.toContain(canary)
+    }
+  })
+
   test("names the file, relative to the working directory", async () => {
     const files = { "etc/other.json": JSON.stringify({ server: { port: 7 } }), ...json({ server: { port: 8 } }) }
     const { config } = await loaded({ files, env: { HEADGATE_CONFIG: "etc/other.json" } })
@@ -322,23 +336,32 @@ const bad: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>]> = [
   [
     "several workers",
     { server: { workers: 4 } },
-    ["server.workers: expected 1 (more of them need PostgreSQL, which is not available in this version yet), got 4"],
+    ["server.workers: expected 1 (more of them are not available in this version yet), got 4"],
   ],
   [
-    "PostgreSQL",
-    { storage: `postgres://u:${canary}@h/db` },
-    ['storage: expected "memory:" or "sqlite:PATH" (PostgreSQL is not available in this version yet), got string'],
+    "PostgreSQL without a database",
+    { storage: `postgres://u:${canary}@h` },
+    ['storage: expected "memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE", got string'],
   ],
-  ["a storage without a path", { storage: "sqlite:" }, ['storage: expected "memory:" or "sqlite:PATH", got string']],
+  [
+    "PostgreSQL at a port that is none",
+    { storage: `postgres://u:${canary}@h:70000/db` },
+    ['storage: expected "memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE", got string'],
+  ],
+  [
+    "a storage without a path",
+    { storage: "sqlite:" },
+    ['storage: expected "memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE", got string'],
+  ],
   [
     "SQLite's own word for memory",
     { storage: "sqlite::memory:" },
-    ['storage: expected "memory:" or "sqlite:PATH", got string'],
+    ['storage: expected "memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE", got string'],
   ],
   [
     "a storage of another kind",
     { storage: { path: canary } },
-    ['storage: expected "memory:" or "sqlite:PATH", got object'],
+    ['storage: expected "memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE", got object'],
   ],
   [
     "an alias for what is no model",
@@ -537,7 +560,7 @@ describe("a bad configuration", () => {
       "config error: providers.acme.api_key: environment variable ACME_KEY is not set",
       'config error: providers.acme.base_url: expected https (http needs "network": "private"), got http',
       `config error: HEADGATE_PORT: expected ${port}, got string`,
-      'config error: HEADGATE_STORAGE: expected "memory:" or "sqlite:PATH", got string',
+      'config error: HEADGATE_STORAGE: expected "memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE", got string',
       "config error: HEADGATE_MANAGEMENT_KEY: expected at least 32 visible ASCII characters, got fewer",
       "config error: models[0].hosts[0].provider: expected the slug of a configured provider, got string",
     ])

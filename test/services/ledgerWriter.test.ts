@@ -195,6 +195,7 @@ const slowLedger = () => {
   const ledger: LedgerRepository = {
     spend: unused,
     rows: unused,
+    find: (id) => Effect.succeed(written.includes(id) ? sampleRow(id) : undefined),
     append: (rows) =>
       Effect.async((resume) => {
         const ids = rows.map(({ requestId }) => requestId)

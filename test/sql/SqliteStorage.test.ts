@@ -18,7 +18,8 @@ import * as Layer from "effect/Layer"
 import { StorageUnavailable } from "../../src/services/ledger.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import { migrationsTable, schemaVersion } from "../../src/sql/migrations.ts"
-import { layer, makeWith, type StorageNotOpened } from "../../src/sql/SqliteStorage.ts"
+import { layer, makeWith } from "../../src/sql/SqliteStorage.ts"
+import type { StorageNotOpened } from "../../src/sql/StorageNotOpened.ts"
 import { openFile, type Refused } from "../../src/sql/sqliteFile.ts"
 import { install } from "../support/process.ts"
 import { openInProcess } from "./openInProcess.ts"
@@ -190,7 +191,7 @@ describe("refused at start", () => {
       }),
     )
     const [direct, linked] = refusals
-    expect(direct).toMatchObject({ _tag: "StorageNotOpened", path, reason: "in-use" })
+    expect(direct).toMatchObject({ _tag: "StorageNotOpened", reason: "in-use" })
     expect(direct?.message).toBe(`${path} is already in use by pid ${process.pid}.`)
     expect(linked).toMatchObject({ reason: "in-use" })
     expect(rows).toHaveLength(1)

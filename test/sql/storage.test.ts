@@ -5,22 +5,33 @@ import { join } from "node:path"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
-import type * as Layer from "effect/Layer"
+import * as Layer from "effect/Layer"
 import { KeyId } from "../../src/domain/Ids.ts"
 import { StorageUnavailable } from "../../src/services/ledger.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
+import { layer as layerPostgres } from "../../src/sql/PostgresStorage.ts"
+import { hasPostgres, makeDatabase, redactedUrlOf } from "../support/postgres.ts"
 import { openInProcess } from "./openInProcess.ts"
 import { alice, bob, sampleKey, sampleRow } from "./samples.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "headgate-storage-"))
 afterAll(() => rmSync(folder, { recursive: true }))
 
+/** Each build has a database of its own. */
+const postgresStorage = Layer.unwrapEffect(
+  Effect.map(Effect.promise(makeDatabase), (database) =>
+    layerPostgres({ url: redactedUrlOf(database), durability: "process", onTaken: () => Effect.void }),
+  ),
+)
+
 let files = 0
 const kinds: ReadonlyArray<readonly [string, () => Layer.Layer<Storage, unknown>]> = [
   ["memory", () => memoryStorage],
   ["a file", () => openInProcess({ path: join(folder, `${files++}`, "headgate.db"), durability: "process" })],
+  ...(hasPostgres ? [["PostgreSQL", () => postgresStorage] as const] : []),
 ]
+if (!hasPostgres) test.skip("in PostgreSQL, storage", () => {})
 
 const day = 86_400_000
 const maxMoney = 2n ** 63n - 1n
@@ -202,19 +213,22 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
       }),
       sampleRow("d", { admittedAt: 7, key: bob }),
     ] as const
-    const [all, two, other] = await inside((storage) =>
+    const [all, two, other, one, none] = await inside((storage) =>
       Effect.gen(function* () {
         yield* storage.ledger.append(rows)
         return [
           yield* storage.ledger.rows(alice, 10),
           yield* storage.ledger.rows(alice, 2),
           yield* storage.ledger.rows(bob, 10),
-        ]
+          yield* storage.ledger.find("c"),
+          yield* storage.ledger.find("e"),
+        ] as const
       }),
     )
     expect(all).toEqual([rows[1], rows[2], rows[0]])
     expect(two).toEqual([rows[1], rows[2]])
     expect(other).toEqual([rows[3]])
+    expect([one, none]).toEqual([rows[2], undefined])
   })
 
   test("a row counts once, however often it comes, also within one batch", async () => {

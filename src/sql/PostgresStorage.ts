@@ -1,0 +1,16 @@
+/** `Storage` in a database of PostgreSQL. What it needs is loaded when the layer is built. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Storage } from "../services/Storage.ts"
+import type { Opening } from "./postgresDatabase.ts"
+import type { StorageNotOpened } from "./StorageNotOpened.ts"
+
+/** Makes the tables where they are absent. One gateway per database: a second one fails. */
+export const layer = (opening: Opening): Layer.Layer<Storage, StorageNotOpened> =>
+  Layer.scoped(
+    Storage,
+    Effect.flatMap(
+      Effect.promise(() => import("./postgresDatabase.ts")),
+      ({ openDatabase }) => openDatabase(opening),
+    ),
+  )

@@ -1,0 +1,9 @@
+/** Why a database was not opened. */
+import * as Data from "effect/Data"
+
+/** The database was not opened, and nothing in it was changed. `message` names it and what to do, and no secret. */
+export class StorageNotOpened extends Data.TaggedError("StorageNotOpened")<{
+  /** `unreachable`: its server does not answer. `misconfigured`: it does not let us in. */
+  readonly reason: "in-use" | "unwritable" | "corrupt" | "newer" | "unreachable" | "misconfigured"
+  readonly message: string
+}> {}

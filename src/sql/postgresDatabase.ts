@@ -1,0 +1,132 @@
+/**
+ * Opens a database of PostgreSQL, or reports why not: connects, takes the lock of the one gateway, migrates, and makes the
+ * repositories. Loaded only where PostgreSQL is configured.
+ */
+import { SqlClient } from "@effect/sql/SqlClient"
+import { SqlError } from "@effect/sql/SqlError"
+import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { makeStepRunner } from "../services/Steps.ts"
+import type { Storage } from "../services/Storage.ts"
+import { reasonOf, sqlState } from "./failure.ts"
+import { installationId } from "./installation.ts"
+import { makeLedgerReads } from "./LedgerRepository.ts"
+import { migrate, migrationsTable, schemaVersion } from "./migrations.ts"
+import { makeAppend } from "./postgresAppend.ts"
+import { holdDatabase, Taken, Unasked, whileMigrating } from "./postgresLock.ts"
+import {
+  addressOf,
+  type Connecting,
+  clientOf,
+  makeSessionName,
+  openPool,
+  type Patience,
+  schema,
+} from "./postgresPool.ts"
+import { sharedRepositories } from "./repositories.ts"
+import { StorageNotOpened } from "./StorageNotOpened.ts"
+
+export interface Opening extends Connecting {
+  /** Runs, once, when another gateway has taken the database over while this one had lost its connection. */
+  readonly onTaken: (refusal: StorageNotOpened) => Effect.Effect<void>
+}
+
+/** Connections at once. Reads are rare, since keys and their spend are in memory, and one batch of rows runs at a time. */
+const connections = 8
+
+const defaultPatience: Patience = {
+  connectMs: 5000,
+  statementMs: 10_000,
+  silenceMs: 15_000,
+  lockMs: 2000,
+  appendMs: 3000,
+}
+
+const refusal = (address: string, reason: StorageNotOpened["reason"], detail: string) =>
+  new StorageNotOpened({ reason, message: `storage: ${address} ${detail}.` })
+
+const inUse = (address: string, by: string) =>
+  refusal(address, "in-use", `is already in use by another gateway (${by}); this version runs one per database`)
+
+/** Classes and codes of SQLSTATE. */
+const refusals: ReadonlyArray<readonly [state: RegExp, reason: StorageNotOpened["reason"], detail: string]> = [
+  [/^28|^3D000|^42501/, "misconfigured", "does not let the gateway in"],
+  [/^25006/, "unwritable", "is read-only"],
+  [/^08|^53|^57/, "unreachable", "cannot be reached"],
+]
+
+const refusalFor = (address: string, error: unknown): StorageNotOpened | undefined => {
+  if (error instanceof StorageNotOpened) return error
+  if (error instanceof Taken) return inUse(address, error.by)
+  const state = sqlState(error)
+  // What fails without an answer of the server has failed on the way to it.
+  if (state === undefined && (error instanceof Unasked || error instanceof SqlError))
+    return refusal(address, "unreachable", `cannot be reached: ${reasonOf(error)}`)
+  const known = refusals.find(([pattern]) => pattern.test(state ?? ""))
+  return known === undefined ? undefined : refusal(address, known[1], `${known[2]}: ${reasonOf(error)}`)
+}
+
+/** Checks, before anything is written, that the tables are ours and not newer than this program. */
+const recognise = (address: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient
+    const [server] = yield* sql<{ readonly server_encoding: string }>`SHOW server_encoding`
+    if (server?.server_encoding !== "UTF8")
+      return yield* refusal(address, "misconfigured", `has the encoding ${server?.server_encoding}: make it with UTF8`)
+    const tables = yield* sql<{ readonly name: string }>`
+      SELECT tablename AS name FROM pg_tables WHERE schemaname = ${schema}`
+    if (tables.length === 0) return
+    if (!tables.some(({ name }) => name === migrationsTable))
+      return yield* refusal(address, "corrupt", `has a schema "${schema}" of another program, which was left as it is`)
+    const [last] = yield* sql<{ readonly version: number | null }>`
+      SELECT MAX(migration_id) AS version FROM ${sql(migrationsTable)}`
+    const version = last?.version ?? 0
+    if (version > schemaVersion) {
+      const detail = `has schema ${version}, which is newer than this binary (${schemaVersion})`
+      return yield* refusal(address, "newer", detail)
+    }
+  })
+
+/** Runs the missing steps, one process at a time, on connections without time-outs. */
+export const migrateDatabase = (connecting: Connecting, name: string, patience: Patience) =>
+  Effect.gen(function* () {
+    const pool = yield* openPool(connecting, { ...patience, statementMs: 0, silenceMs: 0 }, { name, max: 2 })
+    const steps = Effect.gen(function* () {
+      const sql = yield* SqlClient
+      yield* recognise(addressOf(connecting.url))
+      yield* sql`CREATE SCHEMA IF NOT EXISTS ${sql(schema)}`
+      yield* migrate
+    })
+    const sql = yield* clientOf(pool)
+    yield* whileMigrating({ pool, name }, Effect.provideService(steps, SqlClient, sql))
+  }).pipe(Effect.scoped)
+
+/** The storage, until the scope closes. */
+export const openDatabase = (
+  { onTaken, ...connecting }: Opening,
+  patience: Patience = defaultPatience,
+): Effect.Effect<Context.Tag.Service<typeof Storage>, StorageNotOpened, Scope.Scope> => {
+  const address = addressOf(connecting.url)
+  const name = makeSessionName()
+  return Effect.gen(function* () {
+    const pool = yield* openPool(connecting, patience, { name, max: connections })
+    yield* holdDatabase({ pool, name }, patience, (by) => onTaken(inUse(address, by)))
+    yield* migrateDatabase(connecting, name, patience)
+    const sql = yield* clientOf(pool)
+    const runner = makeStepRunner(yield* Effect.runtime<never>())
+    return {
+      installation: yield* Effect.provideService(installationId, SqlClient, sql),
+      ...sharedRepositories(sql),
+      ledger: { ...makeLedgerReads(sql), append: makeAppend(pool, runner, patience.appendMs) },
+    }
+  }).pipe(
+    // The migrator dies when a step fails.
+    Effect.catchAllCause((cause) => {
+      const error = Cause.squash(cause)
+      const refused = refusalFor(address, error)
+      return refused === undefined ? Effect.die(error) : Effect.fail(refused)
+    }),
+  )
+}

@@ -1,0 +1,409 @@
+/** What is PostgreSQL's own: who may open a database, its migrations, and connections that break. */
+import { afterEach, expect, test } from "bun:test"
+import { chownSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import sqlPg from "@effect/sql-pg/package.json"
+import type * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Logger from "effect/Logger"
+import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
+import { StorageUnavailable } from "../../src/services/ledger.ts"
+import type { Storage } from "../../src/services/Storage.ts"
+import { schemaVersion } from "../../src/sql/migrations.ts"
+import { migrateDatabase, openDatabase } from "../../src/sql/postgresDatabase.ts"
+import type { StorageNotOpened } from "../../src/sql/StorageNotOpened.ts"
+import { connect, describePostgres, execute, makeDatabase, port, redactedUrlOf, urlOf } from "../support/postgres.ts"
+import { tcpProxy } from "../support/tcpProxy.ts"
+import { makeAuthority } from "../upstream/certificates.ts"
+import { alice, bob, sampleKey, sampleRow } from "./samples.ts"
+
+type Service = Context.Tag.Service<typeof Storage>
+
+const at = 1_760_000_000_000
+
+const patience = { connectMs: 2000, statementMs: 300, silenceMs: 500, lockMs: 200, appendMs: 500 }
+
+const closing: Array<() => unknown> = []
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
+
+interface Opened {
+  readonly storage: Service
+  readonly taken: Deferred.Deferred<StorageNotOpened>
+  readonly close: () => Promise<void>
+}
+
+const open = async (url: Redacted.Redacted): Promise<Opened> => {
+  const scope = Effect.runSync(Scope.make())
+  const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
+  closing.push(close)
+  const taken = Effect.runSync(Deferred.make<StorageNotOpened>())
+  const opening = { url, durability: "full", onTaken: (why: StorageNotOpened) => Deferred.succeed(taken, why) } as const
+  const storage = await Effect.runPromise(
+    openDatabase({ ...opening, onTaken: (why) => Effect.asVoid(opening.onTaken(why)) }, patience).pipe(
+      Scope.extend(scope),
+      Effect.provide(Logger.remove(Logger.defaultLogger)),
+    ),
+  )
+  return { storage, taken, close }
+}
+
+const notOpened = (url: Redacted.Redacted): Promise<StorageNotOpened> =>
+  Effect.runPromise(
+    Effect.flip(Effect.scoped(openDatabase({ url, durability: "full", onTaken: () => Effect.void }, patience))).pipe(
+      Effect.provide(Logger.remove(Logger.defaultLogger)),
+    ),
+  )
+
+/** The process id of the session that holds the lock of the one gateway. */
+const holderOf = async (database: string): Promise<number | undefined> => {
+  const [found] = await execute(
+    database,
+    `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 1
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+  )
+  return found?.rows[0]?.pid
+}
+
+const until = async (holds: () => Promise<boolean>): Promise<void> => {
+  while (!(await holds())) await Bun.sleep(5)
+}
+
+/** Turns TLS on. Parameters of a URL that verify the server's certificate, and fail to. */
+const serveTls = async () => {
+  const [found] = await execute("postgres", "SHOW data_directory")
+  const folder = found?.rows[0]?.data_directory
+  const authority = makeAuthority()
+  const { key, cert } = authority.identity({ name: "127.0.0.1" })
+  const ca = join(mkdtempSync(join(tmpdir(), "headgate-ca-")), "ca.pem")
+  closing.push(() => rmSync(dirname(ca), { recursive: true }))
+  writeFileSync(ca, authority.ca)
+  writeFileSync(join(folder, "server.crt"), cert)
+  writeFileSync(join(folder, "server.key"), key, { mode: 0o600 })
+  // The server's user differs from ours where the tests run as root.
+  const { uid, gid } = statSync(join(folder, "PG_VERSION"))
+  for (const file of ["server.crt", "server.key"]) chownSync(join(folder, file), uid, gid)
+  await execute("postgres", "ALTER SYSTEM SET ssl = on", "SELECT pg_reload_conf()")
+  await until(async () => (await execute("postgres", "SHOW ssl"))[0]?.rows[0]?.ssl === "on")
+  return { verified: `sslmode=verify-full&sslrootcert=${ca}`, unverified: "sslmode=verify-full" }
+}
+
+const tablesOf = async (database: string) => {
+  const [found] = await execute(
+    database,
+    `SELECT schemaname || '.' || tablename AS name FROM pg_tables
+      WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1`,
+  )
+  return found?.rows.map(({ name }) => name)
+}
+
+const ourTables = ["free_requests", "host_stats", "installation", "keys", "ledger", "migrations", "spend"].map(
+  (name) => `headgate.${name}`,
+)
+const allSteps = Array.from({ length: schemaVersion }, (_, at) => at + 1)
+
+test("the versions that @effect/sql-pg wants are installed", async () => {
+  for (const [name, range] of Object.entries(sqlPg.peerDependencies)) {
+    const { version } = await import(`${name}/package.json`)
+    expect([name, range, Bun.semver.satisfies(version, range)]).toEqual([name, range, true])
+  }
+  // One copy: the pool is made by our import and used by theirs.
+  const theirs = Bun.resolveSync("pg", Bun.resolveSync("@effect/sql-pg/PgClient", import.meta.dir))
+  expect(theirs).toBe(Bun.resolveSync("pg", import.meta.dir))
+})
+
+describePostgres("a database of PostgreSQL", () => {
+  test("keeps what it was given, and its id, for the next gateway", async () => {
+    const url = redactedUrlOf(await makeDatabase())
+    const first = await open(url)
+    await Effect.runPromise(first.storage.keys.insert(sampleKey(alice)))
+    await Effect.runPromise(first.storage.ledger.append([sampleRow("r1", { cost: 7n })]))
+    await first.close()
+
+    const second = await open(url)
+    expect(second.storage.installation).toBe(first.storage.installation)
+    expect(await Effect.runPromise(second.storage.keys.find(alice))).toEqual(sampleKey(alice))
+    expect((await Effect.runPromise(second.storage.ledger.spend(alice, at))).total).toBe(7n)
+  })
+
+  test("has all its tables in one schema, beside those of others", async () => {
+    const database = await makeDatabase()
+    await execute(database, "CREATE TABLE migrations (theirs TEXT)", "CREATE TABLE keys (theirs TEXT)")
+    await open(redactedUrlOf(database))
+    expect(await tablesOf(database)).toEqual([...ourTables, "public.keys", "public.migrations"])
+  })
+
+  test("refuses changes of the ledger", async () => {
+    const database = await makeDatabase()
+    const { storage } = await open(redactedUrlOf(database))
+    await Effect.runPromise(storage.ledger.append([sampleRow("r1")]))
+    for (const statement of [
+      "UPDATE headgate.ledger SET cost = 0",
+      "DELETE FROM headgate.ledger",
+      "TRUNCATE headgate.ledger",
+    ])
+      expect(execute(database, statement)).rejects.toThrow("the ledger is append-only")
+  })
+
+  test("batches at once, over the same keys in any order, are all counted", async () => {
+    const { storage } = await open(redactedUrlOf(await makeDatabase()))
+    const batches = Array.from({ length: 40 }, (_, batch) => {
+      const rows = [alice, bob].map((key) => sampleRow(`${batch}-${key}`, { key, cost: BigInt(batch) }))
+      return batch % 2 === 0 ? rows : rows.toReversed()
+    })
+    await Promise.all(batches.map((rows) => Effect.runPromise(storage.ledger.append(rows))))
+    for (const key of [alice, bob]) expect((await Effect.runPromise(storage.ledger.spend(key, at))).total).toBe(780n)
+  })
+
+  test("commits so that a loss of power costs nothing, unless it is told otherwise", async () => {
+    for (const [durability, setting] of [
+      ["full", "on"],
+      ["process", "off"],
+    ] as const) {
+      const database = await makeDatabase()
+      await execute(
+        "postgres",
+        `ALTER DATABASE ${database} SET synchronous_commit TO ${setting === "on" ? "off" : "on"}`,
+      )
+      // A trigger on the ledger notes the setting of the transaction that writes it.
+      const url = redactedUrlOf(database)
+      await Effect.runPromise(migrateDatabase({ url, durability }, "test", patience))
+      await execute(
+        database,
+        "CREATE TABLE seen (setting TEXT)",
+        `CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
+          $$ BEGIN INSERT INTO public.seen VALUES (current_setting('synchronous_commit')); RETURN NEW; END $$`,
+        "CREATE TRIGGER note BEFORE INSERT ON headgate.ledger FOR EACH ROW EXECUTE FUNCTION note()",
+      )
+      await Effect.runPromise(
+        Effect.scoped(
+          Effect.flatMap(openDatabase({ url, durability, onTaken: () => Effect.void }), ({ ledger }) =>
+            ledger.append([sampleRow("r1")]),
+          ),
+        ),
+      )
+      const [seen] = await execute(database, "SELECT setting FROM seen")
+      expect(seen?.rows).toEqual([{ setting }])
+    }
+  })
+})
+
+describePostgres("is not opened", () => {
+  test("while another gateway runs on it, which is named; and is free when that one has ended", async () => {
+    const database = await makeDatabase()
+    const first = await open(redactedUrlOf(database))
+    const refusal = await notOpened(redactedUrlOf(database))
+    expect(refusal).toMatchObject({ _tag: "StorageNotOpened", reason: "in-use" })
+    expect(refusal.message).toMatch(
+      new RegExp(
+        `^storage: postgres://127.0.0.1:${port}/${database} is already in use by another gateway \\(headgate \\w{8} pid ${process.pid} on .*\\)`,
+      ),
+    )
+    await first.close()
+    await open(redactedUrlOf(database))
+  })
+
+  test("by two gateways that start at once: one of them is refused", async () => {
+    const url = redactedUrlOf(await makeDatabase())
+    const both = await Promise.allSettled([open(url), open(url)])
+    expect(both.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"])
+    expect(String(both.map((each) => each.status === "rejected" && each.reason))).toContain("already in use")
+  })
+
+  test("with a newer schema, and stays as it was", async () => {
+    const database = await makeDatabase()
+    await (await open(redactedUrlOf(database))).close()
+    await execute(database, "INSERT INTO headgate.migrations (migration_id, name) VALUES (99, 'from_the_future')")
+    const refusal = await notOpened(redactedUrlOf(database))
+    expect(refusal.reason).toBe("newer")
+    expect(refusal.message).toContain(`has schema 99, which is newer than this binary (${schemaVersion})`)
+    const [steps] = await execute(database, "SELECT migration_id FROM headgate.migrations ORDER BY 1")
+    expect(steps?.rows.map(({ migration_id: step }) => step)).toEqual([...allSteps, 99])
+  })
+
+  test("with another program's schema of our name, which stays as it was", async () => {
+    const database = await makeDatabase()
+    await execute(database, "CREATE SCHEMA headgate", "CREATE TABLE headgate.theirs (a INT)")
+    expect((await notOpened(redactedUrlOf(database))).reason).toBe("corrupt")
+    expect(await tablesOf(database)).toEqual(["headgate.theirs"])
+  })
+
+  test("with an encoding that cannot hold every text", async () => {
+    const name = `latin_${crypto.randomUUID().slice(0, 8)}`
+    await execute("postgres", `CREATE DATABASE ${name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`)
+    const refusal = await notOpened(redactedUrlOf(name))
+    expect([refusal.reason, refusal.message.includes("LATIN1")]).toEqual(["misconfigured", true])
+    expect(await tablesOf(name)).toEqual([])
+  })
+
+  test.each<readonly [string, (url: string) => string, StorageNotOpened["reason"], string]>([
+    ["a wrong password", (url: string) => url.replace("test-password", "wr0ng-s3cret"), "misconfigured", "password"],
+    ["a database that does not exist", (url: string) => `${url}_not`, "misconfigured", "does not exist"],
+    ["a port without a server", (url: string) => url.replace(`:${port}/`, ":1/"), "unreachable", "cannot be reached"],
+  ])("with %s; no password is shown", async (_, change, reason, text) => {
+    const url = change(urlOf(await makeDatabase()))
+    const refusal = await notOpened(Redacted.make(url))
+    expect(refusal.reason).toBe(reason)
+    expect(refusal.message).toContain(text)
+    expect(refusal.message).not.toMatch(/wr0ng-s3cret|test-password/)
+  })
+
+  test("by a user who may not make a schema, which is all that it takes", async () => {
+    const database = await makeDatabase()
+    const role = `role_${crypto.randomUUID().slice(0, 8)}`
+    await execute("postgres", `CREATE ROLE ${role} LOGIN PASSWORD 'weak'`)
+    const url = urlOf(database).replace("postgres:test-password@", `${role}:weak@`)
+    expect((await notOpened(Redacted.make(url))).reason).toBe("misconfigured")
+    await execute("postgres", `GRANT CREATE ON DATABASE ${database} TO ${role}`)
+    const { storage } = await open(Redacted.make(url))
+    await Effect.runPromise(storage.ledger.append([sampleRow("r1")]))
+  })
+})
+
+describePostgres("migrations", () => {
+  test("of two processes at once run once; the second waits", async () => {
+    const database = await makeDatabase()
+    const url = redactedUrlOf(database)
+    const all = ["one", "two", "three"].map((name) => migrateDatabase({ url, durability: "full" }, name, patience))
+    await Effect.runPromise(Effect.all(all, { concurrency: "unbounded" }))
+    expect(await tablesOf(database)).toEqual(ourTables)
+    const [steps] = await execute(database, "SELECT migration_id FROM headgate.migrations ORDER BY 1")
+    expect(steps?.rows.map(({ migration_id: step }) => step)).toEqual(allSteps)
+  })
+
+  test("that were cut off in the middle leave nothing, and succeed the next time", async () => {
+    const database = await makeDatabase()
+    await execute(database, "CREATE SCHEMA headgate")
+    // The step waits for this name after it has made other tables.
+    const blocker = await connect(database)
+    await blocker.query("BEGIN")
+    await blocker.query("CREATE TABLE headgate.spend (a INT)")
+    const proxy = await tcpProxy(port)
+    closing.push(proxy.close)
+    const running = notOpened(redactedUrlOf(database, proxy.port))
+    const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'CREATE TABLE spend%'"
+    await until(async () => (await execute(database, waiting))[0]?.rowCount === 1)
+    await proxy.down()
+    expect((await running).reason).toBe("unreachable")
+    await blocker.query("ROLLBACK")
+    await blocker.end()
+
+    await open(redactedUrlOf(database))
+    expect(await tablesOf(database)).toEqual(ourTables)
+  })
+})
+
+describePostgres("a connection that breaks", () => {
+  const throughProxy = async () => {
+    const database = await makeDatabase()
+    const proxy = await tcpProxy(port)
+    closing.push(proxy.close)
+    return { database, proxy, ...(await open(redactedUrlOf(database, proxy.port))) }
+  }
+
+  test("after the commit and before its confirmation: the rows are there once, and the caller hears of success", async () => {
+    const { proxy, storage } = await throughProxy()
+    await Effect.runPromise(storage.ledger.append([sampleRow("before", { cost: 1n })]))
+    const lost = proxy.loseReplyTo("unconfirmed")
+    await Effect.runPromise(storage.ledger.append([sampleRow("unconfirmed", { cost: 5n }), sampleRow("other")]))
+    await lost
+    expect((await Effect.runPromise(storage.ledger.spend(alice, at))).total).toBe(7n)
+    expect((await Effect.runPromise(storage.ledger.rows(alice, 10))).map(({ requestId }) => requestId)).toEqual([
+      "other",
+      "unconfirmed",
+      "before",
+    ])
+  })
+
+  test("all of them at once: the next statements get new ones", async () => {
+    const { proxy, storage } = await throughProxy()
+    await Effect.runPromise(storage.ledger.append([sampleRow("r1")]))
+    proxy.cut()
+    await Effect.runPromise(storage.ledger.append([sampleRow("r2")]))
+    expect((await Effect.runPromise(storage.ledger.rows(alice, 10))).length).toBe(2)
+  })
+
+  test("while the server is away: a batch waits for it, and fails in time when it stays away", async () => {
+    const { proxy, storage } = await throughProxy()
+    await proxy.down()
+    const waiting = Effect.runPromise(storage.ledger.append([sampleRow("r1")]))
+    expect(await Effect.runPromise(Effect.flip(storage.keys.find(alice)))).toBeInstanceOf(StorageUnavailable)
+    await proxy.up()
+    await waiting
+    expect((await Effect.runPromise(storage.ledger.rows(alice, 10))).length).toBe(1)
+
+    await proxy.down()
+    const failure = await Effect.runPromise(Effect.flip(storage.ledger.append([sampleRow("r2")])))
+    expect([failure._tag, failure.refused]).toEqual(["StorageUnavailable", false])
+    await proxy.up()
+    await Effect.runPromise(storage.ledger.append([sampleRow("r2")]))
+    expect((await Effect.runPromise(storage.ledger.spend(alice, at))).total).toBe(2n)
+  })
+
+  test("because the server is silent is given up", async () => {
+    const { proxy, storage } = await throughProxy()
+    await Effect.runPromise(storage.ledger.append([sampleRow("r1")]))
+    proxy.hold()
+    expect(await Effect.runPromise(Effect.flip(storage.keys.find(alice)))).toBeInstanceOf(StorageUnavailable)
+    proxy.release()
+    expect(await Effect.runPromise(storage.keys.find(alice))).toBeUndefined()
+  })
+
+  test("is encrypted and verified where the URL says so, and silence is noticed there too", async () => {
+    const database = await makeDatabase()
+    const proxy = await tcpProxy(port)
+    closing.push(proxy.close)
+    const { verified, unverified } = await serveTls()
+    closing.push(() => execute("postgres", "ALTER SYSTEM SET ssl = off", "SELECT pg_reload_conf()"))
+    const url = (parameters: string) => Redacted.make(`${urlOf(database, proxy.port)}?${parameters}`)
+    expect((await notOpened(url(unverified))).reason).toBe("unreachable")
+
+    const { storage } = await open(url(verified))
+    await Effect.runPromise(storage.ledger.append([sampleRow("r1")]))
+    const [sessions] = await execute(
+      database,
+      `SELECT bool_and(ssl) AS encrypted FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+        WHERE datname = current_database() AND application_name LIKE 'headgate%'`,
+    )
+    expect(sessions?.rows).toEqual([{ encrypted: true }])
+    proxy.hold()
+    expect(await Effect.runPromise(Effect.flip(storage.keys.find(alice)))).toBeInstanceOf(StorageUnavailable)
+    proxy.release()
+    expect(await Effect.runPromise(storage.keys.find(alice))).toBeUndefined()
+  })
+
+  test("a statement that takes too long is ended, and the others go on", async () => {
+    const { database, storage } = await throughProxy()
+    const blocker = await connect(database)
+    await blocker.query("BEGIN")
+    await blocker.query("LOCK TABLE headgate.keys")
+    const failure = await Effect.runPromise(Effect.flip(storage.keys.find(alice)))
+    expect(failure.message).toContain("statement timeout")
+    await Effect.runPromise(storage.ledger.append([sampleRow("r1")]))
+    await blocker.end()
+    expect(await Effect.runPromise(storage.keys.find(alice))).toBeUndefined()
+  })
+
+  test("does not let another gateway in, when this one is back first", async () => {
+    const { database, proxy, taken } = await throughProxy()
+    const before = await holderOf(database)
+    proxy.cut()
+    await until(async () => ![before, undefined].includes(await holderOf(database)))
+    expect((await notOpened(redactedUrlOf(database))).reason).toBe("in-use")
+    expect(Effect.runSync(Deferred.isDone(taken))).toBe(false)
+  })
+
+  test("and lets another gateway take over: this one is told so", async () => {
+    const { database, proxy, taken } = await throughProxy()
+    await proxy.down()
+    await open(redactedUrlOf(database))
+    await proxy.up()
+    const refusal = await Effect.runPromise(Deferred.await(taken))
+    expect(refusal.reason).toBe("in-use")
+  })
+})

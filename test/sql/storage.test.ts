@@ -116,6 +116,23 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
     expect(steps).toEqual([key, second, third, fourth, fifth, fourth, fourth, undefined, undefined])
   })
 
+  test("keeps slots of host statistics, the newest of each, until they are removed", async () => {
+    const slot = { endpoint: "acme/small acme/eu", workload: "text_generation", minutes: 1, start: 1_760_000_040_000 }
+    const older = { ...slot, start: slot.start - 60_000, figures: "{}" }
+    const listed = await inside(({ hostStats }) =>
+      Effect.gen(function* () {
+        yield* hostStats.put([older, { ...slot, figures: '{"good":1}' }])
+        yield* hostStats.put([{ ...slot, figures: '{"good":2}' }])
+        const all = yield* hostStats.list(0, 10)
+        yield* hostStats.removeUpTo(1, older.start)
+        const [first] = all
+        return [all, yield* hostStats.list(0, 10), yield* hostStats.list(first?.seq ?? 0, 10)]
+      }),
+    )
+    const newer = { ...slot, figures: '{"good":2}' }
+    expect(listed).toMatchObject([[older, newer], [newer], [newer]])
+  })
+
   test("requests to free models are counted by key and day, of which only the last is kept", async () => {
     const counts = await inside((storage) =>
       Effect.gen(function* () {

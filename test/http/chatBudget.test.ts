@@ -239,8 +239,8 @@ describe("the hold is released", () => {
   test.each([
     ["a host that fails", status(500), {}, 502],
     ["a host that finds the request at fault", status(400), {}, 400],
-    ["a deadline", silent, { limits: { deadline_ms: 100 } }, 408],
-    ["a first event that never comes", silent, { limits: { ttfb_ms: 100 } }, 408],
+    ["a deadline", silent, { limits: { deadline_ms: 500 } }, 408],
+    ["a first event that never comes", silent, { limits: { ttfb_ms: 300 } }, 408],
   ] as const)("after %s", async (_name, host, more, expected) => {
     const gateway = await routed({ host }, { ...outputOnly, ...more })
     const key = await keyWith(gateway, microdollars(100))

@@ -52,7 +52,7 @@ describe("a host that fails before its first event", () => {
 
 describe("a host that does not answer", () => {
   test("a stream without a first event within `ttfb_ms`: the next host answers", async () => {
-    const gateway = await routed({ bad: silent, next: good("from the next") }, { limits: { ttfb_ms: 100 } })
+    const gateway = await routed({ bad: silent, next: good("from the next") }, { limits: { ttfb_ms: 300 } })
     const { text } = await streamOf(await gateway.chat(ask({ stream: true })))
     expect(text).toBe("from the next")
     expect(gateway.called()).toEqual(["bad", "next"])
@@ -60,12 +60,12 @@ describe("a host that does not answer", () => {
 
   test("comments and blank lines are no first event", async () => {
     const comments: Answer = () => heldOpen(": hi\n\n\n\n: there\n\n")
-    const gateway = await routed({ bad: comments, next: good("from the next") }, { limits: { ttfb_ms: 100 } })
+    const gateway = await routed({ bad: comments, next: good("from the next") }, { limits: { ttfb_ms: 300 } })
     expect((await streamOf(await gateway.chat(ask({ stream: true })))).text).toBe("from the next")
   })
 
   test("as the only host, 408", async () => {
-    const gateway = await routed({ bad: silent }, { limits: { ttfb_ms: 100 } })
+    const gateway = await routed({ bad: silent }, { limits: { ttfb_ms: 300 } })
     const response = await gateway.chat(ask({ stream: true }))
     expect(response.status).toBe(408)
     expect((await errorOf(response)).metadata).toMatchObject({ error_type: "timeout", phase: "upstream" })
@@ -74,7 +74,7 @@ describe("a host that does not answer", () => {
   test.each([false, true])(
     "`deadline_ms` ends the request, and no other host is tried (stream: %p)",
     async (stream) => {
-      const gateway = await routed({ bad: silent, next: good() }, { limits: { deadline_ms: 100 } })
+      const gateway = await routed({ bad: silent, next: good() }, { limits: { deadline_ms: 500 } })
       const response = await gateway.chat(ask({ stream }))
       expect(response.status).toBe(408)
       expect((await errorOf(response)).metadata).toMatchObject({ error_type: "timeout", phase: "upstream" })

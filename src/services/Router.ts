@@ -266,7 +266,7 @@ const ordering = (
 
 /**
  * All hosts in the order in which they are tried, of one model after the other. Without fallbacks only those that the
- * caller listed, or else the first of the first model.
+ * caller listed, or else the first of each model.
  */
 const withoutFallbacks = (
   { routing: { preferences } }: PlannedRequest,
@@ -279,14 +279,21 @@ const withoutFallbacks = (
   // A model may be wanted twice, by names with and without a variant.
   const all = groups.length === 1 ? first : [...new Set(groups.flat())]
   if (allowFallbacks) return preferred(all)
-  const allowed =
-    order.length > 0 ? preferred(all.filter((host) => isListed(order, host))) : preferred(first).slice(0, 1)
+  const allowed = preferred(
+    order.length > 0 ? all.filter((host) => isListed(order, host)) : firstOfEach(groups.flatMap(preferred)),
+  )
   for (const host of all) {
     if (allowed.includes(host)) continue
     const reason = "fallbacks are not allowed"
     excluded.add({ host: host.tag, model: host.model, by: "allow_fallbacks", reason }, Number.POSITIVE_INFINITY)
   }
   return allowed
+}
+
+/** The first host of each model. */
+const firstOfEach = (hosts: ReadonlyArray<Host>): ReadonlyArray<Host> => {
+  const seen = new Set<string>()
+  return hosts.filter(({ model }) => !seen.has(model) && seen.add(model))
 }
 
 /** Whether a model is wanted more than once. */

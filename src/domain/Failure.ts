@@ -204,6 +204,8 @@ export interface FailedAttempt {
   readonly host: string
   readonly model: string
   readonly failure: HostFailed
+  /** Milliseconds for which the host is left alone since, where it was rate limited or asked for it. */
+  readonly coolsMs?: number
 }
 
 export type ExhaustedBecause =

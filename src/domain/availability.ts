@@ -105,6 +105,7 @@ const ofExhausted = (failure: RoutingExhausted): Availability | undefined => {
     case "rate-limited":
       return { code: "capacity_exhausted", retryable: true, ...about }
     case "cooling-down":
+    case "busy":
     case "timeout":
     case "unavailable":
       return { code: "temporarily_unavailable", retryable: true, ...about }

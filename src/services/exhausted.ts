@@ -29,7 +29,9 @@ export const exhausted = (
     if (all("timeout")) return "timeout"
     return reasons.at(-1) === "forbidden" ? "forbidden" : "unavailable"
   }
-  const waits = attempts.flatMap(({ failure }) => failure.retryAfterSeconds ?? [])
+  const waits = attempts.flatMap(({ failure, coolsMs }) =>
+    coolsMs === undefined ? (failure.retryAfterSeconds ?? []) : Math.ceil(coolsMs / 1000),
+  )
   if (coolingMs !== undefined) waits.push(Math.ceil(coolingMs / 1000))
   return new RoutingExhausted({
     outcome: outcome(),

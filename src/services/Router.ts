@@ -17,7 +17,7 @@ import { hostFacts, modelFacts } from "../domain/hostFacts.ts"
 import { byTier, isListed, listedFirst, passingFirst } from "../domain/hostOrder.ts"
 import { modelTurns } from "../domain/modelTurns.ts"
 import type { Plan } from "../domain/Plan.ts"
-import { documentedSorts } from "../domain/Preferences.ts"
+import { documentedSorts, type Preferences } from "../domain/Preferences.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import { randomSequence } from "../domain/randomSequence.ts"
 import { searchesTheWeb } from "../domain/routeFilters.ts"
@@ -148,7 +148,7 @@ export class Router extends Context.Tag("headgate/Router")<
             : hosts
         const tried = withoutFallbacks(request, ordered, preferred, excluded)
         const attempts = wanted.length === 1 ? tried : modelTurns(tried, (host) => isListed(preferences.order, host))
-        const sort = preferences.sort ?? sortOf(wanted[0]?.variants ?? [])
+        const sort = preferences.sort ?? sortOf(wanted[0]?.variants ?? []) ?? sortOfTier(preferences, attempts)
         const plan: Plan = {
           attempts,
           excluded: repeats(wanted) ? leftOut(excluded.all, attempts) : excluded.all,
@@ -244,6 +244,14 @@ const unknownSort = (sort: string | undefined, { strategies }: RoutingConfig): B
   return new BadRequest({ issues: [{ path: "provider.sort", message: `must be one of ${known}` }] })
 }
 
+/** The sort that comes with a service tier, where one of its hosts is first. */
+const sortOfTier = ({ serviceTier }: Preferences, [first]: ReadonlyArray<Host>): string | undefined => {
+  if (first === undefined || serviceTier === undefined || serviceTier === "default") return undefined
+  return hostFacts(first).tier === serviceTier ? tierSorts[serviceTier] : undefined
+}
+
+const tierSorts = { flex: "price", priority: "throughput" } as const
+
 /** Orders hosts by the strategy for a sort. */
 type OrderBy = (hosts: ReadonlyArray<Host>, sort: string | undefined) => ReadonlyArray<Host>
 
@@ -258,10 +266,10 @@ const ordering = (
   const sort = preferences.sort ?? sortOf(wanted?.variants ?? [])
   if (preferences.serviceTier === "priority") {
     const [tier, others] = byTier(hosts)
-    return tier.length === 0 ? order(hosts, sort) : [...order(tier, sort ?? "throughput"), ...order(others, sort)]
+    return tier.length === 0 ? order(hosts, sort) : [...order(tier, sort ?? tierSorts.priority), ...order(others, sort)]
   }
   const isFlex = preferences.serviceTier === "flex" && hosts.some((host) => hostFacts(host).tier === "flex")
-  return order(hosts, isFlex ? (sort ?? "price") : sort)
+  return order(hosts, isFlex ? (sort ?? tierSorts.flex) : sort)
 }
 
 /**

@@ -93,10 +93,10 @@ const ofExclusions = (failure: NoHostMatches): Availability => {
 }
 
 const ofExhausted = (failure: RoutingExhausted): Availability | undefined => {
-  const { outcome, attempts, retryAfterSeconds, models } = failure
+  const { outcome, attempts, retryAfterSeconds, models, waiting = [] } = failure
   const about = {
     requestedModels: models ?? [...new Set(attempts.map(({ model }) => model))],
-    affectedProviders: [...new Set(attempts.map(({ provider }) => provider))],
+    affectedProviders: [...new Set([...attempts.map(({ provider }) => provider), ...providersOf(waiting)])],
     ...(retryAfterSeconds === undefined ? {} : { retryAfter: retryAfterSeconds }),
   }
   switch (outcome) {

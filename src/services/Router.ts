@@ -341,7 +341,8 @@ const refusal = ({ routing }: PlannedRequest, exclusions: Exclusions, budget: Bu
   // The reason of an exclusion by `budget` is the budget's refusal.
   if (unaffordable !== undefined) return paymentRequired(budget, unaffordable.reason as BudgetRefusal)
   const waits = excluded.flatMap(({ retryAfterMs }) => retryAfterMs ?? [])
-  if (waits.length > 0) return exhausted([], Math.min(...waits), { models })
+  const waiting = excluded.filter(({ retryAfterMs }) => retryAfterMs !== undefined)
+  if (waits.length > 0) return exhausted([], Math.min(...waits), { models, waiting })
   if (decisive?.by === "context_length") {
     const issues = [{ path: "messages", message: decisive.reason }] as const
     return new BadRequest({ kind: "context_length_exceeded", models, issues })

@@ -4,7 +4,7 @@
  * nothing of a host's body. Only `http/ErrorBody.ts` knows HTTP statuses.
  */
 import * as Data from "effect/Data"
-import { type Excluded, noHostText } from "./Exclusion.ts"
+import { type Excluded, type Exclusion, noHostText } from "./Exclusion.ts"
 import type { Picodollars } from "./Money.ts"
 
 export type { Exclusion } from "./Exclusion.ts"
@@ -219,6 +219,8 @@ export interface FailedAttempt {
   readonly host: string
   readonly model: string
   readonly failure: HostFailed
+  /** Milliseconds for which the host is left alone since, where it was rate limited or asked for it. */
+  readonly coolsMs?: number
 }
 
 export type ExhaustedBecause =
@@ -238,6 +240,8 @@ export class RoutingExhausted extends Data.TaggedError("RoutingExhausted")<{
   readonly retryAfterSeconds?: number
   /** Names of the models that were asked for. */
   readonly models?: ReadonlyArray<string>
+  /** Hosts that were not tried because they may not be called now. */
+  readonly waiting?: ReadonlyArray<Exclusion>
 }> {
   override get message() {
     return exhaustedTexts[this.outcome]

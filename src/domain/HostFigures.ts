@@ -161,13 +161,13 @@ export class HostFigures {
   /** Milliseconds to the first token: percentile of the last 5 minutes. */
   latencyAt(at: number, percentile: number): number | null {
     this.minutes.moveTo(at)
-    return this.latency.recent(this.minutes).percentile(percentile)
+    return this.latency.recentAt(this.minutes, percentile)
   }
 
   /** Tokens per second: ordinary percentile of the last 5 minutes, which rises with `percentile`. */
   throughputAt(at: number, percentile: number): number | null {
     this.minutes.moveTo(at)
-    return this.throughput.recent(this.minutes).percentile(percentile)
+    return this.throughput.recentAt(this.minutes, percentile)
   }
 
   latencies(at: number): Percentiles | null {
@@ -249,6 +249,8 @@ class SlidingHistogram {
   readonly total = new Histogram()
   /** The sum of the last slots; `undefined`: to be computed. */
   private recentTotal: Histogram | undefined
+  /** Percentiles of `recentTotal` that were asked for since it changed: plans ask for the same ones of every host. */
+  private readonly knownRecent = new Map<number, number | null>()
   private readonly slots: Array<Histogram | undefined> = []
   /** `undefined`: to be computed. */
   private knownMedian: number | null | undefined = null
@@ -259,12 +261,13 @@ class SlidingHistogram {
     slot.add(value)
     this.total.add(value)
     this.recentTotal?.add(value)
-    this.knownMedian = undefined
+    this.forget()
   }
 
   /** Called for each slot whose time is over. */
   leave(place: number): void {
     this.recentTotal = undefined
+    this.knownRecent.clear()
     const slot = this.slots[place]
     if (slot === undefined) return
     this.total.subtractAll(slot)
@@ -272,12 +275,26 @@ class SlidingHistogram {
     this.knownMedian = undefined
   }
 
+  private forget(): void {
+    this.knownMedian = undefined
+    if (this.knownRecent.size > 0) this.knownRecent.clear()
+  }
+
   get median(): number | null {
     if (this.knownMedian === undefined) this.knownMedian = this.total.percentile(50)
     return this.knownMedian
   }
 
-  recent(window: SlidingSums): Histogram {
+  /** A percentile of the last slots. */
+  recentAt(window: SlidingSums, percentile: number): number | null {
+    const known = this.knownRecent.get(percentile)
+    if (known !== undefined) return known
+    const found = this.recent(window).percentile(percentile)
+    this.knownRecent.set(percentile, found)
+    return found
+  }
+
+  private recent(window: SlidingSums): Histogram {
     if (this.recentTotal !== undefined) return this.recentTotal
     const sum = new Histogram()
     for (let age = 0; age < recentMinutes; age++) {
@@ -299,7 +316,7 @@ class SlidingHistogram {
     slot.addAll(histogram)
     this.total.addAll(histogram)
     this.recentTotal = undefined
-    this.knownMedian = undefined
+    this.forget()
   }
 }
 

@@ -93,10 +93,10 @@ const ofExclusions = (failure: NoHostMatches): Availability => {
 }
 
 const ofExhausted = (failure: RoutingExhausted): Availability | undefined => {
-  const { outcome, attempts, retryAfterSeconds, models } = failure
+  const { outcome, attempts, retryAfterSeconds, models, waiting = [] } = failure
   const about = {
     requestedModels: models ?? [...new Set(attempts.map(({ model }) => model))],
-    affectedProviders: [...new Set(attempts.map(({ provider }) => provider))],
+    affectedProviders: [...new Set([...attempts.map(({ provider }) => provider), ...providersOf(waiting)])],
     ...(retryAfterSeconds === undefined ? {} : { retryAfter: retryAfterSeconds }),
   }
   switch (outcome) {
@@ -105,6 +105,7 @@ const ofExhausted = (failure: RoutingExhausted): Availability | undefined => {
     case "rate-limited":
       return { code: "capacity_exhausted", retryable: true, ...about }
     case "cooling-down":
+    case "busy":
     case "timeout":
     case "unavailable":
       return { code: "temporarily_unavailable", retryable: true, ...about }

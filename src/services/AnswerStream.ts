@@ -175,7 +175,7 @@ export class AnswerStream {
     const { host } = answer.attempt
     const failure = withoutSecrets(found, answer.endpoint)
     const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure }
-    const shown = exhausted([attempt], undefined)
+    const shown = exhausted([...this.options.context.failed, attempt], undefined, { decisive: [attempt] })
     const last = (charge: Charge) => answer.writer.failure(shown, charge)
     this.settle(answer, "host-failed", last, failure)
   }

@@ -7,6 +7,7 @@ import {
   type TimedOut,
   type Unavailable,
 } from "../domain/Failure.ts"
+import type { Host } from "../domain/Host.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord } from "../domain/Key.ts"
 import type { ConversationRecord } from "./Conversations.ts"
@@ -87,6 +88,8 @@ export class RequestContext implements RequestFacts {
   readonly seed: number
   /** Attempts that failed so far, in their order. */
   readonly failed: Array<FailedAttempt> = []
+  /** The host whose call was cancelled, because another one that was called beside it was faster. */
+  lost: { readonly host: Host; readonly wasFirst: boolean } | undefined
   readonly conversation: ConversationRecord | undefined
   /** Milliseconds of a clock that never steps back. */
   readonly nowMs: () => number

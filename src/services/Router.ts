@@ -24,7 +24,7 @@ import { byTier, isListed, listedFirst, passingFirst } from "../domain/hostOrder
 import { modelTurns } from "../domain/modelTurns.ts"
 import { type Permissions, unrestricted } from "../domain/Permissions.ts"
 import type { Plan } from "../domain/Plan.ts"
-import { documentedSorts } from "../domain/Preferences.ts"
+import { documentedSorts, type Preferences } from "../domain/Preferences.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import { randomSequence } from "../domain/randomSequence.ts"
 import { searchesTheWeb } from "../domain/routeFilters.ts"
@@ -157,7 +157,7 @@ export class Router extends Context.Tag("headgate/Router")<
             : hosts
         const tried = withoutFallbacks(request, ordered, preferred, excluded)
         const attempts = wanted.length === 1 ? tried : modelTurns(tried, (host) => isListed(preferences.order, host))
-        const sort = preferences.sort ?? sortOf(wanted[0]?.variants ?? [])
+        const sort = preferences.sort ?? sortOf(wanted[0]?.variants ?? []) ?? sortOfTier(preferences, attempts)
         const plan: Plan = {
           attempts,
           excluded: repeats(wanted) ? leftOut(excluded.all, attempts) : excluded.all,
@@ -253,6 +253,14 @@ const unknownSort = (sort: string | undefined, { strategies }: RoutingConfig): B
   return new BadRequest({ issues: [{ path: "provider.sort", message: `must be one of ${known}` }] })
 }
 
+/** The sort that comes with a service tier, where one of its hosts is first. */
+const sortOfTier = ({ serviceTier }: Preferences, [first]: ReadonlyArray<Host>): string | undefined => {
+  if (first === undefined || serviceTier === undefined || serviceTier === "default") return undefined
+  return hostFacts(first).tier === serviceTier ? tierSorts[serviceTier] : undefined
+}
+
+const tierSorts = { flex: "price", priority: "throughput" } as const
+
 /** Orders hosts by the strategy for a sort. */
 type OrderBy = (hosts: ReadonlyArray<Host>, sort: string | undefined) => ReadonlyArray<Host>
 
@@ -267,15 +275,15 @@ const ordering = (
   const sort = preferences.sort ?? sortOf(wanted?.variants ?? [])
   if (preferences.serviceTier === "priority") {
     const [tier, others] = byTier(hosts)
-    return tier.length === 0 ? order(hosts, sort) : [...order(tier, sort ?? "throughput"), ...order(others, sort)]
+    return tier.length === 0 ? order(hosts, sort) : [...order(tier, sort ?? tierSorts.priority), ...order(others, sort)]
   }
   const isFlex = preferences.serviceTier === "flex" && hosts.some((host) => hostFacts(host).tier === "flex")
-  return order(hosts, isFlex ? (sort ?? "price") : sort)
+  return order(hosts, isFlex ? (sort ?? tierSorts.flex) : sort)
 }
 
 /**
  * All hosts in the order in which they are tried, of one model after the other. Without fallbacks only those that the
- * caller listed, or else the first of the first model.
+ * caller listed, or else the first of each model.
  */
 const withoutFallbacks = (
   { routing: { preferences } }: PlannedRequest,
@@ -288,14 +296,21 @@ const withoutFallbacks = (
   // A model may be wanted twice, by names with and without a variant.
   const all = groups.length === 1 ? first : [...new Set(groups.flat())]
   if (allowFallbacks) return preferred(all)
-  const allowed =
-    order.length > 0 ? preferred(all.filter((host) => isListed(order, host))) : preferred(first).slice(0, 1)
+  const allowed = preferred(
+    order.length > 0 ? all.filter((host) => isListed(order, host)) : firstOfEach(groups.flatMap(preferred)),
+  )
   for (const host of all) {
     if (allowed.includes(host)) continue
     const reason = "fallbacks are not allowed"
     excluded.add({ host: host.tag, model: host.model, by: "allow_fallbacks", reason }, Number.POSITIVE_INFINITY)
   }
   return allowed
+}
+
+/** The first host of each model. */
+const firstOfEach = (hosts: ReadonlyArray<Host>): ReadonlyArray<Host> => {
+  const seen = new Set<string>()
+  return hosts.filter(({ model }) => !seen.has(model) && seen.add(model))
 }
 
 /** Whether a model is wanted more than once. */
@@ -340,7 +355,8 @@ const refusal = ({ routing }: PlannedRequest, exclusions: Exclusions, budget: Bu
   // The reason of an exclusion by `budget` is the budget's refusal.
   if (unaffordable !== undefined) return paymentRequired(budget, unaffordable.reason as BudgetRefusal)
   const waits = excluded.flatMap(({ retryAfterMs }) => retryAfterMs ?? [])
-  if (waits.length > 0) return exhausted([], Math.min(...waits), { models })
+  const waiting = excluded.filter(({ retryAfterMs }) => retryAfterMs !== undefined)
+  if (waits.length > 0) return exhausted([], Math.min(...waits), { models, waiting })
   const forbidden = excluded.filter(({ by }) => by === "allowed_models" || by === "allowed_providers")
   if (forbidden.length > 0) return new NotPermitted({ rule: notAllowed(models, forbidden) })
   if (decisive?.by === "context_length") {

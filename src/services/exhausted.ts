@@ -1,4 +1,5 @@
 /** The one outcome of several failed attempts. Pure. See docs/guarantees.md#g10. */
+import type { Exclusion } from "../domain/Exclusion.ts"
 import { type ExhaustedBecause, type FailedAttempt, RoutingExhausted } from "../domain/Failure.ts"
 
 interface Circumstances {
@@ -8,6 +9,8 @@ interface Circumstances {
   readonly isBusy?: boolean
   /** What the caller asked for. */
   readonly models?: ReadonlyArray<string>
+  /** `RoutingExhausted.waiting`. */
+  readonly waiting?: ReadonlyArray<Exclusion>
 }
 
 /**
@@ -17,7 +20,7 @@ interface Circumstances {
 export const exhausted = (
   attempts: ReadonlyArray<FailedAttempt>,
   coolingMs: number | undefined,
-  { decisive = attempts, isBusy = false, models }: Circumstances = {},
+  { decisive = attempts, isBusy = false, models, waiting }: Circumstances = {},
 ): RoutingExhausted => {
   const reasons = decisive.map(({ failure }) => failure.reason)
   const all = (reason: string) => reasons.length > 0 && reasons.every((each) => each === reason)
@@ -29,12 +32,15 @@ export const exhausted = (
     if (all("timeout")) return "timeout"
     return reasons.at(-1) === "forbidden" ? "forbidden" : "unavailable"
   }
-  const waits = attempts.flatMap(({ failure }) => failure.retryAfterSeconds ?? [])
+  const waits = attempts.flatMap(({ failure, coolsMs }) =>
+    coolsMs === undefined ? (failure.retryAfterSeconds ?? []) : Math.ceil(coolsMs / 1000),
+  )
   if (coolingMs !== undefined) waits.push(Math.ceil(coolingMs / 1000))
   return new RoutingExhausted({
     outcome: outcome(),
     attempts,
     ...(models === undefined ? {} : { models }),
+    ...(waiting === undefined ? {} : { waiting }),
     ...(waits.length === 0 ? {} : { retryAfterSeconds: Math.min(Math.max(Math.min(...waits), 1), 300) }),
   })
 }

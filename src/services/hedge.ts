@@ -8,6 +8,7 @@ import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { chargeFor } from "../domain/Charge.ts"
 import { HostFailed } from "../domain/Failure.ts"
+import type { RefusedModels } from "../domain/fallback.ts"
 import type { HedgeBudget } from "../domain/HedgeBudget.ts"
 import type { Host } from "../domain/Host.ts"
 import type { Plan } from "../domain/Plan.ts"
@@ -49,12 +50,13 @@ export interface Hedge {
 export const hedgeFor = (
   first: Host,
   plan: Plan,
+  refused: RefusedModels,
   { bounds }: ChatRequest,
   context: RequestContext,
   stats: Context.Tag.Service<HostStats>,
 ): Hedge | undefined => {
   const at = plan.attempts.indexOf(first)
-  const host = plan.attempts.find(({ model }, place) => place > at && model === first.model)
+  const host = plan.attempts.find((other, place) => place > at && other.model === first.model && !refused.has(other))
   if (host === undefined || host.pricing === null || first.pricing === null) return undefined
   const delayMs = stats.snapshot(first).latencyAt(95)
   if (delayMs === null) return undefined
@@ -83,9 +85,9 @@ export interface Contest<A> {
   readonly failed: (begun: Begun, failure: HostFailed) => void
 }
 
-/** `left`: calls that were stopped because the request was ended. */
+/** `lost`: the slower call, where it was still running. `left`: calls that were stopped because the request was ended. */
 export type RaceResult<A> =
-  | { readonly won: Begun; readonly answer: A }
+  | { readonly won: Begun; readonly answer: A; readonly lost: Begun | undefined }
   | { readonly won: undefined; readonly left: ReadonlyArray<Begun> }
 
 const lost = new HostFailed({ reason: "timeout" })
@@ -127,8 +129,9 @@ export const raceHosts = <A extends object>(
       }
       if (!(answer instanceof HostFailed)) {
         winner = begun
-        for (const { attempt } of running) attempt.stop(lost)
-        return finish({ won: begun, answer })
+        const [slower] = running
+        slower?.attempt.stop(lost)
+        return finish({ won: begun, answer, lost: slower })
       }
       if (context.lifetime.ending === undefined) failed(begun, answer)
       else left.push(begun)

@@ -61,12 +61,15 @@ export const tryHosts = function* <A extends object>(
   plan: Plan,
   call: CallHost<A>,
 ): Steps<Tried<A>, DispatchFailure> {
-  const { registry, stats, timers, retries, endAttempt, log } = services
+  const { registry, stats, health, timers, retries, endAttempt, log } = services
   const { lifetime, failed } = context
   const skipped: Array<Skipped> = []
   const refused = new RefusedModels()
   const fail = (host: Host, failure: HostFailed) => {
-    failed.push({ provider: host.providerName, host: host.tag, model: host.model, failure })
+    const isTold = failure.reason === "rate-limited" || failure.retryAfterSeconds !== undefined
+    const coolsMs = isTold ? health.admissible(host)?.retryAfterMs : undefined
+    const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure }
+    failed.push(coolsMs === undefined ? attempt : { ...attempt, coolsMs })
     refused.add(host, failure)
   }
   const failedCall = ({ attempt, endpoint }: Begun, answer: HostFailed) => {
@@ -74,11 +77,12 @@ export const tryHosts = function* <A extends object>(
     endAttempt.failed(attempt, failure)
     fail(attempt.host, failure)
   }
+  const hasTime = () => lifetime.deadline - timers.now() >= leastTimeMs
   /** The host that was called beside another one, once at most for a request. */
   let hedged: Host | undefined
   const beside = function* ({ host }: Hedge): Steps<Begun | undefined> {
     const endpoint = registry.endpoint(host)
-    if (endpoint === undefined || !retries.take(timers.now())) return undefined
+    if (endpoint === undefined || !hasTime() || !retries.take(timers.now())) return undefined
     const begun = yield* beginAttempt(services, context, request, plan, endpoint)
     // One that cannot be called now may still have its turn.
     if (!("attempt" in begun)) return undefined
@@ -95,7 +99,7 @@ export const tryHosts = function* <A extends object>(
     const endpoint = host === hedged ? undefined : registry.endpoint(host)
     if (endpoint === undefined || refused.has(host)) continue
     if (!mayCall) {
-      if (lifetime.deadline - timers.now() < leastTimeMs) break
+      if (!hasTime()) break
       if (!retries.take(timers.now())) {
         isBudgetSpent = true
         break
@@ -121,12 +125,16 @@ export const tryHosts = function* <A extends object>(
       break
     }
     mayCall = false
-    const hedge = canHedge ? hedgeFor(host, plan, request, context, stats) : undefined
+    const hedge = canHedge ? hedgeFor(host, plan, refused, request, context, stats) : undefined
     if (hedge !== undefined) {
       canHedge = false
       const contest = { call, second: () => beside(hedge), failed: failedCall }
       const result = yield* raceHosts(services, context, begun, hedge, contest)
-      if (result.won !== undefined) return { attempt: result.won.attempt, answer: result.answer }
+      if (result.won !== undefined) {
+        const { won, answer, lost } = result
+        if (lost !== undefined) context.lost = { host: lost.attempt.host, wasFirst: lost === begun }
+        return { attempt: won.attempt, answer }
+      }
       for (const [at, { attempt }] of result.left.entries()) {
         yield* eitherOf(at === 0 ? endAttempt.abandoned(attempt) : endAttempt.lost(attempt, false))
       }

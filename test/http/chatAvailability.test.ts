@@ -198,7 +198,9 @@ describe("no host is left", () => {
     const response = await gateway.chat(ask())
     const { code, availability } = await errorOf(response)
     expect([code, response.headers.get("retry-after")]).toEqual([503, "9"])
-    expect(availability).toMatchObject({ code: "temporarily_unavailable", retryable: true, retry_after: 9 })
+    // It named no provider.
+    const about = { affected_providers: ["a"], requested_models: ["acme/small"] }
+    expect(availability).toMatchObject({ code: "temporarily_unavailable", retryable: true, retry_after: 9, ...about })
   })
 
   test("what a host found wrong with the request is not about availability", async () => {

@@ -56,14 +56,24 @@ describe("preferences", () => {
     expect(gateway.called()).toEqual(["a"])
   })
 
-  test("without fallbacks one host of the first model is called, and no other model", async () => {
+  test("disallowed fallbacks concern hosts, not models: one host of each model is called", async () => {
     const gateway = await routed(
-      { a: status(500), b: good(), other: good("other") },
-      { models: { "acme/other": ["other"] } },
+      { a: status(500), b: good(), other: good("other"), next: good() },
+      { models: { "acme/other": ["other", "next"] } },
     )
-    const body = ask({ models: ["acme/other"], provider: { allow_fallbacks: false } })
-    expect((await gateway.chat(body)).status).toBe(502)
-    expect(gateway.called()).toEqual(["a"])
+    for (const sort of ["price", { by: "price", partition: "none" }]) {
+      const body = ask({ models: ["acme/other"], provider: { allow_fallbacks: false, sort } })
+      expect((await wholeBodyOf(await gateway.chat(body))).model).toBe("acme/other")
+    }
+    expect(gateway.called()).toEqual(["a", "other", "a", "other"])
+  })
+
+  test("`X-GW-Host` of a host that only the second model has was 404: that model is asked", async () => {
+    const gateway = await routed({ a: good(), b: good(), other: good() }, { models: { "acme/other": ["other"] } })
+    const pinned = { headers: { "x-gw-host": "other" } }
+    const { model } = await wholeBodyOf(await gateway.chat(ask({ models: ["acme/other"] }), pinned))
+    expect(model).toBe("acme/other")
+    expect(gateway.called()).toEqual(["other"])
   })
 
   test("`X-GW-Host` pins one host, whatever the preferences", async () => {

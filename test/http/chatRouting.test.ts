@@ -1,6 +1,7 @@
 /** Which host answers, and what the caller gets when none does. docs/guarantees.md#g10 */
 import { describe, expect, test } from "bun:test"
 import { errorOf, streamOf, wholeBodyOf } from "../support/answers.ts"
+import { chunkOf, sse } from "../support/host.ts"
 import { type Answer, ask, closeAfterEach, good, routed, silent, status } from "../support/routed.ts"
 
 closeAfterEach()
@@ -167,6 +168,20 @@ describe("a plan that is exhausted", () => {
       expect(response.status).toBe(expected)
       expect((await errorOf(response)).metadata?.["previous_errors"]).toHaveLength(2)
     }
+  })
+
+  test("a host that breaks off in its stream hid the attempts before it: they are in `previous_errors`", async () => {
+    const word = chunkOf({ delta: { content: "first" }, finish_reason: null })
+    const gateway = await routed({ limited: status(429), breaks: () => sse([word]), unused: good() })
+    const { chunks } = await streamOf(await gateway.chat(ask({ stream: true })))
+    const error = chunks.at(-1)?.error
+    expect(error?.code).toBe(502)
+    expect(error?.metadata?.["provider_name"]).toBe("breaks")
+    expect(error?.metadata?.["previous_errors"]).toMatchObject([
+      { provider: "limited", status: 429 },
+      { provider: "breaks", code: "unreachable" },
+    ])
+    expect(gateway.called()).toEqual(["limited", "breaks"])
   })
 
   test("429 gives the shortest wait", async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test"
 import * as Schema from "effect/Schema"
 import { defineStrategy } from "headgate/plugin"
 import { errorOf, streamOf, wholeBodyOf } from "../support/answers.ts"
+import { explainedBy } from "../support/explained.ts"
 import { type Answer, ask, closeAfterEach, good, routed, status } from "../support/routed.ts"
 
 closeAfterEach()
@@ -151,6 +152,19 @@ describe("service tiers", () => {
     const answering = await start()
     expect(servedBy(await answering.chat(ask(body)))).toEqual([200, expected[0]])
   })
+
+  test.each([
+    ["flex", "price"],
+    ["priority", "throughput"],
+    ["default", "balanced"],
+  ])(
+    "under %s the hosts are ordered by %s, and the explanation says so: it named the configured strategy",
+    async (tier, strategy) => {
+      const gateway = await start({ routing: { strategy: "balanced" } })
+      const explained = await explainedBy(gateway, ask({ service_tier: tier }))
+      expect(explained.strategy).toBe(strategy)
+    },
+  )
 
   test.each([false, true])("the host is asked for its tier, and the answer says it (stream: %p)", async (stream) => {
     const gateway = await start()

@@ -42,8 +42,9 @@ describe("a provider with `max_concurrent`", () => {
     for (const stream of [false, true]) {
       const refused = await gateway.chat(ask({ stream }))
       expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"])
-      const { message, metadata } = await errorOf(refused)
+      const { message, metadata, availability } = await errorOf(refused)
       expect(message).toContain("as many requests")
+      expect(availability).toMatchObject({ code: "temporarily_unavailable", retryable: true, retry_after: 1 })
       expect(metadata).toMatchObject({ error_type: "provider_overloaded", previous_errors: [] })
     }
     release()

@@ -23,7 +23,11 @@ const anyPrice = FastCheck.constantFrom("0", "0.000001", "0.000002", "0.000003",
 
 const anyHost = FastCheck.record(
   {
-    pricing: FastCheck.record({ prompt: anyPrice, completion: anyPrice }),
+    pricing: FastCheck.record(
+      { prompt: anyPrice, completion: anyPrice, input_cache_read: FastCheck.constant("0.0000001") },
+      { requiredKeys: ["prompt", "completion"] },
+    ),
+    variant: FastCheck.constantFrom("eu", "flex", "priority"),
     quantization: FastCheck.constantFrom("fp8" as const, "fp16" as const),
     supported_parameters: FastCheck.subarray(["temperature", "tools", "seed"]),
     max_completion_tokens: FastCheck.constantFrom(10, 4096),
@@ -41,19 +45,26 @@ const anyModels = FastCheck.tuple(
     ).map(([providers, facts]) => ({
       id,
       context_length: 8192,
-      hosts: providers.map((provider, at) => ({ ...facts[at], provider, model: id })),
+      hosts: providers.map((provider, at) => {
+        const variant = facts[at]?.variant
+        return { ...facts[at], provider, model: `${id} ${provider}${variant === undefined ? "" : `/${variant}`}` }
+      }),
     })),
   ),
 )
 
 const someSlugs = FastCheck.shuffledSubarray(slugs, { minLength: 1 })
 
+const strategies = ["balanced", "price", "throughput", "latency", "exacto", "cheapest-warm"]
+
 const anyPreferences = FastCheck.record(
   {
     sort: FastCheck.oneof(
-      FastCheck.constantFrom("price", "balanced", "throughput"),
-      FastCheck.constantFrom({ by: "balanced", partition: "none" }, { by: "price", partition: "none" }),
+      FastCheck.constantFrom(...strategies),
+      FastCheck.constantFrom(...strategies).map((by) => ({ by, partition: "none" })),
     ),
+    preferred_max_latency: FastCheck.constantFrom(0.5, { p50: 1, p90: 2 }),
+    preferred_min_throughput: FastCheck.constantFrom(3, { p75: 1 }),
     order: someSlugs,
     only: FastCheck.shuffledSubarray(slugs, { minLength: 3 }),
     ignore: FastCheck.shuffledSubarray(slugs, { maxLength: 1 }),
@@ -65,11 +76,22 @@ const anyPreferences = FastCheck.record(
   { requiredKeys: [] },
 )
 
+/** Long enough to be cached. */
+const question = "x".repeat(6000)
+
+const names = ids.flatMap((id) => [
+  id,
+  id,
+  ...["nitro", "floor", "exacto", "extended"].map((variant) => `${id}:${variant}`),
+])
+
 const anyRequest = FastCheck.record(
   {
-    models: FastCheck.shuffledSubarray(ids, { minLength: 1 }),
+    models: FastCheck.shuffledSubarray(names, { minLength: 1, maxLength: 5 }),
     provider: anyPreferences,
-    messages: FastCheck.constantFrom("hi", "x".repeat(600)).map((content) => [{ role: "user", content }]),
+    messages: FastCheck.constantFrom("hi", "x".repeat(600), question).map((content) => [{ role: "user", content }]),
+    session_id: FastCheck.constant("a session"),
+    service_tier: FastCheck.constantFrom("flex", "priority", "default"),
     stream: FastCheck.boolean(),
     temperature: FastCheck.constant(0.5),
     max_tokens: FastCheck.constantFrom(5, 100),
@@ -120,7 +142,7 @@ test(
       FastCheck.asyncProperty(
         FastCheck.record({
           models: anyModels,
-          strategy: FastCheck.constantFrom("balanced", "price"),
+          strategy: FastCheck.constantFrom(...strategies),
           past: anyPast,
           request: anyRequest,
           fate: anyFate,
@@ -150,12 +172,14 @@ test(
             },
             upstream: Upstream.layerFrom(async (call) => {
               const { model } = (await call.clone().json()) as { readonly model: string }
-              tried.push(`${model} p${new URL(call.url).port}`)
+              tried.push(model)
               return answer(call)
             }),
             setting: Layer.merge(Layer.setClock(clock), Layer.setRandom(Random.fixed([start / 2 ** 32]))),
           })
           try {
+            const key = await gateway.newKey({ limit })
+            const headers = { authorization: `Bearer ${key}` }
             const seeds = randomSequence(start)
             const nextSeed = () => Math.floor(seeds() * 2 ** 32)
             for (const { model, host, fault, tookMs } of past) {
@@ -163,13 +187,11 @@ test(
                 clock.advance(tookMs)
                 return fault === null ? good()({}, call, 1) : failing(fault, call)
               }
-              const asked = { model, messages: [{ role: "user", content: "hi" }] }
-              await (await gateway.chat(asked, { headers: { "x-gw-host": host } })).text()
+              const asked = { model, messages: [{ role: "user", content: question }], session_id: "a session" }
+              await (await gateway.chat(asked, { headers: { ...headers, "x-gw-host": host } })).text()
               nextSeed()
             }
 
-            const key = await gateway.newKey({ limit })
-            const headers = { authorization: `Bearer ${key}` }
             const seed = nextSeed()
             const explained = await explainedBy(gateway, request, `?seed=${seed}`, headers)
             const planned = explained.attempts.map(({ model, host }) => `${model} ${host}`)

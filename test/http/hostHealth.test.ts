@@ -58,6 +58,25 @@ describe("cooling down", () => {
     expect(Number(second.headers.get("retry-after"))).toBeWithin(least, below)
   })
 
+  test.each([
+    [undefined, undefined, "5"],
+    ["soon", undefined, "5"],
+    ["7", undefined, "7"],
+    ["100000", undefined, "300"],
+    ["100000", { max_s: 60 }, "60"],
+    ["soon", { rate_limit_s: 20 }, "20"],
+    ["soon", { rate_limit_s: 0 }, null],
+  ])(
+    "the very caller who met a 429 with Retry-After %p was not told how long the host is left alone (%p)",
+    async (value, cooldown, told) => {
+      const host = status(429, value === undefined ? {} : { "retry-after": value })
+      const gateway = await routed({ host }, cooldown === undefined ? {} : { limits: { cooldown } })
+      const response = await gateway.chat(ask())
+      expect([response.status, response.headers.get("retry-after")]).toEqual([429, told])
+      expect((await errorOf(response)).availability?.retry_after).toBe(told === null ? null : Number(told))
+    },
+  )
+
   test("0 switches it off", async () => {
     const off = { limits: { cooldown: { account_s: 0, not_found_s: 0, rate_limit_s: 0 } } }
     for (const code of [401, 404, 429]) expect((await twice(status(code), off)).gateway.called()).toHaveLength(2)

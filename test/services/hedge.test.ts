@@ -1,8 +1,12 @@
 /** Hedging: a second host beside a slow one, under a clock that the test advances. docs/hedging.md */
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
+import * as Layer from "effect/Layer"
 import { HedgeBudget } from "../../src/domain/HedgeBudget.ts"
-import { chunkOf } from "../support/host.ts"
+import { Upstream } from "../../src/upstream/Upstream.ts"
+import { gatewayWithoutSocket } from "../support/gateway.ts"
+import { chunkOf, streamAnswer } from "../support/host.ts"
+import { ManualClock } from "../support/manualClock.ts"
 import { contentOf, readStrictly } from "../support/strictSse.ts"
 import { type HostCall, inTimedGateway, Reading, type TimedGateway } from "../support/timedGateway.ts"
 
@@ -251,6 +255,21 @@ describe("no second host is called", () => {
       { retries: 0.000_001 },
     ))
 
+  test("with less than half a second before the deadline: it was called all the same", () =>
+    hedging(
+      async (gateway, next) => {
+        const asked = gateway.ask()
+        await next(1)
+        await gateway.pass(600)
+        await gateway.settle()
+        expect((await asked).status).toBe(408)
+        expect(gateway.calls).toHaveLength(21)
+        expect(await gateway.held()).toBe(0n)
+      },
+      {},
+      { deadline_ms: 550 },
+    ))
+
   test("for a whole answer", () =>
     hedging(async (gateway, next) => {
       const asked = gateway.ask({ stream: false })
@@ -322,6 +341,110 @@ test("any race: the caller gets the beginning of one host's answer, and nothing 
       expect(races).toBeGreaterThan(30)
     },
   ))
+
+describe("three hosts, of which the last has the shortest context", () => {
+  /** Streams are answered by `answers`; the second host is known to begin within 100 ms. */
+  const inGateway = async (body: (gateway: HedgedGateway) => Promise<void>): Promise<void> => {
+    const clock = new ManualClock()
+    const called: Array<string> = []
+    const answers: Record<string, (request: Request) => Promise<Response>> = {}
+    const slugs = ["a", "b", "c"]
+    const provider = { plugin: "openai-compatible", network: "private", api_key: "k" } as const
+    const gateway = await gatewayWithoutSocket({
+      config: {
+        providers: Object.fromEntries(
+          slugs.map((slug, at) => [slug, { ...provider, base_url: `http://127.0.0.1:${at + 1}/v1` }]),
+        ),
+        models: [
+          {
+            id: "acme/small",
+            context_length: 8192,
+            hosts: slugs.map((slug, at) => ({
+              provider: slug,
+              context_length: [8192, 32_768, 4096][at] ?? 0,
+              pricing: { prompt: "0.000001", completion: "0.000002" },
+            })),
+          },
+        ],
+        routing: { hedge: { enabled: true, max_cost_share: 1 } },
+      },
+      upstream: Upstream.layerFrom((request) => {
+        const slug = slugs[Number(new URL(request.url).port) - 1] ?? ""
+        called.push(slug)
+        return answers[slug]?.(request) ?? Promise.reject(new Error("no answer"))
+      }),
+      setting: Layer.setClock(clock),
+    })
+    const pass = async (milliseconds: number) => {
+      clock.advance(milliseconds)
+      for (let turn = 0; turn < 16; turn++) await new Promise((resolve) => setImmediate(resolve))
+    }
+    const ask = (order: ReadonlyArray<string>) =>
+      gateway.chat(
+        { model: "acme/small", messages: [{ role: "user", content: "hi" }], stream: true, provider: { order } },
+        { headers: { "x-openrouter-metadata": "enabled" } },
+      )
+    answers["b"] = async () => {
+      await pass(100)
+      return streamAnswer(["quick"])
+    }
+    for (let at = 0; at < 20; at++) await (await ask(["b"])).text()
+    called.length = 0
+    await body({ ask, pass, answers, called })
+    await gateway.stop()
+  }
+
+  interface HedgedGateway {
+    readonly ask: (order: ReadonlyArray<string>) => Promise<Response>
+    readonly pass: (milliseconds: number) => Promise<void>
+    readonly answers: Record<string, (request: Request) => Promise<Response>>
+    readonly called: ReadonlyArray<string>
+  }
+
+  test("after a prompt that is too long, one that cannot take it was called beside the longer one", () =>
+    inGateway(async ({ ask, pass, answers, called }) => {
+      const slow = Promise.withResolvers<Response>()
+      answers["a"] = async () =>
+        Response.json({ error: { message: "too long", code: "context_length_exceeded" } }, { status: 400 })
+      answers["b"] = () => slow.promise
+      answers["c"] = answers["a"]
+      const asked = ask(["a", "b", "c"])
+      await pass(10)
+      await pass(1000)
+      slow.resolve(streamAnswer(["long"]))
+      expect((await asked).headers.get("x-gw-host")).toBe("b")
+      await (await asked).text()
+      expect(called).toEqual(["a", "b"])
+    }))
+
+  test.each([
+    ["b", 2, [499, 200], ["b", "c"]],
+    ["c", 1, [200, 499], ["b", "c"]],
+  ])(
+    "the cancelled call of %s is among the attempts of `X-OpenRouter-Metadata`",
+    (loser, attempt, statuses, providers) =>
+      inGateway(async ({ ask, pass, answers }) => {
+        const calls = { b: Promise.withResolvers<Response>(), c: Promise.withResolvers<Response>() }
+        const until = (answer: Promise<Response>) => (request: Request) =>
+          new Promise<Response>((resolve, reject) => {
+            void answer.then(resolve)
+            request.signal.addEventListener("abort", () => reject(new Error("aborted")))
+          })
+        answers["b"] = until(calls.b.promise)
+        answers["c"] = until(calls.c.promise)
+        const asked = ask(["b", "c"])
+        await pass(10)
+        await pass(300)
+        calls[loser === "b" ? "c" : "b"].resolve(streamAnswer(["word"]))
+        const text = await (await asked).text()
+        const last = text.split("\n\n").findLast((event) => event.includes("openrouter_metadata")) ?? "data: {}"
+        const { openrouter_metadata: metadata } = JSON.parse(last.slice(6))
+        expect(metadata.attempt).toBe(attempt)
+        expect(metadata.attempts.map(({ status }: { status: number }) => status)).toEqual(statuses)
+        expect(metadata.attempts.map(({ provider }: { provider: string }) => provider)).toEqual(providers)
+      }),
+  )
+})
 
 describe("the budget of hedging", () => {
   test("is a share of the last hour's spend, less what was lost in it", () => {

@@ -260,11 +260,17 @@ const named = (
   return headers
 }
 
-/**
- * Value of the header with the dropped members. Their names come from the caller, so they are written only if all of
- * them are safe in a header.
- */
+/** Characters of the header with the dropped members, and of one name in it. All known names fit. */
+const longestDropped = 1000
+const longestName = 64
+
+/** Value of the header with the dropped members. Their names may come from the caller: one that is not safe in a header is not written. */
 const droppedMembers = (dropped: ReadonlyArray<string>): string => {
-  const value = dropped.join(", ").slice(0, 200)
-  return isHeaderSafe(value) ? value : "unnamed"
+  let value = ""
+  for (const [at, member] of dropped.entries()) {
+    const name = member.length <= longestName && isHeaderSafe(member) ? member : "unnamed"
+    if (value.length + name.length > longestDropped) return `${value}, and ${dropped.length - at} more`
+    value += at === 0 ? name : `, ${name}`
+  }
+  return value
 }

@@ -21,7 +21,7 @@ export const wantsMetadata = (headers: Headers): boolean =>
 /** `host`: the one that answers; `undefined`: none does. */
 export const routeMetadata = (
   { requested, model, plan }: ShownRoute,
-  { failed }: Pick<RequestContext, "failed">,
+  { failed, lost }: Pick<RequestContext, "failed" | "lost">,
   host: Host | undefined,
 ) => {
   const tried = failed.map((attempt) => ({
@@ -29,15 +29,18 @@ export const routeMetadata = (
     model: attempt.model,
     status: statusOf(attempt),
   }))
-  const attempts =
-    host === undefined ? tried : [...tried, { provider: host.providerName, model: host.model, status: 200 }]
+  const slower = lost === undefined ? [] : [attemptAt(lost.host, cancelled)]
+  const before = lost?.wasFirst === true ? [...tried, ...slower] : tried
+  const after = lost?.wasFirst === false ? slower : []
+  const attempts = host === undefined ? tried : [...before, attemptAt(host, 200), ...after]
+  const attempt = host === undefined ? tried.length : before.length + 1
   return {
     requested,
     strategy: howChosen(requested, model, host),
     // The gateway knows no regions.
     region: null,
-    summary: summaryOf(attempts.length, plan.attempts.length, host),
-    attempt: attempts.length,
+    summary: summaryOf(attempt, plan.attempts.length, host),
+    attempt,
     is_byok: false,
     endpoints: {
       total: plan.attempts.length + plan.excluded.length,
@@ -51,6 +54,11 @@ export const routeMetadata = (
   }
 }
 
+const attemptAt = ({ providerName: provider, model }: Host, status: number) => ({ provider, model, status })
+
+/** The status of a call that was cancelled because another host was faster. */
+const cancelled = 499
+
 /** The status of a host's answer. Without one, or where a 200 was no answer, the one that a gateway would give. */
 const statusOf = ({ failure: { reason, status } }: FailedAttempt): number =>
   status === undefined || status < 400 ? (reason === "timeout" ? 408 : 502) : status
@@ -61,7 +69,7 @@ const howChosen = (requested: string, model: string, host: Host | undefined): "d
   return requested === model || requested.startsWith(`${model}:`) ? "direct" : "alias"
 }
 
-const summaryOf = (attempts: number, planned: number, host: Host | undefined): string =>
+const summaryOf = (attempt: number, planned: number, host: Host | undefined): string =>
   host === undefined
-    ? `No host answered: ${attempts} of ${planned} tried.`
-    : `${host.providerName} answered at attempt ${attempts}, of ${planned} that could be tried.`
+    ? `No host answered: ${attempt} of ${planned} tried.`
+    : `${host.providerName} answered at attempt ${attempt}, of ${planned} that could be tried.`

@@ -79,11 +79,10 @@ export class RequestContext implements RequestFacts {
   /** Attempts that failed so far, in their order. */
   readonly failed: Array<FailedAttempt> = []
   readonly conversation: ConversationRecord | undefined
-  /** Milliseconds of a clock that never steps back. */
-  readonly nowMs: () => number
+  private readonly nowMs: () => number
   private readonly startedMs: number
 
-  /** Begins now. */
+  /** Begins now. `nowMs`: milliseconds of a clock that never steps back. */
   constructor(facts: RequestFacts, nowMs: () => number) {
     this.requestId = facts.requestId
     this.generationId = facts.generationId

@@ -3,6 +3,7 @@
  * is half-open: one call passes as a probe, and its outcome closes or opens the breaker. No clock of its own. See
  * docs/guarantees.md#g12.
  */
+import { SlidingSums } from "./SlidingSums.ts"
 
 export interface BreakerRules {
   /** Failures in a row that open it; `Infinity`: never. */
@@ -21,6 +22,13 @@ const longestOpenMs = 300_000
 const jitter = 0.2
 /** Milliseconds after which another call may ask again while a probe runs, whose duration nobody knows. */
 const probeWaitMs = 1000
+
+/** Columns of the window of calls. */
+const succeeded = 0
+const failed = 1
+
+/** Counts the calls of this second and the 29 before it. */
+const callWindow = (now: number): SlidingSums => new SlidingSums(30, 1000, 2, now)
 
 /** All times are milliseconds of a clock that never steps back. */
 export class Breaker {
@@ -41,7 +49,7 @@ export class Breaker {
   /** Whether no call has succeeded since it closed. */
   private isUnproven = false
   private consecutive = 0
-  private readonly window = new CallWindow()
+  private window = callWindow(0)
 
   constructor(rules: BreakerRules, random: () => number) {
     this.rules = rules
@@ -83,13 +91,14 @@ export class Breaker {
     this.isUnproven = true
     this.closedAt = now
     this.consecutive = 0
-    this.window.clear()
+    this.window = callWindow(now)
   }
 
   /** A call succeeded while it was closed. */
   succeeded(now: number): void {
     this.consecutive = 0
-    this.window.add(now, false)
+    this.window.moveTo(now)
+    this.window.add(succeeded)
     if (!this.isUnproven) return
     this.isUnproven = false
     this.openings = Math.max(0, this.openings - 1)
@@ -104,9 +113,11 @@ export class Breaker {
       return
     }
     this.consecutive += 1
-    this.window.add(now, true)
+    this.window.moveTo(now)
+    this.window.add(failed)
     const { consecutiveFailures, errorRate, minRequests } = this.rules
-    const { calls, failures } = this.window
+    const failures = this.window.total(failed)
+    const calls = failures + this.window.total(succeeded)
     const isOften = calls >= minRequests && failures >= errorRate * calls
     if (this.isUnproven || this.consecutive >= consecutiveFailures || isOften) this.open(now)
   }
@@ -122,49 +133,5 @@ export class Breaker {
     this.isOpen = true
     this.isUnproven = false
     this.epoch += 1
-  }
-}
-
-const windowSeconds = 30
-
-/** Calls and failures of this second and the 29 before it. */
-class CallWindow {
-  calls = 0
-  failures = 0
-  private readonly callsIn = new Uint32Array(windowSeconds)
-  private readonly failuresIn = new Uint32Array(windowSeconds)
-  /** The newest second that was counted. */
-  private newest = 0
-
-  add(now: number, isFailure: boolean): void {
-    const second = Math.floor(now / 1000)
-    this.forget(second)
-    const slot = second % windowSeconds
-    this.callsIn[slot] = (this.callsIn[slot] ?? 0) + 1
-    this.calls += 1
-    if (!isFailure) return
-    this.failuresIn[slot] = (this.failuresIn[slot] ?? 0) + 1
-    this.failures += 1
-  }
-
-  clear(): void {
-    this.callsIn.fill(0)
-    this.failuresIn.fill(0)
-    this.calls = this.failures = 0
-  }
-
-  /** Takes the seconds out that are older than the window. */
-  private forget(second: number): void {
-    if (second <= this.newest) return
-    if (second - this.newest >= windowSeconds) this.clear()
-    else {
-      for (let passed = this.newest + 1; passed <= second; passed++) {
-        const slot = passed % windowSeconds
-        this.calls -= this.callsIn[slot] ?? 0
-        this.failures -= this.failuresIn[slot] ?? 0
-        this.callsIn[slot] = this.failuresIn[slot] = 0
-      }
-    }
-    this.newest = second
   }
 }

@@ -14,7 +14,7 @@ export interface HostFacts {
   readonly providerName: string
   /** The service tier that the host stands for: `<provider>/flex`, `<provider>/priority`; `null`: none. */
   readonly tier: Tier | null
-  /** Empty when nothing is known. */
+  /** That the host supports, by all their names. Empty when nothing is known. */
   readonly parameters: ReadonlySet<string>
   /** Whether every price is known to be zero. */
   readonly isFree: boolean
@@ -23,6 +23,14 @@ export interface HostFacts {
 }
 
 export type Charged = Readonly<Record<(typeof pricesWithCeiling)[number], Picodollars>>
+
+/** Names of one thing: a host that lists one of a group supports them all. */
+const synonyms: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
+  [
+    ["max_tokens", "max_completion_tokens"],
+    ["reasoning", "reasoning_effort", "include_reasoning"],
+  ].flatMap((group) => group.map((name) => [name, group])),
+)
 
 // Hosts live as long as their configuration.
 const hosts = new WeakMap<Host, HostFacts>()
@@ -36,7 +44,7 @@ export const hostFacts = (host: Host): HostFacts => {
     provider: host.provider.toLowerCase(),
     providerName: host.providerName.toLowerCase(),
     tier: tierIn(host),
-    parameters: new Set(host.supportedParameters),
+    parameters: new Set(host.supportedParameters.flatMap((name) => synonyms.get(name) ?? [name])),
     isFree: isFree(host),
     charged: host.pricing === null || host.pricing.overrides.length > 0 ? null : chargedBy(host.pricing, host.pricing),
   }
@@ -75,7 +83,7 @@ export const chargedBy = (prices: Prices, { discountPpm }: Pricing): Charged => 
 /** Names of hosts in lower case, for lookups. */
 export type Names = ReadonlySet<string>
 
-// The lists of a request are read for each of its hosts.
+// The lists of a request are read for each model that it wants.
 const sets = new WeakMap<ReadonlyArray<string>, Names>()
 
 export const namesIn = (list: ReadonlyArray<string>): Names => {
@@ -101,17 +109,8 @@ export const isMeant = (names: Names, { tag, provider, providerName }: HostFacts
 export const maySupport = (facts: HostFacts, parameter: string): boolean =>
   facts.parameters.size === 0 || supports(facts, parameter)
 
-/** Names of one thing: a host that lists one of a group supports them all. */
-const synonyms: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
-  [
-    ["max_tokens", "max_completion_tokens"],
-    ["reasoning", "reasoning_effort", "include_reasoning"],
-  ].flatMap((group) => group.map((name) => [name, group])),
-)
-
 /** Whether the host lists the parameter, under this name or another one for the same. */
-export const supports = ({ parameters }: HostFacts, parameter: string): boolean =>
-  parameters.has(parameter) || (synonyms.get(parameter)?.some((name) => parameters.has(name)) ?? false)
+export const supports = ({ parameters }: HostFacts, parameter: string): boolean => parameters.has(parameter)
 
 export interface ModelFacts {
   /** In the order of the configuration. */

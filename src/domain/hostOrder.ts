@@ -11,7 +11,11 @@ export const listedFirst = (order: ReadonlyArray<string>, hosts: ReadonlyArray<H
   return [...new Set([...listed, ...hosts])]
 }
 
-export const isListed = (order: ReadonlyArray<string>, host: Host): boolean => isNamed(namesIn(order), hostFacts(host))
+/** Whether a host is among those that the caller listed. */
+export const isListedIn = (order: ReadonlyArray<string>): ((host: Host) => boolean) => {
+  const names = namesIn(order)
+  return (host) => isNamed(names, hostFacts(host))
+}
 
 /** The hosts that pass before those that do not, both in the order given. The same list when all pass. */
 export const passingFirst = (hosts: ReadonlyArray<Host>, passes: (host: Host) => boolean): ReadonlyArray<Host> => {

@@ -24,13 +24,14 @@ export interface Asked extends Pick<ChatRequest, "routing" | "bounds"> {
   readonly now: number
 }
 
+/** Why a host is excluded; `undefined`: it is kept. */
+export type Excludes = (facts: HostFacts) => string | undefined
+
 export interface Filter {
   /** Its name in explanations of a plan: that of the request's member, where there is one. */
   readonly name: string
-  /** Whether the filter has anything to do for this request. */
-  readonly applies: (asked: Asked) => boolean
-  /** Why the host is excluded; `undefined`: it is kept. */
-  readonly excludes: (asked: Asked, facts: HostFacts) => string | undefined
+  /** The check of each host of the wanted model; `undefined`: the filter has nothing to do for this request. */
+  readonly prepare: (asked: Asked) => Excludes | undefined
 }
 
 const quantizationFamily: Readonly<Record<string, ReadonlyArray<string>>> = {
@@ -49,134 +50,158 @@ const fewestPromptTokens = (bounds: Bounds): number =>
 export const hardFilters: ReadonlyArray<Filter> = [
   {
     name: "service_tier",
-    applies: ({ wanted }) => modelFacts(wanted.model).hasTiers,
-    excludes: ({ routing: { preferences }, wanted }, facts) => {
-      const { tier } = facts
-      if (tier === null) {
-        const flexAlone = preferences.serviceTier === "flex" && modelFacts(wanted.model).hasFlexHosts
-        return flexAlone ? "not of the service tier flex" : undefined
+    prepare: ({ routing: { preferences }, wanted }) => {
+      const { hasTiers, hasFlexHosts } = modelFacts(wanted.model)
+      if (!hasTiers) return undefined
+      const admitted = admittedTier(wanted.variants, preferences)
+      const flexAlone = preferences.serviceTier === "flex" && hasFlexHosts
+      const only = namesIn(preferences.only)
+      const order = namesIn(preferences.order)
+      return (facts) => {
+        const { tier } = facts
+        if (tier === null) return flexAlone ? "not of the service tier flex" : undefined
+        if (tier === admitted || isNamed(only, facts) || isNamed(order, facts)) return undefined
+        return `of the service tier ${tier}, which was not asked for`
       }
-      if (tier === admittedTier(wanted.variants, preferences)) return undefined
-      const { only, order } = preferences
-      return isNamed(namesIn(only), facts) || isNamed(namesIn(order), facts)
-        ? undefined
-        : `of the service tier ${tier}, which was not asked for`
     },
   },
   {
     name: "only",
-    applies: ({ routing }) => routing.preferences.only.length > 0,
-    excludes: ({ routing: { preferences } }, facts) => {
+    prepare: ({ routing: { preferences } }) => {
+      if (preferences.only.length === 0) return undefined
       const names = namesIn(preferences.only)
-      // A tier that was asked for belongs to its provider.
-      const isAllowed = facts.tier === preferences.serviceTier ? isMeant(names, facts) : isNamed(names, facts)
-      return isAllowed ? undefined : "not among the allowed providers"
+      return (facts) => {
+        // A tier that was asked for belongs to its provider.
+        const isAllowed = facts.tier === preferences.serviceTier ? isMeant(names, facts) : isNamed(names, facts)
+        return isAllowed ? undefined : "not among the allowed providers"
+      }
     },
   },
   {
     name: "ignore",
-    applies: ({ routing }) => routing.preferences.ignore.length > 0,
-    excludes: ({ routing }, facts) =>
-      isMeant(namesIn(routing.preferences.ignore), facts) ? "among the ignored providers" : undefined,
+    prepare: ({ routing: { preferences } }) => {
+      if (preferences.ignore.length === 0) return undefined
+      const names = namesIn(preferences.ignore)
+      return (facts) => (isMeant(names, facts) ? "among the ignored providers" : undefined)
+    },
   },
   {
     name: "data_collection",
-    applies: ({ routing }) => routing.preferences.denyDataCollection,
-    excludes: (_, { host: { privacy } }) => (privacy.mayTrain ? "may train on prompts" : undefined),
+    prepare: ({ routing }) => (routing.preferences.denyDataCollection ? trainsOnPrompts : undefined),
   },
   {
     name: "zdr",
-    applies: ({ routing }) => routing.preferences.zeroDataRetention,
-    excludes: (_, { host: { privacy } }) =>
-      privacy.retainsPrompts || privacy.mayTrain ? "may retain prompts" : undefined,
+    prepare: ({ routing }) => (routing.preferences.zeroDataRetention ? keepsPrompts : undefined),
   },
   {
     name: "enforce_distillable_text",
-    applies: ({ routing, wanted }) => routing.preferences.distillable && wanted.model.distillable !== true,
-    excludes: ({ wanted: { model } }) =>
-      model.distillable === null
-        ? "nothing is known of whether the model's author allows distillation"
-        : "the model's author does not allow distillation",
+    prepare: ({ routing, wanted: { model } }) => {
+      if (!routing.preferences.distillable || model.distillable === true) return undefined
+      const reason =
+        model.distillable === null
+          ? "nothing is known of whether the model's author allows distillation"
+          : "the model's author does not allow distillation"
+      return () => reason
+    },
   },
   {
     name: "quantizations",
-    applies: ({ routing }) => routing.preferences.quantizations.length > 0,
-    excludes: ({ routing }, { host: { quantization } }) =>
-      routing.preferences.quantizations.some((wanted) =>
-        (quantizationFamily[wanted] ?? [wanted]).includes(quantization),
-      )
-        ? undefined
-        : `quantization is ${quantization}`,
+    prepare: ({ routing: { preferences } }) => {
+      if (preferences.quantizations.length === 0) return undefined
+      const accepted = new Set(preferences.quantizations.flatMap((name) => quantizationFamily[name] ?? [name]))
+      return ({ host: { quantization } }) =>
+        accepted.has(quantization) ? undefined : `quantization is ${quantization}`
+    },
   },
   {
     name: "max_price",
-    applies: ({ routing }) => pricesWithCeiling.some((price) => routing.preferences.maxPrice[price] !== undefined),
-    excludes: ({ routing, bounds, now }, { host: { pricing }, charged }) => {
-      if (pricing === null) return "has no known price"
-      // What is charged at least: the prices of the tier that this prompt reaches for sure.
-      const least = charged ?? chargedBy(pricesFor(pricing, fewestPromptTokens(bounds), now), pricing)
-      return aboveCeiling(routing.preferences.maxPrice, least)
+    prepare: ({ routing: { preferences }, bounds, now }) => {
+      const { maxPrice } = preferences
+      if (pricesWithCeiling.every((price) => maxPrice[price] === undefined)) return undefined
+      const promptTokens = fewestPromptTokens(bounds)
+      return ({ host: { pricing }, charged }) => {
+        if (pricing === null) return "has no known price"
+        // What is charged at least: the prices of the tier that this prompt reaches for sure.
+        return aboveCeiling(maxPrice, charged ?? chargedBy(pricesFor(pricing, promptTokens, now), pricing))
+      }
     },
   },
   {
     name: "context_length",
-    applies: ({ bounds }) => bounds.mediaParts === 0,
-    excludes: ({ bounds }, { host }) => {
+    prepare: ({ bounds }) => {
+      if (bounds.mediaParts > 0) return undefined
       const fewest = fewestPromptTokens(bounds)
-      const longest = Math.min(host.maxPromptTokens ?? host.contextLength, host.contextLength)
-      return fewest > longest ? `the prompt has at least ${fewest} tokens, the context length is ${longest}` : undefined
+      return ({ host }) => {
+        const longest = Math.min(host.maxPromptTokens ?? host.contextLength, host.contextLength)
+        return fewest > longest
+          ? `the prompt has at least ${fewest} tokens, the context length is ${longest}`
+          : undefined
+      }
     },
   },
   {
     name: "input_modalities",
-    applies: ({ routing }) => routing.needs.inputs.length > 0,
-    excludes: ({ routing }, { host: { inputModalities } }) => {
-      const missing = lacking(routing.needs.inputs, inputModalities)
-      return missing === undefined ? undefined : `takes no ${missing}`
+    prepare: ({ routing: { needs } }) => {
+      if (needs.inputs.length === 0) return undefined
+      return ({ host }) => {
+        const missing = lacking(needs.inputs, host.inputModalities)
+        return missing === undefined ? undefined : `takes no ${missing}`
+      }
     },
   },
   {
     name: "output_modalities",
-    applies: ({ routing }) => routing.needs.outputs.length > 0,
-    excludes: ({ routing }, { host: { outputModalities } }) => {
-      const missing = lacking(routing.needs.outputs, outputModalities)
-      return missing === undefined ? undefined : `makes no ${missing}`
+    prepare: ({ routing: { needs } }) => {
+      if (needs.outputs.length === 0) return undefined
+      return ({ host }) => {
+        const missing = lacking(needs.outputs, host.outputModalities)
+        return missing === undefined ? undefined : `makes no ${missing}`
+      }
     },
   },
   {
     name: "free",
-    applies: ({ wanted }) => wanted.variants.includes("free"),
-    excludes: (_, { isFree }) => (isFree ? undefined : "is not free"),
+    prepare: ({ wanted }) => {
+      if (!wanted.variants.includes("free")) return undefined
+      return ({ isFree }) => (isFree ? undefined : "is not free")
+    },
   },
   {
     name: "extended",
-    applies: ({ wanted }) => wanted.variants.includes("extended"),
-    excludes: ({ wanted }, { host: { contextLength } }) => {
+    prepare: ({ wanted }) => {
+      if (!wanted.variants.includes("extended")) return undefined
       const { longestContext } = modelFacts(wanted.model)
-      return contextLength < longestContext
-        ? `its context length is ${contextLength}, the model's longest is ${longestContext}`
-        : undefined
+      return ({ host: { contextLength } }) =>
+        contextLength < longestContext
+          ? `its context length is ${contextLength}, the model's longest is ${longestContext}`
+          : undefined
     },
   },
   {
     name: "thinking",
-    applies: ({ wanted }) => wanted.variants.includes("thinking"),
-    excludes: (_, facts) => (maySupport(facts, "reasoning") ? undefined : "does not reason on demand"),
+    prepare: ({ wanted }) => {
+      if (!wanted.variants.includes("thinking")) return undefined
+      return (facts) => (maySupport(facts, "reasoning") ? undefined : "does not reason on demand")
+    },
   },
   {
     name: "online",
-    applies: ({ wanted }) => wanted.variants.includes("online"),
-    excludes: (_, facts) => (searchesTheWeb(facts) ? undefined : "has no web search of its own"),
+    prepare: ({ wanted }) => {
+      if (!wanted.variants.includes("online")) return undefined
+      return (facts) => (searchesTheWeb(facts) ? undefined : "has no web search of its own")
+    },
   },
   {
     name: "require_parameters",
-    applies: ({ routing }) => routing.preferences.requireParameters,
-    excludes: ({ routing: { parameters, needs } }, facts) => {
-      if (!parameters.every((parameter) => supports(facts, parameter))) {
-        const missing = parameters.filter((parameter) => !supports(facts, parameter))
-        return `does not support ${missing.join(", ")}`
+    prepare: ({ routing: { preferences, parameters, needs } }) => {
+      if (!preferences.requireParameters) return undefined
+      return (facts) => {
+        for (const parameter of parameters) {
+          if (supports(facts, parameter)) continue
+          return `does not support ${parameters.filter((one) => !supports(facts, one)).join(", ")}`
+        }
+        return takesChoice(needs.toolChoice, facts.host) ? undefined : "does not support this tool_choice"
       }
-      return takesChoice(needs.toolChoice, facts.host) ? undefined : "does not support this tool_choice"
     },
   },
 ]
@@ -188,31 +213,41 @@ const preferredParameters = ["tools", "response_format", "verbosity"] as const
 export const softFilters: ReadonlyArray<Filter> = [
   {
     name: "max_tokens",
-    applies: ({ bounds }) => bounds.maxTokens !== undefined,
-    excludes: ({ bounds }, { host: { maxCompletionTokens, contextLength } }) => {
-      const { maxTokens = 0 } = bounds
-      if (maxTokens > maxCompletionTokens) return `writes at most ${maxCompletionTokens} tokens`
+    prepare: ({ bounds }) => {
+      const { maxTokens } = bounds
+      if (maxTokens === undefined) return undefined
       const fewest = fewestPromptTokens(bounds) + maxTokens
-      return fewest > contextLength
-        ? `prompt and output have ${fewest} tokens, its context ${contextLength}`
-        : undefined
+      return ({ host: { maxCompletionTokens, contextLength } }) => {
+        if (maxTokens > maxCompletionTokens) return `writes at most ${maxCompletionTokens} tokens`
+        return fewest > contextLength
+          ? `prompt and output have ${fewest} tokens, its context ${contextLength}`
+          : undefined
+      }
     },
   },
   ...preferredParameters.map(
     (parameter): Filter => ({
       name: parameter,
-      // A host that is left where parameters are required supports them all.
-      applies: ({ routing }) => routing.parameters.includes(parameter) && !routing.preferences.requireParameters,
-      excludes: (_, facts) => (maySupport(facts, parameter) ? undefined : `does not support ${parameter}`),
+      prepare: ({ routing: { parameters, preferences } }) => {
+        // A host that is left where parameters are required supports them all.
+        if (preferences.requireParameters || !parameters.includes(parameter)) return undefined
+        return (facts) => (maySupport(facts, parameter) ? undefined : `does not support ${parameter}`)
+      },
     }),
   ),
   {
     name: "tool_choice",
-    applies: ({ routing }) => routing.needs.toolChoice !== undefined,
-    excludes: ({ routing }, { host }) =>
-      takesChoice(routing.needs.toolChoice, host) ? undefined : `does not support this tool_choice`,
+    prepare: ({ routing: { needs } }) => {
+      if (needs.toolChoice === undefined) return undefined
+      return ({ host }) => (takesChoice(needs.toolChoice, host) ? undefined : "does not support this tool_choice")
+    },
   },
 ]
+
+const trainsOnPrompts: Excludes = ({ host: { privacy } }) => (privacy.mayTrain ? "may train on prompts" : undefined)
+
+const keepsPrompts: Excludes = ({ host: { privacy } }) =>
+  privacy.retainsPrompts || privacy.mayTrain ? "may retain prompts" : undefined
 
 /** Whether a host has a web search of its own. Here nothing known means no, since the caller wants the search. */
 export const searchesTheWeb = (facts: HostFacts): boolean => supports(facts, "web_search_options")
@@ -222,8 +257,13 @@ export const takesChoice = (choice: Asked["routing"]["needs"]["toolChoice"], hos
   choice === undefined || host.supportsToolChoice[choice]
 
 /** The first of the wanted kinds that is not among the known ones. */
-const lacking = (wanted: ReadonlyArray<string>, known: ReadonlyArray<string>): string | undefined =>
-  known.length === 0 ? undefined : wanted.find((kind) => !known.includes(kind))
+const lacking = (wanted: ReadonlyArray<string>, known: ReadonlyArray<string>): string | undefined => {
+  if (known.length === 0) return undefined
+  for (const kind of wanted) {
+    if (!known.includes(kind)) return kind
+  }
+  return undefined
+}
 
 const aboveCeiling = (ceilings: MaxPrice, charged: Charged): string | undefined => {
   const member = firstAbove(ceilings, charged)

@@ -22,15 +22,29 @@ export interface Speeds {
   readonly throughputAt: (percent: SpeedShare) => number | null
 }
 
-export const hasThresholds = ({ minThroughput, maxLatencyMs }: Preferences): boolean =>
-  minThroughput !== undefined || maxLatencyMs !== undefined
+/** What a caller prefers for one share of the requests. */
+interface PreferredSpeed {
+  readonly percent: SpeedShare
+  /** Milliseconds to the first token. */
+  readonly longest: number | undefined
+  /** Output tokens per second. */
+  readonly slowest: number | undefined
+}
+
+const none: ReadonlyArray<PreferredSpeed> = []
+
+/** The speeds that the caller prefers; usually none. */
+export const preferredSpeeds = ({ minThroughput, maxLatencyMs }: Preferences): ReadonlyArray<PreferredSpeed> => {
+  if (minThroughput === undefined && maxLatencyMs === undefined) return none
+  return percentiles
+    .map(([name, percent]) => ({ percent, longest: maxLatencyMs?.[name], slowest: minThroughput?.[name] }))
+    .filter(({ longest, slowest }) => longest !== undefined || slowest !== undefined)
+}
 
 /** Whether a host is as fast as the caller prefers. One without data is: otherwise it would never get any. */
-export const isFastEnough = ({ minThroughput, maxLatencyMs }: Preferences, speeds: Speeds): boolean => {
-  for (const [name, percent] of percentiles) {
-    const longest = maxLatencyMs?.[name]
+export const isFastEnough = (preferred: ReadonlyArray<PreferredSpeed>, speeds: Speeds): boolean => {
+  for (const { percent, longest, slowest } of preferred) {
     if (longest !== undefined && (speeds.latencyAt(percent) ?? 0) > longest) return false
-    const slowest = minThroughput?.[name]
     if (slowest !== undefined && (speeds.throughputAt(percent) ?? slowest) < slowest) return false
   }
   return true

@@ -1,4 +1,5 @@
 /** What rankings have in common: sorting by figures, and classes of health. */
+import type { Host } from "../domain/Host.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import { sortPrice } from "../domain/Price.ts"
 import type { Candidate, HostSnapshot } from "./Strategy.ts"
@@ -6,11 +7,24 @@ import type { Candidate, HostSnapshot } from "./Strategy.ts"
 /** A number by which candidates are sorted, the smallest first; `Infinity` for those without data. */
 export type Figure = (candidate: Candidate) => number
 
+// Hosts live as long as their configuration, so their prices are computed once.
+const prices = new WeakMap<Host, Picodollars | null>()
+
+const priceOf = (host: Host): Picodollars | null => {
+  const before = prices.get(host)
+  if (before !== undefined) return before
+  const price = sortPrice(host.pricing)
+  prices.set(host, price)
+  return price
+}
+
 interface Entry {
   readonly candidate: Candidate
   readonly values: ReadonlyArray<number>
   readonly price: Picodollars | null
 }
+
+const none: ReadonlyArray<number> = []
 
 /**
  * Sorts by figures, the first one first. Where all are equal, the cheaper host comes first (`sortPrice`, unknown prices
@@ -22,8 +36,8 @@ export const rankBy = (
 ): ReadonlyArray<Candidate> =>
   candidates
     .map((candidate): Entry => {
-      const values = figures.map((figure) => figure(candidate))
-      return { candidate, values, price: sortPrice(candidate.host.pricing) }
+      const values = figures.length === 0 ? none : figures.map((figure) => figure(candidate))
+      return { candidate, values, price: priceOf(candidate.host) }
     })
     .sort(compareEntries)
     .map(({ candidate }) => candidate)

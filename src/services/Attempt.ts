@@ -28,7 +28,8 @@ export class Attempt {
   /** Called once when it is stopped. Set by the code that waits for its answer. */
   onStop: (() => void) | undefined
   exchange: Exchange | undefined
-  private readonly startedMs: number
+  /** When it began: milliseconds after its request did. */
+  readonly beganMs: number
   private readonly onEnd = (): void => this.stop(ended)
 
   constructor(
@@ -45,13 +46,13 @@ export class Attempt {
     this.permit = permit
     this.dropped = dropped
     this.tools = tools != null && tools.length > 0 ? tools : undefined
-    this.startedMs = context.nowMs()
+    this.beganMs = context.elapsedMs()
     context.lifetime.onEnd(this.onEnd)
   }
 
   /** Milliseconds since it began. */
   elapsedMs(): number {
-    return this.context.nowMs() - this.startedMs
+    return this.context.elapsedMs() - this.beganMs
   }
 
   /** The first event came. */

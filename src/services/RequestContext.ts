@@ -91,11 +91,10 @@ export class RequestContext implements RequestFacts {
   /** The host whose call was cancelled, because another one that was called beside it was faster. */
   lost: { readonly host: Host; readonly wasFirst: boolean } | undefined
   readonly conversation: ConversationRecord | undefined
-  /** Milliseconds of a clock that never steps back. */
-  readonly nowMs: () => number
+  private readonly nowMs: () => number
   private readonly startedMs: number
 
-  /** Begins now. */
+  /** Begins now. `nowMs`: milliseconds of a clock that never steps back. */
   constructor(facts: RequestFacts, nowMs: () => number) {
     this.requestId = facts.requestId
     this.generationId = facts.generationId

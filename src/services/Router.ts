@@ -20,7 +20,7 @@ import {
 import { type BudgetRefusal, type BudgetSnapshot, paymentRequired } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import { hostFacts, modelFacts } from "../domain/hostFacts.ts"
-import { byTier, isListed, listedFirst, passingFirst } from "../domain/hostOrder.ts"
+import { byTier, isListedIn, listedFirst, passingFirst } from "../domain/hostOrder.ts"
 import { modelTurns } from "../domain/modelTurns.ts"
 import { type Permissions, unrestricted } from "../domain/Permissions.ts"
 import type { Plan } from "../domain/Plan.ts"
@@ -28,7 +28,7 @@ import { documentedSorts, type Preferences } from "../domain/Preferences.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import { randomSequence } from "../domain/randomSequence.ts"
 import { searchesTheWeb } from "../domain/routeFilters.ts"
-import { hasThresholds, isFastEnough } from "../domain/thresholds.ts"
+import { isFastEnough, preferredSpeeds } from "../domain/thresholds.ts"
 import { type Adjustment, adjustmentOf, sortOf, type WantedModel } from "../domain/variants.ts"
 import { PluginFault } from "../plugin/PluginFault.ts"
 import { type Candidate, type Rank, type RankContext, type Reasons, unknownConversation } from "../plugin/Strategy.ts"
@@ -136,7 +136,7 @@ export class Router extends Context.Tag("headgate/Router")<
           // What an explanation reads of the conversation must not switch stickiness off.
           onRanking?.(strategy, candidates, { ...context, conversation: conversation?.again() ?? unknownConversation })
           const rank = routing.strategies.get(strategy) ?? asGiven
-          return ranked(rank, candidates, context, (fault) => faults.report(strategy, fault))
+          return ranked(rank, hosts, candidates, context, (fault) => faults.report(strategy, fault))
         }
 
         const excluded = new Exclusions()
@@ -151,12 +151,11 @@ export class Router extends Context.Tag("headgate/Router")<
         const sticky = (hosts: ReadonlyArray<Host>) =>
           conversation !== undefined && isSticky ? conversation.stickyFirst(hosts) : hosts
         const ordered = groups.map((hosts, at) => sticky(ordering(request, hosts, wanted[at], order)))
+        const speeds = preferredSpeeds(preferences)
         const preferred = (hosts: ReadonlyArray<Host>) =>
-          hasThresholds(preferences)
-            ? passingFirst(hosts, (host) => isFastEnough(preferences, stats.snapshot(host)))
-            : hosts
+          speeds.length > 0 ? passingFirst(hosts, (host) => isFastEnough(speeds, stats.snapshot(host))) : hosts
         const tried = withoutFallbacks(request, ordered, preferred, excluded)
-        const attempts = wanted.length === 1 ? tried : modelTurns(tried, (host) => isListed(preferences.order, host))
+        const attempts = wanted.length === 1 ? tried : modelTurns(tried, isListedIn(preferences.order))
         const sort = preferences.sort ?? sortOf(wanted[0]?.variants ?? []) ?? sortOfTier(preferences, attempts)
         const plan: Plan = {
           attempts,
@@ -296,9 +295,7 @@ const withoutFallbacks = (
   // A model may be wanted twice, by names with and without a variant.
   const all = groups.length === 1 ? first : [...new Set(groups.flat())]
   if (allowFallbacks) return preferred(all)
-  const allowed = preferred(
-    order.length > 0 ? all.filter((host) => isListed(order, host)) : firstOfEach(groups.flatMap(preferred)),
-  )
+  const allowed = preferred(order.length > 0 ? all.filter(isListedIn(order)) : firstOfEach(groups.flatMap(preferred)))
   for (const host of all) {
     if (allowed.includes(host)) continue
     const reason = "fallbacks are not allowed"

@@ -63,24 +63,23 @@ export const makeEndAttempt = (
   }
 
   return {
-    delivered: (attempt, { failure, usage, areToolCallsSound, ...delivered }) => {
+    delivered: (attempt, { outcome, failure, usage, outputBytes, finishReason, areToolCallsSound, isAwaited }) => {
       const { context, host, hold, permit } = attempt
       if (failure !== undefined) blame(attempt, failure)
-      else if (delivered.outcome === "finished") permit.succeeded()
+      else if (outcome === "finished") permit.succeeded()
       attempt.close()
       const durationMs = attempt.elapsedMs()
-      const { latencyMs = durationMs } = attempt
-      const beforeAttemptMs = context.elapsedMs() - durationMs
+      const latencyMs = attempt.beganMs + (attempt.latencyMs ?? durationMs)
       const counted = parseUsage(usage)
-      if (delivered.outcome === "finished") {
-        const completionTokens = counted?.completionTokens ?? tokensIn(delivered.outputBytes)
+      if (outcome === "finished") {
+        const completionTokens = counted?.completionTokens ?? tokensIn(outputBytes)
         stats.succeeded(host, { latencyMs: attempt.latencyMs, durationMs, completionTokens, areToolCallsSound })
         context.conversation?.succeeded(host, counted)
       } else if (failure === undefined && attempt.latencyMs !== undefined) {
         // Ended by the caller or by a limit of ours: the host had answered in time, and has neither failed nor finished.
         stats.record(host, { latencyMs: attempt.latencyMs })
       }
-      return meter.settle(hold, { ...delivered, usage: counted, latencyMs: beforeAttemptMs + latencyMs })
+      return meter.settle(hold, { outcome, usage: counted, outputBytes, finishReason, latencyMs, isAwaited })
     },
     failed: (attempt, failure) => {
       blame(attempt, failure)

@@ -4,14 +4,17 @@ import * as Effect from "effect/Effect"
 import type { Host } from "../domain/Host.ts"
 import type { Candidate, Rank, RankContext } from "../plugin/Strategy.ts"
 
-/** Orders hosts by a strategy. When the strategy throws, or loses or adds a host, the given order is kept. */
+/**
+ * Orders hosts by a strategy; `candidates` are the same hosts with their statistics. When the strategy throws, or loses or
+ * adds a host, the given order is kept.
+ */
 export const ranked = (
   rank: Rank,
+  given: ReadonlyArray<Host>,
   candidates: ReadonlyArray<Candidate>,
   context: RankContext,
   onFault: (fault: unknown) => void,
 ): ReadonlyArray<Host> => {
-  const given = candidates.map(({ host }) => host)
   try {
     const hosts = rank(candidates, context).map(({ host }) => host)
     if (isPermutation(hosts, given)) return hosts
@@ -26,8 +29,8 @@ const isPermutation = (hosts: ReadonlyArray<Host>, given: ReadonlyArray<Host>): 
   if (hosts.length !== given.length) return false
   // For few hosts a search is cheaper than a set.
   if (given.length < 8) return given.every((host) => hosts.includes(host))
-  const left = new Set(given)
-  return hosts.every((host) => left.delete(host))
+  const distinct = new Set(hosts)
+  return distinct.size === given.length && given.every((host) => distinct.has(host))
 }
 
 /** Faults of strategies: counted, and logged once a minute for each strategy. */

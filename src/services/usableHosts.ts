@@ -6,7 +6,7 @@ import type { Host } from "../domain/Host.ts"
 import { type HostFacts, modelFacts } from "../domain/hostFacts.ts"
 import { forbiddenBy, isRestricted, type Permissions } from "../domain/Permissions.ts"
 import type { ChatRequest } from "../domain/Request.ts"
-import { type Asked, type Filter, hardFilters, softFilters } from "../domain/routeFilters.ts"
+import { type Asked, type Excludes, type Filter, hardFilters, softFilters } from "../domain/routeFilters.ts"
 import type { HostHealth } from "./HostHealth.ts"
 import type { ProviderRegistry } from "./ProviderRegistry.ts"
 
@@ -114,7 +114,7 @@ const lastChecks: ReadonlyArray<Check> = [healthCheck, budgetCheck]
 export const usableHosts = (asked: Asked, states: States, excluded: Exclusions): ReadonlyArray<Host> => {
   const { model } = asked.wanted
   const { hosts } = modelFacts(model)
-  const filters = hardFilters.filter(({ applies }) => applies(asked))
+  const filters = prepared(asked)
   const checks = lastChecks.filter(({ applies }) => applies(states))
   const usable: Array<HostFacts> = []
   /** Hosts that a check after the filters excludes. */
@@ -130,12 +130,30 @@ export const usableHosts = (asked: Asked, states: States, excluded: Exclusions):
   return kept.length === hosts.length ? model.hosts : kept.map(({ host }) => host)
 }
 
+/** A filter that has something to do. */
+interface PreparedFilter {
+  readonly name: string
+  readonly excludes: Excludes
+  /** Its place among all checks. */
+  readonly stage: number
+}
+
+const prepared = (asked: Asked): ReadonlyArray<PreparedFilter> => {
+  const filters: Array<PreparedFilter> = []
+  for (let at = 0; at < hardFilters.length; at++) {
+    const filter = hardFilters[at]
+    const excludes = filter?.prepare(asked)
+    if (filter !== undefined && excludes !== undefined) filters.push({ name: filter.name, excludes, stage: 1 + at })
+  }
+  return filters
+}
+
 /** Whether the provider is on, no filter of the request excludes the host, and the key may use it. */
 const passes = (
   asked: Asked,
   facts: HostFacts,
   states: States,
-  filters: ReadonlyArray<Filter>,
+  filters: ReadonlyArray<PreparedFilter>,
   excluded: Exclusions,
 ): boolean => {
   const { host } = facts
@@ -144,10 +162,10 @@ const passes = (
     excluded.add({ host: host.tag, model: host.model, ...first }, 0)
     return false
   }
-  for (const filter of filters) {
-    const reason = filter.excludes(asked, facts)
+  for (const { name, excludes, stage } of filters) {
+    const reason = excludes(facts)
     if (reason === undefined) continue
-    excluded.add({ host: host.tag, model: host.model, by: filter.name, reason }, 1 + hardFilters.indexOf(filter))
+    excluded.add({ host: host.tag, model: host.model, by: name, reason }, stage)
     return false
   }
   const forbidden = permissionCheck.applies(states) ? permissionCheck.find(asked, host, states) : undefined
@@ -200,11 +218,12 @@ const withoutWorse = (
   filter: Filter,
   excluded: Exclusions,
 ): ReadonlyArray<HostFacts> => {
-  if (hosts.length < 2 || !filter.applies(asked)) return hosts
-  const better = hosts.filter((facts) => filter.excludes(asked, facts) === undefined)
+  const excludes = hosts.length < 2 ? undefined : filter.prepare(asked)
+  if (excludes === undefined) return hosts
+  const better = hosts.filter((facts) => excludes(facts) === undefined)
   if (better.length === 0 || better.length === hosts.length) return hosts
   for (const facts of hosts) {
-    const reason = filter.excludes(asked, facts)
+    const reason = excludes(facts)
     const { tag, model } = facts.host
     if (reason !== undefined) excluded.addWorse({ host: tag, model, by: filter.name, reason })
   }

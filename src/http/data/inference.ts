@@ -98,10 +98,19 @@ export class Inference extends Context.Tag("headgate/Inference")<
           ),
           appUrl: attributionText(headers.get("http-referer")),
         }
-        const id = generationId(Math.floor(admittedAt / 1000), requestId)
         const { strategy, seed } = plan
-        const ids = { requestId, generationId: id }
-        const facts = { ...ids, key, attribution, admittedAt, lifetime, strategy, seed, conversation }
+        const id = generationId(Math.floor(admittedAt / 1000), requestId)
+        const facts = {
+          requestId,
+          generationId: id,
+          key,
+          attribution,
+          admittedAt,
+          lifetime,
+          strategy,
+          seed,
+          conversation,
+        }
         return new RequestContext(facts, nowMs)
       }
 

@@ -133,6 +133,7 @@ export class HostAnswer implements Sink {
       writer: this.writer,
       transparent: protocol.transparent === true,
       excludeReasoning: context.request.reasoning.exclude,
+      output: this.attempt.hold.output,
     })
     return this.stream
   }

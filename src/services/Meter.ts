@@ -9,7 +9,15 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import { type Answer, type Charge, chargeFor } from "../domain/Charge.ts"
 import { type PaymentRequired, Unavailable } from "../domain/Failure.ts"
-import { type BudgetSnapshot, type HoldRequest, type HoldSize, holdSize, paymentRequired } from "../domain/Hold.ts"
+import {
+  type BudgetSnapshot,
+  type HoldRequest,
+  type HoldSize,
+  holdSize,
+  nextBlock,
+  type OutputAllowance,
+  paymentRequired,
+} from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import { type KeyRecord, nextReset, type Spend, spentInWindow } from "../domain/Key.ts"
@@ -38,7 +46,11 @@ export interface Hold extends HoldSize {
   readonly streamed: boolean
   /** Sizes of the request, for estimates and for the price of images. */
   readonly bounds: Answer["bounds"]
+  /** For a stream of a key with a limit. `amount` grows with it. */
+  readonly output: OutputAllowance | undefined
 }
+
+type OpenHold = { -readonly [M in keyof Hold]: Hold[M] }
 
 export interface HoldAsk extends HoldRequest {
   readonly streamed: boolean
@@ -108,6 +120,17 @@ export class Meter extends Context.Tag("headgate/Meter")<
         }
       }
 
+      const allowance = (account: Account, money: KeyAccount, hold: OpenHold): OutputAllowance => ({
+        outputTokens: hold.outputTokens,
+        extend: () => {
+          if (!open.has(hold)) return 0
+          const { tokens, amount } = nextBlock(snapshot(account, money), hold.host, hold.outputTokens)
+          hold.amount += amount
+          money.addToHold(amount)
+          return tokens
+        },
+      })
+
       const close = (hold: Hold): KeyAccount | undefined => {
         const account = open.get(hold)
         open.delete(hold)
@@ -125,8 +148,19 @@ export class Meter extends Context.Tag("headgate/Meter")<
             const budget = account.key.limit === null ? noLimit : snapshot(account, money)
             const size = holdSize(budget, ask, host)
             if (typeof size === "string") return Effect.fail(paymentRequired(budget, size))
-            const { amount, outputBound } = size
-            const hold: Hold = { context, host, amount, outputBound, streamed: ask.streamed, bounds: ask.bounds }
+            const { amount, outputBound, outputTokens } = size
+            const { streamed, bounds } = ask
+            const hold: OpenHold = {
+              context,
+              host,
+              amount,
+              outputBound,
+              outputTokens,
+              streamed,
+              bounds,
+              output: undefined,
+            }
+            if (streamed && outputTokens < Number.POSITIVE_INFINITY) hold.output = allowance(account, money, hold)
             money.take(amount)
             open.set(hold, money)
             return Effect.succeed(hold)

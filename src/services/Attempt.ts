@@ -46,6 +46,7 @@ export class Attempt {
     this.dropped = dropped
     this.tools = tools != null && tools.length > 0 ? tools : undefined
     this.startedMs = context.nowMs()
+    hold.progress = "dispatched"
     context.lifetime.onEnd(this.onEnd)
   }
 

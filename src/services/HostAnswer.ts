@@ -135,6 +135,7 @@ export class HostAnswer implements Sink {
       excludeReasoning: context.request.reasoning.exclude,
       output: this.attempt.hold.output,
     })
+    this.attempt.hold.progress = this.stream
     return this.stream
   }
 

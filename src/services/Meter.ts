@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import { type Answer, type Charge, chargeFor } from "../domain/Charge.ts"
+import type { ChatUsage } from "../domain/Chat.ts"
 import { type PaymentRequired, Unavailable } from "../domain/Failure.ts"
 import {
   type BudgetSnapshot,
@@ -22,7 +23,9 @@ import type { Host } from "../domain/Host.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import { type KeyRecord, nextReset, type Spend, spentInWindow } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
+import { parseUsage } from "../domain/Usage.ts"
 import type { Written } from "./GroupCommit.ts"
+import { makeJournal } from "./Journal.ts"
 import { type KeyAccount, KeyAccounts } from "./KeyAccounts.ts"
 import { makeLedgerWriter } from "./LedgerWriter.ts"
 import { type LedgerRow, orUnavailable } from "./ledger.ts"
@@ -48,9 +51,17 @@ export interface Hold extends HoldSize {
   readonly bounds: Answer["bounds"]
   /** For a stream of a key with a limit. `amount` grows with it. */
   readonly output: OutputAllowance | undefined
+  /** How far its attempt has come, for the journal. Set by the attempt. */
+  progress: "held" | "dispatched" | Streamed
 }
 
 type OpenHold = { -readonly [M in keyof Hold]: Hold[M] }
+
+/** What a stream has delivered so far. */
+export interface Streamed {
+  readonly outputBytes: number
+  readonly usageSoFar: ChatUsage | undefined
+}
 
 export interface HoldAsk extends HoldRequest {
   readonly streamed: boolean
@@ -91,13 +102,19 @@ export class Meter extends Context.Tag("headgate/Meter")<
     Effect.gen(function* () {
       const storage = yield* Storage
       const clock = yield* Effect.clock
-      const ledger = yield* makeLedgerWriter(storage)
       const now = () => clock.unsafeCurrentTimeMillis()
       const accounts = new KeyAccounts((key) => {
         const at = now()
         return Effect.map(orUnavailable("metering")(storage.ledger.spend(key, at)), (spend) => ({ spend, now: at }))
       })
-      const open = new WeakMap<Hold, KeyAccount>()
+      const open = new Map<Hold, KeyAccount>()
+      const journal = yield* makeJournal<Hold>(storage, {
+        open: () => open.keys(),
+        crashed: (hold) => crashedRow(hold, now()),
+        onBooked: ({ key, cost, admittedAt }) => accounts.known(key)?.spend(cost, admittedAt),
+      })
+      // After the journal, so that it is closed first, and the journal knows what was booked.
+      const ledger = yield* makeLedgerWriter(storage)
 
       /** Runs `use` with the account, at once when it is in memory. */
       const withAccount = <A, E>(
@@ -151,14 +168,9 @@ export class Meter extends Context.Tag("headgate/Meter")<
             const { amount, outputBound, outputTokens } = size
             const { streamed, bounds } = ask
             const hold: OpenHold = {
-              context,
-              host,
-              amount,
-              outputBound,
-              outputTokens,
-              streamed,
-              bounds,
+              ...{ context, host, amount, outputBound, outputTokens, streamed, bounds },
               output: undefined,
+              progress: "held",
             }
             if (streamed && outputTokens < Number.POSITIVE_INFINITY) hold.output = allowance(account, money, hold)
             money.take(amount)
@@ -168,6 +180,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
         },
         release: (hold) => {
           close(hold)?.giveBack(hold.amount)
+          journal.closed(hold)
         },
         settle: (hold, settlement) => {
           const { context, bounds, host } = hold
@@ -184,6 +197,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
             ledger.add({ _tag: "Settled", row, lateCost }, onResult, (booked) => {
               if (booked !== undefined) money.spend(booked.cost, booked.admittedAt)
               money.giveBack(hold.amount)
+              journal.closed(hold)
             })
           })
         },
@@ -198,6 +212,23 @@ const noLimit: BudgetSnapshot = { limit: null, spend: 0n, held: 0n, source: "tot
 const unlimited = Effect.succeed(noLimit)
 
 const unwritable = () => new Unavailable({ why: "metering", retryAfterSeconds: 5 })
+
+/** The row of a request if the process were killed now. */
+const crashedRow = (hold: Hold, now: number): LedgerRow => {
+  const { context, host, bounds, progress } = hold
+  const { outputBytes, usageSoFar } = typeof progress === "string" ? nothingYet : progress
+  const settlement: Settlement = {
+    outcome: "crashed",
+    usage: parseUsage(usageSoFar),
+    outputBytes,
+    finishReason: "",
+    latencyMs: context.elapsedMs(),
+    isAwaited: false,
+  }
+  return ledgerRow(hold, settlement, chargeFor(host.pricing, { ...settlement, bounds }, context.admittedAt), now)
+}
+
+const nothingYet: Streamed = { outputBytes: 0, usageSoFar: undefined }
 
 const ledgerRow = (
   { context, host, streamed }: Hold,

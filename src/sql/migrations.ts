@@ -120,6 +120,21 @@ const steps = {
       used INTEGER NOT NULL CHECK (used >= 0)
     ) STRICT, WITHOUT ROWID`,
   ),
+
+  "5_journal": inOrder(
+    // Requests in flight. `settled_as`: the ledger's row, as JSON, if the process were killed when this was written.
+    `CREATE TABLE open_requests (
+      id TEXT PRIMARY KEY,
+      process TEXT NOT NULL,
+      state TEXT NOT NULL,
+      settled_as TEXT NOT NULL
+    ) STRICT`,
+    // Processes that serve requests. `ends_at`: Unix milliseconds.
+    `CREATE TABLE leases (
+      process TEXT PRIMARY KEY,
+      ends_at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID`,
+  ),
 }
 
 /** The version of the schema that this program writes. */

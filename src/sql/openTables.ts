@@ -22,6 +22,8 @@ export const openTables = (db: Database): Effect.Effect<OpenTables, SqlError | M
     yield* sql.unsafe("PRAGMA foreign_keys = ON")
     yield* migrate
     yield* sql`INSERT INTO installation (only_row, id) VALUES (1, ${crypto.randomUUID()}) ON CONFLICT DO NOTHING`
+    // Who opens the database owns it, so that earlier processes are gone, whatever their leases say.
+    yield* sql`DELETE FROM leases`
     const [installation] = yield* sql<{ readonly id: string }>`SELECT id FROM installation`
     if (installation === undefined) return yield* Effect.dieMessage("the installation has lost its id")
 

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import type { FreeRequestRepository, HostStatsRepository, KeyRepository, Storage } from "../services/Storage.ts"
 import { makeFreeRequestRepository } from "./FreeRequestRepository.ts"
 import { makeHostStatsRepository } from "./HostStatsRepository.ts"
+import { encodeEntries, makeJournalRepository, type SqlJournal } from "./JournalRepository.ts"
 import { makeKeyRepository } from "./KeyRepository.ts"
 import { encodeRows, makeLedgerRepository, type SqlLedger } from "./LedgerRepository.ts"
 
@@ -16,6 +17,7 @@ export interface SqlRepositories {
   readonly keys: KeyRepository
   readonly freeRequests: FreeRequestRepository
   readonly ledger: SqlLedger
+  readonly journal: SqlJournal
   readonly hostStats: HostStatsRepository
 }
 
@@ -23,18 +25,23 @@ export const makeRepositories = (sql: SqlClient, append: SqlLedger["append"]): S
   keys: makeKeyRepository(sql),
   freeRequests: makeFreeRequestRepository(sql),
   ledger: makeLedgerRepository(sql, append),
+  journal: makeJournalRepository(sql),
   hostStats: makeHostStatsRepository(sql),
 })
 
 /** The `Storage` service over repositories in either place. */
 export const storageOf = (
   installation: string,
-  { ledger, ...others }: SqlRepositories,
+  { ledger, journal, ...others }: SqlRepositories,
 ): Context.Tag.Service<typeof Storage> => ({
   installation,
   ...others,
   ledger: {
     ...ledger,
     append: (rows) => (rows.length === 0 ? Effect.void : ledger.append(encodeRows(rows))),
+  },
+  journal: {
+    ...journal,
+    write: (process, leaseEnd, entries, closed) => journal.write(process, leaseEnd, encodeEntries(entries), closed),
   },
 })

@@ -109,6 +109,11 @@ describe("the file", () => {
     db.run("ALTER TABLE ledger DROP COLUMN strategy")
     db.run("ALTER TABLE ledger DROP COLUMN seed")
     db.run(`DELETE FROM ${migrationsTable} WHERE migration_id >= 3`)
+    for (const table of ["free_requests", "open_requests", "leases"]) db.run(`DROP TABLE ${table}`)
+    for (const added of ["rate_limit", "allowed_models", "allowed_providers"]) {
+      db.run(`ALTER TABLE keys DROP COLUMN ${added}`)
+    }
+    db.run("DROP INDEX enabled_keys_by_age")
     db.close()
     const rows = await using(path, (storage) => storage.ledger.rows(alice, 9))
     expect(rows).toEqual([sampleRow("old", { strategy: "", seed: 0 })])

@@ -9,9 +9,10 @@ import { noUsage, type Usage } from "./Usage.ts"
  * - `host-failed`: the host broke off after output had been sent. Free to the caller.
  * - `cut`: the gateway ended it: budget, deadline, drain, a stalled or slow caller.
  * - `caller-gone`: the caller closed the connection.
+ * - `crashed`: the gateway was killed. Charged by what was known to be delivered.
  * - `lost`: a second call of the same request that another one was faster than. Free to the caller.
  */
-export type AnswerOutcome = "finished" | "host-failed" | "cut" | "caller-gone" | "lost"
+export type AnswerOutcome = "finished" | "host-failed" | "cut" | "caller-gone" | "lost" | "crashed"
 
 /** What is known of an answer when it has ended. */
 export interface Answer {

@@ -3,8 +3,13 @@
  */
 import { isJsonObject, type JsonObject } from "./Json.ts"
 
-/** Four bytes per token, since there is no tokenizer. */
-export const tokensIn = (bytes: number): number => Math.ceil(bytes / 4)
+/** Four, since there is no tokenizer. */
+const bytesPerToken = 4
+
+export const tokensIn = (bytes: number): number => Math.ceil(bytes / bytesPerToken)
+
+/** The most bytes that are estimated as so many tokens. */
+export const bytesOfTokens = (tokens: number): number => tokens * bytesPerToken
 
 export const bytesOf = (text: unknown): number => (typeof text === "string" ? Buffer.byteLength(text) : 0)
 

@@ -2,9 +2,10 @@
 import * as BigInteger from "effect/BigInt"
 import { PaymentRequired } from "./Failure.ts"
 import type { Host } from "./Host.ts"
+import { hostFacts, supports } from "./hostFacts.ts"
 import type { Picodollars } from "./Money.ts"
 import { type MaximumPrices, maximumPrices, type Pricing } from "./Price.ts"
-import type { Bounds } from "./Request.ts"
+import type { Bounds, ChatRequest } from "./Request.ts"
 
 /** What an account can still pay at one moment. */
 export interface BudgetSnapshot {
@@ -30,31 +31,53 @@ export interface HoldRequest {
   readonly maxTokens: number | undefined
   /** UTF-8 bytes of the body that this host is sent. */
   readonly sentBytes: number
+  /** `canGrow`; absent: it cannot. Makes no difference to whether the budget allows the request. */
+  readonly grows?: boolean
 }
 
 export interface HoldSize {
   readonly amount: Picodollars
   /** Output tokens that the host is to be limited to; `undefined`: its own maximum will do. */
   readonly outputBound: number | undefined
+  /** Output tokens that the amount pays for, of all answers together. `Infinity`: the output needs no money of a limit. */
+  readonly outputTokens: number
+}
+
+/** What a streamed answer may use of its key's budget. See docs/guarantees.md#g1. */
+export interface OutputAllowance {
+  /** Output tokens that are reserved when it begins. */
+  readonly outputTokens: number
+  /** Reserves more, and returns how many tokens; 0: the budget has no more. */
+  readonly extend: () => number
 }
 
 /** With fewer output tokens affordable the request is refused. */
 const fewestTokens = 16n
-/** Output tokens to hold at least where the caller gave no bound. Most answers are shorter. */
+/** Output tokens to hold at first where the caller gave no bound, and the most to add at once. Most answers are shorter. */
 const usualTokens = 4096n
+/** The fewest to add at once, so that a stream with a small bound does not ask for money at every event. */
+const smallestBlock = 64
+
+/**
+ * Whether the hold of an answer without `maxTokens` can begin with one block and grow while the answer comes: a stream whose
+ * output is all seen by the gateway. A model that reasons may do so without sending it.
+ */
+export const canGrow = ({ stream, reasoning }: Pick<ChatRequest, "stream" | "reasoning">, host: Host): boolean =>
+  stream && (reasoning.enabled === false || reasoning.effort === "none" || !supports(hostFacts(host), "reasoning"))
 
 /**
  * The most that this request can cost at this host, or why the budget does not allow it. Without a limit nothing is
  * held. Where the caller gave no `maxTokens`, the output is bounded by the host's maximum, by what is left, and by the
- * larger of 4,096 tokens and an eighth of what is left. So an unbounded request leaves money for concurrent ones.
+ * larger of 4,096 tokens and an eighth of what is left. So an unbounded request leaves money for concurrent ones. One that
+ * grows holds 4,096 tokens at first, and its host is limited by what is left.
  */
 export const holdSize = (
   budget: BudgetSnapshot,
-  { bounds, maxTokens, sentBytes }: HoldRequest,
+  { bounds, maxTokens, sentBytes, grows = false }: HoldRequest,
   host: Host,
 ): HoldSize | BudgetRefusal => {
   const asked = maxTokens === undefined ? undefined : Math.min(maxTokens, host.maxCompletionTokens)
-  if (budget.limit === null) return { amount: 0n, outputBound: asked }
+  if (budget.limit === null) return { amount: 0n, outputBound: asked, outputTokens: Number.POSITIVE_INFINITY }
   if (host.pricing === null) return "unknown_price"
   const left = budget.limit - budget.spend
   if (left <= 0n) return "limit_exhausted"
@@ -71,15 +94,38 @@ export const holdSize = (
     if (amount < fixed) return 0n
     return perToken === 0n ? longest : (amount - fixed) / perToken
   }
-  const usual = BigInteger.max(usualTokens, affordable(available / 8n))
-  const output =
-    asked === undefined ? BigInteger.min(longest, BigInteger.min(affordable(available), usual)) : BigInt(asked)
+  const most = BigInteger.min(longest, affordable(available))
+  const usual = grows ? usualTokens : BigInteger.max(usualTokens, affordable(available / 8n))
+  const output = asked === undefined ? BigInteger.min(most, usual) : BigInt(asked)
   const fewest = asked === undefined ? BigInteger.min(fewestTokens, longest) : output
   const amount = fixed + output * perToken
   if (amount > available || output < fewest) {
     return fixed + fewest * perToken <= left ? "in_flight_budget_exhausted" : "request_exceeds_budget"
   }
-  return { amount, outputBound: asked ?? (output < longest ? Number(output) : undefined) }
+  const bound = grows ? most : output
+  return {
+    amount,
+    outputBound: asked ?? (bound < longest ? Number(bound) : undefined),
+    outputTokens: perToken === 0n ? Number.POSITIVE_INFINITY : Number(output) * bounds.choices,
+  }
+}
+
+/**
+ * What to add to the hold of a stream whose output has used it up: as many tokens as it began with, 4,096 at most, or as many
+ * as are left. `tokens` 0: nothing is left.
+ */
+export const nextBlock = (
+  { limit, spend, held }: BudgetSnapshot,
+  { pricing }: Host,
+  outputTokens: number,
+): { readonly tokens: number; readonly amount: Picodollars } => {
+  if (limit === null || pricing === null) return { tokens: 0, amount: 0n }
+  const price = maximumPrices(pricing).completion
+  const available = limit - spend - held
+  if (price === 0n || available < price) return { tokens: 0, amount: 0n }
+  const block = BigInteger.min(usualTokens, BigInt(Math.max(smallestBlock, outputTokens)))
+  const tokens = BigInteger.min(block, available / price)
+  return { tokens: Number(tokens), amount: tokens * price }
 }
 
 /**

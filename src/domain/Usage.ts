@@ -34,7 +34,8 @@ export const noUsage: Usage = {
 
 const largestCount = 2 ** 31
 
-const isCount = (value: unknown): value is number =>
+/** Whether a host can have counted so many tokens. */
+export const isCount = (value: unknown): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= largestCount
 
 const part = (details: unknown, member: string, atMost: number): number => {

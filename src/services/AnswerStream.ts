@@ -144,7 +144,7 @@ export class AnswerStream {
       const text = answer.take()
       if (text !== "") this.write(text)
       if (stream.state === "failed") this.failed(answer, stream.failure ?? malformed)
-      else if (stream.state === "ended") this.finish(answer, "finished")
+      else if (stream.state === "ended") this.finish(answer, stream.isCut ? "cut" : "finished")
       else if (answer.attempt.stopped !== undefined || answer.broken !== undefined) this.brokenOff(answer)
       else if (stream.bytes > this.services.limits.streamBytes) {
         stream.cut("stream_limit")
@@ -210,7 +210,7 @@ export class AnswerStream {
     this.hasReader = false
     if (answer === undefined) return
     this.state = "settling"
-    const reached = answer.stream?.state === "ended" ? "finished" : outcome
+    const reached = answer.stream?.state === "ended" && !answer.stream.isCut ? "finished" : outcome
     this.release(answer, reached)
     // The ledger's writer has logged a row that could not be written.
     this.services.settle(answer, delivered(answer, reached, false), () => this.close())
@@ -339,7 +339,7 @@ const delivered = (
 ): Delivered => ({
   outcome,
   failure,
-  usage: stream?.usage,
+  usage: outcome === "finished" ? stream?.usage : stream?.usageSoFar,
   outputBytes: stream?.outputBytes ?? 0,
   finishReason: stream?.finish().choices[0]?.finish_reason ?? "",
   areToolCallsSound: outcome === "finished" ? stream?.areToolCallsSound : undefined,

@@ -47,6 +47,7 @@ export class Attempt {
     this.dropped = dropped
     this.tools = tools != null && tools.length > 0 ? tools : undefined
     this.beganMs = context.elapsedMs()
+    hold.progress = "dispatched"
     context.lifetime.onEnd(this.onEnd)
   }
 

@@ -133,7 +133,9 @@ export class HostAnswer implements Sink {
       writer: this.writer,
       transparent: protocol.transparent === true,
       excludeReasoning: context.request.reasoning.exclude,
+      output: this.attempt.hold.output,
     })
+    this.attempt.hold.progress = this.stream
     return this.stream
   }
 

@@ -25,6 +25,11 @@ export class KeyAccount {
     this.held += amount
   }
 
+  /** Adds to a hold that was taken. */
+  addToHold(amount: Picodollars): void {
+    this.held += amount
+  }
+
   giveBack(amount: Picodollars): void {
     this.open -= 1
     this.held -= amount

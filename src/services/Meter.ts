@@ -8,13 +8,24 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import { type Answer, type Charge, chargeFor } from "../domain/Charge.ts"
+import type { ChatUsage } from "../domain/Chat.ts"
 import { type PaymentRequired, Unavailable } from "../domain/Failure.ts"
-import { type BudgetSnapshot, type HoldRequest, type HoldSize, holdSize, paymentRequired } from "../domain/Hold.ts"
+import {
+  type BudgetSnapshot,
+  type HoldRequest,
+  type HoldSize,
+  holdSize,
+  nextBlock,
+  type OutputAllowance,
+  paymentRequired,
+} from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import { type KeyRecord, nextReset, type Spend, spentInWindow } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
+import { parseUsage } from "../domain/Usage.ts"
 import type { Written } from "./GroupCommit.ts"
+import { makeJournal } from "./Journal.ts"
 import { type KeyAccount, KeyAccounts } from "./KeyAccounts.ts"
 import { makeLedgerWriter } from "./LedgerWriter.ts"
 import { type LedgerRow, orUnavailable } from "./ledger.ts"
@@ -38,6 +49,18 @@ export interface Hold extends HoldSize {
   readonly streamed: boolean
   /** Sizes of the request, for estimates and for the price of images. */
   readonly bounds: Answer["bounds"]
+  /** For a stream of a key with a limit. `amount` grows with it. */
+  readonly output: OutputAllowance | undefined
+  /** How far its attempt has come, for the journal. Set by the attempt. */
+  progress: "held" | "dispatched" | Streamed
+}
+
+type OpenHold = { -readonly [M in keyof Hold]: Hold[M] }
+
+/** What a stream has delivered so far. */
+export interface Streamed {
+  readonly outputBytes: number
+  readonly usageSoFar: ChatUsage | undefined
 }
 
 export interface HoldAsk extends HoldRequest {
@@ -79,13 +102,19 @@ export class Meter extends Context.Tag("headgate/Meter")<
     Effect.gen(function* () {
       const storage = yield* Storage
       const clock = yield* Effect.clock
-      const ledger = yield* makeLedgerWriter(storage)
       const now = () => clock.unsafeCurrentTimeMillis()
       const accounts = new KeyAccounts((key) => {
         const at = now()
         return Effect.map(orUnavailable("metering")(storage.ledger.spend(key, at)), (spend) => ({ spend, now: at }))
       })
-      const open = new WeakMap<Hold, KeyAccount>()
+      const open = new Map<Hold, KeyAccount>()
+      const journal = yield* makeJournal<Hold>(storage, {
+        open: () => open.keys(),
+        crashed: (hold) => crashedRow(hold, now()),
+        onBooked: ({ key, cost, admittedAt }) => accounts.known(key)?.spend(cost, admittedAt),
+      })
+      // After the journal, so that it is closed first, and the journal knows what was booked.
+      const ledger = yield* makeLedgerWriter(storage)
 
       /** Runs `use` with the account, at once when it is in memory. */
       const withAccount = <A, E>(
@@ -108,6 +137,17 @@ export class Meter extends Context.Tag("headgate/Meter")<
         }
       }
 
+      const allowance = (account: Account, money: KeyAccount, hold: OpenHold): OutputAllowance => ({
+        outputTokens: hold.outputTokens,
+        extend: () => {
+          if (!open.has(hold)) return 0
+          const { tokens, amount } = nextBlock(snapshot(account, money), hold.host, hold.outputTokens)
+          hold.amount += amount
+          money.addToHold(amount)
+          return tokens
+        },
+      })
+
       const close = (hold: Hold): KeyAccount | undefined => {
         const account = open.get(hold)
         open.delete(hold)
@@ -125,8 +165,14 @@ export class Meter extends Context.Tag("headgate/Meter")<
             const budget = account.key.limit === null ? noLimit : snapshot(account, money)
             const size = holdSize(budget, ask, host)
             if (typeof size === "string") return Effect.fail(paymentRequired(budget, size))
-            const { amount, outputBound } = size
-            const hold: Hold = { context, host, amount, outputBound, streamed: ask.streamed, bounds: ask.bounds }
+            const { amount, outputBound, outputTokens } = size
+            const { streamed, bounds } = ask
+            const hold: OpenHold = {
+              ...{ context, host, amount, outputBound, outputTokens, streamed, bounds },
+              output: undefined,
+              progress: "held",
+            }
+            if (streamed && outputTokens < Number.POSITIVE_INFINITY) hold.output = allowance(account, money, hold)
             money.take(amount)
             open.set(hold, money)
             return Effect.succeed(hold)
@@ -134,6 +180,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
         },
         release: (hold) => {
           close(hold)?.giveBack(hold.amount)
+          journal.closed(hold)
         },
         settle: (hold, settlement) => {
           const { context, bounds, host } = hold
@@ -150,6 +197,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
             ledger.add({ _tag: "Settled", row, lateCost }, onResult, (booked) => {
               if (booked !== undefined) money.spend(booked.cost, booked.admittedAt)
               money.giveBack(hold.amount)
+              journal.closed(hold)
             })
           })
         },
@@ -164,6 +212,23 @@ const noLimit: BudgetSnapshot = { limit: null, spend: 0n, held: 0n, source: "tot
 const unlimited = Effect.succeed(noLimit)
 
 const unwritable = () => new Unavailable({ why: "metering", retryAfterSeconds: 5 })
+
+/** The row of a request if the process were killed now. */
+const crashedRow = (hold: Hold, now: number): LedgerRow => {
+  const { context, host, bounds, progress } = hold
+  const { outputBytes, usageSoFar } = typeof progress === "string" ? nothingYet : progress
+  const settlement: Settlement = {
+    outcome: "crashed",
+    usage: parseUsage(usageSoFar),
+    outputBytes,
+    finishReason: "",
+    latencyMs: context.elapsedMs(),
+    isAwaited: false,
+  }
+  return ledgerRow(hold, settlement, chargeFor(host.pricing, { ...settlement, bounds }, context.admittedAt), now)
+}
+
+const nothingYet: Streamed = { outputBytes: 0, usageSoFar: undefined }
 
 const ledgerRow = (
   { context, host, streamed }: Hold,

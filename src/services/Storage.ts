@@ -10,7 +10,7 @@ import type * as Effect from "effect/Effect"
 import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord, Spend } from "../domain/Key.ts"
 import type { KeptSlot } from "./HostStats.ts"
-import type { KeyPage, KeyPatch, LedgerRow, StorageUnavailable } from "./ledger.ts"
+import type { JournalEntry, KeyPage, KeyPatch, LedgerRow, Orphan, StorageUnavailable } from "./ledger.ts"
 
 export interface KeyRepository {
   /** The key; `undefined` when there is none. */
@@ -49,6 +49,23 @@ export interface LedgerRepository {
   readonly rows: (key: KeyId, limit: number) => Effect.Effect<ReadonlyArray<LedgerRow>, StorageUnavailable>
 }
 
+/** Requests in flight, and the leases of the processes that serve them: see `Journal.ts`. */
+export interface JournalRepository {
+  /** Renews the lease of a process until `leaseEnd`, puts each entry in place of that with its id, and removes those of `closed`. */
+  readonly write: (
+    process: string,
+    leaseEnd: number,
+    entries: ReadonlyArray<JournalEntry>,
+    closed: ReadonlyArray<string>,
+  ) => Effect.Effect<void, StorageUnavailable>
+  /** The lease of a process ends now. */
+  readonly end: (process: string) => Effect.Effect<void, StorageUnavailable>
+  /** At most `limit` entries of processes without a lease at `now` (Unix milliseconds). */
+  readonly orphans: (now: number, limit: number) => Effect.Effect<ReadonlyArray<Orphan>, StorageUnavailable>
+  /** Removes orphans. */
+  readonly clear: (ids: ReadonlyArray<string>) => Effect.Effect<void, StorageUnavailable>
+}
+
 /** Host statistics in slots of time. Every call is short, since the ledger waits for it. */
 export interface HostStatsRepository {
   /** Each in place of the slot of the same time that was kept before. A few hundred at most. */
@@ -72,6 +89,7 @@ export class Storage extends Context.Tag("headgate/Storage")<
     readonly keys: KeyRepository
     readonly freeRequests: FreeRequestRepository
     readonly ledger: LedgerRepository
+    readonly journal: JournalRepository
     readonly hostStats: HostStatsRepository
   }
 >() {}

@@ -16,6 +16,7 @@ import {
   type Unsupported,
 } from "../domain/Failure.ts"
 import { isFree } from "../domain/freeModels.ts"
+import { canGrow } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import { requestFor } from "../domain/hostRequest.ts"
 import type { Plan } from "../domain/Plan.ts"
@@ -66,6 +67,7 @@ export const beginAttempt = function* (
     maxTokens: request.maxTokens,
     sentBytes: byteLength(first.right.body),
     streamed: request.stream,
+    grows: canGrow(request, host),
   }
   if (isFree(host)) {
     const counting = limits.takeFree(context)

@@ -70,6 +70,20 @@ export interface LedgerRow {
   readonly seed: number
 }
 
+/** A request in flight, as its process last wrote it. */
+export interface JournalEntry {
+  readonly id: string
+  /** `held`: its host was not called yet; `dispatched`: it had sent nothing; `streaming`: something was delivered. */
+  readonly state: "held" | "dispatched" | "streaming"
+  /** Its row if the process were killed then. */
+  readonly row: LedgerRow
+}
+
+/** An entry whose process is gone. `row` is `undefined` where it cannot be read, since another version wrote it. */
+export interface Orphan extends Omit<JournalEntry, "row"> {
+  readonly row: LedgerRow | undefined
+}
+
 export interface KeyPage {
   readonly offset: number
   readonly limit: number

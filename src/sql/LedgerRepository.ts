@@ -26,7 +26,7 @@ export const ledger = table<LedgerRow>({
   estimated: flag("estimated"),
   streamed: flag("streamed"),
   finishReason: text("finish_reason"),
-  outcome: column("outcome", Schema.Literal("finished", "host-failed", "cut", "caller-gone", "lost")),
+  outcome: column("outcome", Schema.Literal("finished", "host-failed", "cut", "caller-gone", "lost", "crashed")),
   admittedAt: column("admitted_at", Schema.Number),
   settledAt: column("settled_at", Schema.Number),
   latencyMs: column("latency_ms", Schema.Number),

@@ -167,6 +167,21 @@ const steps = {
       used ${integer} NOT NULL CHECK (used >= 0)
     ) ${optionsByKey}`,
   ]),
+
+  "5_journal": inOrder(({ integer, options, optionsByKey }) => [
+    // Requests in flight. `settled_as`: the ledger's row, as JSON, if the process were killed when this was written.
+    `CREATE TABLE open_requests (
+      id TEXT PRIMARY KEY,
+      process TEXT NOT NULL,
+      state TEXT NOT NULL,
+      settled_as TEXT NOT NULL
+    ) ${options}`,
+    // Processes that serve requests. `ends_at`: Unix milliseconds.
+    `CREATE TABLE leases (
+      process TEXT PRIMARY KEY,
+      ends_at ${integer} NOT NULL
+    ) ${optionsByKey}`,
+  ]),
 }
 
 /** The version of the schema that this program writes. */

@@ -6,6 +6,7 @@ import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import { unavailable } from "./failure.ts"
 import { installationId } from "./installation.ts"
+import { endAllLeases } from "./JournalRepository.ts"
 import { migrate } from "./migrations.ts"
 import { makeRepositories, type SqlRepositories } from "./repositories.ts"
 import { makeAppend } from "./sqliteAppend.ts"
@@ -22,6 +23,7 @@ export const openTables = (db: Database): Effect.Effect<OpenTables, SqlError | M
     const sql = yield* SqlClient
     yield* sql.unsafe("PRAGMA foreign_keys = ON")
     yield* migrate
+    yield* endAllLeases(sql)
     const installation = yield* installationId
     const commit = makeAppend(db)
     return {

@@ -12,6 +12,7 @@ import { makeStepRunner } from "../services/Steps.ts"
 import type { Storage } from "../services/Storage.ts"
 import { reasonOf, sqlState } from "./failure.ts"
 import { installationId } from "./installation.ts"
+import { endAllLeases, withEncodedEntries } from "./JournalRepository.ts"
 import { makeLedgerReads } from "./LedgerRepository.ts"
 import { migrate, migrationsTable, schemaVersion } from "./migrations.ts"
 import { makeAppend } from "./postgresAppend.ts"
@@ -116,9 +117,12 @@ export const openDatabase = (
     yield* migrateDatabase(connecting, name, patience)
     const sql = yield* clientOf(pool)
     const runner = makeStepRunner(yield* Effect.runtime<never>())
+    yield* endAllLeases(sql)
+    const { journal, ...shared } = sharedRepositories(sql)
     return {
       installation: yield* Effect.provideService(installationId, SqlClient, sql),
-      ...sharedRepositories(sql),
+      ...shared,
+      journal: withEncodedEntries(journal),
       ledger: { ...makeLedgerReads(sql), append: makeAppend(pool, runner, patience.appendMs) },
     }
   }).pipe(

@@ -15,6 +15,7 @@ import type {
 } from "../services/Storage.ts"
 import { makeFreeRequestRepository } from "./FreeRequestRepository.ts"
 import { makeHostStatsRepository } from "./HostStatsRepository.ts"
+import { makeJournalRepository, type SqlJournal, withEncodedEntries } from "./JournalRepository.ts"
 import { makeKeyRepository } from "./KeyRepository.ts"
 import { ledger, makeLedgerReads } from "./LedgerRepository.ts"
 
@@ -31,6 +32,7 @@ export interface SqlRepositories {
   readonly keys: KeyRepository
   readonly freeRequests: FreeRequestRepository
   readonly ledger: SqlLedger
+  readonly journal: SqlJournal
   readonly hostStats: HostStatsRepository
 }
 
@@ -38,6 +40,7 @@ export interface SqlRepositories {
 export const sharedRepositories = (sql: SqlClient) => ({
   keys: makeKeyRepository(sql),
   freeRequests: makeFreeRequestRepository(sql),
+  journal: makeJournalRepository(sql),
   hostStats: makeHostStatsRepository(sql),
 })
 
@@ -49,7 +52,7 @@ export const makeRepositories = (sql: SqlClient, append: SqlLedger["append"]): S
 /** The `Storage` service over repositories in either place. */
 export const storageOf = (
   installation: string,
-  { ledger, ...others }: SqlRepositories,
+  { ledger, journal, ...others }: SqlRepositories,
 ): Context.Tag.Service<typeof Storage> => ({
   installation,
   ...others,
@@ -57,4 +60,5 @@ export const storageOf = (
     ...ledger,
     append: (rows) => (rows.length === 0 ? Effect.void : ledger.append(encodeRows(rows))),
   },
+  journal: withEncodedEntries(journal),
 })

@@ -4,9 +4,11 @@
  * it is reported.
  */
 import type { ChatChunk, ChatChunkChoice, ChatUsage, FinishReason, Tool } from "../domain/Chat.ts"
-import { bytesSaid } from "../domain/Estimate.ts"
+import { bytesOfTokens, bytesSaid, tokensIn } from "../domain/Estimate.ts"
 import { HostFailed } from "../domain/Failure.ts"
+import type { OutputAllowance } from "../domain/Hold.ts"
 import { ToolCallFragments } from "../domain/toolCalls.ts"
+import { isCount } from "../domain/Usage.ts"
 import { plainText, says, withoutReasoning } from "./delta.ts"
 import type { Frame, FrameReader } from "./framing/FrameReader.ts"
 import { frameReader } from "./framing.ts"
@@ -47,6 +49,8 @@ export interface HostStreamOptions {
   readonly choices: number
   /** The tools of the request, if it has any: then the tool calls of the answer are checked. */
   readonly tools?: ReadonlyArray<Tool> | undefined
+  /** What the answer may use of a budget. At the first event for which nothing is left, it is cut. Absent: no limit. */
+  readonly output?: OutputAllowance | undefined
 }
 
 export class HostStream {
@@ -60,6 +64,8 @@ export class HostStream {
   bytes = 0
   /** Frames that were read. Comments do not count. */
   events = 0
+  /** Whether the gateway ended the answer before the host did. */
+  isCut = false
   /** Whether text has come, not only reasoning. A model that thinks may be silent for longer. */
   hasContent = false
   /** The last values of the host, written with the finish. */
@@ -71,6 +77,12 @@ export class HostStream {
   /** Present where plain text deltas can be spliced. */
   private readonly splicer
   private readonly options: HostStreamOptions
+  /** Output tokens so far, at least: each delta has one, and the host may report more. */
+  private tokens = 0
+  /** The part of `outputBytes` that came before the last usage report. */
+  private reportedBytes = 0
+  private reservedTokens: number
+  private reservedBytes: number
   private notJson = 0
   /** Kept only where the request has tools. */
   private toolCalls: ToolCallFragments | undefined
@@ -80,6 +92,8 @@ export class HostStream {
     this.reader = frameReader(options.framing)
     const isSpliceable = options.transparent && options.writer.spliceable !== undefined
     this.splicer = isSpliceable ? splice() : undefined
+    this.reservedTokens = options.output?.outputTokens ?? Number.POSITIVE_INFINITY
+    this.reservedBytes = bytesOfTokens(this.reservedTokens)
   }
 
   /** The caller's text for these bytes; "" for nothing yet. */
@@ -100,6 +114,17 @@ export class HostStream {
     else if (this.events === 0 && this.bytes > 0) this.fail(malformed("the stream ended without a single event"))
     else this.fail(new HostFailed({ reason: "unreachable", cause: "the stream ended without a finish" }))
     return text
+  }
+
+  /**
+   * The usage of an answer that did not end by itself: the host's last report, and an estimate for what came after it. A host
+   * may report once at the beginning, when there is next to nothing to count. `undefined`: it sent no report.
+   */
+  get usageSoFar(): ChatUsage | undefined {
+    const { usage } = this
+    const counted = usage?.completion_tokens
+    if (usage === undefined || !isCount(counted)) return usage
+    return { ...usage, completion_tokens: counted + tokensIn(this.outputBytes - this.reportedBytes) }
   }
 
   /** Whether the host sent a finish reason. */
@@ -135,6 +160,7 @@ export class HostStream {
 
   /** Ends the answer for a reason of the gateway, `native`. A finish of the host is kept. */
   cut(native: string): void {
+    this.isCut = true
     this.finishAll("length", native)
     this.state = "ended"
   }
@@ -155,6 +181,7 @@ export class HostStream {
     try {
       for (const { name, data } of frames) {
         text += this.frame(name, data)
+        if (this.outputBytes > this.reservedBytes || this.tokens > this.reservedTokens) this.reserveMore()
         if (this.closed) return text
       }
       text += last()
@@ -164,12 +191,27 @@ export class HostStream {
     return text
   }
 
+  /** The output has used up what is reserved for it: reserves more, or cuts it. Nothing to do once it is complete. */
+  private reserveMore(): void {
+    while (this.outputBytes > this.reservedBytes || this.tokens > this.reservedTokens) {
+      if (this.closed || this.hasAllFinishes) return
+      const more = this.options.output?.extend() ?? 0
+      if (more === 0) {
+        this.cut("budget")
+        return
+      }
+      this.reservedTokens += more
+      this.reservedBytes = bytesOfTokens(this.reservedTokens)
+    }
+  }
+
   private frame(name: string, data: string): string {
     this.events += 1
     // An event with a name goes to the decoder, which knows its meaning.
     const spliced = name === "" ? this.splicer?.exchange(data) : undefined
     if (spliced !== undefined && this.splicer !== undefined) {
       this.outputBytes += this.splicer.bytes()
+      this.tokens += 1
       return this.options.writer.spliceable?.text(spliced) ?? ""
     }
     if (data === "[DONE]" && this.options.framing === "sse") return this.done()
@@ -241,6 +283,12 @@ export class HostStream {
         if (this.state === "silent") this.state = "speaking"
       } else if (says(shown)) passing.push(shown)
     }
+    if (chunk.usage != null) {
+      // The report includes the deltas of its own chunk.
+      const { completion_tokens: counted } = chunk.usage
+      if (isCount(counted) && counted > this.tokens) this.tokens = counted
+      this.reportedBytes = this.outputBytes
+    }
     if (passing.length === 0) return ""
     if (this.state === "silent") this.state = "speaking"
     const { usage: _, ...rest } = chunk
@@ -252,7 +300,9 @@ export class HostStream {
   }
 
   private watch({ index, delta }: ChatChunkChoice): void {
-    this.outputBytes += bytesSaid(delta)
+    const said = bytesSaid(delta)
+    this.outputBytes += said
+    if (said > 0) this.tokens += 1
     if (delta.content || delta.tool_calls != null) this.hasContent = true
     if (delta.tool_calls == null || this.options.tools === undefined) return
     this.toolCalls ??= new ToolCallFragments()

@@ -102,9 +102,17 @@ const tablesOf = async (database: string) => {
   return found?.rows.map(({ name }) => name)
 }
 
-const ourTables = ["free_requests", "host_stats", "installation", "keys", "ledger", "migrations", "spend"].map(
-  (name) => `headgate.${name}`,
-)
+const ourTables = [
+  "free_requests",
+  "host_stats",
+  "installation",
+  "keys",
+  "leases",
+  "ledger",
+  "migrations",
+  "open_requests",
+  "spend",
+].map((name) => `headgate.${name}`)
 const allSteps = Array.from({ length: schemaVersion }, (_, at) => at + 1)
 
 test("the versions that @effect/sql-pg wants are installed", async () => {

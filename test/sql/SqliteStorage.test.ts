@@ -73,6 +73,8 @@ const backToTheFirst = [
   "ALTER TABLE keys DROP COLUMN allowed_models",
   "ALTER TABLE keys DROP COLUMN allowed_providers",
   "DROP TABLE free_requests",
+  "DROP TABLE open_requests",
+  "DROP TABLE leases",
   `DELETE FROM ${migrationsTable} WHERE migration_id > 1`,
 ]
 

@@ -1,0 +1,90 @@
+/** The journal of requests in flight in a database, in SQL that SQLite and PostgreSQL share. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type { JournalEntry, LedgerRow, StorageUnavailable } from "../services/ledger.ts"
+import type { JournalRepository } from "../services/Storage.ts"
+import { unavailable } from "./failure.ts"
+import { ledger } from "./LedgerRepository.ts"
+import { query } from "./query.ts"
+
+/** Entries as one string: see `encodeRows`. */
+const encodeEntries = (entries: ReadonlyArray<JournalEntry>): string =>
+  JSON.stringify(entries.map(({ id, state, row }) => [id, state, encodeRow(row)]))
+
+type EncodedEntry = readonly [id: string, state: string, row: string]
+
+/** By the names of the members, so that a later version with more columns can tell what is missing. */
+const encodeRow = (row: LedgerRow): string => {
+  const values = ledger.valuesOf(row)
+  return JSON.stringify(Object.fromEntries(ledger.members.map((member, at) => [member, values[at]])))
+}
+
+/** `undefined`: another version wrote it, and a member is missing. */
+const decodeRow = (text: string): LedgerRow | undefined =>
+  Either.match(ledger.decode([JSON.parse(text)]), { onLeft: () => undefined, onRight: ([row]) => row })
+
+/** The journal where its database is: entries arrive as `encodeEntries` wrote them. */
+export interface SqlJournal extends Omit<JournalRepository, "write"> {
+  readonly write: (
+    process: string,
+    leaseEnd: number,
+    entries: string,
+    closed: ReadonlyArray<string>,
+  ) => Effect.Effect<void, StorageUnavailable>
+}
+
+/** The journal as services see it. */
+export const withEncodedEntries = (journal: SqlJournal): JournalRepository => ({
+  ...journal,
+  write: (process, leaseEnd, entries, closed) => journal.write(process, leaseEnd, encodeEntries(entries), closed),
+})
+
+/** Who opens a database owns it, so that earlier processes are gone, whatever their leases say. */
+export const endAllLeases = (sql: SqlClient) => sql`DELETE FROM leases`
+
+/** Rows of one statement: databases bound its parameters. */
+const largestStatement = 1000
+
+const inParts = <A>(list: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
+  Array.from({ length: Math.ceil(list.length / largestStatement) }, (_, at) =>
+    list.slice(at * largestStatement, (at + 1) * largestStatement),
+  )
+
+export const makeJournalRepository = (sql: SqlClient): SqlJournal => {
+  const lease = (process: string, leaseEnd: number) =>
+    sql`INSERT INTO leases (process, ends_at) VALUES (${process}, ${leaseEnd})
+      ON CONFLICT (process) DO UPDATE SET ends_at = excluded.ends_at`
+  const put = (process: string, entries: ReadonlyArray<EncodedEntry>) =>
+    sql`INSERT INTO open_requests ${sql.insert(entries.map(([id, state, row]) => ({ id, process, state, settled_as: row })))}
+      ON CONFLICT (id) DO UPDATE SET state = excluded.state, settled_as = excluded.settled_as`
+  const remove = (ids: ReadonlyArray<string>) => sql`DELETE FROM open_requests WHERE ${sql.in("id", ids)}`
+
+  return {
+    write: (process, leaseEnd, text, closed) => {
+      // `encodeEntries` wrote it. A wrong value would be refused by its column.
+      const entries = JSON.parse(text) as ReadonlyArray<EncodedEntry>
+      const all = Effect.gen(function* () {
+        yield* lease(process, leaseEnd)
+        for (const part of inParts(entries)) yield* put(process, part)
+        for (const part of inParts(closed)) yield* remove(part)
+      })
+      return query(sql.withTransaction(all))
+    },
+    end: (process) => Effect.asVoid(query(sql`DELETE FROM leases WHERE process = ${process}`)),
+    orphans: (now, limit) =>
+      query(
+        sql<{ readonly id: string; readonly state: JournalEntry["state"]; readonly settled_as: string }>`
+          SELECT id, state, settled_as FROM open_requests
+          WHERE process NOT IN (SELECT process FROM leases WHERE ends_at > ${now}) ORDER BY id LIMIT ${limit}`,
+      ).pipe(
+        Effect.flatMap((rows) =>
+          Effect.try({
+            try: () => rows.map(({ id, state, settled_as }) => ({ id, state, row: decodeRow(settled_as) })),
+            catch: unavailable,
+          }),
+        ),
+      ),
+    clear: (ids) => Effect.forEach(inParts(ids), (part) => query(remove(part)), { discard: true }),
+  }
+}

@@ -7,8 +7,10 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type { DaySum, SumQuery } from "../domain/Activity.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord, Spend } from "../domain/Key.ts"
+import type { Picodollars } from "../domain/Money.ts"
 import type { KeptSlot } from "./HostStats.ts"
 import type { KeyPage, KeyPatch, LedgerRow, StorageUnavailable } from "./ledger.ts"
 
@@ -47,6 +49,14 @@ export interface LedgerRepository {
   readonly rows: (key: KeyId, limit: number) => Effect.Effect<ReadonlyArray<LedgerRow>, StorageUnavailable>
 }
 
+/** The ledger summed by UTC day. A sum contains a row as soon as the ledger does. */
+export interface ActivityRepository {
+  /** The newest day first, then by model, host, key and app. */
+  readonly sums: (query: SumQuery) => Effect.Effect<ReadonlyArray<DaySum>, StorageUnavailable>
+  /** What all keys have spent, deleted ones too. */
+  readonly total: () => Effect.Effect<Picodollars, StorageUnavailable>
+}
+
 /** Host statistics in slots of time. Every call is short, since the ledger waits for it. */
 export interface HostStatsRepository {
   /** Each in place of the slot of the same time that was kept before. A few hundred at most. */
@@ -70,6 +80,7 @@ export class Storage extends Context.Tag("headgate/Storage")<
     readonly keys: KeyRepository
     readonly freeRequests: FreeRequestRepository
     readonly ledger: LedgerRepository
+    readonly activity: ActivityRepository
     readonly hostStats: HostStatsRepository
   }
 >() {}

@@ -17,7 +17,8 @@ const inOrder = (...statements: ReadonlyArray<string>) =>
     Effect.forEach(statements, (statement) => sql.unsafe(statement), { discard: true }),
   )
 
-const steps = {
+/** By number and name. */
+export const steps = {
   "1_keys_and_ledger": inOrder(
     `CREATE TABLE installation (
       only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
@@ -119,6 +120,53 @@ const steps = {
       day INTEGER NOT NULL,
       used INTEGER NOT NULL CHECK (used >= 0)
     ) STRICT, WITHOUT ROWID`,
+  ),
+
+  // Sums of the ledger by UTC day (`day`: its first Unix millisecond), written in the transaction of the rows. `kind`: what
+  // the sums are of. Columns of others are ''.
+  "5_daily_sums": inOrder(
+    `CREATE TABLE daily_sums (
+      kind TEXT NOT NULL CHECK (kind IN ('day', 'host', 'key', 'app')),
+      day INTEGER NOT NULL,
+      key_id TEXT NOT NULL,
+      app_url TEXT NOT NULL,
+      app_title TEXT NOT NULL,
+      model TEXT NOT NULL,
+      host TEXT NOT NULL,
+      provider TEXT NOT NULL,
+      requests INTEGER NOT NULL,
+      prompt_tokens INTEGER NOT NULL,
+      completion_tokens INTEGER NOT NULL,
+      cached_tokens INTEGER NOT NULL,
+      cache_write_tokens INTEGER NOT NULL,
+      reasoning_tokens INTEGER NOT NULL,
+      cost INTEGER NOT NULL,
+      upstream_cost INTEGER NOT NULL,
+      PRIMARY KEY (kind, day, key_id, app_url, app_title, model, host, provider)
+    ) STRICT, WITHOUT ROWID`,
+    // The rows so far: read once, then added up further.
+    `CREATE TEMP TABLE groups AS
+      SELECT admitted_at - admitted_at % 86400000 AS day, key_id, app_url, app_title, model, host, provider,
+        SUM(outcome <> 'lost') AS requests,
+        SUM(CASE outcome WHEN 'lost' THEN 0 ELSE prompt_tokens END) AS prompt_tokens,
+        SUM(CASE outcome WHEN 'lost' THEN 0 ELSE completion_tokens END) AS completion_tokens,
+        SUM(CASE outcome WHEN 'lost' THEN 0 ELSE cached_tokens END) AS cached_tokens,
+        SUM(CASE outcome WHEN 'lost' THEN 0 ELSE cache_write_tokens END) AS cache_write_tokens,
+        SUM(CASE outcome WHEN 'lost' THEN 0 ELSE reasoning_tokens END) AS reasoning_tokens,
+        SUM(cost) AS cost, SUM(upstream_cost) AS upstream_cost
+      FROM ledger GROUP BY 1, 2, 3, 4, 5, 6, 7`,
+    ...[
+      "'day', day, '', '', '', '', '', ''",
+      "'host', day, '', '', '', model, host, provider",
+      "'key', day, key_id, '', '', model, host, provider",
+      "'app', day, '', app_url, app_title, model, host, provider",
+    ].map(
+      (group) => `INSERT INTO daily_sums
+          SELECT ${group}, SUM(requests), SUM(prompt_tokens), SUM(completion_tokens), SUM(cached_tokens),
+            SUM(cache_write_tokens), SUM(reasoning_tokens), SUM(cost), SUM(upstream_cost)
+          FROM groups GROUP BY 1, 2, 3, 4, 5, 6, 7, 8`,
+    ),
+    "DROP TABLE groups",
   ),
 }
 

@@ -28,6 +28,8 @@ export const openTables = (db: Database): Effect.Effect<OpenTables, SqlError | M
     const commit = makeAppend(db)
     return {
       installation: installation.id,
-      repositories: makeRepositories(sql, (rows) => Effect.try({ try: () => commit(rows), catch: unavailable })),
+      repositories: makeRepositories(sql, installation.id, (rows) =>
+        Effect.try({ try: () => commit(rows), catch: unavailable }),
+      ),
     }
   })

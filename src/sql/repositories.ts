@@ -5,7 +5,14 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { FreeRequestRepository, HostStatsRepository, KeyRepository, Storage } from "../services/Storage.ts"
+import type {
+  ActivityRepository,
+  FreeRequestRepository,
+  HostStatsRepository,
+  KeyRepository,
+  Storage,
+} from "../services/Storage.ts"
+import { makeActivityRepository } from "./ActivityRepository.ts"
 import { makeFreeRequestRepository } from "./FreeRequestRepository.ts"
 import { makeHostStatsRepository } from "./HostStatsRepository.ts"
 import { makeKeyRepository } from "./KeyRepository.ts"
@@ -16,13 +23,19 @@ export interface SqlRepositories {
   readonly keys: KeyRepository
   readonly freeRequests: FreeRequestRepository
   readonly ledger: SqlLedger
+  readonly activity: ActivityRepository
   readonly hostStats: HostStatsRepository
 }
 
-export const makeRepositories = (sql: SqlClient, append: SqlLedger["append"]): SqlRepositories => ({
+export const makeRepositories = (
+  sql: SqlClient,
+  installation: string,
+  append: SqlLedger["append"],
+): SqlRepositories => ({
   keys: makeKeyRepository(sql),
   freeRequests: makeFreeRequestRepository(sql),
   ledger: makeLedgerRepository(sql, append),
+  activity: makeActivityRepository(sql, installation),
   hostStats: makeHostStatsRepository(sql),
 })
 

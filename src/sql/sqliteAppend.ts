@@ -6,11 +6,9 @@
 import type { Database } from "bun:sqlite"
 import { windowStart } from "../domain/Key.ts"
 import type { LedgerRow } from "../services/ledger.ts"
+import { type EncodedRow, makeAddToDays } from "./dailySums.ts"
 import { ledger } from "./LedgerRepository.ts"
 import type { Stored } from "./table.ts"
-
-/** A row as `encodeRows` writes it: its values in the order of the table's columns. */
-type Encoded = ReadonlyArray<Stored>
 
 const placeOf = (member: keyof LedgerRow): number => ledger.members.indexOf(member)
 const keyAt = placeOf("key")
@@ -42,10 +40,13 @@ export const makeAppend = (db: Database): ((rows: string) => void) => {
       ON CONFLICT (key_id, window_kind, window_start) DO UPDATE SET amount = spend.amount + excluded.amount`,
   )
 
-  const write = (rows: ReadonlyArray<Encoded>) => {
+  const addToDays = makeAddToDays(db)
+
+  const write = (rows: ReadonlyArray<EncodedRow>) => {
     const sums = new Map<string, DaySum>()
-    for (const row of rows) {
-      if (addRow.run(...row).changes === 0) continue
+    const added = rows.filter((row) => addRow.run(...row).changes > 0)
+    addToDays(added)
+    for (const row of added) {
       const cost = String(row[costAt])
       if (cost === "0") continue
       const key = String(row[keyAt])
@@ -62,7 +63,7 @@ export const makeAppend = (db: Database): ((rows: string) => void) => {
 
   return (text) => {
     // `encodeRows` wrote it. A wrong value would be refused by its column.
-    const rows = JSON.parse(text) as ReadonlyArray<Encoded>
+    const rows = JSON.parse(text) as ReadonlyArray<EncodedRow>
     begin.run()
     try {
       write(rows)

@@ -21,6 +21,7 @@ import { migrationsTable, schemaVersion } from "../../src/sql/migrations.ts"
 import { layer, makeWith, type StorageNotOpened } from "../../src/sql/SqliteStorage.ts"
 import { openFile, type Refused } from "../../src/sql/sqliteFile.ts"
 import { install } from "../support/process.ts"
+import { oldDatabase } from "./oldDatabase.ts"
 import { openInProcess } from "./openInProcess.ts"
 import { alice, bob, sampleKey, sampleRow } from "./samples.ts"
 
@@ -104,12 +105,7 @@ describe("the file", () => {
 
   test("rows from before the plan was kept have no strategy", async () => {
     const path = join(newFolder(), "headgate.db")
-    await using(path, (storage) => storage.ledger.append([sampleRow("old")]))
-    const db = new Database(path)
-    db.run("ALTER TABLE ledger DROP COLUMN strategy")
-    db.run("ALTER TABLE ledger DROP COLUMN seed")
-    db.run(`DELETE FROM ${migrationsTable} WHERE migration_id >= 3`)
-    db.close()
+    await oldDatabase(path, "plan_of_a_ledger_row", [sampleRow("old")])
     const rows = await using(path, (storage) => storage.ledger.rows(alice, 9))
     expect(rows).toEqual([sampleRow("old", { strategy: "", seed: 0 })])
   })

@@ -1,83 +1,92 @@
 /**
- * Keeps the sums of the ledger by UTC day, so that reading them does not depend on the number of rows. They are written
- * with the rows, in one transaction. See docs/decisions/0020-sums-by-day.md.
+ * Keeps the sums of the ledger by UTC day, so that reading them does not depend on the number of rows. To update them with
+ * each row would double the cost of a commit. So they cover the rows up to `summed_to`, which is advanced by some hundred
+ * rows at a time, in the transaction of a commit; readers add the few rows after it. See docs/decisions/0020-sums-by-day.md.
  */
 import type { Database } from "bun:sqlite"
-import { windowStart } from "../domain/Key.ts"
-import type { LedgerRow } from "../services/ledger.ts"
-import { ledger } from "./LedgerRepository.ts"
-import type { Stored } from "./table.ts"
 
-/** A row as `encodeRows` writes it: its values in the order of the table's columns. */
-export type EncodedRow = ReadonlyArray<Stored>
+/** What the sums are of, in addition to the day: nothing, model and host, and a key or an app. */
+export type SumKind = "day" | "host" | "key" | "app"
 
-const placeOf = (member: keyof LedgerRow): number => ledger.members.indexOf(member)
-const admittedAt = placeOf("admittedAt")
-const outcomeAt = placeOf("outcome")
-const groupedAt = (["key", "appUrl", "appTitle", "model", "host", "provider"] as const).map(placeOf)
-const tokensAt = (
-  ["promptTokens", "completionTokens", "cachedTokens", "cacheWriteTokens", "reasoningTokens"] as const
-).map(placeOf)
-const costsAt = (["cost", "upstreamCost"] as const).map(placeOf)
-
-/** The rows of one day, key, app, model and host in one batch. */
-interface Group {
-  /** The day, and the values at `groupedAt`. */
-  readonly of: ReadonlyArray<Stored>
-  requests: number
-  readonly tokens: Array<number>
-  readonly costs: Array<bigint>
+const groupOf: Readonly<Record<SumKind, ReadonlySet<string>>> = {
+  day: new Set([]),
+  host: new Set(["model", "host", "provider"]),
+  key: new Set(["model", "host", "provider", "key_id"]),
+  app: new Set(["model", "host", "provider", "app_url", "app_title"]),
 }
 
-const groupsOf = (rows: Iterable<EncodedRow>): Iterable<Group> => {
-  const groups = new Map<string, Group>()
-  for (const row of rows) {
-    const of = [windowStart("daily", Number(row[admittedAt])), ...groupedAt.map((at) => row[at] ?? "")]
-    const name = JSON.stringify(of)
-    const group = groups.get(name) ?? { of, requests: 0, tokens: tokensAt.map(() => 0), costs: costsAt.map(() => 0n) }
-    groups.set(name, group)
-    costsAt.forEach((at, n) => {
-      group.costs[n] = (group.costs[n] ?? 0n) + BigInt(String(row[at]))
-    })
-    // Its request has another row, which counts.
-    if (row[outcomeAt] === "lost") continue
-    group.requests += 1
-    tokensAt.forEach((at, n) => {
-      group.tokens[n] = (group.tokens[n] ?? 0) + Number(row[at])
-    })
-  }
-  return groups.values()
-}
+const groupColumns = ["key_id", "app_url", "app_title", "model", "host", "provider"]
 
-const names = ["kind", "day", "key_id", "app_url", "app_title", "model", "host", "provider"]
-const sums = [
-  "requests",
-  "prompt_tokens",
-  "completion_tokens",
-  "cached_tokens",
-  "cache_write_tokens",
-  "reasoning_tokens",
-  "cost",
-  "upstream_cost",
-]
+const place = ["kind", "day", ...groupColumns].join(", ")
 
-/** ?1 the day, ?2 to ?7 key, address and title of the app, model, host, provider; from ?8 on the sums. */
-const values = sums.map((_, n) => `?${n + 8}`).join(", ")
+const tokens = ["prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens"]
 
-const addGroup = `INSERT INTO daily_sums (${[...names, ...sums].join(", ")}) VALUES
-  ('day', ?1, '', '', '', '', '', '', ${values}),
-  ('host', ?1, '', '', '', ?5, ?6, ?7, ${values}),
-  ('key', ?1, ?2, '', '', ?5, ?6, ?7, ${values}),
-  ('app', ?1, '', ?3, ?4, ?5, ?6, ?7, ${values})
-  ON CONFLICT (${names.join(", ")}) DO UPDATE SET
-  ${sums.map((name) => `${name} = daily_sums.${name} + excluded.${name}`).join(", ")}`
+const sumNames = ["requests", ...tokens, "cost", "upstream_cost"]
 
-/** Makes a function that adds rows to the sums. Call it within the transaction that adds them to the ledger. */
-export const makeAddToDays = (db: Database): ((rows: Iterable<EncodedRow>) => void) => {
-  const add = db.query<never, Array<Stored>>(addGroup)
-  return (rows) => {
-    for (const { of, requests, tokens, costs } of groupsOf(rows)) {
-      add.run(...of, requests, ...tokens, ...costs.map(String))
+const names = [place, ...sumNames].join(", ")
+
+// The request of a lost call has another row, which counts.
+const unlessLost = (value: string) => `CASE outcome WHEN 'lost' THEN 0 ELSE ${value} END`
+
+/** The rows of a range of the ledger, added up by day and all columns of groups. */
+const finest = (range: string): string =>
+  `SELECT admitted_at - admitted_at % 86400000 AS day, ${groupColumns.join(", ")}, SUM(${unlessLost("1")}) AS requests,
+    ${tokens.map((name) => `SUM(${unlessLost(name)}) AS ${name}`).join(", ")},
+    SUM(cost) AS cost, SUM(upstream_cost) AS upstream_cost
+  FROM ledger WHERE ${range} GROUP BY admitted_at - admitted_at % 86400000, ${groupColumns.join(", ")}`
+
+/** Those further added up: a SELECT with the columns of `daily_sums`. */
+const sumsOf = (kind: SumKind, source: string): string =>
+  `SELECT '${kind}' AS kind, day, ${groupColumns.map((name) => (groupOf[kind].has(name) ? name : `'' AS ${name}`)).join(", ")},
+    ${sumNames.map((name) => `SUM(${name}) AS ${name}`).join(", ")}
+  FROM ${source} GROUP BY ${["day", ...groupOf[kind]].join(", ")}`
+
+/** The rows that the sums do not have yet. */
+const unsummed = "seq > (SELECT summed_to FROM summed_ledger)"
+
+/** The sums of those: a SELECT with the columns of `daily_sums`. */
+export const unsummedSums = (kind: SumKind): string => sumsOf(kind, `(${finest(unsummed)}) AS finest`)
+
+const kinds: ReadonlyArray<SumKind> = ["day", "host", "key", "app"]
+
+const advance = `WITH finest AS MATERIALIZED (${finest(unsummed)})
+  INSERT INTO daily_sums (${names})
+  SELECT * FROM (${kinds.map((kind) => sumsOf(kind, "finest")).join(" UNION ALL ")}) WHERE true
+  ON CONFLICT (${place}) DO UPDATE SET
+  ${sumNames.map((name) => `${name} = daily_sums.${name} + excluded.${name}`).join(", ")}`
+
+/** So many rows are left to readers at most. With a row per group, to add them up takes 5 ms. */
+const mostUnsummed = 256
+
+/**
+ * Makes a function that counts rows, and advances the sums when there are enough. Call it within the transaction that adds
+ * the rows. Sums that do not fit into their columns stay as they are, and the ledger goes on.
+ */
+export const makeCountRows = (db: Database): ((rows: number) => void) => {
+  const begin = db.query("SAVEPOINT sums")
+  const add = db.query(advance)
+  const done = db.query("UPDATE summed_ledger SET summed_to = (SELECT MAX(seq) FROM ledger)")
+  const undo = db.query("ROLLBACK TO sums")
+  const end = db.query("RELEASE sums")
+
+  const advanceAll = () => {
+    begin.run()
+    try {
+      add.run()
+      done.run()
+    } catch (error) {
+      // Without a transaction left (a full disk), the caller's fails too.
+      if (!db.inTransaction) throw error
+      undo.run()
     }
+    end.run()
+  }
+
+  let count = db.query<{ readonly n: number }, []>(`SELECT COUNT(*) AS n FROM ledger WHERE ${unsummed}`).get()?.n ?? 0
+  return (rows) => {
+    count += rows
+    if (count < mostUnsummed) return
+    count = 0
+    advanceAll()
   }
 }

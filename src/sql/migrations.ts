@@ -122,8 +122,8 @@ export const steps = {
     ) STRICT, WITHOUT ROWID`,
   ),
 
-  // Sums of the ledger by UTC day (`day`: its first Unix millisecond), written in the transaction of the rows. `kind`: what
-  // the sums are of. Columns of others are ''.
+  // Sums of the ledger by UTC day (`day`: its first Unix millisecond), over the rows up to `summed_to`. `kind`: what the sums
+  // are of. Columns of others are ''.
   "5_daily_sums": inOrder(
     `CREATE TABLE daily_sums (
       kind TEXT NOT NULL CHECK (kind IN ('day', 'host', 'key', 'app')),
@@ -167,6 +167,11 @@ export const steps = {
           FROM groups GROUP BY 1, 2, 3, 4, 5, 6, 7, 8`,
     ),
     "DROP TABLE groups",
+    `CREATE TABLE summed_ledger (
+      only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+      summed_to INTEGER NOT NULL
+    ) STRICT`,
+    "INSERT INTO summed_ledger SELECT 1, COALESCE(MAX(seq), 0) FROM ledger",
   ),
 }
 

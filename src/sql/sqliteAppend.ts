@@ -6,9 +6,12 @@
 import type { Database } from "bun:sqlite"
 import { windowStart } from "../domain/Key.ts"
 import type { LedgerRow } from "../services/ledger.ts"
-import { type EncodedRow, makeAddToDays } from "./dailySums.ts"
+import { makeCountRows } from "./dailySums.ts"
 import { ledger } from "./LedgerRepository.ts"
 import type { Stored } from "./table.ts"
+
+/** A row as `encodeRows` writes it: its values in the order of the table's columns. */
+type Encoded = ReadonlyArray<Stored>
 
 const placeOf = (member: keyof LedgerRow): number => ledger.members.indexOf(member)
 const keyAt = placeOf("key")
@@ -40,13 +43,14 @@ export const makeAppend = (db: Database): ((rows: string) => void) => {
       ON CONFLICT (key_id, window_kind, window_start) DO UPDATE SET amount = spend.amount + excluded.amount`,
   )
 
-  const addToDays = makeAddToDays(db)
+  const countRows = makeCountRows(db)
 
-  const write = (rows: ReadonlyArray<EncodedRow>) => {
+  const write = (rows: ReadonlyArray<Encoded>) => {
     const sums = new Map<string, DaySum>()
-    const added = rows.filter((row) => addRow.run(...row).changes > 0)
-    addToDays(added)
-    for (const row of added) {
+    let added = 0
+    for (const row of rows) {
+      if (addRow.run(...row).changes === 0) continue
+      added += 1
       const cost = String(row[costAt])
       if (cost === "0") continue
       const key = String(row[keyAt])
@@ -59,11 +63,12 @@ export const makeAppend = (db: Database): ((rows: string) => void) => {
     for (const { key, day, amount } of sums.values()) {
       addSum.run(key, amount.toString(), day, windowStart("weekly", day), windowStart("monthly", day))
     }
+    countRows(added)
   }
 
   return (text) => {
     // `encodeRows` wrote it. A wrong value would be refused by its column.
-    const rows = JSON.parse(text) as ReadonlyArray<EncodedRow>
+    const rows = JSON.parse(text) as ReadonlyArray<Encoded>
     begin.run()
     try {
       write(rows)

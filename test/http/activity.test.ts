@@ -241,6 +241,15 @@ describe("CSV", () => {
   })
 })
 
+test("both are described with both types", async () => {
+  const { paths } = await json(await gateway.send("/api/v1/openapi.json"))
+  for (const path of ["/api/v1/activity", "/api/v1/credits"]) {
+    const { content } = paths[path].get.responses["200"]
+    expect(content["application/json"].schema.required).toEqual(["data"])
+    expect(content["text/csv"].schema.type).toBe("string")
+  }
+})
+
 describe("credits", () => {
   test("are what all keys have used, deleted ones and today too", async () => {
     const response = await gateway.send("/api/v1/credits", asManager())

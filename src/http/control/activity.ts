@@ -3,8 +3,8 @@ import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
-import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as OpenApi from "@effect/platform/OpenApi"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as ParseResult from "effect/ParseResult"
@@ -13,6 +13,7 @@ import * as Struct from "effect/Struct"
 import { completedDays, type DaySum, dateOf, dayOf } from "../../domain/Activity.ts"
 import { BadRequest } from "../../domain/Failure.ts"
 import { KeyId } from "../../domain/Ids.ts"
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import { windowStart } from "../../domain/Key.ts"
 import { formatUsd, type Picodollars, toUsd } from "../../domain/Money.ts"
 import { orUnavailable } from "../../services/ledger.ts"
@@ -104,17 +105,37 @@ const ActivityQuery = Schema.Struct({
 
 const Activity = Schema.Struct({ data: Schema.Array(ActivityItem) })
 const CreditsAnswer = Schema.Struct({ data: Credits })
-const Csv = Schema.String.pipe(HttpApiSchema.withEncoding({ kind: "Text", contentType: csvType }))
+
+/** Adds to an operation's description that it also answers as CSV. HttpApi describes one content type for a status. */
+const alsoCsv = (operation: JsonObject): JsonObject => {
+  const { responses } = operation
+  const ok = isJsonObject(responses) ? responses["200"] : undefined
+  if (!isJsonObject(responses) || !isJsonObject(ok) || !isJsonObject(ok["content"])) return operation
+  const table = { schema: { type: "string", description: "The same with a line of names first. Amounts are exact." } }
+  return {
+    ...operation,
+    responses: { ...responses, "200": { ...ok, content: { ...ok["content"], [csvType]: table } } },
+  }
+}
 
 export const ActivityGroup = HttpApiGroup.make("activity")
   .add(
     HttpApiEndpoint.get("activity", "/activity")
       .setUrlParams(ActivityQuery)
       .addSuccess(Activity)
-      .addSuccess(Csv)
-      .addError(badRequest),
+      .addError(badRequest)
+      .annotate(
+        OpenApi.Description,
+        "What was used by UTC day, model and host, the newest day first: on the last 30 days that are over, or on one such day. CSV by Accept: text/csv.",
+      )
+      .annotate(OpenApi.Transform, alsoCsv),
   )
-  .add(HttpApiEndpoint.get("credits", "/credits").addSuccess(CreditsAnswer).addSuccess(Csv))
+  .add(
+    HttpApiEndpoint.get("credits", "/credits")
+      .addSuccess(CreditsAnswer)
+      .annotate(OpenApi.Description, "What all keys have used, deleted ones too. CSV by Accept: text/csv.")
+      .annotate(OpenApi.Transform, alsoCsv),
+  )
   .addError(unavailable)
   .middleware(AuthorizeManagement)
   .prefix("/api/v1")

@@ -80,7 +80,8 @@ const queries = [
 const measure = async (url: string, query: string): Promise<string> => {
   const times: Array<number> = []
   let size = 0
-  for (let round = 0; round < rounds; round++) {
+  const until = Bun.nanoseconds() + 10e9
+  for (let round = 0; round < rounds && (round < 15 || Bun.nanoseconds() < until); round++) {
     const start = Bun.nanoseconds()
     const response = await fetch(`${url}/api/v1/${query}`, { headers: { authorization: `Bearer ${managementKey}` } })
     const body = await response.text()

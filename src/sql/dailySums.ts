@@ -55,12 +55,12 @@ const advance = `WITH finest AS MATERIALIZED (${finest(unsummed)})
   ON CONFLICT (${place}) DO UPDATE SET
   ${sumNames.map((name) => `${name} = daily_sums.${name} + excluded.${name}`).join(", ")}`
 
-/** So many rows are left to readers at most. With a row per group, to add them up takes 5 ms. */
+/** So many rows are left to readers. With a row per group, to add them up takes 5 ms. */
 const mostUnsummed = 256
 
 /**
  * Makes a function that counts rows, and advances the sums when there are enough. Call it within the transaction that adds
- * the rows. Sums that do not fit into their columns stay as they are, and the ledger goes on.
+ * the rows. Where sums would not fit into their columns they stay as they are, and the ledger goes on without them.
  */
 export const makeCountRows = (db: Database): ((rows: number) => void) => {
   const begin = db.query("SAVEPOINT sums")
@@ -69,24 +69,33 @@ export const makeCountRows = (db: Database): ((rows: number) => void) => {
   const undo = db.query("ROLLBACK TO sums")
   const end = db.query("RELEASE sums")
 
-  const advanceAll = () => {
+  const advanced = (): boolean => {
     begin.run()
     try {
       add.run()
       done.run()
+      return true
     } catch (error) {
-      // Without a transaction left (a full disk), the caller's fails too.
+      // After some errors, such as a full disk, the caller's transaction is gone too.
       if (!db.inTransaction) throw error
       undo.run()
+      return false
+    } finally {
+      if (db.inTransaction) end.run()
     }
-    end.run()
   }
 
-  let count = db.query<{ readonly n: number }, []>(`SELECT COUNT(*) AS n FROM ledger WHERE ${unsummed}`).get()?.n ?? 0
+  let unsummedRows = db.query<{ n: number }, []>(`SELECT COUNT(*) AS n FROM ledger WHERE ${unsummed}`).get()?.n ?? 0
+  let most = mostUnsummed
   return (rows) => {
-    count += rows
-    if (count < mostUnsummed) return
-    count = 0
-    advanceAll()
+    unsummedRows += rows
+    if (unsummedRows < most) return
+    if (advanced()) {
+      unsummedRows = 0
+      most = mostUnsummed
+    } else {
+      // The next attempt has all these rows to add up again, so it waits for as many more.
+      most = unsummedRows * 2
+    }
   }
 }

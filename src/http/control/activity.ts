@@ -154,13 +154,19 @@ export const activityHandlers = HttpApiBuilder.group(
           Effect.gen(function* () {
             const { date, group_by: grouping, api_key_hash: hash, user_id: creator } = urlParams
             if (grouping === "app" && (hash !== undefined || creator !== undefined)) return yield* noAppsOfKeys
-            const sums = yield* orUnavailable("storage")(
-              activity.sums({
-                days: date === undefined ? completedDays(yield* Clock.currentTimeMillis) : [date],
-                by: grouping === "api_key" ? "key" : grouping === "app" ? "app" : "host",
-                ...(hash === undefined ? {} : { key: KeyId.make(hash) }),
-                ...(creator === undefined ? {} : { creator }),
-              }),
+            const days = date === undefined ? completedDays(yield* Clock.currentTimeMillis) : [date]
+            const by = grouping === "api_key" ? "key" : grouping === "app" ? "app" : "host"
+            // There may be many keys and apps. Between two reads the database can commit.
+            const portions = by === "host" ? [days] : days.map((day) => [day])
+            const sums = yield* Effect.forEach(portions, (portion) =>
+              orUnavailable("storage")(
+                activity.sums({
+                  days: portion,
+                  by,
+                  ...(hash === undefined ? {} : { key: KeyId.make(hash) }),
+                  ...(creator === undefined ? {} : { creator }),
+                }),
+              ),
             )
             const names = providerNames(registry)
             const itemOf = (sum: DaySum): typeof ActivityItem.Type => ({
@@ -172,9 +178,9 @@ export const activityHandlers = HttpApiBuilder.group(
             return wantsCsv(request.headers["accept"])
               ? csvAnswer(
                   columnsOf(grouping),
-                  sums.map((sum) => ({ item: itemOf(sum), amounts: amountsOf(sum) })),
+                  sums.flat().map((sum) => ({ item: itemOf(sum), amounts: amountsOf(sum) })),
                 )
-              : jsonAnswer<typeof Activity.Type>({ data: sums.map(itemOf) })
+              : jsonAnswer<typeof Activity.Type>({ data: sums.flat().map(itemOf) })
           }),
         )
         .handle("credits", ({ request }) =>

@@ -7,8 +7,10 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type { DaySum, SumQuery } from "../domain/Activity.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord, Spend } from "../domain/Key.ts"
+import type { Picodollars } from "../domain/Money.ts"
 import type { KeptSlot } from "./HostStats.ts"
 import type { JournalEntry, KeyPage, KeyPatch, LedgerRow, Orphan, StorageUnavailable } from "./ledger.ts"
 
@@ -66,6 +68,14 @@ export interface JournalRepository {
   readonly clear: (ids: ReadonlyArray<string>) => Effect.Effect<void, StorageUnavailable>
 }
 
+/** The ledger summed by UTC day. A sum contains a row as soon as the ledger does. */
+export interface ActivityRepository {
+  /** The newest day first, then by model, host, key and app. */
+  readonly sums: (query: SumQuery) => Effect.Effect<ReadonlyArray<DaySum>, StorageUnavailable>
+  /** What all keys have spent, deleted ones too. */
+  readonly total: () => Effect.Effect<Picodollars, StorageUnavailable>
+}
+
 /** Host statistics in slots of time. Every call is short, since the ledger waits for it. */
 export interface HostStatsRepository {
   /** Each in place of the slot of the same time that was kept before. A few hundred at most. */
@@ -90,6 +100,7 @@ export class Storage extends Context.Tag("headgate/Storage")<
     readonly freeRequests: FreeRequestRepository
     readonly ledger: LedgerRepository
     readonly journal: JournalRepository
+    readonly activity: ActivityRepository
     readonly hostStats: HostStatsRepository
   }
 >() {}

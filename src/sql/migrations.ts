@@ -67,7 +67,8 @@ const inOrder = (statementsIn: (dialect: Dialect) => ReadonlyArray<string>) =>
     ),
   )
 
-const steps = {
+/** By number and name. */
+export const steps = {
   "1_keys_and_ledger": inOrder(({ sequence, integer, real, flag, options, optionsByKey, appendOnly }) => [
     `CREATE TABLE installation (
       only_row ${integer} PRIMARY KEY CHECK (only_row = 1),
@@ -181,6 +182,58 @@ const steps = {
       process TEXT PRIMARY KEY,
       ends_at ${integer} NOT NULL
     ) ${optionsByKey}`,
+  ]),
+
+  // Sums of the ledger by UTC day (`day`: its first Unix millisecond), over the rows up to `summed_to`. `kind`: what the sums
+  // are of. Columns of others are ''.
+  "6_daily_sums": inOrder(({ integer, options, optionsByKey }) => [
+    `CREATE TABLE daily_sums (
+      kind TEXT NOT NULL CHECK (kind IN ('day', 'host', 'key', 'app')),
+      day ${integer} NOT NULL,
+      key_id TEXT NOT NULL,
+      app_url TEXT NOT NULL,
+      app_title TEXT NOT NULL,
+      model TEXT NOT NULL,
+      host TEXT NOT NULL,
+      provider TEXT NOT NULL,
+      requests ${integer} NOT NULL,
+      prompt_tokens ${integer} NOT NULL,
+      completion_tokens ${integer} NOT NULL,
+      cached_tokens ${integer} NOT NULL,
+      cache_write_tokens ${integer} NOT NULL,
+      reasoning_tokens ${integer} NOT NULL,
+      cost ${integer} NOT NULL,
+      upstream_cost ${integer} NOT NULL,
+      PRIMARY KEY (kind, day, key_id, app_url, app_title, model, host, provider)
+    ) ${optionsByKey}`,
+    // The rows so far: read once, then added up further.
+    `CREATE TEMP TABLE groups AS
+      SELECT admitted_at - admitted_at % 86400000 AS day, key_id, app_url, app_title, model, host, provider,
+        SUM(CASE outcome WHEN 'lost' THEN 0 ELSE 1 END) AS requests,
+        SUM(CASE outcome WHEN 'lost' THEN 0 ELSE prompt_tokens END) AS prompt_tokens,
+        SUM(CASE outcome WHEN 'lost' THEN 0 ELSE completion_tokens END) AS completion_tokens,
+        SUM(CASE outcome WHEN 'lost' THEN 0 ELSE cached_tokens END) AS cached_tokens,
+        SUM(CASE outcome WHEN 'lost' THEN 0 ELSE cache_write_tokens END) AS cache_write_tokens,
+        SUM(CASE outcome WHEN 'lost' THEN 0 ELSE reasoning_tokens END) AS reasoning_tokens,
+        SUM(cost) AS cost, SUM(upstream_cost) AS upstream_cost
+      FROM ledger GROUP BY 1, 2, 3, 4, 5, 6, 7`,
+    ...[
+      "'day', day, '', '', '', '', '', ''",
+      "'host', day, '', '', '', model, host, provider",
+      "'key', day, key_id, '', '', model, host, provider",
+      "'app', day, '', app_url, app_title, model, host, provider",
+    ].map(
+      (group) => `INSERT INTO daily_sums
+          SELECT ${group}, SUM(requests), SUM(prompt_tokens), SUM(completion_tokens), SUM(cached_tokens),
+            SUM(cache_write_tokens), SUM(reasoning_tokens), SUM(cost), SUM(upstream_cost)
+          FROM groups GROUP BY 1, 2, 3, 4, 5, 6, 7, 8`,
+    ),
+    "DROP TABLE groups",
+    `CREATE TABLE summed_ledger (
+      only_row ${integer} PRIMARY KEY CHECK (only_row = 1),
+      summed_to ${integer} NOT NULL
+    ) ${options}`,
+    "INSERT INTO summed_ledger SELECT 1, COALESCE(MAX(seq), 0) FROM ledger",
   ]),
 }
 

@@ -28,6 +28,8 @@ export const openTables = (db: Database): Effect.Effect<OpenTables, SqlError | M
     const commit = makeAppend(db)
     return {
       installation,
-      repositories: makeRepositories(sql, (rows) => Effect.try({ try: () => commit(rows), catch: unavailable })),
+      repositories: makeRepositories(sql, installation, (rows) =>
+        Effect.try({ try: () => commit(rows), catch: unavailable }),
+      ),
     }
   })

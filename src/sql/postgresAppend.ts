@@ -52,7 +52,12 @@ const parametersOf = (rows: ReadonlyArray<LedgerRow>): [rows: string, windows: s
  * `runner` runs that. It may have been committed already; then its rows are skipped. Callers wait meanwhile, and get
  * their answers when the server is back in time.
  */
-export const makeAppend = (pool: Pool, runner: StepRunner, retryMs: number): LedgerRepository["append"] => {
+export const makeAppend = (
+  pool: Pool,
+  runner: StepRunner,
+  retryMs: number,
+  countRows: (rows: number) => void,
+): LedgerRepository["append"] => {
   const schedule = Schedule.upTo(Schedule.spaced("100 millis"), retryMs)
   const commit = (values: [string, string], resume: (exit: Exit.Exit<void, StorageUnavailable>) => void): void =>
     pool.query({ name: "append", text: statement, values }, (error: Error | null | undefined) =>
@@ -68,6 +73,7 @@ export const makeAppend = (pool: Pool, runner: StepRunner, retryMs: number): Led
     return wait((resume) =>
       commit(values, (exit) => {
         const failure = Exit.isFailure(exit) && exit.cause._tag === "Fail" ? exit.cause.error : undefined
+        if (failure === undefined) countRows(rows.length)
         if (failure === undefined || failure.refused === true) resume(exit)
         else runner.effect(again, resume)
       }),

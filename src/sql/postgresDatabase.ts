@@ -26,6 +26,7 @@ import {
   type Patience,
   schema,
 } from "./postgresPool.ts"
+import { makeCountRows } from "./postgresSums.ts"
 import { sharedRepositories } from "./repositories.ts"
 import { StorageNotOpened } from "./StorageNotOpened.ts"
 
@@ -117,13 +118,17 @@ export const openDatabase = (
     yield* migrateDatabase(connecting, name, patience)
     const sql = yield* clientOf(pool)
     const runner = makeStepRunner(yield* Effect.runtime<never>())
+    const countRows = makeCountRows(pool, (cause) =>
+      runner.effect(Effect.logWarning("the sums of the ledger by day were not advanced", reasonOf(cause)), () => {}),
+    )
     yield* endAllLeases(sql)
-    const { journal, ...shared } = sharedRepositories(sql)
+    const installation = yield* Effect.provideService(installationId, SqlClient, sql)
+    const { journal, ...shared } = sharedRepositories(sql, installation)
     return {
-      installation: yield* Effect.provideService(installationId, SqlClient, sql),
+      installation,
       ...shared,
       journal: withEncodedEntries(journal),
-      ledger: { ...makeLedgerReads(sql), append: makeAppend(pool, runner, patience.appendMs) },
+      ledger: { ...makeLedgerReads(sql), append: makeAppend(pool, runner, patience.appendMs, countRows) },
     }
   }).pipe(
     // The migrator dies when a step fails.

@@ -7,12 +7,14 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { LedgerRow, StorageUnavailable } from "../services/ledger.ts"
 import type {
+  ActivityRepository,
   FreeRequestRepository,
   HostStatsRepository,
   KeyRepository,
   LedgerRepository,
   Storage,
 } from "../services/Storage.ts"
+import { makeActivityRepository } from "./ActivityRepository.ts"
 import { makeFreeRequestRepository } from "./FreeRequestRepository.ts"
 import { makeHostStatsRepository } from "./HostStatsRepository.ts"
 import { makeJournalRepository, type SqlJournal, withEncodedEntries } from "./JournalRepository.ts"
@@ -33,19 +35,25 @@ export interface SqlRepositories {
   readonly freeRequests: FreeRequestRepository
   readonly ledger: SqlLedger
   readonly journal: SqlJournal
+  readonly activity: ActivityRepository
   readonly hostStats: HostStatsRepository
 }
 
 /** The repositories that are the same code over either database: all but the ledger, which appends in its own way. */
-export const sharedRepositories = (sql: SqlClient) => ({
+export const sharedRepositories = (sql: SqlClient, installation: string) => ({
   keys: makeKeyRepository(sql),
   freeRequests: makeFreeRequestRepository(sql),
   journal: makeJournalRepository(sql),
+  activity: makeActivityRepository(sql, installation),
   hostStats: makeHostStatsRepository(sql),
 })
 
-export const makeRepositories = (sql: SqlClient, append: SqlLedger["append"]): SqlRepositories => ({
-  ...sharedRepositories(sql),
+export const makeRepositories = (
+  sql: SqlClient,
+  installation: string,
+  append: SqlLedger["append"],
+): SqlRepositories => ({
+  ...sharedRepositories(sql, installation),
   ledger: { ...makeLedgerReads(sql), append },
 })
 

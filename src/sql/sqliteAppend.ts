@@ -6,6 +6,7 @@
 import type { Database } from "bun:sqlite"
 import { windowStart } from "../domain/Key.ts"
 import type { LedgerRow } from "../services/ledger.ts"
+import { makeCountRows } from "./dailySums.ts"
 import { ledger } from "./LedgerRepository.ts"
 import type { Stored } from "./table.ts"
 
@@ -42,10 +43,14 @@ export const makeAppend = (db: Database): ((rows: string) => void) => {
       ON CONFLICT (key_id, window_kind, window_start) DO UPDATE SET amount = spend.amount + excluded.amount`,
   )
 
+  const countRows = makeCountRows(db)
+
   const write = (rows: ReadonlyArray<Encoded>) => {
     const sums = new Map<string, DaySum>()
+    let added = 0
     for (const row of rows) {
       if (addRow.run(...row).changes === 0) continue
+      added += 1
       const cost = String(row[costAt])
       if (cost === "0") continue
       const key = String(row[keyAt])
@@ -58,6 +63,7 @@ export const makeAppend = (db: Database): ((rows: string) => void) => {
     for (const { key, day, amount } of sums.values()) {
       addSum.run(key, amount.toString(), day, windowStart("weekly", day), windowStart("monthly", day))
     }
+    countRows(added)
   }
 
   return (text) => {

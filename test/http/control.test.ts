@@ -82,6 +82,8 @@ describe("authorization", () => {
     ["GET", "/api/v1/keys/abc"],
     ["PATCH", "/api/v1/keys/abc"],
     ["DELETE", "/api/v1/keys/abc"],
+    ["GET", "/api/v1/activity"],
+    ["GET", "/api/v1/credits"],
   ] as const
   test.each(operations)("an ordinary key may not %s %s", async (method, path) => {
     for (const headers of [{ authorization: `Bearer ${key}` }, { "x-api-key": key }]) {
@@ -96,7 +98,9 @@ describe("authorization", () => {
     const open = ["GET /api/v1/openapi.json", "GET /healthz", "GET /readyz"]
     expect(gateway.table.toSorted()).toEqual([
       "DELETE /api/v1/keys/:hash",
+      "GET /api/v1/activity",
       "GET /api/v1/auth/key",
+      "GET /api/v1/credits",
       "GET /api/v1/key",
       "GET /api/v1/keys",
       "GET /api/v1/keys/:hash",

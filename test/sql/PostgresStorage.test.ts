@@ -103,6 +103,7 @@ const tablesOf = async (database: string) => {
 }
 
 const ourTables = [
+  "daily_sums",
   "free_requests",
   "host_stats",
   "installation",
@@ -112,6 +113,7 @@ const ourTables = [
   "migrations",
   "open_requests",
   "spend",
+  "summed_ledger",
 ].map((name) => `headgate.${name}`)
 const allSteps = Array.from({ length: schemaVersion }, (_, at) => at + 1)
 
@@ -144,6 +146,39 @@ describePostgres("a database of PostgreSQL", () => {
     await execute(database, "CREATE TABLE migrations (theirs TEXT)", "CREATE TABLE keys (theirs TEXT)")
     await open(redactedUrlOf(database))
     expect(await tablesOf(database)).toEqual([...ourTables, "public.keys", "public.migrations"])
+  })
+
+  test("sums the ledger by day, over the rows in the kept sums and those after them", async () => {
+    const database = await makeDatabase()
+    const { storage } = await open(redactedUrlOf(database))
+    const day = 1_759_968_000_000
+    const rows = Array.from({ length: 300 }, (_, at) =>
+      sampleRow(`r${at}`, {
+        admittedAt: day + at,
+        key: at % 3 === 0 ? alice : bob,
+        cost: BigInt(at),
+        promptTokens: at,
+      }),
+    )
+    await Effect.runPromise(storage.ledger.append(rows.slice(0, 260)))
+    const summed = "SELECT summed_to FROM headgate.summed_ledger"
+    await until(async () => Number((await execute(database, summed))[0]?.rows[0]?.summed_to) === 260)
+    await Effect.runPromise(storage.ledger.append(rows.slice(260)))
+    const [byHost, byKey, total] = await Effect.runPromise(
+      Effect.all([
+        storage.activity.sums({ days: [day], by: "host" }),
+        storage.activity.sums({ days: [day], by: "key", key: alice }),
+        storage.activity.total(),
+      ]),
+    )
+    const sumOf = (some: ReadonlyArray<(typeof rows)[number]>) => ({
+      requests: some.length,
+      promptTokens: some.reduce((sum, { promptTokens }) => sum + promptTokens, 0),
+      cost: some.reduce((sum, { cost }) => sum + cost, 0n),
+    })
+    expect(byHost).toMatchObject([sumOf(rows)])
+    expect(byKey).toMatchObject([{ key: alice, ...sumOf(rows.filter(({ key }) => key === alice)) }])
+    expect(total).toBe(sumOf(rows).cost)
   })
 
   test("refuses changes of the ledger", async () => {

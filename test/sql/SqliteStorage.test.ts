@@ -22,6 +22,7 @@ import { layer, makeWith } from "../../src/sql/SqliteStorage.ts"
 import type { StorageNotOpened } from "../../src/sql/StorageNotOpened.ts"
 import { openFile, type Refused } from "../../src/sql/sqliteFile.ts"
 import { install } from "../support/process.ts"
+import { oldDatabase } from "./oldDatabase.ts"
 import { openInProcess } from "./openInProcess.ts"
 import { alice, bob, sampleKey, sampleRow } from "./samples.ts"
 
@@ -62,21 +63,6 @@ const changed = async (change: (db: Database) => void): Promise<string> => {
   db.close(true)
   return path
 }
-
-/** Takes back every migration but the first. */
-const backToTheFirst = [
-  "DROP TABLE host_stats",
-  "ALTER TABLE ledger DROP COLUMN strategy",
-  "ALTER TABLE ledger DROP COLUMN seed",
-  "DROP INDEX enabled_keys_by_age",
-  "ALTER TABLE keys DROP COLUMN rate_limit",
-  "ALTER TABLE keys DROP COLUMN allowed_models",
-  "ALTER TABLE keys DROP COLUMN allowed_providers",
-  "DROP TABLE free_requests",
-  "DROP TABLE open_requests",
-  "DROP TABLE leases",
-  `DELETE FROM ${migrationsTable} WHERE migration_id > 1`,
-]
 
 describe("the file", () => {
   test("is created with its folders, and keeps everything when it is closed", async () => {
@@ -120,10 +106,7 @@ describe("the file", () => {
 
   test("rows from before the plan was kept have no strategy", async () => {
     const path = join(newFolder(), "headgate.db")
-    await using(path, (storage) => storage.ledger.append([sampleRow("old")]))
-    const db = new Database(path)
-    for (const step of backToTheFirst) db.run(step)
-    db.close()
+    await oldDatabase(path, "plan_of_a_ledger_row", [sampleRow("old")])
     const rows = await using(path, (storage) => storage.ledger.rows(alice, 9))
     expect(rows).toEqual([sampleRow("old", { strategy: "", seed: 0 })])
   })

@@ -220,7 +220,7 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
   test("keeps every member of a ledger row, newest admission first", async () => {
     const rows = [
       sampleRow("a", { admittedAt: 5, estimated: true, streamed: false, outcome: "caller-gone", finishReason: "" }),
-      sampleRow("b", { admittedAt: 9, cost: 2n ** 62n, upstreamCost: maxMoney, promptTokens: 2 ** 31 }),
+      sampleRow("b", { admittedAt: day + 9, cost: 2n ** 62n, upstreamCost: maxMoney, promptTokens: 2 ** 31 }),
       sampleRow("c", {
         admittedAt: 5,
         outcome: "host-failed",

@@ -2,6 +2,7 @@
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
+import { ActivityGroup } from "./activity.ts"
 import { HealthGroup } from "./health.ts"
 import { KeyStatusGroup } from "./keyStatus.ts"
 import { KeysGroup } from "./keys.ts"
@@ -14,6 +15,7 @@ export const Api = withoutErrors
   .add(KeyStatusGroup)
   .add(ModelsGroup)
   .add(KeysGroup)
+  .add(ActivityGroup)
   .add(HealthGroup)
   .annotate(OpenApi.Title, "Headgate")
   .annotate(OpenApi.Version, "1.0.0")

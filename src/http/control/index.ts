@@ -1,5 +1,5 @@
 /**
- * The routes of the control plane: keys, models, health and the API's description. Can be merged with other routes of
+ * The routes of the control plane: keys, models, activity, health and the API's description. Can be merged with other routes of
  * an `HttpLayerRouter`.
  */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
@@ -16,6 +16,7 @@ import * as Layer from "effect/Layer"
 import { answered, isSpelled, noSuchRoute } from "../answer.ts"
 import { allowOrigin } from "../cors.ts"
 import { Api } from "./Api.ts"
+import { activityHandlers } from "./activity.ts"
 import { Authorize, AuthorizeManagement } from "./authorize.ts"
 import { ControlSettings } from "./ControlSettings.ts"
 import { preflighted, shared } from "./cors.ts"
@@ -81,7 +82,7 @@ const unknownRoutes = HttpLayerRouter.middleware(
 )
 
 export const controlRoutes = Layer.mergeAll(operations, description, unknownRoutes).pipe(
-  Layer.provide([keyStatusHandlers, modelsHandlers, keysHandlers, healthHandlers]),
+  Layer.provide([keyStatusHandlers, modelsHandlers, keysHandlers, activityHandlers, healthHandlers]),
   Layer.provide([Authorize.layer, AuthorizeManagement.layer, Installation.layer]),
   // HttpApi supports file uploads, and requires these services for them.
   Layer.provide(HttpServer.layerContext),

@@ -1,0 +1,128 @@
+/**
+ * How long `GET /api/v1/activity` and `/credits` take over a large ledger: `bun bench/activity.ts [ROWS]`, by default
+ * 10,000,000. README.md says what the figures mean. Everything is in a temporary folder that is removed at the end.
+ */
+import { Database } from "bun:sqlite"
+import { mkdtempSync, rmSync, statSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as HttpServer from "@effect/platform/HttpServer"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { decodeConfig } from "../src/config/loadConfig.ts"
+import { dateOf } from "../src/domain/Activity.ts"
+import { windowStart } from "../src/domain/Key.ts"
+import * as Gateway from "../src/Gateway.ts"
+import { KeyStore } from "../src/services/KeyStore.ts"
+import { makeCountRows } from "../src/sql/dailySums.ts"
+import { layer as sqliteStorage } from "../src/sql/SqliteStorage.ts"
+import { Upstream } from "../src/upstream/Upstream.ts"
+
+const rows = Number(process.argv[2] ?? 10_000_000)
+const days = 60
+const rounds = 100
+const managementKey = "a-management-key-for-this-measurement"
+
+const today = windowStart("daily", Date.now())
+const keyOf = (n: number) => new Bun.CryptoHasher("sha256").update(`key ${n}`).digest("hex")
+
+/** Rows of 1,000 keys, 20 models at 2 hosts each and 10 apps, spread evenly over the last days. */
+const fill = (path: string): void => {
+  const db = new Database(path)
+  db.run("PRAGMA synchronous = OFF")
+  db.run("CREATE TEMP TABLE callers (n INTEGER PRIMARY KEY, key_id TEXT NOT NULL)")
+  const caller = db.query("INSERT INTO callers VALUES (?, ?)")
+  for (let n = 0; n < 1000; n++) caller.run(n, keyOf(n))
+  const add = db.query(
+    `WITH RECURSIVE count(n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM count WHERE n + 1 < ?2)
+    INSERT INTO ledger (request_id, generation_id, key_id, model, host, provider, cost, upstream_cost, prompt_tokens,
+      completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, estimated, streamed, finish_reason, outcome,
+      admitted_at, settled_at, latency_ms, duration_ms, app_title, app_url)
+    SELECT printf('req_%024d', count.n), printf('gen-1-%020d', count.n), key_id, 'acme/model-' || (count.n % 20),
+      'host' || (count.n % 7 % 2), 'host' || (count.n % 7 % 2), 1000000 + count.n, 1000000 + count.n, 1000, 200, 100, 0, 50, 0, 1,
+      'stop', 'finished', ?3 + count.n * ?4, ?3 + count.n * ?4, 100.5, 2000.5, 'App ' || (count.n % 10),
+      'https://app-' || (count.n % 10) || '.example'
+    FROM count JOIN callers ON callers.n = count.n * 7919 % 1000`,
+  )
+  const msPerRow = Math.floor((days * 86_400_000) / rows)
+  for (let at = 0; at < rows; at += 100_000) {
+    add.run(at, Math.min(rows, at + 100_000), today - days * 86_400_000, msPerRow)
+  }
+  db.close()
+}
+
+const seconds = (work: () => void): string => {
+  const start = Bun.nanoseconds()
+  work()
+  return ((Bun.nanoseconds() - start) / 1e9).toFixed(1)
+}
+
+/** Adds up all rows, as the migration of a ledger from before there were sums does. */
+const addUp = (path: string): string => {
+  const db = new Database(path)
+  const took = seconds(() => db.transaction(() => makeCountRows(db)(0))())
+  db.close()
+  return took
+}
+
+const queries = [
+  "activity",
+  `activity?date=${dateOf(today - 86_400_000)}`,
+  `activity?api_key_hash=${keyOf(7)}`,
+  "activity?group_by=app",
+  `activity?group_by=api_key&date=${dateOf(today - 86_400_000)}`,
+  "activity?group_by=api_key",
+  "credits",
+]
+
+const measure = async (url: string, query: string): Promise<string> => {
+  const times: Array<number> = []
+  let size = 0
+  const until = Bun.nanoseconds() + 10e9
+  for (let round = 0; round < rounds && (round < 15 || Bun.nanoseconds() < until); round++) {
+    const start = Bun.nanoseconds()
+    const response = await fetch(`${url}/api/v1/${query}`, { headers: { authorization: `Bearer ${managementKey}` } })
+    const body = await response.text()
+    if (response.status !== 200) throw new Error(body)
+    times.push((Bun.nanoseconds() - start) / 1e6)
+    const { data } = JSON.parse(body)
+    size = Array.isArray(data) ? data.length : 1
+  }
+  const sorted = times.slice(10).toSorted((a, b) => a - b)
+  const at = (share: number) => (sorted[Math.floor(sorted.length * share)] ?? 0).toFixed(1)
+  const name = query.replace(/[0-9a-f]{64}/, "…")
+  return `| ${[name, size, at(0.5), at(0.99)].join(" | ")} |`
+}
+
+const serve = (path: string) =>
+  Effect.gen(function* () {
+    const config = yield* decodeConfig({ server: { port: 0 } })
+    const services = Gateway.servicesOf({ plugins: [], config }).pipe(
+      Layer.provideMerge(KeyStore.layer({ managementKey: Redacted.make(managementKey) })),
+      Layer.provideMerge(sqliteStorage({ path, durability: "process" })),
+      Layer.provide(Upstream.layer),
+    )
+    const context = yield* Layer.build(Gateway.serve(config).pipe(Layer.provideMerge(services)))
+    const { address } = Context.get(context, HttpServer.HttpServer)
+    const url = `http://127.0.0.1:${address._tag === "TcpAddress" ? address.port : 0}`
+    console.log("| query | items | median, ms | p99, ms |")
+    console.log("| ----- | ----- | ---------- | ------- |")
+    for (const query of queries) console.log(yield* Effect.promise(() => measure(url, query)))
+  })
+
+const folder = mkdtempSync(join(tmpdir(), "headgate-activity-"))
+const path = join(folder, "headgate.db")
+try {
+  // The first opening makes the tables.
+  await Effect.runPromise(Effect.scoped(Layer.build(sqliteStorage({ path, durability: "process" }))))
+  const filled = seconds(() => fill(path))
+  const added = addUp(path)
+  console.log(
+    `${rows} rows, ${(statSync(path).size / 1e9).toFixed(1)} GB: written in ${filled} s, added up in ${added} s.`,
+  )
+  await Effect.runPromise(Effect.scoped(serve(path)))
+} finally {
+  rmSync(folder, { recursive: true })
+}

@@ -1,0 +1,264 @@
+/** `GET /activity` and `GET /credits`: what was used, by day, and in all. Management keys only; as JSON or CSV. */
+import * as HttpApi from "@effect/platform/HttpApi"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as OpenApi from "@effect/platform/OpenApi"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
+import { completedDays, type DaySum, dateOf, dayOf } from "../../domain/Activity.ts"
+import { BadRequest } from "../../domain/Failure.ts"
+import { KeyId } from "../../domain/Ids.ts"
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { windowStart } from "../../domain/Key.ts"
+import { formatUsd, type Picodollars, toUsd } from "../../domain/Money.ts"
+import { orUnavailable } from "../../services/ledger.ts"
+import { ProviderRegistry } from "../../services/ProviderRegistry.ts"
+import { Storage } from "../../services/Storage.ts"
+import { type Cell, csv, csvType, wantsCsv } from "../csv.ts"
+import { badRequest, unavailable } from "../refusals.ts"
+import { AuthorizeManagement } from "./authorize.ts"
+import { Installation, OwnWorkspace } from "./Installation.ts"
+
+/** What was used on one UTC day of one model at one host. Amounts in USD. */
+const ActivityItem = Schema.Struct({
+  /** `2026-07-15`. A request counts on the day on which it was admitted. */
+  date: Schema.String,
+  model: Schema.String,
+  model_permaslug: Schema.String,
+  /** The tag of the host. */
+  endpoint_id: Schema.String,
+  provider_name: Schema.String,
+  /** What callers pay. */
+  usage: Schema.Number,
+  byok_usage_inference: Schema.Number,
+  /** What the host charges the operator, also for what callers do not pay. */
+  upstream_inference_cost: Schema.Number,
+  requests: Schema.Int,
+  prompt_tokens: Schema.Int,
+  completion_tokens: Schema.Int,
+  /** Parts of the prompt: read from a cache, written to one. */
+  cached_tokens: Schema.Int,
+  cache_write_tokens: Schema.Int,
+  /** Part of the completion. */
+  reasoning_tokens: Schema.Int,
+  /** Only with `group_by=workspace`. */
+  workspace_id: Schema.optionalWith(Schema.String, { exact: true }),
+  /** Only with `group_by=api_key`. */
+  api_key_hash: Schema.optionalWith(Schema.String, { exact: true }),
+  /** Only with `group_by=app`; "" where the caller gave none. */
+  app_url: Schema.optionalWith(Schema.String, { exact: true }),
+  app_title: Schema.optionalWith(Schema.String, { exact: true }),
+}).annotations({ identifier: "ActivityItem" })
+
+/** In USD. Nothing is paid in advance, so what was paid is what was used, and the balance is 0. */
+const Credits = Schema.Struct({ total_credits: Schema.Number, total_usage: Schema.Number }).annotations({
+  identifier: "Credits",
+})
+
+const dateRule = "a UTC day that is over, as YYYY-MM-DD"
+
+/** A day that is over, as its first Unix millisecond. */
+const CompletedDay = Schema.transformOrFail(Schema.String, Schema.Number, {
+  strict: true,
+  decode: (written, _options, ast) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const day = dayOf(written)
+      return day !== undefined && day < windowStart("daily", now)
+        ? ParseResult.succeed(day)
+        : ParseResult.fail(new ParseResult.Type(ast, written))
+    }),
+  encode: (day) => ParseResult.succeed(dateOf(day)),
+}).annotations({
+  description: dateRule,
+  message: () => ({ message: `expected ${dateRule}`, override: true }),
+  jsonSchema: { type: "string", format: "date" },
+})
+
+/** A text that is refused with its rule. */
+const matching = (pattern: RegExp, rule: string) =>
+  Schema.String.pipe(
+    Schema.pattern(pattern, {
+      description: rule,
+      message: () => ({ message: `expected ${rule}`, override: true }),
+    }),
+  )
+
+const optional = <A, I, R>(schema: Schema.Schema<A, I, R>) => Schema.optionalWith(schema, { exact: true })
+
+const ActivityQuery = Schema.Struct({
+  date: optional(CompletedDay),
+  api_key_hash: optional(matching(/^[0-9a-f]{64}$/, "the hash of a key: 64 lower-case hex digits")),
+  /** The creator of keys. Rows of deleted keys are nobody's. */
+  user_id: optional(matching(/^.{1,200}$/su, "a text of 1 to 200 characters")),
+  workspace_id: optional(OwnWorkspace),
+  group_by: optional(
+    Schema.Literal("workspace", "api_key", "app").annotations({
+      message: () => ({ message: 'expected "workspace", "api_key" or "app"', override: true }),
+    }),
+  ),
+}).annotations({ parseOptions: { errors: "all" } })
+
+const Activity = Schema.Struct({ data: Schema.Array(ActivityItem) })
+const CreditsAnswer = Schema.Struct({ data: Credits })
+
+/** Adds to an operation's description that it also answers as CSV. HttpApi describes one content type for a status. */
+const alsoCsv = (operation: JsonObject): JsonObject => {
+  const { responses } = operation
+  const ok = isJsonObject(responses) ? responses["200"] : undefined
+  if (!isJsonObject(responses) || !isJsonObject(ok) || !isJsonObject(ok["content"])) return operation
+  const table = { schema: { type: "string", description: "The same with a line of names first. Amounts are exact." } }
+  return {
+    ...operation,
+    responses: { ...responses, "200": { ...ok, content: { ...ok["content"], [csvType]: table } } },
+  }
+}
+
+export const ActivityGroup = HttpApiGroup.make("activity")
+  .add(
+    HttpApiEndpoint.get("activity", "/activity")
+      .setUrlParams(ActivityQuery)
+      .addSuccess(Activity)
+      .addError(badRequest)
+      .annotate(
+        OpenApi.Description,
+        "What was used by UTC day, model and host, the newest day first: on the last 30 days that are over, or on one such day. CSV by Accept: text/csv.",
+      )
+      .annotate(OpenApi.Transform, alsoCsv),
+  )
+  .add(
+    HttpApiEndpoint.get("credits", "/credits")
+      .addSuccess(CreditsAnswer)
+      .annotate(OpenApi.Description, "What all keys have used, deleted ones too. CSV by Accept: text/csv.")
+      .annotate(OpenApi.Transform, alsoCsv),
+  )
+  .addError(unavailable)
+  .middleware(AuthorizeManagement)
+  .prefix("/api/v1")
+
+export const activityHandlers = HttpApiBuilder.group(
+  HttpApi.make("headgate").add(ActivityGroup),
+  "activity",
+  (handlers) =>
+    Effect.gen(function* () {
+      const { activity } = yield* Storage
+      const registry = yield* ProviderRegistry
+      const workspace = yield* Installation
+
+      return handlers
+        .handle("activity", ({ urlParams, request }) =>
+          Effect.gen(function* () {
+            const { date, group_by: grouping, api_key_hash: hash, user_id: creator } = urlParams
+            if (grouping === "app" && (hash !== undefined || creator !== undefined)) return yield* noAppsOfKeys
+            const days = date === undefined ? completedDays(yield* Clock.currentTimeMillis) : [date]
+            const by = grouping === "api_key" ? "key" : grouping === "app" ? "app" : "host"
+            // There may be many keys and apps. Between two reads the database can commit.
+            const portions = by === "host" ? [days] : days.map((day) => [day])
+            const sums = yield* Effect.forEach(portions, (portion) =>
+              orUnavailable("storage")(
+                activity.sums({
+                  days: portion,
+                  by,
+                  ...(hash === undefined ? {} : { key: KeyId.make(hash) }),
+                  ...(creator === undefined ? {} : { creator }),
+                }),
+              ),
+            )
+            const names = providerNames(registry)
+            const itemOf = (sum: DaySum): typeof ActivityItem.Type => ({
+              ...figuresOf(sum, names.get(sum.provider) ?? sum.provider),
+              ...(grouping === "workspace" ? { workspace_id: workspace } : {}),
+              ...(grouping === "api_key" ? { api_key_hash: sum.key } : {}),
+              ...(grouping === "app" ? { app_url: sum.appUrl, app_title: sum.appTitle } : {}),
+            })
+            return wantsCsv(request.headers["accept"])
+              ? csvAnswer(
+                  columnsOf(grouping),
+                  sums.flat().map((sum) => ({ item: itemOf(sum), amounts: amountsOf(sum) })),
+                )
+              : jsonAnswer<typeof Activity.Type>({ data: sums.flat().map(itemOf) })
+          }),
+        )
+        .handle("credits", ({ request }) =>
+          Effect.map(orUnavailable("storage")(activity.total()), (used) => {
+            const amounts = { total_credits: used, total_usage: used }
+            const data = Struct.evolve(amounts, { total_credits: toUsd, total_usage: toUsd })
+            return wantsCsv(request.headers["accept"])
+              ? csvAnswer(Struct.keys(Credits.fields), [{ item: data, amounts }])
+              : jsonAnswer<typeof CreditsAnswer.Type>({ data })
+          }),
+        )
+    }),
+)
+
+const noAppsOfKeys = new BadRequest({
+  issues: [{ path: "group_by", message: "cannot be app together with api_key_hash or user_id" }],
+})
+
+/** Display names by slug. A provider that is not configured any more has none. */
+const providerNames = (registry: typeof ProviderRegistry.Service): ReadonlyMap<string, string> =>
+  new Map(
+    registry
+      .current()
+      .models.flatMap(({ hosts }) => hosts.map(({ provider, providerName }) => [provider, providerName])),
+  )
+
+const amountsOf = (sum: DaySum) => ({
+  usage: sum.cost,
+  byok_usage_inference: 0n,
+  upstream_inference_cost: sum.upstreamCost,
+})
+
+const figuresOf = (sum: DaySum, providerName: string): typeof ActivityItem.Type => ({
+  date: dateOf(sum.day),
+  model: sum.model,
+  model_permaslug: sum.model,
+  endpoint_id: sum.host,
+  provider_name: providerName,
+  ...Struct.evolve(amountsOf(sum), { usage: toUsd, byok_usage_inference: toUsd, upstream_inference_cost: toUsd }),
+  requests: sum.requests,
+  prompt_tokens: sum.promptTokens,
+  completion_tokens: sum.completionTokens,
+  cached_tokens: sum.cachedTokens,
+  cache_write_tokens: sum.cacheWriteTokens,
+  reasoning_tokens: sum.reasoningTokens,
+})
+
+const groupingOf: { readonly [name in keyof typeof ActivityItem.fields]?: typeof ActivityQuery.Type.group_by } = {
+  workspace_id: "workspace",
+  api_key_hash: "api_key",
+  app_url: "app",
+  app_title: "app",
+}
+
+const columnsOf = (grouping: typeof ActivityQuery.Type.group_by) =>
+  Struct.keys(ActivityItem.fields).filter((name) => name in groupingOf === false || groupingOf[name] === grouping)
+
+// The answer depends on what the caller accepts.
+const headers = { vary: "accept" }
+
+const jsonAnswer = <A>(body: A) => HttpServerResponse.unsafeJson(body, { headers })
+
+interface Row<Name extends string> {
+  readonly item: { readonly [N in Name]?: string | number }
+  /** Members of it that are money: exact in CSV, where JSON has the nearest number. */
+  readonly amounts: { readonly [N in Name]?: Picodollars }
+}
+
+const csvAnswer = <Name extends string>(names: ReadonlyArray<Name>, rows: ReadonlyArray<Row<Name>>) => {
+  const cell = ({ item, amounts }: Row<Name>, name: Name): Cell => {
+    const money = amounts[name]
+    if (money !== undefined) return { amount: formatUsd(money) }
+    const value = item[name] ?? ""
+    return typeof value === "number" ? { amount: value } : value
+  }
+  const text = csv(
+    names,
+    rows.map((row) => names.map((name) => cell(row, name))),
+  )
+  return HttpServerResponse.text(text, { contentType: `${csvType}; charset=utf-8; header=present`, headers })
+}

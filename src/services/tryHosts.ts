@@ -53,6 +53,37 @@ export interface Tried<A> {
 /** With less time than this before the deadline no further host is called, milliseconds. */
 const leastTimeMs = 500
 
+/** What became of the hosts of one request so far. */
+class TriedHosts {
+  readonly skipped: Array<Skipped> = []
+  /** The host that was called beside another one, once at most for a request. */
+  hedged: Host | undefined
+  private readonly refused = new RefusedModels()
+  private readonly context: RequestContext
+  private readonly endAttempt: EndAttempt
+
+  constructor(context: RequestContext, endAttempt: EndAttempt) {
+    this.context = context
+    this.endAttempt = endAttempt
+  }
+
+  failed(host: Host, failure: HostFailed): void {
+    this.context.failed.push({ provider: host.providerName, host: host.tag, model: host.model, failure })
+    this.refused.add(host, failure)
+  }
+
+  callFailed({ attempt, endpoint }: Begun, answer: HostFailed): void {
+    const failure = withoutSecrets(attempt.stopped ?? answer, endpoint)
+    this.endAttempt.failed(attempt, failure)
+    this.failed(attempt.host, failure)
+  }
+
+  /** Whether the host has had its turn, or a host of its model found the request at fault. */
+  isDone(host: Host): boolean {
+    return host === this.hedged || this.refused.has(host)
+  }
+}
+
 export const tryHosts = function* <A extends object>(
   services: TryServices,
   context: RequestContext,
@@ -61,29 +92,8 @@ export const tryHosts = function* <A extends object>(
   call: CallHost<A>,
 ): Steps<Tried<A>, DispatchFailure> {
   const { registry, stats, timers, retries, endAttempt, log } = services
-  const { lifetime, failed } = context
-  const skipped: Array<Skipped> = []
-  const refused = new RefusedModels()
-  const fail = (host: Host, failure: HostFailed) => {
-    failed.push({ provider: host.providerName, host: host.tag, model: host.model, failure })
-    refused.add(host, failure)
-  }
-  const failedCall = ({ attempt, endpoint }: Begun, answer: HostFailed) => {
-    const failure = withoutSecrets(attempt.stopped ?? answer, endpoint)
-    endAttempt.failed(attempt, failure)
-    fail(attempt.host, failure)
-  }
-  /** The host that was called beside another one, once at most for a request. */
-  let hedged: Host | undefined
-  const beside = function* ({ host }: Hedge): Steps<Begun | undefined> {
-    const endpoint = registry.endpoint(host)
-    if (endpoint === undefined || !retries.take(timers.now())) return undefined
-    const begun = yield* beginAttempt(services, context, request, plan, endpoint)
-    // One that cannot be called now may still have its turn.
-    if (!("attempt" in begun)) return undefined
-    hedged = host
-    return begun
-  }
+  const { lifetime } = context
+  const tried = new TriedHosts(context, endAttempt)
   let canHedge = mayHedge(services.hedging, request)
   retries.request(timers.now())
   /** Whether the next call may be made. The first one may; each further one is taken from the retry budget. */
@@ -91,8 +101,8 @@ export const tryHosts = function* <A extends object>(
   let isBudgetSpent = false
   for (const host of plan.attempts) {
     if (lifetime.ending !== undefined) break
-    const endpoint = host === hedged ? undefined : registry.endpoint(host)
-    if (endpoint === undefined || refused.has(host)) continue
+    const endpoint = registry.endpoint(host)
+    if (endpoint === undefined || tried.isDone(host)) continue
     if (!mayCall) {
       if (lifetime.deadline - timers.now() < leastTimeMs) break
       if (!retries.take(timers.now())) {
@@ -105,12 +115,12 @@ export const tryHosts = function* <A extends object>(
     if (begun instanceof HostFailed) {
       if (lifetime.ending !== undefined) break
       const failure = withoutSecrets(begun, endpoint)
-      fail(host, failure)
+      tried.failed(host, failure)
       log(failureLog(context.requestId, host, failure))
       continue
     }
     if (!("attempt" in begun)) {
-      skipped.push(begun)
+      tried.skipped.push(begun)
       continue
     }
     const { attempt } = begun
@@ -123,12 +133,9 @@ export const tryHosts = function* <A extends object>(
     const hedge = canHedge ? hedgeFor(host, plan, request, context, stats) : undefined
     if (hedge !== undefined) {
       canHedge = false
-      const contest = { call, second: () => beside(hedge), failed: failedCall }
-      const result = yield* raceHosts(services, context, begun, hedge, contest)
-      if (result.won !== undefined) return { attempt: result.won.attempt, answer: result.answer }
-      for (const [at, { attempt }] of result.left.entries()) {
-        yield* eitherOf(at === 0 ? endAttempt.abandoned(attempt) : endAttempt.lost(attempt, false))
-      }
+      const second = () => beginSecond(services, context, request, plan, hedge, tried)
+      const won = yield* raced(services, context, begun, hedge, second, call, tried)
+      if (won !== undefined) return won
       continue
     }
     const answer = yield* call(begun)
@@ -137,10 +144,49 @@ export const tryHosts = function* <A extends object>(
       yield* eitherOf(endAttempt.abandoned(attempt))
       break
     }
-    failedCall(begun, answer)
+    tried.callFailed(begun, answer)
   }
   if (lifetime.ending !== undefined) return yield* Exit.fail(lifetime.ending)
-  return yield* Exit.fail(outcomeOf(failed, skipped, plan, isBudgetSpent))
+  return yield* Exit.fail(outcomeOf(context.failed, tried.skipped, plan, isBudgetSpent))
+}
+
+/** Prepares the call beside another one; `undefined`: there is none after all. */
+const beginSecond = function* (
+  services: TryServices,
+  context: RequestContext,
+  request: ChatRequest,
+  plan: Plan,
+  { host }: Hedge,
+  tried: TriedHosts,
+): Steps<Begun | undefined> {
+  const { registry, retries, timers } = services
+  const endpoint = registry.endpoint(host)
+  if (endpoint === undefined || !retries.take(timers.now())) return undefined
+  const begun = yield* beginAttempt(services, context, request, plan, endpoint)
+  // One that cannot be called now may still have its turn.
+  if (!("attempt" in begun)) return undefined
+  tried.hedged = host
+  return begun
+}
+
+/** A call with a second one beside it; `undefined`: none has an answer, and both are ended. */
+const raced = function* <A extends object>(
+  services: TryServices,
+  context: RequestContext,
+  first: Begun,
+  hedge: Hedge,
+  second: () => Steps<Begun | undefined>,
+  call: CallHost<A>,
+  tried: TriedHosts,
+): Steps<Tried<A> | undefined> {
+  const { endAttempt } = services
+  const failed = (begun: Begun, failure: HostFailed) => tried.callFailed(begun, failure)
+  const result = yield* raceHosts(services, context, first, hedge, { call, second, failed })
+  if (result.won !== undefined) return { attempt: result.won.attempt, answer: result.answer }
+  for (const [at, { attempt }] of result.left.entries()) {
+    yield* eitherOf(at === 0 ? endAttempt.abandoned(attempt) : endAttempt.lost(attempt, false))
+  }
+  return undefined
 }
 
 /** The failure of a plan that led to no answer. Budget comes first, because the caller can fix that. */

@@ -84,7 +84,7 @@ describe.each([false, true])("an answer (stream: %p)", (stream) => {
   })
 
   test("an error has it too, once there was a plan", async () => {
-    const gateway = await routed({ a: status(503), b: silent }, { limits: { deadline_ms: 1000, ttfb_ms: 50 } })
+    const gateway = await routed({ a: status(503), b: silent }, { limits: { deadline_ms: 1500, ttfb_ms: 500 } })
     const failed = await gateway.chat(ask({ stream }), enabled)
     expect(failed.status).toBeGreaterThan(399)
     expect(await metadataOf(failed)).toMatchObject({

@@ -64,6 +64,7 @@ export {
   type Routing,
   routerOnly,
 } from "./domain/Request.ts"
+export type { Percentile } from "./domain/thresholds.ts"
 export { noUsage, type Usage } from "./domain/Usage.ts"
 export {
   type Auth,
@@ -87,7 +88,6 @@ export {
   type ConversationView,
   defineStrategy,
   type HostSnapshot,
-  type Percentile,
   type Rank,
   type RankContext,
   type Reasons,

@@ -7,8 +7,6 @@ import * as Data from "effect/Data"
 import { type Excluded, type Exclusion, noHostText } from "./Exclusion.ts"
 import type { Picodollars } from "./Money.ts"
 
-export type { Exclusion } from "./Exclusion.ts"
-
 /** One thing wrong with a request, and where: `messages[0].role`. */
 export interface Issue {
   readonly path: string

@@ -1,5 +1,5 @@
 /** A routing decision as data: what to try, in which order, and why everything else was left out. */
-import type { Exclusion } from "./Failure.ts"
+import type { Exclusion } from "./Exclusion.ts"
 import type { Host } from "./Host.ts"
 import type { Adjustment } from "./variants.ts"
 

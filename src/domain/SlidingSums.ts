@@ -9,7 +9,7 @@ export class SlidingSums {
   /** How many slots the window has, and the milliseconds of each. */
   readonly slots: number
   readonly slotMs: number
-  /** Number of the present slot: its start in Unix milliseconds, divided by `slotMs`. */
+  /** Number of the present slot: its start in milliseconds, divided by `slotMs`. */
   present: number
   /** Where the present slot is kept: its counts begin at `place * columns`. The slots before it come before it, in a ring. */
   private place = 0
@@ -29,7 +29,7 @@ export class SlidingSums {
     this.onLeave = onLeave
   }
 
-  /** Moves the window to this time, Unix milliseconds. Everything below is about the window as of the last move. */
+  /** Moves the window to this time, milliseconds of whichever clock its owner uses. Everything below is about the window as of the last move. */
   moveTo(at: number): void {
     const now = Math.floor(at / this.slotMs)
     if (now === this.present) return

@@ -102,7 +102,7 @@ export const isNamed = (names: Names, { tag, provider, providerName, tier }: Hos
   names.has(tag) || (tier === null && (names.has(provider) || names.has(providerName)))
 
 /** The same, but a provider's name means its service tiers too: for providers to avoid, and for a tier that was asked for. */
-export const isMeant = (names: Names, { tag, provider, providerName }: HostFacts): boolean =>
+export const isNamedInAnyTier = (names: Names, { tag, provider, providerName }: HostFacts): boolean =>
   names.has(tag) || names.has(provider) || names.has(providerName)
 
 /** Whether the host takes a parameter. Of a host that lists nothing, anything may be true. */

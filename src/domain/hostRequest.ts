@@ -13,9 +13,6 @@ export interface HostRequest {
   readonly dropped: ReadonlyArray<string>
 }
 
-/** What `droppedParameters` reads of a request. */
-export type DroppableRequest = Pick<ChatRequest, "routing" | "payload" | "reasoning">
-
 /** Never removed: they bound the cost of the answer, or each protocol has its own words for them. */
 const kept: ReadonlySet<string> = new Set([
   ...["max_tokens", "max_completion_tokens"],
@@ -25,7 +22,7 @@ const kept: ReadonlySet<string> = new Set([
 const none: ReadonlyArray<string> = []
 
 /** Members of the request that this host does not get, since it lists its parameters and these are not among them. */
-export const droppedParameters = (request: DroppableRequest, host: Host): ReadonlyArray<string> => {
+const droppedParameters = (request: ChatRequest, host: Host): ReadonlyArray<string> => {
   const { routing } = request
   const facts = hostFacts(host)
   let dropped: Array<string> | undefined
@@ -49,12 +46,11 @@ export const droppedParameters = (request: DroppableRequest, host: Host): Readon
   if (wantsReasoning(request.reasoning) && !maySupport(facts, "reasoning")) {
     drop(request.reasoning.written["reasoning"] == null ? "reasoning_effort" : "reasoning")
   }
-  if (facts.tier === null && isTier(request.payload.service_tier)) drop("service_tier")
+  // A host without a tier would charge for one, and we would not know.
+  const { serviceTier } = routing.preferences
+  if (facts.tier === null && (serviceTier === "flex" || serviceTier === "priority")) drop("service_tier")
   return dropped ?? none
 }
-
-/** The service tiers with prices of their own. A host without a tier would charge them, and we would not know. */
-const isTier = (tier: unknown): boolean => tier === "flex" || tier === "priority" || tier === "fast"
 
 /** Whether the caller said how much reasoning there is to be, and not only how it is shown. */
 const wantsReasoning = ({ effort, maxTokens, enabled }: Reasoning): boolean =>

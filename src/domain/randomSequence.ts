@@ -1,3 +1,6 @@
+/** The seed, a 32-bit unsigned integer, for a random number in [0, 1). */
+export const seedFrom = (random: number): number => Math.floor(random * 2 ** 32)
+
 /** Numbers in [0, 1) that are the same for the same seed, a 32-bit integer (mulberry32). Not for secrets. */
 export const randomSequence = (seed: number): (() => number) => {
   let state = seed | 0

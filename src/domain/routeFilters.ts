@@ -5,8 +5,8 @@ import {
   type Charged,
   chargedBy,
   type HostFacts,
-  isMeant,
   isNamed,
+  isNamedInAnyTier,
   maySupport,
   modelFacts,
   namesIn,
@@ -72,7 +72,8 @@ export const hardFilters: ReadonlyArray<Filter> = [
       const names = namesIn(preferences.only)
       return (facts) => {
         // A tier that was asked for belongs to its provider.
-        const isAllowed = facts.tier === preferences.serviceTier ? isMeant(names, facts) : isNamed(names, facts)
+        const isAllowed =
+          facts.tier === preferences.serviceTier ? isNamedInAnyTier(names, facts) : isNamed(names, facts)
         return isAllowed ? undefined : "not among the allowed providers"
       }
     },
@@ -82,7 +83,7 @@ export const hardFilters: ReadonlyArray<Filter> = [
     prepare: ({ routing: { preferences } }) => {
       if (preferences.ignore.length === 0) return undefined
       const names = namesIn(preferences.ignore)
-      return (facts) => (isMeant(names, facts) ? "among the ignored providers" : undefined)
+      return (facts) => (isNamedInAnyTier(names, facts) ? "among the ignored providers" : undefined)
     },
   },
   {

@@ -9,22 +9,22 @@ export const percentiles = [
   ["p99", 99],
 ] as const
 
-export type Thresholds = { readonly [Percentile in (typeof percentiles)[number][0]]?: number }
+export type Thresholds = { readonly [Name in (typeof percentiles)[number][0]]?: number }
 
 /** Shares of requests for which speeds are known, in percent. */
-export type SpeedShare = 50 | 75 | 90 | 95 | 99
+export type Percentile = 50 | 75 | 90 | 95 | 99
 
 /** What was seen of a host in the last five minutes. `null` without data. */
 export interface Speeds {
   /** Milliseconds to the first token that this share of the requests did not exceed. */
-  readonly latencyAt: (percent: SpeedShare) => number | null
+  readonly latencyAt: (percent: Percentile) => number | null
   /** Output tokens per second that this share of the requests reached. */
-  readonly throughputAt: (percent: SpeedShare) => number | null
+  readonly throughputAt: (percent: Percentile) => number | null
 }
 
 /** What a caller prefers for one share of the requests. */
 interface PreferredSpeed {
-  readonly percent: SpeedShare
+  readonly percent: Percentile
   /** Milliseconds to the first token. */
   readonly longest: number | undefined
   /** Output tokens per second. */

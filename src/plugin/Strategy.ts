@@ -4,11 +4,9 @@ import type { ParseError } from "effect/ParseResult"
 import type * as Schema from "effect/Schema"
 import type { Host } from "../domain/Host.ts"
 import type { ChatRequest } from "../domain/Request.ts"
+import type { Percentile } from "../domain/thresholds.ts"
 import { contractVersion } from "./Provider.ts"
 import { decodeStrictly } from "./strict.ts"
-
-/** The percentiles that `HostSnapshot.latencyAt` and `throughputAt` know. */
-export type Percentile = 50 | 75 | 90 | 95 | 99
 
 /**
  * Statistics of a host at the moment at which they are read. `null`: there is no sample. Percentiles come from

@@ -13,7 +13,7 @@ import { Breaker, type BreakerRules } from "../domain/Breaker.ts"
 import { type Cooldowns, cooldownFor, trips } from "../domain/Cooldown.ts"
 import type { HostFailed, HostReason } from "../domain/Failure.ts"
 import { endpointKey, type Host } from "../domain/Host.ts"
-import { randomSequence } from "../domain/randomSequence.ts"
+import { randomSequence, seedFrom } from "../domain/randomSequence.ts"
 import { monotonic } from "./RequestContext.ts"
 
 /** Why a host may not be called now. */
@@ -71,7 +71,7 @@ export class HostHealth extends Context.Tag("headgate/HostHealth")<
       Effect.gen(function* () {
         const nowMs = monotonic(yield* Effect.clock)
         // One number of Effect's random service seeds the jitter, so that a test can fix it.
-        return new Health(rules, nowMs, randomSequence(Math.floor((yield* Random.next) * 2 ** 32)))
+        return new Health(rules, nowMs, randomSequence(seedFrom(yield* Random.next)))
       }),
     )
 }
@@ -157,15 +157,15 @@ class Health {
     state.calls.running += 1
     if (!this.impaired.has(state)) return new Permit(this, state, false, false)
     const now = this.nowMs()
-    const isEarly = outOf(state, now) !== undefined
-    if (isEarly) {
+    const isOut = outOf(state, now) !== undefined
+    if (isOut) {
       state.probes.isRunning = true
       state.probes.nextAt = now + emergencyEveryMs
     }
     const isProbe = !state.breaker.isClosed
     if (isProbe) state.breaker.probe()
-    else if (!isEarly) this.impaired.delete(state)
-    return new Permit(this, state, isProbe, isEarly)
+    else if (!isOut) this.impaired.delete(state)
+    return new Permit(this, state, isProbe, isOut)
   }
 
   /** A failure of a call. `countsForBreaker`: the call began in the breaker's present epoch. */
@@ -252,20 +252,20 @@ export class Permit {
   private epoch: number
   /** Whether it holds the probe of the breaker, or the emergency probe of the model. */
   private isProbe: boolean
-  private isEarly: boolean
+  private isEmergency: boolean
   private isReleased = false
 
-  constructor(health: Health, state: EndpointState, isProbe: boolean, isEarly: boolean) {
+  constructor(health: Health, state: EndpointState, isProbe: boolean, isEmergency: boolean) {
     this.health = health
     this.state = state
     this.isProbe = isProbe
-    this.isEarly = isEarly
+    this.isEmergency = isEmergency
     this.epoch = state.breaker.epoch
   }
 
   /** The first event of a stream came: a probe has shown that the host is back. */
   answered(): void {
-    if (!this.isProbe && !this.isEarly) return
+    if (!this.isProbe && !this.isEmergency) return
     this.health.recovered(this.state)
     this.epoch = this.state.breaker.epoch
     this.endProbe()
@@ -293,7 +293,7 @@ export class Permit {
 
   private endProbe(): void {
     if (this.isProbe) this.state.breaker.giveUp()
-    if (this.isEarly) this.state.probes.isRunning = false
-    this.isProbe = this.isEarly = false
+    if (this.isEmergency) this.state.probes.isRunning = false
+    this.isProbe = this.isEmergency = false
   }
 }

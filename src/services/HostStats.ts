@@ -10,7 +10,8 @@ import { countsAgainstHealth } from "../domain/Cooldown.ts"
 import type { HostFailed } from "../domain/Failure.ts"
 import { endpointKey, type Host } from "../domain/Host.ts"
 import { HostFigures, type Percentiles, type Sample, type Slot } from "../domain/HostFigures.ts"
-import type { HostSnapshot, Percentile } from "../plugin/Strategy.ts"
+import type { Percentile } from "../domain/thresholds.ts"
+import type { HostSnapshot } from "../plugin/Strategy.ts"
 
 /** What a host was used for. Hosts are compared within one workload only. */
 export const workloads = ["text_generation"] as const

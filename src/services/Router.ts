@@ -26,7 +26,7 @@ import { type Permissions, unrestricted } from "../domain/Permissions.ts"
 import type { Plan } from "../domain/Plan.ts"
 import { documentedSorts, type Preferences } from "../domain/Preferences.ts"
 import type { ChatRequest } from "../domain/Request.ts"
-import { randomSequence } from "../domain/randomSequence.ts"
+import { randomSequence, seedFrom } from "../domain/randomSequence.ts"
 import { searchesTheWeb } from "../domain/routeFilters.ts"
 import { isFastEnough, preferredSpeeds } from "../domain/thresholds.ts"
 import { type Adjustment, adjustmentOf, sortOf, type WantedModel } from "../domain/variants.ts"
@@ -109,6 +109,20 @@ export class Router extends Context.Tag("headgate/Router")<
         (line) => runner.effect(line, () => {}),
       )
 
+      const rankedBy = (
+        strategy: string,
+        hosts: ReadonlyArray<Host>,
+        context: RankContext,
+        conversation: Conversation | undefined,
+        onRanking: OnRanking | undefined,
+      ): ReadonlyArray<Host> => {
+        const candidates = hosts.map((host) => ({ host, stats: stats.snapshot(host) }))
+        // What an explanation reads of the conversation must not switch stickiness off.
+        onRanking?.(strategy, candidates, { ...context, conversation: conversation?.again() ?? unknownConversation })
+        const rank = registry.current().routing.strategies.get(strategy) ?? asGiven
+        return ranked(rank, hosts, candidates, context, (fault) => faults.report(strategy, fault))
+      }
+
       const decide = (
         request: PlannedRequest,
         budget: BudgetSnapshot,
@@ -119,25 +133,20 @@ export class Router extends Context.Tag("headgate/Router")<
         const { routing } = registry.current()
         const resolved = resolveAll(names, registry)
         if (Either.isLeft(resolved)) return Either.left(resolved.left)
+        const wanted = resolved.right
         const unknown = unknownSort(preferences.sort, routing)
         if (unknown !== undefined) return Either.left(unknown)
-        const wanted = resolved.right
         const now = clock.unsafeCurrentTimeMillis()
         const seed = options?.seed ?? seedFrom(seeds())
         const { conversation, permissions = unrestricted } = options ?? {}
         const random = randomSequence(seed)
         const context = { request, now, random, conversation: conversation ?? unknownConversation }
         const hasChoice = wanted.length > 1 || wanted.some(({ model }) => model.hosts.length > 1)
-        const order: OrderBy = (hosts, sort) => {
-          // Where only one is left of several, the ranking may still want the conversation to be remembered.
-          if (hosts.length === 0 || (!hasChoice && onRanking === undefined)) return hosts
-          const strategy = strategyFor(sort, routing)
-          const candidates = hosts.map((host) => ({ host, stats: stats.snapshot(host) }))
-          // What an explanation reads of the conversation must not switch stickiness off.
-          onRanking?.(strategy, candidates, { ...context, conversation: conversation?.again() ?? unknownConversation })
-          const rank = routing.strategies.get(strategy) ?? asGiven
-          return ranked(rank, hosts, candidates, context, (fault) => faults.report(strategy, fault))
-        }
+        // Where only one is left of several, the ranking may still want the conversation to be remembered.
+        const order: OrderBy = (hosts, sort) =>
+          hosts.length > 0 && (hasChoice || onRanking !== undefined)
+            ? rankedBy(strategyFor(sort, routing), hosts, context, conversation, onRanking)
+            : hosts
 
         const excluded = new Exclusions()
         const states = { registry, health, budget, maxTokens: request.maxTokens, permissions, probes: [] }
@@ -198,9 +207,6 @@ export class Router extends Context.Tag("headgate/Router")<
     }),
   )
 }
-
-/** The 32-bit unsigned integer for a random number in [0, 1). */
-const seedFrom = (random: number): number => Math.floor(random * 2 ** 32)
 
 const resolveAll = (
   names: ReadonlyArray<string>,

@@ -14,7 +14,8 @@ import { parseUsage } from "../domain/Usage.ts"
 import { PluginFault } from "../plugin/PluginFault.ts"
 import type { Attempt } from "./Attempt.ts"
 import type { HostStats } from "./HostStats.ts"
-import type { Meter } from "./Meter.ts"
+import type { Meter, Settlement } from "./Meter.ts"
+import type { RequestContext } from "./RequestContext.ts"
 
 /** An answer, or the part of it that came. */
 export interface Delivered {
@@ -94,28 +95,14 @@ export const makeEndAttempt = (
         meter.release(hold)
         return Effect.void
       }
-      return meter.settle(hold, {
-        outcome: "caller-gone",
-        usage: undefined,
-        outputBytes: 0,
-        finishReason: "",
-        latencyMs: context.elapsedMs(),
-        isAwaited: false,
-      })
+      return meter.settle(hold, unanswered("caller-gone", context))
     },
     lost: (attempt, isSlow) => {
       const { context, host, hold } = attempt
       // Without it the times of a host would look shorter the more of its slow answers are cut off.
       if (isSlow) stats.record(host, { latencyMs: attempt.elapsedMs() })
       attempt.close()
-      return meter.settle(hold, {
-        outcome: "lost",
-        usage: undefined,
-        outputBytes: 0,
-        finishReason: "",
-        latencyMs: context.elapsedMs(),
-        isAwaited: false,
-      })
+      return meter.settle(hold, unanswered("lost", context))
     },
     unused: (attempt) => {
       attempt.close()
@@ -123,6 +110,16 @@ export const makeEndAttempt = (
     },
   }
 }
+
+/** What is booked for an attempt whose host has sent nothing so far. */
+const unanswered = (outcome: AnswerOutcome, context: RequestContext): Settlement => ({
+  outcome,
+  usage: undefined,
+  outputBytes: 0,
+  finishReason: "",
+  latencyMs: context.elapsedMs(),
+  isAwaited: false,
+})
 
 const tooSlow = new HostFailed({ reason: "timeout" })
 

@@ -4,8 +4,9 @@
  */
 import type * as Context from "effect/Context"
 import * as Either from "effect/Either"
+import type { Exclusion } from "../domain/Exclusion.ts"
 import { expectedCost } from "../domain/ExpectedCost.ts"
-import { type BadRequest, type Exclusion, type FailedAttempt, HostFailed } from "../domain/Failure.ts"
+import { type BadRequest, type FailedAttempt, HostFailed } from "../domain/Failure.ts"
 import { type BudgetSnapshot, budgetRefusal, paymentRequired } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import { requestFor } from "../domain/hostRequest.ts"

@@ -27,7 +27,7 @@ import { exhausted } from "./exhausted.ts"
 import type { HostStats } from "./HostStats.ts"
 import { type Hedge, type HedgeOptions, type HedgeServices, hedgeFor, mayHedge, raceHosts } from "./hedge.ts"
 import type { ProviderRegistry } from "./ProviderRegistry.ts"
-import type { Ending, RequestContext } from "./RequestContext.ts"
+import type { Ending, Lifetime, RequestContext } from "./RequestContext.ts"
 import { eitherOf, type Steps } from "./Steps.ts"
 import type { Timers } from "./Timers.ts"
 import { withoutSecrets } from "./upstreamCall.ts"
@@ -54,6 +54,40 @@ export interface Tried<A> {
 /** With less time than this before the deadline no further host is called, milliseconds. */
 const leastTimeMs = 500
 
+/** What became of the hosts of one request so far. */
+class TriedHosts {
+  readonly skipped: Array<Skipped> = []
+  /** The host that was called beside another one, once at most for a request. */
+  hedged: Host | undefined
+  readonly refused = new RefusedModels()
+  private readonly context: RequestContext
+  private readonly services: Pick<TryServices, "health" | "endAttempt">
+
+  constructor(context: RequestContext, services: Pick<TryServices, "health" | "endAttempt">) {
+    this.context = context
+    this.services = services
+  }
+
+  failed(host: Host, failure: HostFailed): void {
+    const isTold = failure.reason === "rate-limited" || failure.retryAfterSeconds !== undefined
+    const coolsMs = isTold ? this.services.health.admissible(host)?.retryAfterMs : undefined
+    const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure }
+    this.context.failed.push(coolsMs === undefined ? attempt : { ...attempt, coolsMs })
+    this.refused.add(host, failure)
+  }
+
+  callFailed({ attempt, endpoint }: Begun, answer: HostFailed): void {
+    const failure = withoutSecrets(attempt.stopped ?? answer, endpoint)
+    this.services.endAttempt.failed(attempt, failure)
+    this.failed(attempt.host, failure)
+  }
+
+  /** Whether the host has had its turn, or a host of its model found the request at fault. */
+  isDone(host: Host): boolean {
+    return host === this.hedged || this.refused.has(host)
+  }
+}
+
 export const tryHosts = function* <A extends object>(
   services: TryServices,
   context: RequestContext,
@@ -61,34 +95,9 @@ export const tryHosts = function* <A extends object>(
   plan: Plan,
   call: CallHost<A>,
 ): Steps<Tried<A>, DispatchFailure> {
-  const { registry, stats, health, timers, retries, endAttempt, log } = services
-  const { lifetime, failed } = context
-  const skipped: Array<Skipped> = []
-  const refused = new RefusedModels()
-  const fail = (host: Host, failure: HostFailed) => {
-    const isTold = failure.reason === "rate-limited" || failure.retryAfterSeconds !== undefined
-    const coolsMs = isTold ? health.admissible(host)?.retryAfterMs : undefined
-    const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure }
-    failed.push(coolsMs === undefined ? attempt : { ...attempt, coolsMs })
-    refused.add(host, failure)
-  }
-  const failedCall = ({ attempt, endpoint }: Begun, answer: HostFailed) => {
-    const failure = withoutSecrets(attempt.stopped ?? answer, endpoint)
-    endAttempt.failed(attempt, failure)
-    fail(attempt.host, failure)
-  }
-  const hasTime = () => lifetime.deadline - timers.now() >= leastTimeMs
-  /** The host that was called beside another one, once at most for a request. */
-  let hedged: Host | undefined
-  const beside = function* ({ host }: Hedge): Steps<Begun | undefined> {
-    const endpoint = registry.endpoint(host)
-    if (endpoint === undefined || !hasTime() || !retries.take(timers.now())) return undefined
-    const begun = yield* beginAttempt(services, context, request, plan, endpoint)
-    // One that cannot be called now may still have its turn.
-    if (!("attempt" in begun)) return undefined
-    hedged = host
-    return begun
-  }
+  const { registry, stats, timers, retries, endAttempt, log } = services
+  const { lifetime } = context
+  const tried = new TriedHosts(context, services)
   let canHedge = mayHedge(services.hedging, request)
   retries.request(timers.now())
   /** Whether the next call may be made. The first one may; each further one is taken from the retry budget. */
@@ -96,10 +105,10 @@ export const tryHosts = function* <A extends object>(
   let isBudgetSpent = false
   for (const host of plan.attempts) {
     if (lifetime.ending !== undefined) break
-    const endpoint = host === hedged ? undefined : registry.endpoint(host)
-    if (endpoint === undefined || refused.has(host)) continue
+    const endpoint = registry.endpoint(host)
+    if (endpoint === undefined || tried.isDone(host)) continue
     if (!mayCall) {
-      if (!hasTime()) break
+      if (!hasTime(services, lifetime)) break
       if (!retries.take(timers.now())) {
         isBudgetSpent = true
         break
@@ -110,12 +119,12 @@ export const tryHosts = function* <A extends object>(
     if (begun instanceof HostFailed) {
       if (lifetime.ending !== undefined) break
       const failure = withoutSecrets(begun, endpoint)
-      fail(host, failure)
+      tried.failed(host, failure)
       log(failureLog(context.requestId, host, failure))
       continue
     }
     if (!("attempt" in begun)) {
-      skipped.push(begun)
+      tried.skipped.push(begun)
       continue
     }
     const { attempt } = begun
@@ -125,19 +134,12 @@ export const tryHosts = function* <A extends object>(
       break
     }
     mayCall = false
-    const hedge = canHedge ? hedgeFor(host, plan, refused, request, context, stats) : undefined
+    const hedge = canHedge ? hedgeFor(host, plan, tried.refused, request, context, stats) : undefined
     if (hedge !== undefined) {
       canHedge = false
-      const contest = { call, second: () => beside(hedge), failed: failedCall }
-      const result = yield* raceHosts(services, context, begun, hedge, contest)
-      if (result.won !== undefined) {
-        const { won, answer, lost } = result
-        if (lost !== undefined) context.lost = { host: lost.attempt.host, wasFirst: lost === begun }
-        return { attempt: won.attempt, answer }
-      }
-      for (const [at, { attempt }] of result.left.entries()) {
-        yield* eitherOf(at === 0 ? endAttempt.abandoned(attempt) : endAttempt.lost(attempt, false))
-      }
+      const second = () => beginSecond(services, context, request, plan, hedge, tried)
+      const won = yield* raced(services, context, begun, hedge, second, call, tried)
+      if (won !== undefined) return won
       continue
     }
     const answer = yield* call(begun)
@@ -146,10 +148,57 @@ export const tryHosts = function* <A extends object>(
       yield* eitherOf(endAttempt.abandoned(attempt))
       break
     }
-    failedCall(begun, answer)
+    tried.callFailed(begun, answer)
   }
   if (lifetime.ending !== undefined) return yield* Exit.fail(lifetime.ending)
-  return yield* Exit.fail(outcomeOf(failed, skipped, plan, isBudgetSpent))
+  return yield* Exit.fail(outcomeOf(context.failed, tried.skipped, plan, isBudgetSpent))
+}
+
+/** Whether there is time for a further call before the deadline. */
+const hasTime = ({ timers }: TryServices, lifetime: Lifetime): boolean =>
+  lifetime.deadline - timers.now() >= leastTimeMs
+
+/** Prepares the call beside another one; `undefined`: there is none after all. */
+const beginSecond = function* (
+  services: TryServices,
+  context: RequestContext,
+  request: ChatRequest,
+  plan: Plan,
+  { host }: Hedge,
+  tried: TriedHosts,
+): Steps<Begun | undefined> {
+  const { registry, retries, timers } = services
+  const endpoint = registry.endpoint(host)
+  if (endpoint === undefined || !hasTime(services, context.lifetime) || !retries.take(timers.now())) return undefined
+  const begun = yield* beginAttempt(services, context, request, plan, endpoint)
+  // One that cannot be called now may still have its turn.
+  if (!("attempt" in begun)) return undefined
+  tried.hedged = host
+  return begun
+}
+
+/** A call with a second one beside it; `undefined`: none has an answer, and both are ended. */
+const raced = function* <A extends object>(
+  services: TryServices,
+  context: RequestContext,
+  first: Begun,
+  hedge: Hedge,
+  second: () => Steps<Begun | undefined>,
+  call: CallHost<A>,
+  tried: TriedHosts,
+): Steps<Tried<A> | undefined> {
+  const { endAttempt } = services
+  const failed = (begun: Begun, failure: HostFailed) => tried.callFailed(begun, failure)
+  const result = yield* raceHosts(services, context, first, hedge, { call, second, failed })
+  if (result.won !== undefined) {
+    const { won, answer, lost } = result
+    if (lost !== undefined) context.lost = { host: lost.attempt.host, wasFirst: lost === first }
+    return { attempt: won.attempt, answer }
+  }
+  for (const [at, { attempt }] of result.left.entries()) {
+    yield* eitherOf(at === 0 ? endAttempt.abandoned(attempt) : endAttempt.lost(attempt, false))
+  }
+  return undefined
 }
 
 /** The failure of a plan that led to no answer. Budget comes first, because the caller can fix that. */

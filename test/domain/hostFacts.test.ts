@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
 import type { Host } from "../../src/domain/Host.ts"
-import { chargedBy, hostFacts, isMeant, isNamed, namesIn } from "../../src/domain/hostFacts.ts"
+import { chargedBy, hostFacts, isNamed, isNamedInAnyTier, namesIn } from "../../src/domain/hostFacts.ts"
 import { HostTag } from "../../src/domain/Ids.ts"
 import { freePricing } from "../../src/domain/Price.ts"
 import { hostFor } from "../support/recordings.ts"
@@ -25,7 +25,7 @@ test.each([
 })
 
 test("a provider to avoid is avoided in all its tiers", () => {
-  expect(isMeant(namesIn(["Deep Infra"]), hostFacts(host("deep-infra/flex")))).toBe(true)
+  expect(isNamedInAnyTier(namesIn(["Deep Infra"]), hostFacts(host("deep-infra/flex")))).toBe(true)
 })
 
 test("a charge is above a ceiling just when the exact one is", () => {

@@ -29,7 +29,7 @@ export interface Planner {
   readonly clock: ManualClock
 }
 
-export interface HostFacts {
+export interface HostFields {
   readonly provider: string
   readonly [field: string]: unknown
 }
@@ -38,7 +38,7 @@ export interface HostFacts {
 export const plannerFor = async (
   models: ReadonlyArray<{
     readonly id: string
-    readonly hosts: ReadonlyArray<HostFacts>
+    readonly hosts: ReadonlyArray<HostFields>
     readonly [field: string]: unknown
   }>,
   {

@@ -45,12 +45,17 @@ export interface SqlLedger extends Omit<LedgerRepository, "append"> {
   readonly append: (rows: string) => Effect.Effect<void, StorageUnavailable>
 }
 
-export const makeLedgerRepository = (sql: SqlClient, append: SqlLedger["append"]): SqlLedger => {
+export const makeLedgerRepository = (
+  sql: SqlClient,
+  append: SqlLedger["append"],
+  hasRoom: SqlLedger["hasRoom"],
+): SqlLedger => {
   const sumOf = (key: KeyId, kind: string, start: number) =>
     sql`(SELECT ${sql.literal(castToText("amount"))} FROM spend
       WHERE key_id = ${key} AND window_kind = ${kind} AND window_start = ${start})`
   return {
     append,
+    hasRoom,
     spend: (key, now) =>
       Effect.map(
         query(sql<Record<LimitReset | "total", string | null>>`SELECT

@@ -4,6 +4,7 @@ import type { MigrationError } from "@effect/sql/Migrator"
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
+import type { Ballast } from "./ballast.ts"
 import { unavailable } from "./failure.ts"
 import { migrate } from "./migrations.ts"
 import { makeRepositories, type SqlRepositories } from "./repositories.ts"
@@ -15,8 +16,11 @@ export interface OpenTables {
   readonly repositories: SqlRepositories
 }
 
-/** Writes the installation's id if there is none, so it fails when the file cannot be written. */
-export const openTables = (db: Database): Effect.Effect<OpenTables, SqlError | MigrationError, SqlClient> =>
+/** Writes the installation's id if there is none, so it fails when the file cannot be written. `ballast`: absent in memory. */
+export const openTables = (
+  db: Database,
+  ballast?: Ballast,
+): Effect.Effect<OpenTables, SqlError | MigrationError, SqlClient> =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
     yield* sql.unsafe("PRAGMA foreign_keys = ON")
@@ -27,9 +31,13 @@ export const openTables = (db: Database): Effect.Effect<OpenTables, SqlError | M
     const [installation] = yield* sql<{ readonly id: string }>`SELECT id FROM installation`
     if (installation === undefined) return yield* Effect.dieMessage("the installation has lost its id")
 
-    const commit = makeAppend(db)
+    const commit = makeAppend(db, ballast)
     return {
       installation: installation.id,
-      repositories: makeRepositories(sql, (rows) => Effect.try({ try: () => commit(rows), catch: unavailable })),
+      repositories: makeRepositories(
+        sql,
+        (rows) => Effect.try({ try: () => commit(rows), catch: unavailable }),
+        () => Effect.sync(() => ballast?.isThere() ?? true),
+      ),
     }
   })

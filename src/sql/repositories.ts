@@ -21,10 +21,14 @@ export interface SqlRepositories {
   readonly hostStats: HostStatsRepository
 }
 
-export const makeRepositories = (sql: SqlClient, append: SqlLedger["append"]): SqlRepositories => ({
+export const makeRepositories = (
+  sql: SqlClient,
+  append: SqlLedger["append"],
+  hasRoom: SqlLedger["hasRoom"],
+): SqlRepositories => ({
   keys: makeKeyRepository(sql),
   freeRequests: makeFreeRequestRepository(sql),
-  ledger: makeLedgerRepository(sql, append),
+  ledger: makeLedgerRepository(sql, append, hasRoom),
   journal: makeJournalRepository(sql),
   hostStats: makeHostStatsRepository(sql),
 })

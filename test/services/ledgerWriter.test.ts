@@ -195,6 +195,7 @@ const slowLedger = () => {
   const ledger: LedgerRepository = {
     spend: unused,
     rows: unused,
+    hasRoom: () => Effect.succeed(true),
     append: (rows) =>
       Effect.async((resume) => {
         const ids = rows.map(({ requestId }) => requestId)

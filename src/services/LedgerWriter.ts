@@ -27,7 +27,7 @@ export interface Settled {
   readonly lateCost: Picodollars
 }
 
-/** Kinds of entries. Holds and checkpoints can be added here, to charge for requests that a crash interrupts. */
+/** Kinds of entries. What is in flight is kept by `Journal.ts`. */
 export type LedgerEntry = Settled
 
 export interface LedgerWriter {

@@ -105,6 +105,25 @@ export const makeJournal = <Request extends Journaled>(
       })
     })
 
+    /** A row that the database will never take must not keep the others waiting, so a refused batch is booked row by row. */
+    const book = (rows: ReadonlyArray<LedgerRow>): Effect.Effect<void, StorageUnavailable> =>
+      Effect.matchEffect(ledger.append(rows), {
+        onSuccess: () =>
+          Effect.sync(() => {
+            for (const row of rows) onBooked(row)
+          }),
+        onFailure: (failure) => {
+          if (failure.refused !== true) return Effect.fail(failure)
+          const [row, ...more] = rows
+          if (more.length > 0) return Effect.forEach(rows, (one) => book([one]), { discard: true })
+          return Effect.logError(
+            "a stream of a killed process cannot be booked",
+            { requestId: row?.requestId },
+            failure,
+          )
+        },
+      })
+
     const clear = Effect.gen(function* () {
       for (;;) {
         const orphans = yield* journal.orphans(now(), orphansAtOnce)
@@ -113,8 +132,7 @@ export const makeJournal = <Request extends Journaled>(
         const rows = orphans.flatMap(({ state, row }) =>
           state === "streaming" && row !== undefined ? [{ ...row, settledAt }] : [],
         )
-        yield* ledger.append(rows)
-        for (const row of rows) onBooked(row)
+        yield* book(rows)
         yield* journal.clear(orphans.map(({ id }) => id))
         const about = { requests: orphans.length, charged: rows.map(({ requestId }) => requestId) }
         yield* Effect.logWarning("an earlier process was killed and left requests, which are cleared", about)

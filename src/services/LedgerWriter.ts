@@ -28,7 +28,7 @@ export interface Settled {
   readonly lateCost: Picodollars
 }
 
-/** Kinds of entries. Holds and checkpoints can be added here, to charge for requests that a crash interrupts. */
+/** Kinds of entries. What is in flight is kept by `Journal.ts`. */
 export type LedgerEntry = Settled
 
 export interface LedgerWriter {
@@ -43,6 +43,8 @@ export interface LedgerWriter {
   ) => void
   /** Whether there are entries that the database could not take. */
   readonly hasBacklog: () => boolean
+  /** `LedgerRepository.hasRoom`, as of the last second in which something was written. */
+  readonly hasRoom: () => boolean
 }
 
 interface Waiting {
@@ -64,6 +66,9 @@ export const makeLedgerWriter = (
     /** Commits under way, and what to call when the last of them has ended. */
     let commits = 0
     let onIdle = () => {}
+    let hasRoom = true
+    /** Whether something was written since it was asked for room. */
+    let hasWritten = false
 
     // A defect is a result too: rows without a result would block all rows after them.
     const resultOf = (rows: ReadonlyArray<LedgerRow>, exit: Exit.Exit<void, StorageUnavailable>): Written => {
@@ -87,6 +92,7 @@ export const makeLedgerWriter = (
     const group = new GroupCommit<LedgerRow>(
       (rows, onResult) => {
         commits += 1
+        hasWritten = true
         runner.effect(appended(rows), (exit) => {
           onResult(resultOf(rows, exit))
           commits -= 1
@@ -132,10 +138,22 @@ export const makeLedgerWriter = (
         Effect.zipRight(Effect.suspend(() => Effect.forEach(backlog, ({ row }) => logLost(row)))),
       ),
     )
-    yield* retry.pipe(Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
+    const askForRoom = Effect.suspend(() => {
+      if (hasRoom && !hasWritten) return Effect.void
+      hasWritten = false
+      return Effect.match(storage.ledger.hasRoom(), {
+        onSuccess: (now) => {
+          hasRoom = now
+        },
+        // The backlog says so.
+        onFailure: () => {},
+      })
+    })
+    yield* retry.pipe(Effect.zipRight(askForRoom), Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
 
     return {
       hasBacklog: () => backlog.length > 0,
+      hasRoom: () => hasRoom,
       add: ({ row, lateCost }, onResult, onResolved) =>
         group.add(row, (written) => {
           if (written === "unavailable") backlog.push({ row: { ...row, cost: lateCost }, onResolved })

@@ -137,6 +137,8 @@ export class Meter extends Context.Tag("headgate/Meter")<
         }
       }
 
+      const writable = () => !ledger.hasBacklog() && ledger.hasRoom()
+
       const allowance = (account: Account, money: KeyAccount, hold: OpenHold): OutputAllowance => ({
         outputTokens: hold.outputTokens,
         extend: () => {
@@ -160,7 +162,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
             ? unlimited
             : withAccount(account, (money) => Effect.succeed(snapshot(account, money))),
         reserve: (account, context, ask, host) => {
-          if (ledger.hasBacklog()) return Effect.fail(unwritable())
+          if (!writable()) return Effect.fail(unwritable())
           return withAccount(account, (money) => {
             const budget = account.key.limit === null ? noLimit : snapshot(account, money)
             const size = holdSize(budget, ask, host)
@@ -201,7 +203,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
             })
           })
         },
-        writable: () => !ledger.hasBacklog(),
+        writable,
         spent: (key) => Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), held: account.held })),
       }
     }),

@@ -37,8 +37,8 @@ export const ledger = table<LedgerRow>({
   seed: column("seed", Schema.Number),
 })
 
-/** The ledger without its append, which is specific to each database. */
-export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append"> => {
+/** The ledger without what is specific to each database. */
+export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append" | "hasRoom"> => {
   const sumOf = (key: KeyId, kind: string, start: number) =>
     sql`(SELECT ${sql.literal(castToText("amount"))} FROM spend
       WHERE key_id = ${storedText(key)} AND window_kind = ${kind} AND window_start = ${start})`

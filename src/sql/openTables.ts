@@ -4,6 +4,7 @@ import type { MigrationError } from "@effect/sql/Migrator"
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
+import type { Ballast } from "./ballast.ts"
 import { unavailable } from "./failure.ts"
 import { installationId } from "./installation.ts"
 import { endAllLeases } from "./JournalRepository.ts"
@@ -17,19 +18,23 @@ export interface OpenTables {
   readonly repositories: SqlRepositories
 }
 
-/** Writes the installation's id if there is none, so it fails when the file cannot be written. */
-export const openTables = (db: Database): Effect.Effect<OpenTables, SqlError | MigrationError, SqlClient> =>
+/** Writes the installation's id if there is none, so it fails when the file cannot be written. `ballast`: absent in memory. */
+export const openTables = (
+  db: Database,
+  ballast?: Ballast,
+): Effect.Effect<OpenTables, SqlError | MigrationError, SqlClient> =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
     yield* sql.unsafe("PRAGMA foreign_keys = ON")
     yield* migrate
     yield* endAllLeases(sql)
     const installation = yield* installationId
-    const commit = makeAppend(db)
+    const commit = makeAppend(db, ballast)
     return {
       installation,
-      repositories: makeRepositories(sql, installation, (rows) =>
-        Effect.try({ try: () => commit(rows), catch: unavailable }),
-      ),
+      repositories: makeRepositories(sql, installation, {
+        append: (rows) => Effect.try({ try: () => commit(rows), catch: unavailable }),
+        hasRoom: () => Effect.sync(() => ballast?.isThere() ?? true),
+      }),
     }
   })

@@ -128,7 +128,11 @@ export const openDatabase = (
       installation,
       ...shared,
       journal: withEncodedEntries(journal),
-      ledger: { ...makeLedgerReads(sql), append: makeAppend(pool, runner, patience.appendMs, countRows) },
+      ledger: {
+        ...makeLedgerReads(sql),
+        append: makeAppend(pool, runner, patience.appendMs, countRows),
+        hasRoom: () => Effect.succeed(true),
+      },
     }
   }).pipe(
     // The migrator dies when a step fails.

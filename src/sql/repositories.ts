@@ -51,10 +51,10 @@ export const sharedRepositories = (sql: SqlClient, installation: string) => ({
 export const makeRepositories = (
   sql: SqlClient,
   installation: string,
-  append: SqlLedger["append"],
+  own: Pick<SqlLedger, "append" | "hasRoom">,
 ): SqlRepositories => ({
   ...sharedRepositories(sql, installation),
-  ledger: { ...makeLedgerReads(sql), append },
+  ledger: { ...makeLedgerReads(sql), ...own },
 })
 
 /** The `Storage` service over repositories in either place. */

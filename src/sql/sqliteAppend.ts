@@ -6,7 +6,9 @@
 import type { Database } from "bun:sqlite"
 import { windowStart } from "../domain/Key.ts"
 import type { LedgerRow } from "../services/ledger.ts"
+import type { Ballast } from "./ballast.ts"
 import { makeCountRows } from "./dailySums.ts"
+import { sqliteCode } from "./failure.ts"
 import { ledger } from "./LedgerRepository.ts"
 import type { Stored } from "./table.ts"
 
@@ -27,9 +29,10 @@ interface DaySum {
 
 /**
  * Makes a function that commits a batch, all or nothing, and throws SQLite's errors. Rows that exist already are
- * skipped. The sums are updated in the same transaction, so no other code may write them.
+ * skipped. The sums are updated in the same transaction, so no other code may write them. On a full disk the ballast is
+ * released, and the batch is tried once more.
  */
-export const makeAppend = (db: Database): ((rows: string) => void) => {
+export const makeAppend = (db: Database, ballast?: Pick<Ballast, "release">): ((rows: string) => void) => {
   // Not `prepare`: the database can only be closed when it knows all its statements.
   const begin = db.query("BEGIN IMMEDIATE")
   const commit = db.query("COMMIT")
@@ -66,9 +69,7 @@ export const makeAppend = (db: Database): ((rows: string) => void) => {
     countRows(added)
   }
 
-  return (text) => {
-    // `encodeRows` wrote it. A wrong value would be refused by its column.
-    const rows = JSON.parse(text) as ReadonlyArray<Encoded>
+  const append = (rows: ReadonlyArray<Encoded>) => {
     begin.run()
     try {
       write(rows)
@@ -77,6 +78,17 @@ export const makeAppend = (db: Database): ((rows: string) => void) => {
       // SQLite has already ended the transaction after some errors, such as a full disk.
       if (db.inTransaction) rollback.run()
       throw error
+    }
+  }
+
+  return (text) => {
+    // `encodeRows` wrote it. A wrong value would be refused by its column.
+    const rows = JSON.parse(text) as ReadonlyArray<Encoded>
+    try {
+      append(rows)
+    } catch (error) {
+      if (sqliteCode(error) !== "SQLITE_FULL" || ballast?.release() !== true) throw error
+      append(rows)
     }
   }
 }

@@ -14,6 +14,7 @@ import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { makeBallast } from "./ballast.ts"
 import { sqliteCode } from "./failure.ts"
 import { migrationsTable, schemaVersion } from "./migrations.ts"
 import { type OpenTables, openTables } from "./openTables.ts"
@@ -164,7 +165,10 @@ export const openFile = (opening: Opening): Effect.Effect<OpenFile, Refused, Sco
     )
     const db = yield* openDatabase(path)
     const tables = yield* Effect.provideServiceEffect(
-      Effect.zipRight(configure(opening), openTables(db)),
+      Effect.zipRight(
+        configure(opening),
+        Effect.suspend(() => openTables(db, makeBallast(path))),
+      ),
       SqlClient,
       makeClient(db),
     )

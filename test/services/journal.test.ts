@@ -178,6 +178,17 @@ describe("what a killed process leaves", () => {
     expect(await entries()).toHaveLength(1)
   })
 
+  test("a row that the database refuses does not keep the others waiting", async () => {
+    const { start, pass, rows, entries } = await scene()
+    const killed = await start()
+    killed.begin("impossible", { outputBytes: 2 ** 70 })
+    killed.begin("stream", { outputBytes: 5 })
+    await pass(1)
+    await killed.stop()
+    await start()
+    expect([await rows(), await entries()]).toEqual([[["stream", 5n]], []])
+  })
+
   test("a process that stops in order leaves nothing that waits for its lease", async () => {
     const { start, pass, rows } = await scene()
     const one = await start()

@@ -196,6 +196,7 @@ const slowLedger = () => {
     spend: unused,
     rows: unused,
     find: (id) => Effect.succeed(written.includes(id) ? sampleRow(id) : undefined),
+    hasRoom: () => Effect.succeed(true),
     append: (rows) =>
       Effect.async((resume) => {
         const ids = rows.map(({ requestId }) => requestId)

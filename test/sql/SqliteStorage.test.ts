@@ -75,7 +75,7 @@ describe("the file", () => {
         return storage.installation
       }),
     )
-    expect(readdirSync(join(home, "a", "b")).sort()).toEqual(["headgate.db", "headgate.db.lock"])
+    expect(readdirSync(join(home, "a", "b")).sort()).toEqual(["headgate.db", "headgate.db.ballast", "headgate.db.lock"])
     const again = await using(path, (storage) =>
       Effect.all([
         Effect.succeed(storage.installation),

@@ -1,0 +1,64 @@
+/**
+ * Reserved space beside the database: a file that is removed when the disk is full, so that the requests in flight can still be
+ * booked. It is made again when there is space. Everything here blocks.
+ */
+import { closeSync, openSync, rmSync, statfsSync, statSync, writeSync } from "node:fs"
+import { dirname } from "node:path"
+
+export interface Ballast {
+  /** Frees the space; whether there was any. */
+  readonly release: () => boolean
+  /** `false` from a release until the space is reserved again, which is tried every five seconds at most. */
+  readonly isThere: () => boolean
+}
+
+const bytes = 16 * 1024 * 1024
+const piece = 1024 * 1024
+const tryEveryMs = 5000
+
+/** Reserves space in a file beside `path`, unless the disk is nearly full already. */
+export const makeBallast = (path: string): Ballast => {
+  const file = `${path}.ballast`
+  const sizeOf = () => statSync(file, { throwIfNoEntry: false })?.size ?? 0
+  const reserve = (): boolean => {
+    try {
+      if (sizeOf() === bytes) return true
+      const { bavail, bsize } = statfsSync(dirname(path))
+      // The requests in flight must not run out of space because of it.
+      if (bavail * bsize < 2 * bytes) return false
+      const handle = openSync(file, "w", 0o600)
+      try {
+        // Written, since a file with a hole has no space.
+        for (let at = 0; at < bytes; at += piece) writeSync(handle, new Uint8Array(piece), 0, piece, at)
+      } finally {
+        closeSync(handle)
+      }
+      return true
+    } catch {
+      rmSync(file, { force: true })
+      return false
+    }
+  }
+
+  reserve()
+  /** Since when it is gone; `undefined`: it was not released. */
+  let triedAt: number | undefined
+  return {
+    release: () => {
+      const had = sizeOf() > 0
+      try {
+        rmSync(file, { force: true })
+      } catch {
+        return false
+      }
+      if (had) triedAt = performance.now()
+      return had
+    },
+    isThere: () => {
+      if (triedAt === undefined) return true
+      if (performance.now() - triedAt < tryEveryMs) return false
+      triedAt = reserve() ? undefined : performance.now()
+      return triedAt === undefined
+    },
+  }
+}

@@ -1,0 +1,182 @@
+/** A gateway on a real file that is locked, or whose disk is full. docs/guarantees.md#g22 */
+
+import { Database } from "bun:sqlite"
+import { afterEach, expect, test } from "bun:test"
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { layer as sqliteStorage } from "../../src/sql/SqliteStorage.ts"
+import { openAccount } from "../support/account.ts"
+import { startGateway } from "../support/gateway.ts"
+import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
+import { until } from "../support/rawHost.ts"
+import { finishesOf, readStrictly } from "../support/strictSse.ts"
+
+const closing: Array<() => unknown> = []
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
+
+const patience = 60_000
+const cost = 20_000_000n
+const ask = { model: "acme/small", max_tokens: 10, messages: [{ role: "user", content: "hi" }] }
+
+/** A gateway with its database in this folder; its host answers when the test says so. */
+const scene = async (folder: string) => {
+  let gate = Promise.resolve()
+  let open = () => {}
+  const host = scriptedHost(async (body) => {
+    await gate
+    return body["stream"] === true ? streamAnswer(["hello"]) : wholeAnswer("hello")
+  })
+  closing.push(host.stop)
+  const path = join(folder, "headgate.db")
+  const gateway = await startGateway({
+    config: configFor({ acme: host }),
+    storage: sqliteStorage({ path, durability: "full" }),
+  })
+  closing.push(gateway.stop)
+  const account = await openAccount(gateway)
+  const headers = { authorization: `Bearer ${account.secret}` }
+  return {
+    path,
+    host,
+    account,
+    chat: (more: object = {}) => gateway.chat({ ...ask, ...more }, { headers }),
+    ready: async () => (await fetch(gateway.url.replace("/api/v1", "/readyz"))).status,
+    /** From now on the host waits, until `open`. */
+    shut: () => {
+      const gated = Promise.withResolvers<void>()
+      gate = gated.promise
+      open = gated.resolve
+    },
+    open: () => open(),
+  }
+}
+
+/** Recovery takes up to a second after a lock, and up to six after a full disk. */
+const recovered = async (ready: () => Promise<number>): Promise<void> => {
+  for (let tries = 0; tries < 1000; tries++) {
+    if ((await ready()) === 200) return
+    await Bun.sleep(20)
+  }
+  throw new Error("it did not recover")
+}
+
+const newFolder = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), "headgate-faults-"))
+  closing.push(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Locks the database as another tool would. */
+const lock = (path: string): (() => void) => {
+  const other = new Database(path)
+  other.run("BEGIN IMMEDIATE")
+  return () => {
+    other.run("ROLLBACK")
+    other.close()
+  }
+}
+
+test(
+  "locked for a moment: the answer waits, and is booked",
+  async () => {
+    const { path, account, host, chat } = await scene(newFolder())
+    const unlock = lock(path)
+    const answer = chat()
+    await until(() => host.calls.length === 1, "the call")
+    await Bun.sleep(300)
+    unlock()
+    expect((await answer).status).toBe(200)
+    expect((await account.rows()).map((row) => row.cost)).toEqual([cost])
+  },
+  patience,
+)
+
+test(
+  "locked for longer than five seconds: 503 and free; new requests are refused without a call; it recovers by itself",
+  async () => {
+    const { path, account, host, chat, ready } = await scene(newFolder())
+    const unlock = lock(path)
+    const [whole, streamed] = await Promise.all([chat(), chat({ stream: true })])
+    expect(whole.status).toBe(503)
+    expect(await streamed.text()).toContain("metering_unavailable")
+    expect((await chat()).status).toBe(503)
+    expect(await ready()).toBe(503)
+    expect(host.calls).toHaveLength(2)
+    unlock()
+    await recovered(ready)
+    expect(await account.total()).toBe(0n)
+    expect((await account.rows()).map((row) => [row.cost, row.upstreamCost])).toEqual([
+      [0n, cost],
+      [0n, cost],
+    ])
+    expect((await chat()).status).toBe(200)
+    expect(await account.total()).toBe(cost)
+    expect(await account.held()).toBe(0n)
+  },
+  patience,
+)
+
+/** A file system of 80 MiB, where this process may mount one. */
+const mounted = (): string | undefined => {
+  const folder = mkdtempSync(join(tmpdir(), "headgate-disk-"))
+  const { success } = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=80m", "tmpfs", folder], { stderr: "ignore" })
+  closing.push(() => {
+    if (success) Bun.spawnSync(["umount", "-l", folder])
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return success ? folder : undefined
+}
+
+/** Fills the disk to the last byte. */
+const fill = (file: string): void => {
+  const handle = openSync(file, "w")
+  try {
+    for (let size = 1024 * 1024; size >= 1; size = Math.floor(size / 2)) {
+      try {
+        while (writeSync(handle, new Uint8Array(size)) === size);
+      } catch {
+        // Full: smaller pieces may still fit.
+      }
+    }
+  } finally {
+    closeSync(handle)
+  }
+}
+
+test(
+  "a full disk: what runs is booked, new requests are refused, and space brings them back (skipped where nothing can be mounted)",
+  async () => {
+    const folder = mounted()
+    if (folder === undefined) return
+    const { path, account, host, chat, ready, shut, open } = await scene(folder)
+    expect(existsSync(`${path}.ballast`)).toBe(true)
+    shut()
+    const running = Array.from({ length: 20 }, (_, at) => chat({ stream: at % 2 === 0 }))
+    await until(() => host.calls.length === 20, "the calls")
+    const filler = join(folder, "filler")
+    fill(filler)
+    open()
+    for (const [at, response] of (await Promise.all(running)).entries()) {
+      expect(response.status).toBe(200)
+      const text = await response.text()
+      const end = at % 2 === 0 ? finishesOf(readStrictly(text).events)[0] : JSON.parse(text)
+      expect(end).toMatchObject({ usage: { cost: 0.00002 } })
+    }
+    expect(await account.total()).toBe(20n * cost)
+    expect(existsSync(`${path}.ballast`)).toBe(false)
+
+    await until(async () => (await ready()) === 503, "the refusal")
+    expect((await chat()).status).toBe(503)
+    expect(host.calls).toHaveLength(20)
+
+    rmSync(filler)
+    await recovered(ready)
+    expect((await chat()).status).toBe(200)
+    expect(existsSync(`${path}.ballast`)).toBe(true)
+    expect(await account.total()).toBe(21n * cost)
+  },
+  patience,
+)

@@ -47,6 +47,8 @@ export interface LedgerRepository {
   readonly spend: (key: KeyId, now: number) => Effect.Effect<Spend, StorageUnavailable>
   /** Rows of a key, newest admission first, at most `limit`. */
   readonly rows: (key: KeyId, limit: number) => Effect.Effect<ReadonlyArray<LedgerRow>, StorageUnavailable>
+  /** The row of a generation, not that of a call which another one was faster than; `undefined`: there is none. */
+  readonly generation: (id: string) => Effect.Effect<LedgerRow | undefined, StorageUnavailable>
 }
 
 /** The ledger summed by UTC day. A sum contains a row as soon as the ledger does. */

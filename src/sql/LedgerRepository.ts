@@ -2,11 +2,11 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { KeyId } from "../domain/Ids.ts"
+import { KeyId, requestOfGeneration } from "../domain/Ids.ts"
 import { type LimitReset, type Spend, windowStart } from "../domain/Key.ts"
 import type { LedgerRow, StorageUnavailable } from "../services/ledger.ts"
 import type { LedgerRepository } from "../services/Storage.ts"
-import { query, rowsOf } from "./query.ts"
+import { firstRowOf, query, rowsOf } from "./query.ts"
 import { castToText, column, flag, money, table } from "./table.ts"
 
 export const ledger = table<LedgerRow>({
@@ -71,5 +71,16 @@ export const makeLedgerRepository = (sql: SqlClient, append: SqlLedger["append"]
         sql`SELECT ${sql.literal(ledger.selection)} FROM ledger
           WHERE key_id = ${key} ORDER BY admitted_at DESC, seq DESC LIMIT ${limit}`,
       ),
+    generation: (id) => {
+      const request = requestOfGeneration(id)
+      if (request === undefined) return Effect.succeed(undefined)
+      // The index of request ids finds it; "~" comes after all characters of ids.
+      return firstRowOf(
+        ledger,
+        sql`SELECT ${sql.literal(ledger.selection)} FROM ledger
+          WHERE request_id > ${request} AND request_id < ${`${request}~`}
+            AND generation_id = ${id} AND outcome <> 'lost'`,
+      )
+    },
   }
 }

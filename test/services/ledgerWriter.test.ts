@@ -195,6 +195,7 @@ const slowLedger = () => {
   const ledger: LedgerRepository = {
     spend: unused,
     rows: unused,
+    generation: unused,
     append: (rows) =>
       Effect.async((resume) => {
         const ids = rows.map(({ requestId }) => requestId)

@@ -77,3 +77,9 @@ export const requestId = (): string => `req_${orderedText(Date.now())}${randomTe
  * last four. So both sort alike, and the request's rows can be found from either.
  */
 export const generationId = (seconds: number, request: string): string => `gen-${seconds}-${request.slice(4, 24)}`
+
+/** What the ids of a generation's rows begin with: those of its request. `undefined`: it is no id of a generation. */
+export const requestOfGeneration = (id: string): string | undefined => {
+  const characters = /^gen-\d{1,12}-([0-9A-Za-z]{20})$/.exec(id)?.[1]
+  return characters === undefined ? undefined : `req_${characters}`
+}

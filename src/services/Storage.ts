@@ -51,6 +51,8 @@ export interface LedgerRepository {
   readonly find: (requestId: string) => Effect.Effect<LedgerRow | undefined, StorageUnavailable>
   /** Rows of a key, newest admission first, at most `limit`. */
   readonly rows: (key: KeyId, limit: number) => Effect.Effect<ReadonlyArray<LedgerRow>, StorageUnavailable>
+  /** The row of a generation, not that of a call which another one was faster than; `undefined`: there is none. */
+  readonly generation: (id: string) => Effect.Effect<LedgerRow | undefined, StorageUnavailable>
 }
 
 /** Requests in flight, and the leases of the processes that serve them: see `Journal.ts`. */

@@ -2,7 +2,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { KeyId } from "../domain/Ids.ts"
+import { type KeyId, requestOfGeneration } from "../domain/Ids.ts"
 import { type LimitReset, type Spend, windowStart } from "../domain/Key.ts"
 import type { LedgerRow } from "../services/ledger.ts"
 import type { LedgerRepository } from "../services/Storage.ts"
@@ -68,5 +68,20 @@ export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append"
         sql`SELECT ${sql.literal(ledger.selection)} FROM ledger
           WHERE key_id = ${storedText(key)} ORDER BY admitted_at DESC, seq DESC LIMIT ${limit}`,
       ),
+    generation: (id) => {
+      const request = requestOfGeneration(id)
+      if (request === undefined) return Effect.succeed(undefined)
+      const narrowed = sql.onDialectOrElse({
+        // It has an index of its own, since the order of text there depends on the server's language.
+        pg: () => sql.literal(""),
+        // The index of request ids finds it; "~" comes after all characters of ids.
+        orElse: () => sql`AND request_id > ${request} AND request_id < ${`${request}~`}`,
+      })
+      return firstRowOf(
+        ledger,
+        sql`SELECT ${sql.literal(ledger.selection)} FROM ledger
+          WHERE generation_id = ${storedText(id)} AND outcome <> 'lost' ${narrowed}`,
+      )
+    },
   }
 }

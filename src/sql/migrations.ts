@@ -20,6 +20,8 @@ interface Dialect {
   /** After the columns of a table, and of one whose rows are kept in the order of its primary key. */
   readonly options: string
   readonly optionsByKey: string
+  /** What finds a row of the ledger by its generation id. */
+  readonly generationIndex: ReadonlyArray<string>
   /** Triggers that refuse changes of rows. */
   readonly appendOnly: (table: string) => ReadonlyArray<string>
 }
@@ -35,6 +37,8 @@ const sqlite: Dialect = {
   flag: "INTEGER",
   options: "STRICT",
   optionsByKey: "STRICT, WITHOUT ROWID",
+  // The index of request ids does: `LedgerRepository.generation`.
+  generationIndex: [],
   appendOnly: (table) => [
     `CREATE TRIGGER ${table}_keeps_rows BEFORE DELETE ON ${table}
       BEGIN SELECT RAISE(ABORT, 'the ${table} is append-only'); END`,
@@ -50,6 +54,7 @@ const postgres: Dialect = {
   flag: "BOOLEAN",
   options: "",
   optionsByKey: "",
+  generationIndex: ["CREATE INDEX ledger_by_generation ON ledger (generation_id)"],
   appendOnly: (table) => [
     `CREATE FUNCTION ${table}_is_append_only() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN RAISE EXCEPTION 'the ${table} is append-only'; END $$`,
@@ -235,6 +240,8 @@ export const steps = {
     ) ${options}`,
     "INSERT INTO summed_ledger SELECT 1, COALESCE(MAX(seq), 0) FROM ledger",
   ]),
+
+  "7_generations": inOrder(({ generationIndex }) => generationIndex),
 }
 
 /** The version of the schema that this program writes. */

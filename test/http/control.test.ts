@@ -101,6 +101,7 @@ describe("authorization", () => {
       "GET /api/v1/activity",
       "GET /api/v1/auth/key",
       "GET /api/v1/credits",
+      "GET /api/v1/generation",
       "GET /api/v1/key",
       "GET /api/v1/keys",
       "GET /api/v1/keys/:hash",

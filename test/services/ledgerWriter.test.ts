@@ -197,6 +197,7 @@ const slowLedger = () => {
     rows: unused,
     find: (id) => Effect.succeed(written.includes(id) ? sampleRow(id) : undefined),
     hasRoom: () => Effect.succeed(true),
+    generation: unused,
     append: (rows) =>
       Effect.async((resume) => {
         const ids = rows.map(({ requestId }) => requestId)

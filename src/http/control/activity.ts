@@ -23,6 +23,7 @@ import { type Cell, csv, csvType, wantsCsv } from "../csv.ts"
 import { badRequest, unavailable } from "../refusals.ts"
 import { AuthorizeManagement } from "./authorize.ts"
 import { Installation, OwnWorkspace } from "./Installation.ts"
+import { providerNames } from "./providerNames.ts"
 
 /** What was used on one UTC day of one model at one host. Amounts in USD. */
 const ActivityItem = Schema.Struct({
@@ -198,14 +199,6 @@ export const activityHandlers = HttpApiBuilder.group(
 const noAppsOfKeys = new BadRequest({
   issues: [{ path: "group_by", message: "cannot be app together with api_key_hash or user_id" }],
 })
-
-/** Display names by slug. A provider that is not configured any more has none. */
-const providerNames = (registry: typeof ProviderRegistry.Service): ReadonlyMap<string, string> =>
-  new Map(
-    registry
-      .current()
-      .models.flatMap(({ hosts }) => hosts.map(({ provider, providerName }) => [provider, providerName])),
-  )
 
 const amountsOf = (sum: DaySum) => ({
   usage: sum.cost,

@@ -20,6 +20,7 @@ import { activityHandlers } from "./activity.ts"
 import { Authorize, AuthorizeManagement } from "./authorize.ts"
 import { ControlSettings } from "./ControlSettings.ts"
 import { preflighted, shared } from "./cors.ts"
+import { generationHandlers } from "./generation.ts"
 import { healthHandlers } from "./health.ts"
 import { Installation } from "./Installation.ts"
 import { keyStatusHandlers } from "./keyStatus.ts"
@@ -82,7 +83,14 @@ const unknownRoutes = HttpLayerRouter.middleware(
 )
 
 export const controlRoutes = Layer.mergeAll(operations, description, unknownRoutes).pipe(
-  Layer.provide([keyStatusHandlers, modelsHandlers, keysHandlers, activityHandlers, healthHandlers]),
+  Layer.provide([
+    keyStatusHandlers,
+    modelsHandlers,
+    keysHandlers,
+    activityHandlers,
+    generationHandlers,
+    healthHandlers,
+  ]),
   Layer.provide([Authorize.layer, AuthorizeManagement.layer, Installation.layer]),
   // HttpApi supports file uploads, and requires these services for them.
   Layer.provide(HttpServer.layerContext),

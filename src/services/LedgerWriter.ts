@@ -53,9 +53,9 @@ interface Waiting {
  * Writes into `storage` until the scope is closed. Then it waits for the commits under way, tries the backlog once
  * more, and logs what is lost.
  */
-export const makeLedgerWriter = (
-  storage: Pick<Context.Tag.Service<Storage>, "ledger">,
-): Effect.Effect<LedgerWriter, never, Scope.Scope> =>
+export const makeLedgerWriter = (storage: {
+  readonly ledger: Pick<Context.Tag.Service<Storage>["ledger"], "append">
+}): Effect.Effect<LedgerWriter, never, Scope.Scope> =>
   Effect.gen(function* () {
     const runner = makeStepRunner(yield* Effect.runtime<never>())
     const log = (line: Effect.Effect<void>) => runner.effect(line, () => {})
@@ -126,13 +126,16 @@ export const makeLedgerWriter = (
       hasBacklog: () => backlog.length > 0,
       add: ({ row, lateCost }, onResult, onResolved) =>
         group.add(row, (written) => {
-          if (written === "unavailable") backlog.push({ row: { ...row, cost: lateCost }, onResolved })
+          if (written === "unavailable") backlog.push({ row: lateRow(row, lateCost), onResolved })
           else onResolved(written === "durable" ? row : undefined)
           if (written === "refused") log(logLost(row))
           onResult(written)
         }),
     }
   })
+
+const lateRow = (row: LedgerRow, cost: Picodollars): LedgerRow =>
+  cost === row.cost ? row : { ...row, cost, waived: "unreported" }
 
 /** Logs a row that could not be booked, with enough to book it by hand. */
 const logLost = ({ requestId, key, model, host, cost, upstreamCost, admittedAt }: LedgerRow) =>

@@ -9,6 +9,7 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord, Spend } from "../domain/Key.ts"
+import type { PriceVersion } from "../domain/PriceVersion.ts"
 import type { KeptSlot } from "./HostStats.ts"
 import type { KeyPage, KeyPatch, LedgerRow, StorageUnavailable } from "./ledger.ts"
 
@@ -62,6 +63,14 @@ export interface StoredSlot extends KeptSlot {
   readonly seq: number
 }
 
+/** The prices that rows of the ledger were computed with. Never changed, never removed. */
+export interface PriceRepository {
+  /** Versions that exist already are skipped. Durable when it succeeds. */
+  readonly put: (versions: ReadonlyArray<PriceVersion>) => Effect.Effect<void, StorageUnavailable>
+  /** At most `limit` versions, those with an `id` above `after`, by ascending `id`. */
+  readonly list: (after: number, limit: number) => Effect.Effect<ReadonlyArray<PriceVersion>, StorageUnavailable>
+}
+
 export class Storage extends Context.Tag("headgate/Storage")<
   Storage,
   {
@@ -71,5 +80,6 @@ export class Storage extends Context.Tag("headgate/Storage")<
     readonly freeRequests: FreeRequestRepository
     readonly ledger: LedgerRepository
     readonly hostStats: HostStatsRepository
+    readonly prices: PriceRepository
   }
 >() {}

@@ -80,7 +80,12 @@ export const makeEndAttempt = (
         // Ended by the caller or by a limit of ours: the host had answered in time, and has neither failed nor finished.
         stats.record(host, { latencyMs: attempt.latencyMs })
       }
-      return meter.settle(hold, { ...delivered, usage: counted, latencyMs: beforeAttemptMs + latencyMs })
+      return meter.settle(hold, {
+        ...delivered,
+        usage: counted,
+        latencyMs: beforeAttemptMs + latencyMs,
+        isOwnFault: failure === undefined,
+      })
     },
     failed: (attempt, failure) => {
       blame(attempt, failure)

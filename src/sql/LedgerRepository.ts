@@ -2,12 +2,28 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { waivers } from "../domain/Charge.ts"
+import { priceBases } from "../domain/Host.ts"
 import { KeyId } from "../domain/Ids.ts"
 import { type LimitReset, type Spend, windowStart } from "../domain/Key.ts"
 import type { LedgerRow, StorageUnavailable } from "../services/ledger.ts"
 import type { LedgerRepository } from "../services/Storage.ts"
 import { query, rowsOf } from "./query.ts"
-import { castToText, column, flag, money, table } from "./table.ts"
+import { castToText, column, flag, money, optionalJson, table } from "./table.ts"
+
+const count = Schema.optionalWith(Schema.Number, { exact: true })
+
+const RareUsage = Schema.Struct({
+  cacheWrite1hTokens: count,
+  cachedAudioTokens: count,
+  promptAudioTokens: count,
+  promptImageTokens: count,
+  promptVideoTokens: count,
+  completionImageTokens: count,
+  completionAudioTokens: count,
+  webSearches: count,
+  images: count,
+})
 
 export const ledger = table<LedgerRow>({
   requestId: column("request_id", Schema.String),
@@ -23,6 +39,7 @@ export const ledger = table<LedgerRow>({
   cachedTokens: column("cached_tokens", Schema.Number),
   cacheWriteTokens: column("cache_write_tokens", Schema.Number),
   reasoningTokens: column("reasoning_tokens", Schema.Number),
+  rareUsage: optionalJson("rare_usage", RareUsage),
   estimated: flag("estimated"),
   streamed: flag("streamed"),
   finishReason: column("finish_reason", Schema.String),
@@ -35,6 +52,11 @@ export const ledger = table<LedgerRow>({
   appUrl: column("app_url", Schema.String),
   strategy: column("strategy", Schema.String),
   seed: column("seed", Schema.Number),
+  priceBasis: column("price_basis", Schema.Literal(...priceBases, "")),
+  priceVersion: column("price_version", Schema.NullOr(Schema.Number)),
+  waived: column("waived", Schema.NullOr(Schema.Literal(...waivers))),
+  form: column("form", Schema.String),
+  operation: column("operation", Schema.String),
 })
 
 /** Rows as one string, which is passed to another thread in a fraction of the time that objects take. */

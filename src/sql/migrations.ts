@@ -120,6 +120,26 @@ const steps = {
       used INTEGER NOT NULL CHECK (used >= 0)
     ) STRICT, WITHOUT ROWID`,
   ),
+
+  "5_prices_of_ledger_rows": inOrder(
+    // What was charged, written before the first row that refers to it. `id`: the first 52 bits of the hash of `pricing`.
+    `CREATE TABLE price_versions (
+      id INTEGER PRIMARY KEY,
+      hash TEXT NOT NULL,
+      pricing TEXT NOT NULL
+    ) STRICT`,
+    "ALTER TABLE ledger ADD COLUMN price_version INTEGER",
+    "ALTER TABLE ledger ADD COLUMN price_basis TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE ledger ADD COLUMN waived TEXT",
+    // JSON: members of a usage that most rows have none of.
+    "ALTER TABLE ledger ADD COLUMN rare_usage TEXT",
+    "ALTER TABLE ledger ADD COLUMN form TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE ledger ADD COLUMN operation TEXT NOT NULL DEFAULT ''",
+    `CREATE TRIGGER price_versions_stay BEFORE DELETE ON price_versions
+      BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END`,
+    `CREATE TRIGGER price_versions_keep_values BEFORE UPDATE ON price_versions
+      BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END`,
+  ),
 }
 
 /** The version of the schema that this program writes. */

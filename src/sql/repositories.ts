@@ -5,11 +5,18 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { FreeRequestRepository, HostStatsRepository, KeyRepository, Storage } from "../services/Storage.ts"
+import type {
+  FreeRequestRepository,
+  HostStatsRepository,
+  KeyRepository,
+  PriceRepository,
+  Storage,
+} from "../services/Storage.ts"
 import { makeFreeRequestRepository } from "./FreeRequestRepository.ts"
 import { makeHostStatsRepository } from "./HostStatsRepository.ts"
 import { makeKeyRepository } from "./KeyRepository.ts"
 import { encodeRows, makeLedgerRepository, type SqlLedger } from "./LedgerRepository.ts"
+import { makePriceRepository } from "./PriceRepository.ts"
 
 /** The repositories where the database is: in its thread, or in this process for a database in memory. */
 export interface SqlRepositories {
@@ -17,6 +24,7 @@ export interface SqlRepositories {
   readonly freeRequests: FreeRequestRepository
   readonly ledger: SqlLedger
   readonly hostStats: HostStatsRepository
+  readonly prices: PriceRepository
 }
 
 export const makeRepositories = (sql: SqlClient, append: SqlLedger["append"]): SqlRepositories => ({
@@ -24,6 +32,7 @@ export const makeRepositories = (sql: SqlClient, append: SqlLedger["append"]): S
   freeRequests: makeFreeRequestRepository(sql),
   ledger: makeLedgerRepository(sql, append),
   hostStats: makeHostStatsRepository(sql),
+  prices: makePriceRepository(sql),
 })
 
 /** The `Storage` service over repositories in either place. */

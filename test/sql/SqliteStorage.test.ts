@@ -102,16 +102,30 @@ describe("the file", () => {
     expect([ids.at(0), ids.at(-1)]).toEqual([1, schemaVersion])
   })
 
-  test("rows from before the plan was kept have no strategy", async () => {
+  test("rows from before the plan and the prices were kept have none", async () => {
     const path = join(newFolder(), "headgate.db")
     await using(path, (storage) => storage.ledger.append([sampleRow("old")]))
     const db = new Database(path)
-    db.run("ALTER TABLE ledger DROP COLUMN strategy")
-    db.run("ALTER TABLE ledger DROP COLUMN seed")
+    const laterColumns = {
+      ledger: ["strategy", "seed", "price_version", "price_basis", "waived", "rare_usage", "form", "operation"],
+      keys: ["rate_limit", "allowed_models", "allowed_providers"],
+    }
+    for (const [name, columns] of Object.entries(laterColumns))
+      for (const column of columns) db.run(`ALTER TABLE ${name} DROP COLUMN ${column}`)
+    for (const name of ["free_requests", "price_versions"]) db.run(`DROP TABLE ${name}`)
+    db.run("DROP INDEX enabled_keys_by_age")
     db.run(`DELETE FROM ${migrationsTable} WHERE migration_id >= 3`)
     db.close()
     const rows = await using(path, (storage) => storage.ledger.rows(alice, 9))
-    expect(rows).toEqual([sampleRow("old", { strategy: "", seed: 0 })])
+    const unknown = {
+      strategy: "",
+      seed: 0,
+      priceBasis: "",
+      priceVersion: null,
+      waived: null,
+      rareUsage: null,
+    } as const
+    expect(rows).toEqual([sampleRow("old", { ...unknown, form: "", operation: "" })])
   })
 
   test("the ledger refuses changes, also from other programs", async () => {

@@ -65,15 +65,9 @@ export const chargeFor = (
     promptTokens: tokensIn(answer.bounds.textBytes),
     completionTokens: tokensIn(answer.outputBytes),
   }
-  const upstream = pricing === null ? noCost : costOf(pricing, usage, admittedAt, answer.bounds.images)
   const waived = waiverOf(answer, usage, errorFinish)
-  return {
-    usage,
-    cost: waived === null ? upstream : noCost,
-    upstream,
-    waived,
-    estimated: answer.usage === undefined,
-  }
+  const costs = reprice({ usage, images: answer.bounds.images, admittedAt, waived }, pricing)
+  return { usage, ...costs, waived, estimated: answer.usage === undefined }
 }
 
 const waiverOf = ({ outcome, finishReason, isOwnFault }: Answer, usage: Usage, errorFinish: ErrorFinish) => {
@@ -83,4 +77,23 @@ const waiverOf = ({ outcome, finishReason, isOwnFault }: Answer, usage: Usage, e
   if (outcome !== "finished") return null
   if (finishReason === "error" && isFree) return "error-finish"
   return usage.completionTokens === 0 && finishReason === "" ? "empty" : null
+}
+
+/** What a charge was computed from, as the ledger keeps it. */
+export interface Billed {
+  readonly usage: Usage
+  /** In the prompt. */
+  readonly images: number
+  /** Unix milliseconds. */
+  readonly admittedAt: number
+  readonly waived: Waiver | null
+}
+
+/** The costs that these prices give, `null`: none is known. With the prices in force then they are those of the ledger. */
+export const reprice = (
+  { usage, images, admittedAt, waived }: Billed,
+  pricing: Pricing | null,
+): Pick<Charge, "cost" | "upstream"> => {
+  const upstream = pricing === null ? noCost : costOf(pricing, usage, admittedAt, images)
+  return { cost: waived === null ? upstream : noCost, upstream }
 }

@@ -8,7 +8,8 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { KeyId } from "../domain/Ids.ts"
-import type { KeyRecord, Spend } from "../domain/Key.ts"
+import type { KeyRecord, LimitReset, Spend } from "../domain/Key.ts"
+import type { Picodollars } from "../domain/Money.ts"
 import type { PriceVersion } from "../domain/PriceVersion.ts"
 import type { KeptSlot } from "./HostStats.ts"
 import type { KeyPage, KeyPatch, LedgerRow, StorageUnavailable } from "./ledger.ts"
@@ -46,6 +47,26 @@ export interface LedgerRepository {
   readonly spend: (key: KeyId, now: number) => Effect.Effect<Spend, StorageUnavailable>
   /** Rows of a key, newest admission first, at most `limit`. */
   readonly rows: (key: KeyId, limit: number) => Effect.Effect<ReadonlyArray<LedgerRow>, StorageUnavailable>
+  /** Rows of all keys in the order in which they were written, those with a `seq` above `after`, at most `limit`. */
+  readonly page: (after: number, limit: number) => Effect.Effect<ReadonlyArray<StoredRow>, StorageUnavailable>
+  /** Keys with rows or sums, in ascending order, those above `after` ("": the first), at most `limit`. */
+  readonly keys: (after: string, limit: number) => Effect.Effect<ReadonlyArray<KeyId>, StorageUnavailable>
+  /** What the rows of a key cost by UTC day, and the sums that `spend` reads: both at one moment. */
+  readonly sums: (key: KeyId) => Effect.Effect<ReadonlyArray<LedgerSum>, StorageUnavailable>
+}
+
+export interface StoredRow extends LedgerRow {
+  /** Place in the order of `page`. */
+  readonly seq: number
+}
+
+export interface LedgerSum {
+  /** `rows`: of the rows themselves, always `daily`. `spend`: as it was kept along with them. */
+  readonly source: "rows" | "spend"
+  readonly window: LimitReset | "total"
+  /** The window's first Unix millisecond; 0 for `total`. */
+  readonly start: number
+  readonly amount: Picodollars
 }
 
 /** Host statistics in slots of time. Every call is short, since the ledger waits for it. */

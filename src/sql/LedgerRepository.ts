@@ -7,7 +7,7 @@ import { priceBases } from "../domain/Host.ts"
 import { KeyId } from "../domain/Ids.ts"
 import { type LimitReset, type Spend, windowStart } from "../domain/Key.ts"
 import type { LedgerRow, StorageUnavailable } from "../services/ledger.ts"
-import type { LedgerRepository } from "../services/Storage.ts"
+import type { LedgerRepository, LedgerSum, StoredRow } from "../services/Storage.ts"
 import { query, rowsOf } from "./query.ts"
 import { castToText, column, flag, money, optionalJson, table } from "./table.ts"
 
@@ -25,7 +25,7 @@ const RareUsage = Schema.Struct({
   images: count,
 })
 
-export const ledger = table<LedgerRow>({
+const columns = {
   requestId: column("request_id", Schema.String),
   generationId: column("generation_id", Schema.String),
   key: column("key_id", KeyId),
@@ -57,7 +57,22 @@ export const ledger = table<LedgerRow>({
   waived: column("waived", Schema.NullOr(Schema.Literal(...waivers))),
   form: column("form", Schema.String),
   operation: column("operation", Schema.String),
+}
+
+export const ledger = table<LedgerRow>(columns)
+
+const storedLedger = table<StoredRow>({ ...columns, seq: column("seq", Schema.Number) })
+
+const keysOfRows = table<{ readonly key: KeyId }>({ key: column("key_id", KeyId) })
+
+const sums = table<LedgerSum>({
+  source: column("source", Schema.Literal("rows", "spend")),
+  window: column("window_kind", Schema.Literal("total", "daily", "weekly", "monthly")),
+  start: column("window_start", Schema.Number),
+  amount: money("amount"),
 })
+
+const dayMs = 86_400_000
 
 /** Rows as one string, which is passed to another thread in a fraction of the time that objects take. */
 export const encodeRows = (rows: ReadonlyArray<LedgerRow>): string => JSON.stringify(rows.map(ledger.valuesOf))
@@ -92,6 +107,35 @@ export const makeLedgerRepository = (sql: SqlClient, append: SqlLedger["append"]
         ledger,
         sql`SELECT ${sql.literal(ledger.selection)} FROM ledger
           WHERE key_id = ${key} ORDER BY admitted_at DESC, seq DESC LIMIT ${limit}`,
+      ),
+    page: (after, limit) =>
+      rowsOf(
+        storedLedger,
+        sql`SELECT ${sql.literal(storedLedger.selection)} FROM ledger WHERE seq > ${after} ORDER BY seq LIMIT ${limit}`,
+      ),
+    keys: (after, limit) =>
+      Effect.map(
+        rowsOf(
+          keysOfRows,
+          sql`SELECT key_id AS "key" FROM (
+            SELECT key_id FROM (SELECT DISTINCT key_id FROM ledger WHERE key_id > ${after} ORDER BY key_id LIMIT ${limit}) rowed
+            UNION
+            SELECT key_id FROM (SELECT DISTINCT key_id FROM spend WHERE key_id > ${after} ORDER BY key_id LIMIT ${limit}) summed
+          ) known ORDER BY key_id LIMIT ${limit}`,
+        ),
+        (rows) => rows.map((row) => row.key),
+      ),
+    // One statement, since several could see several states of the database while a gateway writes.
+    sums: (key) =>
+      rowsOf(
+        sums,
+        sql`SELECT ${sql.literal(sums.selection)} FROM (
+          SELECT 'rows' AS source, 'daily' AS window_kind, admitted_at - admitted_at % ${dayMs} AS window_start,
+            SUM(cost) AS amount
+          FROM ledger WHERE key_id = ${key} GROUP BY 3
+          UNION ALL
+          SELECT 'spend', window_kind, window_start, amount FROM spend WHERE key_id = ${key}
+        ) known`,
       ),
   }
 }

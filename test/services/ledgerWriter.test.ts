@@ -195,6 +195,9 @@ const slowLedger = () => {
   const ledger: LedgerRepository = {
     spend: unused,
     rows: unused,
+    page: unused,
+    keys: unused,
+    sums: unused,
     append: (rows) =>
       Effect.async((resume) => {
         const ids = rows.map(({ requestId }) => requestId)

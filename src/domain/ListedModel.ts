@@ -65,7 +65,7 @@ export interface ListedHost {
   readonly model?: string | null
   /** Default `unknown`. */
   readonly quantization?: (typeof quantizations)[number]
-  /** Default: unknown, which is not the same as free: a key with a limit cannot call it. */
+  /** Default: unknown, which is not the same as free: see `billing.unknown_price`. */
   readonly pricing?: ListedPricing | null
   /** Tokens. Default: the model's. */
   readonly context_length?: number | null

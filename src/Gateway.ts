@@ -81,7 +81,7 @@ export const servicesFrom = ({ config, resolved }: Setup): Layer.Layer<Services,
     Layer.fresh(HostStats.layer),
     Layer.fresh(Conversations.layer),
     InFlight.layer(limits),
-    Layer.fresh(Meter.layer),
+    Meter.layer(config.billing),
     ControlSettings.layer({
       corsOrigins: server.corsOrigins,
       bodyBytes: limits.bodyBytes,

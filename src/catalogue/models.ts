@@ -149,7 +149,7 @@ const hostOf = (
 
 const conditions = ["minPromptTokens", "utcStart", "utcEnd", "utcDays"] as const
 
-const pricingOf = ({ imageToken: _, inputAudioCache: __, ...written }: PricingEntry): Pricing => ({
+const pricingOf = (written: PricingEntry): Pricing => ({
   ...written,
   overrides: written.overrides.map((entry) => ({
     ...Struct.pick(entry, ...conditions),

@@ -105,9 +105,6 @@ const Override = Schema.Struct({
 /** USD per token, unless the field says otherwise. */
 const PricingEntry = Schema.Struct({
   ...basePrices,
-  /** Accepted, since other listings have these two, but not used: no host counts what they price. */
-  imageToken: field(Schema.NullOr(Price), null).pipe(Schema.fromKey("image_token")),
-  inputAudioCache: field(Schema.NullOr(Price), null).pipe(Schema.fromKey("input_audio_cache")),
   /** Share taken off every price, 0 to 1. Default 0. */
   discountPpm: field(Discount, 0n).pipe(Schema.fromKey("discount")),
   /** When several apply, the later one wins, price by price. */

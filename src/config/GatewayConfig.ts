@@ -163,10 +163,17 @@ const Routing = Schema.Struct({
 })
 
 const Billing = Schema.Struct({
-  /** What a key with a limit may do at a host without a price. Default "deny". */
-  unknownPrice: later(Schema.Literal("deny", "estimate", "allow"), "deny").pipe(Schema.fromKey("unknown_price")),
-  /** Whether a stream that its host broke is charged. Default "free". */
-  errorFinish: later(Schema.Literal("free", "metered"), "free").pipe(Schema.fromKey("error_finish")),
+  /**
+   * Hosts without a price. "deny": a key with a limit may not call them, others pay nothing. "estimate": they cost what the
+   * dearest host of the same model costs, or else that of the same author; without one they are denied. "allow": they cost
+   * nothing. The ledger marks their rows in each case. Default "deny".
+   */
+  unknownPrice: field(Schema.Literal("deny", "estimate", "allow"), "deny").pipe(Schema.fromKey("unknown_price")),
+  /**
+   * Answers that their host broke off or finished with `error`. "free": they cost nothing. "metered": they cost what came of
+   * them, as the host counted or else by estimate. Default "free".
+   */
+  errorFinish: field(Schema.Literal("free", "metered"), "free").pipe(Schema.fromKey("error_finish")),
   /** Requests per key to models that cost nothing; 0: any number. */
   freeModels: part(
     Schema.Struct({

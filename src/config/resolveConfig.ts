@@ -8,6 +8,7 @@ import * as Record from "effect/Record"
 import { nearModels } from "../catalogue/names.ts"
 import { type LoadedProviders, loadProviders } from "../catalogue/providers.ts"
 import { type Limits, type ResolvedConfig, resolvedConfig } from "../catalogue/ResolvedConfig.ts"
+import { unpricedWarning, withUnknownPrices } from "../catalogue/unknownPrices.ts"
 import { isJsonObject } from "../domain/Json.ts"
 import { ConfigInvalid, hint, type Path, type Problem, renderPath } from "../domain/Problem.ts"
 import type { Plugin } from "../plugin/discover.ts"
@@ -75,7 +76,10 @@ export const resolveConfig = (
     if (first !== undefined) return yield* new ConfigInvalid({ problems: [first, ...more] })
     for (const warning of aliases.warnings) yield* Effect.logWarning(warning)
 
-    const { models, providers } = loaded
+    const { providers } = loaded
+    const models = withUnknownPrices(loaded.models, config.billing.unknownPrice)
+    const warning = unpricedWarning(models)
+    if (warning !== undefined) yield* Effect.logWarning(warning)
     const routing =
       strategy === undefined
         ? { strategies, whys, strategy: config.routing.strategy }

@@ -25,7 +25,23 @@ export interface Answer {
   readonly outputBytes: number
   /** "" for a blank one. */
   readonly finishReason: string
+  /** Of `host-failed`: a defect of the gateway broke it off, which is never charged. */
+  readonly isOwnFault?: boolean
 }
+
+/**
+ * Why a caller does not pay for an answer.
+ * - `host-failed`: the host broke off.
+ * - `error-finish`: the host finished with the reason `error`.
+ * - `empty`: no output, and no finish reason.
+ * - `lost`: see `AnswerOutcome`.
+ * - `unreported`: the caller got an error in place of the answer, because it could not be booked in time.
+ */
+export const waivers = ["host-failed", "error-finish", "empty", "lost", "unreported"] as const
+export type Waiver = (typeof waivers)[number]
+
+/** `free`: an answer that its host ended with an error costs the caller nothing. `metered`: it costs what came of it. */
+export type ErrorFinish = "free" | "metered"
 
 export interface Charge {
   readonly usage: Usage
@@ -33,18 +49,52 @@ export interface Charge {
   readonly cost: Cost
   /** What the host charges the operator for it, whoever pays. */
   readonly upstream: Cost
+  /** Why the caller pays nothing; `null`: the caller pays `upstream`. */
+  readonly waived: Waiver | null
   /** The tokens were counted by the gateway, not by the host. */
   readonly estimated: boolean
 }
 
-export const chargeFor = (pricing: Pricing | null, answer: Answer, admittedAt: number): Charge => {
+export const chargeFor = (
+  pricing: Pricing | null,
+  answer: Answer,
+  admittedAt: number,
+  errorFinish: ErrorFinish = "free",
+): Charge => {
   const usage = answer.usage ?? {
     ...noUsage,
     promptTokens: tokensIn(answer.bounds.textBytes),
     completionTokens: tokensIn(answer.outputBytes),
   }
-  const upstream = pricing === null ? noCost : costOf(pricing, usage, admittedAt, answer.bounds.images)
-  const blank = usage.completionTokens === 0 && answer.finishReason === ""
-  const free = answer.outcome === "host-failed" || answer.outcome === "lost" || (answer.outcome === "finished" && blank)
-  return { usage, cost: free ? noCost : upstream, upstream, estimated: answer.usage === undefined }
+  const waived = waiverOf(answer, usage, errorFinish)
+  const costs = reprice({ usage, images: answer.bounds.images, admittedAt, waived }, pricing)
+  return { usage, ...costs, waived, estimated: answer.usage === undefined }
+}
+
+const waiverOf = ({ outcome, finishReason, isOwnFault }: Answer, usage: Usage, errorFinish: ErrorFinish) => {
+  const isFree = errorFinish === "free" || isOwnFault === true
+  if (outcome === "lost") return "lost"
+  if (outcome === "host-failed") return isFree ? "host-failed" : usage.completionTokens === 0 ? "empty" : null
+  if (outcome !== "finished") return null
+  if (finishReason === "error" && isFree) return "error-finish"
+  return usage.completionTokens === 0 && finishReason === "" ? "empty" : null
+}
+
+/** What a charge was computed from, as the ledger keeps it. */
+export interface Billed {
+  readonly usage: Usage
+  /** In the prompt. */
+  readonly images: number
+  /** Unix milliseconds. */
+  readonly admittedAt: number
+  readonly waived: Waiver | null
+}
+
+/** The costs that these prices give, `null`: none is known. With the prices in force then they are those of the ledger. */
+export const reprice = (
+  { usage, images, admittedAt, waived }: Billed,
+  pricing: Pricing | null,
+): Pick<Charge, "cost" | "upstream"> => {
+  const upstream = pricing === null ? noCost : costOf(pricing, usage, admittedAt, images)
+  return { cost: waived === null ? upstream : noCost, upstream }
 }

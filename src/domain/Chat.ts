@@ -253,9 +253,13 @@ export interface ChatUsage extends JsonObject {
     readonly cached_tokens?: unknown
     /** Written to a cache. */
     readonly cache_write_tokens?: unknown
+    /** Those of `cached_tokens` that are audio. Not sent to callers. */
+    readonly cached_audio_tokens?: unknown
     /** Those of `cache_write_tokens` that are kept for an hour. */
     readonly cache_write_1h_tokens?: unknown
     readonly audio_tokens?: unknown
+    /** Not sent to callers. */
+    readonly image_tokens?: unknown
     readonly video_tokens?: unknown
   }
   /** Parts of `completion_tokens`. */

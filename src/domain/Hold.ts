@@ -78,9 +78,10 @@ export const holdSize = (
 ): HoldSize | BudgetRefusal => {
   const asked = maxTokens === undefined ? undefined : Math.min(maxTokens, host.maxCompletionTokens)
   if (budget.limit === null) return { amount: 0n, outputBound: asked, outputTokens: Number.POSITIVE_INFINITY }
-  if (host.pricing === null) return "unknown_price"
+  if (host.pricing === null && host.unpriced !== "allowed") return "unknown_price"
   const left = budget.limit - budget.spend
   if (left <= 0n) return "limit_exhausted"
+  if (host.pricing === null) return { amount: 0n, outputBound: asked, outputTokens: Number.POSITIVE_INFINITY }
 
   const price = maximumPrices(host.pricing)
   const images = price.image === 0n ? 0n : BigInt(bounds.images) * price.image

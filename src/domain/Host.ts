@@ -27,6 +27,11 @@ export interface Host {
   readonly quantization: string
   /** `null`: the price is unknown, which is not the same as free. */
   readonly pricing: Pricing | null
+  /**
+   * Of a host without prices of its own, by `billing.unknown_price`: `estimated`, `pricing` is that of another host;
+   * `allowed`, every key may call it, and pays nothing. Absent: a key with a limit may not call it.
+   */
+  readonly unpriced?: "estimated" | "allowed"
   /** Tokens of prompt and output together. */
   readonly contextLength: number
   /**
@@ -68,6 +73,13 @@ export interface Model {
   /** In the order of the configuration. */
   readonly hosts: ReadonlyArray<Host>
 }
+
+/** Where the price comes from that is charged at a host: its own, that of another host, or none. */
+export const priceBases = ["listed", "estimated", "unknown"] as const
+export type PriceBasis = (typeof priceBases)[number]
+
+export const priceBasis = ({ pricing, unpriced }: Host): PriceBasis =>
+  pricing === null ? "unknown" : unpriced === "estimated" ? "estimated" : "listed"
 
 /** A unique name of one host of one model. The tag alone is shared by all models of the provider. */
 export const endpointKey = (host: Host): string => `${host.model} ${host.tag}`

@@ -27,8 +27,12 @@ export interface ListedPrices {
   readonly input_cache_write?: Usd | null
   /** The same for a cache that is kept for an hour. Default: `input_cache_write`. */
   readonly input_cache_write_1h?: Usd | null
+  /** Per token of images in the prompt, where the host counts them; besides `image`. Default: `prompt`. */
+  readonly image_token?: Usd | null
   /** Per token of audio in the prompt. Default: `prompt`. */
   readonly audio?: Usd | null
+  /** Per token of audio in the prompt that was read from the cache, where the host counts them. Default: `input_cache_read`. */
+  readonly input_audio_cache?: Usd | null
   /** Per token of audio in the output. Default: `completion`. */
   readonly audio_output?: Usd | null
   /** Per token of images in the output. Default: `completion`. */
@@ -52,9 +56,6 @@ export interface ListedPricing extends ListedPrices {
   /** Share taken off every price, 0 to 1. Default 0. */
   readonly discount?: Usd
   readonly overrides?: ReadonlyArray<ListedPriceOverride>
-  /** Accepted, since other listings have them, and not used: no host counts what they are for. */
-  readonly image_token?: Usd | null
-  readonly input_audio_cache?: Usd | null
 }
 
 export interface ListedHost {
@@ -64,7 +65,7 @@ export interface ListedHost {
   readonly model?: string | null
   /** Default `unknown`. */
   readonly quantization?: (typeof quantizations)[number]
-  /** Default: unknown, which is not the same as free: a key with a limit cannot call it. */
+  /** Default: unknown, which is not the same as free: see `billing.unknown_price`. */
   readonly pricing?: ListedPricing | null
   /** Tokens. Default: the model's. */
   readonly context_length?: number | null

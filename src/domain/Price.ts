@@ -46,8 +46,12 @@ export const priceFields = {
   inputCacheWrite: { wire: "input_cache_write", unit: "prompt", otherwise: { as: "prompt" }, listed: "always" },
   /** The same for a cache that is kept for an hour. Default: `input_cache_write`. */
   inputCacheWrite1h: { wire: "input_cache_write_1h", unit: "prompt", otherwise: { as: "inputCacheWrite" } },
+  /** USD per token of images in the prompt, besides `image`. Default: `prompt`. */
+  imageToken: { wire: "image_token", unit: "prompt", otherwise: { as: "prompt" } },
   /** USD per token of audio in the prompt. Default: `prompt`. */
   audio: { wire: "audio", unit: "prompt", otherwise: { as: "prompt" } },
+  /** USD per token of audio in the prompt that was read from the cache. Default: `input_cache_read`. */
+  inputAudioCache: { wire: "input_audio_cache", unit: "prompt", otherwise: { as: "inputCacheRead" } },
   /** USD per token of audio in the output. Default: `completion`. */
   audioOutput: { wire: "audio_output", unit: "completion", otherwise: { as: "completion" } },
   /** USD per token of images in the output. Default: `completion`. */
@@ -69,7 +73,9 @@ export type Prices = {
 export const priceNames = Object.keys(priceFields) as ReadonlyArray<PriceName>
 
 /** The name of the price that is used where this one is absent; `undefined`: none. */
-export const standIn = (name: PriceName): "prompt" | "completion" | "inputCacheWrite" | undefined => {
+export const standIn = (
+  name: PriceName,
+): "prompt" | "completion" | "inputCacheRead" | "inputCacheWrite" | undefined => {
   const { otherwise } = priceFields[name]
   return typeof otherwise === "string" ? undefined : otherwise.as
 }
@@ -141,7 +147,10 @@ export const pricesFor = (pricing: Pricing, promptTokens: number, admittedAt: nu
   return prices
 }
 
-/** The cost of a usage, and its parts for prompt and output. The parts are rounded down, the total half-even. */
+/**
+ * The cost of a usage, and its parts for prompt and output. `total - prompt - completion` is the rest: the request, its
+ * images and searches. Without those the two parts are the total.
+ */
 export interface Cost {
   readonly total: Picodollars
   readonly prompt: Picodollars
@@ -153,9 +162,13 @@ export const noCost: Cost = { total: 0n, prompt: 0n, completion: 0n }
 const times = (count: number, price: Picodollars): Picodollars => (count === 0 ? 0n : BigInt(count) * price)
 
 /**
- * The exact cost of `usage`, rounded half-even once (only a discount can leave a fraction). Cached reads, cache
- * writes and audio are part of the prompt's tokens; reasoning, audio and images of the output's. `images`: images in
- * the prompt, which no host counts.
+ * The exact cost of `usage`, rounded half-even once (only a discount can leave a fraction). Every token is of one kind and
+ * is charged once: in the prompt cached audio, other cached reads, cache writes, audio, images, the rest, and in the output
+ * reasoning, audio, images, the rest. Counts of kinds that overlap are clamped in this order. `images`: images in the
+ * prompt, which no host counts.
+ *
+ * With a discount each part is what it adds to the rounded sum of those before it (prompt, output, rest), so the parts
+ * sum up to the total, and each is at most a picodollar off.
  */
 export const costOf = (pricing: Pricing, usage: Usage, admittedAt: number, images = 0): Cost => {
   const p = pricesFor(pricing, usage.promptTokens, admittedAt)
@@ -163,11 +176,14 @@ export const costOf = (pricing: Pricing, usage: Usage, admittedAt: number, image
   const write = p.inputCacheWrite ?? p.prompt
   const write1h = p.inputCacheWrite1h ?? write
   const fresh = usage.promptTokens - usage.cachedTokens - usage.cacheWriteTokens
-  const audioIn = p.audio === null ? 0 : Math.min(usage.promptAudioTokens, fresh)
+  const audioIn = p.audio === null ? 0 : Math.min(usage.promptAudioTokens - usage.cachedAudioTokens, fresh)
+  const imageIn = p.imageToken === null ? 0 : Math.min(usage.promptImageTokens, fresh - audioIn)
   const prompt =
-    times(fresh - audioIn, p.prompt) +
+    times(fresh - audioIn - imageIn, p.prompt) +
     times(audioIn, p.audio ?? 0n) +
-    times(usage.cachedTokens, read) +
+    times(imageIn, p.imageToken ?? 0n) +
+    times(usage.cachedTokens - usage.cachedAudioTokens, read) +
+    times(usage.cachedAudioTokens, p.inputAudioCache ?? read) +
     times(usage.cacheWriteTokens - usage.cacheWrite1hTokens, write) +
     times(usage.cacheWrite1hTokens, write1h)
 
@@ -190,10 +206,11 @@ export const costOf = (pricing: Pricing, usage: Usage, admittedAt: number, image
   const total = prompt + completion + extra
   if (pricing.discountPpm === 0n) return { total, prompt, completion }
   const kept = 1_000_000n - pricing.discountPpm
+  const charged = divideHalfEven(prompt * kept, 1_000_000n)
   return {
     total: divideHalfEven(total * kept, 1_000_000n),
-    prompt: (prompt * kept) / 1_000_000n,
-    completion: (completion * kept) / 1_000_000n,
+    prompt: charged,
+    completion: divideHalfEven((prompt + completion) * kept, 1_000_000n) - charged,
   }
 }
 

@@ -10,7 +10,11 @@ export interface Usage {
   readonly cacheWriteTokens: number
   /** Those of `cacheWriteTokens` that are kept for an hour and cost more. */
   readonly cacheWrite1hTokens: number
+  /** Those of `cachedTokens` that are audio. */
+  readonly cachedAudioTokens: number
+  /** Cached ones included. */
   readonly promptAudioTokens: number
+  readonly promptImageTokens: number
   readonly promptVideoTokens: number
   readonly reasoningTokens: number
   readonly completionImageTokens: number
@@ -24,7 +28,9 @@ export const noUsage: Usage = {
   cachedTokens: 0,
   cacheWriteTokens: 0,
   cacheWrite1hTokens: 0,
+  cachedAudioTokens: 0,
   promptAudioTokens: 0,
+  promptImageTokens: 0,
   promptVideoTokens: 0,
   reasoningTokens: 0,
   completionImageTokens: 0,
@@ -59,6 +65,7 @@ export const parseUsage = (raw: unknown): Usage | undefined => {
     return { ...noUsage, promptTokens, completionTokens }
   }
   const cachedTokens = part(inward, "cached_tokens", promptTokens)
+  const promptAudioTokens = part(inward, "audio_tokens", promptTokens)
   const cacheWriteTokens = part(inward, "cache_write_tokens", promptTokens - cachedTokens)
   return {
     promptTokens,
@@ -66,7 +73,9 @@ export const parseUsage = (raw: unknown): Usage | undefined => {
     cachedTokens,
     cacheWriteTokens,
     cacheWrite1hTokens: part(inward, "cache_write_1h_tokens", cacheWriteTokens),
-    promptAudioTokens: part(inward, "audio_tokens", promptTokens),
+    cachedAudioTokens: part(inward, "cached_audio_tokens", Math.min(cachedTokens, promptAudioTokens)),
+    promptAudioTokens,
+    promptImageTokens: part(inward, "image_tokens", promptTokens),
     promptVideoTokens: part(inward, "video_tokens", promptTokens),
     reasoningTokens: part(outward, "reasoning_tokens", completionTokens),
     completionImageTokens: part(outward, "image_tokens", completionTokens),

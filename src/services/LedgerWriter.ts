@@ -156,13 +156,16 @@ export const makeLedgerWriter = (
       hasRoom: () => hasRoom,
       add: ({ row, lateCost }, onResult, onResolved) =>
         group.add(row, (written) => {
-          if (written === "unavailable") backlog.push({ row: { ...row, cost: lateCost }, onResolved })
+          if (written === "unavailable") backlog.push({ row: lateRow(row, lateCost), onResolved })
           else onResolved(written === "durable" ? row : undefined)
           if (written === "refused") log(logLost(row))
           onResult(written)
         }),
     }
   })
+
+const lateRow = (row: LedgerRow, cost: Picodollars): LedgerRow =>
+  cost === row.cost ? row : { ...row, cost, waived: "unreported" }
 
 /** Logs a row that could not be booked, with enough to book it by hand. */
 const logLost = ({ requestId, key, model, host, cost, upstreamCost, admittedAt }: LedgerRow) =>

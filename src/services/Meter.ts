@@ -7,7 +7,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import { type Answer, type Charge, chargeFor } from "../domain/Charge.ts"
+import { type Answer, type Charge, chargeFor, type ErrorFinish } from "../domain/Charge.ts"
 import type { ChatUsage } from "../domain/Chat.ts"
 import { type PaymentRequired, Unavailable } from "../domain/Failure.ts"
 import {
@@ -19,7 +19,7 @@ import {
   type OutputAllowance,
   paymentRequired,
 } from "../domain/Hold.ts"
-import type { Host } from "../domain/Host.ts"
+import { type Host, priceBasis } from "../domain/Host.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import { type KeyRecord, nextReset, type Spend, spentInWindow } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
@@ -28,7 +28,8 @@ import type { Written } from "./GroupCommit.ts"
 import { makeJournal } from "./Journal.ts"
 import { type KeyAccount, KeyAccounts } from "./KeyAccounts.ts"
 import { makeLedgerWriter } from "./LedgerWriter.ts"
-import { type LedgerRow, orUnavailable } from "./ledger.ts"
+import { type LedgerRow, orUnavailable, rareUsage } from "./ledger.ts"
+import { PriceVersions } from "./PriceVersions.ts"
 import type { RequestContext } from "./RequestContext.ts"
 import { wait } from "./Steps.ts"
 import { Storage } from "./Storage.ts"
@@ -75,6 +76,10 @@ export interface Settlement extends Omit<Answer, "bounds"> {
   readonly isAwaited: boolean
 }
 
+export interface MeterOptions {
+  readonly errorFinish: ErrorFinish
+}
+
 export class Meter extends Context.Tag("headgate/Meter")<
   Meter,
   {
@@ -97,117 +102,125 @@ export class Meter extends Context.Tag("headgate/Meter")<
     readonly spent: (key: KeyId) => Effect.Effect<Spend & { readonly held: Picodollars }, Unavailable>
   }
 >() {
-  static readonly layer = Layer.scoped(
-    Meter,
-    Effect.gen(function* () {
-      const storage = yield* Storage
-      const clock = yield* Effect.clock
-      const now = () => clock.unsafeCurrentTimeMillis()
-      const accounts = new KeyAccounts((key) => {
-        const at = now()
-        return Effect.map(orUnavailable("metering")(storage.ledger.spend(key, at)), (spend) => ({ spend, now: at }))
-      })
-      const open = new Map<Hold, KeyAccount>()
-      const journal = yield* makeJournal<Hold>(storage, {
-        open: () => open.keys(),
-        crashed: (hold) => crashedRow(hold, now()),
-        onBooked: ({ key, cost, admittedAt }) => accounts.known(key)?.spend(cost, admittedAt),
-      })
-      // After the journal, so that it is closed first, and the journal knows what was booked.
-      const ledger = yield* makeLedgerWriter(storage)
+  static readonly layer = ({ errorFinish }: MeterOptions) =>
+    Layer.scoped(
+      Meter,
+      Effect.gen(function* () {
+        const storage = yield* Storage
+        const clock = yield* Effect.clock
+        const now = () => clock.unsafeCurrentTimeMillis()
+        const accounts = new KeyAccounts((key) => {
+          const at = now()
+          return Effect.map(orUnavailable("metering")(storage.ledger.spend(key, at)), (spend) => ({ spend, now: at }))
+        })
+        const open = new Map<Hold, KeyAccount>()
+        const prices = new PriceVersions(storage.prices)
+        const ledgerOf = { ...storage.ledger, append: prices.before(storage.ledger.append) }
+        const journalOf = { ...storage.journal, write: prices.before(storage.journal.write) }
+        const journal = yield* makeJournal<Hold>(
+          { ledger: ledgerOf, journal: journalOf },
+          {
+            open: () => open.keys(),
+            crashed: (hold) => crashedRow(hold, prices.idOf(hold.host.pricing), now()),
+            onBooked: ({ key, cost, admittedAt }) => accounts.known(key)?.spend(cost, admittedAt),
+          },
+        )
+        // After the journal, so that it is closed first, and the journal knows what was booked.
+        const ledger = yield* makeLedgerWriter({ ledger: ledgerOf })
 
-      /** Runs `use` with the account, at once when it is in memory. */
-      const withAccount = <A, E>(
-        { key }: Account,
-        use: (account: KeyAccount) => Effect.Effect<A, E>,
-      ): Effect.Effect<A, E | Unavailable> => {
-        const known = accounts.known(key.id)
-        return known !== undefined ? use(known) : Effect.flatMap(accounts.of(key.id), use)
-      }
-
-      const snapshot = ({ key }: Account, account: KeyAccount): BudgetSnapshot => {
-        const { limit, limitReset } = key
-        const at = now()
-        return {
-          limit,
-          spend: limit === null ? 0n : spentInWindow(account.spendAt(at), limitReset),
-          held: account.held,
-          source: limitReset ?? "total",
-          resetsAt: nextReset(limitReset, at),
+        /** Runs `use` with the account, at once when it is in memory. */
+        const withAccount = <A, E>(
+          { key }: Account,
+          use: (account: KeyAccount) => Effect.Effect<A, E>,
+        ): Effect.Effect<A, E | Unavailable> => {
+          const known = accounts.known(key.id)
+          return known !== undefined ? use(known) : Effect.flatMap(accounts.of(key.id), use)
         }
-      }
 
-      const writable = () => !ledger.hasBacklog() && ledger.hasRoom()
+        const snapshot = ({ key }: Account, account: KeyAccount): BudgetSnapshot => {
+          const { limit, limitReset } = key
+          const at = now()
+          return {
+            limit,
+            spend: limit === null ? 0n : spentInWindow(account.spendAt(at), limitReset),
+            held: account.held,
+            source: limitReset ?? "total",
+            resetsAt: nextReset(limitReset, at),
+          }
+        }
 
-      const allowance = (account: Account, money: KeyAccount, hold: OpenHold): OutputAllowance => ({
-        outputTokens: hold.outputTokens,
-        extend: () => {
-          if (!open.has(hold)) return 0
-          const { tokens, amount } = nextBlock(snapshot(account, money), hold.host, hold.outputTokens)
-          hold.amount += amount
-          money.addToHold(amount)
-          return tokens
-        },
-      })
+        const writable = () => !ledger.hasBacklog() && ledger.hasRoom()
 
-      const close = (hold: Hold): KeyAccount | undefined => {
-        const account = open.get(hold)
-        open.delete(hold)
-        return account
-      }
+        const allowance = (account: Account, money: KeyAccount, hold: OpenHold): OutputAllowance => ({
+          outputTokens: hold.outputTokens,
+          extend: () => {
+            if (!open.has(hold)) return 0
+            const { tokens, amount } = nextBlock(snapshot(account, money), hold.host, hold.outputTokens)
+            hold.amount += amount
+            money.addToHold(amount)
+            return tokens
+          },
+        })
 
-      return {
-        budget: (account) =>
-          account.key.limit === null
-            ? unlimited
-            : withAccount(account, (money) => Effect.succeed(snapshot(account, money))),
-        reserve: (account, context, ask, host) => {
-          if (!writable()) return Effect.fail(unwritable())
-          return withAccount(account, (money) => {
-            const budget = account.key.limit === null ? noLimit : snapshot(account, money)
-            const size = holdSize(budget, ask, host)
-            if (typeof size === "string") return Effect.fail(paymentRequired(budget, size))
-            const { amount, outputBound, outputTokens } = size
-            const { streamed, bounds } = ask
-            const hold: OpenHold = {
-              ...{ context, host, amount, outputBound, outputTokens, streamed, bounds },
-              output: undefined,
-              progress: "held",
-            }
-            if (streamed && outputTokens < Number.POSITIVE_INFINITY) hold.output = allowance(account, money, hold)
-            money.take(amount)
-            open.set(hold, money)
-            return Effect.succeed(hold)
-          })
-        },
-        release: (hold) => {
-          close(hold)?.giveBack(hold.amount)
-          journal.closed(hold)
-        },
-        settle: (hold, settlement) => {
-          const { context, bounds, host } = hold
-          const charge = chargeFor(host.pricing, { ...settlement, bounds }, context.admittedAt)
-          const money = close(hold)
-          if (money === undefined) return Effect.succeed(charge)
-          return wait((resume) => {
-            const row = ledgerRow(hold, settlement, charge, now())
-            // A caller who gets an error in place of the answer must not pay for it later.
-            const lateCost = settlement.isAwaited ? 0n : row.cost
-            const onResult = (written: Written) =>
-              resume(written === "durable" ? Exit.succeed(charge) : Exit.fail(unwritable()))
-            // A row in the backlog stays held, so that the key cannot spend the money again. A refused row is not held.
-            ledger.add({ _tag: "Settled", row, lateCost }, onResult, (booked) => {
-              if (booked !== undefined) money.spend(booked.cost, booked.admittedAt)
-              money.giveBack(hold.amount)
-              journal.closed(hold)
+        const close = (hold: Hold): KeyAccount | undefined => {
+          const account = open.get(hold)
+          open.delete(hold)
+          return account
+        }
+
+        return {
+          budget: (account) =>
+            account.key.limit === null
+              ? unlimited
+              : withAccount(account, (money) => Effect.succeed(snapshot(account, money))),
+          reserve: (account, context, ask, host) => {
+            if (!writable()) return Effect.fail(unwritable())
+            return withAccount(account, (money) => {
+              const budget = account.key.limit === null ? noLimit : snapshot(account, money)
+              const size = holdSize(budget, ask, host)
+              if (typeof size === "string") return Effect.fail(paymentRequired(budget, size))
+              const { amount, outputBound, outputTokens } = size
+              const { streamed, bounds } = ask
+              const hold: OpenHold = {
+                ...{ context, host, amount, outputBound, outputTokens, streamed, bounds },
+                output: undefined,
+                progress: "held",
+              }
+              if (streamed && outputTokens < Number.POSITIVE_INFINITY) hold.output = allowance(account, money, hold)
+              money.take(amount)
+              open.set(hold, money)
+              return Effect.succeed(hold)
             })
-          })
-        },
-        writable,
-        spent: (key) => Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), held: account.held })),
-      }
-    }),
-  )
+          },
+          release: (hold) => {
+            close(hold)?.giveBack(hold.amount)
+            journal.closed(hold)
+          },
+          settle: (hold, settlement) => {
+            const { context, bounds, host } = hold
+            const charge = chargeFor(host.pricing, { ...settlement, bounds }, context.admittedAt, errorFinish)
+            const money = close(hold)
+            if (money === undefined) return Effect.succeed(charge)
+            return wait((resume) => {
+              const row = ledgerRow(hold, settlement, charge, prices.idOf(host.pricing), now())
+              // A caller who gets an error in place of the answer must not pay for it later.
+              const lateCost = settlement.isAwaited ? 0n : row.cost
+              const onResult = (written: Written) =>
+                resume(written === "durable" ? Exit.succeed(charge) : Exit.fail(unwritable()))
+              // A row in the backlog stays held, so that the key cannot spend the money again. A refused row is not held.
+              ledger.add({ _tag: "Settled", row, lateCost }, onResult, (booked) => {
+                if (booked !== undefined) money.spend(booked.cost, booked.admittedAt)
+                money.giveBack(hold.amount)
+                journal.closed(hold)
+              })
+            })
+          },
+          writable,
+          spent: (key) =>
+            Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), held: account.held })),
+        }
+      }),
+    )
 }
 
 const noLimit: BudgetSnapshot = { limit: null, spend: 0n, held: 0n, source: "total", resetsAt: null }
@@ -216,7 +229,7 @@ const unlimited = Effect.succeed(noLimit)
 const unwritable = () => new Unavailable({ why: "metering", retryAfterSeconds: 5 })
 
 /** The row of a request if the process were killed now. */
-const crashedRow = (hold: Hold, now: number): LedgerRow => {
+const crashedRow = (hold: Hold, priceVersion: number | null, now: number): LedgerRow => {
   const { context, host, bounds, progress } = hold
   const { outputBytes, usageSoFar } = typeof progress === "string" ? nothingYet : progress
   const settlement: Settlement = {
@@ -227,15 +240,17 @@ const crashedRow = (hold: Hold, now: number): LedgerRow => {
     latencyMs: context.elapsedMs(),
     isAwaited: false,
   }
-  return ledgerRow(hold, settlement, chargeFor(host.pricing, { ...settlement, bounds }, context.admittedAt), now)
+  const charge = chargeFor(host.pricing, { ...settlement, bounds }, context.admittedAt)
+  return ledgerRow(hold, settlement, charge, priceVersion, now)
 }
 
 const nothingYet: Streamed = { outputBytes: 0, usageSoFar: undefined }
 
 const ledgerRow = (
-  { context, host, streamed }: Hold,
+  { context, host, streamed, bounds }: Hold,
   settlement: Settlement,
   charge: Charge,
+  priceVersion: number | null,
   settledAt: number,
 ): LedgerRow => ({
   // The row of a lost call stands beside that of the call that won.
@@ -252,6 +267,7 @@ const ledgerRow = (
   cachedTokens: charge.usage.cachedTokens,
   cacheWriteTokens: charge.usage.cacheWriteTokens,
   reasoningTokens: charge.usage.reasoningTokens,
+  rareUsage: rareUsage(charge.usage, host.pricing === null ? 0 : bounds.images),
   estimated: charge.estimated,
   streamed,
   finishReason: settlement.finishReason,
@@ -264,4 +280,9 @@ const ledgerRow = (
   appUrl: context.attribution.appUrl,
   strategy: context.strategy,
   seed: context.seed,
+  priceBasis: priceBasis(host),
+  priceVersion,
+  waived: charge.waived,
+  form: context.form,
+  operation: context.operation,
 })

@@ -70,6 +70,9 @@ export interface RequestFacts {
   /** Unix milliseconds. The request belongs to the budget windows of this moment. */
   readonly admittedAt: number
   readonly lifetime: Lifetime
+  /** For the ledger: the client's protocol, and what it asked for. */
+  readonly form: string
+  readonly operation: string
   /** For the ledger: how the hosts were ordered. The plan itself is not kept. */
   readonly strategy: string
   readonly seed: number
@@ -84,6 +87,8 @@ export class RequestContext implements RequestFacts {
   readonly attribution: Attribution
   readonly admittedAt: number
   readonly lifetime: Lifetime
+  readonly form: string
+  readonly operation: string
   readonly strategy: string
   readonly seed: number
   /** Attempts that failed so far, in their order. */
@@ -102,6 +107,8 @@ export class RequestContext implements RequestFacts {
     this.attribution = facts.attribution
     this.admittedAt = facts.admittedAt
     this.lifetime = facts.lifetime
+    this.form = facts.form
+    this.operation = facts.operation
     this.strategy = facts.strategy
     this.seed = facts.seed
     this.conversation = facts.conversation

@@ -9,8 +9,9 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { DaySum, SumQuery } from "../domain/Activity.ts"
 import type { KeyId } from "../domain/Ids.ts"
-import type { KeyRecord, Spend } from "../domain/Key.ts"
+import type { KeyRecord, LimitReset, Spend } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
+import type { PriceVersion } from "../domain/PriceVersion.ts"
 import type { KeptSlot } from "./HostStats.ts"
 import type { JournalEntry, KeyPage, KeyPatch, LedgerRow, Orphan, StorageUnavailable } from "./ledger.ts"
 
@@ -53,6 +54,26 @@ export interface LedgerRepository {
   readonly rows: (key: KeyId, limit: number) => Effect.Effect<ReadonlyArray<LedgerRow>, StorageUnavailable>
   /** The row of a generation, not that of a call which another one was faster than; `undefined`: there is none. */
   readonly generation: (id: string) => Effect.Effect<LedgerRow | undefined, StorageUnavailable>
+  /** Rows of all keys in the order in which they were written, those with a `seq` above `after`, at most `limit`. */
+  readonly page: (after: number, limit: number) => Effect.Effect<ReadonlyArray<StoredRow>, StorageUnavailable>
+  /** Keys with rows or sums, in ascending order, those above `after` ("": the first), at most `limit`. */
+  readonly keys: (after: string, limit: number) => Effect.Effect<ReadonlyArray<KeyId>, StorageUnavailable>
+  /** What the rows of a key cost by UTC day, and the sums that `spend` reads: both at one moment. */
+  readonly sums: (key: KeyId) => Effect.Effect<ReadonlyArray<LedgerSum>, StorageUnavailable>
+}
+
+export interface StoredRow extends LedgerRow {
+  /** Place in the order of `page`. */
+  readonly seq: number
+}
+
+export interface LedgerSum {
+  /** `rows`: of the rows themselves, always `daily`. `spend`: as it was kept along with them. */
+  readonly source: "rows" | "spend"
+  readonly window: LimitReset | "total"
+  /** The window's first Unix millisecond; 0 for `total`. */
+  readonly start: number
+  readonly amount: Picodollars
 }
 
 /** Requests in flight, and the leases of the processes that serve them: see `Journal.ts`. */
@@ -95,6 +116,14 @@ export interface StoredSlot extends KeptSlot {
   readonly seq: number
 }
 
+/** The prices that rows of the ledger were computed with. Never changed, never removed. */
+export interface PriceRepository {
+  /** Versions that exist already are skipped. Durable when it succeeds. */
+  readonly put: (versions: ReadonlyArray<PriceVersion>) => Effect.Effect<void, StorageUnavailable>
+  /** At most `limit` versions, those with an `id` above `after`, by ascending `id`. */
+  readonly list: (after: number, limit: number) => Effect.Effect<ReadonlyArray<PriceVersion>, StorageUnavailable>
+}
+
 export class Storage extends Context.Tag("headgate/Storage")<
   Storage,
   {
@@ -106,5 +135,6 @@ export class Storage extends Context.Tag("headgate/Storage")<
     readonly journal: JournalRepository
     readonly activity: ActivityRepository
     readonly hostStats: HostStatsRepository
+    readonly prices: PriceRepository
   }
 >() {}

@@ -80,7 +80,16 @@ export const makeEndAttempt = (
         // Ended by the caller or by a limit of ours: the host had answered in time, and has neither failed nor finished.
         stats.record(host, { latencyMs: attempt.latencyMs })
       }
-      return meter.settle(hold, { outcome, usage: counted, outputBytes, finishReason, latencyMs, isAwaited })
+      const isOwnFault = failure === undefined
+      return meter.settle(hold, {
+        outcome,
+        usage: counted,
+        outputBytes,
+        finishReason,
+        latencyMs,
+        isAwaited,
+        isOwnFault,
+      })
     },
     failed: (attempt, failure) => {
       blame(attempt, failure)

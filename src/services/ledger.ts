@@ -4,11 +4,13 @@
  */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import type { AnswerOutcome } from "../domain/Charge.ts"
+import type { AnswerOutcome, Waiver } from "../domain/Charge.ts"
 import { Unavailable } from "../domain/Failure.ts"
+import type { PriceBasis } from "../domain/Host.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
+import { noUsage, type Usage } from "../domain/Usage.ts"
 
 /** The database could not be read or written. Nothing was changed. */
 export class StorageUnavailable extends Data.TaggedError("StorageUnavailable")<{
@@ -46,6 +48,8 @@ export interface LedgerRow {
   readonly cachedTokens: number
   readonly cacheWriteTokens: number
   readonly reasoningTokens: number
+  /** What most rows have none of; `null`: this one neither. */
+  readonly rareUsage: RareUsage | null
   /** Whether the tokens were estimated, because the host reported no valid usage. */
   readonly estimated: boolean
   readonly streamed: boolean
@@ -68,6 +72,62 @@ export interface LedgerRow {
    */
   readonly strategy: string
   readonly seed: number
+  /** What the costs were computed from. Rows from before these columns have "" and `null`: they cannot be computed anew. */
+  readonly priceBasis: PriceBasis | ""
+  /** `PriceVersion.id`; `null`: the price was unknown, and the costs are 0. */
+  readonly priceVersion: number | null
+  /** Why `cost` is 0 whatever `upstreamCost` is; `null`: they are the same. */
+  readonly waived: Waiver | null
+  /** The client's protocol, such as `chat`, and what was asked for. "" in rows from before these columns. */
+  readonly form: string
+  readonly operation: string
+}
+
+/** Members of `Usage` without a column of their own, and images in the prompt; those that are 0 are absent. */
+export type RareUsage = {
+  readonly [M in
+    | Exclude<
+        keyof Usage,
+        "promptTokens" | "completionTokens" | "cachedTokens" | "cacheWriteTokens" | "reasoningTokens"
+      >
+    | "images"]?: number
+}
+
+/** `images`: images in the prompt, which have a price of their own at some hosts. */
+export const rareUsage = (usage: Usage, images: number): RareUsage | null => {
+  let any = images > 0
+  const rare: { -readonly [M in keyof RareUsage]: RareUsage[M] } = any ? { images } : {}
+  for (const member of rareCounts) {
+    if (usage[member] === 0) continue
+    rare[member] = usage[member]
+    any = true
+  }
+  return any ? rare : null
+}
+
+const rareCounts = [
+  "cacheWrite1hTokens",
+  "cachedAudioTokens",
+  "promptAudioTokens",
+  "promptImageTokens",
+  "promptVideoTokens",
+  "completionImageTokens",
+  "completionAudioTokens",
+  "webSearches",
+] as const satisfies ReadonlyArray<keyof Usage & keyof RareUsage>
+
+/** The usage that a row was computed from. */
+export const usageOf = (row: LedgerRow): Usage => {
+  const { images: _, ...rare } = row.rareUsage ?? {}
+  return {
+    ...noUsage,
+    ...rare,
+    promptTokens: row.promptTokens,
+    completionTokens: row.completionTokens,
+    cachedTokens: row.cachedTokens,
+    cacheWriteTokens: row.cacheWriteTokens,
+    reasoningTokens: row.reasoningTokens,
+  }
 }
 
 /** A request in flight, as its process last wrote it. */

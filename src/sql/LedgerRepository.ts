@@ -2,14 +2,30 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { waivers } from "../domain/Charge.ts"
+import { priceBases } from "../domain/Host.ts"
 import { type KeyId, requestOfGeneration } from "../domain/Ids.ts"
 import { type LimitReset, type Spend, windowStart } from "../domain/Key.ts"
 import type { LedgerRow } from "../services/ledger.ts"
-import type { LedgerRepository } from "../services/Storage.ts"
+import type { LedgerRepository, LedgerSum, StoredRow } from "../services/Storage.ts"
 import { firstRowOf, query, rowsOf } from "./query.ts"
-import { castToText, column, flag, keyIdText, money, storedText, table, text } from "./table.ts"
+import { castToText, column, flag, keyIdText, money, optionalJson, storedText, table, text } from "./table.ts"
 
-export const ledger = table<LedgerRow>({
+const count = Schema.optionalWith(Schema.Number, { exact: true })
+
+const RareUsage = Schema.Struct({
+  cacheWrite1hTokens: count,
+  cachedAudioTokens: count,
+  promptAudioTokens: count,
+  promptImageTokens: count,
+  promptVideoTokens: count,
+  completionImageTokens: count,
+  completionAudioTokens: count,
+  webSearches: count,
+  images: count,
+})
+
+const columns = {
   requestId: text("request_id"),
   generationId: text("generation_id"),
   key: keyIdText("key_id"),
@@ -23,6 +39,7 @@ export const ledger = table<LedgerRow>({
   cachedTokens: column("cached_tokens", Schema.Number),
   cacheWriteTokens: column("cache_write_tokens", Schema.Number),
   reasoningTokens: column("reasoning_tokens", Schema.Number),
+  rareUsage: optionalJson("rare_usage", RareUsage),
   estimated: flag("estimated"),
   streamed: flag("streamed"),
   finishReason: text("finish_reason"),
@@ -35,7 +52,27 @@ export const ledger = table<LedgerRow>({
   appUrl: text("app_url"),
   strategy: text("strategy"),
   seed: column("seed", Schema.Number),
+  priceBasis: column("price_basis", Schema.Literal(...priceBases, "")),
+  priceVersion: column("price_version", Schema.NullOr(Schema.Number)),
+  waived: column("waived", Schema.NullOr(Schema.Literal(...waivers))),
+  form: column("form", Schema.String),
+  operation: column("operation", Schema.String),
+}
+
+export const ledger = table<LedgerRow>(columns)
+
+const storedLedger = table<StoredRow>({ ...columns, seq: column("seq", Schema.Number) })
+
+const keysOfRows = table<{ readonly key: KeyId }>({ key: keyIdText("key_id") })
+
+const sums = table<LedgerSum>({
+  source: column("source", Schema.Literal("rows", "spend")),
+  window: column("window_kind", Schema.Literal("total", "daily", "weekly", "monthly")),
+  start: column("window_start", Schema.Number),
+  amount: money("amount"),
 })
+
+const dayMs = 86_400_000
 
 /** The ledger without what is specific to each database. */
 export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append" | "hasRoom"> => {
@@ -83,5 +120,34 @@ export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append"
           WHERE generation_id = ${storedText(id)} AND outcome <> 'lost' ${narrowed}`,
       )
     },
+    page: (after, limit) =>
+      rowsOf(
+        storedLedger,
+        sql`SELECT ${sql.literal(storedLedger.selection)} FROM ledger WHERE seq > ${after} ORDER BY seq LIMIT ${limit}`,
+      ),
+    keys: (after, limit) =>
+      Effect.map(
+        rowsOf(
+          keysOfRows,
+          sql`SELECT key_id AS "key" FROM (
+            SELECT key_id FROM (SELECT DISTINCT key_id FROM ledger WHERE key_id > ${storedText(after)} ORDER BY key_id LIMIT ${limit}) rowed
+            UNION
+            SELECT key_id FROM (SELECT DISTINCT key_id FROM spend WHERE key_id > ${storedText(after)} ORDER BY key_id LIMIT ${limit}) summed
+          ) known ORDER BY key_id LIMIT ${limit}`,
+        ),
+        (rows) => rows.map((row) => row.key),
+      ),
+    // One statement, since several could see several states of the database while a gateway writes.
+    sums: (key) =>
+      rowsOf(
+        sums,
+        sql`SELECT ${sql.literal(sums.selection)} FROM (
+          SELECT 'rows' AS source, 'daily' AS window_kind, admitted_at - admitted_at % ${dayMs} AS window_start,
+            SUM(cost) AS amount
+          FROM ledger WHERE key_id = ${storedText(key)} GROUP BY 3
+          UNION ALL
+          SELECT 'spend', window_kind, window_start, amount FROM spend WHERE key_id = ${storedText(key)}
+        ) known`,
+      ),
   }
 }

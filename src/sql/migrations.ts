@@ -242,6 +242,23 @@ export const steps = {
   ]),
 
   "7_generations": inOrder(({ generationIndex }) => generationIndex),
+
+  "8_prices_of_ledger_rows": inOrder(({ integer, options, appendOnly }) => [
+    // What was charged, written before the first row that refers to it. `id`: the first 52 bits of the hash of `pricing`.
+    `CREATE TABLE price_versions (
+      id ${integer} PRIMARY KEY,
+      hash TEXT NOT NULL,
+      pricing TEXT NOT NULL
+    ) ${options}`,
+    `ALTER TABLE ledger ADD COLUMN price_version ${integer}`,
+    "ALTER TABLE ledger ADD COLUMN price_basis TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE ledger ADD COLUMN waived TEXT",
+    // JSON: members of a usage that most rows have none of.
+    "ALTER TABLE ledger ADD COLUMN rare_usage TEXT",
+    "ALTER TABLE ledger ADD COLUMN form TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE ledger ADD COLUMN operation TEXT NOT NULL DEFAULT ''",
+    ...appendOnly("price_versions"),
+  ]),
 }
 
 /** The version of the schema that this program writes. */

@@ -12,6 +12,7 @@ import type {
   HostStatsRepository,
   KeyRepository,
   LedgerRepository,
+  PriceRepository,
   Storage,
 } from "../services/Storage.ts"
 import { makeActivityRepository } from "./ActivityRepository.ts"
@@ -20,6 +21,7 @@ import { makeHostStatsRepository } from "./HostStatsRepository.ts"
 import { makeJournalRepository, type SqlJournal, withEncodedEntries } from "./JournalRepository.ts"
 import { makeKeyRepository } from "./KeyRepository.ts"
 import { ledger, makeLedgerReads } from "./LedgerRepository.ts"
+import { makePriceRepository } from "./PriceRepository.ts"
 
 /** Rows as one string, which is passed to another thread in a fraction of the time that objects take. */
 const encodeRows = (rows: ReadonlyArray<LedgerRow>): string => JSON.stringify(rows.map(ledger.valuesOf))
@@ -37,6 +39,7 @@ export interface SqlRepositories {
   readonly journal: SqlJournal
   readonly activity: ActivityRepository
   readonly hostStats: HostStatsRepository
+  readonly prices: PriceRepository
 }
 
 /** The repositories that are the same code over either database: all but the ledger, which appends in its own way. */
@@ -46,6 +49,7 @@ export const sharedRepositories = (sql: SqlClient, installation: string) => ({
   journal: makeJournalRepository(sql),
   activity: makeActivityRepository(sql, installation),
   hostStats: makeHostStatsRepository(sql),
+  prices: makePriceRepository(sql),
 })
 
 export const makeRepositories = (

@@ -164,6 +164,8 @@ describe("prices", () => {
       audio: 3_000_000n,
       audioOutput: 4_000_000n,
       imageOutput: 5_000_000n,
+      imageToken: 6_000_000n,
+      inputAudioCache: 100_000_000_000n,
       webSearch: 30_000_000_000n,
       internalReasoning: 7_000_000n,
       inputCacheRead: 100_000n,

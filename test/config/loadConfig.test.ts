@@ -517,8 +517,6 @@ const later: ReadonlyArray<readonly [path: string, value: unknown, fallback: str
   ["server.workers", 2, "1"],
   ["server.trusted_proxies", ["10.0.0.0/8"], "[]"],
   ["server.open_metrics", true, "false"],
-  ["billing.unknown_price", "allow", '"deny"'],
-  ["billing.error_finish", "metered", '"free"'],
   ["privacy.log_content", true, "false"],
   ["plugins.packages", ["headgate-acme"], "[]"],
 ]

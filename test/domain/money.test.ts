@@ -121,7 +121,9 @@ const prices: fc.Arbitrary<Prices> = fc.record({
   inputCacheRead: orNone,
   inputCacheWrite: orNone,
   inputCacheWrite1h: orNone,
+  imageToken: orNone,
   audio: orNone,
+  inputAudioCache: orNone,
   audioOutput: orNone,
   imageOutput: orNone,
 })
@@ -129,7 +131,10 @@ const count = fc.oneof(fc.integer({ min: 0, max: 2 ** 30 }), fc.integer({ min: 0
 const override: fc.Arbitrary<PriceOverride> = fc.record({
   minPromptTokens: count,
   prices: fc.record(
-    { prompt: price, completion: price, inputCacheRead: price, inputCacheWrite: price, internalReasoning: price },
+    {
+      ...{ prompt: price, completion: price, inputCacheRead: price, inputCacheWrite: price, internalReasoning: price },
+      ...{ request: price, image: price, audio: price },
+    },
     { requiredKeys: [] },
   ),
 })
@@ -144,6 +149,8 @@ const usages: fc.Arbitrary<Usage> = fc
     written: count,
     hour: count,
     audio: count,
+    cachedAudio: count,
+    imageIn: count,
     reasoning: count,
     image: count,
     spoken: count,
@@ -158,6 +165,8 @@ const usages: fc.Arbitrary<Usage> = fc
         cache_write_tokens: n.written,
         cache_write_1h_tokens: n.hour,
         audio_tokens: n.audio,
+        cached_audio_tokens: n.cachedAudio,
+        image_tokens: n.imageIn,
       },
       completion_tokens_details: { reasoning_tokens: n.reasoning, image_tokens: n.image, audio_tokens: n.spoken },
       server_tool_use_details: { web_search_requests: n.searches },
@@ -166,8 +175,14 @@ const usages: fc.Arbitrary<Usage> = fc
     return usage
   })
 
-/** The cost as a fraction over 10^6, summed over the kinds of tokens. */
-const model = (pricing: Pricing, usage: Usage): bigint => {
+interface Bill {
+  readonly prompt: bigint
+  readonly completion: bigint
+  readonly total: bigint
+}
+
+/** The cost and its parts as fractions over 10^6, summed over the kinds of tokens. */
+const model = (pricing: Pricing, usage: Usage, images: number): Bill => {
   const member = <K extends keyof Prices>(name: K): Prices[K] => {
     const last = pricing.overrides.findLast(
       (entry) => usage.promptTokens >= entry.minPromptTokens && entry.prices[name] !== undefined,
@@ -181,13 +196,18 @@ const model = (pricing: Pricing, usage: Usage): bigint => {
     return tokens
   }
   let input = usage.promptTokens
-  input -= charge(usage.cachedTokens, member("inputCacheRead") ?? member("prompt"))
+  const read = member("inputCacheRead") ?? member("prompt")
+  input -= charge(usage.cachedAudioTokens, member("inputAudioCache") ?? read)
+  input -= charge(usage.cachedTokens - usage.cachedAudioTokens, read)
   const write = member("inputCacheWrite") ?? member("prompt")
   input -= charge(usage.cacheWrite1hTokens, member("inputCacheWrite1h") ?? write)
   input -= charge(usage.cacheWriteTokens - usage.cacheWrite1hTokens, write)
   const audio = member("audio")
-  if (audio !== null) input -= charge(Math.min(input, usage.promptAudioTokens), audio)
+  if (audio !== null) input -= charge(Math.min(input, usage.promptAudioTokens - usage.cachedAudioTokens), audio)
+  const seen = member("imageToken")
+  if (seen !== null) input -= charge(Math.min(input, usage.promptImageTokens), seen)
   charge(input, member("prompt"))
+  const prompt = bill
   let output = usage.completionTokens
   const reasoning = member("internalReasoning")
   if (reasoning > 0n) output -= charge(Math.min(output, usage.reasoningTokens), reasoning)
@@ -196,9 +216,17 @@ const model = (pricing: Pricing, usage: Usage): bigint => {
   const image = member("imageOutput")
   if (image !== null) output -= charge(Math.min(output, usage.completionImageTokens), image)
   charge(output, member("completion"))
+  const completion = bill - prompt
   charge(1, member("request"))
   charge(usage.webSearches, member("webSearch"))
-  return bill
+  charge(images, member("image"))
+  return { prompt, completion, total: bill }
+}
+
+/** Distance of picodollars from a fraction over 10^6. */
+const distance = (amount: bigint, exact: bigint): bigint => {
+  const off = amount * 1_000_000n - exact
+  return off < 0n ? -off : off
 }
 
 describe("amounts of USD that a client computed in floats", () => {
@@ -232,15 +260,29 @@ describe("amounts of USD that a client computed in floats", () => {
 describe("the cost of a usage", () => {
   test("is the nearest picodollar to the exact fraction, for any prices, parts, tiers and discount", () => {
     fc.assert(
-      fc.property(pricings, usages, (pricing, usage) => {
-        const exact = model(pricing, usage)
-        const { total, prompt, completion } = costOf(pricing, usage, 0)
-        const off = total * 1_000_000n - exact
-        const size = off < 0n ? -off : off
-        expect(size <= 500_000n).toBe(true)
-        if (size === 500_000n) expect(total % 2n).toBe(0n)
-        if (pricing.discountPpm === 0n) expect(off).toBe(0n)
-        expect(prompt >= 0n && completion >= 0n && prompt + completion <= total).toBe(true)
+      fc.property(pricings, usages, fc.nat(9), (pricing, usage, images) => {
+        const exact = model(pricing, usage, images).total
+        const { total } = costOf(pricing, usage, 0, images)
+        expect(distance(total, exact) <= 500_000n).toBe(true)
+        if (distance(total, exact) === 500_000n) expect(total % 2n).toBe(0n)
+        if (pricing.discountPpm === 0n) expect(total * 1_000_000n).toBe(exact)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test("is the sum of its parts, each at most a picodollar off its own fraction", () => {
+    fc.assert(
+      fc.property(pricings, usages, fc.nat(9), (pricing, usage, images) => {
+        const exact = model(pricing, usage, images)
+        const { total, prompt, completion } = costOf(pricing, usage, 0, images)
+        const rest = total - prompt - completion
+        expect(prompt >= 0n && completion >= 0n && rest >= 0n).toBe(true)
+        expect(distance(prompt, exact.prompt) <= 500_000n).toBe(true)
+        expect(distance(completion, exact.completion) <= 1_000_000n).toBe(true)
+        const exactRest = exact.total - exact.prompt - exact.completion
+        expect(distance(rest, exactRest) <= 1_000_000n).toBe(true)
+        if (exactRest === 0n) expect(prompt + completion).toBe(total)
       }),
       { numRuns: 500 },
     )
@@ -248,14 +290,15 @@ describe("the cost of a usage", () => {
 
   test("is never above what the maximum prices bound", () => {
     fc.assert(
-      fc.property(pricings, usages, (pricing, usage) => {
+      fc.property(pricings, usages, fc.nat(9), (pricing, usage, images) => {
         const most = maximumPrices(pricing)
         const bound =
           BigInt(usage.promptTokens) * most.prompt +
           BigInt(usage.completionTokens) * most.completion +
           most.request +
+          BigInt(images) * most.image +
           BigInt(usage.webSearches) * pricing.webSearch
-        expect(costOf(pricing, usage, 0).total <= bound).toBe(true)
+        expect(costOf(pricing, usage, 0, images).total <= bound).toBe(true)
       }),
       { numRuns: 300 },
     )
@@ -266,7 +309,9 @@ describe("the cost of a usage", () => {
       fc.property(pricings, usages, fc.constantFrom(...priceNames), ({ overrides: _, ...given }, usage, name) => {
         // Overlapping counts are clamped in a fixed order, so a separate price for one kind takes tokens from another.
         const kinds = usage.reasoningTokens + usage.completionAudioTokens + usage.completionImageTokens
-        fc.pre(standIn(name) !== undefined && kinds <= usage.completionTokens)
+        const fresh = usage.promptTokens - usage.cachedTokens - usage.cacheWriteTokens
+        const seenOrHeard = usage.promptAudioTokens - usage.cachedAudioTokens + usage.promptImageTokens
+        fc.pre(standIn(name) !== undefined && kinds <= usage.completionTokens && seenOrHeard <= fresh)
         const without: Pricing = { ...given, [name]: null, overrides: [] }
         const explicit: Pricing = { ...without, [name]: effectivePrice(without, name) }
         expect(costOf(explicit, usage, 0)).toEqual(costOf(without, usage, 0))
@@ -289,6 +334,19 @@ describe("the cost of a usage", () => {
       { cacheWriteTokens: 500, cacheWrite1hTokens: 500 },
       3_750_000_000n,
     ],
+    [
+      "cached audio at its own price, and the rest of the audio at that of audio",
+      { audio: 5_000_000n, inputAudioCache: 1_000_000n, inputCacheRead: 500_000n },
+      { cachedTokens: 400, promptAudioTokens: 300, cachedAudioTokens: 100 },
+      3_250_000_000n,
+    ],
+    [
+      "cached audio at the price of cached text",
+      { inputCacheRead: 500_000n },
+      { cachedTokens: 400, promptAudioTokens: 300, cachedAudioTokens: 100 },
+      2_700_000_000n,
+    ],
+    ["image tokens at their own price", { imageToken: 1_000_000n }, { promptImageTokens: 600 }, 2_600_000_000n],
     ["reasoning at the output's price", {}, { reasoningTokens: 100 }, 3_500_000_000n],
     ["reasoning at its own", { internalReasoning: 20_000_000n }, { reasoningTokens: 100 }, 4_500_000_000n],
     [
@@ -356,6 +414,7 @@ describe("a host's usage", () => {
         "cached_tokens",
         "cache_write_tokens",
         "cache_write_1h_tokens",
+        "cached_audio_tokens",
         "audio_tokens",
         "video_tokens",
         "reasoning_tokens",
@@ -388,6 +447,7 @@ describe("a host's usage", () => {
           expect(Number.isInteger(value) && value >= 0 && value <= 2 ** 31).toBe(true)
         expect(usage.cachedTokens + usage.cacheWriteTokens).toBeLessThanOrEqual(usage.promptTokens)
         expect(usage.cacheWrite1hTokens).toBeLessThanOrEqual(usage.cacheWriteTokens)
+        expect(usage.cachedAudioTokens).toBeLessThanOrEqual(Math.min(usage.cachedTokens, usage.promptAudioTokens))
         expect(usage.reasoningTokens).toBeLessThanOrEqual(usage.completionTokens)
       }),
       { numRuns: 2000 },

@@ -17,6 +17,8 @@ const prices = {
   input_cache_read: "0.0000001",
   input_cache_write: "0.00000125",
   input_cache_write_1h: "0.000002",
+  image_token: "0",
+  input_audio_cache: "0",
   audio: "0.000004",
   audio_output: "0.000005",
   image_output: "0.000006",
@@ -32,8 +34,6 @@ const pricing: Whole<ListedPricing> = {
   ...prices,
   discount: 0.5,
   overrides: [override, {}],
-  image_token: "0",
-  input_audio_cache: "0",
 }
 const host: Whole<ListedHost> = {
   variant: "turbo",

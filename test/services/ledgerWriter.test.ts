@@ -198,6 +198,9 @@ const slowLedger = () => {
     find: (id) => Effect.succeed(written.includes(id) ? sampleRow(id) : undefined),
     hasRoom: () => Effect.succeed(true),
     generation: unused,
+    page: unused,
+    keys: unused,
+    sums: unused,
     append: (rows) =>
       Effect.async((resume) => {
         const ids = rows.map(({ requestId }) => requestId)

@@ -112,6 +112,7 @@ const ourTables = [
   "ledger",
   "migrations",
   "open_requests",
+  "price_versions",
   "spend",
   "summed_ledger",
 ].map((name) => `headgate.${name}`)

@@ -104,11 +104,19 @@ describe("the file", () => {
     expect([ids.at(0), ids.at(-1)]).toEqual([1, schemaVersion])
   })
 
-  test("rows from before the plan was kept have no strategy", async () => {
+  test("rows from before the plan and the prices were kept have none", async () => {
     const path = join(newFolder(), "headgate.db")
     await oldDatabase(path, "plan_of_a_ledger_row", [sampleRow("old")])
     const rows = await using(path, (storage) => storage.ledger.rows(alice, 9))
-    expect(rows).toEqual([sampleRow("old", { strategy: "", seed: 0 })])
+    const unknown = {
+      strategy: "",
+      seed: 0,
+      priceBasis: "",
+      priceVersion: null,
+      waived: null,
+      rareUsage: null,
+    } as const
+    expect(rows).toEqual([sampleRow("old", { ...unknown, form: "", operation: "" })])
   })
 
   test("the ledger refuses changes, also from other programs", async () => {

@@ -52,5 +52,11 @@ export const sampleRow = (requestId: string, members: Partial<LedgerRow> = {}): 
   appUrl: "https://app.example",
   strategy: "balanced",
   seed: 4_000_000_000,
+  rareUsage: { cacheWrite1hTokens: 2, images: 1 },
+  priceBasis: "listed",
+  priceVersion: 2 ** 52 - 1,
+  waived: "unreported",
+  form: "chat",
+  operation: "chat",
   ...members,
 })

@@ -248,6 +248,52 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
     expect([one, none]).toEqual([rows[2], undefined])
   })
 
+  test("gives the rows of all keys page by page, and the keys, with or without sums", async () => {
+    const rows = [
+      sampleRow("a", { key: bob }),
+      sampleRow("b", { cost: 5n, admittedAt: day + 1 }),
+      sampleRow("c", { cost: 7n, admittedAt: day + 2 }),
+      sampleRow("d", { cost: 2n ** 62n, admittedAt: 3 * day }),
+      sampleRow("e", { cost: 0n, key: KeyId.make("c") }),
+    ]
+    const { pages, keys, sums } = await inside(({ ledger }) =>
+      Effect.gen(function* () {
+        yield* ledger.append(rows)
+        const [first, second] = [yield* ledger.page(0, 3), yield* ledger.page(3, 3)]
+        return {
+          pages: [first, second, yield* ledger.page(second.at(-1)?.seq ?? 0, 3)],
+          keys: [yield* ledger.keys("", 2), yield* ledger.keys(bob, 2)],
+          sums: yield* ledger.sums(alice),
+        }
+      }),
+    )
+    expect(pages).toEqual([
+      rows.slice(0, 3).map((row, at) => ({ ...row, seq: at + 1 })),
+      rows.slice(3).map((row, at) => ({ ...row, seq: at + 4 })),
+      [],
+    ])
+    expect(keys).toEqual([[alice, bob], [KeyId.make("c")]])
+    expect(sums.filter(({ source }) => source === "rows").toSorted((one, other) => one.start - other.start)).toEqual([
+      { source: "rows", window: "daily", start: day, amount: 12n },
+      { source: "rows", window: "daily", start: 3 * day, amount: 2n ** 62n },
+    ])
+    expect(sums).toContainEqual({ source: "spend", window: "total", start: 0, amount: 2n ** 62n + 12n })
+  })
+
+  test("keeps versions of prices as they came first", async () => {
+    const version = { id: 2 ** 52 - 1, hash: "f0", pricing: "{}" }
+    const listed = await inside(({ prices }) =>
+      Effect.gen(function* () {
+        yield* prices.put([])
+        yield* prices.put([version, { id: 0, hash: "00", pricing: '"é"' }])
+        yield* prices.put([{ ...version, hash: "f1" }])
+        return [yield* prices.list(-1, 9), yield* prices.list(0, 9), yield* prices.list(-1, 1)]
+      }),
+    )
+    const other = { id: 0, hash: "00", pricing: '"é"' }
+    expect(listed).toEqual([[other, version], [version], [other]])
+  })
+
   test("a row counts once, however often it comes, also within one batch", async () => {
     const [spend, rows] = await inside((storage) =>
       Effect.gen(function* () {

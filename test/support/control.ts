@@ -88,7 +88,7 @@ export const noon = Date.UTC(2026, 6, 15, 12)
 export const startControlPlane = async ({
   control,
   storage = memoryStorage,
-  meter = Meter.layer,
+  meter = Meter.layer({ errorFinish: "free" }),
 }: ControlPlaneOptions = {}) => {
   const time = { now: noon }
   const log: Array<string> = []
@@ -213,4 +213,10 @@ export const row = (secret: string, cost: string, admittedAt: number): LedgerRow
   appUrl: "",
   strategy: "balanced",
   seed: 1,
+  rareUsage: null,
+  priceBasis: "unknown",
+  priceVersion: null,
+  waived: null,
+  form: "chat",
+  operation: "chat",
 })

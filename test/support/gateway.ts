@@ -13,6 +13,7 @@ import { decodeConfig } from "../../src/config/loadConfig.ts"
 import * as Gateway from "../../src/Gateway.ts"
 import type { Plugin } from "../../src/plugin/discover.ts"
 import { discover } from "../../src/plugin/discover.ts"
+import type { InFlight } from "../../src/services/InFlight.ts"
 import { KeyStore, type NewKey } from "../../src/services/KeyStore.ts"
 import type { Meter } from "../../src/services/Meter.ts"
 import type { Storage } from "../../src/services/Storage.ts"
@@ -48,7 +49,7 @@ export interface TestGateway {
   /** `POST /chat/completions` of this body. */
   readonly chat: (body: unknown, init?: RequestInit) => Promise<Response>
   /** Runs an effect with the gateway's services. */
-  readonly run: <A, E>(effect: Effect.Effect<A, E, KeyStore | Storage | Meter>) => Promise<A>
+  readonly run: <A, E>(effect: Effect.Effect<A, E, InFlight | KeyStore | Storage | Meter>) => Promise<A>
   readonly newKey: (key?: Partial<NewKey>) => Promise<string>
   /** Closes it as SIGTERM would: drains, settles, ends. */
   readonly stop: () => Promise<void>
@@ -128,12 +129,12 @@ const build = async <A>(layer: Layer.Layer<A, unknown>) => {
 }
 
 const testGatewayOf = async (
-  context: Context.Context<KeyStore | Storage | Meter>,
+  context: Context.Context<InFlight | KeyStore | Storage | Meter>,
   url: string,
   send: (request: Request) => Promise<Response>,
   stop: () => Promise<void>,
 ): Promise<TestGateway> => {
-  const run = <A, E>(effect: Effect.Effect<A, E, KeyStore | Storage | Meter>) =>
+  const run = <A, E>(effect: Effect.Effect<A, E, InFlight | KeyStore | Storage | Meter>) =>
     Effect.runPromise(Effect.provide(effect, context))
   const make = (key: NewKey) =>
     run(Effect.flatMap(KeyStore, (keys) => Effect.map(keys.create(key), ({ secret }) => Redacted.value(secret))))

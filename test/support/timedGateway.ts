@@ -68,6 +68,11 @@ export class HostCall {
     return this
   }
 
+  /** The answer, in place of an event stream. */
+  whole(response: Response): void {
+    this.answer(response)
+  }
+
   /** Data lines, an event each. */
   events(...data: ReadonlyArray<string>): this {
     return this.text(data.map((line) => `data: ${line}\n\n`).join(""))

@@ -13,6 +13,8 @@ import type { Rendered } from "../ErrorBody.ts"
 import type { ShownRoute } from "./routeMetadata.ts"
 
 export interface ClientProtocol {
+  /** For the ledger. */
+  readonly name: string
   /** `bytes`: length of the body as received. */
   readonly decode: (body: JsonObject, bytes: number) => Either.Either<ChatRequest, BadRequest>
   /** For the body of a whole answer. `shown`: the routing, for callers who ask for it. */

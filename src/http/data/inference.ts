@@ -89,6 +89,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         plan: Plan,
         lifetime: Lifetime,
         { headers }: Request,
+        kind: Pick<RequestContext, "form" | "operation">,
         conversation: ConversationRecord | undefined,
       ) => {
         const admittedAt = clock.unsafeCurrentTimeMillis()
@@ -99,18 +100,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
           appUrl: attributionText(headers.get("http-referer")),
         }
         const { strategy, seed } = plan
-        const id = generationId(Math.floor(admittedAt / 1000), requestId)
-        const facts = {
-          requestId,
-          generationId: id,
-          key,
-          attribution,
-          admittedAt,
-          lifetime,
-          strategy,
-          seed,
-          conversation,
-        }
+        const ids = { requestId, generationId: generationId(Math.floor(admittedAt / 1000), requestId) }
+        const facts = { ...ids, ...kind, key, attribution, admittedAt, lifetime, strategy, seed, conversation }
         return new RequestContext(facts, nowMs)
       }
 
@@ -145,7 +136,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const conversation = conversations.of(key.id, asked)
         const plan = yield* router.plan(asked, yield* budgeting, { conversation, permissions: key })
         if (!isFinished(authenticating) || !isFinished(budgeting)) lifetime.look()
-        const context = contextOf(state.requestId, key, plan, lifetime, request, conversation.record())
+        const kind = { form: protocol.name, operation: asked.operation }
+        const context = contextOf(state.requestId, key, plan, lifetime, request, kind, conversation.record())
         const shown = wantsMetadata(request.headers) ? shownOf(asked, plan) : undefined
         if (shown !== undefined) state.metadata = withoutHost(shown, context)
         return yield* asked.stream

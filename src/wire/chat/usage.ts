@@ -54,7 +54,9 @@ export const canonicalUsage = (raw: unknown, reasoningBeside: boolean): ChatUsag
     cache_write_tokens: inward["cache_write_tokens"] ?? raw["cache_creation_input_tokens"],
     cache_write_1h_tokens:
       inward["cache_write_1h_tokens"] ?? objectOr(raw["cache_creation"])["ephemeral_1h_input_tokens"],
+    cached_audio_tokens: inward["cached_audio_tokens"] ?? objectOr(inward["cached_tokens_details"])["audio_tokens"],
     audio_tokens: promptAudio,
+    image_tokens: inward["image_tokens"],
     video_tokens: inward["video_tokens"],
   })
   const completionDetails = given({

@@ -13,6 +13,7 @@ const writersFor =
     chunkWriter(names, host)
 
 export const chat: ClientProtocol = {
+  name: "chat",
   decode: decodeChat,
   answer: (context, request, shown) => answerWriter(namesOf(context, request, shown), request.reasoning.exclude),
   stream: (context, request, shown) => writersFor(namesOf(context, request, shown)),

@@ -166,7 +166,7 @@ describe.each([
     },
   )
 
-  test("after its host has sent usage: the host's usage is charged", async () => {
+  test("after its host has sent usage: that is charged, and an estimate of what came later", async () => {
     const host = conducted()
     const gateway = await routed({ host: host.answer }, { socket })
     const { held, reader, readUntil } = await begun(gateway, host, ["fine"])
@@ -178,7 +178,7 @@ describe.each([
     expect((await rowsOf(gateway, 1))[0]).toMatchObject({
       outcome: "caller-gone",
       promptTokens: 10,
-      completionTokens: 5,
+      completionTokens: 6,
       estimated: false,
     })
   })

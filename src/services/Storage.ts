@@ -7,11 +7,13 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type { Author } from "../domain/Audit.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord, Spend } from "../domain/Key.ts"
 import type { KeptSlot } from "./HostStats.ts"
 import type { KeyPage, KeyPatch, LedgerRow, StorageUnavailable } from "./ledger.ts"
 
+/** A change and its row of the audit log are one transaction. */
 export interface KeyRepository {
   /** The key; `undefined` when there is none. */
   readonly find: (id: KeyId) => Effect.Effect<KeyRecord | undefined, StorageUnavailable>
@@ -20,11 +22,15 @@ export interface KeyRepository {
   /** Number of management keys. Zero before the first start of the installation. */
   readonly countManagement: () => Effect.Effect<number, StorageUnavailable>
   /** Does nothing when the key exists already. */
-  readonly insert: (key: KeyRecord) => Effect.Effect<void, StorageUnavailable>
+  readonly insert: (key: KeyRecord, author: Author) => Effect.Effect<void, StorageUnavailable>
   /** The key after the change; `undefined` when there is none. */
-  readonly update: (id: KeyId, patch: KeyPatch) => Effect.Effect<KeyRecord | undefined, StorageUnavailable>
+  readonly update: (
+    id: KeyId,
+    patch: KeyPatch,
+    author: Author,
+  ) => Effect.Effect<KeyRecord | undefined, StorageUnavailable>
   /** Whether the key existed. Its ledger rows stay. */
-  readonly remove: (id: KeyId) => Effect.Effect<boolean, StorageUnavailable>
+  readonly remove: (id: KeyId, author: Author) => Effect.Effect<boolean, StorageUnavailable>
 }
 
 /** Requests of keys to free models, counted by UTC day. Only the last day of each key is kept. */

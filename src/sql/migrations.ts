@@ -8,6 +8,7 @@
 import * as Migrator from "@effect/sql/Migrator"
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
+import { emptyHead } from "../domain/Audit.ts"
 
 /** Name of the table that records the steps that have run. */
 export const migrationsTable = "migrations"
@@ -119,6 +120,39 @@ const steps = {
       day INTEGER NOT NULL,
       used INTEGER NOT NULL CHECK (used >= 0)
     ) STRICT, WITHOUT ROWID`,
+  ),
+
+  "8_audit_log": inOrder(
+    // Changes of keys, chained by their hashes: see domain/Audit.ts.
+    `CREATE TABLE audit (
+      seq INTEGER PRIMARY KEY,
+      at INTEGER NOT NULL,
+      actor TEXT NOT NULL,
+      action TEXT NOT NULL,
+      object TEXT NOT NULL,
+      changes TEXT NOT NULL,
+      hash TEXT NOT NULL
+    ) STRICT`,
+    // Number and hash of the last row.
+    `CREATE TABLE audit_head (
+      only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+      seq INTEGER NOT NULL,
+      hash TEXT NOT NULL
+    ) STRICT`,
+    `INSERT INTO audit_head (only_row, seq, hash) VALUES (1, 0, '${emptyHead.hash}')`,
+    // REPLACE deletes without the trigger of deletions, so an insertion may only append.
+    `CREATE TRIGGER audit_only_appends BEFORE INSERT ON audit
+      WHEN NEW.seq <> (SELECT seq + 1 FROM audit_head)
+      BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END`,
+    `CREATE TRIGGER audit_keeps_rows BEFORE DELETE ON audit
+      BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END`,
+    `CREATE TRIGGER audit_keeps_values BEFORE UPDATE ON audit
+      BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END`,
+    `CREATE TRIGGER audit_head_keeps_row BEFORE DELETE ON audit_head
+      BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END`,
+    `CREATE TRIGGER audit_head_goes_on BEFORE UPDATE ON audit_head
+      WHEN NEW.seq < OLD.seq OR (NEW.seq = OLD.seq AND NEW.hash <> OLD.hash)
+      BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END`,
   ),
 }
 

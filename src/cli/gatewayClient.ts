@@ -45,6 +45,13 @@ const baseOf = (url: string): Effect.Effect<string, CommandFailed> =>
     ? Effect.succeed(`${url.replace(/\/+$/, "").replace(/\/api\/v1$/, "")}/api/v1`)
     : Effect.fail(wrongUse(`--url: expected an address such as http://127.0.0.1:8787, got "${plain(url)}"`))
 
+/** A proxy of the environment would look for this machine's gateway on its own machine. */
+const withoutProxy = (url: string): void => {
+  const { hostname } = new URL(url)
+  if (!/^(localhost|127\.[0-9.]+|\[::1\])$/.test(hostname)) return
+  process.env["NO_PROXY"] = [process.env["NO_PROXY"] ?? process.env["no_proxy"] ?? "", hostname].join(",")
+}
+
 const ErrorAnswer = Schema.Struct({ error: Schema.Struct({ message: Schema.String }) })
 const errorIn = Schema.decodeUnknownOption(Schema.parseJson(ErrorAnswer))
 
@@ -54,6 +61,8 @@ export const connect = (url: Option.Option<string>): Effect.Effect<Gateway, Comm
     if (key === "")
       return yield* wrongUse("HEADGATE_MANAGEMENT_KEY is not set: it has to be a management key of the gateway")
     const base = yield* baseOf(Option.isSome(url) ? url.value : yield* configured)
+
+    withoutProxy(base)
 
     const fetched = ({ method, path, body }: GatewayCall) =>
       Effect.tryPromise({

@@ -59,8 +59,10 @@ const exitCodeOf = (failure: unknown): Effect.Effect<number> =>
   })
 
 /** `words`: the arguments of the program. Resolves when the command has ended. */
-export const run = (words: ReadonlyArray<string>): Promise<void> =>
-  execute(words).pipe(
+export const run = (words: ReadonlyArray<string>): Promise<void> => {
+  // Its reader, such as `head`, has read enough.
+  process.stdout.on("error", () => process.exit())
+  return execute(words).pipe(
     Effect.as(0),
     Effect.catchAll(exitCodeOf),
     Effect.provide(Layer.merge(BunContext.layer, CliConfig.layer({ showBuiltIns: false }))),
@@ -71,3 +73,4 @@ export const run = (words: ReadonlyArray<string>): Promise<void> =>
     ),
     Effect.runPromise,
   )
+}

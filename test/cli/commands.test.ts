@@ -187,6 +187,27 @@ describe.concurrent("refused", () => {
 })
 
 test(
+  "a terminal gets columns under headings, with short hashes and in colour unless NO_COLOR is set; its proxy is not asked for this machine",
+  async () => {
+    const env = {
+      HEADGATE_MANAGEMENT_KEY: managementKey,
+      HEADGATE_PORT: new URL(url).port,
+      HTTP_PROXY: "http://127.0.0.1:1",
+    }
+    const hash = Bun.SHA256.hash(ordinaryKey, "hex").slice(0, 12)
+    const shown = await installation.inTerminal(["keys", "list"], env)
+    expect(shown).toStartWith(
+      "\u001b[1mHASH          NAME       LABEL            STATE   LIMIT  RESET  LEFT     SPENT\u001b[0m\n",
+    )
+    expect(shown).toContain(
+      `\n${hash}  first key  ${ordinaryKey.slice(0, 9)}...${ordinaryKey.slice(-3)}  active      -  -         -  `,
+    )
+    expect(await installation.inTerminal(["keys", "list"], { ...env, NO_COLOR: "1" })).toBe(Bun.stripANSI(shown))
+  },
+  patience,
+)
+
+test(
   "help and version are plain in a pipe, and the version is the package's",
   async () => {
     const help = await headgate("keys", "create", "--help")

@@ -16,6 +16,8 @@ export interface Installation {
   readonly start: (options?: StartOptions) => RunningGateway
   /** Runs a command of the program to its end. */
   readonly command: (words: ReadonlyArray<string>, env?: Readonly<Record<string, string>>) => Promise<Ended>
+  /** The same in a terminal; what it shows. */
+  readonly inTerminal: (words: ReadonlyArray<string>, env?: Readonly<Record<string, string>>) => Promise<string>
   /** Reads the ledger and the keys while no gateway runs. */
   readonly ask: <A, E>(question: Effect.Effect<A, E, Storage>) => Promise<A>
   readonly remove: () => Promise<void>
@@ -128,6 +130,26 @@ export const install = (): Installation => {
     command: async (words, env = {}) => {
       const command = run({ ...environment, ...env }, undefined, words)
       return { code: await command.exited, out: command.out(), err: command.err() }
+    },
+    inTerminal: async (words, env = {}) => {
+      let shown = ""
+      const closed = Promise.withResolvers<void>()
+      const decoder = new TextDecoder()
+      const child = Bun.spawn([process.execPath, "src/main.ts", ...words], {
+        cwd: root,
+        env: { ...environment, TERM: "xterm", ...env },
+        terminal: {
+          cols: 200,
+          data: (_terminal, bytes) => {
+            shown += decoder.decode(bytes, { stream: true })
+          },
+          exit: () => closed.resolve(),
+        },
+      })
+      await child.exited
+      child.terminal?.close()
+      await closed.promise
+      return shown.replaceAll("\r\n", "\n")
     },
     ask: (question) =>
       Effect.runPromise(

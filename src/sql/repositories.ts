@@ -1,5 +1,5 @@
 /**
- * All repositories over one database. A new one (such as an audit log) needs an interface in `services/Storage.ts`, a
+ * All repositories over one database. A new one needs an interface in `services/Storage.ts`, a
  * file beside `KeyRepository.ts`, and a line in the interface and in the function below.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"

@@ -1,5 +1,7 @@
 /** The commands of the program, run as an operator runs them, against a gateway that runs. docs/commands.md */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { mkdirSync, readFileSync, symlinkSync } from "node:fs"
+import { dirname, join } from "node:path"
 import {
   type Ended,
   firstKey,
@@ -216,6 +218,38 @@ test(
     expect(help.out).not.toContain("\u001b")
     const { version } = await Bun.file(new URL("../../package.json", import.meta.url)).json()
     expect(await headgate("--version")).toMatchObject({ code: 0, out: `${version}\n` })
+  },
+  patience,
+)
+
+test(
+  "every line of the documentation runs as it is written, from a link to the program in the PATH",
+  async () => {
+    const root = join(import.meta.dir, "../..")
+    const bin = join(installation.folder, "bin")
+    mkdirSync(bin)
+    symlinkSync(join(root, "src/main.ts"), join(bin, "headgate"))
+    const pages = ["docs/commands.md", "README.md"].map((page) => readFileSync(join(root, page), "utf8"))
+    const hash = Bun.SHA256.hash(ordinaryKey, "hex").slice(0, 8)
+    const lines = pages
+      .flatMap((page) => page.match(/^(?:headgate|bun start --) \w.*$/gm) ?? [])
+      .map((line) => line.replace("bun start --", "headgate").replace("8f3a1c", hash))
+    expect(lines.length).toBeGreaterThan(12)
+    // Revoking comes last: the others are about the same key.
+    for (const line of lines.toSorted((a, b) => Number(a.includes(" revoke ")) - Number(b.includes(" revoke ")))) {
+      const child = Bun.spawn(["bash", "-c", line], {
+        cwd: installation.folder,
+        env: {
+          PATH: `${bin}:${dirname(process.execPath)}:${process.env["PATH"]}`,
+          HEADGATE_STORAGE: `sqlite:${installation.database}`,
+          HEADGATE_MANAGEMENT_KEY: managementKey,
+          HEADGATE_PORT: new URL(url).port,
+        },
+        stderr: "pipe",
+      })
+      const err = await new Response(child.stderr).text()
+      expect([line, await child.exited, err]).toEqual([line, 0, ""])
+    }
   },
   patience,
 )

@@ -63,7 +63,7 @@ export const reconcile = Command.make("reconcile", { json: jsonOption }, ({ json
     else yield* writeTable(differences, differenceColumns, { empty: "" })
     if (differences.length === 0) return
     const message = `${differences.length} sums are not what the ${rows} rows of the ledger come to`
-    yield* new CommandFailed({ code: exitCodes.failed, message })
+    return yield* new CommandFailed({ code: exitCodes.failed, message })
   }),
 ).pipe(
   Command.withDescription("Adds up the ledger and compares it with what keys are said to have spent. 1: they differ."),

@@ -38,7 +38,7 @@ const rateOf = (text: string) => {
 
 /** The value of a flag that was given. */
 const given = <A, B, E>(flag: Option.Option<A>, read: (value: A) => Effect.Effect<B, E>) =>
-  Option.isSome(flag) ? Effect.map(read(flag.value), Option.some) : Effect.succeed(Option.none<B>())
+  Option.isSome(flag) ? Effect.asSome(read(flag.value)) : Effect.succeed(Option.none<B>())
 
 /** The members that were given. */
 const members = (all: Readonly<Record<string, Option.Option<unknown>>>) =>

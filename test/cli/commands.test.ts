@@ -137,6 +137,54 @@ test(
   patience,
 )
 
+test(
+  "spend --by day and --by model add up what the gateway lists by day, model and host",
+  async () => {
+    const item = (date: string, model: string, usage: number) => ({
+      date,
+      model,
+      endpoint_id: "acme/eu",
+      usage,
+      requests: 2,
+      prompt_tokens: 30,
+      completion_tokens: 4,
+    })
+    const data = [
+      item("2026-07-15", "acme/small", 0.1),
+      item("2026-07-15", "acme/large", 0.7),
+      item("2026-07-14", "acme/small", 0.2),
+    ]
+    const asked: Array<string> = []
+    const other = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: (request) => {
+        asked.push(`${request.method} ${new URL(request.url).pathname} ${request.headers.get("authorization")}`)
+        return Response.json({ data })
+      },
+    })
+    const at = ["--url", `${other.url}api/v1/`]
+    const byDay = await headgate("spend", "--by", "day", ...at)
+    const byModel = await headgate("spend", "--by", "model", ...at)
+    const json = await headgate("spend", "--by", "model", "--json", ...at)
+    await other.stop(true)
+    expect(linesOf(byDay)).toEqual([
+      ["2026-07-15", "4", "60", "8", "0.8"],
+      ["2026-07-14", "2", "30", "4", "0.2"],
+    ])
+    expect(linesOf(byModel)).toEqual([
+      ["acme/large", "2", "30", "4", "0.7"],
+      ["acme/small", "4", "60", "8", "0.3"],
+    ])
+    expect(JSON.parse(json.out)).toEqual([
+      { model: "acme/large", requests: 2, prompt_tokens: 30, completion_tokens: 4, usage: 0.7 },
+      { model: "acme/small", requests: 4, prompt_tokens: 60, completion_tokens: 8, usage: 0.3 },
+    ])
+    expect([...new Set(asked)]).toEqual([`GET /api/v1/activity Bearer ${managementKey}`])
+  },
+  patience,
+)
+
 describe.concurrent("refused", () => {
   test.each([
     [["kys"], 64, '"headgate" has no command "kys", did you mean "keys"?'],

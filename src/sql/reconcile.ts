@@ -3,7 +3,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { StorageUnavailable } from "../services/ledger.ts"
-import { type DaySum, differences, type KeptSum, type SumDifference } from "../services/reconcile.ts"
+import { type DaySum, differences, type KeptSum, type SumDifference } from "../services/sumDifferences.ts"
 import { rowsOf } from "./query.ts"
 import { castToText, column, money, table } from "./table.ts"
 

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { LoadedConfig } from "./config/loadConfig.ts"
+import { localUrl } from "./config/localUrl.ts"
 import { KeyStore } from "./services/KeyStore.ts"
 import { ProviderRegistry } from "./services/ProviderRegistry.ts"
 import { Storage } from "./services/Storage.ts"
@@ -27,9 +28,7 @@ export const firstStart = ({
       const keys = yield* KeyStore
       const registry = yield* ProviderRegistry
       const port = address._tag === "TcpAddress" ? address.port : config.server.port
-      const host =
-        config.server.hostname === "0.0.0.0" || config.server.hostname === "::" ? "127.0.0.1" : config.server.hostname
-      const base = `http://${host.includes(":") ? `[${host}]` : host}:${port}/api/v1`
+      const base = `${localUrl({ hostname: config.server.hostname, port })}/api/v1`
       say(`headgate listens at ${base}`)
       if (managementKey !== null || (yield* Effect.orDie(storage.keys.countManagement())) > 0) return
 

@@ -12,6 +12,8 @@ import { proxiesOf } from "./upstream/environmentProxy.ts"
 const storageCodes: Readonly<Record<StorageNotOpened["reason"], number>> = {
   corrupt: 65,
   newer: 65,
+  older: 65,
+  unreadable: 66,
   unreachable: 69,
   "in-use": 73,
   unwritable: 73,

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
+import type { Actor, Author } from "../domain/Audit.ts"
 import { KeyNotAccepted, NotFound, type Unavailable } from "../domain/Failure.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import { type KeyRecord, type LimitReset, unlimitedKey } from "../domain/Key.ts"
@@ -34,6 +35,7 @@ export interface CreatedKey {
   readonly secret: Redacted.Redacted
 }
 
+/** `actor`, for the audit log: the management key that asks for the change. Without one it is the program itself. */
 export class KeyStore extends Context.Tag("headgate/KeyStore")<
   KeyStore,
   {
@@ -41,13 +43,17 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
      * The record of a valid key. Unknown, disabled, expired and deleted keys fail alike, so that nothing is revealed.
      */
     readonly authenticate: (secret: Redacted.Redacted) => Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable>
-    readonly create: (key: NewKey) => Effect.Effect<CreatedKey, Unavailable | NotFound>
+    readonly create: (key: NewKey, actor?: Actor) => Effect.Effect<CreatedKey, Unavailable | NotFound>
     /** Ordinary keys, newest first. */
     readonly list: (page: KeyPage) => Effect.Effect<ReadonlyArray<KeyRecord>, Unavailable | NotFound>
     readonly read: (id: KeyId) => Effect.Effect<KeyRecord, Unavailable | NotFound>
     /** In force at once in this process. */
-    readonly update: (id: KeyId, patch: Omit<KeyPatch, "updatedAt">) => Effect.Effect<KeyRecord, Unavailable | NotFound>
-    readonly remove: (id: KeyId) => Effect.Effect<void, Unavailable | NotFound>
+    readonly update: (
+      id: KeyId,
+      patch: Omit<KeyPatch, "updatedAt">,
+      actor?: Actor,
+    ) => Effect.Effect<KeyRecord, Unavailable | NotFound>
+    readonly remove: (id: KeyId, actor?: Actor) => Effect.Effect<void, Unavailable | NotFound>
     /** Calls `listener` with each key that was disabled or deleted, from then on until the scope closes. */
     readonly onRevoked: (listener: (id: KeyId) => void) => Effect.Effect<void, never, Scope.Scope>
   }
@@ -66,6 +72,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
         const revoked = (id: KeyId) => {
           for (const listener of listeners) listener(id)
         }
+        const author = (actor: Actor = "gateway"): Author => ({ actor, at: now() })
         const bootstrap = options.managementKey && bootstrapKey(options.managementKey, workspaceId, now())
 
         const accept = (record: KeyRecord | undefined) =>
@@ -96,7 +103,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
             if (known !== undefined) return accept(known)
             return hasChecksum(text) ? Effect.flatMap(find(id), accept) : notAccepted
           },
-          create: (key) =>
+          create: (key, actor) =>
             Effect.gen(function* () {
               const secret = makeSecret(key.kind)
               const record: KeyRecord = {
@@ -117,26 +124,26 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
                 creatorUserId: key.creatorUserId ?? null,
                 workspaceId,
               }
-              yield* reached(storage.keys.insert(record))
+              yield* reached(storage.keys.insert(record, author(actor)))
               return { record, secret: Redacted.make(secret) }
             }),
           list: (page) => reached(storage.keys.list(page)),
           read: (id) => Effect.filterOrElse(find(id), isOrdinary, () => noSuchKey),
-          update: (id, patch) =>
+          update: (id, patch, actor) =>
             Effect.gen(function* () {
               const before = yield* find(id)
               if (before?.kind !== "ordinary") return yield* noSuchKey
-              const after = yield* reached(storage.keys.update(id, { ...patch, updatedAt: now() }))
+              const after = yield* reached(storage.keys.update(id, { ...patch, updatedAt: now() }, author(actor)))
               cache.drop(id)
               if (after === undefined) return yield* noSuchKey
               if (after.disabled) revoked(id)
               return after
             }),
-          remove: (id) =>
+          remove: (id, actor) =>
             Effect.gen(function* () {
               const before = yield* find(id)
               if (before?.kind !== "ordinary") return yield* noSuchKey
-              yield* reached(storage.keys.remove(id))
+              yield* reached(storage.keys.remove(id, author(actor)))
               cache.drop(id)
               revoked(id)
             }),

@@ -8,6 +8,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { DaySum, SumQuery } from "../domain/Activity.ts"
+import type { Author } from "../domain/Audit.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord, LimitReset, Spend } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
@@ -15,6 +16,7 @@ import type { PriceVersion } from "../domain/PriceVersion.ts"
 import type { KeptSlot } from "./HostStats.ts"
 import type { JournalEntry, KeyPage, KeyPatch, LedgerRow, Orphan, StorageUnavailable } from "./ledger.ts"
 
+/** A change and its row of the audit log are one transaction. */
 export interface KeyRepository {
   /** The key; `undefined` when there is none. */
   readonly find: (id: KeyId) => Effect.Effect<KeyRecord | undefined, StorageUnavailable>
@@ -23,11 +25,15 @@ export interface KeyRepository {
   /** Number of management keys. Zero before the first start of the installation. */
   readonly countManagement: () => Effect.Effect<number, StorageUnavailable>
   /** Does nothing when the key exists already. */
-  readonly insert: (key: KeyRecord) => Effect.Effect<void, StorageUnavailable>
+  readonly insert: (key: KeyRecord, author: Author) => Effect.Effect<void, StorageUnavailable>
   /** The key after the change; `undefined` when there is none. */
-  readonly update: (id: KeyId, patch: KeyPatch) => Effect.Effect<KeyRecord | undefined, StorageUnavailable>
+  readonly update: (
+    id: KeyId,
+    patch: KeyPatch,
+    author: Author,
+  ) => Effect.Effect<KeyRecord | undefined, StorageUnavailable>
   /** Whether the key existed. Its ledger rows stay. */
-  readonly remove: (id: KeyId) => Effect.Effect<boolean, StorageUnavailable>
+  readonly remove: (id: KeyId, author: Author) => Effect.Effect<boolean, StorageUnavailable>
 }
 
 /** Requests of keys to free models, counted by UTC day. Only the last day of each key is kept. */

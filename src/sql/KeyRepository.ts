@@ -2,9 +2,11 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { changesBetween } from "../domain/Audit.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord } from "../domain/Key.ts"
 import type { KeyRepository } from "../services/Storage.ts"
+import { audited } from "./auditLog.ts"
 import { firstRowOf, query, rowsOf } from "./query.ts"
 import { column, flag, keyIdText, optionalJson, optionalMoney, optionalText, storedText, table, text } from "./table.ts"
 
@@ -30,6 +32,7 @@ const keys = table<KeyRecord>({
 export const makeKeyRepository = (sql: SqlClient): KeyRepository => {
   const selection = sql.literal(keys.selection)
   const find = (id: KeyId) => firstRowOf(keys, sql`SELECT ${selection} FROM keys WHERE id = ${storedText(id)}`)
+  const change = audited(sql)
   return {
     find,
     list: ({ offset, limit, includeDisabled }) => {
@@ -45,17 +48,50 @@ export const makeKeyRepository = (sql: SqlClient): KeyRepository => {
         query(sql<{ readonly n: number }>`SELECT COUNT(*) AS n FROM keys WHERE kind = 'management'`),
         ([row]) => row?.n ?? 0,
       ),
-    insert: (key) =>
-      Effect.asVoid(query(sql`INSERT INTO keys ${sql.insert(keys.columnsOf(key))} ON CONFLICT (id) DO NOTHING`)),
-    update: (id, patch) => {
-      const columns = keys.columnsOf(patch)
-      if (Object.keys(columns).length === 0) return find(id)
-      return firstRowOf(
-        keys,
-        sql`UPDATE keys SET ${sql.update(columns)} WHERE id = ${storedText(id)} RETURNING ${selection}`,
-      )
-    },
-    remove: (id) =>
-      Effect.map(query(sql`DELETE FROM keys WHERE id = ${storedText(id)} RETURNING id`), (gone) => gone.length > 0),
+    insert: (key, author) =>
+      change(
+        author,
+        Effect.gen(function* () {
+          const after = keys.columnsOf(key)
+          const added = yield* query(
+            sql`INSERT INTO keys ${sql.insert(after)} ON CONFLICT (id) DO NOTHING RETURNING id`,
+          )
+          return added.length === 0
+            ? { result: undefined }
+            : {
+                result: undefined,
+                logged: { action: "key.create", object: key.id, changes: changesBetween({}, after) },
+              }
+        }),
+      ),
+    update: (id, patch, author) =>
+      change(
+        author,
+        Effect.gen(function* () {
+          const columns = keys.columnsOf(patch)
+          const before = yield* find(id)
+          if (before === undefined || Object.keys(columns).length === 0) return { result: before }
+          const after = yield* firstRowOf(
+            keys,
+            sql`UPDATE keys SET ${sql.update(columns)} WHERE id = ${storedText(id)} RETURNING ${selection}`,
+          )
+          if (after === undefined) return { result: after }
+          const changes = changesBetween(keys.columnsOf(before), keys.columnsOf(after))
+          return { result: after, logged: { action: "key.update", object: id, changes } }
+        }),
+      ),
+    remove: (id, author) =>
+      change(
+        author,
+        Effect.gen(function* () {
+          const before = yield* firstRowOf(
+            keys,
+            sql`DELETE FROM keys WHERE id = ${storedText(id)} RETURNING ${selection}`,
+          )
+          if (before === undefined) return { result: false }
+          const changes = changesBetween(keys.columnsOf(before), {})
+          return { result: true, logged: { action: "key.delete", object: id, changes } }
+        }),
+      ),
   }
 }

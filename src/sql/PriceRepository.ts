@@ -5,12 +5,12 @@ import * as Schema from "effect/Schema"
 import type { PriceVersion } from "../domain/PriceVersion.ts"
 import type { PriceRepository } from "../services/Storage.ts"
 import { query, rowsOf } from "./query.ts"
-import { column, table } from "./table.ts"
+import { column, table, text } from "./table.ts"
 
 const versions = table<PriceVersion>({
   id: column("id", Schema.Number),
-  hash: column("hash", Schema.String),
-  pricing: column("pricing", Schema.String),
+  hash: text("hash"),
+  pricing: text("pricing"),
 })
 
 export const makePriceRepository = (sql: SqlClient): PriceRepository => ({

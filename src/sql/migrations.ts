@@ -5,6 +5,7 @@
 import * as Migrator from "@effect/sql/Migrator"
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
+import { emptyHead } from "../domain/Audit.ts"
 
 /** Name of the table that records the steps that have run. */
 export const migrationsTable = "migrations"
@@ -24,6 +25,8 @@ interface Dialect {
   readonly generationIndex: ReadonlyArray<string>
   /** Triggers that refuse changes of rows. */
   readonly appendOnly: (table: string) => ReadonlyArray<string>
+  /** Triggers that let the audit log only grow. */
+  readonly auditTriggers: ReadonlyArray<string>
 }
 
 /**
@@ -45,6 +48,21 @@ const sqlite: Dialect = {
     `CREATE TRIGGER ${table}_keeps_values BEFORE UPDATE ON ${table}
       BEGIN SELECT RAISE(ABORT, 'the ${table} is append-only'); END`,
   ],
+  auditTriggers: [
+    // REPLACE deletes without the trigger of deletions, so an insertion may only append.
+    `CREATE TRIGGER audit_only_appends BEFORE INSERT ON audit
+      WHEN NEW.seq <> (SELECT seq + 1 FROM audit_head)
+      BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END`,
+    `CREATE TRIGGER audit_keeps_rows BEFORE DELETE ON audit
+      BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END`,
+    `CREATE TRIGGER audit_keeps_values BEFORE UPDATE ON audit
+      BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END`,
+    `CREATE TRIGGER audit_head_keeps_row BEFORE DELETE ON audit_head
+      BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END`,
+    `CREATE TRIGGER audit_head_goes_on BEFORE UPDATE ON audit_head
+      WHEN NEW.seq < OLD.seq OR (NEW.seq = OLD.seq AND NEW.hash <> OLD.hash)
+      BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END`,
+  ],
 }
 
 const postgres: Dialect = {
@@ -60,6 +78,17 @@ const postgres: Dialect = {
       $$ BEGIN RAISE EXCEPTION 'the ${table} is append-only'; END $$`,
     `CREATE TRIGGER ${table}_keeps_rows BEFORE DELETE OR UPDATE OR TRUNCATE ON ${table}
       FOR EACH STATEMENT EXECUTE FUNCTION ${table}_is_append_only()`,
+  ],
+  auditTriggers: [
+    `CREATE FUNCTION audit_is_append_only() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'the audit log is append-only'; END $$`,
+    `CREATE TRIGGER audit_keeps_rows BEFORE DELETE OR UPDATE OR TRUNCATE ON audit
+      FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only()`,
+    `CREATE TRIGGER audit_head_keeps_row BEFORE DELETE OR TRUNCATE ON audit_head
+      FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only()`,
+    `CREATE TRIGGER audit_head_goes_on BEFORE UPDATE ON audit_head FOR EACH ROW
+      WHEN (NEW.seq < OLD.seq OR (NEW.seq = OLD.seq AND NEW.hash <> OLD.hash))
+      EXECUTE FUNCTION audit_is_append_only()`,
   ],
 }
 
@@ -258,6 +287,27 @@ export const steps = {
     "ALTER TABLE ledger ADD COLUMN form TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE ledger ADD COLUMN operation TEXT NOT NULL DEFAULT ''",
     ...appendOnly("price_versions"),
+  ]),
+
+  "9_audit_log": inOrder(({ integer, options, auditTriggers }) => [
+    // Changes of keys, chained by their hashes: see domain/Audit.ts.
+    `CREATE TABLE audit (
+      seq ${integer} PRIMARY KEY,
+      at ${integer} NOT NULL,
+      actor TEXT NOT NULL,
+      action TEXT NOT NULL,
+      object TEXT NOT NULL,
+      changes TEXT NOT NULL,
+      hash TEXT NOT NULL
+    ) ${options}`,
+    // Number and hash of the last row.
+    `CREATE TABLE audit_head (
+      only_row ${integer} PRIMARY KEY CHECK (only_row = 1),
+      seq ${integer} NOT NULL,
+      hash TEXT NOT NULL
+    ) ${options}`,
+    `INSERT INTO audit_head (only_row, seq, hash) VALUES (1, 0, '${emptyHead.hash}')`,
+    ...auditTriggers,
   ]),
 }
 

@@ -6,8 +6,9 @@ import { unavailable } from "./failure.ts"
 import type { Table } from "./table.ts"
 
 /** Without spans: they are not used here, and cost more than most statements. */
-export const query = <A>(statement: Effect.Effect<A, SqlError>): Effect.Effect<A, StorageUnavailable> =>
-  Effect.withTracerEnabled(Effect.mapError(statement, unavailable), false)
+export const query = <A>(
+  statement: Effect.Effect<A, SqlError | StorageUnavailable>,
+): Effect.Effect<A, StorageUnavailable> => Effect.withTracerEnabled(Effect.mapError(statement, unavailable), false)
 
 /** The rows of a statement that selects `table.selection`. A row that does not decode is a failure of the database. */
 export const rowsOf = <A>(

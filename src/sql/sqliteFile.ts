@@ -7,7 +7,7 @@
  * and `sqlite3`.
  */
 import { Database } from "bun:sqlite"
-import { mkdirSync, statSync } from "node:fs"
+import { existsSync, mkdirSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as Cause from "effect/Cause"
@@ -28,7 +28,7 @@ export interface Opening {
 }
 
 export interface Refusal {
-  readonly reason: "in-use" | "unwritable" | "corrupt" | "newer"
+  readonly reason: "in-use" | "unwritable" | "corrupt" | "newer" | "older" | "unreadable"
   readonly message: string
 }
 
@@ -54,7 +54,10 @@ const refused = (reason: Refusal["reason"], path: string, detail: string): Refus
         reason,
         message: `${path} is damaged or no Headgate database: ${detail}. It was left as it is: restore a backup, or try "sqlite3 ${path} .recover" on a copy.`,
       })
+    case "unreadable":
+      return new Refused({ reason, message: `${path} cannot be read: ${detail}.` })
     case "newer":
+    case "older":
       return new Refused({ reason, message: `${path}: ${detail}.` })
   }
 }
@@ -111,23 +114,31 @@ const takeLock = (path: string): Database => {
   }
 }
 
-/** Checks, before anything is written, that the file is ours and readable. */
-const recognise = (path: string) =>
+/** Version of the tables in our file: 0 without any, `undefined` in an empty file. */
+const versionOf = (path: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
     const tables = yield* sql<{ readonly name: string }>`SELECT name FROM sqlite_schema WHERE type = 'table'`
-    if (tables.length === 0) return yield* sql.unsafe(`PRAGMA application_id = ${applicationId}`)
+    if (tables.length === 0) return undefined
     const [owner] = yield* sql<{ readonly application_id: number }>`PRAGMA application_id`
     if (owner?.application_id !== applicationId) {
       return yield* refused("corrupt", path, "it belongs to another program")
     }
-    if (!tables.some((table) => table.name === migrationsTable)) return
+    if (!tables.some((table) => table.name === migrationsTable)) return 0
     const [last] = yield* sql<{ readonly version: number | null }>`
       SELECT MAX(migration_id) AS version FROM ${sql(migrationsTable)}`
     const version = last?.version ?? 0
     if (version > schemaVersion) {
       return yield* refused("newer", path, `database schema ${version} is newer than this binary (${schemaVersion})`)
     }
+    return version
+  })
+
+/** Checks, before anything else is written, that the file is ours and readable. Marks an empty one as ours. */
+const recognise = (path: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient
+    if ((yield* versionOf(path)) === undefined) yield* sql.unsafe(`PRAGMA application_id = ${applicationId}`)
   })
 
 /** Settings of the connection, before the first transaction. */
@@ -143,9 +154,9 @@ const configure = ({ path, durability }: Opening) =>
     yield* sql.unsafe(`PRAGMA synchronous = ${durability === "full" ? "FULL" : "NORMAL"}`)
   })
 
-const openDatabase = (path: string) =>
+const openDatabase = (path: string, options?: { readonly readonly: true }) =>
   Effect.acquireRelease(
-    Effect.sync(() => new Database(path)),
+    Effect.sync(() => new Database(path, options)),
     (db) => Effect.sync(() => db.close()),
   )
 
@@ -173,11 +184,39 @@ export const openFile = (opening: Opening): Effect.Effect<OpenFile, Refused, Sco
       makeClient(db),
     )
     return { ...tables, db }
+  }).pipe(refusing((error) => refusalFor(opening.path, error)))
+
+/**
+ * A file that a gateway may be using, to read it as it is now: everything runs in one transaction, which the end of the
+ * scope closes. Nothing is written. The file must have the tables of this version.
+ */
+export const openToRead = (path: string): Effect.Effect<SqlClient, Refused, Scope.Scope> =>
+  Effect.gen(function* () {
+    if (!existsSync(path)) return yield* refused("unreadable", path, "there is no such file")
+    const db = yield* openDatabase(path, { readonly: true })
+    const sql = yield* makeClient(db)
+    yield* sql.unsafe(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
+    yield* sql.unsafe("BEGIN")
+    const version = yield* Effect.provideService(versionOf(path), SqlClient, sql)
+    if (version === schemaVersion) return sql
+    const older = `database schema ${version ?? 0} is older than this binary (${schemaVersion}); a start of the gateway updates it`
+    return yield* refused("older", path, older)
   }).pipe(
-    // bun:sqlite throws when it opens a file, and the migrator dies when a step fails. SQLite's code tells the reason
-    // in both cases.
-    Effect.catchAllCause((cause) => {
-      const refusal = refusalFor(opening.path, Cause.squash(cause))
-      return refusal === undefined ? Effect.die(Cause.squash(cause)) : Effect.fail(refusal)
+    refusing((error) => {
+      const refusal = refusalFor(path, error)
+      return refusal?.reason === "unwritable" || refusal?.reason === "in-use"
+        ? refused("unreadable", path, "it or its folder may not be opened, or another program has it locked")
+        : refusal
     }),
   )
+
+/**
+ * Turns errors into refusals where there is one; the others are defects. bun:sqlite throws when it opens a file, and the
+ * migrator dies when a step fails. SQLite's code tells the reason in both cases.
+ */
+const refusing = (refusalOf: (error: unknown) => Refused | undefined) =>
+  Effect.catchAllCause((cause: Cause.Cause<unknown>) => {
+    const error = Cause.squash(cause)
+    const refusal = refusalOf(error)
+    return refusal === undefined ? Effect.die(error) : Effect.fail(refusal)
+  })

@@ -9,6 +9,8 @@ const source = resolve(import.meta.dir, "../../src")
 /** From the top. What shares a line does not import each other. */
 const layers: ReadonlyArray<ReadonlyArray<string>> = [
   ["testing.ts", "main.ts", "index.ts"],
+  ["cli"],
+  ["serve.ts"],
   ["testing", "firstStart.ts", "start.ts", "startAhead.ts"],
   ["Gateway.ts"],
   ["http", "sql"],

@@ -19,7 +19,7 @@ import type { StorageNotOpened } from "../../src/sql/StorageNotOpened.ts"
 import { connect, describePostgres, execute, makeDatabase, port, redactedUrlOf, urlOf } from "../support/postgres.ts"
 import { tcpProxy } from "../support/tcpProxy.ts"
 import { makeAuthority } from "../upstream/certificates.ts"
-import { alice, bob, sampleKey, sampleRow } from "./samples.ts"
+import { alice, bob, sampleKey, sampleRow, someone } from "./samples.ts"
 
 type Service = Context.Tag.Service<typeof Storage>
 
@@ -103,6 +103,8 @@ const tablesOf = async (database: string) => {
 }
 
 const ourTables = [
+  "audit",
+  "audit_head",
   "daily_sums",
   "free_requests",
   "host_stats",
@@ -132,7 +134,7 @@ describePostgres("a database of PostgreSQL", () => {
   test("keeps what it was given, and its id, for the next gateway", async () => {
     const url = redactedUrlOf(await makeDatabase())
     const first = await open(url)
-    await Effect.runPromise(first.storage.keys.insert(sampleKey(alice)))
+    await Effect.runPromise(first.storage.keys.insert(sampleKey(alice), someone))
     await Effect.runPromise(first.storage.ledger.append([sampleRow("r1", { cost: 7n })]))
     await first.close()
 

@@ -24,7 +24,7 @@ import { openFile, type Refused } from "../../src/sql/sqliteFile.ts"
 import { install } from "../support/process.ts"
 import { oldDatabase } from "./oldDatabase.ts"
 import { openInProcess } from "./openInProcess.ts"
-import { alice, bob, sampleKey, sampleRow } from "./samples.ts"
+import { alice, bob, sampleKey, sampleRow, someone } from "./samples.ts"
 
 type Methods = Context.Tag.Service<typeof Storage>
 
@@ -70,7 +70,7 @@ describe("the file", () => {
     const path = join(home, "a", "b", "headgate.db")
     const installation = await usingThread(path, (storage) =>
       Effect.gen(function* () {
-        yield* storage.keys.insert(sampleKey(alice, { limit: 2n ** 62n }))
+        yield* storage.keys.insert(sampleKey(alice, { limit: 2n ** 62n }), someone)
         yield* storage.ledger.append([sampleRow("r1", { cost: 2n ** 60n + 1n })])
         return storage.installation
       }),
@@ -295,7 +295,7 @@ describe("the thread", () => {
     const names = Array.from({ length: 50 }, (_, n) => `k${n}`)
     const found = await usingThread(path, (storage) =>
       Effect.andThen(
-        Effect.forEach(names, (name) => storage.keys.insert(sampleKey(name)), { concurrency: "unbounded" }),
+        Effect.forEach(names, (name) => storage.keys.insert(sampleKey(name), someone), { concurrency: "unbounded" }),
         Effect.forEach(names, (name) => storage.keys.find(sampleKey(name).id), { concurrency: "unbounded" }),
       ),
     )
@@ -314,15 +314,15 @@ describe("the thread", () => {
     const seen = await usingThread(path, ({ keys, ledger }) =>
       Effect.gen(function* () {
         return [
-          yield* keys.insert(key),
+          yield* keys.insert(key, someone),
           yield* keys.find(alice),
           yield* keys.find(bob),
-          yield* keys.update(alice, { limit: null, name: "renamed" }),
+          yield* keys.update(alice, { limit: null, name: "renamed" }, someone),
           yield* keys.list({ offset: 0, limit: 9, includeDisabled: true }),
           yield* keys.list({ offset: 0, limit: 9, includeDisabled: false }),
           yield* keys.countManagement(),
-          yield* keys.remove(alice),
-          yield* keys.remove(alice),
+          yield* keys.remove(alice, someone),
+          yield* keys.remove(alice, someone),
           yield* ledger.append([]),
           yield* ledger.append([row]),
           yield* ledger.rows(alice, 9),
@@ -355,7 +355,7 @@ describe("the thread", () => {
     const [row, limit, none] = await usingThread(path, ({ keys, ledger }) =>
       Effect.all([
         Effect.flip(ledger.append([sampleRow("r1", { cost: -1n })])),
-        Effect.flip(keys.insert(sampleKey("rich", { limit: 2n ** 63n }))),
+        Effect.flip(keys.insert(sampleKey("rich", { limit: 2n ** 63n }), someone)),
         Effect.sync(() => {
           const other = new Database(path)
           other.run("DROP TABLE keys")

@@ -15,7 +15,7 @@ import { Storage } from "../../src/services/Storage.ts"
 import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
 import { oldDatabase } from "./oldDatabase.ts"
 import { openInProcess } from "./openInProcess.ts"
-import { alice, bob, sampleKey, sampleRow } from "./samples.ts"
+import { alice, bob, sampleKey, sampleRow, someone } from "./samples.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "headgate-sums-"))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -208,8 +208,8 @@ describe("a row", () => {
   test("counts for the user who created its key, or the installation", async () => {
     const [own, others, all] = await inside((storage) =>
       Effect.gen(function* () {
-        yield* storage.keys.insert(sampleKey(alice, { creatorUserId: "user_a" }))
-        yield* storage.keys.insert(sampleKey(bob))
+        yield* storage.keys.insert(sampleKey(alice, { creatorUserId: "user_a" }), someone)
+        yield* storage.keys.insert(sampleKey(bob), someone)
         yield* storage.ledger.append([
           sampleRow("a", { cost: 1n }),
           sampleRow("b", { cost: 2n, key: bob }),

@@ -1,10 +1,13 @@
 /** Ordinary keys and rows, with members that a test can set. */
+import type { Author } from "../../src/domain/Audit.ts"
 import { KeyId } from "../../src/domain/Ids.ts"
 import type { KeyRecord } from "../../src/domain/Key.ts"
 import type { LedgerRow } from "../../src/services/ledger.ts"
 
 export const alice = KeyId.make("a".repeat(64))
 export const bob = KeyId.make("b".repeat(64))
+
+export const someone: Author = { actor: KeyId.make("f".repeat(64)), at: 1_760_000_000_000 }
 
 export const sampleKey = (id: string, members: Partial<KeyRecord> = {}): KeyRecord => ({
   id: KeyId.make(id),

@@ -13,7 +13,7 @@ import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
 import { layer as layerPostgres } from "../../src/sql/PostgresStorage.ts"
 import { hasPostgres, makeDatabase, redactedUrlOf } from "../support/postgres.ts"
 import { openInProcess } from "./openInProcess.ts"
-import { alice, bob, sampleKey, sampleRow } from "./samples.ts"
+import { alice, bob, sampleKey, sampleRow, someone } from "./samples.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "headgate-storage-"))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -63,8 +63,8 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
     const bare = sampleKey("bare")
     const found = await inside((storage) =>
       Effect.gen(function* () {
-        yield* storage.keys.insert(full)
-        yield* storage.keys.insert(bare)
+        yield* storage.keys.insert(full, someone)
+        yield* storage.keys.insert(bare, someone)
         return [yield* storage.keys.find(full.id), yield* storage.keys.find(bare.id), yield* storage.keys.find(bob)]
       }),
     )
@@ -74,8 +74,8 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
   test("an existing key stays unchanged", async () => {
     const found = await inside((storage) =>
       Effect.gen(function* () {
-        yield* storage.keys.insert(sampleKey("one", { name: "first" }))
-        yield* storage.keys.insert(sampleKey("one", { name: "second" }))
+        yield* storage.keys.insert(sampleKey("one", { name: "first" }), someone)
+        yield* storage.keys.insert(sampleKey("one", { name: "second" }), someone)
         return yield* storage.keys.find(KeyId.make("one"))
       }),
     )
@@ -86,21 +86,25 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
     const key = sampleKey("k", { limit: 5n, limitReset: "daily" })
     const steps = await inside((storage) =>
       Effect.gen(function* () {
-        yield* storage.keys.insert(key)
+        yield* storage.keys.insert(key, someone)
         return [
-          yield* storage.keys.update(key.id, {}),
-          yield* storage.keys.update(key.id, { name: "renamed", updatedAt: 7 }),
-          yield* storage.keys.update(key.id, { limit: null, disabled: true }),
-          yield* storage.keys.update(key.id, { limit: maxMoney, limitReset: null, includeByokInLimit: true }),
-          yield* storage.keys.update(key.id, {
-            rateLimit: { requests: 1, intervalSeconds: 2 },
-            allowedModels: ["a"],
-            allowedProviders: ["b"],
-          }),
-          yield* storage.keys.update(key.id, { rateLimit: null, allowedModels: null, allowedProviders: null }),
+          yield* storage.keys.update(key.id, {}, someone),
+          yield* storage.keys.update(key.id, { name: "renamed", updatedAt: 7 }, someone),
+          yield* storage.keys.update(key.id, { limit: null, disabled: true }, someone),
+          yield* storage.keys.update(key.id, { limit: maxMoney, limitReset: null, includeByokInLimit: true }, someone),
+          yield* storage.keys.update(
+            key.id,
+            {
+              rateLimit: { requests: 1, intervalSeconds: 2 },
+              allowedModels: ["a"],
+              allowedProviders: ["b"],
+            },
+            someone,
+          ),
+          yield* storage.keys.update(key.id, { rateLimit: null, allowedModels: null, allowedProviders: null }, someone),
           yield* storage.keys.find(key.id),
-          yield* storage.keys.update(bob, { name: "nobody" }),
-          yield* storage.keys.update(bob, {}),
+          yield* storage.keys.update(bob, { name: "nobody" }, someone),
+          yield* storage.keys.update(bob, {}, someone),
         ]
       }),
     )
@@ -154,10 +158,10 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
   test("a limit beyond 64 bits is refused, not truncated", async () => {
     const [inserted, updated, left] = await inside((storage) =>
       Effect.gen(function* () {
-        yield* storage.keys.insert(sampleKey("k", { limit: 9n }))
+        yield* storage.keys.insert(sampleKey("k", { limit: 9n }), someone)
         return [
-          yield* Effect.flip(storage.keys.insert(sampleKey("rich", { limit: maxMoney + 1n }))),
-          yield* Effect.flip(storage.keys.update(KeyId.make("k"), { limit: maxMoney + 1n })),
+          yield* Effect.flip(storage.keys.insert(sampleKey("rich", { limit: maxMoney + 1n }), someone)),
+          yield* Effect.flip(storage.keys.update(KeyId.make("k"), { limit: maxMoney + 1n }, someone)),
           yield* Effect.all([storage.keys.find(KeyId.make("rich")), storage.keys.find(KeyId.make("k"))]),
         ] as const
       }),
@@ -171,11 +175,11 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
   test("a deleted key is gone and its rows stay", async () => {
     const seen = await inside((storage) =>
       Effect.gen(function* () {
-        yield* storage.keys.insert(sampleKey(alice))
+        yield* storage.keys.insert(sampleKey(alice), someone)
         yield* storage.ledger.append([sampleRow("r1", { cost: 3n })])
         return [
-          yield* storage.keys.remove(alice),
-          yield* storage.keys.remove(alice),
+          yield* storage.keys.remove(alice, someone),
+          yield* storage.keys.remove(alice, someone),
           yield* storage.keys.find(alice),
           (yield* storage.ledger.rows(alice, 10)).length,
           (yield* storage.ledger.spend(alice, 1_760_000_000_000)).total,
@@ -189,12 +193,12 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
     const ids = (keys: ReadonlyArray<{ readonly id: string }>) => keys.map((key) => key.id)
     const seen = await inside((storage) =>
       Effect.gen(function* () {
-        yield* storage.keys.insert(sampleKey("old", { createdAt: 1 }))
-        yield* storage.keys.insert(sampleKey("newest", { createdAt: 9 }))
-        yield* storage.keys.insert(sampleKey("manager", { createdAt: 8, kind: "management" }))
-        yield* storage.keys.insert(sampleKey("tied-first", { createdAt: 5 }))
-        yield* storage.keys.insert(sampleKey("tied-second", { createdAt: 5 }))
-        yield* storage.keys.insert(sampleKey("off", { createdAt: 7, disabled: true }))
+        yield* storage.keys.insert(sampleKey("old", { createdAt: 1 }), someone)
+        yield* storage.keys.insert(sampleKey("newest", { createdAt: 9 }), someone)
+        yield* storage.keys.insert(sampleKey("manager", { createdAt: 8, kind: "management" }), someone)
+        yield* storage.keys.insert(sampleKey("tied-first", { createdAt: 5 }), someone)
+        yield* storage.keys.insert(sampleKey("tied-second", { createdAt: 5 }), someone)
+        yield* storage.keys.insert(sampleKey("off", { createdAt: 7, disabled: true }), someone)
         const page = (offset: number, limit: number, includeDisabled: boolean) =>
           Effect.map(storage.keys.list({ offset, limit, includeDisabled }), ids)
         return [

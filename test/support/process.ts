@@ -14,9 +14,19 @@ export interface Installation {
   readonly database: string
   /** Starts a process; `config` stays in force until another one is given. */
   readonly start: (options?: StartOptions) => RunningGateway
+  /** Runs a command of the program to its end. */
+  readonly command: (words: ReadonlyArray<string>, env?: Readonly<Record<string, string>>) => Promise<Ended>
+  /** The same in a terminal; what it shows. */
+  readonly inTerminal: (words: ReadonlyArray<string>, env?: Readonly<Record<string, string>>) => Promise<string>
   /** Reads the ledger and the keys while no gateway runs. */
   readonly ask: <A, E>(question: Effect.Effect<A, E, Storage>) => Promise<A>
   readonly remove: () => Promise<void>
+}
+
+export interface Ended {
+  readonly code: number
+  readonly out: string
+  readonly err: string
 }
 
 export interface StartOptions {
@@ -45,19 +55,23 @@ const collect = async (stream: ReadableStream<Uint8Array>, into: (text: string) 
   for await (const bytes of stream) into(decoder.decode(bytes, { stream: true }))
 }
 
-const spawn = (env: Readonly<Record<string, string>>, script: string | undefined) => {
+const spawn = (env: Readonly<Record<string, string>>, script: string | undefined, words: ReadonlyArray<string>) => {
   const options = { env, stdout: "pipe", stderr: "pipe" } as const
-  if (script === undefined) return Bun.spawn([process.execPath, "src/main.ts"], { ...options, cwd: root })
+  if (script === undefined) return Bun.spawn([process.execPath, "src/main.ts", ...words], { ...options, cwd: root })
   const scripts = { start: `${process.execPath} ${join(root, "src/main.ts")}` }
   writeFileSync(join(script, "package.json"), JSON.stringify({ scripts }))
   return Bun.spawn([process.execPath, "run", "start"], { ...options, cwd: script, detached: true })
 }
 
 /** `script`: the folder of the package whose script it is. */
-const run = (env: Readonly<Record<string, string>>, script?: string): RunningGateway => {
+const run = (
+  env: Readonly<Record<string, string>>,
+  script?: string,
+  words: ReadonlyArray<string> = [],
+): RunningGateway => {
   let out = ""
   let err = ""
-  const child = spawn(env, script)
+  const child = spawn(env, script, words)
   const told = Promise.all([
     collect(child.stdout, (text) => {
       out += text
@@ -97,24 +111,45 @@ export const install = (): Installation => {
   const database = join(folder, "data", "headgate.db")
   const file = join(folder, "headgate.config.json")
   const running = new Set<RunningGateway>()
+  const environment = {
+    ...bare,
+    HEADGATE_CONFIG: file,
+    HEADGATE_PORT: "0",
+    HEADGATE_STORAGE: `sqlite:${database}`,
+  }
   return {
     folder,
     database,
     start: ({ config, env = {}, asScript = false } = {}) => {
       if (config !== undefined) writeFileSync(file, JSON.stringify(config))
-      const gateway = run(
-        {
-          ...bare,
-          HEADGATE_CONFIG: file,
-          HEADGATE_PORT: "0",
-          HEADGATE_STORAGE: `sqlite:${database}`,
-          ...env,
-        },
-        asScript ? folder : undefined,
-      )
+      const gateway = run({ ...environment, ...env }, asScript ? folder : undefined)
       running.add(gateway)
       void gateway.exited.then(() => running.delete(gateway))
       return gateway
+    },
+    command: async (words, env = {}) => {
+      const command = run({ ...environment, ...env }, undefined, words)
+      return { code: await command.exited, out: command.out(), err: command.err() }
+    },
+    inTerminal: async (words, env = {}) => {
+      let shown = ""
+      const closed = Promise.withResolvers<void>()
+      const decoder = new TextDecoder()
+      const child = Bun.spawn([process.execPath, "src/main.ts", ...words], {
+        cwd: root,
+        env: { ...environment, TERM: "xterm", ...env },
+        terminal: {
+          cols: 200,
+          data: (_terminal, bytes) => {
+            shown += decoder.decode(bytes, { stream: true })
+          },
+          exit: () => closed.resolve(),
+        },
+      })
+      await child.exited
+      child.terminal?.close()
+      await closed.promise
+      return shown.replaceAll("\r\n", "\n")
     },
     ask: (question) =>
       Effect.runPromise(
@@ -134,3 +169,6 @@ export const install = (): Installation => {
 
 /** The ordinary key of the first start's message. */
 export const firstKey = (out: string): string => /ordinary key\s+(\S+)/.exec(out)?.[1] ?? ""
+
+/** The management key of the same message. */
+export const firstManagementKey = (out: string): string => /management key\s+(\S+)/.exec(out)?.[1] ?? ""

@@ -17,7 +17,7 @@ import { Timers } from "../../services/Timers.ts"
 import { parseBody } from "../decode/json.ts"
 import { readRequest } from "../readRequest.ts"
 import { badBody, badRequest, notFound, unavailable } from "../refusals.ts"
-import { AuthorizeManagement } from "./authorize.ts"
+import { AuthorizeManagement, CurrentKey } from "./authorize.ts"
 import { ControlSettings } from "./ControlSettings.ts"
 import { figuresOf, isoTime, keyFigures } from "./keyFigures.ts"
 import { decodeBody, KeyChange, KeyQuery, NewKey } from "./keyRequests.ts"
@@ -101,7 +101,7 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
       .handleRaw("create", ({ request }) =>
         Effect.gen(function* () {
           const wanted = yield* decodeNewKey(yield* body(request))
-          const { record, secret } = yield* keys.create({ ...wanted, kind: "ordinary" })
+          const { record, secret } = yield* keys.create({ ...wanted, kind: "ordinary" }, (yield* CurrentKey).id)
           return { data: yield* described(record), key: Redacted.value(secret) }
         }),
       )
@@ -113,10 +113,15 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
       .handleRaw("change", ({ path, request }) =>
         Effect.gen(function* () {
           const change = yield* decodeKeyChange(yield* body(request))
-          return { data: yield* described(yield* keys.update(path.hash, change)) }
+          return { data: yield* described(yield* keys.update(path.hash, change, (yield* CurrentKey).id)) }
         }),
       )
-      .handle("remove", ({ path }) => Effect.as(keys.remove(path.hash), { deleted: true } as const))
+      .handle("remove", ({ path }) =>
+        Effect.gen(function* () {
+          yield* keys.remove(path.hash, (yield* CurrentKey).id)
+          return { deleted: true } as const
+        }),
+      )
   }),
 )
 

@@ -1,0 +1,99 @@
+/** Calls a running gateway with the management key of the environment. */
+import * as Options from "@effect/cli/Options"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { loadConfig } from "../config/loadConfig.ts"
+import { localUrl } from "../config/localUrl.ts"
+import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
+import { plain } from "./output.ts"
+
+/** `--url` of all commands that speak to a gateway. */
+export const urlOption = Options.text("url").pipe(
+  Options.withDescription("the gateway, such as https://gateway.acme.example; else that of the configuration here"),
+  Options.optional,
+)
+
+/** How long to wait for an answer, in milliseconds. */
+const patienceMs = 30_000
+
+export interface GatewayCall {
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE"
+  /** From `/api/v1` on, such as `/keys`. */
+  readonly path: string
+  readonly body?: unknown
+}
+
+export interface Gateway {
+  /** The answer's body. Fails with the error that the gateway answers, in one line. */
+  readonly call: <A, I>(call: GatewayCall, answer: Schema.Schema<A, I>) => Effect.Effect<A, CommandFailed>
+}
+
+/** The address of the gateway that the configuration of this directory describes. */
+const configured = loadConfig.pipe(
+  Effect.filterOrFail(
+    ({ problems }) => problems.length === 0,
+    ({ problems }) => ({ message: problems.map(({ path, message }) => `${path}: ${message}`).join("; ") }),
+  ),
+  Effect.map(({ config }) => localUrl(config.server)),
+  Effect.mapError(({ message }) => new CommandFailed({ code: exitCodes.badConfig, message: plain(message) })),
+)
+
+/** With or without `/api/v1` at its end. */
+const baseOf = (url: string): Effect.Effect<string, CommandFailed> =>
+  /^https?:$/.test(URL.parse(url)?.protocol ?? "")
+    ? Effect.succeed(`${url.replace(/\/+$/, "").replace(/\/api\/v1$/, "")}/api/v1`)
+    : Effect.fail(wrongUse(`--url: expected an address such as http://127.0.0.1:8787, got "${plain(url)}"`))
+
+/** A proxy of the environment would look for this machine's gateway on its own machine. */
+const withoutProxy = (url: string): void => {
+  const { hostname } = new URL(url)
+  if (!/^(localhost|127\.[0-9.]+|\[::1\])$/.test(hostname)) return
+  process.env["NO_PROXY"] = [process.env["NO_PROXY"] ?? process.env["no_proxy"] ?? "", hostname].join(",")
+}
+
+const ErrorAnswer = Schema.Struct({ error: Schema.Struct({ message: Schema.String }) })
+const errorIn = Schema.decodeUnknownOption(Schema.parseJson(ErrorAnswer))
+
+export const connect = (url: Option.Option<string>): Effect.Effect<Gateway, CommandFailed> =>
+  Effect.gen(function* () {
+    const key = process.env["HEADGATE_MANAGEMENT_KEY"] ?? ""
+    if (key === "")
+      return yield* wrongUse("HEADGATE_MANAGEMENT_KEY is not set: it has to be a management key of the gateway")
+    const base = yield* baseOf(Option.isSome(url) ? url.value : yield* configured)
+
+    withoutProxy(base)
+
+    const fetched = ({ method, path, body }: GatewayCall) =>
+      Effect.tryPromise({
+        try: async () => {
+          const response = await fetch(base + path, {
+            method,
+            headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+            ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+            redirect: "error",
+            signal: AbortSignal.timeout(patienceMs),
+          })
+          return { status: response.status, text: await response.text() }
+        },
+        catch: (cause) => {
+          const why = plain(cause instanceof Error ? cause.message : String(cause))
+          return new CommandFailed({ code: exitCodes.noGateway, message: `no answer from ${base}: ${why}` })
+        },
+      })
+
+    return {
+      call: (call, answer) =>
+        Effect.flatMap(fetched(call), ({ status, text }) => {
+          const failed = (message: string) =>
+            Effect.fail(new CommandFailed({ code: exitCodes.failed, message: plain(message) }))
+          if (status < 200 || status > 299) {
+            const said = Option.map(errorIn(text), ({ error }) => error.message)
+            return failed(`the gateway answered ${status}: ${Option.getOrElse(said, () => text.slice(0, 200))}`)
+          }
+          return Effect.catchAll(Schema.decode(Schema.parseJson(answer))(text), () =>
+            failed(`${base}${call.path} did not answer as a Headgate does`),
+          )
+        }),
+    }
+  })

@@ -1,0 +1,69 @@
+/**
+ * How commands write: to a terminal aligned and in colour, to anything else a line per row with tabs between the values and no
+ * heading, or JSON where it is asked for.
+ */
+import * as Effect from "effect/Effect"
+
+const isTerminal = process.stdout.isTTY === true
+
+/** https://no-color.org */
+const hasColour = isTerminal && (process.env["NO_COLOR"] ?? "") === ""
+
+const coloured = (code: number, text: string): string => (hasColour ? `\u001b[${code}m${text}\u001b[0m` : text)
+
+export const write = (text: string): Effect.Effect<void> =>
+  Effect.sync(() => {
+    process.stdout.write(text.endsWith("\n") ? text : `${text}\n`)
+  })
+
+export const writeJson = (value: unknown): Effect.Effect<void> => write(JSON.stringify(value, null, 2))
+
+/** A text from elsewhere on one line, without control characters, which a terminal would obey. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is replaced.
+export const plain = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ")
+
+export interface Column<A> {
+  readonly title: string
+  readonly value: (row: A) => string
+  /** What a terminal shows in place of a long value. */
+  readonly short?: (row: A) => string
+  readonly align?: "right"
+}
+
+const padded = (text: string, width: number, align: "right" | undefined): string =>
+  align === "right" ? text.padStart(width) : text.padEnd(width)
+
+/** Rows in columns. `isFaint`: rows that matter less. `empty`: what a terminal is told when there are none. */
+export const writeTable = <A>(
+  rows: ReadonlyArray<A>,
+  columns: ReadonlyArray<Column<A>>,
+  options: { readonly empty: string; readonly isFaint?: (row: A) => boolean },
+): Effect.Effect<void> => {
+  if (!isTerminal) {
+    const lines = rows.map((row) => `${columns.map(({ value }) => plain(value(row))).join("\t")}\n`)
+    return lines.length === 0 ? Effect.void : write(lines.join(""))
+  }
+  if (rows.length === 0) return write(options.empty)
+  const cells = rows.map((row) => columns.map(({ value, short = value }) => plain(short(row))))
+  const widths = columns.map(({ title }, at) => Math.max(title.length, ...cells.map((row) => row[at]?.length ?? 0)))
+  const lineOf = (values: ReadonlyArray<string>) =>
+    values
+      .map((text, at) => padded(text, widths[at] ?? 0, columns[at]?.align))
+      .join("  ")
+      .trimEnd()
+  const head = coloured(1, lineOf(columns.map(({ title }) => title)))
+  const lines = rows.map((row, at) => {
+    const line = lineOf(cells[at] ?? [])
+    return options.isFaint?.(row) === true ? coloured(2, line) : line
+  })
+  return write([head, ...lines].join("\n"))
+}
+
+/** One record, a line per member. */
+export const writeRecord = (members: ReadonlyArray<readonly [name: string, value: string]>): Effect.Effect<void> => {
+  const width = Math.max(...members.map(([name]) => name.length))
+  const lines = members.map(([name, value]) =>
+    isTerminal ? `${coloured(1, name.padEnd(width))}  ${plain(value)}` : `${name}\t${plain(value)}`,
+  )
+  return write(lines.join("\n"))
+}

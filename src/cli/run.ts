@@ -1,0 +1,76 @@
+/** Runs a command of the program and sets the exit code of the process. */
+import * as CliConfig from "@effect/cli/CliConfig"
+import * as Command from "@effect/cli/Command"
+import * as ValidationError from "@effect/cli/ValidationError"
+import * as BunContext from "@effect/platform-bun/BunContext"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { audit, reconcile } from "./books.ts"
+import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
+import { keys } from "./keys.ts"
+import { misspelt, treeOf } from "./misspelt.ts"
+import { spend } from "./spend.ts"
+
+const serve = Command.make("serve", {}, () => Effect.promise(() => import("../serve.ts"))).pipe(
+  Command.withDescription("Runs the gateway, as without a command. Settings are in headgate.config.ts."),
+)
+
+const program = Command.make("headgate").pipe(
+  Command.withDescription("A self-hosted gateway for language models."),
+  Command.withSubcommands([serve, keys.command, spend, reconcile, audit.command]),
+)
+
+const tree = treeOf(program, [treeOf(serve), keys.tree, treeOf(spend), treeOf(reconcile), audit.tree])
+
+const versionOfPackage = Effect.promise(async (): Promise<string> => {
+  const { version } = await Bun.file(new URL("../../package.json", import.meta.url)).json()
+  return version
+})
+
+/** What @effect/cli writes (help, mistakes), without colours where they do not belong. */
+const shown = (text: string, stream: NodeJS.WriteStream): Effect.Effect<void> =>
+  Effect.sync(() => {
+    const isPlain = stream.isTTY !== true || (process.env["NO_COLOR"] ?? "") !== ""
+    stream.write(`${(isPlain ? Bun.stripANSI(text) : text).trim()}\n`)
+  })
+
+const execute = (words: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const mistake = misspelt(tree, words)
+    if (mistake !== undefined) return yield* wrongUse(mistake)
+    const version = yield* versionOfPackage
+    const command = Command.run(program, { name: "Headgate", version })(["bun", "headgate", ...words])
+    yield* Effect.consoleWith((console) =>
+      Effect.withConsole(command, {
+        ...console,
+        log: (text: unknown) => shown(String(text), process.stdout),
+        error: (text: unknown) => shown(`headgate: ${text}`, process.stderr),
+      }),
+    )
+  })
+
+const exitCodeOf = (failure: unknown): Effect.Effect<number> =>
+  Effect.sync(() => {
+    // Its text was written already.
+    if (ValidationError.isValidationError(failure)) return exitCodes.usage
+    if (!(failure instanceof CommandFailed)) return 70
+    process.stderr.write(`headgate: ${failure.message}\n`)
+    return failure.code
+  })
+
+/** `words`: the arguments of the program. Resolves when the command has ended. */
+export const run = (words: ReadonlyArray<string>): Promise<void> => {
+  // Its reader, such as `head`, has read enough.
+  process.stdout.on("error", () => process.exit())
+  return execute(words).pipe(
+    Effect.as(0),
+    Effect.catchAll(exitCodeOf),
+    Effect.provide(Layer.merge(BunContext.layer, CliConfig.layer({ showBuiltIns: false }))),
+    Effect.flatMap((code) =>
+      Effect.sync(() => {
+        process.exitCode = code
+      }),
+    ),
+    Effect.runPromise,
+  )
+}

@@ -1,0 +1,303 @@
+/** The commands of the program, run as an operator runs them, against a gateway that runs. docs/commands.md */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { mkdirSync, readFileSync, symlinkSync } from "node:fs"
+import { dirname, join } from "node:path"
+import {
+  type Ended,
+  firstKey,
+  firstManagementKey,
+  type Installation,
+  install,
+  type RunningGateway,
+} from "../support/process.ts"
+import { until } from "../support/rawHost.ts"
+
+const patience = 60_000
+
+let installation: Installation
+let gateway: RunningGateway
+let url = ""
+let managementKey = ""
+let ordinaryKey = ""
+
+beforeAll(async () => {
+  installation = install()
+  gateway = installation.start({ config: { discovery: { environment: false, local: false } } })
+  url = await gateway.url()
+  await until(() => gateway.out().includes("curl "), "the keys")
+  managementKey = firstManagementKey(gateway.out())
+  ordinaryKey = firstKey(gateway.out())
+}, patience)
+afterAll(() => installation.remove())
+
+const headgate = (...words: ReadonlyArray<string>): Promise<Ended> =>
+  installation.command(words, { HEADGATE_MANAGEMENT_KEY: managementKey, HEADGATE_PORT: new URL(url).port })
+
+/** Lines of values, as a script reads them. */
+const linesOf = ({ out }: Ended) =>
+  out
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => line.split("\t"))
+
+const membersOf = (ended: Ended) => Object.fromEntries(linesOf(ended))
+
+const ask = (key: string, content = "Hello, gateway!") =>
+  fetch(`${url}/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "headgate/echo", messages: [{ role: "user", content }] }),
+  })
+
+describe("keys", () => {
+  test(
+    "are made, listed, shown, limited and revoked; a made key works until it is revoked",
+    async () => {
+      const made = await headgate(
+        "keys",
+        "create",
+        "ci",
+        "--limit",
+        "12.50",
+        "--reset",
+        "monthly",
+        "--rate",
+        "100/60",
+        "--model",
+        "headgate/*",
+      )
+      expect(made).toMatchObject({ code: 0, err: "" })
+      const { key = "", hash = "", ...members } = membersOf(made)
+      expect(members).toMatchObject({
+        name: "ci",
+        limit: "12.5",
+        limit_reset: "monthly",
+        rate_limit: "100/60",
+        models: "headgate/*",
+        providers: "all",
+        state: "active",
+        usage: "0",
+      })
+      expect((await ask(key)).status).toBe(200)
+
+      const listed = linesOf(await headgate("keys", "list"))
+      expect(listed.map(([, name]) => name)).toEqual(["ci", "first key"])
+      expect(listed[0]).toEqual([hash, "ci", members["label"], "active", "12.5", "monthly", "12.499994", "0.000006"])
+
+      expect(membersOf(await headgate("keys", "show", hash.slice(0, 8)))).toMatchObject({ hash, usage: "0.000006" })
+      const limited = membersOf(await headgate("keys", "limit", hash, "0.000001", "--reset", "never"))
+      expect(limited).toMatchObject({ limit: "0.000001", limit_reset: "-", limit_remaining: "0" })
+      expect((await ask(key)).status).toBe(402)
+      expect(membersOf(await headgate("keys", "limit", hash, "none"))).toMatchObject({ limit: "-" })
+
+      expect(await headgate("keys", "revoke", hash.slice(0, 8))).toEqual({ code: 0, out: `revoked ${hash}\n`, err: "" })
+      expect((await ask(key)).status).toBe(401)
+      expect(await headgate("keys", "show", hash)).toEqual({
+        code: 1,
+        out: "",
+        err: "headgate: the gateway answered 404: This key does not exist.\n",
+      })
+    },
+    patience,
+  )
+
+  test(
+    "--json is what the gateway answers",
+    async () => {
+      const { out } = await headgate("keys", "list", "--json")
+      const answer = await fetch(`${url}/keys`, { headers: { authorization: `Bearer ${managementKey}` } })
+      expect<unknown>({ data: JSON.parse(out) }).toEqual(await answer.json())
+    },
+    patience,
+  )
+
+  test(
+    "a name with control characters stays on its line",
+    async () => {
+      const body = JSON.stringify({ name: "a\n\u001b[31mb\tc" })
+      const headers = { authorization: `Bearer ${managementKey}`, "content-type": "application/json" }
+      await fetch(`${url}/keys`, { method: "POST", headers, body })
+      const [[hash = "", name] = []] = linesOf(await headgate("keys", "list"))
+      expect(name).toBe("a [31mb c")
+      await headgate("keys", "revoke", hash)
+    },
+    patience,
+  )
+})
+
+test(
+  "spend: what each key has spent, most first",
+  async () => {
+    expect((await ask(ordinaryKey)).status).toBe(200)
+    await headgate("keys", "create", "idle")
+    const [most, idle] = linesOf(await headgate("spend")).map(([, ...rest]) => rest)
+    expect(most).toEqual(["first key", "0.000006", "0.000006", "0.000006", "0.000006"])
+    expect(idle).toEqual(["idle", "0", "0", "0", "0"])
+  },
+  patience,
+)
+
+test(
+  "spend --by day and --by model add up what the gateway lists by day, model and host",
+  async () => {
+    const item = (date: string, model: string, usage: number) => ({
+      date,
+      model,
+      endpoint_id: "acme/eu",
+      usage,
+      requests: 2,
+      prompt_tokens: 30,
+      completion_tokens: 4,
+    })
+    const data = [
+      item("2026-07-15", "acme/small", 0.1),
+      item("2026-07-15", "acme/large", 0.7),
+      item("2026-07-14", "acme/small", 0.2),
+    ]
+    const asked: Array<string> = []
+    const other = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: (request) => {
+        asked.push(`${request.method} ${new URL(request.url).pathname} ${request.headers.get("authorization")}`)
+        return Response.json({ data })
+      },
+    })
+    const at = ["--url", `${other.url}api/v1/`]
+    const byDay = await headgate("spend", "--by", "day", ...at)
+    const byModel = await headgate("spend", "--by", "model", ...at)
+    const json = await headgate("spend", "--by", "model", "--json", ...at)
+    await other.stop(true)
+    expect(linesOf(byDay)).toEqual([
+      ["2026-07-15", "4", "60", "8", "0.8"],
+      ["2026-07-14", "2", "30", "4", "0.2"],
+    ])
+    expect(linesOf(byModel)).toEqual([
+      ["acme/large", "2", "30", "4", "0.7"],
+      ["acme/small", "4", "60", "8", "0.3"],
+    ])
+    expect(JSON.parse(json.out)).toEqual([
+      { model: "acme/large", requests: 2, prompt_tokens: 30, completion_tokens: 4, usage: 0.7 },
+      { model: "acme/small", requests: 4, prompt_tokens: 60, completion_tokens: 8, usage: 0.3 },
+    ])
+    expect([...new Set(asked)]).toEqual([`GET /api/v1/activity Bearer ${managementKey}`])
+  },
+  patience,
+)
+
+describe.concurrent("refused", () => {
+  test.each([
+    [["kys"], 64, '"headgate" has no command "kys", did you mean "keys"?'],
+    [["keys", "lst"], 64, '"headgate keys" has no command "lst", did you mean "list"?'],
+    [["audit", "zzzzz"], 64, '"headgate audit" has no command "zzzzz"; there are verify'],
+    [["keys", "list", "--jsno"], 64, '"headgate keys list" has no flag "--jsno", did you mean "--json"?'],
+    [["keys", "show", "--all", "abc"], 64, '"headgate keys show" has no flag "--all"'],
+    [["serve", "--port", "1"], 64, '"headgate serve" has no flag "--port"'],
+    [["keys", "show"], 64, "Missing argument <key>"],
+    [["keys", "list", "more"], 64, "Received unknown argument: 'more'"],
+    [
+      ["keys", "show", "xyz"],
+      64,
+      "expected the hash of a key, or at least 6 characters of its beginning, as `keys list` shows it",
+    ],
+    [["keys", "create", "k", "--limit", "1e3"], 64, 'expected an amount of USD such as 12.50, or none, got "1e3"'],
+    [["keys", "create", "k", "--rate", "5"], 64, '--rate: expected requests/seconds such as 100/60, got "5"'],
+    [["keys", "list", "--url", "here"], 64, '--url: expected an address such as http://127.0.0.1:8787, got "here"'],
+    [["keys", "create", ""], 1, "the gateway answered 400: name: expected a text of 1 to 200 characters, got string."],
+    [["keys", "show", "0".repeat(63)], 1, `no key begins with ${"0".repeat(63)}`],
+  ])(
+    "%j: exit code %i, and one line says why",
+    async (words, code, why) => {
+      expect(await headgate(...words)).toEqual({ code, out: "", err: `headgate: ${why}\n` })
+    },
+    patience,
+  )
+
+  test(
+    "without a management key, or with another one",
+    async () => {
+      const port = { HEADGATE_PORT: new URL(url).port }
+      const without = await installation.command(["spend"], port)
+      expect(without).toMatchObject({ code: 64, err: expect.stringContaining("HEADGATE_MANAGEMENT_KEY is not set") })
+      const other = await installation.command(["spend"], { ...port, HEADGATE_MANAGEMENT_KEY: ordinaryKey })
+      expect(other).toMatchObject({ code: 1, err: expect.stringMatching(/^headgate: the gateway answered 403: .*\n$/) })
+    },
+    patience,
+  )
+
+  test(
+    "where no gateway answers",
+    async () => {
+      const { code, err } = await headgate("keys", "list", "--url", "http://127.0.0.1:1")
+      expect([code, err.split("\n").length]).toEqual([69, 2])
+      expect(err).toStartWith("headgate: no answer from http://127.0.0.1:1/api/v1: ")
+    },
+    patience,
+  )
+})
+
+test(
+  "a terminal gets columns under headings, with short hashes and in colour unless NO_COLOR is set; its proxy is not asked for this machine",
+  async () => {
+    const env = {
+      HEADGATE_MANAGEMENT_KEY: managementKey,
+      HEADGATE_PORT: new URL(url).port,
+      HTTP_PROXY: "http://127.0.0.1:1",
+    }
+    const hash = Bun.SHA256.hash(ordinaryKey, "hex").slice(0, 12)
+    const shown = await installation.inTerminal(["keys", "list"], env)
+    expect(shown).toStartWith(
+      "\u001b[1mHASH          NAME       LABEL            STATE   LIMIT  RESET  LEFT     SPENT\u001b[0m\n",
+    )
+    expect(shown).toContain(
+      `\n${hash}  first key  ${ordinaryKey.slice(0, 9)}...${ordinaryKey.slice(-3)}  active      -  -         -  `,
+    )
+    expect(await installation.inTerminal(["keys", "list"], { ...env, NO_COLOR: "1" })).toBe(Bun.stripANSI(shown))
+  },
+  patience,
+)
+
+test(
+  "help and version are plain in a pipe, and the version is the package's",
+  async () => {
+    const help = await headgate("keys", "create", "--help")
+    expect(help.code).toBe(0)
+    expect(help.out).toContain("--limit")
+    expect(help.out).not.toContain("\u001b")
+    const { version } = await Bun.file(new URL("../../package.json", import.meta.url)).json()
+    expect(await headgate("--version")).toMatchObject({ code: 0, out: `${version}\n` })
+  },
+  patience,
+)
+
+test(
+  "every line of the documentation runs as it is written, from a link to the program in the PATH",
+  async () => {
+    const root = join(import.meta.dir, "../..")
+    const bin = join(installation.folder, "bin")
+    mkdirSync(bin)
+    symlinkSync(join(root, "src/main.ts"), join(bin, "headgate"))
+    const pages = ["docs/commands.md", "README.md"].map((page) => readFileSync(join(root, page), "utf8"))
+    const hash = Bun.SHA256.hash(ordinaryKey, "hex").slice(0, 8)
+    const lines = pages
+      .flatMap((page) => page.match(/^(?:headgate|bun start --) \w.*$/gm) ?? [])
+      .map((line) => line.replace("bun start --", "headgate").replace("8f3a1c", hash))
+    expect(lines.length).toBeGreaterThan(12)
+    // Revoking comes last: the others are about the same key.
+    for (const line of lines.toSorted((a, b) => Number(a.includes(" revoke ")) - Number(b.includes(" revoke ")))) {
+      const child = Bun.spawn(["bash", "-c", line], {
+        cwd: installation.folder,
+        env: {
+          PATH: `${bin}:${dirname(process.execPath)}:${process.env["PATH"]}`,
+          HEADGATE_STORAGE: `sqlite:${installation.database}`,
+          HEADGATE_MANAGEMENT_KEY: managementKey,
+          HEADGATE_PORT: new URL(url).port,
+        },
+        stderr: "pipe",
+      })
+      const err = await new Response(child.stderr).text()
+      expect([line, await child.exited, err]).toEqual([line, 0, ""])
+    }
+  },
+  patience,
+)

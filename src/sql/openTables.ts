@@ -30,11 +30,17 @@ export const openTables = (
     yield* endAllLeases(sql)
     const installation = yield* installationId
     const commit = makeAppend(db, ballast)
-    return {
-      installation,
-      repositories: makeRepositories(sql, installation, {
-        append: (rows) => Effect.try({ try: () => commit(rows), catch: unavailable }),
-        hasRoom: () => Effect.sync(() => ballast?.isThere() ?? true),
-      }),
-    }
+    const repositories = makeRepositories(sql, installation, {
+      append: (rows) => Effect.try({ try: () => commit(rows), catch: unavailable }),
+      hasRoom: () => Effect.sync(() => ballast?.isThere() ?? true),
+    })
+    const { put } = repositories.prices
+    // Rows need their prices, so these get the reserved space too.
+    const putWithRoom: typeof put = (versions) =>
+      Effect.catchIf(
+        put(versions),
+        ({ reason }) => reason === "database or disk is full" && ballast?.release() === true,
+        () => put(versions),
+      )
+    return { installation, repositories: { ...repositories, prices: { ...repositories.prices, put: putWithRoom } } }
   })

@@ -37,9 +37,13 @@ export const storedText = (text: string): string => {
     : wellFormed
 }
 
+/** The text that `storedText` stored. */
+export const originalText = (stored: string): string =>
+  stored.includes("\x1a") ? stored.replaceAll("\x1a0", "\0").replaceAll("\x1a1", "\x1a") : stored
+
 const StoredText = Schema.transform(Schema.String, Schema.String, {
   strict: true,
-  decode: (stored) => (stored.includes("\x1a") ? stored.replaceAll("\x1a0", "\0").replaceAll("\x1a1", "\x1a") : stored),
+  decode: originalText,
   encode: storedText,
 })
 

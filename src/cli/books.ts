@@ -1,12 +1,16 @@
 /** `headgate reconcile` and `headgate audit verify`: read the database file, also while a gateway uses it. */
 import * as Command from "@effect/cli/Command"
+import * as Options from "@effect/cli/Options"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { loadConfig } from "../config/loadConfig.ts"
 import { formatUsd } from "../domain/Money.ts"
 import type { StorageUnavailable } from "../services/ledger.ts"
+import { type RowDifference, repriceLedger } from "../services/reconcile.ts"
 import type { SumDifference } from "../services/sumDifferences.ts"
 import { verifyAudit } from "../sql/auditLog.ts"
+import { makeLedgerReads } from "../sql/LedgerRepository.ts"
+import { makePriceRepository } from "../sql/PriceRepository.ts"
 import { reconcile as reconcileSums } from "../sql/reconcile.ts"
 import { openToRead } from "../sql/sqliteFile.ts"
 import { CommandFailed, exitCodes } from "./CommandFailed.ts"
@@ -48,8 +52,46 @@ const differenceColumns: ReadonlyArray<Column<SumDifference>> = [
   { title: "TOO MUCH", value: ({ ledger, kept }) => formatUsd(kept - ledger), align: "right" },
 ]
 
-export const reconcile = Command.make("reconcile", { json: jsonOption }, ({ json }) =>
+const rowColumns: ReadonlyArray<Column<RowDifference>> = [
+  { title: "REQUEST", value: ({ requestId }) => requestId },
+  { title: "KEY", value: ({ key }) => key },
+  { title: "HOST", value: ({ model, host }) => `${model} ${host}` },
+  { title: "CHARGED", value: ({ cost }) => formatUsd(cost), align: "right" },
+  {
+    title: "COMPUTED",
+    value: ({ computed }) => (computed === undefined ? "?" : formatUsd(computed.cost)),
+    align: "right",
+  },
+]
+
+/** Computes each row of the ledger anew, by the prices that were in force. */
+const repriced = (json: boolean): Effect.Effect<void, CommandFailed> =>
   Effect.gen(function* () {
+    const { rows, tooOld, differences } = yield* reading((sql) =>
+      repriceLedger({ ledger: makeLedgerReads(sql), prices: makePriceRepository(sql) }),
+    )
+    if (json) {
+      const shown = differences.map(({ requestId, key, model, host, cost, computed }) => ({
+        ...{ request_id: requestId, key, model, host, cost_usd: formatUsd(cost) },
+        computed_usd: computed === undefined ? null : formatUsd(computed.cost),
+      }))
+      yield* writeJson({ rows, too_old: tooOld, differences: shown })
+    } else if (differences.length === 0) {
+      const older = tooOld === 0 ? "" : `; ${tooOld} are older than the kept prices`
+      yield* write(`${rows} rows computed anew, no difference${older}`)
+    } else yield* writeTable(differences, rowColumns, { empty: "" })
+    if (differences.length === 0) return
+    const message = `${differences.length} of ${rows} rows do not cost what their usage and prices come to`
+    return yield* new CommandFailed({ code: exitCodes.failed, message })
+  })
+
+const repriceOption = Options.boolean("reprice").pipe(
+  Options.withDescription("Compute each row anew, from its usage and the prices in force then."),
+)
+
+export const reconcile = Command.make("reconcile", { json: jsonOption, reprice: repriceOption }, ({ json, reprice }) =>
+  Effect.gen(function* () {
+    if (reprice) return yield* repriced(json)
     const { rows, differences } = yield* reading(reconcileSums)
     if (json) {
       const shown = differences.map((difference) => ({

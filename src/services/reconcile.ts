@@ -14,7 +14,13 @@ import { pricingOf } from "../domain/PriceVersion.ts"
 import { type LedgerRow, type StorageUnavailable, usageOf } from "./ledger.ts"
 import type { LedgerSum, Storage, StoredRow } from "./Storage.ts"
 
-type Read = Pick<Context.Tag.Service<Storage>, "ledger" | "prices">
+type Service = Context.Tag.Service<Storage>
+
+/** What is read of the storage. */
+interface Read {
+  readonly ledger: Pick<Service["ledger"], "keys" | "sums" | "page">
+  readonly prices: Pick<Service["prices"], "list">
+}
 
 /** A window in which the kept sum of a key is not the sum of its rows. */
 export interface SumDifference extends Pick<LedgerSum, "window" | "start"> {

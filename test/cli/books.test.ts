@@ -119,4 +119,23 @@ describe("reconcile", () => {
     },
     patience,
   )
+
+  test(
+    "--reprice computes each row anew, and names one that costs something else",
+    async () => {
+      const { installation, hash } = gateway
+      expect(await installation.command(["reconcile", "--reprice"])).toEqual({
+        code: 0,
+        out: "2 rows computed anew, no difference\n",
+        err: "",
+      })
+      tamper(installation.database, "UPDATE ledger SET cost = cost + 1000000 WHERE seq = 1")
+      const { code, out, err } = await installation.command(["reconcile", "--reprice"])
+      expect(out).toMatch(new RegExp(`^req_\\S+\\t${hash}\\t\\S+ \\S+\\t0\\.000007\\t0\\.000006\\n$`))
+      expect([code, err]).toEqual([1, "headgate: 1 of 2 rows do not cost what their usage and prices come to\n"])
+      const json = JSON.parse((await installation.command(["reconcile", "--reprice", "--json"])).out)
+      expect(json).toMatchObject({ rows: 2, too_old: 0, differences: [{ key: hash, computed_usd: "0.000006" }] })
+    },
+    patience,
+  )
 })

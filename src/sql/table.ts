@@ -30,12 +30,12 @@ export const column = <A, I>(name: string, value: Schema.Schema<A, I>): Column<A
  * Text from outside. PostgreSQL stores neither U+0000 nor lone surrogates, so U+0000 is written as U+001A "0" (and U+001A
  * itself as U+001A "1"), in either database; a lone surrogate becomes U+FFFD, as UTF-8 has it.
  */
-export const storedText = (text: string): string => {
-  const wellFormed = text.toWellFormed()
-  return wellFormed.includes("\0") || wellFormed.includes("\x1a")
-    ? wellFormed.replaceAll("\x1a", "\x1a1").replaceAll("\0", "\x1a0")
-    : wellFormed
-}
+export const storedText = (text: string): string => (unusual.test(text) ? escaped(text) : text)
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it is these characters that must not be stored.
+const unusual = /[\0\x1a\ud800-\udfff]/
+
+const escaped = (text: string): string => text.toWellFormed().replaceAll("\x1a", "\x1a1").replaceAll("\0", "\x1a0")
 
 /** The text that `storedText` stored. */
 export const originalText = (stored: string): string =>

@@ -6,12 +6,15 @@ import * as Effect from "effect/Effect"
 import { loadConfig } from "../config/loadConfig.ts"
 import { formatUsd } from "../domain/Money.ts"
 import type { StorageUnavailable } from "../services/ledger.ts"
-import { type RowDifference, repriceLedger } from "../services/reconcile.ts"
-import type { SumDifference } from "../services/sumDifferences.ts"
+import {
+  reconcile as compareSums,
+  type RowDifference,
+  repriceLedger,
+  type SumDifference,
+} from "../services/reconcile.ts"
 import { verifyAudit } from "../sql/auditLog.ts"
-import { makeLedgerReads } from "../sql/LedgerRepository.ts"
+import { ledgerLength, makeLedgerReads } from "../sql/LedgerRepository.ts"
 import { makePriceRepository } from "../sql/PriceRepository.ts"
-import { reconcile as reconcileSums } from "../sql/reconcile.ts"
 import { openToRead } from "../sql/sqliteFile.ts"
 import { CommandFailed, exitCodes } from "./CommandFailed.ts"
 import { jsonOption } from "./keys.ts"
@@ -47,9 +50,9 @@ const windowOf = ({ window, start }: SumDifference): string =>
 const differenceColumns: ReadonlyArray<Column<SumDifference>> = [
   { title: "KEY", value: ({ key }) => key },
   { title: "WINDOW", value: windowOf },
-  { title: "LEDGER", value: ({ ledger }) => formatUsd(ledger), align: "right" },
+  { title: "LEDGER", value: ({ rows }) => formatUsd(rows), align: "right" },
   { title: "KEPT", value: ({ kept }) => formatUsd(kept), align: "right" },
-  { title: "TOO MUCH", value: ({ ledger, kept }) => formatUsd(kept - ledger), align: "right" },
+  { title: "TOO MUCH", value: ({ rows, kept }) => formatUsd(kept - rows), align: "right" },
 ]
 
 const rowColumns: ReadonlyArray<Column<RowDifference>> = [
@@ -92,12 +95,14 @@ const repriceOption = Options.boolean("reprice").pipe(
 export const reconcile = Command.make("reconcile", { json: jsonOption, reprice: repriceOption }, ({ json, reprice }) =>
   Effect.gen(function* () {
     if (reprice) return yield* repriced(json)
-    const { rows, differences } = yield* reading(reconcileSums)
+    const [rows, { differences }] = yield* reading((sql) =>
+      Effect.all([ledgerLength(sql), compareSums({ ledger: makeLedgerReads(sql) })]),
+    )
     if (json) {
       const shown = differences.map((difference) => ({
         key: difference.key,
         window: windowOf(difference),
-        ledger_usd: formatUsd(difference.ledger),
+        ledger_usd: formatUsd(difference.rows),
         kept_usd: formatUsd(difference.kept),
       }))
       yield* writeJson({ rows, differences: shown })

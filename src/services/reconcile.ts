@@ -18,7 +18,7 @@ type Service = Context.Tag.Service<Storage>
 
 /** What is read of the storage. */
 interface Read {
-  readonly ledger: Pick<Service["ledger"], "keys" | "sums" | "page">
+  readonly ledger: Pick<Service["ledger"], "page">
   readonly prices: Pick<Service["prices"], "list">
 }
 
@@ -40,7 +40,11 @@ const keysAtOnce = 500
 const rowsAtOnce = 1000
 
 /** Compares the sum of the rows with what was kept along with them, for every key and window. */
-export const reconcile = ({ ledger }: Pick<Read, "ledger">): Effect.Effect<Reconciliation, StorageUnavailable> =>
+export const reconcile = ({
+  ledger,
+}: {
+  readonly ledger: Pick<Service["ledger"], "keys" | "sums">
+}): Effect.Effect<Reconciliation, StorageUnavailable> =>
   Effect.gen(function* () {
     const differences: Array<SumDifference> = []
     let keys = 0

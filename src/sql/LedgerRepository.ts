@@ -6,7 +6,7 @@ import { waivers } from "../domain/Charge.ts"
 import { priceBases } from "../domain/Host.ts"
 import { type KeyId, requestOfGeneration } from "../domain/Ids.ts"
 import { type LimitReset, type Spend, windowStart } from "../domain/Key.ts"
-import type { LedgerRow } from "../services/ledger.ts"
+import type { LedgerRow, StorageUnavailable } from "../services/ledger.ts"
 import type { LedgerRepository, LedgerSum, StoredRow } from "../services/Storage.ts"
 import { firstRowOf, query, rowsOf } from "./query.ts"
 import { castToText, column, flag, keyIdText, money, optionalJson, storedText, table, text } from "./table.ts"
@@ -73,6 +73,13 @@ const sums = table<LedgerSum>({
 })
 
 const dayMs = 86_400_000
+
+/** Rows of the whole ledger. */
+export const ledgerLength = (sql: SqlClient): Effect.Effect<number, StorageUnavailable> =>
+  Effect.map(
+    query(sql<{ readonly rows: number }>`SELECT COUNT(*) AS rows FROM ledger`),
+    ([counted]) => counted?.rows ?? 0,
+  )
 
 /** The ledger without what is specific to each database. */
 export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append" | "hasRoom"> => {

@@ -94,7 +94,7 @@ export class Histogram {
     this.size += by
   }
 
-  /** Makes room for a bucket, and for a few more on its side. */
+  /** Extends the range of counts to a bucket, and a few buckets further. */
   private grow(bucket: number): void {
     const slack = 4
     const length = this.counts.length

@@ -43,8 +43,8 @@ export interface LedgerWriter {
   ) => void
   /** Whether there are entries that the database could not take. */
   readonly hasBacklog: () => boolean
-  /** `LedgerRepository.hasRoom`, as of the last second in which something was written. */
-  readonly hasRoom: () => boolean
+  /** `LedgerRepository.hasDiskSpace`, as of the last second in which something was written. */
+  readonly hasDiskSpace: () => boolean
 }
 
 interface Waiting {
@@ -66,8 +66,8 @@ export const makeLedgerWriter = (
     /** Commits under way, and what to call when the last of them has ended. */
     let commits = 0
     let onIdle = () => {}
-    let hasRoom = true
-    /** Whether something was written since it was asked for room. */
+    let hasDiskSpace = true
+    /** Whether something was written since the database was last asked about disk space. */
     let hasWritten = false
 
     // A defect is a result too: rows without a result would block all rows after them.
@@ -139,11 +139,11 @@ export const makeLedgerWriter = (
       ),
     )
     const askForRoom = Effect.suspend(() => {
-      if (hasRoom && !hasWritten) return Effect.void
+      if (hasDiskSpace && !hasWritten) return Effect.void
       hasWritten = false
-      return Effect.match(storage.ledger.hasRoom(), {
+      return Effect.match(storage.ledger.hasDiskSpace(), {
         onSuccess: (now) => {
-          hasRoom = now
+          hasDiskSpace = now
         },
         // The backlog says so.
         onFailure: () => {},
@@ -153,7 +153,7 @@ export const makeLedgerWriter = (
 
     return {
       hasBacklog: () => backlog.length > 0,
-      hasRoom: () => hasRoom,
+      hasDiskSpace: () => hasDiskSpace,
       add: ({ row, lateCost }, onResult, onResolved) =>
         group.add(row, (written) => {
           if (written === "unavailable") backlog.push({ row: lateRow(row, lateCost), onResolved })

@@ -51,7 +51,7 @@ export interface LedgerRepository {
    */
   readonly append: (rows: ReadonlyArray<LedgerRow>) => Effect.Effect<void, StorageUnavailable>
   /** Whether new requests may start: not while the disk is so full that only those in flight can be booked. */
-  readonly hasRoom: () => Effect.Effect<boolean, StorageUnavailable>
+  readonly hasDiskSpace: () => Effect.Effect<boolean, StorageUnavailable>
   /** What the key has spent in total, and in the windows that contain `now` (Unix milliseconds). */
   readonly spend: (key: KeyId, now: number) => Effect.Effect<Spend, StorageUnavailable>
   /** The row of a request; `undefined` when there is none. */

@@ -32,15 +32,15 @@ export const openTables = (
     const commit = makeAppend(db, ballast)
     const repositories = makeRepositories(sql, installation, {
       append: (rows) => Effect.try({ try: () => commit(rows), catch: unavailable }),
-      hasRoom: () => Effect.sync(() => ballast?.isThere() ?? true),
+      hasDiskSpace: () => Effect.sync(() => ballast?.isThere() ?? true),
     })
     const { put } = repositories.prices
     // Rows need their prices, so these get the reserved space too.
-    const putWithRoom: typeof put = (versions) =>
+    const putWithBallast: typeof put = (versions) =>
       Effect.catchIf(
         put(versions),
         ({ reason }) => reason === "database or disk is full" && ballast?.release() === true,
         () => put(versions),
       )
-    return { installation, repositories: { ...repositories, prices: { ...repositories.prices, put: putWithRoom } } }
+    return { installation, repositories: { ...repositories, prices: { ...repositories.prices, put: putWithBallast } } }
   })

@@ -131,7 +131,7 @@ export const openDatabase = (
       ledger: {
         ...makeLedgerReads(sql),
         append: makeAppend(pool, runner, patience.appendMs, countRows),
-        hasRoom: () => Effect.succeed(true),
+        hasDiskSpace: () => Effect.succeed(true),
       },
     }
   }).pipe(

@@ -5,7 +5,7 @@ import type { DaySum } from "../domain/Activity.ts"
 import type { ActivityRepository } from "../services/Storage.ts"
 import { type SumKind, unsummedSums } from "./dailySums.ts"
 import { query } from "./query.ts"
-import { castToText, originalText } from "./table.ts"
+import { castToText, originalText, storedText } from "./table.ts"
 
 /** A row as it is selected: money as text, since drivers return inexact numbers above 2^53. */
 interface SelectedSum extends Omit<DaySum, "cost" | "upstreamCost"> {
@@ -46,19 +46,20 @@ export const makeActivityRepository = (sql: SqlClient, installation: string): Ac
     const kind = by === "host" && (key !== undefined || creator !== undefined) ? "key" : by
     const ofWhich = by === "key" ? "key_id" : "''"
     const none = sql.literal("")
-    const ofKey = key === undefined ? none : sql`AND key_id = ${key}`
+    const ofKey = key === undefined ? none : sql`AND key_id = ${storedText(key)}`
     const ofCreator =
       creator === undefined
         ? none
-        : sql`AND key_id IN (SELECT id FROM keys WHERE COALESCE(creator_user_id, ${installation}) = ${creator})`
-    const members = ["model", "host", "provider", ...(by === "key" ? ["key_id"] : []), "app_url", "app_title"].join(
-      ", ",
-    )
+        : sql`AND key_id IN (SELECT id FROM keys WHERE COALESCE(creator_user_id, ${installation}) = ${storedText(creator)})`
+    const members = ["model", "host", "provider", ...(by === "key" ? ["key_id"] : []), "app_url", "app_title"]
+    // By characters, where PostgreSQL would go by its server's language.
+    const byCharacter = sql.onDialectOrElse({ pg: () => ' COLLATE "C"', orElse: () => "" })
+    const order = members.map((member) => `${member}${byCharacter}`).join(", ")
     return Effect.map(
       query(sql<SelectedSum>`SELECT ${sql.literal(ofWhich)} AS "key", ${sql.literal(selection)}
         FROM ${sql.literal(all(kind))}
         WHERE ${sql.in("day", days)} ${ofKey} ${ofCreator}
-        GROUP BY day, ${sql.literal(members)} ORDER BY day DESC, ${sql.literal(members)}`),
+        GROUP BY day, ${sql.literal(members.join(", "))} ORDER BY day DESC, ${sql.literal(order)}`),
       (rows) => rows.map(decoded),
     )
   },

@@ -180,6 +180,13 @@ describePostgres("a database of PostgreSQL", () => {
       cost: some.reduce((sum, { cost }) => sum + cost, 0n),
     })
     expect(byHost).toMatchObject([sumOf(rows)])
+    await Effect.runPromise(
+      storage.ledger.append(
+        ["b", "B", "a", "Z"].map((host) => sampleRow(host, { host, admittedAt: day + 86_400_000 })),
+      ),
+    )
+    const sorted = await Effect.runPromise(storage.activity.sums({ days: [day + 86_400_000], by: "host" }))
+    expect(sorted.map(({ host }) => host)).toEqual(["B", "Z", "a", "b"])
     expect(byKey).toMatchObject([{ key: alice, ...sumOf(rows.filter(({ key }) => key === alice)) }])
     expect(total).toBe(sumOf(rows).cost)
   })

@@ -69,12 +69,6 @@ export const beginAttempt = function* (
     streamed: request.stream,
     grows: canGrow(request, host),
   }
-  if (isFree(host)) {
-    const counting = limits.takeFree(context)
-    const counted = yield* eitherOf(counting)
-    if (!isFinished(counting)) context.lifetime.look()
-    if (Either.isLeft(counted)) return counted.left
-  }
   const reserving = meter.reserve({ _tag: "Key", key: context.key }, context, ask, host)
   const reserved = yield* eitherOf(reserving)
   if (!isFinished(reserving)) context.lifetime.look()
@@ -89,6 +83,15 @@ export const beginAttempt = function* (
   if (Either.isLeft(signed)) {
     meter.release(hold)
     return signed.left
+  }
+  if (isFree(host)) {
+    const counting = limits.takeFree(context)
+    const counted = yield* eitherOf(counting)
+    if (!isFinished(counting)) context.lifetime.look()
+    if (Either.isLeft(counted)) {
+      meter.release(hold)
+      return counted.left
+    }
   }
   const permit = health.acquire(endpoint, isEmergency)
   if (!(permit instanceof Permit)) {

@@ -40,7 +40,7 @@ export const withEncodedEntries = (journal: SqlJournal): JournalRepository => ({
   write: (process, leaseEnd, entries, closed) => journal.write(process, leaseEnd, encodeEntries(entries), closed),
 })
 
-/** Who opens a database owns it, so that earlier processes are gone, whatever their leases say. */
+/** Who opens a SQLite file owns it, so that earlier processes are gone, whatever their leases say. */
 export const endAllLeases = (sql: SqlClient) => sql`DELETE FROM leases`
 
 /** Rows of one statement: databases bound its parameters. */

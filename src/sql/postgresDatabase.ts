@@ -12,7 +12,7 @@ import { makeStepRunner } from "../services/Steps.ts"
 import type { Storage } from "../services/Storage.ts"
 import { reasonOf, sqlState } from "./failure.ts"
 import { installationId } from "./installation.ts"
-import { endAllLeases, withEncodedEntries } from "./JournalRepository.ts"
+import { withEncodedEntries } from "./JournalRepository.ts"
 import { makeLedgerReads } from "./LedgerRepository.ts"
 import { migrate, migrationsTable, schemaVersion } from "./migrations.ts"
 import { makeAppend } from "./postgresAppend.ts"
@@ -121,7 +121,6 @@ export const openDatabase = (
     const countRows = makeCountRows(pool, (cause) =>
       runner.effect(Effect.logWarning("the sums of the ledger by day were not advanced", reasonOf(cause)), () => {}),
     )
-    yield* endAllLeases(sql)
     const installation = yield* Effect.provideService(installationId, SqlClient, sql)
     const { journal, ...shared } = sharedRepositories(sql, installation)
     return {

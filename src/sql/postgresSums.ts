@@ -2,8 +2,11 @@
 import type { Pool, PoolClient } from "pg"
 import { advance, advanced, mostUnsummed } from "./dailySums.ts"
 
-/** Rows are numbered before they are committed, so none may be on its way while the sums are advanced. */
-const lock = "LOCK TABLE ledger IN SHARE MODE"
+/**
+ * Rows are numbered before they are committed, so none may be on its way while the sums are advanced. This mode also excludes
+ * another session that advances them.
+ */
+const lock = "LOCK TABLE ledger IN SHARE ROW EXCLUSIVE MODE"
 
 /** Makes a function that counts rows which were committed, and advances the sums when there are enough. */
 export const makeCountRows = (pool: Pool, onFailure: (cause: unknown) => void): ((rows: number) => void) => {

@@ -142,10 +142,12 @@ export class Router extends Context.Tag("headgate/Router")<
         const random = randomSequence(seed)
         const context = { request, now, random, conversation: conversation ?? unknownConversation }
         const hasChoice = wanted.length > 1 || wanted.some(({ model }) => model.hosts.length > 1)
+        const sticky = (hosts: ReadonlyArray<Host>) =>
+          conversation !== undefined && hasChoice ? conversation.stickyFirst(hosts) : hosts
         // Where only one is left of several, the ranking may still want the conversation to be remembered.
         const order: OrderBy = (hosts, sort) =>
           hosts.length > 0 && (hasChoice || onRanking !== undefined)
-            ? rankedBy(strategyFor(sort, routing), hosts, context, conversation, onRanking)
+            ? sticky(rankedBy(strategyFor(sort, routing), hosts, context, conversation, onRanking))
             : hosts
 
         const excluded = new Exclusions()
@@ -155,21 +157,17 @@ export class Router extends Context.Tag("headgate/Router")<
         )
         // A model may be wanted twice, by names with and without a variant.
         const groups = preferences.partition === "none" && kept.length > 1 ? [[...new Set(kept.flat())]] : kept
-        // `order` comes first, and neither uses nor teaches what is remembered.
-        const isSticky = hasChoice && preferences.order.length === 0
-        const sticky = (hosts: ReadonlyArray<Host>) =>
-          conversation !== undefined && isSticky ? conversation.stickyFirst(hosts) : hosts
-        const ordered = groups.map((hosts, at) => sticky(ordering(request, hosts, wanted[at], order)))
+        const sorts = groups.map((hosts, at) => sortFor(preferences, hosts, wanted[at]))
+        const ordered = groups.map((hosts, at) => ordering(preferences, hosts, sorts[at], wanted[at], order))
         const speeds = preferredSpeeds(preferences)
         const preferred = (hosts: ReadonlyArray<Host>) =>
           speeds.length > 0 ? passingFirst(hosts, (host) => isFastEnough(speeds, stats.snapshot(host))) : hosts
         const tried = withoutFallbacks(request, ordered, preferred, excluded)
         const attempts = wanted.length === 1 ? tried : modelTurns(tried, isListedIn(preferences.order))
-        const sort = preferences.sort ?? sortOf(wanted[0]?.variants ?? []) ?? sortOfTier(preferences, attempts)
         const plan: Plan = {
           attempts,
           excluded: repeats(wanted) ? leftOut(excluded.all, attempts) : excluded.all,
-          strategy: preferences.order.length > 0 ? "order" : strategyFor(sort, routing),
+          strategy: preferences.order.length > 0 ? "order" : strategyFor(sorts[0], routing),
           seed,
           probes: states.probes,
           requested: names,
@@ -258,32 +256,37 @@ const unknownSort = (sort: string | undefined, { strategies }: RoutingConfig): B
   return new BadRequest({ issues: [{ path: "provider.sort", message: `must be one of ${known}` }] })
 }
 
-/** The sort that comes with a service tier, where one of its hosts is first. */
-const sortOfTier = ({ serviceTier }: Preferences, [first]: ReadonlyArray<Host>): string | undefined => {
-  if (first === undefined || serviceTier === undefined || serviceTier === "default") return undefined
-  return hostFacts(first).tier === serviceTier ? tierSorts[serviceTier] : undefined
-}
-
 const tierSorts = { flex: "price", priority: "throughput" } as const
 
 /** Orders hosts by the strategy for a sort. */
 type OrderBy = (hosts: ReadonlyArray<Host>, sort: string | undefined) => ReadonlyArray<Host>
 
-/** The order of a group of hosts: the caller's own, else that of a strategy, hosts of a wanted service tier in front. */
-const ordering = (
-  { routing: { preferences } }: PlannedRequest,
+/** What a group of hosts is sorted by in front: the caller's sort, a variant's, else that of the wanted service tier. */
+const sortFor = (
+  { sort, serviceTier }: Preferences,
   hosts: ReadonlyArray<Host>,
+  wanted: WantedModel | undefined,
+): string | undefined => {
+  const asked = sort ?? sortOf(wanted?.variants ?? [])
+  if (asked !== undefined || serviceTier === undefined || serviceTier === "default") return asked
+  return hosts.some((host) => hostFacts(host).tier === serviceTier) ? tierSorts[serviceTier] : undefined
+}
+
+/**
+ * The order of a group of hosts: the caller's own, which neither uses nor teaches what is remembered of conversations; else
+ * that of a strategy, hosts of a wanted service tier in front.
+ */
+const ordering = (
+  { order: listed, sort: asked, serviceTier }: Preferences,
+  hosts: ReadonlyArray<Host>,
+  sort: string | undefined,
   wanted: WantedModel | undefined,
   order: OrderBy,
 ): ReadonlyArray<Host> => {
-  if (preferences.order.length > 0) return listedFirst(preferences.order, hosts)
-  const sort = preferences.sort ?? sortOf(wanted?.variants ?? [])
-  if (preferences.serviceTier === "priority") {
-    const [tier, others] = byTier(hosts)
-    return tier.length === 0 ? order(hosts, sort) : [...order(tier, sort ?? tierSorts.priority), ...order(others, sort)]
-  }
-  const isFlex = preferences.serviceTier === "flex" && hosts.some((host) => hostFacts(host).tier === "flex")
-  return order(hosts, isFlex ? (sort ?? tierSorts.flex) : sort)
+  if (listed.length > 0) return listedFirst(listed, hosts)
+  if (serviceTier !== "priority") return order(hosts, sort)
+  const [tier, others] = byTier(hosts)
+  return [...order(tier, sort), ...order(others, asked ?? sortOf(wanted?.variants ?? []))]
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Exclusion } from "../domain/Exclusion.ts"
 import { type BudgetSnapshot, budgetRefusal } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import { type HostFacts, modelFacts } from "../domain/hostFacts.ts"
+import { isListedIn } from "../domain/hostOrder.ts"
 import { forbiddenBy, isRestricted, type Permissions } from "../domain/Permissions.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import { type Asked, type Excludes, type Filter, hardFilters, softFilters } from "../domain/routeFilters.ts"
@@ -125,9 +126,18 @@ export const usableHosts = (asked: Asked, states: States, excluded: Exclusions):
     else refused.push(facts)
   }
   if (usable.length === 0 && refused.length > 0) addProbe(asked, refused, states, usable, excluded)
-  let kept: ReadonlyArray<HostFacts> = usable
+  const { order, allowFallbacks } = asked.routing.preferences
+  // Without fallbacks only the listed hosts can be called, so none of the others is better than they are.
+  const isOut = order.length > 0 && !allowFallbacks ? isUnlisted(order) : undefined
+  let kept: ReadonlyArray<HostFacts> = isOut === undefined ? usable : usable.filter((facts) => !isOut(facts))
   for (const filter of softFilters) kept = withoutWorse(asked, kept, filter, excluded)
+  if (isOut !== undefined) kept = [...kept, ...usable.filter(isOut)]
   return kept.length === hosts.length ? model.hosts : kept.map(({ host }) => host)
+}
+
+const isUnlisted = (order: ReadonlyArray<string>) => {
+  const isListed = isListedIn(order)
+  return ({ host }: HostFacts): boolean => !isListed(host)
 }
 
 /** A filter that has something to do. */

@@ -21,6 +21,8 @@ interface Setting {
   readonly strategy?: string
   /** USD per token that is read from the cache; `null`: no such price. */
   readonly cacheRead?: string | null
+  /** A service tier that `a` has too, at the same prices. */
+  readonly tier?: string
 }
 
 interface Trial extends Hosts {
@@ -31,7 +33,7 @@ interface Trial extends Hosts {
 }
 
 /** Hosts `a` and `b`; `a` is cheaper, and `b` has a cheaper price for what it reads from its cache. */
-const trial = async ({ strategy = "price", cacheRead = "0.0000001" }: Setting = {}): Promise<Trial> => {
+const trial = async ({ strategy = "price", cacheRead = "0.0000001", tier }: Setting = {}): Promise<Trial> => {
   const hosts: Hosts = { cached: 0, down: new Set() }
   const host = (name: string): ScriptedHost =>
     opened(
@@ -52,7 +54,10 @@ const trial = async ({ strategy = "price", cacheRead = "0.0000001" }: Setting = 
   const read = cacheRead === null ? {} : { input_cache_read: cacheRead }
   const models = config.models.map((model) => ({
     ...model,
-    hosts: model.hosts.map((one) => ({ ...one, pricing: { ...one.pricing, ...(one.provider === "b" ? read : {}) } })),
+    hosts: [
+      ...model.hosts.map((one) => ({ ...one, pricing: { ...one.pricing, ...(one.provider === "b" ? read : {}) } })),
+      ...(tier === undefined ? [] : model.hosts.slice(0, 1).map((one) => ({ ...one, variant: tier }))),
+    ],
   }))
   const clock = new ManualClock()
   const gateway = await startWatched({
@@ -112,6 +117,14 @@ describe("a session", () => {
     const response = await gateway.chat(stream)
     expect((await streamOf(response)).text).toBe("fine")
     expect(response.headers.get("x-gw-host")).toBe("b")
+  })
+
+  test("stays with a host behind those of the wanted service tier: it came before them", async () => {
+    const { served } = await trial({ tier: "priority" })
+    await served({ ...session, ...onlyB })
+    expect(await served({ ...session, service_tier: "priority" })).toBe("a/priority")
+    await served({ ...session, ...onlyB })
+    expect(await served({ ...session, service_tier: "priority", provider: { ignore: ["a/priority"] } })).toBe("b")
   })
 
   test("leaves a host that failed", async () => {

@@ -103,6 +103,16 @@ describe("a preference", () => {
     ["parameters that are not required", { temperature: 1, seed: 1 }, ["a", "b", "b/eu", "c", "d"]],
     ["a parameter that is better supported", { verbosity: "low" }, ["b", "b/eu", "c", "d"]],
     [
+      "a parameter that unlisted hosts support better, where only listed ones may be called: no host was left",
+      { verbosity: "low", provider: { order: ["a"], allow_fallbacks: false } },
+      ["a"],
+    ],
+    [
+      "a parameter that one of two listed hosts supports better",
+      { verbosity: "low", provider: { order: ["a", "d"], allow_fallbacks: false } },
+      ["d"],
+    ],
+    [
       "much at once",
       { provider: { data_collection: "deny", ignore: ["a"], quantizations: ["fp8", "fp4"], order: ["b/eu"] } },
       ["b/eu", "b"],

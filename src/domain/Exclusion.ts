@@ -15,14 +15,9 @@ export interface Exclusion {
 export interface Excluded {
   /** Names as the caller wrote them. */
   readonly models: ReadonlyArray<string>
-  /** Empty where the models have no hosts at all. */
+  /** In the order of the checks: without the last one a host would have been left. Empty where the models have no hosts at all. */
   readonly excluded: ReadonlyArray<Exclusion>
-  /** Of `excluded`: the one by the last filter, without which a host would have been left. Absent: the last of them. */
-  readonly decisive?: Exclusion
 }
-
-/** The exclusion by the last filter, if there was one. */
-export const decisiveOf = ({ decisive, excluded }: Excluded): Exclusion | undefined => decisive ?? excluded.at(-1)
 
 /** Slugs of the providers of the excluded hosts: their tags without a variant. */
 export const providersOf = (excluded: ReadonlyArray<Exclusion>): ReadonlyArray<string> => [
@@ -32,9 +27,8 @@ export const providersOf = (excluded: ReadonlyArray<Exclusion>): ReadonlyArray<s
 const inputs = /^takes no (\w+)$/
 
 /** The message of a plan without hosts: one sentence, by what left none. */
-export const noHostText = (failure: Excluded): string => {
-  const { models, excluded } = failure
-  const last = decisiveOf(failure)
+export const noHostText = ({ models, excluded }: Excluded): string => {
+  const last = excluded.at(-1)
   const names = models.join(", ")
   if (last === undefined) return `No endpoints found for ${names}.`
   const by = [...new Set(excluded.map((exclusion) => exclusion.by))].join(", ")

@@ -15,9 +15,6 @@ export const unrestricted: Permissions = { allowedModels: null, allowedProviders
 /** The list of a key that excludes a host. */
 export type ForbiddenBy = "allowed_models" | "allowed_providers"
 
-export const isRestricted = ({ allowedModels, allowedProviders }: Permissions): boolean =>
-  allowedModels !== null || allowedProviders !== null
-
 /** The list that does not allow this host; `undefined`: it may be called. */
 export const forbiddenBy = ({ allowedModels, allowedProviders }: Permissions, host: Host): ForbiddenBy | undefined => {
   if (allowedModels !== null && !allowedModels.some((pattern) => matches(pattern, host.model))) return "allowed_models"

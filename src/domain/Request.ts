@@ -58,6 +58,12 @@ export interface Bounds {
   readonly choices: number
 }
 
+/** For a request whose model may search. */
+export const mostSearches = 10
+
+/** The bounds of a request whose model may search because of a variant in its name. */
+export const searching = (bounds: Bounds): Bounds => ({ ...bounds, searches: mostSearches })
+
 export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max"
 
 /** The caller's wishes for reasoning, from `reasoning`, `reasoning_effort` and `include_reasoning`. */

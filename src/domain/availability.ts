@@ -2,7 +2,7 @@
  * Why models could not be served, in words that programs can act on: `error.availability` of an answer. Each code has a
  * section in docs/errors.md. Pure.
  */
-import { decisiveOf, type Exclusion, providersOf } from "./Exclusion.ts"
+import { type Exclusion, providersOf } from "./Exclusion.ts"
 import type { BadRequest, NoHostMatches, RoutingExhausted } from "./Failure.ts"
 
 export type AvailabilityCode =
@@ -79,9 +79,8 @@ const filters: ReadonlyMap<string, { readonly excludedBy?: string; readonly fiel
 const isAbout = (exclusion: Exclusion | undefined, ...names: ReadonlyArray<string>): boolean =>
   exclusion !== undefined && names.includes(exclusion.by)
 
-const ofExclusions = (failure: NoHostMatches): Availability => {
-  const { models, excluded } = failure
-  const last = decisiveOf(failure)
+const ofExclusions = ({ models, excluded }: NoHostMatches): Availability => {
+  const last = excluded.at(-1)
   const about = { retryable: false, requestedModels: models }
   const affectedProviders = providersOf(excluded)
   if (last === undefined || last.by === "provider") return { code: "no_endpoints", ...about, affectedProviders }

@@ -17,7 +17,7 @@ export interface HostFacts {
   /** That the host supports, by all their names. Empty when nothing is known. */
   readonly parameters: ReadonlySet<string>
   /** Whether every price is known to be zero. */
-  readonly isFree: boolean
+  readonly costsNothing: boolean
   /** What is charged for a unit: less the discount, rounded up. `null`: unknown, or not the same for every request. */
   readonly charged: Charged | null
 }
@@ -45,7 +45,7 @@ export const hostFacts = (host: Host): HostFacts => {
     providerName: host.providerName.toLowerCase(),
     tier: tierIn(host),
     parameters: new Set(host.supportedParameters.flatMap((name) => synonyms.get(name) ?? [name])),
-    isFree: isFree(host),
+    costsNothing: costsNothing(host),
     charged: host.pricing === null || host.pricing.overrides.length > 0 ? null : chargedBy(host.pricing, host.pricing),
   }
   hosts.set(host, facts)
@@ -57,7 +57,7 @@ const tierIn = ({ tag, provider }: Host): Tier | null => {
   return variant === "flex" || variant === "priority" ? variant : null
 }
 
-const isFree = ({ pricing }: Host): boolean =>
+const costsNothing = ({ pricing }: Host): boolean =>
   pricing !== null &&
   [pricing, ...pricing.overrides.map(({ prices }) => prices)].every((prices) =>
     priceNames.every((name) => (prices[name] ?? 0n) === 0n),

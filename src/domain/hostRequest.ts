@@ -2,7 +2,7 @@
 import type { Host } from "./Host.ts"
 import { hostFacts, maySupport } from "./hostFacts.ts"
 import { isJsonObject } from "./Json.ts"
-import type { ChatRequest, Reasoning } from "./Request.ts"
+import { type ChatRequest, type Reasoning, searching } from "./Request.ts"
 import { takesChoice } from "./routeFilters.ts"
 import type { Adjustment } from "./variants.ts"
 
@@ -78,6 +78,7 @@ const adjusted = (request: ChatRequest, { thinks, searches }: Adjustment): ChatR
   const search = searches && payload["web_search_options"] == null
   return {
     ...request,
+    bounds: searches ? searching(request.bounds) : request.bounds,
     payload: search ? { ...payload, web_search_options: {} } : payload,
     reasoning: thinks ? thinking(reasoning) : reasoning,
   }

@@ -164,7 +164,7 @@ export const hardFilters: ReadonlyArray<Filter> = [
     name: "free",
     prepare: ({ wanted }) => {
       if (!wanted.variants.includes("free")) return undefined
-      return ({ isFree }) => (isFree ? undefined : "is not free")
+      return ({ costsNothing }) => (costsNothing ? undefined : "is not free")
     },
   },
   {

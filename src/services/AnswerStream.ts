@@ -174,8 +174,9 @@ export class AnswerStream {
   private failed(answer: HostAnswer, found: HostFailed): void {
     const { host } = answer.attempt
     const failure = withoutSecrets(found, answer.endpoint)
+    const { failed, models } = this.options.context
     const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure }
-    const shown = exhausted([...this.options.context.failed, attempt], undefined, { decisive: [attempt] })
+    const shown = exhausted([...failed, attempt], undefined, { decisive: [attempt], models })
     const last = (charge: Charge) => answer.writer.failure(shown, charge)
     this.settle(answer, "host-failed", last, failure)
   }

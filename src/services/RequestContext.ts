@@ -73,6 +73,8 @@ export interface RequestFacts {
   /** For the ledger: the client's protocol, and what it asked for. */
   readonly form: string
   readonly operation: string
+  /** Names of the models as the caller wrote them. */
+  readonly models: ReadonlyArray<string>
   /** For the ledger: how the hosts were ordered. The plan itself is not kept. */
   readonly strategy: string
   readonly seed: number
@@ -89,6 +91,7 @@ export class RequestContext implements RequestFacts {
   readonly lifetime: Lifetime
   readonly form: string
   readonly operation: string
+  readonly models: ReadonlyArray<string>
   readonly strategy: string
   readonly seed: number
   /** Attempts that failed so far, in their order. */
@@ -109,6 +112,7 @@ export class RequestContext implements RequestFacts {
     this.lifetime = facts.lifetime
     this.form = facts.form
     this.operation = facts.operation
+    this.models = facts.models
     this.strategy = facts.strategy
     this.seed = facts.seed
     this.conversation = facts.conversation

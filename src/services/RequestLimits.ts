@@ -35,7 +35,7 @@ export class RequestLimits extends Context.Tag("headgate/RequestLimits")<
     /** Counts a request against the key's own limit, or returns why it is refused. A refused one does not count. */
     readonly admit: (key: KeyRecord) => RateLimited | undefined
     /**
-     * Counts a request that is about to call a free host (`isFree`). It counts once, however many hosts it tries and
+     * Counts a request that is about to call a free host (`countsAsFree`). It counts once, however many hosts it tries and
      * whatever becomes of it; a refused one does not count.
      */
     readonly takeFree: (context: RequestContext) => Effect.Effect<void, RateLimited | Unavailable>

@@ -25,7 +25,7 @@ import { modelTurns } from "../domain/modelTurns.ts"
 import { type Permissions, unrestricted } from "../domain/Permissions.ts"
 import type { Plan } from "../domain/Plan.ts"
 import { documentedSorts, type Preferences } from "../domain/Preferences.ts"
-import type { ChatRequest } from "../domain/Request.ts"
+import { type ChatRequest, searching } from "../domain/Request.ts"
 import { randomSequence, seedFrom } from "../domain/randomSequence.ts"
 import { searchesTheWeb } from "../domain/routeFilters.ts"
 import { isFastEnough, preferredSpeeds } from "../domain/thresholds.ts"
@@ -152,9 +152,10 @@ export class Router extends Context.Tag("headgate/Router")<
 
         const excluded = new Exclusions()
         const states = { registry, health, budget, maxTokens: request.maxTokens, permissions, probes: [] }
-        const kept = wanted.map((one) =>
-          usableHosts({ routing: request.routing, bounds: request.bounds, wanted: one, now }, states, excluded),
-        )
+        const kept = wanted.map((one) => {
+          const bounds = one.variants.includes("online") ? searching(request.bounds) : request.bounds
+          return usableHosts({ routing: request.routing, bounds, wanted: one, now }, states, excluded)
+        })
         // A model may be wanted twice, by names with and without a variant.
         const groups = preferences.partition === "none" && kept.length > 1 ? [[...new Set(kept.flat())]] : kept
         const sorts = groups.map((hosts, at) => sortFor(preferences, hosts, wanted[at]))
@@ -307,8 +308,7 @@ const withoutFallbacks = (
   const allowed = preferred(order.length > 0 ? all.filter(isListedIn(order)) : firstOfEach(groups.flatMap(preferred)))
   for (const host of all) {
     if (allowed.includes(host)) continue
-    const reason = "fallbacks are not allowed"
-    excluded.add({ host: host.tag, model: host.model, by: "allow_fallbacks", reason }, Number.POSITIVE_INFINITY)
+    excluded.add(host, { by: "allow_fallbacks", reason: "fallbacks are not allowed" })
   }
   return allowed
 }
@@ -355,7 +355,7 @@ const notAllowed = (models: ReadonlyArray<string>, forbidden: ReadonlyArray<Excl
  * ask for other hosts.
  */
 const refusal = ({ routing }: PlannedRequest, exclusions: Exclusions, budget: BudgetSnapshot): PlanFailure => {
-  const { all: excluded, decisive } = exclusions
+  const excluded = exclusions.byCheck()
   const { models, preferences } = routing
   const unaffordable = excluded.findLast(({ by }) => by === "budget")
   // The reason of an exclusion by `budget` is the budget's refusal.
@@ -365,14 +365,10 @@ const refusal = ({ routing }: PlannedRequest, exclusions: Exclusions, budget: Bu
   if (waits.length > 0) return exhausted([], Math.min(...waits), { models, waiting })
   const forbidden = excluded.filter(({ by }) => by === "allowed_models" || by === "allowed_providers")
   if (forbidden.length > 0) return new NotPermitted({ rule: notAllowed(models, forbidden) })
-  if (decisive?.by === "context_length") {
-    const issues = [{ path: "messages", message: decisive.reason }] as const
+  const last = excluded.at(-1)
+  if (last?.by === "context_length") {
+    const issues = [{ path: "messages", message: last.reason }] as const
     return new BadRequest({ kind: "context_length_exceeded", models, issues })
   }
-  return new NoHostMatches({
-    models,
-    excluded: exclusions.byCheck(),
-    ...(decisive === undefined ? {} : { decisive }),
-    requestedProviders: preferences.only,
-  })
+  return new NoHostMatches({ models, excluded, requestedProviders: preferences.only })
 }

@@ -15,7 +15,7 @@ import {
   type Unavailable,
   type Unsupported,
 } from "../domain/Failure.ts"
-import { isFree } from "../domain/freeModels.ts"
+import { countsAsFree } from "../domain/freeModels.ts"
 import { canGrow } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import { requestFor } from "../domain/hostRequest.ts"
@@ -84,7 +84,7 @@ export const beginAttempt = function* (
     meter.release(hold)
     return signed.left
   }
-  if (isFree(host)) {
+  if (countsAsFree(host)) {
     const counting = limits.takeFree(context)
     const counted = yield* eitherOf(counting)
     if (!isFinished(counting)) context.lifetime.look()

@@ -57,10 +57,11 @@ export const makeExplain =
       const exclude = ({ tag, model }: Host, by: string, reason: string) =>
         excluded.push({ host: tag, model, by, reason })
       for (const host of plan.attempts) {
+        const endpoint = registry.endpoint(host)
+        // For the type alone: a host that cannot be called is in no plan, and this plan was made just now.
+        if (endpoint === undefined) continue
         const sent = requestFor(request, host, plan.adjustments?.get(host))
-        const encoded = registry.endpoint(host)?.protocol.encode(sent.request, host)
-        // Its provider was switched off since the plan was made.
-        if (encoded === undefined) continue
+        const encoded = endpoint.protocol.encode(sent.request, host)
         if (Either.isLeft(encoded)) {
           const { left } = encoded
           if (left instanceof HostFailed) {
@@ -75,7 +76,7 @@ export const makeExplain =
         const { dropped: untranslated = [], body } = encoded.right
         const dropped = [...sent.dropped, ...untranslated]
         // The plan knows only the size of the caller's body. A hold is made for the bytes that are sent.
-        const refused = budgetRefusal(budget, { ...request, sentBytes: byteLength(body) }, host)
+        const refused = budgetRefusal(budget, { ...sent.request, sentBytes: byteLength(body) }, host)
         if (refused === undefined) {
           attempts.push({ host, expectedCost: expectedCost(request, host, at), why: whys.get(host) ?? null, dropped })
         } else {

@@ -167,9 +167,12 @@ const beginSecond = function* (
   { host }: Hedge,
   tried: TriedHosts,
 ): Steps<Begun | undefined> {
-  const { registry, retries, timers } = services
+  const { registry, health, retries, timers } = services
   const endpoint = registry.endpoint(host)
-  if (endpoint === undefined || !hasTime(services, context.lifetime) || !retries.take(timers.now())) return undefined
+  if (endpoint === undefined || !hasTime(services, context.lifetime)) return undefined
+  // A second call that would be refused takes nothing from the retry budget.
+  if (health.refusal(endpoint, plan.probes.includes(host)) !== undefined || !retries.take(timers.now()))
+    return undefined
   const begun = yield* beginAttempt(services, context, request, plan, endpoint)
   // One that cannot be called now may still have its turn.
   if (!("attempt" in begun)) return undefined

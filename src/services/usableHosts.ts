@@ -5,7 +5,7 @@ import { type BudgetSnapshot, budgetRefusal } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import { type HostFacts, modelFacts } from "../domain/hostFacts.ts"
 import { isListedIn } from "../domain/hostOrder.ts"
-import { forbiddenBy, isRestricted, type Permissions } from "../domain/Permissions.ts"
+import { forbiddenBy, type Permissions } from "../domain/Permissions.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import { type Asked, type Excludes, type Filter, hardFilters, softFilters } from "../domain/routeFilters.ts"
 import type { HostHealth } from "./HostHealth.ts"
@@ -23,38 +23,29 @@ export interface States {
   readonly probes: Array<Host>
 }
 
+/** What a check finds: an exclusion without its host and model. */
+type Finding = Omit<Exclusion, "host" | "model">
+
 /** Why hosts are left out of a plan that is being made, model by model and host by host. */
 export class Exclusions {
   readonly all: Array<Exclusion> = []
-  /** The one by the last check, without which a host would have been left. */
-  decisive: Exclusion | undefined
+  /** The stage of each of them. */
   private readonly stages: Array<number> = []
-  private lastStage = -1
 
-  /** `stage`: the place of the check among all. */
-  add(exclusion: Exclusion, stage: number): void {
-    this.all.push(exclusion)
+  /** `stage`: the place of the check among all. Default: after all others. */
+  add({ tag, model }: Host, finding: Finding, stage = Number.POSITIVE_INFINITY): void {
+    this.all.push({ host: tag, model, ...finding })
     this.stages.push(stage)
-    if (stage < this.lastStage) return
-    this.lastStage = stage
-    this.decisive = exclusion
   }
 
   /** Takes back the newest exclusion of the host. */
   remove({ tag, model }: Host): void {
     const at = this.all.findLastIndex((exclusion) => exclusion.host === tag && exclusion.model === model)
-    const [removed] = this.all.splice(at, 1)
+    this.all.splice(at, 1)
     this.stages.splice(at, 1)
-    if (removed === this.decisive) this.decisive = this.all.at(-1)
   }
 
-  /** One by a soft filter. It never decides, since another host is left. */
-  addWorse(exclusion: Exclusion): void {
-    this.all.push(exclusion)
-    this.stages.push(Number.POSITIVE_INFINITY)
-  }
-
-  /** In the order of the checks. */
+  /** In the order of the checks: without the last one a host would have been left. */
   byCheck(): ReadonlyArray<Exclusion> {
     return this.all
       .map((exclusion, at) => ({ exclusion, stage: this.stages[at] ?? 0 }))
@@ -63,50 +54,17 @@ export class Exclusions {
   }
 }
 
-/** A check that needs more than the request: its finding has no host and model yet. */
-interface Check {
-  readonly applies: (states: States) => boolean
-  readonly find: (asked: Asked, host: Host, states: States) => Omit<Exclusion, "host" | "model"> | undefined
+/**
+ * The places of the checks among all. That of the key's lists comes after the filters of the request, so that a host that it
+ * excludes is one that only those lists exclude.
+ */
+const stages = {
+  provider: 0,
+  firstFilter: 1,
+  permissions: 1 + hardFilters.length,
+  health: 2 + hardFilters.length,
+  budget: 3 + hardFilters.length,
 }
-
-/** Before the filters of the request. */
-const firstCheck: Check = {
-  applies: () => true,
-  find: (_, host, { registry }) => {
-    const reason = registry.unavailable(host)
-    return reason === undefined ? undefined : { by: "provider", reason }
-  },
-}
-
-/** After them, so that a host excluded here is one that only the key's lists exclude. */
-const permissionCheck: Check = {
-  applies: ({ permissions }) => isRestricted(permissions),
-  find: (_, host, { permissions }) => {
-    const by = forbiddenBy(permissions, host)
-    return by === undefined ? undefined : { by, reason: "the key may not use it" }
-  },
-}
-
-const healthCheck: Check = {
-  applies: () => true,
-  find: (_, host, { health }) => {
-    const out = health.admissible(host)
-    if (out === undefined) return undefined
-    const { because, reason, retryAfterMs } = out
-    return { by: because, reason: `left alone after a failure: ${reason}`, retryAfterMs }
-  },
-}
-
-const budgetCheck: Check = {
-  applies: ({ budget }) => budget.limit !== null,
-  find: ({ bounds }, host, { budget, maxTokens }) => {
-    const refusal = budgetRefusal(budget, { bounds, maxTokens, sentBytes: bounds.promptBytes }, host)
-    return refusal === undefined ? undefined : { by: "budget", reason: refusal }
-  },
-}
-
-/** After all others. */
-const lastChecks: ReadonlyArray<Check> = [healthCheck, budgetCheck]
 
 /**
  * The hosts of the wanted model that may be tried, in the order of the configuration. The others go to `excluded`, each
@@ -116,13 +74,12 @@ export const usableHosts = (asked: Asked, states: States, excluded: Exclusions):
   const { model } = asked.wanted
   const { hosts } = modelFacts(model)
   const filters = prepared(asked)
-  const checks = lastChecks.filter(({ applies }) => applies(states))
   const usable: Array<HostFacts> = []
   /** Hosts that a check after the filters excludes. */
   const refused: Array<HostFacts> = []
   for (const facts of hosts) {
-    if (!passes(asked, facts, states, filters, excluded)) continue
-    if (isUsable(asked, facts, states, checks, excluded)) usable.push(facts)
+    if (!passes(facts, states, filters, excluded)) continue
+    if (isHealthy(facts.host, states, excluded) && isAffordable(asked, facts.host, states, excluded)) usable.push(facts)
     else refused.push(facts)
   }
   if (usable.length === 0 && refused.length > 0) addProbe(asked, refused, states, usable, excluded)
@@ -153,51 +110,52 @@ const prepared = (asked: Asked): ReadonlyArray<PreparedFilter> => {
   for (let at = 0; at < hardFilters.length; at++) {
     const filter = hardFilters[at]
     const excludes = filter?.prepare(asked)
-    if (filter !== undefined && excludes !== undefined) filters.push({ name: filter.name, excludes, stage: 1 + at })
+    if (filter !== undefined && excludes !== undefined)
+      filters.push({ name: filter.name, excludes, stage: stages.firstFilter + at })
   }
   return filters
 }
 
 /** Whether the provider is on, no filter of the request excludes the host, and the key may use it. */
 const passes = (
-  asked: Asked,
   facts: HostFacts,
   states: States,
   filters: ReadonlyArray<PreparedFilter>,
   excluded: Exclusions,
 ): boolean => {
   const { host } = facts
-  const first = firstCheck.find(asked, host, states)
-  if (first !== undefined) {
-    excluded.add({ host: host.tag, model: host.model, ...first }, 0)
+  const { registry, permissions } = states
+  const unavailable = registry.unavailable(host)
+  if (unavailable !== undefined) {
+    excluded.add(host, { by: "provider", reason: unavailable }, stages.provider)
     return false
   }
   for (const { name, excludes, stage } of filters) {
     const reason = excludes(facts)
     if (reason === undefined) continue
-    excluded.add({ host: host.tag, model: host.model, by: name, reason }, stage)
+    excluded.add(host, { by: name, reason }, stage)
     return false
   }
-  const forbidden = permissionCheck.applies(states) ? permissionCheck.find(asked, host, states) : undefined
-  if (forbidden === undefined) return true
-  excluded.add({ host: host.tag, model: host.model, ...forbidden }, 1 + hardFilters.length)
+  const list = forbiddenBy(permissions, host)
+  if (list === undefined) return true
+  excluded.add(host, { by: list, reason: "the key may not use it" }, stages.permissions)
   return false
 }
 
-const isUsable = (
-  asked: Asked,
-  { host }: HostFacts,
-  states: States,
-  checks: ReadonlyArray<Check>,
-  excluded: Exclusions,
-): boolean => {
-  for (const check of checks) {
-    const finding = check.find(asked, host, states)
-    if (finding === undefined) continue
-    excluded.add({ host: host.tag, model: host.model, ...finding }, 2 + hardFilters.length + lastChecks.indexOf(check))
-    return false
-  }
-  return true
+const isHealthy = (host: Host, { health }: States, excluded: Exclusions): boolean => {
+  const out = health.admissible(host)
+  if (out === undefined) return true
+  const { because, reason, retryAfterMs } = out
+  excluded.add(host, { by: because, reason: `left alone after a failure: ${reason}`, retryAfterMs }, stages.health)
+  return false
+}
+
+const isAffordable = ({ bounds }: Asked, host: Host, { budget, maxTokens }: States, excluded: Exclusions): boolean => {
+  if (budget.limit === null) return true
+  const reason = budgetRefusal(budget, { bounds, maxTokens, sentBytes: bounds.promptBytes }, host)
+  if (reason === undefined) return true
+  excluded.add(host, { by: "budget", reason }, stages.budget)
+  return false
 }
 
 /** Where no host of the model may be called now, one of them may be tried all the same (`HostHealth.emergencyProbe`). */
@@ -215,8 +173,7 @@ const addProbe = (
   const facts = refused.find(({ host }) => host === probe)
   if (probe === undefined || facts === undefined) return
   excluded.remove(probe)
-  const checks = budgetCheck.applies(states) ? [budgetCheck] : []
-  if (!isUsable(asked, facts, states, checks, excluded)) return
+  if (!isAffordable(asked, probe, states, excluded)) return
   probes.push(probe)
   usable.push(facts)
 }
@@ -234,8 +191,7 @@ const withoutWorse = (
   if (better.length === 0 || better.length === hosts.length) return hosts
   for (const facts of hosts) {
     const reason = excludes(facts)
-    const { tag, model } = facts.host
-    if (reason !== undefined) excluded.addWorse({ host: tag, model, by: filter.name, reason })
+    if (reason !== undefined) excluded.add(facts.host, { by: filter.name, reason })
   }
   return better
 }

@@ -1,7 +1,7 @@
 /** The models and providers that a key may use. */
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { isFree } from "../../src/domain/freeModels.ts"
+import { countsAsFree } from "../../src/domain/freeModels.ts"
 import type { Host } from "../../src/domain/Host.ts"
 import { HostTag, ModelId } from "../../src/domain/Ids.ts"
 import { forbiddenBy, matches, unrestricted } from "../../src/domain/Permissions.ts"
@@ -82,6 +82,6 @@ describe("a host is free", () => {
     ["not where a tier costs something", { pricing: { ...freePricing, overrides: [later] } }, false],
     ["not where no price is known", { pricing: null }, false],
   ])("%s", (_, members: Partial<Host>, free) => {
-    expect(isFree({ ...named, local: false, ...members })).toBe(free)
+    expect(countsAsFree({ ...named, local: false, ...members })).toBe(free)
   })
 })

@@ -270,6 +270,8 @@ describe.each([
       [{ provider: { max_price: null, sort: null } }],
       [{ provider: { max_price: { prompt: null } } }],
       [{ reasoning: { enabled: null, exclude: null } }],
+      [{ plugins: [], preset: null, transforms: [] }],
+      [{ plugins: [{ id: "web", enabled: false, max_results: 3 }], transforms: ["middle-out"] }],
       [
         {
           messages: [

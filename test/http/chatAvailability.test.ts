@@ -1,8 +1,9 @@
 /** What a caller is told when no host is left: status, message, and `availability` for programs. See docs/errors.md. */
 import { describe, expect, test } from "bun:test"
 import { readFileSync } from "node:fs"
-import { errorOf } from "../support/answers.ts"
-import { ask, closeAfterEach, good, type RoutedOptions, routed, status } from "../support/routed.ts"
+import { errorOf, streamOf } from "../support/answers.ts"
+import { chunkOf, sse } from "../support/host.ts"
+import { type Answer, ask, closeAfterEach, good, type RoutedOptions, routed, status } from "../support/routed.ts"
 
 closeAfterEach()
 
@@ -201,6 +202,16 @@ describe("no host is left", () => {
     // It named no provider.
     const about = { affected_providers: ["a"], requested_models: ["acme/small"] }
     expect(availability).toMatchObject({ code: "temporarily_unavailable", retryable: true, retry_after: 9, ...about })
+  })
+
+  test("an answer that breaks off: the models are those that the caller named, and not that of the host alone", async () => {
+    const breaksOff: Answer = () => sse([chunkOf({ delta: { content: "Hel" }, finish_reason: null })])
+    const gateway = await routed({ a: breaksOff, b: good() }, { models: { "acme/big": ["b"] } })
+    const { chunks } = await streamOf(await gateway.chat(ask({ model: "small", models: ["acme/big"], stream: true })))
+    expect(chunks.at(-1)?.error?.availability).toMatchObject({
+      code: "temporarily_unavailable",
+      requested_models: ["small", "acme/big"],
+    })
   })
 
   test("what a host found wrong with the request is not about availability", async () => {

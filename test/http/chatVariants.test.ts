@@ -70,6 +70,21 @@ describe("a variant", () => {
     expect(gateway.hosts["b"]?.calls[1]?.body["web_search_options"]).toEqual(web_search_options)
   })
 
+  test("`:online` reserves money for several searches, a name without it for one", async () => {
+    const pricing = { prompt: "0.000001", completion: "0.000002", web_search: "0.01" }
+    const gateway = await routed({ a: good() }, { change: { hosts: { a: { ...searches, pricing } } } })
+    const authorization = `Bearer ${await gateway.newKey({ limit: 50_000_000_000n })}`
+    const statusOf = async (model: string) =>
+      (await gateway.chat(ask({ model, max_tokens: 10 }), { headers: { authorization } })).status
+    expect(await statusOf("acme/small")).toBe(200)
+    expect(await statusOf("acme/small:online")).toBe(402)
+    expect(await statusOf("acme/small:online:floor")).toBe(402)
+    const explained = await explainedBy(gateway, ask({ model: "acme/small:online", max_tokens: 10 }), "", {
+      authorization,
+    })
+    expect(explained.error).toMatchObject({ code: 402 })
+  })
+
   test("`:online` of a model whose hosts have no search is 400, and no other model is tried", async () => {
     const gateway = await routed({ a: good(), b: good() }, { models: { "acme/big": ["b"] } })
     const response = await gateway.chat(ask({ model: "acme/small:online", models: ["acme/big"] }))

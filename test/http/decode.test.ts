@@ -264,6 +264,12 @@ describe("refused", () => {
       "tools[0].type",
       '"openrouter:datetime" is a server tool',
     ],
+    ["a plugin", { plugins: [{ id: "response-healing" }] }, "plugins[0].id", '"response-healing" is a plugin'],
+    ["web search as a plugin", { plugins: [{ id: "web", enabled: true }] }, "plugins[0].id", "add :online"],
+    ["a plugin without id", { plugins: [{ enabled: false }] }, "plugins[0].id", "is required"],
+    ["a plugin switched off by a word", { plugins: [{ id: "web", enabled: "no" }] }, "plugins[0].enabled", "a boolean"],
+    ["a preset", { preset: "email-copywriter" }, "preset", '"email-copywriter" is a preset'],
+    ["an unknown transform", { transforms: ["middle-out", "summary"] }, "transforms[1]", "must be one of middle-out"],
     ["513 tools", { tools: times(513, { type: "function", function: { name: "f" } }) }, "tools", "at most 512"],
     ["40 sometimes", { tool_choice: "sometimes" }, "tool_choice", "must be one of none, auto, required"],
     [
@@ -619,10 +625,6 @@ describe("preferences", () => {
     ).routing
     expect(needs).toEqual({ inputs: ["image", "video", "audio", "file"], outputs: ["image"], toolChoice: "function" })
     expect(accepted(decode({ tool_choice: "required" })).routing.needs).toEqual({ ...noNeeds, toolChoice: "required" })
-  })
-
-  test("a model that searches the web may search often", () => {
-    expect(accepted(decode({ model: "acme/small:online" })).bounds.searches).toBe(10)
   })
 
   test.each<readonly [string, unknown, string?]>([

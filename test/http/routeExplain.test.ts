@@ -237,6 +237,24 @@ describe("who may ask", () => {
     })
   })
 
+  test("counts against the key's rate limit: the router could be asked without end", async () => {
+    const gateway = await routed({ a: good() })
+    const authorization = `Bearer ${await gateway.newKey({ rateLimit: { requests: 2, intervalSeconds: 60 } })}`
+    await explainedBy(gateway, ask(), "", { authorization })
+    expect((await gateway.chat(ask(), { headers: { authorization } })).status).toBe(200)
+    const refused = await gateway.call("/route/explain", post(ask(), { authorization }))
+    expect([refused.status, refused.headers.get("x-ratelimit-limit")]).toEqual([429, "2"])
+  })
+
+  test("costs no request to a free model", async () => {
+    const billing = { free_models: { requests_per_day: 1 } }
+    const gateway = await routed({ a: good() }, { change: { model: { id: "acme/small:free" } }, billing })
+    const body = ask({ model: "acme/small:free" })
+    await explainedBy(gateway, body)
+    expect((await gateway.chat(body)).status).toBe(200)
+    expect((await gateway.chat(body)).status).toBe(429)
+  })
+
   test("pages of allowed origins, as with other calls to models", async () => {
     const gateway = await routed({ a: good() }, { server: { cors_origins: ["https://a.test"] } })
     const response = await gateway.call("/route/explain", post(ask(), { origin: "https://a.test" }))

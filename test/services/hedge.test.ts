@@ -8,7 +8,13 @@ import { gatewayWithoutSocket } from "../support/gateway.ts"
 import { chunkOf, streamAnswer } from "../support/host.ts"
 import { ManualClock } from "../support/manualClock.ts"
 import { contentOf, readStrictly } from "../support/strictSse.ts"
-import { type HostCall, inTimedGateway, Reading, type TimedGateway } from "../support/timedGateway.ts"
+import {
+  type HostCall,
+  inTimedGateway,
+  Reading,
+  type TimedGateway,
+  type TimedOptions,
+} from "../support/timedGateway.ts"
 
 const delta = (content: string) => chunkOf({ delta: { content }, finish_reason: null })
 const finish = chunkOf({ delta: {}, finish_reason: "stop" })
@@ -33,9 +39,10 @@ const hedging = (
   body: (gateway: TimedGateway, next: (number: number) => Promise<HostCall>) => Promise<void>,
   hedge: Record<string, unknown> = {},
   limits: Record<string, unknown> = {},
+  providers: TimedOptions["providers"] = {},
 ) =>
   inTimedGateway(
-    { hosts: ["a", "b"], routing: { hedge: { enabled: true, max_cost_share: 1, ...hedge } }, limits },
+    { hosts: ["a", "b"], providers, routing: { hedge: { enabled: true, max_cost_share: 1, ...hedge } }, limits },
     async (gateway) => {
       await learn(gateway)
       await body(gateway, (number) => gateway.call(20 + number))
@@ -253,6 +260,30 @@ describe("no second host is called", () => {
       },
       {},
       { retries: 0.000_001 },
+    ))
+
+  test("at a host that has no place for it, and the retry budget stays as it was: it was used up", () =>
+    hedging(
+      async (gateway) => {
+        const asked = Array.from({ length: 12 }, () => gateway.ask())
+        await gateway.call(32)
+        await gateway.pass(200)
+        expect(gateway.calls.slice(32).map(({ port }) => port)).toEqual([2])
+        const [, failing] = gateway.calls.slice(20)
+        for (const call of gateway.calls.slice(20)) {
+          if (call !== failing) answer(call, "x")
+        }
+        await gateway.settle()
+        failing?.head().end()
+        await gateway.settle()
+        expect(gateway.calls.slice(33).map(({ port }) => port)).toEqual([2])
+        for (const call of gateway.calls.slice(33)) answer(call, "y")
+        await gateway.settle()
+        expect(await Promise.all(asked.map(async (one) => (await one).status))).toEqual(asked.map(() => 200))
+      },
+      {},
+      { retries: 0.000_001 },
+      { b: { max_concurrent: 1 } },
     ))
 
   test("with less than half a second before the deadline: it was called all the same", () =>

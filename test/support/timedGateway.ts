@@ -160,6 +160,8 @@ export interface TimedOptions {
   readonly limits?: Record<string, unknown>
   readonly routing?: Record<string, unknown>
   readonly hosts?: ReadonlyArray<"a" | "b">
+  /** More of the configuration of a provider. */
+  readonly providers?: Readonly<Partial<Record<"a" | "b", object>>>
   readonly ignoresAbort?: boolean
   /** A plugin in place of `openai-compatible`. */
   readonly plugin?: Plugin
@@ -169,12 +171,13 @@ const turns = async (): Promise<void> => {
   for (let turn = 0; turn < 8; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-const configOf = ({ hosts = ["a"], limits = {}, routing = {}, plugin }: TimedOptions) => {
+const configOf = ({ hosts = ["a"], providers: more = {}, limits = {}, routing = {}, plugin }: TimedOptions) => {
   const urls = hosts.map((slug) => [slug, { url: `http://127.0.0.1:${slug === "a" ? 1 : 2}/v1` }] as const)
+  const added = new Map<string, object | undefined>(Object.entries(more))
   const { providers, models } = configFor(Object.fromEntries(urls))
   const named = Object.entries(providers).map(([slug, settings]) => [
     slug,
-    { ...settings, plugin: plugin?.id ?? settings.plugin },
+    { ...settings, plugin: plugin?.id ?? settings.plugin, ...added.get(slug) },
   ])
   return { providers: Object.fromEntries(named), models, limits, routing }
 }

@@ -16,6 +16,7 @@ import type { InFlight } from "../../services/InFlight.ts"
 import type { KeyStore } from "../../services/KeyStore.ts"
 import type { Meter } from "../../services/Meter.ts"
 import type { ProviderRegistry } from "../../services/ProviderRegistry.ts"
+import type { RequestLimits } from "../../services/RequestLimits.ts"
 import type { Timers } from "../../services/Timers.ts"
 import { authenticate } from "../authenticate.ts"
 import { parseBody } from "../decode/json.ts"
@@ -27,6 +28,7 @@ import { withHeaders } from "./requestHeaders.ts"
 
 export interface ExplainServices {
   readonly keys: Context.Tag.Service<KeyStore>
+  readonly limits: Context.Tag.Service<RequestLimits>
   readonly meter: Context.Tag.Service<Meter>
   readonly inFlight: Context.Tag.Service<InFlight>
   readonly timers: Context.Tag.Service<Timers>
@@ -37,6 +39,7 @@ export interface ExplainServices {
 
 export const makeExplainRoute = ({
   keys,
+  limits,
   meter,
   inFlight,
   timers,
@@ -63,6 +66,8 @@ export const makeExplainRoute = ({
     state.lifetime = lifetime
     watchCaller(lifetime)
     const caller = yield* authenticate(keys, request.headers)
+    const limited = limits.admit(caller)
+    if (limited !== undefined) return yield* Exit.fail(limited)
     const { seed, keyHash } = yield* queryOf(request.url)
     const key = yield* keyFor(caller, keyHash)
     const bytes = yield* readRequest(request, registry.current().limits.bodyBytes, timers, lifetime)

@@ -99,9 +99,9 @@ export class Inference extends Context.Tag("headgate/Inference")<
           ),
           appUrl: attributionText(headers.get("http-referer")),
         }
-        const { strategy, seed } = plan
+        const { requested: models, strategy, seed } = plan
         const ids = { requestId, generationId: generationId(Math.floor(admittedAt / 1000), requestId) }
-        const facts = { ...ids, ...kind, key, attribution, admittedAt, lifetime, strategy, seed, conversation }
+        const facts = { ...ids, ...kind, key, attribution, admittedAt, lifetime, models, strategy, seed, conversation }
         return new RequestContext(facts, nowMs)
       }
 
@@ -219,7 +219,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
       })
 
       const explain = makeExplain(router, registry, () => clock.unsafeCurrentTimeMillis())
-      const explained = makeExplainRoute({ keys, meter, inFlight, timers, registry, conversations, explain })
+      const explained = makeExplainRoute({ keys, limits, meter, inFlight, timers, registry, conversations, explain })
       return {
         handler: (protocol) => handlerOf(protocol, respond),
         explainer: (protocol) => handlerOf(protocol, explained),

@@ -11,6 +11,7 @@ import { noPreferences, type Preferences } from "../../../domain/Preferences.ts"
 import {
   type ChatRequest,
   type Effort,
+  mostSearches,
   type Needs,
   noNeeds,
   type Reasoning,
@@ -40,6 +41,7 @@ import {
 } from "../../decode/checks.ts"
 import { decodePreferences, withSiblings } from "../../decode/preferences.ts"
 import { measure, messages, textContent } from "./messages.ts"
+import { otherTool, plugins, preset, transforms } from "./otherRouters.ts"
 
 /** See docs/guarantees.md#g30. */
 const most = { tools: 512, models: 16, stop: 4, metadata: 16, tokens: 2 ** 31 - 1 }
@@ -68,16 +70,7 @@ const toolTypes: ReadonlyMap<string, Check> = new Map([
   ],
 ])
 
-// Tools that only another router could run. Web search is allowed, since hosts may have it.
-const foreignTool = /^(?:open)?router:(?!web_search$)/
-
-const tools = listOf(
-  byType(toolTypes, (type, _tool, path, issues) => {
-    if (foreignTool.test(type))
-      report(issues, `${path}.type`, `${quoted(type)} is a server tool that this gateway does not run`)
-  }),
-  most.tools,
-)
+const tools = listOf(byType(toolTypes, otherTool), most.tools)
 
 const namedChoice = byType(
   new Map([["function", objectOf({ function: objectOf({ name: filledText }, "name") }, "function")]]),
@@ -175,7 +168,7 @@ const others: Readonly<Record<string, Check>> = {
   model: orNull(model),
   models: listOf(model, most.models),
   route: orNull(oneOf("fallback", "sort")),
-  preset: filledText,
+  preset,
   stream: maybeFlag,
   stream_options: orNull(objectOf({ include_usage: maybeFlag })),
   usage: orNull(objectOf({ include: maybeFlag })),
@@ -192,8 +185,8 @@ const others: Readonly<Record<string, Check>> = {
   user: maybeText,
   metadata: orNull(metadata),
   trace: anyObject,
-  plugins: listOf(objectOf({ id: filledText }, "id")),
-  transforms: listOf(text),
+  plugins,
+  transforms,
   stop_server_tools_when: listOf(anyObject, Number.POSITIVE_INFINITY, 1),
   debug: anyObject,
 }
@@ -302,15 +295,11 @@ const efforts: ReadonlySet<unknown> = new Set<Effort>(["none", "minimal", "low",
 
 const isEffort = (value: unknown): value is Effort => efforts.has(value)
 
-/**
- * The most web searches that a request is assumed to cause: a few for a model that may search, and one for a host that
- * always searches.
- */
+/** The most web searches that the request is assumed to cause: one where it does not ask for any, for a host that always searches. */
 const searchesIn = (body: JsonObject): number => {
   const tools: ReadonlyArray<unknown> = Array.isArray(body["tools"]) ? body["tools"] : []
   const searches = (tool: unknown) => isJsonObject(tool) && String(tool["type"]).includes("web_search")
-  const isAsked = body["web_search_options"] != null || body["plugins"] != null || tools.some(searches)
-  return isAsked || modelsOf(body).some((name) => name.includes(":online")) ? 10 : 1
+  return body["web_search_options"] != null || tools.some(searches) ? mostSearches : 1
 }
 
 /** What the request needs of a host besides parameters; checked before. */

@@ -132,29 +132,28 @@ export class BodyTooLarge extends Data.TaggedError("BodyTooLarge")<{ readonly li
  *
  * - The next host is tried after every failure before the first event, but after `request` none of the same model. Once
  *   something of a stream has reached the caller, the stream ends with an error in it.
- * - For a while the host is not called again ("cools down"): 60 s, 60 s and 5 s by default (`limits.cooldown`).
- * - When no host is left, the caller is answered for all of them: 400 if one failed with `request`; 429, 404 or 408 if
- *   all failed with `rate-limited`, `not-found` or `timeout`; 403 if the last one failed with `forbidden`; else 502.
+ * - For a while the host is not called again ("cools down"): `domain/Cooldown.ts`.
+ * - When no host is left, the caller is answered for all of them: `services/exhausted.ts`.
  * - Every reason but `request`, `rate-limited` and `forbidden` counts against the host's uptime.
  */
 export type HostReason =
-  /** No connection, or one that broke off, such as a stream that ended without a finish. No cool-down; 502. */
+  /** No connection, or one that broke off, such as a stream that ended without a finish. */
   | "unreachable"
-  /** The host or the gateway gave up waiting. No cool-down; 408 if all did, else 502. */
+  /** The host or the gateway gave up waiting. */
   | "timeout"
-  /** It refuses our credentials, or our account is out of credit: the operator's matter. Cools down for 60 s; 502. */
+  /** It refuses our credentials, or our account is out of credit: the operator's matter. Cools down. */
   | "account"
-  /** It refuses this request by a rule of its own, such as moderation or a region. No cool-down; 403 if it was the last. */
+  /** It refuses this request by a rule of its own, such as moderation or a region. */
   | "forbidden"
-  /** It does not know the model. Cools down for 60 s; 404 if all did, else 502. */
+  /** It does not know the model. Cools down. */
   | "not-found"
-  /** The request is at fault, so that the model's other hosts are not tried. No cool-down; 400, with `detail` and `code`. */
+  /** The request is at fault, so that the model's other hosts are not tried. The caller sees `detail` and `code`. */
   | "request"
-  /** It takes no more for now. Cools down as long as `retryAfterSeconds` says, else for 5 s; 429 with `detail` if all did, else 502. */
+  /** It takes no more for now. Cools down, as long as `retryAfterSeconds` says. The caller sees `detail` if all did. */
   | "rate-limited"
-  /** It is in trouble. Cools down only where `retryAfterSeconds` says for how long; 502. */
+  /** It is in trouble. Cools down only where `retryAfterSeconds` says for how long. */
   | "overloaded"
-  /** What it sent is no answer of its protocol. No cool-down; 502. */
+  /** What it sent is no answer of its protocol. */
   | "malformed"
 
 /** A host gave no valid answer. The dispatcher reacts to it; a caller sees it only within `RoutingExhausted`. */

@@ -10,14 +10,18 @@ import { storageOf } from "./repositories.ts"
 import { makeClient } from "./sqliteClient.ts"
 
 /** Each build of the layer has its own database, which is gone when the scope closes. */
-export const layer: Layer.Layer<Storage> = Layer.scoped(
-  Storage,
-  Effect.gen(function* () {
-    const db = yield* Effect.acquireRelease(
-      Effect.sync(() => new Database(":memory:")),
-      (open) => Effect.sync(() => open.close()),
-    )
-    const { installation, repositories } = yield* Effect.provideServiceEffect(openTables(db), SqlClient, makeClient(db))
-    return storageOf(installation, runToEnd(repositories))
-  }).pipe(Effect.orDie),
-)
+export const layerOf = (open: () => Database): Layer.Layer<Storage> =>
+  Layer.scoped(
+    Storage,
+    Effect.gen(function* () {
+      const db = yield* Effect.acquireRelease(Effect.sync(open), (opened) => Effect.sync(() => opened.close()))
+      const { installation, repositories } = yield* Effect.provideServiceEffect(
+        openTables(db),
+        SqlClient,
+        makeClient(db),
+      )
+      return storageOf(installation, runToEnd(repositories))
+    }).pipe(Effect.orDie),
+  )
+
+export const layer: Layer.Layer<Storage> = layerOf(() => new Database(":memory:"))

@@ -22,11 +22,15 @@ import { lastingStorage } from "./lastingStorage.ts"
 
 const pluginFolder = new URL("../../plugins", import.meta.url).pathname
 
-/** The plugins in the project's own folder. */
-export const ownPlugins = Effect.map(discover([pluginFolder]), ({ plugins, invalid }) => {
-  if (invalid.length > 0) throw new Error(invalid.map(({ message }) => message).join("\n"))
-  return plugins
-})
+/** The plugins in the project's own folder, looked for once: they are the same for every gateway. */
+export const ownPlugins = Effect.runSync(
+  Effect.cached(
+    Effect.map(discover([pluginFolder]), ({ plugins, invalid }) => {
+      if (invalid.length > 0) throw new Error(invalid.map(({ message }) => message).join("\n"))
+      return plugins
+    }),
+  ),
+)
 
 export interface TestGatewayOptions {
   readonly config?: GatewayConfigInput

@@ -65,10 +65,17 @@ const ours = new Set(
 
 const openApiPath = "/api/v1/openapi.json"
 
-const description = HttpLayerRouter.use((router) => {
-  const document = HttpServerResponse.unsafeJson(OpenApi.fromApi(Api))
-  return router.add("GET", openApiPath, answered(spelledAs(openApiPath, Effect.succeed(document))))
+let document: HttpServerResponse.HttpServerResponse | undefined
+
+/** Made when it is first asked for, since that takes longer than the rest of the routes. */
+const described = Effect.sync(() => {
+  document ??= HttpServerResponse.unsafeJson(OpenApi.fromApi(Api))
+  return document
 })
+
+const description = HttpLayerRouter.use((router) =>
+  router.add("GET", openApiPath, answered(spelledAs(openApiPath, described))),
+)
 
 // The type is written out, because the inferred one would claim more than the router guarantees.
 const isRouteNotFound = (failure: unknown): boolean => failure instanceof HttpServerError.RouteNotFound

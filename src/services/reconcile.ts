@@ -138,7 +138,8 @@ export interface Correction extends Pick<LedgerRow, "key" | "model" | "host"> {
 export interface Corrections {
   /** Each key and host whose cost changes, in the order of their first rows. */
   readonly changes: ReadonlyArray<Correction>
-  /** Of all rows that were computed anew, also those that stay as they are. */
+  /** Rows that were computed anew, also those that stay as they are, and what they cost. */
+  readonly rows: number
   readonly charged: Picodollars
   readonly corrected: Picodollars
   /** Rows from before the ledger kept their counts, and rows of hosts that `pricingOf` does not know: left as they are. */
@@ -179,6 +180,7 @@ export const correctedLedger = (
     const all = [...sums.values()]
     return {
       changes: all.filter(({ charged, corrected }) => charged !== corrected),
+      rows: all.reduce((sum, { rows }) => sum + rows, 0),
       charged: all.reduce((sum, { charged }) => sum + charged, 0n),
       corrected: all.reduce((sum, { corrected }) => sum + corrected, 0n),
       leftOut,

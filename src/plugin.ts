@@ -5,6 +5,7 @@
  * one of those, else a `Protocol` of its own, which translates the canonical form of `ChatRequest`, `ChatResponse` and
  * `ChatChunk`. A strategy is `defineStrategy` around a `Rank`.
  */
+export type { CacheMultipliers } from "./domain/CacheMultipliers.ts"
 export type {
   Annotation,
   AssistantMessage,
@@ -80,6 +81,7 @@ export {
   type SideAnswer,
   type SideRequest,
   type SignContext,
+  type VendorHost,
 } from "./plugin/Provider.ts"
 export { healthClass, rankBy } from "./plugin/rankBy.ts"
 export { Secret } from "./plugin/Secret.ts"

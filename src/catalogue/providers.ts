@@ -5,11 +5,13 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Redacted from "effect/Redacted"
-import type { Model, Privacy } from "../domain/Host.ts"
+import { withMultiplied } from "../domain/CacheMultipliers.ts"
+import type { Host, Model, Privacy } from "../domain/Host.ts"
 import type { JsonObject } from "../domain/Json.ts"
 import { hint, type Problem, problemsOf, renderPath, sentence } from "../domain/Problem.ts"
 import type { CheckedProvider } from "../plugin/checked.ts"
 import { loadProvider } from "../plugin/load.ts"
+import { PluginFault } from "../plugin/PluginFault.ts"
 import { PluginInvalid, reasonOf } from "../plugin/PluginInvalid.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import type { Network } from "../upstream/addresses.ts"
@@ -126,7 +128,17 @@ export const loadProviders = (options: ProviderOptions): Effect.Effect<LoadedPro
       else if (!discovered.includes(settings)) problems.push(...wrong)
       else off.set(slug, new PluginInvalid({ plugin, phase: "load", reason: sentence(wrong) }))
     }
-    const models = mergeModels(sources)
+    const models = mergeModels(sources).map((model) => ({
+      ...model,
+      hosts: model.hosts.map((host) => {
+        const priced = withCachePrices(host, providers)
+        if (!(priced instanceof PluginFault)) return priced
+        const { plugin, message } = priced
+        providers.set(host.provider, broken)
+        off.set(message, new PluginInvalid({ plugin, phase: "load", reason: message }))
+        return host
+      }),
+    }))
     return { models, providers, problems: [...problems, ...written.problems], off: [...off.values()] }
   })
 
@@ -209,6 +221,19 @@ const modelsOf = (
   }).pipe(
     Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => invalid("its models did not come in 5 seconds") }),
   )
+}
+
+/**
+ * Adds the prices of its prompt cache that the catalogue does not list, by the rule of its vendor. A host whose price is unknown,
+ * or that cannot be called, stays as it is.
+ */
+const withCachePrices = (host: Host, providers: Providers): Host | PluginFault => {
+  const loaded = providers.get(host.provider)
+  if (host.pricing === null || loaded?.callable !== true) return host
+  const { provider, baseUrl } = loaded
+  const multipliers = provider.cacheMultipliers?.({ model: host.upstreamModel, baseUrl })
+  if (multipliers === undefined || multipliers instanceof PluginFault) return multipliers ?? host
+  return { ...host, pricing: withMultiplied(host.pricing, multipliers) }
 }
 
 /** Assumed of a provider of which nothing is known. */

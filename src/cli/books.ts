@@ -1,13 +1,13 @@
-/** `headgate reconcile` and `headgate audit verify`: read the database file, also while a gateway uses it. */
+/** `headgate reconcile` and `headgate audit verify`: read the database, also while a gateway uses it. */
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
-import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import { loadConfig } from "../config/loadConfig.ts"
+import * as Option from "effect/Option"
 import { formatUsd } from "../domain/Money.ts"
-import type { StorageUnavailable } from "../services/ledger.ts"
 import {
+  type Correction,
   reconcile as compareSums,
+  correctedLedger,
   type RowDifference,
   repriceLedger,
   type SumDifference,
@@ -15,34 +15,11 @@ import {
 import { verifyAudit } from "../sql/auditLog.ts"
 import { ledgerLength, makeLedgerReads } from "../sql/LedgerRepository.ts"
 import { makePriceRepository } from "../sql/PriceRepository.ts"
-import { openToRead } from "../sql/sqliteFile.ts"
-import { CommandFailed, exitCodes } from "./CommandFailed.ts"
+import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { jsonOption } from "./keys.ts"
 import { treeOf } from "./misspelt.ts"
-import { type Column, plain, write, writeJson, writeTable } from "./output.ts"
-
-/** The database file of the configuration of this directory. */
-const databasePath: Effect.Effect<string, CommandFailed> = Effect.gen(function* () {
-  const { config, problems } = yield* loadConfig
-  const [problem] = problems.filter(({ path }) => path === "HEADGATE_STORAGE" || path.startsWith("storage"))
-  if (problem !== undefined) return yield* Effect.fail({ message: `${problem.path}: ${problem.message}` })
-  if (config.storage._tag === "Sqlite") return config.storage.path
-  return yield* Effect.fail({ message: "storage: this command reads a SQLite file, and the configuration names none" })
-}).pipe(Effect.mapError(({ message }) => new CommandFailed({ code: exitCodes.badConfig, message: plain(message) })))
-
-/** Reads the database as it is at one moment. */
-const reading = <A>(read: (sql: SqlClient) => Effect.Effect<A, StorageUnavailable>): Effect.Effect<A, CommandFailed> =>
-  Effect.gen(function* () {
-    const path = yield* databasePath
-    const sql = yield* Effect.mapError(openToRead(path), ({ reason, message }) => {
-      const code = reason === "unreadable" ? exitCodes.noFile : exitCodes.badFile
-      return new CommandFailed({ code, message: plain(message) })
-    })
-    return yield* Effect.mapError(
-      read(sql),
-      ({ message }) => new CommandFailed({ code: exitCodes.badFile, message: `${path}: ${plain(message)}` }),
-    )
-  }).pipe(Effect.scoped)
+import { type Column, write, writeJson, writeTable } from "./output.ts"
+import { reading } from "./readBooks.ts"
 
 const windowOf = ({ window, start }: SumDifference): string =>
   window === "total" ? "total" : `${window} ${new Date(start).toISOString().slice(0, 10)}`
@@ -88,12 +65,63 @@ const repriced = (json: boolean): Effect.Effect<void, CommandFailed> =>
     return yield* new CommandFailed({ code: exitCodes.failed, message })
   })
 
+type Corrected = Omit<Correction, "key"> & { readonly key: string }
+
+const correctionColumns: ReadonlyArray<Column<Corrected>> = [
+  { title: "KEY", value: ({ key }) => key },
+  { title: "HOST", value: ({ model, host }) => `${model} ${host}`.trim() },
+  { title: "ROWS", value: ({ rows }) => `${rows}`, align: "right" },
+  { title: "CHARGED", value: ({ charged }) => formatUsd(charged), align: "right" },
+  { title: "COMPUTED", value: ({ corrected }) => formatUsd(corrected), align: "right" },
+  { title: "MORE", value: ({ charged, corrected }) => formatUsd(corrected - charged), align: "right" },
+]
+
+/** What the rows of the ledger would have cost at the prices of a configuration file. */
+const corrected = (file: string, json: boolean): Effect.Effect<void, CommandFailed> =>
+  Effect.gen(function* () {
+    // Its plugins are loaded for this alone.
+    const { pricesIn } = yield* Effect.promise(() => import("./pricesIn.ts"))
+    const pricesOf = yield* pricesIn(file)
+    const { changes, leftOut, ...all } = yield* reading((sql) =>
+      correctedLedger({ ledger: makeLedgerReads(sql) }, pricesOf),
+    )
+    if (json) {
+      const usd = ({ charged, corrected }: typeof all) => ({
+        charged_usd: formatUsd(charged),
+        computed_usd: formatUsd(corrected),
+      })
+      const shown = changes.map((change) => ({
+        ...{ key: change.key, model: change.model, host: change.host, rows: change.rows },
+        ...usd(change),
+      }))
+      return yield* writeJson({ rows: all.rows, left_out: leftOut, ...usd(all), changes: shown })
+    }
+    if (changes.length > 0)
+      return yield* writeTable([...changes, { key: "total", model: "", host: "", ...all }], correctionColumns, {
+        empty: "",
+      })
+    yield* write(`${all.rows} rows computed at these prices, no difference; ${leftOut} left out`)
+  })
+
 const repriceOption = Options.boolean("reprice").pipe(
-  Options.withDescription("Compute each row anew, from its usage and the prices in force then."),
+  Options.withDescription("compute each row anew, from its usage and the prices in force then"),
 )
 
-export const reconcile = Command.make("reconcile", { json: jsonOption, reprice: repriceOption }, ({ json, reprice }) =>
+const withConfigOption = Options.text("with-config").pipe(
+  Options.withDescription(
+    "with --reprice: show what the rows would have cost at the prices of this configuration file",
+  ),
+  Options.optional,
+)
+
+const flags = { json: jsonOption, reprice: repriceOption, withConfig: withConfigOption }
+
+export const reconcile = Command.make("reconcile", flags, ({ json, reprice, withConfig }) =>
   Effect.gen(function* () {
+    if (Option.isSome(withConfig)) {
+      if (!reprice) return yield* wrongUse("--with-config goes with --reprice")
+      return yield* corrected(withConfig.value, json)
+    }
     if (reprice) return yield* repriced(json)
     const [rows, { differences }] = yield* reading((sql) =>
       Effect.all([ledgerLength(sql), compareSums({ ledger: makeLedgerReads(sql) })]),

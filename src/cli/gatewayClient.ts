@@ -39,11 +39,13 @@ const configured = loadConfig.pipe(
   Effect.mapError(({ message }) => new CommandFailed({ code: exitCodes.badConfig, message: plain(message) })),
 )
 
-/** With or without `/api/v1` at its end. */
-const baseOf = (url: string): Effect.Effect<string, CommandFailed> =>
-  /^https?:$/.test(URL.parse(url)?.protocol ?? "")
+/** With or without `/api/v1` at its end. A text that may hold a password is not quoted. */
+const baseOf = (url: string): Effect.Effect<string, CommandFailed> => {
+  if (/[@?#]/.test(url)) return Effect.fail(wrongUse("--url: expected an address without user, password, query and #"))
+  return /^https?:$/.test(URL.parse(url)?.protocol ?? "")
     ? Effect.succeed(`${url.replace(/\/+$/, "").replace(/\/api\/v1$/, "")}/api/v1`)
     : Effect.fail(wrongUse(`--url: expected an address such as http://127.0.0.1:8787, got "${plain(url)}"`))
+}
 
 /** A proxy of the environment would look for this machine's gateway on its own machine. */
 const withoutProxy = (url: string): void => {

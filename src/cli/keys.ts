@@ -5,6 +5,7 @@ import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { limitResets } from "../domain/Key.ts"
 import { type CommandFailed, wrongUse } from "./CommandFailed.ts"
 import { connect, urlOption } from "./gatewayClient.ts"
 import { findHash, KeyAnswer, listKeys, membersOf, readKey, shortHash, stateOf, usd } from "./keyRecords.ts"
@@ -18,8 +19,6 @@ const common = { json: jsonOption, url: urlOption }
 const keyArgument = Args.text({ name: "key" }).pipe(
   Args.withDescription("its hash, or at least 6 characters of the beginning"),
 )
-
-const resets = ["daily", "weekly", "monthly"] as const
 
 /** An amount of USD; `none`: no limit. */
 const limitOf = (text: string): Effect.Effect<number | null, CommandFailed> => {
@@ -53,7 +52,7 @@ const create = Command.make(
   {
     name: Args.text({ name: "name" }),
     limit: Options.text("limit").pipe(Options.withDescription("most that it may spend, in USD"), Options.optional),
-    reset: Options.choice("reset", resets).pipe(
+    reset: Options.choice("reset", limitResets).pipe(
       Options.withDescription("the limit starts anew at 00:00 UTC each day, Monday or first of the month"),
       Options.optional,
     ),
@@ -136,7 +135,7 @@ const limit = Command.make(
   {
     key: keyArgument,
     amount: Args.text({ name: "usd" }).pipe(Args.withDescription("most that it may spend, in USD, or none")),
-    reset: Options.choice("reset", [...resets, "never"]).pipe(
+    reset: Options.choice("reset", [...limitResets, "never"]).pipe(
       Options.withDescription("how often the limit starts anew; unchanged without this flag"),
       Options.optional,
     ),

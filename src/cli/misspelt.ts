@@ -1,12 +1,21 @@
-/** Finds a command or a flag that does not exist before anything is done, and names the nearest one. */
+/** Finds a command or a flag that does not exist, or a command that is missing, before anything is done. */
 import * as CliConfig from "@effect/cli/CliConfig"
 import * as CommandDescriptor from "@effect/cli/CommandDescriptor"
 import * as HelpDoc from "@effect/cli/HelpDoc"
 import * as HashSet from "effect/HashSet"
 import { closest, distance } from "fastest-levenshtein"
 
-/** What @effect/cli adds to every command. */
-const builtIn = ["--help", "-h", "--version", "--completions", "--log-level", "--wizard"]
+type Descriptor = CommandDescriptor.Command<unknown>
+
+/** Flags that @effect/cli adds to every command, with the values of those that need one. */
+const builtIn = new Map<string, ReadonlyArray<string>>([
+  ["--help", []],
+  ["-h", []],
+  ["--version", []],
+  ["--wizard", []],
+  ["--completions", ["bash", "fish", "sh", "zsh"]],
+  ["--log-level", ["all", "trace", "debug", "info", "warning", "error", "fatal", "none"]],
+])
 
 /** A name that is not more than half another word is meant. */
 const near = (word: string, names: ReadonlyArray<string>): string => {
@@ -15,13 +24,14 @@ const near = (word: string, names: ReadonlyArray<string>): string => {
   return distance(word, name) <= Math.max(1, Math.floor(length / 2)) ? `, did you mean "${name}"?` : ""
 }
 
-/** The flags that the help of a command shows. Its own list of them cannot be read. */
-const flagsOf = (command: CommandDescriptor.Command<unknown>): ReadonlyArray<string> => {
-  const help = Bun.stripANSI(HelpDoc.toAnsiText(CommandDescriptor.getHelp(command, CliConfig.defaultConfig)))
-  return [...builtIn, ...(help.match(/--[a-z][a-z-]*/g) ?? [])]
-}
+export const helpOf = (command: Descriptor): string =>
+  HelpDoc.toAnsiText(CommandDescriptor.getHelp(command, CliConfig.make({ showBuiltIns: false })))
 
-type Descriptor = CommandDescriptor.Command<unknown>
+/** The flags that the help of a command shows. Its own list of them cannot be read. */
+const flagsOf = (command: Descriptor): ReadonlyArray<string> => {
+  const help = Bun.stripANSI(helpOf(command))
+  return [...builtIn.keys(), ...(help.match(/--[a-z][a-z-]*/g) ?? [])]
+}
 
 /** A command and those within it, by name. @effect/cli has them too, but gives away one level only. */
 export interface CommandTree {
@@ -41,27 +51,46 @@ export const treeOf = (
   ),
 })
 
-/** What is wrong with the words of a command line, in a sentence; `undefined` when all names in it exist. */
-export const misspelt = (program: CommandTree, words: ReadonlyArray<string>): string | undefined => {
+export interface Mistake {
+  readonly message: string
+  /** The command whose help says how to go on. */
+  readonly help?: Descriptor
+}
+
+/** What is wrong with the words of a command line; `undefined`: all names in it exist. */
+export const misspelt = (program: CommandTree, words: ReadonlyArray<string>): Mistake | undefined => {
   let command = program
   let path = "headgate"
-  for (const word of words) {
+  const flags = new Set<string>()
+  for (let at = 0; at < words.length; at += 1) {
+    const word = words[at] ?? ""
     if (word === "--") return undefined
+    const isLeaf = command.commands.size === 0
+    if (isLeaf && /^-\.?\d/.test(word)) continue // A negative number is a value.
     if (word.startsWith("-")) {
-      const [flag = word] = word.split("=")
-      const flags = flagsOf(command.descriptor)
-      if (!flags.includes(flag)) return `"${path}" has no flag "${flag}"${near(flag, flags)}`
+      const [flag = word, after] = word.split("=")
+      const known = flagsOf(command.descriptor)
+      if (!known.includes(flag)) return { message: `"${path}" has no flag "${flag}"${near(flag, known)}` }
+      flags.add(flag)
+      const values = builtIn.get(flag) ?? []
+      if (values.length === 0) continue
+      const value = after ?? words[++at] ?? ""
+      if (!values.includes(value)) return { message: `${flag}: expected one of ${values.join(", ")}, got "${value}"` }
       continue
     }
     // The words of a command without others are values; flags may still come among them.
-    if (command.commands.size === 0) continue
+    if (isLeaf) continue
     const next = command.commands.get(word)
     if (next === undefined) {
       const names = [...command.commands.keys()]
-      return `"${path}" has no command "${word}"${near(word, names) || `; there are ${names.join(", ")}`}`
+      return { message: `"${path}" has no command "${word}"${near(word, names) || `; there are ${names.join(", ")}`}` }
     }
     command = next
     path = `${path} ${word}`
   }
-  return undefined
+  // The gateway has a log of its own.
+  if (path === "headgate serve" && flags.has("--log-level")) return { message: `"${path}" has no flag "--log-level"` }
+  const isAnswered = [...builtIn.keys()].some((flag) => flag !== "--log-level" && flags.has(flag))
+  if (command.commands.size === 0 || isAnswered) return undefined
+  return { message: `"${path}" needs a command: ${[...command.commands.keys()].join(", ")}`, help: command.descriptor }
 }

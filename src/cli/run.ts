@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer"
 import { audit, reconcile } from "./books.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { keys } from "./keys.ts"
-import { misspelt, treeOf } from "./misspelt.ts"
+import { helpOf, misspelt, treeOf } from "./misspelt.ts"
 import { spend } from "./spend.ts"
 
 const serve = Command.make("serve", {}, () => Effect.promise(() => import("../serve.ts"))).pipe(
@@ -37,7 +37,10 @@ const shown = (text: string, stream: NodeJS.WriteStream): Effect.Effect<void> =>
 const execute = (words: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const mistake = misspelt(tree, words)
-    if (mistake !== undefined) return yield* wrongUse(mistake)
+    if (mistake !== undefined) {
+      if (mistake.help !== undefined) yield* shown(helpOf(mistake.help), process.stderr)
+      return yield* wrongUse(mistake.message)
+    }
     const version = yield* versionOfPackage
     const command = Command.run(program, { name: "Headgate", version })(["bun", "headgate", ...words])
     yield* Effect.consoleWith((console) =>

@@ -1,12 +1,10 @@
 /** What was used on a day: sums of ledger rows by UTC day. A row counts on the day on which it was admitted. */
 import type { KeyId } from "./Ids.ts"
-import { windowStart } from "./Key.ts"
+import { dayMs, windowStart } from "./Key.ts"
 import type { Picodollars } from "./Money.ts"
 
 /** How many days an overview without a date has. */
 export const overviewDays = 30
-
-const dayMs = 86_400_000
 
 /** A question for sums. */
 export interface SumQuery {

@@ -4,7 +4,10 @@ import type { Picodollars } from "./Money.ts"
 import { type Permissions, unrestricted } from "./Permissions.ts"
 import type { RateLimit } from "./SlidingWindow.ts"
 
-export type LimitReset = "daily" | "weekly" | "monthly"
+/** How often a limit may start anew. */
+export const limitResets = ["daily", "weekly", "monthly"] as const
+
+export type LimitReset = (typeof limitResets)[number]
 
 export interface KeyRecord extends Permissions {
   readonly id: KeyId
@@ -54,17 +57,18 @@ export interface Spend {
   readonly monthly: Picodollars
 }
 
-const day = 86_400_000
+/** Milliseconds of a day. UTC has no longer or shorter ones. */
+export const dayMs = 86_400_000
 
 /** Start of the UTC window that contains `now` (Unix milliseconds). See docs/guarantees.md#g7. */
 export const windowStart = (reset: LimitReset, now: number): number => {
-  const midnight = now - (now % day)
+  const midnight = now - (now % dayMs)
   switch (reset) {
     case "daily":
       return midnight
     case "weekly":
       // The epoch was a Thursday, three days after a Monday.
-      return midnight - ((midnight / day + 3) % 7) * day
+      return midnight - ((midnight / dayMs + 3) % 7) * dayMs
     case "monthly": {
       const at = new Date(now)
       return Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), 1)
@@ -76,8 +80,8 @@ export const windowStart = (reset: LimitReset, now: number): number => {
 export const nextReset = (reset: LimitReset | null, now: number): number | null => {
   if (reset === null) return null
   const start = windowStart(reset, now)
-  if (reset === "daily") return start + day
-  if (reset === "weekly") return start + 7 * day
+  if (reset === "daily") return start + dayMs
+  if (reset === "weekly") return start + 7 * dayMs
   const at = new Date(start)
   return Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1, 1)
 }

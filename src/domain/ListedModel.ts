@@ -21,11 +21,11 @@ export interface ListedPrices {
   readonly web_search?: Usd
   /** Per token of reasoning, in place of `completion`. Default 0: reasoning costs what other output costs. */
   readonly internal_reasoning?: Usd
-  /** Per token of the prompt that was read from the cache. Default: `prompt`. */
+  /** Per token of the prompt that was read from the cache. Default: by the vendor's rule (`Provider.cacheMultipliers`), else `prompt`. */
   readonly input_cache_read?: Usd | null
-  /** Per token of the prompt that was written to the cache. Default: `prompt`. */
+  /** Per token of the prompt that was written to the cache. Default: as above. */
   readonly input_cache_write?: Usd | null
-  /** The same for a cache that is kept for an hour. Default: `input_cache_write`. */
+  /** The same for a cache that is kept for an hour. Default: by that rule, else `input_cache_write`. */
   readonly input_cache_write_1h?: Usd | null
   /** Per token of images in the prompt, where the host counts them; besides `image`. Default: `prompt`. */
   readonly image_token?: Usd | null

@@ -40,11 +40,11 @@ export const priceFields = {
   webSearch: { wire: "web_search", unit: "webSearch", otherwise: "free", listed: "always" },
   /** USD per token of reasoning. Default 0: reasoning costs as much as other output. */
   internalReasoning: { wire: "internal_reasoning", unit: "completion", otherwise: "free" },
-  /** USD per token of the prompt that was read from the cache. Default: `prompt`. */
+  /** USD per token of the prompt that was read from the cache. Default: by the rule of the vendor (`Provider.cacheMultipliers`), else `prompt`. */
   inputCacheRead: { wire: "input_cache_read", unit: "prompt", otherwise: { as: "prompt" }, listed: "always" },
-  /** USD per token of the prompt that was written to the cache. Default: `prompt`. */
+  /** USD per token of the prompt that was written to the cache. Default: as above. */
   inputCacheWrite: { wire: "input_cache_write", unit: "prompt", otherwise: { as: "prompt" }, listed: "always" },
-  /** The same for a cache that is kept for an hour. Default: `input_cache_write`. */
+  /** The same for a cache that is kept for an hour. Default: by that rule, else `input_cache_write`. */
   inputCacheWrite1h: { wire: "input_cache_write_1h", unit: "prompt", otherwise: { as: "inputCacheWrite" } },
   /** USD per token of images in the prompt, besides `image`. Default: `prompt`. */
   imageToken: { wire: "image_token", unit: "prompt", otherwise: { as: "prompt" } },

@@ -8,6 +8,7 @@ import * as Either from "effect/Either"
 import type { ParseError } from "effect/ParseResult"
 import type * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
+import type { CacheMultipliers } from "../domain/CacheMultipliers.ts"
 import type { HostFailed } from "../domain/Failure.ts"
 import type { ListedModel } from "../domain/ListedModel.ts"
 import type { ResponseHead, ResponseHeaders } from "../wire/Head.ts"
@@ -64,6 +65,14 @@ export interface ListModels {
   readonly decode: (body: unknown) => ReadonlyArray<ListedModel>
 }
 
+/** A host, as its vendor knows it. */
+export interface VendorHost {
+  /** What the host calls the model. */
+  readonly model: string
+  /** Without a slash at its end: that of the configuration, or the plugin's own. */
+  readonly baseUrl: string
+}
+
 /**
  * A loaded provider. Its hooks close over the decoded configuration, so the configuration's type does not appear here.
  */
@@ -98,6 +107,11 @@ export interface Provider {
    * not accepted, a rejection, and more than five seconds turn the provider off, with a line on the log.
    */
   readonly models?: () => Promise<ReadonlyArray<ListedModel>>
+  /**
+   * The vendor's rule for the prices of its prompt cache, for hosts whose prices are known but for these. Pure; called when the
+   * catalogue is made. A throw, and a result of another kind, turn the provider off. `undefined`: there is no rule.
+   */
+  readonly cacheMultipliers?: (host: VendorHost) => CacheMultipliers | undefined
 }
 
 /** The default export of a provider plugin. */

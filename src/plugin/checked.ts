@@ -6,6 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import type { CacheMultipliers } from "../domain/CacheMultipliers.ts"
 import type { ChatChunk, ChatResponse, ChatUsage } from "../domain/Chat.ts"
 import { HostFailed, Unsupported } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
@@ -18,13 +19,14 @@ import { showable } from "../wire/httpError.ts"
 import type { AnswerContext, Decoder, Encoded, Protocol } from "../wire/Protocol.ts"
 import { but } from "./misfit.ts"
 import { type Hook, hookOf, type PluginFault } from "./PluginFault.ts"
-import type { Provider, ProviderPlugin } from "./Provider.ts"
+import type { Provider, ProviderPlugin, VendorHost } from "./Provider.ts"
 import type { Candidate, RankContext, Reasons, Why } from "./Strategy.ts"
 import {
   expectedOfAnswer,
   expectedOfChunks,
   expectedOfDecoder,
   expectedOfEncoded,
+  expectedOfMultipliers,
   expectedOfProtocol,
   expectedOfReasons,
 } from "./shapes.ts"
@@ -47,13 +49,15 @@ export interface CheckedProvider extends Pick<Provider, "error" | "baseUrl" | "c
   }
   /** Objects, not looked at further: the catalogue decodes them. Rejects with a `PluginFault` and nothing else. */
   readonly models?: () => Promise<ReadonlyArray<ListedModel>>
+  /** Never throws. */
+  readonly cacheMultipliers?: (host: VendorHost) => CacheMultipliers | undefined | PluginFault
 }
 
 /** Throws a `PluginFault` when the result of `load` is not a provider. */
 export const checkedProvider = (plugin: ProviderPlugin, provider: Provider): CheckedProvider => {
   const hook = (name: string) => hookOf(plugin.id, "", name)
   assertProvider(hook("load"), provider)
-  const { baseUrl, credentials, sign, transport, listModels, models } = provider
+  const { baseUrl, credentials, sign, transport, listModels, models, cacheMultipliers } = provider
   const protocols = Object.entries(provider.protocols).map(
     ([name, protocol]) => [name, checkedProtocol(plugin.id, name, protocol)] as const,
   )
@@ -68,6 +72,9 @@ export const checkedProvider = (plugin: ProviderPlugin, provider: Provider): Che
       ? {}
       : { listModels: checkedListing(hookOf(plugin.id, "listModels", "decode"), listModels) }),
     ...(models === undefined ? {} : { models: checkedModels(hook("models"), models.bind(provider)) }),
+    ...(cacheMultipliers === undefined
+      ? {}
+      : { cacheMultipliers: checkedMultipliers(hook("cacheMultipliers"), cacheMultipliers.bind(provider)) }),
   }
 }
 
@@ -253,6 +260,17 @@ const checkedModels = (hook: Hook, models: NonNullable<Provider["models"]>) => a
   throw hook.returned(but("a promise of a list of models", listed), listed)
 }
 
+const checkedMultipliers =
+  (hook: Hook, multipliersOf: NonNullable<Provider["cacheMultipliers"]>) => (host: VendorHost) => {
+    try {
+      const multipliers = multipliersOf(host)
+      const expected = expectedOfMultipliers(multipliers)
+      return expected === undefined ? multipliers : hook.returned(expected, multipliers)
+    } catch (cause) {
+      return hook.threw(cause)
+    }
+  }
+
 const isList = (value: unknown): boolean => Array.isArray(value) && value.every(isJsonObject)
 
 /** Runs `work`. Anything it throws or rejects with is mapped by `fault`. */
@@ -302,7 +320,7 @@ const misfitOf = (provider: unknown): string | undefined => {
     if (expected !== undefined) return `a protocol ${name} whose ${expected}`
   }
   if (typeof error !== "function") return but("error as a function", error)
-  for (const name of ["sign", "transport", "models"]) {
+  for (const name of ["sign", "transport", "models", "cacheMultipliers"]) {
     const member = provider[name]
     if (member !== undefined && typeof member !== "function") return but(`${name} as a function`, member)
   }

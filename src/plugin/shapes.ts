@@ -155,6 +155,20 @@ export const expectedOfReasons = (reasons: unknown): Misfit => {
   return odd === undefined ? undefined : but(`${odd} as a finite number, a text, a boolean or null`, reasons[odd])
 }
 
+// --- prices
+
+const isMultiplier = (value: unknown): boolean =>
+  value === undefined || (typeof value === "number" && value >= 0 && value <= 100)
+
+export const expectedOfMultipliers = (multipliers: unknown): Misfit => {
+  if (multipliers === undefined) return undefined
+  if (!isPlainObject(multipliers)) return but("an object of read, write and write1h, or nothing", multipliers)
+  const odd = ["read", "write", "write1h"].find((name) => !isMultiplier(multipliers[name]))
+  if (odd === undefined) return undefined
+  const expected = `${odd} as a number from 0 to 100`
+  return typeof multipliers[odd] === "number" ? expected : but(expected, multipliers[odd])
+}
+
 // --- the result of load
 
 const isFunction = (value: unknown): boolean => typeof value === "function"

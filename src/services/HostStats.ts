@@ -10,6 +10,7 @@ import { countsAgainstHealth } from "../domain/Cooldown.ts"
 import type { HostFailed } from "../domain/Failure.ts"
 import { endpointKey, type Host } from "../domain/Host.ts"
 import { HostFigures, type Percentiles, type Sample, type Slot } from "../domain/HostFigures.ts"
+import { dayMs } from "../domain/Key.ts"
 import type { Percentile } from "../domain/thresholds.ts"
 import type { HostSnapshot } from "../plugin/Strategy.ts"
 
@@ -97,8 +98,6 @@ export class HostStats extends Context.Tag("headgate/HostStats")<
     }),
   )
 }
-
-const dayMs = 86_400_000
 
 /** All hosts of one workload. */
 class Register {

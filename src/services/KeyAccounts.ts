@@ -1,10 +1,8 @@
 /** The accounts of keys in use, in memory: what each has spent per window, and the holds of its requests in flight. */
 import * as Effect from "effect/Effect"
 import type { KeyId } from "../domain/Ids.ts"
-import { type LimitReset, type Spend, windowStart } from "../domain/Key.ts"
+import { dayMs, type LimitReset, limitResets, type Spend, windowStart } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
-
-const resets = ["daily", "weekly", "monthly"] as const satisfies ReadonlyArray<LimitReset>
 
 /** One key's account. Its windows only move forward: a clock that steps back does not reopen one. */
 export class KeyAccount {
@@ -39,7 +37,7 @@ export class KeyAccount {
   spend(amount: Picodollars, admittedAt: number): void {
     this.advance(admittedAt)
     this.total += amount
-    for (const reset of resets) {
+    for (const reset of limitResets) {
       const window = this.windows[reset]
       if (windowStart(reset, admittedAt) === window.start) window.amount += amount
     }
@@ -53,8 +51,8 @@ export class KeyAccount {
 
   private advance(now: number): void {
     // The day is the shortest window: while it lasts, the others do.
-    if (now < this.windows.daily.start + 86_400_000) return
-    for (const reset of resets) {
+    if (now < this.windows.daily.start + dayMs) return
+    for (const reset of limitResets) {
       const start = windowStart(reset, now)
       if (start > this.windows[reset].start) this.windows[reset] = { start, amount: 0n }
     }

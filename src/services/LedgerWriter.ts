@@ -19,7 +19,6 @@ import type { Storage } from "./Storage.ts"
 
 /** A request that has ended, with its cost. */
 export interface Settled {
-  readonly _tag: "Settled"
   readonly row: LedgerRow
   /**
    * What the caller pays when the entry is written only by a retry: nothing, if the caller got an error in place of the
@@ -28,16 +27,13 @@ export interface Settled {
   readonly lateCost: Picodollars
 }
 
-/** Kinds of entries. What is in flight is kept by `Journal.ts`. */
-export type LedgerEntry = Settled
-
 export interface LedgerWriter {
   /**
    * Calls `onResult` once, with the result of the first try, and `onResolved` once, when it is known whether the entry
    * is in the ledger (at once, or after retries): with the row as it was booked, or `undefined` when it never will be.
    */
   readonly add: (
-    entry: LedgerEntry,
+    entry: Settled,
     onResult: (written: Written) => void,
     onResolved: (booked: LedgerRow | undefined) => void,
   ) => void

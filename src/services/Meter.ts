@@ -208,7 +208,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
               const onResult = (written: Written) =>
                 resume(written === "durable" ? Exit.succeed(charge) : Exit.fail(unwritable()))
               // A row in the backlog stays held, so that the key cannot spend the money again. A refused row is not held.
-              ledger.add({ _tag: "Settled", row, lateCost }, onResult, (booked) => {
+              ledger.add({ row, lateCost }, onResult, (booked) => {
                 if (booked !== undefined) money.spend(booked.cost, booked.admittedAt)
                 money.giveBack(hold.amount)
                 journal.closed(hold)

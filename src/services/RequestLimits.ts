@@ -77,7 +77,7 @@ const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
         retryAfterSeconds: Math.ceil(waitMs / 1000),
       })
 
-    /** Written while the host is called: the database takes it before the request's row, so before its cost is shown. */
+    /** Written while the host is called. A SQLite file takes it before the request's row; PostgreSQL in any order. */
     const save = (key: KeyId, count: FreeCount): void => {
       const { day } = count
       const added = 1 + count.unsaved

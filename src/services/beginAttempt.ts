@@ -1,7 +1,7 @@
 /**
- * Prepares an attempt at one host: encodes the request, takes the hold, signs, and takes the permit. The permit comes last,
- * in the same synchronous step that makes the attempt, so that the attempt owns it from the start. Whether there would be
- * one is looked at first, so that nothing is done for a host that may not be called.
+ * Prepares an attempt at one host: encodes the request, takes the hold, signs, counts it where the host is free, and takes the
+ * permit. The permit comes last, in the same synchronous step that makes the attempt, so that the attempt owns it from the
+ * start. Whether there would be one is looked at first, so that nothing is done for a host that may not be called.
  */
 import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"

@@ -17,6 +17,7 @@ export class StorageUnavailable extends Data.TaggedError("StorageUnavailable")<{
   readonly reason: string
   /** The database refused the values, so a retry cannot succeed. */
   readonly refused?: boolean
+  readonly isDiskFull?: boolean
 }> {
   override get message() {
     return `The database is not available: ${this.reason}`

@@ -7,7 +7,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { type Billed, reprice } from "../domain/Charge.ts"
 import type { KeyId } from "../domain/Ids.ts"
-import { type LimitReset, windowStart } from "../domain/Key.ts"
+import { limitResets, windowStart } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import type { Pricing } from "../domain/Price.ts"
 import { pricingOf } from "../domain/PriceVersion.ts"
@@ -67,8 +67,6 @@ export const reconcile = ({
 
 type Compared = Omit<SumDifference, "key">
 
-const kinds: ReadonlyArray<LimitReset> = ["daily", "weekly", "monthly"]
-
 const comparedSums = (sums: ReadonlyArray<LedgerSum>): ReadonlyArray<Compared> => {
   const windows = new Map<string, Compared>()
   const add = (window: LedgerSum["window"], start: number, rows: Picodollars, kept: Picodollars) => {
@@ -82,7 +80,7 @@ const comparedSums = (sums: ReadonlyArray<LedgerSum>): ReadonlyArray<Compared> =
       continue
     }
     add("total", 0, amount, 0n)
-    for (const kind of kinds) add(kind, windowStart(kind, start), amount, 0n)
+    for (const kind of limitResets) add(kind, windowStart(kind, start), amount, 0n)
   }
   return [...windows.values()]
 }
@@ -138,7 +136,8 @@ export interface Correction extends Pick<LedgerRow, "key" | "model" | "host"> {
 export interface Corrections {
   /** Each key and host whose cost changes, in the order of their first rows. */
   readonly changes: ReadonlyArray<Correction>
-  /** Of all rows that were computed anew, also those that stay as they are. */
+  /** Rows that were computed anew, also those that stay as they are, and what they cost. */
+  readonly rows: number
   readonly charged: Picodollars
   readonly corrected: Picodollars
   /** Rows from before the ledger kept their counts, and rows of hosts that `pricingOf` does not know: left as they are. */
@@ -179,6 +178,7 @@ export const correctedLedger = (
     const all = [...sums.values()]
     return {
       changes: all.filter(({ charged, corrected }) => charged !== corrected),
+      rows: all.reduce((sum, { rows }) => sum + rows, 0),
       charged: all.reduce((sum, { charged }) => sum + charged, 0n),
       corrected: all.reduce((sum, { corrected }) => sum + corrected, 0n),
       leftOut,

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { changesBetween } from "../domain/Audit.ts"
 import type { KeyId } from "../domain/Ids.ts"
-import type { KeyRecord } from "../domain/Key.ts"
+import { type KeyRecord, limitResets } from "../domain/Key.ts"
 import type { KeyRepository } from "../services/Storage.ts"
 import { audited } from "./auditLog.ts"
 import { firstRowOf, query, rowsOf } from "./query.ts"
@@ -17,7 +17,7 @@ const keys = table<KeyRecord>({
   label: text("label"),
   disabled: flag("disabled"),
   limit: optionalMoney("limit_amount"),
-  limitReset: column("limit_reset", Schema.NullOr(Schema.Literal("daily", "weekly", "monthly"))),
+  limitReset: column("limit_reset", Schema.NullOr(Schema.Literal(...limitResets))),
   includeByokInLimit: flag("include_byok_in_limit"),
   rateLimit: optionalJson("rate_limit", Schema.Struct({ requests: Schema.Number, intervalSeconds: Schema.Number })),
   allowedModels: optionalJson("allowed_models", Schema.Array(Schema.String)),

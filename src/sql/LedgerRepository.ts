@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 import { waivers } from "../domain/Charge.ts"
 import { priceBases } from "../domain/Host.ts"
 import { type KeyId, requestOfGeneration } from "../domain/Ids.ts"
-import { type LimitReset, type Spend, windowStart } from "../domain/Key.ts"
+import { dayMs, type LimitReset, limitResets, type Spend, windowStart } from "../domain/Key.ts"
 import type { LedgerRow, StorageUnavailable } from "../services/ledger.ts"
 import type { LedgerRepository, LedgerSum, StoredRow } from "../services/Storage.ts"
 import { firstRowOf, query, rowsOf } from "./query.ts"
@@ -67,12 +67,10 @@ const keysOfRows = table<{ readonly key: KeyId }>({ key: keyIdText("key_id") })
 
 const sums = table<LedgerSum>({
   source: column("source", Schema.Literal("rows", "spend")),
-  window: column("window_kind", Schema.Literal("total", "daily", "weekly", "monthly")),
+  window: column("window_kind", Schema.Literal("total", ...limitResets)),
   start: column("window_start", Schema.Number),
   amount: money("amount"),
 })
-
-const dayMs = 86_400_000
 
 /** Rows of the whole ledger. */
 export const ledgerLength = (sql: SqlClient): Effect.Effect<number, StorageUnavailable> =>

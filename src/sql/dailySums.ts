@@ -4,6 +4,7 @@
  * rows at a time, in the transaction of a commit; readers add the few rows after it. See docs/decisions/0020-sums-by-day.md.
  */
 import type { Database } from "bun:sqlite"
+import { dayMs } from "../domain/Key.ts"
 
 /** What the sums are of, in addition to the day: nothing, model and host, and a key or an app. */
 export type SumKind = "day" | "host" | "key" | "app"
@@ -30,10 +31,10 @@ const unlessLost = (value: string) => `CASE outcome WHEN 'lost' THEN 0 ELSE ${va
 
 /** The rows of a range of the ledger, added up by day and all columns of groups. */
 const finest = (range: string): string =>
-  `SELECT admitted_at - admitted_at % 86400000 AS day, ${groupColumns.join(", ")}, SUM(${unlessLost("1")}) AS requests,
+  `SELECT admitted_at - admitted_at % ${dayMs} AS day, ${groupColumns.join(", ")}, SUM(${unlessLost("1")}) AS requests,
     ${tokens.map((name) => `SUM(${unlessLost(name)}) AS ${name}`).join(", ")},
     SUM(cost) AS cost, SUM(upstream_cost) AS upstream_cost
-  FROM ledger WHERE ${range} GROUP BY admitted_at - admitted_at % 86400000, ${groupColumns.join(", ")}`
+  FROM ledger WHERE ${range} GROUP BY admitted_at - admitted_at % ${dayMs}, ${groupColumns.join(", ")}`
 
 /** Those further added up: a SELECT with the columns of `daily_sums`. */
 const sumsOf = (kind: SumKind, source: string): string =>

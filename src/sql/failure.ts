@@ -29,6 +29,10 @@ export const sqlState = (error: unknown): string | undefined => {
 export const isRefusal = (error: unknown): boolean =>
   sqliteCode(error)?.startsWith("SQLITE_CONSTRAINT") === true || /^2[23]/.test(sqlState(error) ?? "")
 
+/** Whether SQLite found the disk full. */
+export const isDiskFull = (error: unknown): boolean =>
+  error instanceof StorageUnavailable ? error.isDiskFull === true : sqliteCode(error) === "SQLITE_FULL"
+
 /** What the innermost cause says. */
 export const reasonOf = (error: unknown): string => {
   const root = [...causes(error)].at(-1)
@@ -39,5 +43,5 @@ export const reasonOf = (error: unknown): string => {
 
 export const unavailable = (error: unknown): StorageUnavailable => {
   if (error instanceof StorageUnavailable) return error
-  return new StorageUnavailable({ reason: reasonOf(error), refused: isRefusal(error) })
+  return new StorageUnavailable({ reason: reasonOf(error), refused: isRefusal(error), isDiskFull: isDiskFull(error) })
 }

@@ -5,7 +5,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import type { Ballast } from "./ballast.ts"
-import { unavailable } from "./failure.ts"
+import { isDiskFull, unavailable } from "./failure.ts"
 import { installationId } from "./installation.ts"
 import { endAllLeases } from "./JournalRepository.ts"
 import { migrate } from "./migrations.ts"
@@ -39,7 +39,7 @@ export const openTables = (
     const putWithBallast: typeof put = (versions) =>
       Effect.catchIf(
         put(versions),
-        ({ reason }) => reason === "database or disk is full" && ballast?.release() === true,
+        (failure) => isDiskFull(failure) && ballast?.release() === true,
         () => put(versions),
       )
     return { installation, repositories: { ...repositories, prices: { ...repositories.prices, put: putWithBallast } } }

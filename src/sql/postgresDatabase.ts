@@ -46,7 +46,7 @@ const defaultPatience: Patience = {
   appendMs: 3000,
 }
 
-const refusal = (address: string, reason: StorageNotOpened["reason"], detail: string) =>
+export const refusal = (address: string, reason: StorageNotOpened["reason"], detail: string) =>
   new StorageNotOpened({ reason, message: `storage: ${address} ${detail}.` })
 
 const inUse = (address: string, by: string) =>
@@ -59,7 +59,7 @@ const refusals: ReadonlyArray<readonly [state: RegExp, reason: StorageNotOpened[
   [/^08|^53|^57/, "unreachable", "cannot be reached"],
 ]
 
-const refusalFor = (address: string, error: unknown): StorageNotOpened | undefined => {
+export const refusalFor = (address: string, error: unknown): StorageNotOpened | undefined => {
   if (error instanceof StorageNotOpened) return error
   if (error instanceof Taken) return inUse(address, error.by)
   const state = sqlState(error)
@@ -70,8 +70,8 @@ const refusalFor = (address: string, error: unknown): StorageNotOpened | undefin
   return known === undefined ? undefined : refusal(address, known[1], `${known[2]}: ${reasonOf(error)}`)
 }
 
-/** Checks, before anything is written, that the tables are ours and not newer than this program. */
-const recognise = (address: string) =>
+/** Checks, before anything is written, that the tables are ours and not newer than this program: their version, 0 without any. */
+export const recognise = (address: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
     const [server] = yield* sql<{ readonly server_encoding: string }>`SHOW server_encoding`
@@ -79,7 +79,7 @@ const recognise = (address: string) =>
       return yield* refusal(address, "misconfigured", `has the encoding ${server?.server_encoding}: make it with UTF8`)
     const tables = yield* sql<{ readonly name: string }>`
       SELECT tablename AS name FROM pg_tables WHERE schemaname = ${schema}`
-    if (tables.length === 0) return
+    if (tables.length === 0) return 0
     if (!tables.some(({ name }) => name === migrationsTable))
       return yield* refusal(address, "corrupt", `has a schema "${schema}" of another program, which was left as it is`)
     const [last] = yield* sql<{ readonly version: number | null }>`
@@ -89,6 +89,7 @@ const recognise = (address: string) =>
       const detail = `has schema ${version}, which is newer than this binary (${schemaVersion})`
       return yield* refusal(address, "newer", detail)
     }
+    return version
   })
 
 /** Runs the missing steps, one process at a time, on connections without time-outs. */

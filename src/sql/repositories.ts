@@ -1,6 +1,6 @@
 /**
- * All repositories over one SQLite database. A new one (such as an audit log) needs an interface in `services/Storage.ts`,
- * a file beside `KeyRepository.ts`, and a line in `SqlRepositories` and in `sharedRepositories`.
+ * All repositories, over SQLite and PostgreSQL. A new one needs an interface in `services/Storage.ts`, a file beside
+ * `KeyRepository.ts`, and a line in `SqlRepositories` and in `sharedRepositories`.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type * as Context from "effect/Context"

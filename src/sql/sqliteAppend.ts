@@ -8,7 +8,7 @@ import { windowStart } from "../domain/Key.ts"
 import type { LedgerRow } from "../services/ledger.ts"
 import type { Ballast } from "./ballast.ts"
 import { makeCountRows } from "./dailySums.ts"
-import { sqliteCode } from "./failure.ts"
+import { isDiskFull } from "./failure.ts"
 import { ledger } from "./LedgerRepository.ts"
 import type { Stored } from "./table.ts"
 
@@ -21,7 +21,7 @@ const costAt = placeOf("cost")
 const admittedAt = placeOf("admittedAt")
 
 /** What a key spent on one UTC day in one batch. A day belongs to one week and one month. */
-interface DaySum {
+interface BatchSpend {
   readonly key: string
   readonly day: number
   amount: bigint
@@ -49,7 +49,7 @@ export const makeAppend = (db: Database, ballast?: Pick<Ballast, "release">): ((
   const countRows = makeCountRows(db)
 
   const write = (rows: ReadonlyArray<Encoded>) => {
-    const sums = new Map<string, DaySum>()
+    const sums = new Map<string, BatchSpend>()
     let added = 0
     for (const row of rows) {
       if (addRow.run(...row).changes === 0) continue
@@ -87,7 +87,7 @@ export const makeAppend = (db: Database, ballast?: Pick<Ballast, "release">): ((
     try {
       append(rows)
     } catch (error) {
-      if (sqliteCode(error) !== "SQLITE_FULL" || ballast?.release() !== true) throw error
+      if (!isDiskFull(error) || ballast?.release() !== true) throw error
       append(rows)
     }
   }

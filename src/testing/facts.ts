@@ -7,6 +7,7 @@ import type { JsonObject } from "../domain/Json.ts"
 import { problemsOf } from "../domain/Problem.ts"
 import { checkedProvider } from "../plugin/checked.ts"
 import { isPlugin, type Plugin } from "../plugin/discover.ts"
+import { PluginFault } from "../plugin/PluginFault.ts"
 import { contractVersion } from "../plugin/Provider.ts"
 import { isHeaderName } from "../wire/Head.ts"
 import { attempt, type Check, must, shown } from "./check.ts"
@@ -104,7 +105,9 @@ const wellFormed = ({ plugin }: ProviderSubject): void => {
 
 const loads = (subject: ProviderSubject): void => {
   const provider = load(subject)
-  attempt("Checking what load() gave", "Provider", () => checkedProvider(subject.plugin, provider))
+  const checked = attempt("Checking what load() gave", "Provider", () => checkedProvider(subject.plugin, provider))
+  const multipliers = checked.cacheMultipliers?.({ model: "acme-1", baseUrl: "https://api.acme.example/v1" })
+  if (multipliers instanceof PluginFault) must(false, multipliers.message, "Provider.cacheMultipliers")
   for (const { protocol } of subject.streams ?? []) {
     must(
       protocol === undefined || Object.hasOwn(provider.protocols, protocol),

@@ -1,6 +1,9 @@
 /** `headgate reconcile` and `headgate audit verify` on the file of a gateway that runs. docs/commands.md, docs/guarantees.md#g32 */
 import { Database } from "bun:sqlite"
-import { afterAll, beforeEach, describe, expect, test } from "bun:test"
+import { afterAll, describe, expect, test } from "bun:test"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describePostgres, execute, makeDatabase, urlOf } from "../support/postgres.ts"
 import { firstKey, firstManagementKey, type Installation, install } from "../support/process.ts"
 import { until } from "../support/rawHost.ts"
 
@@ -17,9 +20,9 @@ const installed = (): Installation => {
 }
 
 /** A gateway that has answered two requests, and changed a key of its first start's two. */
-const used = async () => {
+const used = async (env: Readonly<Record<string, string>> = {}) => {
   const installation = installed()
-  const gateway = installation.start({ config: bare })
+  const gateway = installation.start({ config: bare, env })
   const url = await gateway.url()
   await until(() => gateway.out().includes("curl "), "the keys")
   const headers = (key: string) => ({ authorization: `Bearer ${key}`, "content-type": "application/json" })
@@ -48,16 +51,11 @@ const tamper = (path: string, ...statements: ReadonlyArray<string>) => {
   db.close()
 }
 
-let gateway: Awaited<ReturnType<typeof used>>
-beforeEach(async () => {
-  gateway = await used()
-}, patience)
-
 describe("audit verify", () => {
   test(
     "finds the rows of the gateway's changes in order, and names one that was changed or is gone",
     async () => {
-      const { installation, hash, actor } = gateway
+      const { installation, hash, actor } = await used()
       const whole = await installation.command(["audit", "verify"])
       expect(whole).toMatchObject({ code: 0, err: "" })
       expect(whole.out).toStartWith("3 rows of the audit log, unbroken; the last one's hash is ")
@@ -91,7 +89,7 @@ describe("reconcile", () => {
   test(
     "finds no difference, then names each sum that is not what its rows come to",
     async () => {
-      const { installation, hash } = gateway
+      const { installation, hash } = await used()
       expect(await installation.command(["reconcile"])).toEqual({
         code: 0,
         out: "2 rows of the ledger, no difference\n",
@@ -123,7 +121,7 @@ describe("reconcile", () => {
   test(
     "--reprice computes each row anew, and names one that costs something else",
     async () => {
-      const { installation, hash } = gateway
+      const { installation, hash } = await used()
       expect(await installation.command(["reconcile", "--reprice"])).toEqual({
         code: 0,
         out: "2 rows computed anew, no difference\n",
@@ -135,6 +133,107 @@ describe("reconcile", () => {
       expect([code, err]).toEqual([1, "headgate: 1 of 2 rows do not cost what their usage and prices come to\n"])
       const json = JSON.parse((await installation.command(["reconcile", "--reprice", "--json"])).out)
       expect(json).toMatchObject({ rows: 2, too_old: 0, differences: [{ key: hash, computed_usd: "0.000006" }] })
+    },
+    patience,
+  )
+
+  test(
+    "--reprice --with-config shows what a correction of prices comes to, by key and host and in all",
+    async () => {
+      const { installation, hash } = await used()
+      const file = join(installation.folder, "corrected.json")
+      const correct = (prompt: string) => {
+        const pricing = { prompt, completion: "0.000002" }
+        const model = { id: "headgate/echo", context_length: 100_000, hosts: [{ provider: "echo", pricing }] }
+        writeFileSync(file, JSON.stringify({ ...bare, models: [model] }))
+      }
+      const run = (...words: ReadonlyArray<string>) => installation.command(["reconcile", ...words])
+      correct("0.000001")
+      expect(await run("--reprice", "--with-config", file)).toEqual({
+        code: 0,
+        out: "2 rows computed at these prices, no difference; 0 left out\n",
+        err: "",
+      })
+      correct("0.000003")
+      const { code, out } = await run("--reprice", "--with-config", file)
+      const lines = out.trimEnd().split("\n")
+      expect([code, ...lines.map((line) => line.split("\t"))]).toEqual([
+        0,
+        [hash, "headgate/echo echo", "2", "0.000012", "0.00002", "0.000008"],
+        ["total", "", "2", "0.000012", "0.00002", "0.000008"],
+      ])
+      expect(JSON.parse((await run("--reprice", "--with-config", file, "--json")).out)).toEqual({
+        ...{ rows: 2, left_out: 0, charged_usd: "0.000012", computed_usd: "0.00002" },
+        changes: [
+          {
+            key: hash,
+            model: "headgate/echo",
+            host: "echo",
+            rows: 2,
+            charged_usd: "0.000012",
+            computed_usd: "0.00002",
+          },
+        ],
+      })
+      // As the gateway charged it.
+      expect((await run("--reprice")).code).toBe(0)
+      expect(await run("--with-config", file)).toMatchObject({
+        code: 64,
+        err: "headgate: --with-config goes with --reprice\n",
+      })
+      const absent = await run("--reprice", "--with-config", join(installation.folder, "absent.json"))
+      expect([absent.code, absent.err]).toEqual([
+        78,
+        expect.stringMatching(/^headgate: --with-config: expected the path of a file, but there is no .*\n$/),
+      ])
+    },
+    patience,
+  )
+})
+
+describePostgres("on PostgreSQL", () => {
+  test(
+    "reconcile and audit verify said that there is no SQLite file: they read the database, and write nothing",
+    async () => {
+      const database = await makeDatabase()
+      const env = { HEADGATE_STORAGE: urlOf(database) }
+      const { installation, hash } = await used(env)
+      const run = (...words: ReadonlyArray<string>) => installation.command(words, env)
+      expect(await run("reconcile")).toEqual({ code: 0, out: "2 rows of the ledger, no difference\n", err: "" })
+      expect((await run("reconcile", "--reprice")).out).toBe("2 rows computed anew, no difference\n")
+      expect((await run("audit", "verify")).out).toStartWith("3 rows of the audit log, unbroken; ")
+      await execute(
+        database,
+        "UPDATE headgate.spend SET amount = amount + 5000000 WHERE window_kind = 'total'",
+        "ALTER TABLE headgate.audit DISABLE TRIGGER ALL",
+        "UPDATE headgate.audit SET actor = 'nobody' WHERE seq = 2",
+      )
+      expect(await run("reconcile")).toEqual({
+        code: 1,
+        out: `${hash}\ttotal\t0.000012\t0.000017\t0.000005\n`,
+        err: "headgate: 1 sums are not what the 2 rows of the ledger come to\n",
+      })
+      expect(await run("audit", "verify")).toMatchObject({
+        code: 1,
+        err: "headgate: audit row 2 was changed, or stands in another place than it was written\n",
+      })
+    },
+    patience,
+  )
+
+  test(
+    "a database that is empty, unknown or away is told apart, and no password is shown",
+    async () => {
+      const database = await makeDatabase()
+      const installation = installed()
+      writeFileSync(join(installation.folder, "headgate.config.json"), JSON.stringify(bare))
+      const run = (url: string) => installation.command(["reconcile"], { HEADGATE_STORAGE: url })
+      const url = urlOf(database)
+      expect(await run(url)).toMatchObject({ code: 66, err: expect.stringContaining("has no tables of Headgate.") })
+      expect(await run(`${url}_not`)).toMatchObject({ code: 78, err: expect.stringContaining("does not exist") })
+      const away = await run("postgres://user:s3cret@127.0.0.1:1/db")
+      expect([away.code, away.err.includes("s3cret")]).toEqual([69, false])
+      expect(away.err).toStartWith("headgate: storage: postgres://127.0.0.1:1/db cannot be reached: ")
     },
     patience,
   )

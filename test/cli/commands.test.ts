@@ -216,6 +216,14 @@ describe("refused", () => {
     [["keys", "create", "k", "--limit", "1e3"], 64, 'expected an amount of USD such as 12.50, or none, got "1e3"'],
     [["keys", "create", "k", "--rate", "5"], 64, '--rate: expected requests/seconds such as 100/60, got "5"'],
     [["keys", "list", "--url", "here"], 64, '--url: expected an address such as http://127.0.0.1:8787, got "here"'],
+    [
+      ["keys", "list", "--url", "http://user:s3cret@127.0.0.1:1"],
+      64,
+      "--url: expected an address without user, password, query and #",
+    ],
+    [["keys", "limit", "abcdef", "-5"], 64, 'expected an amount of USD such as 12.50, or none, got "-5"'],
+    [["--completions", "tcsh"], 64, '--completions: expected one of bash, fish, sh, zsh, got "tcsh"'],
+    [["serve", "--log-level", "debug"], 64, '"headgate serve" has no flag "--log-level"'],
     [["keys", "create", ""], 1, "the gateway answered 400: name: expected a text of 1 to 200 characters, got string."],
     [["keys", "show", "0".repeat(63)], 1, `no key begins with ${"0".repeat(63)}`],
   ]
@@ -284,6 +292,30 @@ test(
     expect(help.out).not.toContain("\u001b")
     const { version } = await Bun.file(new URL("../../package.json", import.meta.url)).json()
     expect(await headgate("--version")).toMatchObject({ code: 0, out: `${version}\n` })
+  },
+  patience,
+)
+
+test(
+  "a value of a flag of every command was taken for a misspelt command",
+  async () => {
+    expect(await headgate("--log-level", "debug", "keys", "list", "--json")).toMatchObject({ code: 0, err: "" })
+    const { code, out } = await headgate("--completions", "bash")
+    expect([code, out.split("(")[0]]).toEqual([0, "function _headgate_bash_completions"])
+  },
+  patience,
+)
+
+test.each([
+  ["keys", "create, list, show, revoke, limit"],
+  ["audit", "verify"],
+])(
+  "%s without its command showed the help and ended with 0, as if it had been done",
+  async (group, commands) => {
+    const { code, out, err } = await headgate(group)
+    expect([code, out]).toEqual([64, ""])
+    expect(err).toContain("COMMANDS")
+    expect(err).toEndWith(`\nheadgate: "headgate ${group}" needs a command: ${commands}\n`)
   },
   patience,
 )

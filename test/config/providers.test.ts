@@ -8,8 +8,11 @@ import * as TestClock from "effect/TestClock"
 import * as TestContext from "effect/TestContext"
 import { loadProviders } from "../../src/catalogue/providers.ts"
 import { unconfigured } from "../../src/config/GatewayConfig.ts"
+import { costOf, type Prices } from "../../src/domain/Price.ts"
+import { noUsage } from "../../src/domain/Usage.ts"
 import type { Provider, ProviderDefinition } from "../../src/plugin/Provider.ts"
 import { authHeader, defineProvider, noAuth } from "../../src/plugin/Provider.ts"
+import { ownPlugins } from "../support/gateway.ts"
 import { registryOf, resolution, resolvedFrom } from "../support/resolved.ts"
 import { silentProvider } from "../support/silentProvider.ts"
 
@@ -284,5 +287,91 @@ describe("an alias of a model that is not there", () => {
     const wrong = { ...config, models: [{ id: "acme/small", hosts: [] }], aliases: { fast: "acme/small" } }
     const { problems } = await resolution({ plugins }, wrong)
     expect(problems.map((line) => line.split(": ")[1])).toEqual(["models[0].context_length"])
+  })
+})
+
+describe("prices of the prompt cache", () => {
+  const usd = (picodollars: bigint | null | undefined) =>
+    picodollars == null ? picodollars : Number(picodollars) / 1e12
+  const prompt = 0.00001
+  /** The prices of a host that has none for its cache, of `plugin` at `baseUrl`. */
+  const pricesOf = async (plugin: string, model: string, pricing: object = {}, settings: object = {}) => {
+    const plugins = await Effect.runPromise(ownPlugins)
+    const host = { provider: plugin, model, pricing: { prompt, completion: prompt, ...pricing } }
+    const config = {
+      providers: { [plugin]: { api_key: "sk-of-acme", ...settings } },
+      models: [{ id: "author/model", context_length: 10, hosts: [host] }],
+    }
+    const { models } = await resolvedFrom({ plugins }, config)
+    const found = models.find(({ id }) => id === "author/model")?.hosts[0]?.pricing
+    if (found == null) throw new Error("no prices")
+    return found
+  }
+  const cacheOf = ({ inputCacheRead, inputCacheWrite, inputCacheWrite1h }: Partial<Prices>) =>
+    [inputCacheRead, inputCacheWrite, inputCacheWrite1h].map(usd)
+  const compatible = "openai-compatible"
+
+  test.each<[string, string, string | undefined, ReadonlyArray<number | null>]>([
+    ["anthropic", "claude-99", undefined, [0.1, 1.25, 2]],
+    ["openai", "gpt-4o-2099", undefined, [0.5, null, null]],
+    ["openai", "gpt-4.1-2099", undefined, [0.25, null, null]],
+    ["openai", "gpt-5.5-2099", undefined, [0.25, null, null]],
+    ["openai", "gpt-5.6-2099", undefined, [0.25, 1.25, null]],
+    ["openai", "gpt-6-2099", undefined, [0.25, 1.25, null]],
+    [compatible, "m", "https://generativelanguage.googleapis.com/v1beta/openai", [0.25, null, null]],
+    [compatible, "m", "https://api.deepseek.com/v1", [0.1, null, null]],
+    [compatible, "m", "https://api.x.ai/v1", [0.25, null, null]],
+    [compatible, "m", "https://api.moonshot.ai/v1", [0.25, null, null]],
+    [compatible, "m", "https://api.groq.com/openai/v1", [0.5, null, null]],
+    [compatible, "m", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", [0.1, 1.25, null]],
+    [compatible, "m", "https://notdeepseek.com/v1", [null, null, null]],
+  ])("%s, %s, %p: follow from that of the prompt as the vendor says", async (plugin, model, baseUrl, multipliers) => {
+    const settings = baseUrl === undefined ? {} : { base_url: baseUrl }
+    const expected = multipliers.map((multiplier) => (multiplier === null ? null : Math.round(multiplier * 1e7) / 1e12))
+    expect(cacheOf(await pricesOf(plugin, model, {}, settings))).toEqual(expected)
+  })
+
+  test("are those that the catalogue lists, where it lists them", async () => {
+    const pricing = await pricesOf("anthropic", "m", { input_cache_read: "0.000003", input_cache_write: "0" })
+    expect(cacheOf(pricing)).toEqual([0.000003, 0, 0.00002])
+  })
+
+  test("change with the price of the prompt where an override has a price for it and none for the cache", async () => {
+    const overrides = [
+      { min_prompt_tokens: 1000, prompt: "0.00002", input_cache_write: "0.000001" },
+      { min_prompt_tokens: 2000, completion: "0.00002" },
+    ]
+    const pricing = await pricesOf("anthropic", "m", { overrides })
+    expect(pricing.overrides.map(({ prices }) => cacheOf(prices))).toEqual([
+      [0.000002, 0.000001, 0.00004],
+      [undefined, undefined, undefined],
+    ])
+    const usage = { ...noUsage, promptTokens: 1000, cachedTokens: 900, cacheWriteTokens: 50, cacheWrite1hTokens: 20 }
+    expect(usd(costOf(pricing, usage, 0).prompt)).toBe(0.001 + 0.0018 + 0.00003 + 0.0008)
+  })
+
+  test.each<[string, () => unknown, string]>([
+    ["a text", () => ({ read: "0.1" }), "must return read as a number from 0 to 100, not a text"],
+    ["less than nothing", () => ({ write: -1 }), "must return write as a number from 0 to 100"],
+    ["a number", () => 0.1, "must return an object of read, write and write1h, or nothing, not a number"],
+    [
+      "a throw",
+      () => {
+        throw new Error("no rule")
+      },
+      'threw "Error: no rule"',
+    ],
+  ])("of a plugin that gives %s: it is off, and a line says why", async (_what, cacheMultipliers, why) => {
+    const host = { provider: "acme", pricing: { prompt, completion: prompt } }
+    const loaded = await Effect.runPromise(
+      loadProviders({
+        // A plugin in JavaScript can return anything.
+        plugins: [plugin("acme", { cacheMultipliers } as Partial<Provider>)],
+        configured: [unconfigured("acme")],
+        models: [{ id: "a/b", context_length: 10, hosts: [host] }],
+      }),
+    )
+    expect(loaded.off.map(({ message }) => message)).toEqual([expect.stringContaining(`acme.cacheMultipliers ${why}`)])
+    expect(loaded.providers.get("acme")).toMatchObject({ callable: false })
   })
 })

@@ -189,6 +189,22 @@ describe("requests to free models", () => {
     expect(await today(again, key)).toEqual({ used: 4, limit: 10, remaining: 6 })
   })
 
+  test("that are refused because the ledger takes no rows were counted all the same", async () => {
+    const service = Effect.runSync(Effect.provide(Storage, lastingStorage))
+    const storage = Layer.succeed(Storage, {
+      ...service,
+      ledger: { ...service.ledger, append: () => Effect.fail(new StorageUnavailable({ reason: "locked" })) },
+    })
+    const gateway = await startRuled(limits(0, 10), storage)
+    const key = await gateway.newKey()
+    // Its host was called, and then its row could not be written.
+    expect((await gateway.ask(key, free)).status).toBe(503)
+    expect(await today(gateway, key)).toMatchObject({ used: 1 })
+    expect((await gateway.ask(key, free)).status).toBe(503)
+    expect(gateway.called).toHaveLength(1)
+    expect(await today(gateway, key)).toMatchObject({ used: 1 })
+  })
+
   test("without limits are not counted", async () => {
     const gateway = await startRuled(limits(0, 0))
     const key = await gateway.newKey()

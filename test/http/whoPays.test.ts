@@ -329,6 +329,27 @@ const cases: ReadonlyArray<Case> = [
     rows: [{ outcome: "cut", cost: estimated, upstream: estimated, estimated: true }],
   },
   {
+    name: "cut at the end of its key's money: what was delivered, one event more than the limit",
+    options: { prices: { prompt: "0", completion: "0.000001" }, limit: 50_000_000n },
+    act: streamed((host) => host.head().events(...Array<string>(20).fill(words))),
+    status: 200,
+    sees: "cost",
+    rows: [{ outcome: "cut", cost: 55_000_000n, upstream: 55_000_000n, estimated: true }],
+  },
+  {
+    name: "cut because its caller takes nothing for a minute: prompt and output so far",
+    act: async (scene) => {
+      const asked = scene.ask({ stream: true })
+      begun(await scene.call(1))
+      const { status } = await asked
+      await scene.pass(62_000)
+      return { ...nothing, status }
+    },
+    status: 200,
+    sees: "none",
+    rows: [{ outcome: "cut", cost: estimated, upstream: estimated, estimated: true }],
+  },
+  {
     name: "cut by the end of the gateway: prompt and output so far",
     act: streamed(begun, ({ gateway }) => gateway.run(Effect.flatMap(InFlight, ({ drain }) => drain(0)))),
     status: 200,

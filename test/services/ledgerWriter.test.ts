@@ -178,7 +178,7 @@ const writing = async (ledger: LedgerRepository, clock = new ManualClock()) => {
     resolved,
     add: (row: LedgerRow) =>
       writer.add(
-        { _tag: "Settled", row, lateCost: row.cost },
+        { row, lateCost: row.cost },
         (written) => results.push([row.requestId, written]),
         (booked) => resolved.push([row.requestId, booked !== undefined]),
       ),

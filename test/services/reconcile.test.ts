@@ -229,6 +229,7 @@ test("a correction of prices: what would have been, by key and host", async () =
       { ...here, key: alice, rows: 3, charged: 2n * right, corrected: 2n * (right - 20n) },
       { ...here, key: bob, rows: 1, charged: right, corrected: right - 20n },
     ],
+    rows: 5,
     charged: 4n * right,
     corrected: 4n * right - 60n,
     leftOut: 2,

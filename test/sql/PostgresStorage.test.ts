@@ -13,8 +13,11 @@ import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import { StorageUnavailable } from "../../src/services/ledger.ts"
 import type { Storage } from "../../src/services/Storage.ts"
+import { ledgerLength } from "../../src/sql/LedgerRepository.ts"
 import { schemaVersion } from "../../src/sql/migrations.ts"
 import { migrateDatabase, openDatabase } from "../../src/sql/postgresDatabase.ts"
+import { readDatabase } from "../../src/sql/postgresRead.ts"
+import { query } from "../../src/sql/query.ts"
 import type { StorageNotOpened } from "../../src/sql/StorageNotOpened.ts"
 import { connect, describePostgres, execute, makeDatabase, port, redactedUrlOf, urlOf } from "../support/postgres.ts"
 import { tcpProxy } from "../support/tcpProxy.ts"
@@ -180,15 +183,20 @@ describePostgres("a database of PostgreSQL", () => {
       cost: some.reduce((sum, { cost }) => sum + cost, 0n),
     })
     expect(byHost).toMatchObject([sumOf(rows)])
-    await Effect.runPromise(
-      storage.ledger.append(
-        ["b", "B", "a", "Z"].map((host) => sampleRow(host, { host, admittedAt: day + 86_400_000 })),
-      ),
-    )
-    const sorted = await Effect.runPromise(storage.activity.sums({ days: [day + 86_400_000], by: "host" }))
-    expect(sorted.map(({ host }) => host)).toEqual(["B", "Z", "a", "b"])
     expect(byKey).toMatchObject([{ key: alice, ...sumOf(rows.filter(({ key }) => key === alice)) }])
     expect(total).toBe(sumOf(rows).cost)
+  })
+
+  test("lists activity by characters, where the server sorts by its language", async () => {
+    const database = `icu_${crypto.randomUUID().slice(0, 8)}`
+    const locale = "LOCALE_PROVIDER icu ICU_LOCALE 'en-US' LOCALE 'C'"
+    await execute("postgres", `CREATE DATABASE ${database} ENCODING 'UTF8' ${locale} TEMPLATE template0`)
+    const { storage } = await open(redactedUrlOf(database))
+    const rows = ["b", "B", "a", "Z"].map((host) => sampleRow(host, { host, admittedAt: at }))
+    await Effect.runPromise(storage.ledger.append(rows))
+    const days = [at - (at % 86_400_000)]
+    const sums = await Effect.runPromise(storage.activity.sums({ days, by: "host" }))
+    expect(sums.map(({ host }) => host)).toEqual(["B", "Z", "a", "b"])
   })
 
   test("refuses changes of the ledger", async () => {
@@ -315,6 +323,27 @@ describePostgres("is not opened", () => {
     await execute("postgres", `GRANT CREATE ON DATABASE ${database} TO ${role}`)
     const { storage } = await open(Redacted.make(url))
     await Effect.runPromise(storage.ledger.append([sampleRow("r1")]))
+  })
+})
+
+describePostgres("a database that is only read", () => {
+  test("is seen as it was at one moment, beside a gateway that writes, and refuses a write", async () => {
+    const url = redactedUrlOf(await makeDatabase())
+    const { storage } = await open(url)
+    await Effect.runPromise(storage.ledger.append([sampleRow("r1")]))
+    const lengths = await Effect.runPromise(
+      readDatabase(url, (sql) =>
+        Effect.gen(function* () {
+          const before = yield* ledgerLength(sql)
+          yield* storage.ledger.append([sampleRow("r2")])
+          return [before, yield* ledgerLength(sql)]
+        }),
+      ),
+    )
+    expect(lengths).toEqual([1, 1])
+    const write = readDatabase(url, (sql) => Effect.asVoid(query(sql`DELETE FROM ledger`)))
+    expect(await Effect.runPromise(Effect.flip(write))).toMatchObject({ reason: expect.stringContaining("read-only") })
+    expect(await Effect.runPromise(storage.ledger.rows(alice, 9))).toHaveLength(2)
   })
 })
 

@@ -24,6 +24,8 @@ export interface OutcomeOptions {
   readonly billing?: Record<string, unknown>
   readonly limits?: Record<string, unknown>
   readonly hedge?: Record<string, unknown>
+  /** Of the caller's key, in picodollars. Default: more than is needed. */
+  readonly limit?: bigint
   /** USD per token of the prompt and of the output. Default: 0.000001 and 0.000002. */
   readonly prices?: { readonly prompt: string; readonly completion: string }
 }
@@ -55,7 +57,13 @@ export class OutcomeScene {
   }
 
   /** Hosts `a` and `b` serve `acme/small` in this order, and the caller's key has a limit. */
-  static async open({ billing = {}, limits = {}, hedge, prices }: OutcomeOptions): Promise<OutcomeScene> {
+  static async open({
+    billing = {},
+    limits = {},
+    hedge,
+    prices,
+    limit = 10_000_000_000_000n,
+  }: OutcomeOptions): Promise<OutcomeScene> {
     const calls: Array<HostCall> = []
     const upstream = Upstream.layerFrom((request) => {
       const call = new HostCall(request, false)
@@ -73,7 +81,7 @@ export class OutcomeScene {
       upstream,
       setting: Layer.setClock(clock),
     })
-    const secret = await gateway.newKey({ limit: 10_000_000_000_000n })
+    const secret = await gateway.newKey({ limit })
     return new OutcomeScene(calls, gateway, secret, database, clock, storage)
   }
 

@@ -25,5 +25,7 @@ export default defineProvider({
     protocols: { messages },
     error: messages.error,
     models: async () => (await import("./models.ts")).models,
+    // For models whose own prices are not known, as for most of those that are.
+    cacheMultipliers: () => ({ read: 0.1, write: 1.25, write1h: 2 }),
   }),
 })

@@ -1,6 +1,13 @@
 /** Any host with OpenAI's chat completions: vLLM, llama.cpp, gateways, smaller vendors. Its quirks are configurable. */
 import * as Schema from "effect/Schema"
-import { type ChatQuirks, chatProtocol, defineProvider, httpError } from "headgate/plugin"
+import {
+  type CacheMultipliers,
+  type ChatQuirks,
+  chatProtocol,
+  defineProvider,
+  httpError,
+  type VendorHost,
+} from "headgate/plugin"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
@@ -40,9 +47,31 @@ const quirksOf = (config: typeof Config.Type): ChatQuirks => ({
   reasoningBeside: config.reasoning_beside ?? false,
 })
 
+/**
+ * What vendors charge for tokens of the prompt cache, by the host of their address. Those that take nothing extra for writing have
+ * no `write`. Alibaba: of caches that were asked for; Google: of those that were not.
+ */
+const vendors: ReadonlyArray<readonly [host: RegExp, multipliers: CacheMultipliers]> = [
+  [/(^|\.)aliyuncs\.com$/, { read: 0.1, write: 1.25 }],
+  [/(^|\.)deepseek\.com$/, { read: 0.1 }],
+  [/^generativelanguage\.googleapis\.com$/, { read: 0.25 }],
+  [/(^|\.)groq\.com$/, { read: 0.5 }],
+  [/(^|\.)moonshot\.(ai|cn)$/, { read: 0.25 }],
+  [/(^|\.)x\.ai$/, { read: 0.25 }],
+]
+
+const cacheMultipliers = ({ baseUrl }: VendorHost) => {
+  const hostname = URL.parse(baseUrl)?.hostname ?? ""
+  return vendors.find(([host]) => host.test(hostname))?.[1]
+}
+
 export default defineProvider({
   id: "openai-compatible",
   name: "OpenAI-compatible",
   config: Config,
-  load: (config) => ({ protocols: { chat: chatProtocol(quirksOf(config)) }, error: httpError }),
+  load: (config) => ({
+    protocols: { chat: chatProtocol(quirksOf(config)) },
+    error: httpError,
+    cacheMultipliers,
+  }),
 })

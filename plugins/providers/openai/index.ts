@@ -1,6 +1,6 @@
 /** OpenAI's own API. Privacy as OpenAI states it for the API: no training, abuse logs are kept for 30 days. */
 import * as Schema from "effect/Schema"
-import { chatProtocol, defineProvider, httpError } from "headgate/plugin"
+import { chatProtocol, defineProvider, httpError, type Provider } from "headgate/plugin"
 import { effortsOf } from "./efforts.ts"
 
 /** The common errors, except that an account without credit is reported with 429, where waiting does not help. */
@@ -10,6 +10,16 @@ const error: typeof httpError = (status, headers, body) => {
     ? failed.with({ reason: "account", detail: undefined, retryAfterSeconds: undefined })
     : failed
 }
+
+// For models whose own prices are not known. GPT-4o and the models before it, and the first reasoning models, take half;
+// later ones a quarter or less. Writing costs more from GPT-5.6 on.
+const halfForReads = /^(?:gpt-4o|gpt-4\.5|o1|o3-mini)/
+const paidWrites = /^gpt-(?:5\.(?:[6-9]|\d\d)|[6-9]|\d\d)/
+
+const cacheMultipliers: NonNullable<Provider["cacheMultipliers"]> = ({ model }) => ({
+  read: halfForReads.test(model) ? 0.5 : 0.25,
+  ...(paidWrites.test(model) ? { write: 1.25 } : {}),
+})
 
 export default defineProvider({
   id: "openai",
@@ -30,5 +40,6 @@ export default defineProvider({
     },
     error,
     models: async () => (await import("./models.ts")).models,
+    cacheMultipliers,
   }),
 })

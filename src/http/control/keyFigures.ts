@@ -1,9 +1,9 @@
 /** A key's money in USD, as key status and key management list it. */
 import * as Schema from "effect/Schema"
-import { type KeyRecord, type Spend, spentInWindow } from "../../domain/Key.ts"
+import { type KeyRecord, limitResets, type Spend, spentInWindow } from "../../domain/Key.ts"
 import { type Picodollars, toUsd } from "../../domain/Money.ts"
 
-export const LimitReset = Schema.Literal("daily", "weekly", "monthly")
+export const LimitReset = Schema.Literal(...limitResets)
 
 /** Members of both records. */
 export const keyFigures = {

@@ -1,0 +1,49 @@
+/** Reads the database of the configuration of this directory, also while a gateway uses it. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import { loadConfig } from "../config/loadConfig.ts"
+import { StorageUnavailable } from "../services/ledger.ts"
+import type { StorageNotOpened } from "../sql/StorageNotOpened.ts"
+import type { Refusal } from "../sql/sqliteFile.ts"
+import { openToRead } from "../sql/sqliteFile.ts"
+import { CommandFailed, exitCodes } from "./CommandFailed.ts"
+import { plain } from "./output.ts"
+
+type Read<A> = (sql: SqlClient) => Effect.Effect<A, StorageUnavailable>
+
+const configuredStorage = Effect.gen(function* () {
+  const { config, problems } = yield* loadConfig
+  const [problem] = problems.filter(({ path }) => path === "HEADGATE_STORAGE" || path.startsWith("storage"))
+  if (problem !== undefined) return yield* Effect.fail({ message: `${problem.path}: ${problem.message}` })
+  return config.storage
+}).pipe(Effect.mapError(({ message }) => new CommandFailed({ code: exitCodes.badConfig, message: plain(message) })))
+
+const codes: Readonly<Record<Refusal["reason"] | StorageNotOpened["reason"], CommandFailed["code"]>> = {
+  "in-use": exitCodes.noFile,
+  unreadable: exitCodes.noFile,
+  unwritable: exitCodes.noFile,
+  unreachable: exitCodes.noGateway,
+  misconfigured: exitCodes.badConfig,
+  corrupt: exitCodes.badFile,
+  newer: exitCodes.badFile,
+  older: exitCodes.badFile,
+}
+
+const failed = (failure: Refusal | StorageNotOpened | StorageUnavailable): CommandFailed => {
+  const code = failure instanceof StorageUnavailable ? exitCodes.badFile : codes[failure.reason]
+  return new CommandFailed({ code, message: plain(failure.message) })
+}
+
+/** Runs `read` over the database as it is at one moment. Nothing is written. */
+export const reading = <A>(read: Read<A>): Effect.Effect<A, CommandFailed> =>
+  Effect.gen(function* () {
+    const storage = yield* configuredStorage
+    if (storage._tag === "Sqlite")
+      return yield* openToRead(storage.path).pipe(Effect.flatMap(read), Effect.scoped, Effect.mapError(failed))
+    if (storage._tag === "Memory") {
+      const message = "storage: memory: ends with the gateway, so there is nothing to read"
+      return yield* new CommandFailed({ code: exitCodes.badConfig, message })
+    }
+    const { readDatabase } = yield* Effect.promise(() => import("../sql/postgresRead.ts"))
+    return yield* Effect.mapError(readDatabase(storage.url, read), failed)
+  })

@@ -28,6 +28,8 @@ const sharedStorage = (
   base = newStorage(),
 ) => Layer.succeed(Storage, { ...base, idempotency: { ...base.idempotency, ...replace(base.idempotency) } })
 
+const unavailable = Effect.fail(new StorageUnavailable({ reason: "it is away" }))
+
 const refuse = () => new Response("", { status: 500 })
 
 interface Setting {
@@ -287,14 +289,21 @@ test.each([
   ["zdr", { ...hello, provider: { zdr: true } }, {}],
   ["idempotency_bodies: false", hello, { privacy: { idempotency_bodies: false } }],
 ])("with %s the answer is not kept, and a repeat has its generation id", async (_name, body, config) => {
-  const storage = sharedStorage()
-  const host = opened(scriptedHost(() => wholeAnswer("a secret answer")))
+  const outcomes: Array<unknown> = []
+  const storage = sharedStorage(({ keep }) => ({
+    keep: (outcome) => {
+      outcomes.push(outcome)
+      return keep(outcome)
+    },
+  }))
+  const host = opened(scriptedHost(() => wholeAnswer("hi")))
   const { providers, ...more } = configFor({ acme: host }, config)
   const privacy = { may_train: false, retains_prompts: false }
   const discreet = Object.fromEntries(Object.entries(providers).map(([slug, one]) => [slug, { ...one, privacy }]))
   const gateway = await startWatched({ config: { ...more, providers: discreet }, storage })
   const first = await send(gateway, "one", body)
   expect(first.status).toBe(200)
+  expect(outcomes).toMatchObject([{ headers: null, body: null }])
   const second = await send(gateway, "one", body)
   const metadata = await expectRefusal(second, { ...notKept, says: generationOf(first) ?? "" })
   expect(metadata).toMatchObject({ first_request_id: requestIdOf(first), generation_id: generationOf(first) })
@@ -359,11 +368,26 @@ describe("several gateways on one database", () => {
     expect(await (await ask()).text()).toBe(body)
     expect(other.calls).toEqual([])
   })
+
+  test("do not carry out what one had booked that is gone: its answer is lost, and its outcome known", async () => {
+    const clock = new ManualClock()
+    const base = newStorage()
+    const broken = sharedStorage(() => ({ renew: () => Effect.void, keep: () => unavailable }), base)
+    const { host, gateway: one } = await open(() => wholeAnswer("hi"), { storage: broken, clock })
+    const { host: other, gateway: two } = await open(refuse, { storage: sharedStorage(undefined, base), clock })
+    expect((await send(one, "one")).status).toBe(200)
+    clock.advance(60_000)
+    const [row] = await rowsOf(one)
+    const metadata = await expectRefusal(
+      await send(two, "one", hello, { headers: { authorization: `Bearer ${one.key}` } }),
+      notKept,
+    )
+    expect(metadata).toMatchObject({ first_request_id: row?.requestId, generation_id: row?.generationId })
+    expect([host.calls.length, other.calls.length]).toEqual([1, 0])
+  })
 })
 
 describe("while the database fails", () => {
-  const unavailable = Effect.fail(new StorageUnavailable({ reason: "it is away" }))
-
   test("no request with the header starts: 503", async () => {
     const storage = sharedStorage(() => ({ claim: () => unavailable }))
     const { host, gateway } = await open(() => wholeAnswer("hi"), { storage })

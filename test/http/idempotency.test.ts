@@ -249,6 +249,23 @@ describe("a stream that is asked for again", () => {
     expect(host.calls).toHaveLength(30)
   })
 
+  test("while its outcome is being written waits for that", async () => {
+    const gate = Promise.withResolvers<void>()
+    let isWriting = false
+    const waiting = Effect.promise(() => {
+      isWriting = true
+      return gate.promise
+    })
+    const storage = sharedStorage(({ keep }) => ({ keep: (outcome) => Effect.zipRight(waiting, keep(outcome)) }))
+    const { gateway } = await open(() => streamAnswer(["a"]), { storage })
+    await (await send(gateway, "one", streamed)).text()
+    expect(isWriting).toBe(true)
+    const again = send(gateway, "one", streamed)
+    for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve))
+    gate.resolve()
+    await expectRefusal(await again, notKept)
+  })
+
   test("is carried out again where it broke off and was free, or no host answered", async () => {
     const { host, gateway } = await open((_body, _request, call) => {
       if (call === 1) return sse([chunkOf({ delta: { content: "Hello" }, finish_reason: null })])

@@ -7,7 +7,7 @@ export const keptForMs = 86_400_000
 /** Characters of a value. */
 export const longestIdempotencyKey = 255
 
-const visible = /^[\x21-\x7e]{1,255}$/
+const visible = new RegExp(`^[\\x21-\\x7e]{1,${longestIdempotencyKey}}$`)
 
 /** Visible ASCII, without spaces. */
 export const isIdempotencyKey = (value: string): boolean => visible.test(value)

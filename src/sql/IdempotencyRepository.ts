@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { StorageUnavailable } from "../services/ledger.ts"
 import type { IdempotencyRecord, IdempotencyRepository } from "../services/Storage.ts"
+import { inParts } from "./JournalRepository.ts"
 import { firstRowOf, query } from "./query.ts"
 import { column, optionalJson, optionalText, table, text } from "./table.ts"
 
@@ -56,14 +57,15 @@ export const makeIdempotencyRepository = (sql: SqlClient): IdempotencyRepository
   return {
     claim: (record, now) => claim(record, now),
     renew: (ids, leaseEnd) =>
-      ids.length === 0
-        ? Effect.void
-        : Effect.asVoid(
-            query(
-              sql`UPDATE idempotency_keys SET lease_end = ${leaseEnd}
-                WHERE ${sql.in("id", ids)} AND generation_id IS NULL`,
-            ),
+      Effect.forEach(
+        inParts(ids),
+        (part) =>
+          query(
+            sql`UPDATE idempotency_keys SET lease_end = ${leaseEnd}
+              WHERE ${sql.in("id", part)} AND generation_id IS NULL`,
           ),
+        { discard: true },
+      ),
     keep: ({ id, requestId, ...outcome }) =>
       Effect.asVoid(
         query(

@@ -16,6 +16,7 @@ import { Dispatcher } from "./services/Dispatcher.ts"
 import { layerDrain } from "./services/Drain.ts"
 import { HostHealth } from "./services/HostHealth.ts"
 import { HostStats } from "./services/HostStats.ts"
+import { Idempotency } from "./services/Idempotency.ts"
 import { InFlight } from "./services/InFlight.ts"
 import type { KeyStore } from "./services/KeyStore.ts"
 import { layerKeptStats } from "./services/keptStats.ts"
@@ -40,6 +41,7 @@ export type Services =
   | Dispatcher
   | HostHealth
   | HostStats
+  | Idempotency
   | InFlight
   | Inference
   | Meter
@@ -82,6 +84,7 @@ export const servicesFrom = ({ config, resolved }: Setup): Layer.Layer<Services,
     Layer.fresh(Conversations.layer),
     InFlight.layer(limits),
     Meter.layer(config.billing),
+    Idempotency.layer({ keepsAnswers: config.privacy.idempotencyBodies }),
     ControlSettings.layer({
       corsOrigins: server.corsOrigins,
       bodyBytes: limits.bodyBytes,

@@ -188,7 +188,7 @@ const Billing = Schema.Struct({
 const ContentPrivacy = Schema.Struct({
   /** Whether prompts and answers may be logged. Default false. */
   logContent: later(Schema.Boolean, false).pipe(Schema.fromKey("log_content")),
-  /** Whether an answer is kept for 24 hours for a caller who sent an Idempotency-Key. Default true. This version keeps none. */
+  /** Whether an answer is kept for 24 hours for a caller who sent an Idempotency-Key. Default true. */
   idempotencyBodies: field(Schema.Boolean, true).pipe(Schema.fromKey("idempotency_bodies")),
 })
 

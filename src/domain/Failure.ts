@@ -273,6 +273,35 @@ const unavailableTexts = {
   storage: "The database cannot be read.",
 }
 
+/**
+ * A request under this Idempotency-Key came before, and there is no answer of it to send again.
+ *
+ * - `other-body`: it was another request.
+ * - `running`: it is not over yet.
+ * - `not-kept`: it was carried out and charged, and its answer was not kept, such as that of a stream.
+ * - `unknown`: the gateway crashed while it ran, so a host may have carried it out.
+ */
+export class RequestRepeated extends Data.TaggedError("RequestRepeated")<{
+  readonly because: "other-body" | "running" | "not-kept" | "unknown"
+  readonly firstRequestId: string
+  /** Of the answer that was not kept. */
+  readonly generationId: string | null
+}> {
+  override get message() {
+    return repeatedTexts[this.because]
+      .replace("{request}", this.firstRequestId)
+      .replace("{generation}", this.generationId ?? "")
+  }
+}
+
+const repeatedTexts = {
+  "other-body": "This Idempotency-Key was used with another body before, by {request}: use a new one.",
+  running: "The request {request} with this Idempotency-Key is still running: try again in a moment.",
+  "not-kept":
+    "The request {request} with this Idempotency-Key was carried out as {generation}, and its answer was not kept.",
+  unknown: "The gateway stopped while {request} with this Idempotency-Key was running, so its outcome is unknown.",
+}
+
 /** The caller closed the connection before the answer. */
 export class CallerGone extends Data.TaggedError("CallerGone") {
   override get message() {
@@ -293,4 +322,5 @@ export type Failure =
   | BodyTooLarge
   | RoutingExhausted
   | Unavailable
+  | RequestRepeated
   | CallerGone

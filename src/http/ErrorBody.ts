@@ -4,11 +4,18 @@
  */
 import { type Availability, availabilityOf } from "../domain/availability.ts"
 import { providersOf } from "../domain/Exclusion.ts"
-import type { BadRequest, Failure, NoHostMatches, RateLimited, RoutingExhausted } from "../domain/Failure.ts"
+import type {
+  BadRequest,
+  Failure,
+  NoHostMatches,
+  RateLimited,
+  RequestRepeated,
+  RoutingExhausted,
+} from "../domain/Failure.ts"
 import { isTooLong } from "../domain/fallback.ts"
 import type { JsonObject } from "../domain/Json.ts"
 import { toUsd } from "../domain/Money.ts"
-import { rateLimitHeaders } from "./headers.ts"
+import { idempotencyHeader, rateLimitHeaders } from "./headers.ts"
 
 /** A failure in terms of HTTP. */
 export interface Rendered {
@@ -91,6 +98,8 @@ export const render = (failure: Failure): Rendered => {
       }
       return { status: 503, errorType, message, metadata: {}, headers }
     }
+    case "RequestRepeated":
+      return repeated(failure)
     case "CallerGone":
       // The caller has left, so the status is only for the log.
       return { status: 408, errorType: "timeout", message, metadata: { phase: "body" } }
@@ -126,6 +135,27 @@ const rateLimited = ({ message, scope, limit, resetsAt, retryAfterSeconds }: Rat
     message,
     metadata: { headers, limit_source: source, remedy_hint: hint },
     headers: { ...headers, "retry-after": String(retryAfterSeconds) },
+  }
+}
+
+const repeatedTypes = {
+  "other-body": { status: 400, errorType: "idempotency_key_reused" },
+  running: { status: 429, errorType: "idempotency_in_progress", headers: { "retry-after": "2" } },
+  "not-kept": { status: 400, errorType: "idempotency_answer_not_kept" },
+  unknown: { status: 502, errorType: "outcome_unknown" },
+}
+
+const repeated = ({ message, because, firstRequestId, generationId }: RequestRepeated): Rendered => {
+  const type = repeatedTypes[because]
+  const place = { path: idempotencyHeader, issues: [{ path: idempotencyHeader, message: message.slice(0, -1) }] }
+  return {
+    ...type,
+    message,
+    metadata: {
+      ...(type.status === 400 ? place : {}),
+      first_request_id: firstRequestId,
+      ...(generationId === null ? {} : { generation_id: generationId }),
+    },
   }
 }
 
@@ -227,6 +257,9 @@ const messagesTypes: Readonly<Record<string, string>> = {
   overloaded: "overloaded_error",
   draining: "overloaded_error",
   timeout: "timeout_error",
+  idempotency_key_reused: "invalid_request_error",
+  idempotency_answer_not_kept: "invalid_request_error",
+  idempotency_in_progress: "rate_limit_error",
   payload_too_large: "invalid_request_error",
   invalid_request: "invalid_request_error",
   context_length_exceeded: "invalid_request_error",

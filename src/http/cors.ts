@@ -8,6 +8,7 @@ import {
   generationIdHeader,
   hostHeader,
   rateLimitHeaders,
+  replayedHeader,
   requestIdHeader,
 } from "./headers.ts"
 
@@ -18,6 +19,7 @@ const exposed = [
   requestIdHeader,
   droppedHeader,
   generationIdHeader,
+  replayedHeader,
   "retry-after",
   ...rateLimitHeaders.map((name) => name.toLowerCase()),
 ].join(", ")

@@ -13,6 +13,10 @@ export const generationIdHeader = "x-generation-id"
 /** Members of the request that were not sent to the host. */
 export const droppedHeader = "x-gw-dropped"
 
+/** In a request: makes it safe to send again. In the answer that is sent again: `true`. */
+export const idempotencyHeader = "Idempotency-Key"
+export const replayedHeader = "idempotent-replayed"
+
 /**
  * On a 429 for a limit of ours: requests in the window, what is left of them, and when a request is admitted again (Unix
  * milliseconds). Its body names them in this spelling.

@@ -205,8 +205,11 @@ export class Meter extends Context.Tag("headgate/Meter")<
               const row = ledgerRow(hold, settlement, charge, prices.idOf(host.pricing), now())
               // A caller who gets an error in place of the answer must not pay for it later.
               const lateCost = settlement.isAwaited ? 0n : row.cost
-              const onResult = (written: Written) =>
+              const onResult = (written: Written) => {
+                const isBooked = written === "durable" || !settlement.isAwaited
+                if (isBooked && settlement.outcome !== "lost") context.booked = row
                 resume(written === "durable" ? Exit.succeed(charge) : Exit.fail(unwritable()))
+              }
               // A row in the backlog stays held, so that the key cannot spend the money again. A refused row is not held.
               ledger.add({ row, lateCost }, onResult, (booked) => {
                 if (booked !== undefined) money.spend(booked.cost, booked.admittedAt)

@@ -1,5 +1,6 @@
 /** One inference request while it is served: who calls, since when, and the handle that ends it. */
 import type * as Clock from "effect/Clock"
+import type { AnswerOutcome } from "../domain/Charge.ts"
 import {
   CallerGone,
   type FailedAttempt,
@@ -10,6 +11,7 @@ import {
 import type { Host } from "../domain/Host.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord } from "../domain/Key.ts"
+import type { Picodollars } from "../domain/Money.ts"
 import type { ConversationRecord } from "./Conversations.ts"
 
 /** Why a request was ended from outside while it ran. */
@@ -62,6 +64,13 @@ export interface Attribution {
 /** Milliseconds on a clock that never steps back. */
 export const monotonic = (clock: Clock.Clock) => (): number => Number(clock.unsafeCurrentTimeNanos()) / 1e6
 
+/** What the ledger has of a request, or will have. */
+export interface Booked {
+  readonly generationId: string
+  readonly outcome: AnswerOutcome
+  readonly cost: Picodollars
+}
+
 export interface RequestFacts {
   readonly requestId: string
   readonly generationId: string
@@ -98,6 +107,8 @@ export class RequestContext implements RequestFacts {
   readonly failed: Array<FailedAttempt> = []
   /** The host whose call was cancelled, because another one that was called beside it was faster. */
   lost: { readonly host: Host; readonly wasFirst: boolean } | undefined
+  /** Set when its answer is booked; not by a call of it that another one was faster than. */
+  booked: Booked | undefined
   readonly conversation: ConversationRecord | undefined
   private readonly nowMs: () => number
   private readonly startedMs: number

@@ -130,6 +130,47 @@ export interface PriceRepository {
   readonly list: (after: number, limit: number) => Effect.Effect<ReadonlyArray<PriceVersion>, StorageUnavailable>
 }
 
+/** The first request under an Idempotency-Key, and what became of it. */
+export interface IdempotencyRecord {
+  /** Hash of key, route and the header's value. */
+  readonly id: string
+  readonly bodyHash: string
+  readonly requestId: string
+  /** Unix milliseconds until which the request counts as running, while it has no outcome. */
+  readonly leaseEnd: number
+  /** Unix milliseconds; from then on the record is as if it were not there. */
+  readonly expiresAt: number
+  /** `null`: no outcome yet. */
+  readonly generationId: string | null
+  /** Headers and body of the answer; `null`: not kept. */
+  readonly headers: Readonly<Record<string, string>> | null
+  readonly body: string | null
+}
+
+type ClaimedRecord = Pick<IdempotencyRecord, "id" | "requestId">
+
+/** Requests under an Idempotency-Key: see `Idempotency.ts`. Changes are durable when they succeed. */
+export interface IdempotencyRepository {
+  /**
+   * Puts the record where there is none with its id, or one that has expired at `now` (Unix milliseconds): `undefined`. Else
+   * nothing changes, and the result is the record that is there. Of any number of claims at once one succeeds.
+   */
+  readonly claim: (
+    record: IdempotencyRecord,
+    now: number,
+  ) => Effect.Effect<IdempotencyRecord | undefined, StorageUnavailable>
+  /** Sets the end of the lease of those that have no outcome. */
+  readonly renew: (ids: ReadonlyArray<string>, leaseEnd: number) => Effect.Effect<void, StorageUnavailable>
+  /** Keeps the outcome. Does nothing when the record has expired and belongs to another request by now. */
+  readonly keep: (
+    outcome: ClaimedRecord & Pick<IdempotencyRecord, "generationId" | "headers" | "body">,
+  ) => Effect.Effect<void, StorageUnavailable>
+  /** Removes the record, unless it belongs to another request by now. */
+  readonly release: (claimed: ClaimedRecord) => Effect.Effect<void, StorageUnavailable>
+  /** Removes at most `limit` records that have expired at `now`; how many. */
+  readonly prune: (now: number, limit: number) => Effect.Effect<number, StorageUnavailable>
+}
+
 export class Storage extends Context.Tag("headgate/Storage")<
   Storage,
   {
@@ -142,5 +183,6 @@ export class Storage extends Context.Tag("headgate/Storage")<
     readonly activity: ActivityRepository
     readonly hostStats: HostStatsRepository
     readonly prices: PriceRepository
+    readonly idempotency: IdempotencyRepository
   }
 >() {}

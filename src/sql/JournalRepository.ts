@@ -46,7 +46,8 @@ export const endAllLeases = (sql: SqlClient) => sql`DELETE FROM leases`
 /** Rows of one statement: databases bound its parameters. */
 const largestStatement = 1000
 
-const inParts = <A>(list: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
+/** A list in parts that a statement can take. */
+export const inParts = <A>(list: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
   Array.from({ length: Math.ceil(list.length / largestStatement) }, (_, at) =>
     list.slice(at * largestStatement, (at + 1) * largestStatement),
   )

@@ -309,6 +309,23 @@ export const steps = {
     `INSERT INTO audit_head (only_row, seq, hash) VALUES (1, 0, '${emptyHead.hash}')`,
     ...auditTriggers,
   ]),
+
+  "10_idempotency_keys": inOrder(({ integer, options }) => [
+    // The first request under each Idempotency-Key. `generation_id` is NULL until there is an outcome, `lease_end` 0 from then
+    // on, `expires_at` Unix milliseconds. `headers` (JSON) and `body` are the answer, the only one in the database.
+    `CREATE TABLE idempotency_keys (
+      id TEXT PRIMARY KEY,
+      body_hash TEXT NOT NULL,
+      request_id TEXT NOT NULL,
+      lease_end ${integer} NOT NULL,
+      expires_at ${integer} NOT NULL,
+      generation_id TEXT,
+      headers TEXT,
+      body TEXT
+    ) ${options}`,
+    "CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at)",
+    "CREATE INDEX claimed_idempotency_keys ON idempotency_keys (lease_end) WHERE lease_end > 0",
+  ]),
 }
 
 /** The version of the schema that this program writes. */

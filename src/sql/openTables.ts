@@ -6,6 +6,7 @@ import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import type { Ballast } from "./ballast.ts"
 import { isDiskFull, unavailable } from "./failure.ts"
+import { endAllClaims } from "./IdempotencyRepository.ts"
 import { installationId } from "./installation.ts"
 import { endAllLeases } from "./JournalRepository.ts"
 import { migrate } from "./migrations.ts"
@@ -28,6 +29,7 @@ export const openTables = (
     yield* sql.unsafe("PRAGMA foreign_keys = ON")
     yield* migrate
     yield* endAllLeases(sql)
+    yield* endAllClaims(sql)
     const installation = yield* installationId
     const commit = makeAppend(db, ballast)
     const repositories = makeRepositories(sql, installation, {

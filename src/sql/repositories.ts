@@ -10,6 +10,7 @@ import type {
   ActivityRepository,
   FreeRequestRepository,
   HostStatsRepository,
+  IdempotencyRepository,
   KeyRepository,
   LedgerRepository,
   PriceRepository,
@@ -18,6 +19,7 @@ import type {
 import { makeActivityRepository } from "./ActivityRepository.ts"
 import { makeFreeRequestRepository } from "./FreeRequestRepository.ts"
 import { makeHostStatsRepository } from "./HostStatsRepository.ts"
+import { makeIdempotencyRepository } from "./IdempotencyRepository.ts"
 import { makeJournalRepository, type SqlJournal, withEncodedEntries } from "./JournalRepository.ts"
 import { makeKeyRepository } from "./KeyRepository.ts"
 import { ledger, makeLedgerReads } from "./LedgerRepository.ts"
@@ -40,6 +42,7 @@ export interface SqlRepositories {
   readonly activity: ActivityRepository
   readonly hostStats: HostStatsRepository
   readonly prices: PriceRepository
+  readonly idempotency: IdempotencyRepository
 }
 
 /** The repositories that are the same code over either database: all but the ledger, which appends in its own way. */
@@ -50,6 +53,7 @@ export const sharedRepositories = (sql: SqlClient, installation: string) => ({
   activity: makeActivityRepository(sql, installation),
   hostStats: makeHostStatsRepository(sql),
   prices: makePriceRepository(sql),
+  idempotency: makeIdempotencyRepository(sql),
 })
 
 export const makeRepositories = (

@@ -533,7 +533,7 @@ describe("an option that does nothing yet", () => {
     expect(await lines({ files: json(at(path, JSON.parse(fallback))) })).toEqual([])
   })
 
-  test.each(["privacy.idempotency_bodies", "discovery.local"])("%s may be false: that is what is", async (path) => {
+  test.each(["discovery.local"])("%s may be false: that is what is", async (path) => {
     expect(await lines({ files: json(at(path, false)) })).toEqual([])
   })
 })

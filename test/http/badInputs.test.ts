@@ -8,14 +8,12 @@ import { covered, startHarness, stopHarness } from "./badInputs/harness.ts"
 import { managementTests } from "./badInputs/management.ts"
 import { memberTests } from "./badInputs/members.ts"
 import { moneyTests } from "./badInputs/money.ts"
+import { repeatTests } from "./badInputs/repeats.ts"
 import { routeTests } from "./badInputs/routes.ts"
 import { transportTests } from "./badInputs/transport.ts"
 
 /** Numbers whose mechanism does not exist yet. */
-const pending: ReadonlyMap<number, string> = new Map([
-  [72, "no Idempotency-Key yet (docs/guarantees.md#g9)"],
-  [73, "no Idempotency-Key yet (docs/guarantees.md#g9)"],
-])
+const pending: ReadonlyMap<number, string> = new Map([])
 
 beforeAll(startHarness)
 afterAll(stopHarness)
@@ -26,6 +24,7 @@ describe("members of a request", memberTests)
 describe("authentication and authorization", callerTests)
 describe("routes", routeTests)
 describe("money", moneyTests)
+describe("requests that are sent again", repeatTests)
 describe("key management", managementTests)
 describe("transport", transportTests)
 

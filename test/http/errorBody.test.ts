@@ -16,6 +16,7 @@ import {
   NotPermitted,
   PaymentRequired,
   RateLimited,
+  RequestRepeated,
   RoutingExhausted,
   TimedOut,
   Unavailable,
@@ -74,6 +75,12 @@ const [firstIssue = { path: "", message: "" }, ...otherIssues] = issues
 
 const money = { limitSource: "daily", limit: 2_500_000_000_000n, spend: 2_000_000_000_000n, held: 400_000_000_000n }
 const moneyMetadata = { limit_source: "daily", limit_usd: 2.5, spend_usd: 2, held_usd: 0.4 }
+
+const first = { firstRequestId: "req_1", generationId: null }
+const place = (says: string, begins = "This") => {
+  const path = "Idempotency-Key"
+  return { path, issues: [{ path, message: `${begins} Idempotency-Key ${says}` }] }
+}
 
 /** By tag, so that a failure without a row does not compile. */
 const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
@@ -297,6 +304,37 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
       metadata: { provider_name: "beta", previous_errors: [previous.limited] },
       headers: { "retry-after": "5" },
       availability: usedUp("temporarily_unavailable", ["beta"], 5),
+    },
+  ],
+  RequestRepeated: [
+    {
+      failure: new RequestRepeated({ because: "other-body", ...first }),
+      status: 400,
+      types: ["idempotency_key_reused", "invalid_request_error"],
+      metadata: { ...place("was used with another body before, by req_1: use a new one"), first_request_id: "req_1" },
+    },
+    {
+      failure: new RequestRepeated({ because: "running", ...first }),
+      status: 429,
+      types: ["idempotency_in_progress", "rate_limit_error"],
+      metadata: { first_request_id: "req_1" },
+      headers: { "retry-after": "2" },
+    },
+    {
+      failure: new RequestRepeated({ because: "not-kept", ...first, generationId: "gen-1" }),
+      status: 400,
+      types: ["idempotency_answer_not_kept", "invalid_request_error"],
+      metadata: {
+        ...place("was carried out as gen-1, and its answer was not kept", "The request req_1 with this"),
+        first_request_id: "req_1",
+        generation_id: "gen-1",
+      },
+    },
+    {
+      failure: new RequestRepeated({ because: "unknown", ...first }),
+      status: 502,
+      types: ["outcome_unknown", "api_error"],
+      metadata: { first_request_id: "req_1" },
     },
   ],
   Unavailable: [

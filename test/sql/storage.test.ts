@@ -8,7 +8,7 @@ import * as FastCheck from "effect/FastCheck"
 import * as Layer from "effect/Layer"
 import { KeyId } from "../../src/domain/Ids.ts"
 import { StorageUnavailable } from "../../src/services/ledger.ts"
-import { Storage } from "../../src/services/Storage.ts"
+import { type IdempotencyRecord, type IdempotencyRepository, Storage } from "../../src/services/Storage.ts"
 import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
 import { layer as layerPostgres } from "../../src/sql/PostgresStorage.ts"
 import { hasPostgres, makeDatabase, redactedUrlOf } from "../support/postgres.ts"
@@ -296,6 +296,119 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
     )
     const other = { id: 0, hash: "00", pricing: '"é"' }
     expect(listed).toEqual([[other, version], [version], [other]])
+  })
+
+  describe("of requests under an Idempotency-Key", () => {
+    const record: IdempotencyRecord = {
+      ...{ id: "i1", bodyHash: "b1", requestId: "req_1", leaseEnd: 5000, expiresAt: day },
+      ...{ generationId: null, headers: null, body: null },
+    }
+    const second = { ...record, requestId: "req_2", bodyHash: "b2" }
+    const outcome = {
+      ...{ id: "i1", requestId: "req_1", generationId: "gen-1" },
+      ...{ headers: { "x-gw-host": "acme/eu" }, body: '{"content":"é\\u0000 \u{1f600}"}\u001a0' },
+    }
+    const claims = (use: (keys: IdempotencyRepository) => Effect.Effect<unknown, StorageUnavailable>) =>
+      inside(({ idempotency }) => Effect.flatMap(idempotency.claim(record, 0), () => use(idempotency)))
+
+    test("the first claim succeeds, and later ones see it and what became of it", async () => {
+      const seen = await inside(({ idempotency: { claim, keep } }) =>
+        Effect.gen(function* () {
+          const first = [yield* claim(record, 0), yield* claim(second, day - 1)]
+          yield* claim({ ...record, id: "i2" }, 0)
+          yield* keep(outcome)
+          return [...first, yield* claim(second, day - 1)]
+        }),
+      )
+      expect(seen).toEqual([undefined, record, { ...record, ...outcome, leaseEnd: 0 }])
+    })
+
+    test("of many at once one succeeds, and all others see that one", async () => {
+      const many = Array.from({ length: 40 }, (_, at) => ({ ...record, requestId: `req_${at}` }))
+      const seen = await inside(({ idempotency: { claim } }) =>
+        Effect.forEach(many, (one) => claim(one, 0), { concurrency: "unbounded" }),
+      )
+      const winner = many[seen.indexOf(undefined)]
+      expect(seen.filter((one) => one === undefined)).toHaveLength(1)
+      expect(seen.filter((one) => one !== undefined)).toEqual(
+        Array.from({ length: 39 }, () => ({ ...record, ...winner })),
+      )
+    })
+
+    test("many that claim and release side by side never hold it at once", async () => {
+      let held = 0
+      const seen = await inside(({ idempotency: { claim, release } }) =>
+        Effect.forEach(
+          Array.from({ length: 60 }, (_, at) => ({ ...record, requestId: `req_${at}` })),
+          (one) =>
+            Effect.gen(function* () {
+              if ((yield* claim(one, 0)) !== undefined) return 0
+              held += 1
+              const together = held
+              yield* Effect.yieldNow()
+              held -= 1
+              yield* release(one)
+              return together
+            }),
+          { concurrency: 20 },
+        ),
+      )
+      expect(Math.max(...seen)).toBe(1)
+    })
+
+    test("one that has expired makes room, and does not change what came in its place", async () => {
+      const seen = await claims(({ claim, keep, release, renew }) =>
+        Effect.gen(function* () {
+          const next = { ...second, expiresAt: 2 * day }
+          const claimed = yield* claim(next, day)
+          yield* keep(outcome)
+          yield* release(record)
+          yield* renew(["i1"], 6000)
+          return [claimed, yield* claim(record, day)]
+        }),
+      )
+      expect(seen).toEqual([undefined, { ...second, expiresAt: 2 * day, leaseEnd: 6000 }])
+    })
+
+    test("an outcome makes room for the next one when it has expired", async () => {
+      const next = { ...second, expiresAt: 2 * day }
+      const seen = await claims(({ claim, keep }) =>
+        Effect.gen(function* () {
+          yield* keep(outcome)
+          return [yield* claim(next, day), yield* claim(record, day)]
+        }),
+      )
+      expect(seen).toEqual([undefined, next])
+    })
+
+    test("one that is released can be claimed; a lease is renewed only while there is no outcome", async () => {
+      const seen = await claims(({ claim, keep, release, renew }) =>
+        Effect.gen(function* () {
+          yield* renew([], 1)
+          yield* renew(["i1", "none"], 9000)
+          const renewed = yield* claim(second, 0)
+          yield* release(record)
+          const after = yield* claim(second, 0)
+          yield* keep({ ...outcome, requestId: "req_2", headers: null, body: null })
+          yield* renew(["i1"], 9000)
+          return [renewed, after, yield* claim(record, 0)]
+        }),
+      )
+      const kept = { ...second, generationId: "gen-1", leaseEnd: 0 }
+      expect(seen).toEqual([{ ...record, leaseEnd: 9000 }, undefined, kept])
+    })
+
+    test("those that have expired are removed, a few at a time", async () => {
+      const seen = await claims(({ claim, prune }) =>
+        Effect.gen(function* () {
+          for (const id of ["i2", "i3"]) yield* claim({ ...record, id }, 0)
+          yield* claim({ ...record, id: "i4", expiresAt: day + 1 }, 0)
+          const removed = [yield* prune(day - 1, 9), yield* prune(day, 2), yield* prune(day, 2), yield* prune(day, 2)]
+          return [...removed, yield* claim({ ...record, id: "i4" }, 0)]
+        }),
+      )
+      expect(seen).toEqual([0, 2, 1, 0, { ...record, id: "i4", expiresAt: day + 1 }])
+    })
   })
 
   test("a row counts once, however often it comes, also within one batch", async () => {

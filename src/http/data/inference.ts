@@ -9,7 +9,7 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { CallerGone, type Failure, NotPermitted, Unavailable } from "../../domain/Failure.ts"
+import { BadRequest, CallerGone, type Failure, NotPermitted, Unavailable } from "../../domain/Failure.ts"
 import { generationId, requestId } from "../../domain/Ids.ts"
 import type { KeyRecord } from "../../domain/Key.ts"
 import type { Plan } from "../../domain/Plan.ts"
@@ -17,6 +17,7 @@ import type { ChatRequest } from "../../domain/Request.ts"
 import { type ConversationRecord, Conversations } from "../../services/Conversations.ts"
 import { type Completed, Dispatcher } from "../../services/Dispatcher.ts"
 import { makeExplain } from "../../services/explain.ts"
+import { type Claim, Idempotency } from "../../services/Idempotency.ts"
 import { InFlight } from "../../services/InFlight.ts"
 import { KeyStore } from "../../services/KeyStore.ts"
 import { Meter } from "../../services/Meter.ts"
@@ -43,6 +44,7 @@ import {
 import { readRequest } from "../readRequest.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
 import { makeExplainRoute } from "./explain.ts"
+import { idempotencyKeyOf, makeOnlyOnce } from "./onlyOnce.ts"
 import type { RequestState, Respond } from "./Respond.ts"
 import { withHeaders } from "./requestHeaders.ts"
 import { routeMetadata, type ShownRoute, wantsMetadata } from "./routeMetadata.ts"
@@ -56,6 +58,16 @@ export interface InferenceHandler {
    * listening to the request's own signal is expensive.
    */
   readonly native: (request: Request, isCallerGone: () => boolean) => Promise<Response>
+}
+
+/** A request of a key that may make it. */
+interface Admitted {
+  readonly protocol: ClientProtocol
+  readonly state: RequestState
+  readonly request: Request
+  readonly output: OpenOutput
+  readonly lifetime: Lifetime
+  readonly key: KeyRecord
 }
 
 export class Inference extends Context.Tag("headgate/Inference")<
@@ -78,9 +90,11 @@ export class Inference extends Context.Tag("headgate/Inference")<
       const timers = yield* Timers
       const registry = yield* ProviderRegistry
       const limits = yield* RequestLimits
+      const idempotency = yield* Idempotency
       const clock = yield* Effect.clock
       const nowMs = monotonic(clock)
       const runner = makeStepRunner(yield* Effect.runtime<never>())
+      const onlyOnce = makeOnlyOnce(idempotency, inFlight, runner)
       yield* keys.onRevoked(inFlight.revoke)
 
       const contextOf = (
@@ -111,6 +125,11 @@ export class Inference extends Context.Tag("headgate/Inference")<
         return { requested, model: Either.isRight(resolved) ? resolved.right.model.id : requested, plan }
       }
 
+      /** The place is kept until the outcome is, so that a drain waits for it. */
+      const leavingOnceEnded = (lifetime: Lifetime, claim: Claim) => () => {
+        runner.effect(idempotency.ended(claim), () => inFlight.leave(lifetime))
+      }
+
       const respond = function* (
         protocol: ClientProtocol,
         state: RequestState,
@@ -128,21 +147,39 @@ export class Inference extends Context.Tag("headgate/Inference")<
         lifetime.key = key.id
         const limited = limits.admit(key)
         if (limited !== undefined) return yield* Exit.fail(limited)
+        const value = idempotencyKeyOf(request.headers)
+        if (value instanceof BadRequest) return yield* Exit.fail(value)
         const { bodyBytes } = registry.current().limits
         const bytes = yield* readRequest(request, bodyBytes, timers, lifetime)
         const body = yield* parseBody(bytes)
         const asked = yield* withHeaders(yield* protocol.decode(body, bytes.byteLength), request.headers)
+        if (!isFinished(authenticating)) lifetime.look()
+        const admitted = { protocol, state, request, output, lifetime, key }
+        if (value === null) return yield* answer(admitted, asked, undefined)
+        const { requestId } = state
+        const mayKeepAnswer = !asked.stream && !asked.routing.preferences.zeroDataRetention
+        const repeatable = { key: key.id, route: protocol.name, value, body: bytes, requestId, mayKeepAnswer }
+        return yield* onlyOnce(repeatable, lifetime, (claim) => answer(admitted, asked, claim))
+      }
+
+      /** `claim`: of a request that is carried out once. */
+      const answer = function* (
+        { protocol, state, request, output, lifetime, key }: Admitted,
+        asked: ChatRequest,
+        claim: Claim | undefined,
+      ): Steps<Response, Failure> {
         const budgeting = meter.budget({ _tag: "Key", key })
         const conversation = conversations.of(key.id, asked)
         const plan = yield* router.plan(asked, yield* budgeting, { conversation, permissions: key })
-        if (!isFinished(authenticating) || !isFinished(budgeting)) lifetime.look()
+        if (!isFinished(budgeting)) lifetime.look()
         const kind = { form: protocol.name, operation: asked.operation }
         const context = contextOf(state.requestId, key, plan, lifetime, request, kind, conversation.record())
+        if (claim !== undefined) claim.context = context
         const shown = wantsMetadata(request.headers) ? shownOf(asked, plan) : undefined
         if (shown !== undefined) state.metadata = withoutHost(shown, context)
         return yield* asked.stream
-          ? streamed(protocol, context, asked, plan, shown, output)
-          : whole(protocol, context, asked, plan, shown)
+          ? streamed(protocol, context, asked, plan, shown, output, claim)
+          : whole(protocol, context, asked, plan, shown, claim)
       }
 
       const whole = function* (
@@ -151,11 +188,15 @@ export class Inference extends Context.Tag("headgate/Inference")<
         request: ChatRequest,
         plan: Plan,
         shown: ShownRoute | undefined,
+        claim: Claim | undefined,
       ): Steps<Response, Failure> {
         const completed = yield* dispatcher.complete(context, request, plan, protocol.answer(context, request, shown))
-        inFlight.leave(context.lifetime)
         const cost = costValue(completed.charge.cost.total)
         const headers = named({ "content-type": "application/json", [costHeader]: cost }, context, completed)
+        if (claim !== undefined) {
+          yield* idempotency.answered(claim, context.generationId, { headers, body: completed.text })
+        }
+        inFlight.leave(context.lifetime)
         return new Response(completed.text, { headers })
       }
 
@@ -166,12 +207,14 @@ export class Inference extends Context.Tag("headgate/Inference")<
         plan: Plan,
         shown: ShownRoute | undefined,
         output: OpenOutput,
+        claim: Claim | undefined,
       ): Steps<Response, Failure> {
-        const closed = leaving(inFlight, context.lifetime)
+        const { lifetime } = context
+        const closed = claim === undefined ? leaving(inFlight, lifetime) : leavingOnceEnded(lifetime, claim)
         const writerFor = protocol.stream(context, request, shown)
         const { body, answering } = yield* dispatcher.stream(context, request, plan, writerFor, output, closed)
         // From here on the stream itself reports that its reader has left.
-        context.lifetime.isCallerGone = undefined
+        lifetime.isCallerGone = undefined
         const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" }
         return new Response(body, { headers: named(headers, context, answering) })
       }

@@ -4,7 +4,6 @@
  */
 import "./startAhead.ts"
 import * as BunRuntime from "@effect/platform-bun/BunRuntime"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
@@ -18,7 +17,6 @@ import { KeyStore } from "./services/KeyStore.ts"
 import * as MemoryStorage from "./sql/MemoryStorage.ts"
 import * as PostgresStorage from "./sql/PostgresStorage.ts"
 import * as SqliteStorage from "./sql/SqliteStorage.ts"
-import type { StorageNotOpened } from "./sql/StorageNotOpened.ts"
 import { stopThreadAhead } from "./sql/startThread.ts"
 import {
   cutAtSecondSignal,
@@ -31,21 +29,14 @@ import {
 } from "./start.ts"
 import { Upstream } from "./upstream/Upstream.ts"
 
-/** Fails when another gateway has taken over this one's database. */
-type TakenOver = Deferred.Deferred<never, StorageNotOpened>
-
-const storageOf = ({ storage, durability }: LoadedConfig["config"], takenOver: TakenOver) => {
+const storageOf = ({ storage, durability }: LoadedConfig["config"]) => {
   if (storage._tag === "Sqlite") return SqliteStorage.layer({ path: storage.path, durability })
   stopThreadAhead()
   if (storage._tag === "Memory") return MemoryStorage.layer
-  return PostgresStorage.layer({
-    url: storage.url,
-    durability,
-    onTaken: (refusal) => Effect.asVoid(Deferred.fail(takenOver, refusal)),
-  })
+  return PostgresStorage.layer({ url: storage.url, durability })
 }
 
-const gateway = Effect.fnUntraced(function* (takenOver: TakenOver) {
+const gateway = Effect.gen(function* () {
   const { managementKey, warnings, ...reading } = yield* loadConfig
   const found = yield* Effect.scoped(
     Effect.flatMap(watchImports, (importing) => discover(reading.config.plugins.folders, importing)),
@@ -54,7 +45,7 @@ const gateway = Effect.fnUntraced(function* (takenOver: TakenOver) {
   const { config } = setup
   for (const warning of [...warnings, ...runtimeWarnings(config)]) yield* Effect.logWarning(warning)
 
-  const storage = storageOf(config, takenOver)
+  const storage = storageOf(config)
   const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
   return Layer.mergeAll(firstStart({ managementKey, config }), cutAtSecondSignal).pipe(
     Layer.provide(Gateway.serve(config)),
@@ -64,10 +55,7 @@ const gateway = Effect.fnUntraced(function* (takenOver: TakenOver) {
   )
 })
 
-const program = Deferred.make<never, StorageNotOpened>().pipe(
-  Effect.flatMap((takenOver) =>
-    Effect.raceFirst(Layer.launch(Layer.unwrapEffect(gateway(takenOver))), Deferred.await(takenOver)),
-  ),
+const program = Layer.launch(Layer.unwrapEffect(gateway)).pipe(
   Effect.raceFirst(uncaughtException),
   Effect.catchAll((refusal) =>
     Effect.sync(() => {

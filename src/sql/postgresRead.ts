@@ -10,7 +10,7 @@ import { addressOf, clientOf, makeSessionName, openPool, type Patience } from ".
 import type { StorageNotOpened } from "./StorageNotOpened.ts"
 
 /** Reading a long ledger takes as long as it takes. */
-const patience: Patience = { connectMs: 5000, statementMs: 0, silenceMs: 0, lockMs: 0, appendMs: 0 }
+const patience: Patience = { connectMs: 5000, statementMs: 0, silenceMs: 0, appendMs: 0 }
 
 /** The tables are those of this version; no others are read. */
 const ofThisVersion = (address: string) =>

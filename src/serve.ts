@@ -10,6 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import { type LoadedConfig, loadConfig } from "./config/loadConfig.ts"
 import { resolveConfig } from "./config/resolveConfig.ts"
+import type { ConfigInvalid } from "./domain/Problem.ts"
 import { firstStart } from "./firstStart.ts"
 import * as Gateway from "./Gateway.ts"
 import { discover } from "./plugin/discover.ts"
@@ -30,6 +31,11 @@ import {
   uncaughtException,
 } from "./start.ts"
 import { Upstream } from "./upstream/Upstream.ts"
+import { superviseProcesses } from "./workers/processes.ts"
+import type { WorkerFailed } from "./workers/supervise.ts"
+import { endWithSupervisor, reportServing, workerNumber } from "./workers/worker.ts"
+
+const worker = workerNumber()
 
 /** Fails when another gateway has taken over this one's database. */
 type TakenOver = Deferred.Deferred<never, StorageNotOpened>
@@ -45,18 +51,20 @@ const storageOf = ({ storage, durability }: LoadedConfig["config"], takenOver: T
   })
 }
 
-const gateway = Effect.fnUntraced(function* (takenOver: TakenOver) {
-  const { managementKey, warnings, ...reading } = yield* loadConfig
+const gateway = Effect.fnUntraced(function* (loaded: LoadedConfig, takenOver: TakenOver) {
+  const { managementKey, warnings, ...reading } = loaded
   const found = yield* Effect.scoped(
     Effect.flatMap(watchImports, (importing) => discover(reading.config.plugins.folders, importing)),
   )
   const setup = yield* resolveConfig(found, reading)
   const { config } = setup
-  for (const warning of [...warnings, ...runtimeWarnings(config)]) yield* Effect.logWarning(warning)
+  const isFirst = worker === undefined || worker === 1
+  if (isFirst) for (const warning of [...warnings, ...runtimeWarnings(config)]) yield* Effect.logWarning(warning)
 
   const storage = storageOf(config, takenOver)
   const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
-  return Layer.mergeAll(firstStart({ managementKey, config }), cutAtSecondSignal).pipe(
+  const announced = isFirst ? firstStart({ managementKey, config }) : Layer.empty
+  return Layer.mergeAll(Layer.provide(reportServing, announced), cutAtSecondSignal).pipe(
     Layer.provide(Gateway.serve(config)),
     Layer.provide(Gateway.servicesFrom(setup)),
     Layer.provide([keys, Upstream.layer]),
@@ -64,9 +72,28 @@ const gateway = Effect.fnUntraced(function* (takenOver: TakenOver) {
   )
 })
 
-const program = Deferred.make<never, StorageNotOpened>().pipe(
-  Effect.flatMap((takenOver) =>
-    Effect.raceFirst(Layer.launch(Layer.unwrapEffect(gateway(takenOver))), Deferred.await(takenOver)),
+/** One process that serves. */
+const serve = Effect.fnUntraced(function* (loaded: LoadedConfig) {
+  const takenOver = yield* Deferred.make<never, StorageNotOpened>()
+  return yield* Effect.raceFirst(
+    Layer.launch(Layer.unwrapEffect(gateway(loaded, takenOver))),
+    Deferred.await(takenOver),
+  )
+})
+
+/** An invalid configuration is left to `serve`, which finds the rest of its problems. */
+const isSupervisor = ({ config, problems }: LoadedConfig): boolean =>
+  worker === undefined && problems.length === 0 && config.server.workers > 1
+
+const supervisor = ({ config }: LoadedConfig) => {
+  stopThreadAhead()
+  return superviseProcesses(config)
+}
+
+const program = loadConfig.pipe(
+  Effect.flatMap(
+    (loaded): Effect.Effect<never, ConfigInvalid | StorageNotOpened | WorkerFailed> =>
+      isSupervisor(loaded) ? supervisor(loaded) : serve(loaded),
   ),
   Effect.raceFirst(uncaughtException),
   Effect.catchAll((refusal) =>
@@ -83,8 +110,10 @@ const program = Deferred.make<never, StorageNotOpened>().pipe(
           process.exitCode = exitCodeOf(defect)
         }),
   ),
+  Effect.annotateLogs(worker === undefined ? {} : { worker }),
   Effect.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))),
 )
 
 outliveRejections()
+if (worker !== undefined) endWithSupervisor()
 BunRuntime.runMain(program, { disablePrettyLogger: true, teardown })

@@ -12,6 +12,7 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
   ["cli"],
   ["serve.ts"],
   ["testing", "firstStart.ts", "start.ts", "startAhead.ts"],
+  ["workers"],
   ["Gateway.ts"],
   ["http", "sql"],
   ["services", "config"],

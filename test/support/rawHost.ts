@@ -142,9 +142,13 @@ export const deadUrl = (): string => {
   return `http://127.0.0.1:${port}/v1`
 }
 
-/** Waits until something holds; throws after four seconds. */
-export const until = async (holds: () => boolean | Promise<boolean>, what = "the condition"): Promise<void> => {
-  const end = performance.now() + 4000
+/** Waits until something holds; throws after four seconds, or so many milliseconds. */
+export const until = async (
+  holds: () => boolean | Promise<boolean>,
+  what = "the condition",
+  withinMs = 4000,
+): Promise<void> => {
+  const end = performance.now() + withinMs
   while (!(await holds())) {
     if (performance.now() > end) throw new Error(`${what} did not come`)
     await new Promise((resolve) => setTimeout(resolve, 5))

@@ -31,8 +31,9 @@ export const firstStart = ({
       const base = `${localUrl({ hostname: config.server.hostname, port })}/api/v1`
       say(`headgate listens at ${base}`)
       if (managementKey !== null || (yield* Effect.orDie(storage.keys.countManagement())) > 0) return
-
-      const management = yield* Effect.orDie(keys.create({ kind: "management", name: "first management key" }))
+      // Of several gateways that start on one new database, one makes the keys.
+      const management = yield* Effect.orDie(keys.createFirst("first management key"))
+      if (management === undefined) return
       const ordinary = yield* Effect.orDie(keys.create({ kind: "ordinary", name: "first key" }))
       const { models } = registry.current()
       const model =

@@ -1,100 +1,34 @@
 /**
- * The gateway as a process: reads the configuration, builds the layers and runs them. Importing this file starts it. A runtime is
- * started here, in the database's thread (`sql/sqliteThread.ts`) and for the other commands (`cli/run.ts`).
+ * The gateway as a process: reads the configuration and serves, or supervises `server.workers` processes that do. Importing this
+ * file starts it. A runtime is started here, in the database's thread (`sql/sqliteThread.ts`) and for the other commands
+ * (`cli/run.ts`).
  */
 import "./startAhead.ts"
 import * as BunRuntime from "@effect/platform-bun/BunRuntime"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import { type LoadedConfig, loadConfig } from "./config/loadConfig.ts"
-import { resolveConfig } from "./config/resolveConfig.ts"
-import type { ConfigInvalid } from "./domain/Problem.ts"
-import { firstStart } from "./firstStart.ts"
-import * as Gateway from "./Gateway.ts"
-import { discover } from "./plugin/discover.ts"
-import { watchImports } from "./plugin/importWatch.ts"
-import { KeyStore } from "./services/KeyStore.ts"
-import * as MemoryStorage from "./sql/MemoryStorage.ts"
-import * as PostgresStorage from "./sql/PostgresStorage.ts"
-import * as SqliteStorage from "./sql/SqliteStorage.ts"
-import type { StorageNotOpened } from "./sql/StorageNotOpened.ts"
 import { stopThreadAhead } from "./sql/startThread.ts"
-import {
-  cutAtSecondSignal,
-  exitCodeOf,
-  notServed,
-  outliveRejections,
-  runtimeWarnings,
-  teardown,
-  uncaughtException,
-} from "./start.ts"
-import { Upstream } from "./upstream/Upstream.ts"
+import { exitCodeOf, notServed, outliveRejections, teardown, uncaughtException } from "./start.ts"
 import { superviseProcesses } from "./workers/processes.ts"
-import type { WorkerFailed } from "./workers/supervise.ts"
-import { endWithSupervisor, reportServing, workerNumber } from "./workers/worker.ts"
+import { endWithSupervisor, workerNumber } from "./workers/worker.ts"
 
 const worker = workerNumber()
 
-/** Fails when another gateway has taken over this one's database. */
-type TakenOver = Deferred.Deferred<never, StorageNotOpened>
-
-const storageOf = ({ storage, durability }: LoadedConfig["config"], takenOver: TakenOver) => {
-  if (storage._tag === "Sqlite") return SqliteStorage.layer({ path: storage.path, durability })
-  stopThreadAhead()
-  if (storage._tag === "Memory") return MemoryStorage.layer
-  return PostgresStorage.layer({
-    url: storage.url,
-    durability,
-    onTaken: (refusal) => Effect.asVoid(Deferred.fail(takenOver, refusal)),
-  })
-}
-
-const gateway = Effect.fnUntraced(function* (loaded: LoadedConfig, takenOver: TakenOver) {
-  const { managementKey, warnings, ...reading } = loaded
-  const found = yield* Effect.scoped(
-    Effect.flatMap(watchImports, (importing) => discover(reading.config.plugins.folders, importing)),
-  )
-  const setup = yield* resolveConfig(found, reading)
-  const { config } = setup
-  const isFirst = worker === undefined || worker === 1
-  if (isFirst) for (const warning of [...warnings, ...runtimeWarnings(config)]) yield* Effect.logWarning(warning)
-
-  const storage = storageOf(config, takenOver)
-  const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
-  const announced = isFirst ? firstStart({ managementKey, config }) : Layer.empty
-  return Layer.mergeAll(Layer.provide(reportServing, announced), cutAtSecondSignal).pipe(
-    Layer.provide(Gateway.serve(config)),
-    Layer.provide(Gateway.servicesFrom(setup)),
-    Layer.provide([keys, Upstream.layer]),
-    Layer.provide(storage),
-  )
-})
-
-/** One process that serves. */
-const serve = Effect.fnUntraced(function* (loaded: LoadedConfig) {
-  const takenOver = yield* Deferred.make<never, StorageNotOpened>()
-  return yield* Effect.raceFirst(
-    Layer.launch(Layer.unwrapEffect(gateway(loaded, takenOver))),
-    Deferred.await(takenOver),
-  )
-})
-
-/** An invalid configuration is left to `serve`, which finds the rest of its problems. */
+/** Whether this process is to supervise. An invalid configuration is left to `runGateway`, which finds all of its problems. */
 const isSupervisor = ({ config, problems }: LoadedConfig): boolean =>
   worker === undefined && problems.length === 0 && config.server.workers > 1
 
-const supervisor = ({ config }: LoadedConfig) => {
-  stopThreadAhead()
-  return superviseProcesses(config)
-}
-
-const program = loadConfig.pipe(
-  Effect.flatMap(
-    (loaded): Effect.Effect<never, ConfigInvalid | StorageNotOpened | WorkerFailed> =>
-      isSupervisor(loaded) ? supervisor(loaded) : serve(loaded),
-  ),
+const program = Effect.gen(function* () {
+  const loaded = yield* loadConfig
+  if (isSupervisor(loaded)) {
+    stopThreadAhead()
+    return yield* superviseProcesses(loaded.config)
+  }
+  // A supervisor does without these modules.
+  const { runGateway } = yield* Effect.promise(() => import("./gatewayProcess.ts"))
+  return yield* runGateway(loaded, worker === undefined || worker === 1)
+}).pipe(
   Effect.raceFirst(uncaughtException),
   Effect.catchAll((refusal) =>
     Effect.sync(() => {

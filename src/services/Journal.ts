@@ -3,14 +3,15 @@
  * changed, in one transaction: an entry for each request that has been running for a while, with what its stream has
  * delivered (a checkpoint), and the removal of those that are over. So a request that ends within a second costs nothing.
  *
- * Each process has a lease, renewed while it has entries. Entries of a process whose lease has ended were left by a
- * crash, and the next gateway clears them: what a stream had delivered by its last checkpoint is charged, with the
+ * Each process has a lease, renewed while it has entries; on a database that several gateways share it is that of
+ * `ProcessLease.ts`. Entries of a process whose lease has ended were left by a crash, and the next gateway clears them: what a stream had delivered by its last checkpoint is charged, with the
  * outcome `crashed`; everything else is dropped. See docs/guarantees.md#g2 and docs/decisions/0018-the-journal.md.
  */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { JournalEntry, LedgerRow, StorageUnavailable } from "./ledger.ts"
+import type { ProcessLease } from "./ProcessLease.ts"
 import type { Storage } from "./Storage.ts"
 
 /** What the journal reads of a request in flight. */
@@ -31,6 +32,8 @@ export interface JournalOptions<Request> {
   readonly crashed: (request: Request) => LedgerRow
   /** A row that a crash had left is in the ledger. */
   readonly onBooked: (row: LedgerRow) => void
+  /** Where the database is shared. */
+  readonly lease?: Pick<ProcessLease, "id"> | undefined
 }
 
 /** Milliseconds. A crash is cleared after the lease and one look, or at once by the next gateway on a file of its own. */
@@ -49,12 +52,12 @@ interface Written {
 /** Clears what earlier processes left, then writes until the scope is closed. */
 export const makeJournal = <Request extends Journaled>(
   { journal, ledger }: Pick<Context.Tag.Service<Storage>, "journal" | "ledger">,
-  { open, crashed, onBooked }: JournalOptions<Request>,
+  { open, crashed, onBooked, lease }: JournalOptions<Request>,
 ): Effect.Effect<Journal<Request>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const clock = yield* Effect.clock
     const now = () => clock.unsafeCurrentTimeMillis()
-    const process = crypto.randomUUID()
+    let process = lease?.id() ?? crypto.randomUUID()
     let entries = 0
     const written = new Map<Request, Written>()
     /** Requests that were open at the last tick, without output. */
@@ -86,7 +89,16 @@ export const makeJournal = <Request extends Journaled>(
       return changed
     }
 
+    /** Everything is written again by the next tick. */
+    const rewrite = () => {
+      for (const entry of written.values()) entry.outputBytes = -1
+    }
+
     const write = Effect.suspend(() => {
+      if (lease !== undefined && lease.id() !== process) {
+        process = lease.id()
+        rewrite()
+      }
       const changed = collect()
       const at = now()
       const isRenewal = written.size > 0 && at - leasedAt >= renewEveryMs
@@ -97,10 +109,9 @@ export const makeJournal = <Request extends Journaled>(
         onSuccess: () => {
           leasedAt = at
         },
-        // Everything is written again by the next tick.
         onFailure: () => {
           closed.push(...removed)
-          for (const entry of written.values()) entry.outputBytes = -1
+          rewrite()
         },
       })
     })

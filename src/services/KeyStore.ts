@@ -44,6 +44,8 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
      */
     readonly authenticate: (secret: Redacted.Redacted) => Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable>
     readonly create: (key: NewKey, actor?: Actor) => Effect.Effect<CreatedKey, Unavailable | NotFound>
+    /** The same for the first management key of the installation; `undefined` when there is one already. */
+    readonly createFirst: (name: string) => Effect.Effect<CreatedKey | undefined, Unavailable | NotFound>
     /** Ordinary keys, newest first. */
     readonly list: (page: KeyPage) => Effect.Effect<ReadonlyArray<KeyRecord>, Unavailable | NotFound>
     readonly read: (id: KeyId) => Effect.Effect<KeyRecord, Unavailable | NotFound>
@@ -94,6 +96,29 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
           })
         }
 
+        const made = (key: NewKey): CreatedKey => {
+          const secret = makeSecret(key.kind)
+          const record: KeyRecord = {
+            id: keyId(secret),
+            kind: key.kind,
+            name: key.name,
+            label: mask(secret),
+            disabled: false,
+            limit: key.limit ?? null,
+            limitReset: key.limitReset ?? null,
+            includeByokInLimit: key.includeByokInLimit ?? false,
+            rateLimit: key.rateLimit ?? null,
+            allowedModels: key.allowedModels ?? null,
+            allowedProviders: key.allowedProviders ?? null,
+            expiresAt: key.expiresAt ?? null,
+            createdAt: now(),
+            updatedAt: null,
+            creatorUserId: key.creatorUserId ?? null,
+            workspaceId,
+          }
+          return { record, secret: Redacted.make(secret) }
+        }
+
         return {
           authenticate: (secret) => {
             const text = Redacted.value(secret)
@@ -104,28 +129,16 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
             return hasChecksum(text) ? Effect.flatMap(find(id), accept) : notAccepted
           },
           create: (key, actor) =>
-            Effect.gen(function* () {
-              const secret = makeSecret(key.kind)
-              const record: KeyRecord = {
-                id: keyId(secret),
-                kind: key.kind,
-                name: key.name,
-                label: mask(secret),
-                disabled: false,
-                limit: key.limit ?? null,
-                limitReset: key.limitReset ?? null,
-                includeByokInLimit: key.includeByokInLimit ?? false,
-                rateLimit: key.rateLimit ?? null,
-                allowedModels: key.allowedModels ?? null,
-                allowedProviders: key.allowedProviders ?? null,
-                expiresAt: key.expiresAt ?? null,
-                createdAt: now(),
-                updatedAt: null,
-                creatorUserId: key.creatorUserId ?? null,
-                workspaceId,
-              }
-              yield* reached(storage.keys.insert(record, author(actor)))
-              return { record, secret: Redacted.make(secret) }
+            Effect.suspend(() => {
+              const created = made(key)
+              return Effect.as(reached(storage.keys.insert(created.record, author(actor))), created)
+            }),
+          createFirst: (name) =>
+            Effect.suspend(() => {
+              const created = made({ kind: "management", name })
+              return Effect.map(reached(storage.keys.insertFirst(created.record, author())), (isFirst) =>
+                isFirst ? created : undefined,
+              )
             }),
           list: (page) => reached(storage.keys.list(page)),
           read: (id) => Effect.filterOrElse(find(id), isOrdinary, () => noSuchKey),
@@ -165,6 +178,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
     Layer.succeed(KeyStore, {
       authenticate: (secret) => Effect.map(authenticate(secret), (known) => ({ ...unlimitedKey, ...known })),
       create: () => noSuchKey,
+      createFirst: () => noSuchKey,
       list: () => noSuchKey,
       read: () => noSuchKey,
       update: () => noSuchKey,

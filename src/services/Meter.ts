@@ -30,6 +30,7 @@ import { type KeyAccount, KeyAccounts } from "./KeyAccounts.ts"
 import { makeLedgerWriter } from "./LedgerWriter.ts"
 import { type LedgerRow, orUnavailable, rareUsage } from "./ledger.ts"
 import { PriceVersions } from "./PriceVersions.ts"
+import { makeProcessLease } from "./ProcessLease.ts"
 import type { RequestContext } from "./RequestContext.ts"
 import { wait } from "./Steps.ts"
 import { Storage } from "./Storage.ts"
@@ -117,12 +118,15 @@ export class Meter extends Context.Tag("headgate/Meter")<
         const prices = new PriceVersions(storage.prices)
         const ledgerOf = { ...storage.ledger, append: prices.before(storage.ledger.append) }
         const journalOf = { ...storage.journal, write: prices.before(storage.journal.write) }
+        const { shared } = storage
+        const lease = shared === undefined ? undefined : yield* makeProcessLease(shared.leases, () => {})
         const journal = yield* makeJournal<Hold>(
           { ledger: ledgerOf, journal: journalOf },
           {
             open: () => open.keys(),
             crashed: (hold) => crashedRow(hold, prices.idOf(hold.host.pricing), now()),
             onBooked: ({ key, cost, admittedAt }) => accounts.known(key)?.spend(cost, admittedAt),
+            lease,
           },
         )
         // After the journal, so that it is closed first, and the journal knows what was booked.
@@ -149,7 +153,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
           }
         }
 
-        const writable = () => !ledger.hasBacklog() && ledger.hasDiskSpace()
+        const writable = () => !ledger.hasBacklog() && ledger.hasDiskSpace() && lease?.isHeld() !== false
 
         const allowance = (account: Account, money: KeyAccount, hold: OpenHold): OutputAllowance => ({
           outputTokens: hold.outputTokens,

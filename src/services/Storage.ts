@@ -26,6 +26,8 @@ export interface KeyRepository {
   readonly countManagement: () => Effect.Effect<number, StorageUnavailable>
   /** Does nothing when the key exists already. */
   readonly insert: (key: KeyRecord, author: Author) => Effect.Effect<void, StorageUnavailable>
+  /** The same, unless there is a management key already. Whether it was inserted. */
+  readonly insertFirst: (key: KeyRecord, author: Author) => Effect.Effect<boolean, StorageUnavailable>
   /** The key after the change; `undefined` when there is none. */
   readonly update: (
     id: KeyId,
@@ -82,7 +84,10 @@ export interface LedgerSum {
   readonly amount: Picodollars
 }
 
-/** Requests in flight, and the leases of the processes that serve them: see `Journal.ts`. */
+/**
+ * Requests in flight, and the leases of the processes that serve them: see `Journal.ts`. Where several gateways share the
+ * database, `LeaseRepository` has the leases: `leaseEnd` and `end` do nothing, and `now` is the database's.
+ */
 export interface JournalRepository {
   /** Renews the lease of a process until `leaseEnd`, puts each entry in place of that with its id, and removes those of `closed`. */
   readonly write: (
@@ -97,6 +102,23 @@ export interface JournalRepository {
   readonly orphans: (now: number, limit: number) => Effect.Effect<ReadonlyArray<Orphan>, StorageUnavailable>
   /** Removes orphans. */
   readonly clear: (ids: ReadonlyArray<string>) => Effect.Effect<void, StorageUnavailable>
+}
+
+/** Leases of processes, by the clock of the database: see `ProcessLease.ts`. */
+export interface LeaseRepository {
+  /** The process has a lease from now on, for so many milliseconds. */
+  readonly take: (process: string, forMs: number) => Effect.Effect<void, StorageUnavailable>
+  /** The same again; `false`: its lease has ended. */
+  readonly renew: (process: string, forMs: number) => Effect.Effect<boolean, StorageUnavailable>
+  /** The lease ends now. */
+  readonly end: (process: string) => Effect.Effect<void, StorageUnavailable>
+  /** Removes the leases that have ended. */
+  readonly clear: Effect.Effect<void, StorageUnavailable>
+}
+
+/** What a database has that several gateways use at once. */
+export interface SharedRepositories {
+  readonly leases: LeaseRepository
 }
 
 /** The ledger summed by UTC day. A sum contains a row as soon as the ledger does. */
@@ -142,5 +164,7 @@ export class Storage extends Context.Tag("headgate/Storage")<
     readonly activity: ActivityRepository
     readonly hostStats: HostStatsRepository
     readonly prices: PriceRepository
+    /** `undefined`: this process has the data for itself. */
+    readonly shared?: SharedRepositories
   }
 >() {}

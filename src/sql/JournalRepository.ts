@@ -43,6 +43,9 @@ export const withEncodedEntries = (journal: SqlJournal): JournalRepository => ({
 /** Who opens a SQLite file owns it, so that earlier processes are gone, whatever their leases say. */
 export const endAllLeases = (sql: SqlClient) => sql`DELETE FROM leases`
 
+/** The time of a server of PostgreSQL, Unix milliseconds: one clock for all processes. */
+export const serverNow = (sql: SqlClient) => sql.literal("(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::bigint")
+
 /** Rows of one statement: databases bound its parameters. */
 const largestStatement = 1000
 
@@ -51,13 +54,15 @@ const inParts = <A>(list: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
     list.slice(at * largestStatement, (at + 1) * largestStatement),
   )
 
+/** Where several processes share the database, their leases have a repository of their own (`postgresLeases.ts`). */
 export const makeJournalRepository = (sql: SqlClient): SqlJournal => {
+  const isShared = sql.onDialectOrElse({ pg: () => true, orElse: () => false })
   const lease = (process: string, leaseEnd: number) =>
     sql`INSERT INTO leases (process, ends_at) VALUES (${process}, ${leaseEnd})
       ON CONFLICT (process) DO UPDATE SET ends_at = excluded.ends_at`
   const put = (process: string, entries: ReadonlyArray<EncodedEntry>) =>
     sql`INSERT INTO open_requests ${sql.insert(entries.map(([id, state, row]) => ({ id, process, state, settled_as: row })))}
-      ON CONFLICT (id) DO UPDATE SET state = excluded.state, settled_as = excluded.settled_as`
+      ON CONFLICT (id) DO UPDATE SET process = excluded.process, state = excluded.state, settled_as = excluded.settled_as`
   const remove = (ids: ReadonlyArray<string>) => sql`DELETE FROM open_requests WHERE ${sql.in("id", ids)}`
 
   return {
@@ -65,18 +70,19 @@ export const makeJournalRepository = (sql: SqlClient): SqlJournal => {
       // `encodeEntries` wrote it. A wrong value would be refused by its column.
       const entries = JSON.parse(text) as ReadonlyArray<EncodedEntry>
       const all = Effect.gen(function* () {
-        yield* lease(process, leaseEnd)
+        if (!isShared) yield* lease(process, leaseEnd)
         for (const part of inParts(entries)) yield* put(process, part)
         for (const part of inParts(closed)) yield* remove(part)
       })
       return query(sql.withTransaction(all))
     },
-    end: (process) => Effect.asVoid(query(sql`DELETE FROM leases WHERE process = ${process}`)),
+    end: (process) =>
+      isShared ? Effect.void : Effect.asVoid(query(sql`DELETE FROM leases WHERE process = ${process}`)),
     orphans: (now, limit) =>
       query(
         sql<{ readonly id: string; readonly state: JournalEntry["state"]; readonly settled_as: string }>`
           SELECT id, state, settled_as FROM open_requests
-          WHERE process NOT IN (SELECT process FROM leases WHERE ends_at > ${now}) ORDER BY id LIMIT ${limit}`,
+          WHERE process NOT IN (SELECT process FROM leases WHERE ends_at > ${isShared ? serverNow(sql) : now}) ORDER BY id LIMIT ${limit}`,
       ).pipe(
         Effect.flatMap((rows) =>
           Effect.try({

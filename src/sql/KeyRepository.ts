@@ -5,8 +5,9 @@ import * as Schema from "effect/Schema"
 import { changesBetween } from "../domain/Audit.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord } from "../domain/Key.ts"
+import type { StorageUnavailable } from "../services/ledger.ts"
 import type { KeyRepository } from "../services/Storage.ts"
-import { audited } from "./auditLog.ts"
+import { type Audited, audited } from "./auditLog.ts"
 import { firstRowOf, query, rowsOf } from "./query.ts"
 import { column, flag, keyIdText, optionalJson, optionalMoney, optionalText, storedText, table, text } from "./table.ts"
 
@@ -29,10 +30,24 @@ const keys = table<KeyRecord>({
   workspaceId: text("workspace_id"),
 })
 
+const unchanged: Effect.Effect<Audited<boolean>> = Effect.succeed({ result: false })
+
 export const makeKeyRepository = (sql: SqlClient): KeyRepository => {
   const selection = sql.literal(keys.selection)
   const find = (id: KeyId) => firstRowOf(keys, sql`SELECT ${selection} FROM keys WHERE id = ${storedText(id)}`)
   const change = audited(sql)
+  const countManagement = Effect.map(
+    query(sql<{ readonly n: number }>`SELECT COUNT(*) AS n FROM keys WHERE kind = 'management'`),
+    ([row]) => row?.n ?? 0,
+  )
+  const add = (key: KeyRecord): Effect.Effect<Audited<boolean>, StorageUnavailable> =>
+    Effect.gen(function* () {
+      const after = keys.columnsOf(key)
+      const added = yield* query(sql`INSERT INTO keys ${sql.insert(after)} ON CONFLICT (id) DO NOTHING RETURNING id`)
+      if (added.length === 0) return { result: false }
+      const changes = changesBetween({}, after)
+      return { result: true, logged: { action: "key.create", object: key.id, changes } }
+    })
   return {
     find,
     list: ({ offset, limit, includeDisabled }) => {
@@ -43,26 +58,12 @@ export const makeKeyRepository = (sql: SqlClient): KeyRepository => {
           ORDER BY created_at DESC, seq DESC LIMIT ${limit} OFFSET ${offset}`,
       )
     },
-    countManagement: () =>
-      Effect.map(
-        query(sql<{ readonly n: number }>`SELECT COUNT(*) AS n FROM keys WHERE kind = 'management'`),
-        ([row]) => row?.n ?? 0,
-      ),
-    insert: (key, author) =>
+    countManagement: () => countManagement,
+    insert: (key, author) => Effect.asVoid(change(author, add(key))),
+    insertFirst: (key, author) =>
       change(
         author,
-        Effect.gen(function* () {
-          const after = keys.columnsOf(key)
-          const added = yield* query(
-            sql`INSERT INTO keys ${sql.insert(after)} ON CONFLICT (id) DO NOTHING RETURNING id`,
-          )
-          return added.length === 0
-            ? { result: undefined }
-            : {
-                result: undefined,
-                logged: { action: "key.create", object: key.id, changes: changesBetween({}, after) },
-              }
-        }),
+        Effect.flatMap(countManagement, (count) => (count === 0 ? add(key) : unchanged)),
       ),
     update: (id, patch, author) =>
       change(

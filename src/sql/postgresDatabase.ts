@@ -1,6 +1,5 @@
 /**
- * Opens a database of PostgreSQL, or reports why not: connects, takes the lock of the one gateway, migrates, and makes the
- * repositories. Loaded only where PostgreSQL is configured.
+ * Opens a database of PostgreSQL, or reports why not: connects, migrates, and makes the repositories. Loaded only where PostgreSQL is configured.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
@@ -16,7 +15,8 @@ import { withEncodedEntries } from "./JournalRepository.ts"
 import { makeLedgerReads } from "./LedgerRepository.ts"
 import { migrate, migrationsTable, schemaVersion } from "./migrations.ts"
 import { makeAppend } from "./postgresAppend.ts"
-import { holdDatabase, Taken, Unasked, whileMigrating } from "./postgresLock.ts"
+import { makeLeaseRepository } from "./postgresLeases.ts"
+import { Unasked, whileMigrating } from "./postgresLock.ts"
 import {
   addressOf,
   type Connecting,
@@ -30,11 +30,6 @@ import { makeCountRows } from "./postgresSums.ts"
 import { sharedRepositories } from "./repositories.ts"
 import { StorageNotOpened } from "./StorageNotOpened.ts"
 
-export interface Opening extends Connecting {
-  /** Runs, once, when another gateway has taken the database over while this one had lost its connection. */
-  readonly onTaken: (refusal: StorageNotOpened) => Effect.Effect<void>
-}
-
 /** Connections at once. Reads are rare, since keys and their spend are in memory, and one batch of rows runs at a time. */
 const connections = 8
 
@@ -42,15 +37,11 @@ const defaultPatience: Patience = {
   connectMs: 5000,
   statementMs: 10_000,
   silenceMs: 15_000,
-  lockMs: 2000,
   appendMs: 3000,
 }
 
 const refusal = (address: string, reason: StorageNotOpened["reason"], detail: string) =>
   new StorageNotOpened({ reason, message: `storage: ${address} ${detail}.` })
-
-const inUse = (address: string, by: string) =>
-  refusal(address, "in-use", `is already in use by another gateway (${by}); this version runs one per database`)
 
 /** Classes and codes of SQLSTATE. */
 const refusals: ReadonlyArray<readonly [state: RegExp, reason: StorageNotOpened["reason"], detail: string]> = [
@@ -61,7 +52,6 @@ const refusals: ReadonlyArray<readonly [state: RegExp, reason: StorageNotOpened[
 
 const refusalFor = (address: string, error: unknown): StorageNotOpened | undefined => {
   if (error instanceof StorageNotOpened) return error
-  if (error instanceof Taken) return inUse(address, error.by)
   const state = sqlState(error)
   // What fails without an answer of the server has failed on the way to it.
   if (state === undefined && (error instanceof Unasked || error instanceof SqlError))
@@ -102,19 +92,18 @@ export const migrateDatabase = (connecting: Connecting, name: string, patience: 
       yield* migrate
     })
     const sql = yield* clientOf(pool)
-    yield* whileMigrating({ pool, name }, Effect.provideService(steps, SqlClient, sql))
+    yield* whileMigrating(pool, Effect.provideService(steps, SqlClient, sql))
   }).pipe(Effect.scoped)
 
 /** The storage, until the scope closes. */
 export const openDatabase = (
-  { onTaken, ...connecting }: Opening,
+  connecting: Connecting,
   patience: Patience = defaultPatience,
 ): Effect.Effect<Context.Tag.Service<typeof Storage>, StorageNotOpened, Scope.Scope> => {
   const address = addressOf(connecting.url)
   const name = makeSessionName()
   return Effect.gen(function* () {
     const pool = yield* openPool(connecting, patience, { name, max: connections })
-    yield* holdDatabase({ pool, name }, patience, (by) => onTaken(inUse(address, by)))
     yield* migrateDatabase(connecting, name, patience)
     const sql = yield* clientOf(pool)
     const runner = makeStepRunner(yield* Effect.runtime<never>())
@@ -132,6 +121,7 @@ export const openDatabase = (
         append: makeAppend(pool, runner, patience.appendMs, countRows),
         hasDiskSpace: () => Effect.succeed(true),
       },
+      shared: { leases: makeLeaseRepository(sql) },
     }
   }).pipe(
     // The migrator dies when a step fails.

@@ -1,6 +1,6 @@
 /**
  * Connections to PostgreSQL: a pool of `pg`, and @effect/sql's client over it. The pool is ours, since the ledger's append
- * and the lock on the database use its connections directly.
+ * uses its connections directly.
  */
 import { Socket } from "node:net"
 import { hostname } from "node:os"
@@ -28,8 +28,6 @@ export interface Patience {
   readonly statementMs: number
   /** For a byte from the server, which is gone then; 0: any. Longer than `statementMs`. */
   readonly silenceMs: number
-  /** For the lock of the one gateway: a gateway that was killed has let go of it by then. */
-  readonly lockMs: number
   /** For a batch of rows whose connection breaks, and for a server that restarts. */
   readonly appendMs: number
 }
@@ -37,7 +35,7 @@ export interface Patience {
 /** The schema that holds all our tables, so that other programs' tables can be in the same database. */
 export const schema = "headgate"
 
-/** Names the sessions of one process: `pg_stat_activity` shows it, and the lock on the database looks for it. */
+/** Names the sessions of one process: `pg_stat_activity` shows it. */
 export const makeSessionName = (): string =>
   `headgate ${crypto.randomUUID().slice(0, 8)} pid ${process.pid} on ${hostname()}`.slice(0, 63)
 
@@ -54,7 +52,7 @@ const types: Pg.CustomTypesConfig = {
   getTypeParser: (oid, format) => (oid === bigintOid ? Number : Pg.types.getTypeParser(oid, format)),
 }
 
-/** The server's keepalive finds out within half a minute that our machine is gone, and frees what it had locked. */
+/** The server's keepalive finds out within half a minute that our machine is gone. */
 const sessionSettings = ({ durability }: Connecting, { statementMs }: Patience): string =>
   [
     `SET search_path TO ${schema}`,

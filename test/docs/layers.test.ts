@@ -11,6 +11,7 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
   ["testing.ts", "main.ts", "index.ts"],
   ["cli"],
   ["serve.ts"],
+  ["gatewayProcess.ts"],
   ["testing", "firstStart.ts", "start.ts", "startAhead.ts"],
   ["workers"],
   ["Gateway.ts"],

@@ -5,7 +5,6 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import sqlPg from "@effect/sql-pg/package.json"
 import type * as Context from "effect/Context"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Logger from "effect/Logger"
@@ -25,7 +24,7 @@ type Service = Context.Tag.Service<typeof Storage>
 
 const at = 1_760_000_000_000
 
-const patience = { connectMs: 2000, statementMs: 300, silenceMs: 500, lockMs: 200, appendMs: 500 }
+const patience = { connectMs: 2000, statementMs: 300, silenceMs: 500, appendMs: 500 }
 
 const closing: Array<() => unknown> = []
 afterEach(async () => {
@@ -34,7 +33,6 @@ afterEach(async () => {
 
 interface Opened {
   readonly storage: Service
-  readonly taken: Deferred.Deferred<StorageNotOpened>
   readonly close: () => Promise<void>
 }
 
@@ -42,33 +40,21 @@ const open = async (url: Redacted.Redacted): Promise<Opened> => {
   const scope = Effect.runSync(Scope.make())
   const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
   closing.push(close)
-  const taken = Effect.runSync(Deferred.make<StorageNotOpened>())
-  const opening = { url, durability: "full", onTaken: (why: StorageNotOpened) => Deferred.succeed(taken, why) } as const
   const storage = await Effect.runPromise(
-    openDatabase({ ...opening, onTaken: (why) => Effect.asVoid(opening.onTaken(why)) }, patience).pipe(
+    openDatabase({ url, durability: "full" }, patience).pipe(
       Scope.extend(scope),
       Effect.provide(Logger.remove(Logger.defaultLogger)),
     ),
   )
-  return { storage, taken, close }
+  return { storage, close }
 }
 
 const notOpened = (url: Redacted.Redacted): Promise<StorageNotOpened> =>
   Effect.runPromise(
-    Effect.flip(Effect.scoped(openDatabase({ url, durability: "full", onTaken: () => Effect.void }, patience))).pipe(
+    Effect.flip(Effect.scoped(openDatabase({ url, durability: "full" }, patience))).pipe(
       Effect.provide(Logger.remove(Logger.defaultLogger)),
     ),
   )
-
-/** The process id of the session that holds the lock of the one gateway. */
-const holderOf = async (database: string): Promise<number | undefined> => {
-  const [found] = await execute(
-    database,
-    `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 1
-      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
-  )
-  return found?.rows[0]?.pid
-}
 
 const until = async (holds: () => Promise<boolean>): Promise<void> => {
   while (!(await holds())) await Bun.sleep(5)
@@ -235,9 +221,7 @@ describePostgres("a database of PostgreSQL", () => {
       )
       await Effect.runPromise(
         Effect.scoped(
-          Effect.flatMap(openDatabase({ url, durability, onTaken: () => Effect.void }), ({ ledger }) =>
-            ledger.append([sampleRow("r1")]),
-          ),
+          Effect.flatMap(openDatabase({ url, durability }), ({ ledger }) => ledger.append([sampleRow("r1")])),
         ),
       )
       const [seen] = await execute(database, "SELECT setting FROM seen")
@@ -247,27 +231,6 @@ describePostgres("a database of PostgreSQL", () => {
 })
 
 describePostgres("is not opened", () => {
-  test("while another gateway runs on it, which is named; and is free when that one has ended", async () => {
-    const database = await makeDatabase()
-    const first = await open(redactedUrlOf(database))
-    const refusal = await notOpened(redactedUrlOf(database))
-    expect(refusal).toMatchObject({ _tag: "StorageNotOpened", reason: "in-use" })
-    expect(refusal.message).toMatch(
-      new RegExp(
-        `^storage: postgres://127.0.0.1:${port}/${database} is already in use by another gateway \\(headgate \\w{8} pid ${process.pid} on .*\\)`,
-      ),
-    )
-    await first.close()
-    await open(redactedUrlOf(database))
-  })
-
-  test("by two gateways that start at once: one of them is refused", async () => {
-    const url = redactedUrlOf(await makeDatabase())
-    const both = await Promise.allSettled([open(url), open(url)])
-    expect(both.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"])
-    expect(String(both.map((each) => each.status === "rejected" && each.reason))).toContain("already in use")
-  })
-
   test("with a newer schema, and stays as it was", async () => {
     const database = await makeDatabase()
     await (await open(redactedUrlOf(database))).close()
@@ -441,22 +404,26 @@ describePostgres("a connection that breaks", () => {
     await blocker.end()
     expect(await Effect.runPromise(storage.keys.find(alice))).toBeUndefined()
   })
+})
 
-  test("does not let another gateway in, when this one is back first", async () => {
-    const { database, proxy, taken } = await throughProxy()
-    const before = await holderOf(database)
-    proxy.cut()
-    await until(async () => ![before, undefined].includes(await holderOf(database)))
-    expect((await notOpened(redactedUrlOf(database))).reason).toBe("in-use")
-    expect(Effect.runSync(Deferred.isDone(taken))).toBe(false)
-  })
+describePostgres("the lease of a process", () => {
+  test("goes by the server's clock: what another process keeps is cleared only when it has ended", async () => {
+    const database = await makeDatabase()
+    const url = redactedUrlOf(database)
+    const { storage } = await open(url)
+    const { journal, shared } = storage
+    if (shared === undefined) throw new Error("the database is not shared")
+    const run = Effect.runPromise
+    await run(shared.leases.take("first", 60_000))
+    await run(journal.write("first", 0, [{ id: "first-0", state: "streaming", row: sampleRow("r1") }], []))
+    // Clocks of other processes, five minutes and a century off.
+    for (const now of [Date.now() + 300_000, 4e12]) expect(await run(journal.orphans(now, 10))).toEqual([])
+    expect(await run(shared.leases.renew("first", 60_000))).toBe(true)
 
-  test("and lets another gateway take over: this one is told so", async () => {
-    const { database, proxy, taken } = await throughProxy()
-    await proxy.down()
-    await open(redactedUrlOf(database))
-    await proxy.up()
-    const refusal = await Effect.runPromise(Deferred.await(taken))
-    expect(refusal.reason).toBe("in-use")
+    await execute(database, "UPDATE headgate.leases SET ends_at = ends_at - 120000")
+    expect((await run(journal.orphans(0, 10))).map(({ id }) => id)).toEqual(["first-0"])
+    expect(await run(shared.leases.renew("first", 60_000))).toBe(false)
+    await run(shared.leases.clear)
+    expect((await execute(database, "SELECT * FROM headgate.leases"))[0]?.rows).toEqual([])
   })
 })

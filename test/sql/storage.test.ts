@@ -21,7 +21,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 /** Each build has a database of its own. */
 const postgresStorage = Layer.unwrapEffect(
   Effect.map(Effect.promise(makeDatabase), (database) =>
-    layerPostgres({ url: redactedUrlOf(database), durability: "process", onTaken: () => Effect.void }),
+    layerPostgres({ url: redactedUrlOf(database), durability: "process" }),
   ),
 )
 
@@ -43,6 +43,14 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
   test("has an id of its own", async () => {
     const installation = await inside((storage) => Effect.succeed(storage.installation))
     expect(installation).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  })
+
+  test("of first keys made at once, has one", async () => {
+    const kept = await inside((storage) => {
+      const first = (name: string) => storage.keys.insertFirst(sampleKey(name, { kind: "management" }), someone)
+      return Effect.all(["a", "b", "c"].map(first), { concurrency: "unbounded" })
+    })
+    expect(kept.filter(Boolean)).toHaveLength(1)
   })
 
   test("keeps every member of a key", async () => {

@@ -1,0 +1,29 @@
+/** Leases of processes in PostgreSQL, by the server's clock. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import type { LeaseRepository } from "../services/Storage.ts"
+import { serverNow } from "./JournalRepository.ts"
+import { query } from "./query.ts"
+
+export const makeLeaseRepository = (sql: SqlClient): LeaseRepository => {
+  const now = serverNow(sql)
+  return {
+    take: (process, forMs) =>
+      Effect.asVoid(
+        query(
+          sql`INSERT INTO leases (process, ends_at) VALUES (${process}, ${now} + ${forMs}::bigint)
+            ON CONFLICT (process) DO UPDATE SET ends_at = excluded.ends_at`,
+        ),
+      ),
+    renew: (process, forMs) =>
+      Effect.map(
+        query(
+          sql`UPDATE leases SET ends_at = ${now} + ${forMs}::bigint
+            WHERE process = ${process} AND ends_at > ${now} RETURNING process`,
+        ),
+        (renewed) => renewed.length === 1,
+      ),
+    end: (process) => Effect.asVoid(query(sql`DELETE FROM leases WHERE process = ${process}`)),
+    clear: Effect.asVoid(query(sql`DELETE FROM leases WHERE ends_at <= ${now}`)),
+  }
+}

@@ -49,7 +49,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
     /** Ordinary keys, newest first. */
     readonly list: (page: KeyPage) => Effect.Effect<ReadonlyArray<KeyRecord>, Unavailable | NotFound>
     readonly read: (id: KeyId) => Effect.Effect<KeyRecord, Unavailable | NotFound>
-    /** In force at once in this process. */
+    /** In force at once in this process, and within 5 seconds in others on the same database. */
     readonly update: (
       id: KeyId,
       patch: Omit<KeyPatch, "updatedAt">,
@@ -62,7 +62,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
 >() {
   /** Keys in `Storage`. `managementKey`: a bootstrap key of the operator, which is accepted but not stored. */
   static readonly layer = (options: { readonly managementKey?: Redacted.Redacted | undefined } = {}) =>
-    Layer.effect(
+    Layer.scoped(
       KeyStore,
       Effect.gen(function* () {
         const storage = yield* Storage
@@ -74,6 +74,13 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
         const revoked = (id: KeyId) => {
           for (const listener of listeners) listener(id)
         }
+        // By another process, or by this one, which has done so already.
+        yield* storage.shared?.on({
+          keyChanged: (id, isRevoked) => {
+            cache.drop(id)
+            if (isRevoked) revoked(id)
+          },
+        }) ?? Effect.void
         const author = (actor: Actor = "gateway"): Author => ({ actor, at: now() })
         const bootstrap = options.managementKey && bootstrapKey(options.managementKey, workspaceId, now())
 

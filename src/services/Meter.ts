@@ -23,15 +23,17 @@ import { type Host, priceBasis } from "../domain/Host.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import { type KeyRecord, nextReset, type Spend, spentInWindow } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
+import type { Slice } from "../domain/Slice.ts"
 import { parseUsage } from "../domain/Usage.ts"
 import type { Written } from "./GroupCommit.ts"
 import { makeJournal } from "./Journal.ts"
 import { type KeyAccount, KeyAccounts } from "./KeyAccounts.ts"
 import { makeLedgerWriter } from "./LedgerWriter.ts"
-import { type LedgerRow, orUnavailable, rareUsage } from "./ledger.ts"
+import { type HeldIn, type LedgerRow, orUnavailable, rareUsage } from "./ledger.ts"
 import { PriceVersions } from "./PriceVersions.ts"
 import { makeProcessLease } from "./ProcessLease.ts"
 import type { RequestContext } from "./RequestContext.ts"
+import { makeSlices, type Slices } from "./Slices.ts"
 import { wait } from "./Steps.ts"
 import { Storage } from "./Storage.ts"
 
@@ -53,6 +55,8 @@ export interface Hold extends HoldSize {
   readonly bounds: Answer["bounds"]
   /** For a stream of a key with a limit. `amount` grows with it. */
   readonly output: OutputAllowance | undefined
+  /** That the amount is taken from; `undefined`: this process has the whole budget. */
+  readonly slice: Slice | undefined
   /** How far its attempt has come, for the journal. Set by the attempt. */
   progress: "held" | "dispatched" | Streamed
 }
@@ -119,7 +123,8 @@ export class Meter extends Context.Tag("headgate/Meter")<
         const ledgerOf = { ...storage.ledger, append: prices.before(storage.ledger.append) }
         const journalOf = { ...storage.journal, write: prices.before(storage.journal.write) }
         const { shared } = storage
-        const lease = shared === undefined ? undefined : yield* makeProcessLease(shared.leases, () => {})
+        const lease = shared && (yield* makeProcessLease(shared.leases, () => slices?.lost()))
+        const slices: Slices | undefined = shared && lease && (yield* makeSlices(shared, lease))
         const journal = yield* makeJournal<Hold>(
           { ledger: ledgerOf, journal: journalOf },
           {
@@ -158,13 +163,45 @@ export class Meter extends Context.Tag("headgate/Meter")<
         const allowance = (account: Account, money: KeyAccount, hold: OpenHold): OutputAllowance => ({
           outputTokens: hold.outputTokens,
           extend: () => {
-            if (!open.has(hold)) return 0
-            const { tokens, amount } = nextBlock(snapshot(account, money), hold.host, hold.outputTokens)
+            const { slice } = hold
+            if (!open.has(hold) || (slice !== undefined && lease?.isHeld() === false)) return 0
+            const budget = slice === undefined ? snapshot(account, money) : inSlice(slice)
+            const { tokens, amount } = nextBlock(budget, hold.host, hold.outputTokens)
+            slice?.take(amount)
             hold.amount += amount
             money.addToHold(amount)
+            askAhead(account, hold, amount)
             return tokens
           },
         })
+
+        /** Before the stream needs the next block: it cannot wait for the database. */
+        const askAhead = ({ key: { limit } }: Account, { slice }: OpenHold, amount: Picodollars): void => {
+          if (slice !== undefined && limit !== null) slices?.askAhead(slice, limit, 2n * amount)
+        }
+
+        const opened = (
+          account: Account,
+          money: KeyAccount,
+          context: RequestContext,
+          { streamed, bounds }: HoldAsk,
+          host: Host,
+          { amount, outputBound, outputTokens }: HoldSize,
+          slice: Slice | undefined,
+        ): Hold => {
+          const hold: OpenHold = {
+            ...{ context, host, amount, outputBound, outputTokens, streamed, bounds, slice },
+            output: undefined,
+            progress: "held",
+          }
+          if (streamed && outputTokens < Number.POSITIVE_INFINITY) {
+            hold.output = allowance(account, money, hold)
+            askAhead(account, hold, amount)
+          }
+          money.take(amount)
+          open.set(hold, money)
+          return hold
+        }
 
         const close = (hold: Hold): KeyAccount | undefined => {
           const account = open.get(hold)
@@ -172,32 +209,39 @@ export class Meter extends Context.Tag("headgate/Meter")<
           return account
         }
 
+        const giveBack = ({ amount, slice }: Hold, money: KeyAccount, cost: Picodollars): void => {
+          money.giveBack(amount)
+          slice?.settled(amount, cost)
+        }
+
         return {
-          budget: (account) =>
-            account.key.limit === null
-              ? unlimited
-              : withAccount(account, (money) => Effect.succeed(snapshot(account, money))),
+          budget: ({ key }) => {
+            if (key.limit === null) return unlimited
+            if (slices !== undefined) return Effect.succeed(slices.atBest(key, key.limit, now()))
+            return withAccount({ _tag: "Key", key }, (money) => Effect.succeed(snapshot({ _tag: "Key", key }, money)))
+          },
           reserve: (account, context, ask, host) => {
             if (!writable()) return Effect.fail(unwritable())
             return withAccount(account, (money) => {
-              const budget = account.key.limit === null ? noLimit : snapshot(account, money)
+              const { limit } = account.key
+              if (slices !== undefined && limit !== null) {
+                return slices.take(
+                  account.key,
+                  limit,
+                  context.admittedAt,
+                  (budget) => holdSize(budget, ask, host),
+                  (size, slice) => opened(account, money, context, ask, host, size, slice),
+                )
+              }
+              const budget = limit === null ? noLimit : snapshot(account, money)
               const size = holdSize(budget, ask, host)
               if (typeof size === "string") return Effect.fail(paymentRequired(budget, size))
-              const { amount, outputBound, outputTokens } = size
-              const { streamed, bounds } = ask
-              const hold: OpenHold = {
-                ...{ context, host, amount, outputBound, outputTokens, streamed, bounds },
-                output: undefined,
-                progress: "held",
-              }
-              if (streamed && outputTokens < Number.POSITIVE_INFINITY) hold.output = allowance(account, money, hold)
-              money.take(amount)
-              open.set(hold, money)
-              return Effect.succeed(hold)
+              return Effect.succeed(opened(account, money, context, ask, host, size, undefined))
             })
           },
           release: (hold) => {
-            close(hold)?.giveBack(hold.amount)
+            const money = close(hold)
+            if (money !== undefined) giveBack(hold, money, 0n)
             journal.closed(hold)
           },
           settle: (hold, settlement) => {
@@ -206,7 +250,8 @@ export class Meter extends Context.Tag("headgate/Meter")<
             const money = close(hold)
             if (money === undefined) return Effect.succeed(charge)
             return wait((resume) => {
-              const row = ledgerRow(hold, settlement, charge, prices.idOf(host.pricing), now())
+              const settled = ledgerRow(hold, settlement, charge, prices.idOf(host.pricing), now())
+              const row = hold.slice === undefined ? settled : { ...settled, heldIn: heldIn(hold, hold.slice) }
               // A caller who gets an error in place of the answer must not pay for it later.
               const lateCost = settlement.isAwaited ? 0n : row.cost
               const onResult = (written: Written) =>
@@ -214,14 +259,19 @@ export class Meter extends Context.Tag("headgate/Meter")<
               // A row in the backlog stays held, so that the key cannot spend the money again. A refused row is not held.
               ledger.add({ _tag: "Settled", row, lateCost }, onResult, (booked) => {
                 if (booked !== undefined) money.spend(booked.cost, booked.admittedAt)
-                money.giveBack(hold.amount)
+                giveBack(hold, money, booked?.cost ?? 0n)
                 journal.closed(hold)
               })
             })
           },
           writable,
-          spent: (key) =>
-            Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), held: account.held })),
+          spent: (key) => {
+            if (shared === undefined)
+              return Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), held: account.held }))
+            // Other processes spend too.
+            const reading = orUnavailable("metering")(storage.ledger.spend(key, now()))
+            return Effect.map(reading, (spend) => ({ ...spend, held: accounts.known(key)?.held ?? 0n }))
+          },
         }
       }),
     )
@@ -247,6 +297,11 @@ const crashedRow = (hold: Hold, priceVersion: number | null, now: number): Ledge
   const charge = chargeFor(host.pricing, { ...settlement, bounds }, context.admittedAt)
   return ledgerRow(hold, settlement, charge, priceVersion, now)
 }
+
+/** What is certain: the money of the slice that no request holds. */
+const inSlice = ({ free }: Slice): BudgetSnapshot => ({ ...noLimit, limit: free })
+
+const heldIn = ({ amount }: Hold, { process, budget }: Slice): HeldIn => ({ process, window: budget.window, amount })
 
 const nothingYet: Streamed = { outputBytes: 0, usageSoFar: undefined }
 

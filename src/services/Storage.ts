@@ -7,14 +7,16 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import type { DaySum, SumQuery } from "../domain/Activity.ts"
 import type { Author } from "../domain/Audit.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord, LimitReset, Spend } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import type { PriceVersion } from "../domain/PriceVersion.ts"
+import type { BudgetWindow, Grant } from "../domain/Slice.ts"
 import type { KeptSlot } from "./HostStats.ts"
-import type { JournalEntry, KeyPage, KeyPatch, LedgerRow, Orphan, StorageUnavailable } from "./ledger.ts"
+import type { JournalEntry, KeyPage, KeyPatch, LedgerRow, NewRow, Orphan, StorageUnavailable } from "./ledger.ts"
 
 /** A change and its row of the audit log are one transaction. */
 export interface KeyRepository {
@@ -49,9 +51,9 @@ export interface FreeRequestRepository {
 export interface LedgerRepository {
   /**
    * All rows or none, durable when it succeeds. A row whose request id exists already is skipped, and not counted
-   * again.
+   * again. The cost of a row with a slice leaves that slice.
    */
-  readonly append: (rows: ReadonlyArray<LedgerRow>) => Effect.Effect<void, StorageUnavailable>
+  readonly append: (rows: ReadonlyArray<NewRow>) => Effect.Effect<void, StorageUnavailable>
   /** Whether new requests may start: not while the disk is so full that only those in flight can be booked. */
   readonly hasDiskSpace: () => Effect.Effect<boolean, StorageUnavailable>
   /** What the key has spent in total, and in the windows that contain `now` (Unix milliseconds). */
@@ -104,7 +106,7 @@ export interface JournalRepository {
   readonly clear: (ids: ReadonlyArray<string>) => Effect.Effect<void, StorageUnavailable>
 }
 
-/** Leases of processes, by the clock of the database: see `ProcessLease.ts`. */
+/** Leases of processes, by the clock of the database: see `ProcessLease.ts`. A process's slices end with its lease. */
 export interface LeaseRepository {
   /** The process has a lease from now on, for so many milliseconds. */
   readonly take: (process: string, forMs: number) => Effect.Effect<void, StorageUnavailable>
@@ -116,9 +118,41 @@ export interface LeaseRepository {
   readonly clear: Effect.Effect<void, StorageUnavailable>
 }
 
+/** Slices of budgets: see `Slices.ts`. */
+export interface SliceRepository {
+  /**
+   * Adds to the slice of a process what it needs, or an eighth of what is left where that is more; nothing where less
+   * is left. `undefined`: the process has no lease.
+   */
+  readonly take: (
+    process: string,
+    budget: BudgetWindow,
+    limit: Picodollars,
+    need: Picodollars,
+  ) => Effect.Effect<Grant | undefined, StorageUnavailable>
+  readonly giveBack: (
+    process: string,
+    budget: BudgetWindow,
+    amount: Picodollars | "all",
+  ) => Effect.Effect<void, StorageUnavailable>
+  /** Asks the other processes to give back what they do not use. */
+  readonly want: (process: string, budget: BudgetWindow) => Effect.Effect<void, StorageUnavailable>
+}
+
+/** What processes did, this one too. Listeners hear of it within 5 seconds, usually at once, and possibly twice. */
+export interface SharedEvents {
+  /** A key was changed. `isRevoked`: it was deleted or disabled. */
+  readonly keyChanged?: (key: KeyId, isRevoked: boolean) => void
+  /** `SliceRepository.want` of a process. May be missed. */
+  readonly wanted?: (budget: BudgetWindow, by: string) => void
+}
+
 /** What a database has that several gateways use at once. */
 export interface SharedRepositories {
   readonly leases: LeaseRepository
+  readonly slices: SliceRepository
+  /** Calls the listener from then on until the scope closes. */
+  readonly on: (listener: SharedEvents) => Effect.Effect<void, never, Scope.Scope>
 }
 
 /** The ledger summed by UTC day. A sum contains a row as soon as the ledger does. */

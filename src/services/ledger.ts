@@ -10,6 +10,7 @@ import type { PriceBasis } from "../domain/Host.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
+import type { BudgetWindow } from "../domain/Slice.ts"
 import { noUsage, type Usage } from "../domain/Usage.ts"
 
 /** The database could not be read or written. Nothing was changed. */
@@ -81,6 +82,19 @@ export interface LedgerRow {
   /** The client's protocol, such as `chat`, and what was asked for. "" in rows from before these columns. */
   readonly form: string
   readonly operation: string
+}
+
+/** A row that is not in the ledger yet. */
+export interface NewRow extends LedgerRow {
+  /** The slice of a budget that its request was held in, on a database that several processes share. Not stored. */
+  readonly heldIn?: HeldIn
+}
+
+export interface HeldIn {
+  readonly process: string
+  readonly window: BudgetWindow["window"]
+  /** At most so much of the cost leaves the slice. */
+  readonly amount: Picodollars
 }
 
 /** Members of `Usage` without a column of their own, and images in the prompt; those that are 0 are absent. */

@@ -29,6 +29,9 @@ const entries = table<AuditEntry>({
 
 const heads = table<AuditHead>({ seq: column("seq", Schema.Number), hash: text("hash") })
 
+/** The channel of PostgreSQL on which processes tell each other that something has changed. */
+export const noticeChannel = "headgate"
+
 /** What a change gave, and what there is to log; nothing when there was nothing to change. */
 export interface Audited<A> {
   readonly result: A
@@ -39,9 +42,13 @@ export interface Audited<A> {
  * Runs a change and logs it, in one transaction. The lock on the head comes first, so changes from several processes
  * take turns, and `change` may read what it is about to change.
  */
-export const audited =
-  (sql: SqlClient) =>
-  <A>(
+export const audited = (sql: SqlClient) => {
+  // When the transaction has committed.
+  const notified = sql.onDialectOrElse({
+    pg: () => Effect.asVoid(sql`SELECT pg_notify(${noticeChannel}, '')`),
+    orElse: () => Effect.void,
+  })
+  return <A>(
     { actor, at }: Author,
     change: Effect.Effect<Audited<A>, StorageUnavailable>,
   ): Effect.Effect<A, StorageUnavailable> =>
@@ -57,10 +64,12 @@ export const audited =
           const hash = auditHash(head.hash, entry)
           yield* query(sql`INSERT INTO audit ${sql.insert(entries.columnsOf({ ...entry, hash }))}`)
           yield* query(sql`UPDATE audit_head SET seq = ${entry.seq}, hash = ${hash}`)
+          yield* notified
           return result
         }),
       ),
     )
+}
 
 /** Rows that are read at once. */
 const pageRows = 10_000

@@ -27,6 +27,8 @@ interface Dialect {
   readonly appendOnly: (table: string) => ReadonlyArray<string>
   /** Triggers that let the audit log only grow. */
   readonly auditTriggers: ReadonlyArray<string>
+  /** For budgets that several processes share. */
+  readonly slices: ReadonlyArray<string>
 }
 
 /**
@@ -63,6 +65,7 @@ const sqlite: Dialect = {
       WHEN NEW.seq < OLD.seq OR (NEW.seq = OLD.seq AND NEW.hash <> OLD.hash)
       BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END`,
   ],
+  slices: [],
 }
 
 const postgres: Dialect = {
@@ -89,6 +92,44 @@ const postgres: Dialect = {
     `CREATE TRIGGER audit_head_goes_on BEFORE UPDATE ON audit_head FOR EACH ROW
       WHEN (NEW.seq < OLD.seq OR (NEW.seq = OLD.seq AND NEW.hash <> OLD.hash))
       EXECUTE FUNCTION audit_is_append_only()`,
+  ],
+  slices: [
+    // What a process has leased of what a key may spend in a window.
+    `CREATE TABLE slices (
+      key_id TEXT NOT NULL,
+      window_kind TEXT NOT NULL,
+      window_start BIGINT NOT NULL,
+      process TEXT NOT NULL,
+      amount BIGINT NOT NULL CHECK (amount >= 0),
+      PRIMARY KEY (key_id, window_kind, window_start, process)
+    )`,
+    // Grows a slice within the limit: by `needed`, or an eighth of what is left where that is more. Each statement of a
+    // function sees what was committed before it, so those after the lock on the sum see all that others have leased. No
+    // row: the process has no lease.
+    `CREATE FUNCTION take_slice(of_key TEXT, of_kind TEXT, of_start BIGINT, by_process TEXT, up_to BIGINT, needed BIGINT)
+      RETURNS TABLE (granted BIGINT, spent BIGINT, others BIGINT) LANGUAGE plpgsql AS $$
+      DECLARE
+        room BIGINT;
+      BEGIN
+        PERFORM 1 FROM leases
+          WHERE process = by_process AND ends_at > EXTRACT(EPOCH FROM clock_timestamp()) * 1000 FOR KEY SHARE;
+        IF NOT FOUND THEN RETURN; END IF;
+        INSERT INTO spend (key_id, window_kind, window_start, amount) VALUES (of_key, of_kind, of_start, 0)
+          ON CONFLICT DO NOTHING;
+        SELECT s.amount INTO spent FROM spend s
+          WHERE (s.key_id, s.window_kind, s.window_start) = (of_key, of_kind, of_start) FOR UPDATE;
+        SELECT COALESCE(SUM(s.amount) FILTER (WHERE s.process <> by_process), 0),
+            up_to - spent - COALESCE(SUM(s.amount), 0)
+          INTO others, room FROM slices s
+          WHERE (s.key_id, s.window_kind, s.window_start) = (of_key, of_kind, of_start);
+        granted := CASE WHEN room < needed THEN 0 ELSE GREATEST(needed, room / 8) END;
+        IF granted > 0 THEN
+          INSERT INTO slices AS s (key_id, window_kind, window_start, process, amount)
+            VALUES (of_key, of_kind, of_start, by_process, granted)
+            ON CONFLICT (key_id, window_kind, window_start, process) DO UPDATE SET amount = s.amount + EXCLUDED.amount;
+        END IF;
+        RETURN NEXT;
+      END $$`,
   ],
 }
 
@@ -309,6 +350,8 @@ export const steps = {
     `INSERT INTO audit_head (only_row, seq, hash) VALUES (1, 0, '${emptyHead.hash}')`,
     ...auditTriggers,
   ]),
+
+  "10_slices_of_budgets": inOrder(({ slices }) => slices),
 }
 
 /** The version of the schema that this program writes. */

@@ -7,7 +7,7 @@ import * as Exit from "effect/Exit"
 import * as Schedule from "effect/Schedule"
 import type { Pool } from "pg"
 import { windowStart } from "../domain/Key.ts"
-import type { LedgerRow, StorageUnavailable } from "../services/ledger.ts"
+import type { NewRow, StorageUnavailable } from "../services/ledger.ts"
 import type { StepRunner } from "../services/Steps.ts"
 import { wait } from "../services/Steps.ts"
 import type { LedgerRepository } from "../services/Storage.ts"
@@ -21,30 +21,64 @@ const columns = ledger.names.join(", ")
  * that were inserted count in the sums. Sums are written in the order of their key, so that two batches at once do not
  * wait for each other in a circle.
  */
-const statement = `
+const addition = `
 WITH added AS (
   INSERT INTO ledger (${columns})
     SELECT ${columns} FROM jsonb_populate_recordset(NULL::ledger, $1::jsonb) WITH ORDINALITY ORDER BY ordinality
     ON CONFLICT (request_id) DO NOTHING
-    RETURNING key_id, cost, admitted_at - admitted_at % 86400000 AS day
+    RETURNING request_id, key_id, cost, admitted_at - admitted_at % 86400000 AS day
 ), windows AS (
-  SELECT (starts->>0)::bigint AS day, (starts->>1)::bigint AS week, (starts->>2)::bigint AS month
-    FROM jsonb_array_elements($2::jsonb) AS starts
+  SELECT kind, day, start
+    FROM jsonb_array_elements($2::jsonb) AS starts, LATERAL (SELECT (starts->>0)::bigint AS day) AS of_row,
+      LATERAL (VALUES ('total', 0::bigint), ('daily', day), ('weekly', (starts->>1)::bigint),
+        ('monthly', (starts->>2)::bigint)) AS each(kind, start)
 ), sums AS (
   SELECT key_id, kind, start, SUM(cost)::bigint AS amount
-    FROM added JOIN windows USING (day),
-      LATERAL (VALUES ('total', 0::bigint), ('daily', day), ('weekly', week), ('monthly', month)) AS each(kind, start)
-    WHERE cost > 0
-    GROUP BY key_id, kind, start
-)
+    FROM added JOIN windows USING (day) WHERE cost > 0 GROUP BY key_id, kind, start
+)`
+
+const booking = `
 INSERT INTO spend (key_id, window_kind, window_start, amount)
   SELECT key_id, kind, start, amount FROM sums ORDER BY key_id, kind, start
   ON CONFLICT (key_id, window_kind, window_start) DO UPDATE SET amount = spend.amount + EXCLUDED.amount`
 
-const parametersOf = (rows: ReadonlyArray<LedgerRow>): [rows: string, windows: string] => {
+/** Where no row was held in a slice. */
+const statement = addition + booking
+
+/**
+ * $3: the slices of rows, as objects. A slice changes after its sum is locked (as in `take_slice`), which `booked` sees to.
+ */
+const statementWithSlices = `${addition}, booked AS (${booking}
+  RETURNING key_id, window_kind, window_start
+), used AS (
+  SELECT key_id, kind, start, process, SUM(LEAST(cost, amount))::bigint AS amount
+    FROM jsonb_to_recordset($3::jsonb) AS held(request_id TEXT, process TEXT, kind TEXT, amount BIGINT)
+      JOIN added USING (request_id) JOIN windows USING (day, kind)
+    GROUP BY key_id, kind, start, process
+)
+UPDATE slices SET amount = slices.amount - LEAST(slices.amount, used.amount)
+  FROM used JOIN booked ON (booked.key_id, window_kind, window_start) = (used.key_id, kind, start)
+  WHERE (slices.key_id, slices.window_kind, slices.window_start, slices.process) = (used.key_id, kind, start, used.process)`
+
+/** A statement, prepared under its name, and its values. */
+interface Prepared {
+  readonly name: string
+  readonly text: string
+  readonly values: Array<string>
+}
+
+const preparedFor = (rows: ReadonlyArray<NewRow>): Prepared => {
   const days = new Set(rows.map(({ admittedAt }) => windowStart("daily", admittedAt)))
   const windows = Array.from(days, (day) => [day, windowStart("weekly", day), windowStart("monthly", day)])
-  return [JSON.stringify(rows.map(ledger.columnsOf)), JSON.stringify(windows)]
+  const held = rows.flatMap(({ requestId, heldIn }) =>
+    heldIn === undefined
+      ? []
+      : [{ request_id: requestId, process: heldIn.process, kind: heldIn.window, amount: heldIn.amount.toString() }],
+  )
+  const values = [JSON.stringify(rows.map(ledger.columnsOf)), JSON.stringify(windows)]
+  return held.length === 0
+    ? { name: "append", text: statement, values }
+    : { name: "append with slices", text: statementWithSlices, values: [...values, JSON.stringify(held)] }
 }
 
 /**
@@ -59,19 +93,19 @@ export const makeAppend = (
   countRows: (rows: number) => void,
 ): LedgerRepository["append"] => {
   const schedule = Schedule.upTo(Schedule.spaced("100 millis"), retryMs)
-  const commit = (values: [string, string], resume: (exit: Exit.Exit<void, StorageUnavailable>) => void): void =>
-    pool.query({ name: "append", text: statement, values }, (error: Error | null | undefined) =>
+  const commit = (prepared: Prepared, resume: (exit: Exit.Exit<void, StorageUnavailable>) => void): void =>
+    pool.query({ ...prepared }, (error: Error | null | undefined) =>
       resume(error == null ? Exit.void : Exit.fail(unavailable(error))),
     )
   return (rows) => {
     if (rows.length === 0) return Effect.void
-    const values = parametersOf(rows)
+    const prepared = preparedFor(rows)
     const again = Effect.retry(
-      wait<void, StorageUnavailable>((resume) => commit(values, resume)),
+      wait<void, StorageUnavailable>((resume) => commit(prepared, resume)),
       { schedule, while: ({ refused }) => refused !== true },
     )
     return wait((resume) =>
-      commit(values, (exit) => {
+      commit(prepared, (exit) => {
         const failure = Exit.isFailure(exit) && exit.cause._tag === "Fail" ? exit.cause.error : undefined
         if (failure === undefined) countRows(rows.length)
         if (failure === undefined || failure.refused === true) resume(exit)

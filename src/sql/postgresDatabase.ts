@@ -15,6 +15,7 @@ import { withEncodedEntries } from "./JournalRepository.ts"
 import { makeLedgerReads } from "./LedgerRepository.ts"
 import { migrate, migrationsTable, schemaVersion } from "./migrations.ts"
 import { makeAppend } from "./postgresAppend.ts"
+import { makeEvents } from "./postgresEvents.ts"
 import { makeLeaseRepository } from "./postgresLeases.ts"
 import { Unasked, whileMigrating } from "./postgresLock.ts"
 import {
@@ -26,6 +27,7 @@ import {
   type Patience,
   schema,
 } from "./postgresPool.ts"
+import { makeSliceRepository } from "./postgresSlices.ts"
 import { makeCountRows } from "./postgresSums.ts"
 import { sharedRepositories } from "./repositories.ts"
 import { StorageNotOpened } from "./StorageNotOpened.ts"
@@ -121,7 +123,7 @@ export const openDatabase = (
         append: makeAppend(pool, runner, patience.appendMs, countRows),
         hasDiskSpace: () => Effect.succeed(true),
       },
-      shared: { leases: makeLeaseRepository(sql) },
+      shared: { leases: makeLeaseRepository(sql), slices: makeSliceRepository(sql), on: yield* makeEvents(pool) },
     }
   }).pipe(
     // The migrator dies when a step fails.

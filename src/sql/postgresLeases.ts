@@ -7,6 +7,7 @@ import { query } from "./query.ts"
 
 export const makeLeaseRepository = (sql: SqlClient): LeaseRepository => {
   const now = serverNow(sql)
+  const endSlices = Effect.asVoid(sql`DELETE FROM slices WHERE process NOT IN (SELECT process FROM leases)`)
   return {
     take: (process, forMs) =>
       Effect.asVoid(
@@ -23,7 +24,7 @@ export const makeLeaseRepository = (sql: SqlClient): LeaseRepository => {
         ),
         (renewed) => renewed.length === 1,
       ),
-    end: (process) => Effect.asVoid(query(sql`DELETE FROM leases WHERE process = ${process}`)),
-    clear: Effect.asVoid(query(sql`DELETE FROM leases WHERE ends_at <= ${now}`)),
+    end: (process) => query(Effect.zipRight(sql`DELETE FROM leases WHERE process = ${process}`, endSlices)),
+    clear: query(Effect.zipRight(sql`DELETE FROM leases WHERE ends_at <= ${now}`, endSlices)),
   }
 }

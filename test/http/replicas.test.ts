@@ -1,7 +1,8 @@
 /** Several gateways on one database, as an operator runs them. docs/guarantees.md#g1, #g2 and #g24 */
 import { afterEach, expect, test } from "bun:test"
+import { makeSecret } from "../../src/domain/KeySecret.ts"
 import { configFor, type ScriptedHost, scriptedHost, wholeAnswer } from "../support/host.ts"
-import { describePostgres, makeDatabase, urlOf } from "../support/postgres.ts"
+import { describePostgres, execute, makeDatabase, urlOf } from "../support/postgres.ts"
 import { firstKey, install, type RunningGateway } from "../support/process.ts"
 import { until } from "../support/rawHost.ts"
 
@@ -11,6 +12,11 @@ afterEach(async () => {
 })
 
 const patience = 60_000
+
+/** `REPLICA_ROUNDS=50` for the figures of a release. */
+const rounds = Number(process.env["REPLICA_ROUNDS"] ?? 3)
+const admissions: Array<number> = []
+const one = 100_000_000n
 
 const ask = { model: "acme/small", messages: [{ role: "user", content: "hello" }], max_tokens: 50 }
 
@@ -27,24 +33,82 @@ const hostOf = (answer: Parameters<typeof scriptedHost>[0]): ScriptedHost => {
   return host
 }
 
+interface Replicas {
+  readonly database: string
+  readonly gateways: ReadonlyArray<RunningGateway>
+  readonly urls: () => Promise<ReadonlyArray<string>>
+  /** Starts one more. */
+  readonly start: (env?: Readonly<Record<string, string>>) => RunningGateway
+}
+
+const managementKey = makeSecret("management")
+
 /** So many processes of a gateway on one new database. */
-const replicas = async (count: number, host: ScriptedHost): Promise<ReadonlyArray<RunningGateway>> => {
+const replicas = async (count: number, host: ScriptedHost, port?: number, env = {}): Promise<Replicas> => {
   const database = await makeDatabase()
   const installation = install()
   closing.push(installation.remove)
-  const options = { config: configFor({ a: { url: host.url } }), env: { HEADGATE_STORAGE: urlOf(database) } }
-  return Array.from({ length: count }, () => installation.start(options))
+  const storage = { HEADGATE_STORAGE: urlOf(database, port) }
+  const config = configFor({ a: { url: host.url, prompt: "0" } })
+  const start: Replicas["start"] = (more = {}) => installation.start({ config, env: { ...storage, ...env, ...more } })
+  const gateways = Array.from({ length: count }, () => start())
+  return { database, gateways, start, urls: () => Promise.all(gateways.map(({ url }) => url())) }
+}
+
+/** Dollars that one request costs, and that are held for it: 50 tokens of output. */
+const costOfOne = 0.0001
+
+/** A key whose limit is room for so many requests. */
+const keyFor = async (url: string, requests: number, more: Readonly<Record<string, unknown>> = {}) => {
+  const answer = await fetch(`${url}/keys`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${managementKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ name: "test", limit: requests * costOfOne, ...more }),
+  })
+  const { key, data } = (await answer.json()) as { readonly key: string; readonly data: { readonly hash: string } }
+  return { key, hash: data.hash }
+}
+
+/** What the sums and the slices of a database say of a key, in picodollars. */
+const booksOf = async (database: string, key: string) => {
+  const [rows, sums, slices] = await execute(
+    database,
+    `SELECT COUNT(*)::int AS n, COALESCE(SUM(cost), 0)::text AS cost FROM headgate.ledger WHERE key_id = '${key}'`,
+    `SELECT amount::text FROM headgate.spend WHERE key_id = '${key}' AND window_kind = 'total'`,
+    `SELECT COALESCE(SUM(amount), 0)::text AS leased FROM headgate.slices WHERE key_id = '${key}'`,
+  )
+  return {
+    rows: Number(rows?.rows[0]?.n),
+    cost: BigInt(rows?.rows[0]?.cost ?? 0),
+    spend: BigInt(sums?.rows[0]?.amount ?? 0),
+    leased: BigInt(slices?.rows[0]?.leased ?? 0),
+  }
+}
+
+/** Answers with 50 tokens when the gate is open. */
+const gatedHost = () => {
+  let gate = Promise.withResolvers<void>()
+  const host = hostOf(async () => {
+    await gate.promise
+    return wholeAnswer("Hello", { prompt_tokens: 10, completion_tokens: 50 })
+  })
+  return {
+    host,
+    open: () => gate.resolve(),
+    close: () => {
+      gate = Promise.withResolvers()
+    },
+  }
 }
 
 describePostgres("several gateways on one database", () => {
   test(
     "that start at once make one pair of keys, which all of them accept",
     async () => {
-      const gateways = await replicas(
-        3,
-        hostOf(() => wholeAnswer("Hello")),
-      )
-      const urls = await Promise.all(gateways.map(({ url }) => url()))
+      const host = hostOf(() => wholeAnswer("Hello"))
+      const started = await replicas(3, host)
+      const { gateways } = started
+      const urls = await started.urls()
       const isSaid = ({ out }: RunningGateway) => out().includes("curl ")
       await until(() => gateways.some(isSaid), "the keys")
       const key = firstKey(gateways.find(isSaid)?.out() ?? "")
@@ -54,5 +118,41 @@ describePostgres("several gateways on one database", () => {
       expect(gateways.filter(isSaid)).toHaveLength(1)
     },
     patience,
+  )
+
+  test(
+    "a burst of 200 at a key with room for 37: 35 to 37 reach the host, and the rest of the money is usable then",
+    async () => {
+      const { host, open, close } = gatedHost()
+      const { database, urls } = await replicas(2, host, undefined, { HEADGATE_MANAGEMENT_KEY: managementKey })
+      const both = await urls()
+      for (let round = 0; round < rounds; round++) {
+        close()
+        const before = host.calls.length
+        const { key, hash } = await keyFor(both[0] ?? "", 37)
+        let refused = 0
+        const answers = Array.from({ length: 200 }, async (_, at) => {
+          const { status } = await post(both[at % 2] ?? "", key)
+          if (status !== 200) refused += 1
+          return status
+        })
+        await until(() => host.calls.length - before + refused === 200, "the answers or calls")
+        const admitted = host.calls.length - before
+        const { leased } = await booksOf(database, hash)
+        expect(leased).toBeLessThanOrEqual(37n * one)
+        open()
+        const statuses = await Promise.all(answers)
+        expect([statuses.filter((status) => status === 200).length, refused]).toEqual([admitted, 200 - admitted])
+        expect(statuses.filter((status) => ![200, 402].includes(status))).toEqual([])
+        expect([admitted >= 35, admitted <= 37, admitted]).toEqual([true, true, admitted])
+        // Whatever both have left can be had through either of them.
+        for (let left = admitted; left < 37; left++) expect((await post(both[left % 2] ?? "", key)).status).toBe(200)
+        expect((await post(both[round % 2] ?? "", key)).status).toBe(402)
+        expect(await booksOf(database, hash)).toEqual({ rows: 37, cost: 37n * one, spend: 37n * one, leased: 0n })
+        admissions.push(admitted)
+      }
+      if (rounds > 3) console.log(`reached the host: ${admissions.join(" ")}`)
+    },
+    patience * rounds,
   )
 })

@@ -101,6 +101,7 @@ const ourTables = [
   "migrations",
   "open_requests",
   "price_versions",
+  "slices",
   "spend",
   "summed_ledger",
 ].map((name) => `headgate.${name}`)

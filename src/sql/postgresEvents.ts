@@ -1,0 +1,98 @@
+/**
+ * What other processes did, over PostgreSQL's LISTEN and NOTIFY. Notices can be lost with their connection, so changes of
+ * keys are also read every two seconds: the audit log numbers them in the order of their commits, since each change
+ * locks its head. The reads also tell whether the connection is alive.
+ */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import type { Pool, PoolClient } from "pg"
+import { KeyId } from "../domain/Ids.ts"
+import type { BudgetWindow } from "../domain/Slice.ts"
+import type { SharedEvents, SharedRepositories } from "../services/Storage.ts"
+import { noticeChannel } from "./auditLog.ts"
+import { originalText } from "./table.ts"
+
+const readEveryMs = 2000
+const reconnectAfterMs = 500
+
+const Wanted = Schema.parseJson(
+  Schema.Struct({
+    by: Schema.String,
+    key: KeyId,
+    window: Schema.Literal("total", "daily", "weekly", "monthly"),
+    start: Schema.Number,
+  }),
+)
+
+const readWanted = Schema.decodeUnknownEither(Wanted)
+
+/** A statement: `SliceRepository.want`. */
+export const notifyWanted = (sql: SqlClient, by: string, budget: BudgetWindow) =>
+  sql`SELECT pg_notify(${noticeChannel}, ${JSON.stringify({ by, ...budget })})`
+
+interface Change {
+  readonly seq: number
+  readonly action: string
+  readonly object: string
+  /** Text of a JSON boolean: what it was set to. */
+  readonly disabled: string | null
+}
+
+const changesAfter = `SELECT seq, action, object, changes::jsonb->'disabled'->>1 AS disabled
+  FROM audit WHERE seq > $1 AND action <> 'key.create' ORDER BY seq`
+
+/** Listens until the scope closes. The listener of a process hears of its own changes too. */
+export const makeEvents = (pool: Pool): Effect.Effect<SharedRepositories["on"], unknown, Scope.Scope> =>
+  Effect.gen(function* () {
+    const listeners = new Set<SharedEvents>()
+    const head = yield* Effect.tryPromise(() => pool.query<{ seq: number }>("SELECT seq FROM audit_head"))
+    let last = head.rows[0]?.seq ?? 0
+
+    const read = async (client: PoolClient): Promise<void> => {
+      const { rows } = await client.query<Change>(changesAfter, [last])
+      for (const { seq, action, object, disabled } of rows) {
+        if (seq <= last) continue
+        last = seq
+        const isRevoked = action === "key.delete" || disabled === "true"
+        for (const listener of listeners) listener.keyChanged?.(KeyId.make(originalText(object)), isRevoked)
+      }
+    }
+    const hear = (client: PoolClient, payload = ""): void => {
+      const wanted = payload === "" ? undefined : Either.getOrUndefined(readWanted(payload))
+      if (wanted !== undefined) for (const listener of listeners) listener.wanted?.(wanted, wanted.by)
+      // A failure ends the connection, and the next one reads.
+      else read(client).catch(() => {})
+    }
+    const session = Effect.acquireUseRelease(
+      Effect.tryPromise(() => pool.connect()),
+      (client) =>
+        Effect.async<never, unknown>((resume) => {
+          client.on("error", (error) => resume(Effect.fail(error)))
+          client.on("end", () => resume(Effect.fail("the connection has ended")))
+          client.on("notification", ({ payload }) => hear(client, payload))
+        }).pipe(
+          Effect.raceFirst(
+            Effect.zipRight(
+              Effect.tryPromise(() => client.query(`LISTEN ${noticeChannel}`)),
+              Effect.forever(
+                Effect.zipLeft(
+                  Effect.tryPromise(() => read(client)),
+                  Effect.sleep(readEveryMs),
+                ),
+              ),
+            ),
+          ),
+        ),
+      (client) => Effect.sync(() => client.release(true)),
+    )
+    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(Effect.ignore(session), Effect.sleep(reconnectAfterMs))))
+
+    return (listener) =>
+      Effect.acquireRelease(
+        Effect.sync(() => listeners.add(listener)),
+        () => Effect.sync(() => listeners.delete(listener)),
+      )
+  })

@@ -1,0 +1,36 @@
+/** Slices of budgets in PostgreSQL: see the function `take_slice` in `migrations.ts`. */
+import type { SqlClient } from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import type { BudgetWindow } from "../domain/Slice.ts"
+import type { SliceRepository } from "../services/Storage.ts"
+import { notifyWanted } from "./postgresEvents.ts"
+import { query } from "./query.ts"
+import { storedText } from "./table.ts"
+
+type GrantRow = Readonly<Record<"granted" | "spent" | "others", string>>
+
+export const makeSliceRepository = (sql: SqlClient): SliceRepository => {
+  const ofProcess = (process: string, { key, window, start }: BudgetWindow) =>
+    sql`key_id = ${storedText(key)} AND window_kind = ${window} AND window_start = ${start} AND process = ${process}`
+  return {
+    take: (process, { key, window, start }, limit, need) =>
+      Effect.map(
+        query(
+          sql<GrantRow>`SELECT granted::text, spent::text, others::text
+            FROM take_slice(${storedText(key)}, ${window}, ${start}, ${process}, ${limit.toString()}, ${need.toString()})`,
+        ),
+        ([grant]) =>
+          grant && { granted: BigInt(grant.granted), spent: BigInt(grant.spent), others: BigInt(grant.others) },
+      ),
+    giveBack: (process, budget, amount) =>
+      Effect.asVoid(
+        query(
+          amount === "all"
+            ? sql`DELETE FROM slices WHERE ${ofProcess(process, budget)}`
+            : sql`UPDATE slices SET amount = GREATEST(0, amount - ${amount.toString()}::bigint)
+                WHERE ${ofProcess(process, budget)}`,
+        ),
+      ),
+    want: (process, budget) => Effect.asVoid(query(notifyWanted(sql, process, budget))),
+  }
+}

@@ -134,6 +134,7 @@ export const serve = ({
           BunHttpServer.layer({
             hostname: server.hostname,
             port: server.port,
+            reusePort: server.workers > 1,
             // A model may think for minutes. Our own timers watch for silence.
             idleTimeout: 0,
             // We check the size ourselves, because the runtime's refusal has no documented body.

@@ -1,61 +1,34 @@
 /**
- * The gateway as a process: reads the configuration, builds the layers and runs them. Importing this file starts it. A runtime is
- * started here, in the database's thread (`sql/sqliteThread.ts`) and for the other commands (`cli/run.ts`).
+ * The gateway as a process: reads the configuration and serves, or supervises `server.workers` processes that do. Importing this
+ * file starts it. A runtime is started here, in the database's thread (`sql/sqliteThread.ts`) and for the other commands
+ * (`cli/run.ts`).
  */
 import "./startAhead.ts"
 import * as BunRuntime from "@effect/platform-bun/BunRuntime"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import { type LoadedConfig, loadConfig } from "./config/loadConfig.ts"
-import { resolveConfig } from "./config/resolveConfig.ts"
-import { firstStart } from "./firstStart.ts"
-import * as Gateway from "./Gateway.ts"
-import { discover } from "./plugin/discover.ts"
-import { watchImports } from "./plugin/importWatch.ts"
-import { KeyStore } from "./services/KeyStore.ts"
-import * as MemoryStorage from "./sql/MemoryStorage.ts"
-import * as PostgresStorage from "./sql/PostgresStorage.ts"
-import * as SqliteStorage from "./sql/SqliteStorage.ts"
 import { stopThreadAhead } from "./sql/startThread.ts"
-import {
-  cutAtSecondSignal,
-  exitCodeOf,
-  notServed,
-  outliveRejections,
-  runtimeWarnings,
-  teardown,
-  uncaughtException,
-} from "./start.ts"
-import { Upstream } from "./upstream/Upstream.ts"
+import { exitCodeOf, notServed, outliveRejections, teardown, uncaughtException } from "./start.ts"
+import { superviseProcesses } from "./workers/processes.ts"
+import { endWithSupervisor, workerNumber } from "./workers/worker.ts"
 
-const storageOf = ({ storage, durability }: LoadedConfig["config"]) => {
-  if (storage._tag === "Sqlite") return SqliteStorage.layer({ path: storage.path, durability })
-  stopThreadAhead()
-  if (storage._tag === "Memory") return MemoryStorage.layer
-  return PostgresStorage.layer({ url: storage.url, durability })
-}
+const worker = workerNumber()
 
-const gateway = Effect.gen(function* () {
-  const { managementKey, warnings, ...reading } = yield* loadConfig
-  const found = yield* Effect.scoped(
-    Effect.flatMap(watchImports, (importing) => discover(reading.config.plugins.folders, importing)),
-  )
-  const setup = yield* resolveConfig(found, reading)
-  const { config } = setup
-  for (const warning of [...warnings, ...runtimeWarnings(config)]) yield* Effect.logWarning(warning)
+/** Whether this process is to supervise. An invalid configuration is left to `runGateway`, which finds all of its problems. */
+const isSupervisor = ({ config, problems }: LoadedConfig): boolean =>
+  worker === undefined && problems.length === 0 && config.server.workers > 1
 
-  const storage = storageOf(config)
-  const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
-  return Layer.mergeAll(firstStart({ managementKey, config }), cutAtSecondSignal).pipe(
-    Layer.provide(Gateway.serve(config)),
-    Layer.provide(Gateway.servicesFrom(setup)),
-    Layer.provide([keys, Upstream.layer]),
-    Layer.provide(storage),
-  )
-})
-
-const program = Layer.launch(Layer.unwrapEffect(gateway)).pipe(
+const program = Effect.gen(function* () {
+  const loaded = yield* loadConfig
+  if (isSupervisor(loaded)) {
+    stopThreadAhead()
+    return yield* superviseProcesses(loaded.config)
+  }
+  // A supervisor does without these modules.
+  const { runGateway } = yield* Effect.promise(() => import("./gatewayProcess.ts"))
+  return yield* runGateway(loaded, worker === undefined || worker === 1)
+}).pipe(
   Effect.raceFirst(uncaughtException),
   Effect.catchAll((refusal) =>
     Effect.sync(() => {
@@ -71,8 +44,10 @@ const program = Layer.launch(Layer.unwrapEffect(gateway)).pipe(
           process.exitCode = exitCodeOf(defect)
         }),
   ),
+  Effect.annotateLogs(worker === undefined ? {} : { worker }),
   Effect.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))),
 )
 
 outliveRejections()
+if (worker !== undefined) endWithSupervisor()
 BunRuntime.runMain(program, { disablePrettyLogger: true, teardown })

@@ -8,6 +8,7 @@ import { ConfigInvalid } from "./domain/Problem.ts"
 import { InFlight } from "./services/InFlight.ts"
 import { StorageNotOpened } from "./sql/StorageNotOpened.ts"
 import { proxiesOf } from "./upstream/environmentProxy.ts"
+import { WorkerFailed } from "./workers/supervise.ts"
 
 const storageCodes: Readonly<Record<StorageNotOpened["reason"], number>> = {
   corrupt: 65,
@@ -23,6 +24,7 @@ const storageCodes: Readonly<Record<StorageNotOpened["reason"], number>> = {
 export const exitCodeOf = (refusal: unknown): number => {
   if (refusal instanceof ConfigInvalid) return 78
   if (refusal instanceof StorageNotOpened) return storageCodes[refusal.reason]
+  if (refusal instanceof WorkerFailed) return refusal.code
   return notServed(refusal) === undefined ? 70 : 69
 }
 

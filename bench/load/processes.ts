@@ -139,6 +139,25 @@ export const untilAnswered = async (child: Child, call: () => Promise<string | u
   throw new Error(`${child.name} ${how}; last: ${wrong}\n${child.log()}`)
 }
 
+/** The same child, measured with the processes that it has started by now. */
+export const withDescendants = (child: Child): Child => {
+  const pids = [child.pid, ...descendants(child.pid)]
+  return {
+    ...child,
+    cpuSeconds: () => pids.reduce((sum, pid) => sum + processorSeconds(pid), 0),
+    threads: () => pids.flatMap(threadsOf),
+    rssBytes: () => pids.reduce((sum, pid) => sum + residentBytes(pid), 0),
+  }
+}
+
+const descendants = (pid: number): ReadonlyArray<number> =>
+  readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8")
+      .split(" ")
+      .filter((child) => child !== "")
+      .flatMap((child) => [Number(child), ...descendants(Number(child))]),
+  )
+
 // proc(5): fields 14 and 15 are utime and stime of all threads. The name, field 2, may hold spaces and ends with ")".
 const processorSeconds = (pid: number): number => {
   const text = readFileSync(`/proc/${pid}/stat`, "utf8")

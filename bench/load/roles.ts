@@ -59,7 +59,14 @@ interface RoleOptions {
   readonly env: Readonly<Record<string, string>>
 }
 
-const startHost = async (folder: string, certificate: Certificate | undefined): Promise<Address> => {
+export interface GatewayOptions extends RoleOptions {
+  /** Default: a file in `folder`. */
+  readonly storage?: string
+  /** Default: 1. */
+  readonly workers?: number
+}
+
+export const startHost = async (folder: string, certificate?: Certificate): Promise<Address> => {
   const port = freePort()
   const command = [process.execPath, "bench/upstream.ts", "--port", `${port}`]
   if (certificate !== undefined) command.push("--cert", certificate.cert, "--key", certificate.key)
@@ -79,21 +86,25 @@ const rawRole =
     return answering(child, port, "")
   }
 
-/**
- * The gateway with its ledger in a file, and an ordinary key with a limit: a key without one reserves nothing, which is
- * cheaper.
- */
-const gatewayRole = async ({ name, folder, upstream, env }: RoleOptions): Promise<Role> => {
-  const config = join(folder, "headgate.config.json")
+/** The gateway with an ordinary key with a limit: a key without one reserves nothing, which is cheaper. */
+export const gatewayRole = async ({
+  name,
+  folder,
+  upstream,
+  env,
+  storage = `sqlite:${join(folder, "ledger.db")}`,
+  workers = 1,
+}: GatewayOptions): Promise<Role> => {
+  const config = join(folder, `${name}.config.json`)
   const managementKey = `bench-management-${crypto.randomUUID()}`
-  await Bun.write(config, JSON.stringify(configuration(upstream)))
+  await Bun.write(config, JSON.stringify({ ...configuration(upstream), server: { workers } }))
   const launch = (bunArguments: ReadonlyArray<string>) => {
     const port = freePort()
     const settings = {
       ...env,
       HEADGATE_CONFIG: config,
       HEADGATE_PORT: `${port}`,
-      HEADGATE_STORAGE: `sqlite:${join(folder, "ledger.db")}`,
+      HEADGATE_STORAGE: storage,
       HEADGATE_MANAGEMENT_KEY: managementKey,
     }
     const command = [process.execPath, ...bunArguments, "src/main.ts"]

@@ -20,11 +20,11 @@ const part = <A, I>(struct: Schema.Schema<A, I>) =>
   Schema.optionalWith(struct, { default: () => Schema.decodeUnknownSync(struct)({}) })
 
 /** A field that this version does not act on yet: any value but its default is refused. */
-const later = <A>(schema: Schema.Schema<A>, fallback: A, why = "anything else is") =>
+const later = <A>(schema: Schema.Schema<A>, fallback: A) =>
   field(
     schema.pipe(
       Schema.filter((written) => JSON.stringify(written) === JSON.stringify(fallback), {
-        description: `${JSON.stringify(fallback)} (${why} not available in this version yet)`,
+        description: `${JSON.stringify(fallback)} (anything else is not available in this version yet)`,
       }),
     ),
     fallback,
@@ -63,8 +63,8 @@ const Server = Schema.Struct({
   hostname: field(Hostname, "127.0.0.1"),
   /** TCP port; 0: any free one. Default 8787. */
   port: field(Port, 8787),
-  /** Processes that share the port. Default 1. */
-  workers: later(Schema.Number, 1, "more of them are"),
+  /** Processes that share the port, at most 64. More than one need PostgreSQL and Linux. Default 1. */
+  workers: field(wholeNumber(1, 64), 1),
   /** Addresses or ranges (CIDR) whose `X-Forwarded-For` is believed. Default: none. */
   trustedProxies: later(Schema.Array(Schema.String), []).pipe(Schema.fromKey("trusted_proxies")),
   /** Origins whose pages may call the data plane and read the model listings. Default ["*"]: all. */

@@ -89,13 +89,18 @@ export const loadConfigIn = (directory: string): Effect.Effect<LoadedConfig, Con
     if (Either.isLeft(found)) return yield* new ConfigInvalid({ problems: [found.left, ...overrides.problems] })
     const { file, raw } = found.right
     const { config, problems, unread } = yield* readConfig(raw)
+    const inForce = overrides.apply(config)
+    const isStorageRead =
+      environment.storage === null
+        ? !unread.some(([section]) => section === "storage")
+        : !overrides.problems.some(({ path }) => path === "HEADGATE_STORAGE")
     const [first, ...more] = [
       ...problems.map((problem) => (problem.path === "" ? { ...problem, path: file ?? "" } : problem)),
       ...overrides.problems,
+      ...(isStorageRead ? workerProblems(inForce, process.platform) : []),
     ]
     if (first !== undefined && unread.some(hidesPlugins))
       return yield* new ConfigInvalid({ problems: [first, ...more] })
-    const inForce = overrides.apply(config)
     return {
       config: inForce,
       problems: first === undefined ? [] : [first, ...more],
@@ -104,6 +109,17 @@ export const loadConfigIn = (directory: string): Effect.Effect<LoadedConfig, Con
       warnings: warningsOf(raw, inForce),
     }
   })
+
+/** Why this platform or this storage cannot have so many workers. */
+export const workerProblems = (
+  { server: { workers }, storage }: Pick<GatewayConfig, "server" | "storage">,
+  platform: NodeJS.Platform,
+): ReadonlyArray<Problem> => {
+  const only = (reason: string) => [{ path: "server.workers", message: `expected 1 (${reason}), got ${workers}` }]
+  if (workers === 1) return []
+  if (storage._tag !== "Postgres") return only("several workers need a storage that they can share: postgres://…")
+  return platform === "linux" ? [] : only("several workers need Linux, which lets processes share a port")
+}
 
 const hidesPlugins = ([section, member]: Path): boolean =>
   section === undefined || (section === "plugins" && (member === undefined || member === "folders"))

@@ -8,7 +8,7 @@ import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { defineConfig } from "../../src/config/GatewayConfig.ts"
-import { type LoadedConfig, loadConfigIn } from "../../src/config/loadConfig.ts"
+import { decodeConfig, type LoadedConfig, loadConfigIn, workerProblems } from "../../src/config/loadConfig.ts"
 import { resolveConfig } from "../../src/config/resolveConfig.ts"
 import type { ConfigInvalid } from "../../src/domain/Problem.ts"
 import { defineProvider } from "../../src/plugin/Provider.ts"
@@ -334,9 +334,19 @@ const bad: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>]> = [
     ['server.cors_origins[1]: expected "*" or an origin such as "https://app.example", got string'],
   ],
   [
-    "several workers",
+    "several workers on one file",
     { server: { workers: 4 } },
-    ["server.workers: expected 1 (more of them are not available in this version yet), got 4"],
+    ["server.workers: expected 1 (several workers need a storage that they can share: postgres://…), got 4"],
+  ],
+  [
+    "too many workers",
+    { server: { workers: 65 }, storage: "postgres://u@h/d" },
+    ["server.workers: expected a whole number from 1 to 64, got 65"],
+  ],
+  [
+    "several workers on a storage that is none",
+    { server: { workers: 4 }, storage: "oracle:x" },
+    ['storage: expected "memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE", got string'],
   ],
   [
     "PostgreSQL without a database",
@@ -512,9 +522,30 @@ const bad: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>]> = [
   ],
 ]
 
+describe("several workers", () => {
+  const files = json({ server: { workers: 4 } })
+
+  test.skipIf(process.platform !== "linux")("are those of the file, on the PostgreSQL of the environment", async () => {
+    const { config } = await loaded({ files, env: { HEADGATE_STORAGE: "postgres://u@h/d" } })
+    expect(config.server.workers).toBe(4)
+  })
+
+  test("are not complained of where only the storage of the environment is wrong", async () => {
+    const [line = "", ...more] = await lines({ files, env: { HEADGATE_STORAGE: "oracle:x" } })
+    expect([line, more]).toEqual([expect.stringContaining("HEADGATE_STORAGE: expected"), []])
+  })
+
+  test.each([
+    ["linux", []],
+    ["darwin", ["server.workers: expected 1 (several workers need Linux, which lets processes share a port), got 4"]],
+  ] as const)("on %s", async (platform, expected) => {
+    const config = await Effect.runPromise(decodeConfig({ server: { workers: 4 }, storage: "postgres://u@h/d" }))
+    expect(workerProblems(config, platform).map(({ path, message }) => `${path}: ${message}`)).toEqual([...expected])
+  })
+})
+
 /** Fields that nothing heeds yet: a value that is not the default, and the default. */
 const later: ReadonlyArray<readonly [path: string, value: unknown, fallback: string]> = [
-  ["server.workers", 2, "1"],
   ["server.trusted_proxies", ["10.0.0.0/8"], "[]"],
   ["server.open_metrics", true, "false"],
   ["privacy.log_content", true, "false"],

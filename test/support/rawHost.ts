@@ -142,9 +142,13 @@ export const deadUrl = (): string => {
   return `http://127.0.0.1:${port}/v1`
 }
 
-/** Waits until something holds; throws after ten seconds, which a busy machine may need. */
-export const until = async (holds: () => boolean | Promise<boolean>, what = "the condition"): Promise<void> => {
-  const end = performance.now() + 10_000
+/** Waits until something holds; throws after ten seconds, which a busy machine may need, or so many milliseconds. */
+export const until = async (
+  holds: () => boolean | Promise<boolean>,
+  what = "the condition",
+  withinMs = 10_000,
+): Promise<void> => {
+  const end = performance.now() + withinMs
   while (!(await holds())) {
     if (performance.now() > end) throw new Error(`${what} did not come`)
     await new Promise((resolve) => setTimeout(resolve, 5))

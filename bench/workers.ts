@@ -1,0 +1,97 @@
+/**
+ * What a request costs in processor time with two workers and with one process, each on a database of one PostgreSQL:
+ * `bun bench/workers.ts [ROUNDS]`, by default 6. README.md says what the figures mean.
+ */
+import { mkdtemp, rm } from "node:fs/promises"
+import { cpus, loadavg, tmpdir } from "node:os"
+import { join } from "node:path"
+import * as Pg from "pg"
+import { password, startOnce, stopPostgres } from "../test/support/postgresServer.ts"
+import { type Kind, saturated, say } from "./load/loads.ts"
+import { stopAll, withDescendants } from "./load/processes.ts"
+import { type Round, ratioFigure, table } from "./load/report.ts"
+import { gatewayRole, startHost, type Target } from "./load/roles.ts"
+
+const rounds = Number(process.argv[2] ?? 6)
+const loadSeconds = 2
+
+const databaseUrl = async (port: number, name: string): Promise<string> => {
+  const server = `postgres://postgres:${password}@127.0.0.1:${port}`
+  const client = new Pg.Client(`${server}/postgres`)
+  await client.connect()
+  await client.query(`CREATE DATABASE ${name}`)
+  await client.end()
+  return `${server}/${name}`
+}
+
+/** Starts a gateway, and waits until all of its processes serve. */
+const startGateway = async (folder: string, upstream: string, port: number, workers: number): Promise<Target> => {
+  const name = `workers_${workers}`
+  const storage = await databaseUrl(port, name)
+  const role = await gatewayRole({ name, folder, upstream, env: {}, storage, workers })
+  const target = await role([])
+  const isServing = () => workers === 1 || target.child.log().split(" serves").length > workers
+  while (target.child.running() && !isServing()) await Bun.sleep(20)
+  return { ...target, child: withDescendants(target.child) }
+}
+
+/** Requests after which a process compiles little more. */
+const warmRequests = 25_000
+
+const warmUp = async (target: Target, load: Kind, workers: number): Promise<void> => {
+  for (let requests = 0; requests < warmRequests * workers; ) {
+    const { perSecond } = await load.run(target)
+    requests += perSecond * loadSeconds
+  }
+}
+
+const measure = async (folder: string): Promise<void> => {
+  const server = await startOnce()
+  if (typeof server === "string") throw new Error(`PostgreSQL did not start: ${server}`)
+  const host = await startHost(folder)
+  const upstream = host.url.replace(/\/chat\/completions$/, "")
+  const one = await startGateway(folder, upstream, server.port, 1)
+  const two = await startGateway(folder, upstream, server.port, 2)
+  const loadOf = (callers: number) =>
+    saturated(`${callers} callers`, { model: "bench/brisk", callers, seconds: loadSeconds, folder })
+  await warmUp(one, loadOf(60), 1)
+  await warmUp(two, loadOf(120), 2)
+
+  const works = [120, 60].map((callers) => ({
+    name: `unary, 60 callers of one process, ${callers} of two workers`,
+    loads: [loadOf(60), loadOf(callers)] as const,
+    raw: [] as Round[],
+    gateway: [] as Round[],
+  }))
+  for (let round = 0; round < rounds; round++) {
+    for (const { name, loads, raw, gateway } of works) {
+      const takes = [async () => raw.push(await loads[0].run(one)), async () => gateway.push(await loads[1].run(two))]
+      for (const take of round % 2 === 0 ? takes : takes.toReversed()) await take()
+      const shown = [raw.at(-1), gateway.at(-1)].map(
+        (each) => `${each?.cpuMicros.toFixed(0)} µs (compiling ${each?.compilingMicros.toFixed(0)})`,
+      )
+      say(`${name}: ${shown.join(", ")}`)
+    }
+  }
+  const load = (loadavg()[0] ?? Number.NaN).toFixed(1)
+  console.log(`${new Date().toISOString().slice(0, 10)}, ${cpus().length} × ${cpus()[0]?.model}, load after: ${load}\n`)
+  const rows = works.map((work) => {
+    const { name, raw, gateway, ratio, least, most } = ratioFigure(work)
+    const range = `${least.toFixed(2)} to ${most.toFixed(2)} ×`
+    return [name, `${raw.toFixed(0)} µs`, `${gateway.toFixed(0)} µs`, `${ratio.toFixed(2)} ×`, range]
+  })
+  console.log(table([["work", "one process", "two workers", "ratio", "least to most"], ...rows]))
+}
+
+const folder = await mkdtemp(join(tmpdir(), "headgate-bench-"))
+const cleanUp = async () => {
+  await stopAll()
+  await stopPostgres()
+  await rm(folder, { recursive: true, force: true })
+}
+process.once("SIGINT", () => void cleanUp().finally(() => process.exit(130)))
+try {
+  await measure(folder)
+} finally {
+  await cleanUp()
+}

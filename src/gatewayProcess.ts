@@ -1,0 +1,51 @@
+/** One process that serves: all layers of the gateway, for a configuration. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { LoadedConfig } from "./config/loadConfig.ts"
+import { resolveConfig } from "./config/resolveConfig.ts"
+import { firstStart } from "./firstStart.ts"
+import * as Gateway from "./Gateway.ts"
+import { discover } from "./plugin/discover.ts"
+import { watchImports } from "./plugin/importWatch.ts"
+import { KeyStore } from "./services/KeyStore.ts"
+import * as MemoryStorage from "./sql/MemoryStorage.ts"
+import * as PostgresStorage from "./sql/PostgresStorage.ts"
+import * as SqliteStorage from "./sql/SqliteStorage.ts"
+import { stopThreadAhead } from "./sql/startThread.ts"
+import { cutAtSecondSignal, runtimeWarnings } from "./start.ts"
+import { Upstream } from "./upstream/Upstream.ts"
+import { reportServing } from "./workers/worker.ts"
+
+const storageOf = ({ storage, durability }: LoadedConfig["config"]) => {
+  if (storage._tag === "Sqlite") return SqliteStorage.layer({ path: storage.path, durability })
+  stopThreadAhead()
+  if (storage._tag === "Memory") return MemoryStorage.layer
+  return PostgresStorage.layer({ url: storage.url, durability })
+}
+
+/**
+ * Serves until it is interrupted. `speaks`: whether this process shows the address and the first keys, and logs the warnings
+ * about the configuration; of several workers the first one does.
+ */
+export const runGateway = Effect.fnUntraced(function* (
+  { managementKey, warnings, ...reading }: LoadedConfig,
+  speaks: boolean,
+) {
+  const found = yield* Effect.scoped(
+    Effect.flatMap(watchImports, (importing) => discover(reading.config.plugins.folders, importing)),
+  )
+  const setup = yield* resolveConfig(found, reading)
+  const { config } = setup
+  if (speaks) for (const warning of [...warnings, ...runtimeWarnings(config)]) yield* Effect.logWarning(warning)
+
+  const storage = storageOf(config)
+  const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
+  const announced = speaks ? firstStart({ managementKey, config }) : Layer.empty
+  return yield* Layer.mergeAll(Layer.provide(reportServing, announced), cutAtSecondSignal).pipe(
+    Layer.provide(Gateway.serve(config)),
+    Layer.provide(Gateway.servicesFrom(setup)),
+    Layer.provide([keys, Upstream.layer]),
+    Layer.provide(storage),
+    Layer.launch,
+  )
+})

@@ -1,0 +1,97 @@
+/** Worker processes that share a port: started, signalled and stopped by their supervisor. Needs Linux. */
+import { fileURLToPath } from "node:url"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import { type Ended, supervise, type Worker, type WorkerFailed } from "./supervise.ts"
+import { numberVariable, Serving } from "./worker.ts"
+
+interface Child extends Worker {
+  readonly kill: (signal: "SIGTERM" | "SIGINT") => void
+  /** Asks it to stop, unless it was asked already, and waits for its end. */
+  readonly stop: Effect.Effect<void>
+}
+
+/** Runs the gateway as `server.workers` processes. Dies when its address cannot be listened on. */
+export const superviseProcesses = ({ server, limits }: GatewayConfig): Effect.Effect<never, WorkerFailed> =>
+  Effect.suspend(() => {
+    refuseTakenPort(server)
+    const children = new Set<Child>()
+    // Each time, since a second one ends the requests that still run.
+    for (const signal of ["SIGTERM", "SIGINT"] as const)
+      process.on(signal, () => {
+        for (const child of children) child.kill(signal)
+      })
+    const start = (number: number, port: number) =>
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          const child = spawn(number, port, limits.maxInFlight)
+          children.add(child)
+          return child
+        }),
+        (child) =>
+          Effect.ensuring(
+            child.stop,
+            Effect.sync(() => children.delete(child)),
+          ),
+      )
+    return supervise({ workers: server.workers, port: server.port, start })
+  })
+
+/**
+ * Throws when another process listens on the port. The workers would share it without noticing if that process shares it,
+ * too: another gateway with workers.
+ */
+const refuseTakenPort = ({ hostname, port }: GatewayConfig["server"]): void => {
+  void Bun.serve({ hostname, port, fetch: () => new Response(null, { status: 503 }) }).stop(true)
+}
+
+const program = fileURLToPath(new URL("../main.ts", import.meta.url))
+
+const isServing = Schema.is(Serving)
+
+const poolVariable = "BUN_CONFIG_MAX_HTTP_REQUESTS"
+
+const spawn = (number: number, port: number, maxInFlight: number): Child => {
+  const serving = Promise.withResolvers<number>()
+  let serves = false
+  let asked = false
+  const handle = Bun.spawn([process.execPath, ...process.execArgv, program, "serve"], {
+    env: {
+      [poolVariable]: String(Math.max(4096, maxInFlight)),
+      ...process.env,
+      HEADGATE_PORT: String(port),
+      [numberVariable]: String(number),
+    },
+    // Not through the supervisor: a worker whose supervisor was killed still logs how it ends.
+    stdio: ["ignore", "inherit", "inherit"],
+    ipc: (message) => {
+      if (!isServing(message)) return
+      serves = true
+      serving.resolve(message.port)
+    },
+  })
+  const kill = (signal: "SIGTERM" | "SIGINT") => {
+    asked = true
+    handle.kill(signal)
+  }
+  const ended = Effect.map(
+    Effect.promise(() => handle.exited),
+    (code): Ended => ({ code, signal: handle.signalCode === null ? null : String(handle.signalCode) }),
+  )
+  const isOver = () => handle.exitCode !== null || handle.signalCode !== null
+  return {
+    pid: handle.pid,
+    serving: Effect.promise(() => serving.promise),
+    ended,
+    kill,
+    stop: Effect.suspend(() => {
+      if (isOver()) return Effect.void
+      if (!asked) kill("SIGTERM")
+      return Effect.map(ended, ({ code }) => {
+        // One that is stopped while it starts has nothing to settle, and may not know signals yet.
+        if (serves && code !== 0) process.exitCode = code
+      })
+    }),
+  }
+}

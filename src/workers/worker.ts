@@ -1,0 +1,31 @@
+/** What a worker process knows of its supervisor (`processes.ts` is the other side). */
+import * as HttpServer from "@effect/platform/HttpServer"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+
+/** Set by the supervisor for the processes that it starts: their number. */
+export const numberVariable = "HEADGATE_WORKER"
+
+/** What a worker sends once it serves. */
+export const Serving = Schema.Struct({ port: Schema.Number })
+
+/** The number of this worker; `undefined` in a process that no supervisor has started. */
+export const workerNumber = (): number | undefined =>
+  process.send === undefined ? undefined : Number(process.env[numberVariable] ?? Number.NaN) || undefined
+
+/** Ends this worker as SIGTERM does when its supervisor has gone. */
+export const endWithSupervisor = (): void => {
+  const end = () => {
+    process.kill(process.pid, "SIGTERM")
+  }
+  if (process.connected) process.on("disconnect", end)
+  else end()
+}
+
+/** Tells the supervisor that this worker serves. */
+export const reportServing: Layer.Layer<never, never, HttpServer.HttpServer> = Layer.effectDiscard(
+  Effect.map(HttpServer.HttpServer, ({ address }) => {
+    if (address._tag === "TcpAddress") process.send?.({ port: address.port } satisfies typeof Serving.Type)
+  }),
+)

@@ -34,13 +34,14 @@ import { Upstream } from "./upstream/Upstream.ts"
 /** Fails when another gateway has taken over this one's database. */
 type TakenOver = Deferred.Deferred<never, StorageNotOpened>
 
-const storageOf = ({ storage, durability }: LoadedConfig["config"], takenOver: TakenOver) => {
+const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"], takenOver: TakenOver) => {
   if (storage._tag === "Sqlite") return SqliteStorage.layer({ path: storage.path, durability })
   stopThreadAhead()
   if (storage._tag === "Memory") return MemoryStorage.layer
   return PostgresStorage.layer({
     url: storage.url,
     durability,
+    spoolFolder,
     onTaken: (refusal) => Effect.asVoid(Deferred.fail(takenOver, refusal)),
   })
 }

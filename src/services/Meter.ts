@@ -149,7 +149,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
           }
         }
 
-        const writable = () => !ledger.hasBacklog() && ledger.hasDiskSpace()
+        const writable = () => !ledger.hasBacklog() && ledger.takesRequests()
 
         const allowance = (account: Account, money: KeyAccount, hold: OpenHold): OutputAllowance => ({
           outputTokens: hold.outputTokens,

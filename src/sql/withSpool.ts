@@ -1,0 +1,163 @@
+/**
+ * A database on another machine, with a spool on this one: what the database does not take in time is written into a file here,
+ * so that it is durable all the same, and into the database, in order, when that is back. What is there already is skipped. So are
+ * written the rows of the ledger, and the prices that they were computed with. What a killed process has left in its file is taken
+ * over by the next one. See docs/decisions/0025-the-local-spool.md.
+ */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import type { PriceVersion } from "../domain/PriceVersion.ts"
+import { type LedgerRow, StorageUnavailable } from "../services/ledger.ts"
+import { makeStepRunner, wait } from "../services/Steps.ts"
+import type { Appended, Storage } from "../services/Storage.ts"
+import { unavailable } from "./failure.ts"
+import { decodeRow, encodeRow } from "./JournalRepository.ts"
+import { Spool } from "./spool.ts"
+import type { SpoolEntry, SpoolOptions, StoredEntry } from "./spoolFile.ts"
+
+type Service = Context.Tag.Service<typeof Storage>
+
+type Parts = Pick<Service, "ledger" | "prices" | "journal">
+
+/** Entries that are written into the database at once. */
+const replayedAtOnce = 256
+
+const replayEvery = "250 millis"
+
+const priceEntry = (version: PriceVersion): SpoolEntry => ({
+  id: `price-${version.id}`,
+  kind: "price",
+  content: JSON.stringify(version),
+})
+
+const rowEntry = (row: LedgerRow): SpoolEntry => ({ id: row.requestId, kind: "row", content: encodeRow(row) })
+
+/** What entries stand for; `undefined`: another version of the program wrote one, and it cannot be read. */
+const contentsOf = (entries: ReadonlyArray<StoredEntry>) => {
+  const versions: Array<PriceVersion> = []
+  const rows: Array<LedgerRow> = []
+  for (const { kind, content } of entries) {
+    // `priceEntry` wrote it. A wrong value would be refused by its column.
+    if (kind === "price") versions.push(JSON.parse(content) as PriceVersion)
+    else {
+      const row = decodeRow(content)
+      if (row === undefined) return undefined
+      rows.push(row)
+    }
+  }
+  return { versions, rows }
+}
+
+/** Writes entries into the database. One that it will never take is logged, and does not keep the others waiting. */
+const makeBook = ({ ledger, prices }: Parts) => {
+  const write = (entries: ReadonlyArray<StoredEntry>) =>
+    Effect.suspend((): Effect.Effect<unknown, StorageUnavailable> => {
+      const contents = contentsOf(entries)
+      return contents === undefined
+        ? Effect.fail(new StorageUnavailable({ reason: "an entry cannot be read", refused: true }))
+        : Effect.zipRight(prices.put(contents.versions), ledger.append(contents.rows))
+    })
+  const book = (entries: ReadonlyArray<StoredEntry>): Effect.Effect<unknown, StorageUnavailable> =>
+    Effect.catchIf(
+      write(entries),
+      ({ refused }) => refused === true,
+      (failure) =>
+        entries.length > 1
+          ? Effect.forEach(entries, (entry) => book([entry]), { discard: true })
+          : Effect.logError("a spooled entry will never be in the database", entries[0], failure),
+    )
+  return book
+}
+
+/**
+ * `patienceMs`: how long a write may take until it is spooled. While something is spooled no new requests start, writes go to the
+ * spool, and `spend` and the journal's orphans are read only after it is replayed: a key could spend its money again, and a stream
+ * whose whole cost is in a spool would be charged by its last checkpoint.
+ */
+export const withSpool = <P extends Parts>(
+  parts: P,
+  { patienceMs, ...options }: SpoolOptions & { readonly patienceMs: number },
+): Effect.Effect<P, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const runner = makeStepRunner(yield* Effect.runtime<never>())
+    const spool = new Spool(options, (line) => void runner.effect(line, () => {}))
+    const book = makeBook(parts)
+    const oneAtATime = yield* Effect.makeSemaphore(1)
+
+    const replayed = oneAtATime.withPermits(1)(
+      Effect.gen(function* () {
+        if (spool.isEmpty) return
+        for (const file of spool.files) {
+          while (!file.isEmpty) {
+            const entries = yield* Effect.try({ try: () => file.first(replayedAtOnce), catch: unavailable })
+            yield* book(entries)
+            file.remove(entries)
+          }
+          spool.finished(file)
+        }
+        yield* Effect.logInfo("what was spooled is in the database")
+      }),
+    )
+
+    /** `write`, or the spool when it fails or takes too long. */
+    const orSpooled = <A>(
+      write: (values: ReadonlyArray<A>) => Effect.Effect<Appended, StorageUnavailable>,
+      entryOf: (value: A) => SpoolEntry,
+    ): typeof write => {
+      return (values) =>
+        wait((resume) => {
+          let isSpooled = false
+          const put = () => {
+            isSpooled ||= spool.put(values.map(entryOf))
+            if (isSpooled) resume(spooled)
+            return isSpooled
+          }
+          if (!spool.isEmpty && put()) return
+          const late = setTimeout(put, patienceMs)
+          runner.effect(write(values), (exit) => {
+            clearTimeout(late)
+            if (!isUnavailable(exit) || !put()) resume(exit)
+          })
+        })
+    }
+
+    const { ledger, prices, journal } = parts
+    const afterReplay = <A>(read: Effect.Effect<A, StorageUnavailable>): Effect.Effect<A, StorageUnavailable> =>
+      Effect.suspend(() => (spool.isEmpty ? read : Effect.zipRight(replayed, read)))
+
+    spool.open()
+    spool.adopt()
+    yield* Effect.addFinalizer(() =>
+      Effect.zipRight(
+        Effect.ignore(Effect.timeout(replayed, patienceMs)),
+        Effect.sync(() => spool.close()),
+      ),
+    )
+    yield* Effect.ignore(replayed).pipe(Effect.delay(replayEvery), Effect.forever, Effect.forkScoped)
+
+    return {
+      ...parts,
+      ledger: {
+        ...ledger,
+        append: orSpooled(ledger.append, rowEntry),
+        takesRequests: () => (spool.isEmpty ? ledger.takesRequests() : Effect.succeed(false)),
+        spend: (key, now) => afterReplay(ledger.spend(key, now)),
+      },
+      prices: { ...prices, put: (versions) => Effect.asVoid(orSpooled(prices.put, priceEntry)(versions)) },
+      journal: {
+        ...journal,
+        orphans: (now, limit) =>
+          Effect.suspend(() => {
+            spool.adopt()
+            return afterReplay(journal.orphans(now, limit))
+          }),
+      },
+    }
+  })
+
+const spooled = Exit.succeed("spooled" as const)
+
+const isUnavailable = (exit: Exit.Exit<unknown, StorageUnavailable>): boolean =>
+  Exit.isFailure(exit) && exit.cause._tag === "Fail" && exit.cause.error.refused !== true

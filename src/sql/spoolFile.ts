@@ -51,6 +51,15 @@ const hold = (path: string, create: boolean, durability: SpoolOptions["durabilit
   }
 }
 
+/** None where there is no such folder, or none that may be read: then there is no spool, of which the first use tells. */
+const namesIn = (folder: string): ReadonlyArray<string> => {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}
+
 export class SpoolFile {
   readonly path: string
   private readonly db: Database
@@ -78,7 +87,7 @@ export class SpoolFile {
 
   /** Paths of all files of the installation: this process's, those of others, and those that ended processes have left. */
   static paths({ folder, installation }: SpoolOptions): ReadonlyArray<string> {
-    const names = existsSync(folder) ? readdirSync(folder) : []
+    const names = namesIn(folder)
     const ours = names.filter((name) => name.startsWith(prefixOf(installation)) && name.endsWith(suffix))
     return ours.map((name) => join(folder, name))
   }

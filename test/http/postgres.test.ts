@@ -70,8 +70,11 @@ describePostgres("a gateway on PostgreSQL", () => {
 
   const plain = { discovery: { environment: false, local: false } }
 
-  const start = (installation: Installation, storage: string, config: unknown = plain): RunningGateway =>
-    installation.start({ config, env: { HEADGATE_STORAGE: storage, PGPASSWORD: "test-password" } })
+  const start = (installation: Installation, storage: string, config: object = plain): RunningGateway =>
+    installation.start({
+      config: { ...config, spool_folder: installation.folder },
+      env: { HEADGATE_STORAGE: storage, PGPASSWORD: "test-password" },
+    })
 
   test(
     "killed at any moment, has written every cost that a caller saw, and starts again",
@@ -189,7 +192,7 @@ describePostgres("a gateway on PostgreSQL", () => {
   })
 
   test(
-    "whose server is away for long answers 503, keeps what it could not write, and recovers by itself",
+    "without a spool, whose server is away for long, answers 503, keeps what it could not write, and recovers by itself",
     async () => {
       const { proxy, host, gateway, account } = await throughProxy()
       const headers = { authorization: `Bearer ${account.secret}` }

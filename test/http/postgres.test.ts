@@ -9,7 +9,14 @@ import { openAccount } from "../support/account.ts"
 import { startGateway } from "../support/gateway.ts"
 import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
 import { describePostgres, execute, makeDatabase, port, redactedUrlOf, urlOf } from "../support/postgres.ts"
-import { firstKey, type Installation, install, type RunningGateway } from "../support/process.ts"
+import {
+  costsBeforeKill,
+  firstKey,
+  type Installation,
+  install,
+  killPatience,
+  type RunningGateway,
+} from "../support/process.ts"
 import { until } from "../support/rawHost.ts"
 import { finishesOf, readStrictly } from "../support/strictSse.ts"
 import { tcpProxy } from "../support/tcpProxy.ts"
@@ -118,10 +125,10 @@ describePostgres("a gateway on PostgreSQL", () => {
           expect([generation, booked.get(generation)]).toEqual([generation, cost])
         expect(spent.total).toBe(rows.reduce((sum, { cost }) => sum + cost, 0n))
       }
-      for (const least of [1, 7, 40, 2, 160]) await round(least)
+      for (const least of costsBeforeKill()) await round(least)
       expect(reported.size).toBeGreaterThan(200)
     },
-    patience,
+    killPatience,
   )
 
   test(

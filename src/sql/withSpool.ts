@@ -131,7 +131,7 @@ export const withSpool = <P extends Parts>(
     spool.adopt()
     yield* Effect.addFinalizer(() =>
       Effect.zipRight(
-        Effect.ignore(Effect.timeout(replayed, patienceMs)),
+        Effect.ignore(Effect.timeout(Effect.interruptible(replayed), patienceMs)),
         Effect.sync(() => spool.close()),
       ),
     )

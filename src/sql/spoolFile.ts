@@ -133,7 +133,7 @@ export class SpoolFile {
    * all the same, until the file is opened again.
    */
   remove(entries: ReadonlyArray<StoredEntry>): void {
-    this.entries -= entries.length
+    this.entries = Math.max(0, this.entries - entries.length)
     this.removed = entries.at(-1)?.seq ?? this.removed
     try {
       this.db.query<never, [number]>("DELETE FROM entries WHERE seq <= ?").run(this.removed)

@@ -1,8 +1,8 @@
 /**
  * A database on another machine, with a spool on this one: what the database does not take in time is written into a file here,
- * so that it is durable all the same, and into the database, in order, when that is back. What is there already is skipped. So are
- * written the rows of the ledger, and the prices that they were computed with. What a killed process has left in its file is taken
- * over by the next one. See docs/decisions/0025-the-local-spool.md.
+ * so that it is durable all the same, and into the database, in order, when that is back. What is there already is skipped.
+ * That goes for rows of the ledger, and for the prices that they were computed with. What a killed process has left in its file is
+ * taken over by the next one. See docs/decisions/0025-the-local-spool.md.
  */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,7 @@ import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import type { PriceVersion } from "../domain/PriceVersion.ts"
 import { type LedgerRow, StorageUnavailable } from "../services/ledger.ts"
-import { makeStepRunner, wait } from "../services/Steps.ts"
+import { makeStepRunner, type StepRunner, wait } from "../services/Steps.ts"
 import type { Appended, Storage } from "../services/Storage.ts"
 import { unavailable } from "./failure.ts"
 import { decodeRow, encodeRow } from "./JournalRepository.ts"
@@ -71,10 +71,56 @@ const makeBook = ({ ledger, prices }: Parts) => {
   return book
 }
 
+/** Writes everything that is spooled into the database. Fails where the database does: then the rest stays. */
+const makeReplay = (spool: Spool, parts: Parts): Effect.Effect<void, StorageUnavailable> => {
+  const book = makeBook(parts)
+  const replay = Effect.gen(function* () {
+    if (spool.isEmpty) return
+    for (const file of spool.files) {
+      while (!file.isEmpty) {
+        const entries = yield* Effect.try({ try: () => file.first(replayedAtOnce), catch: unavailable })
+        yield* book(entries)
+        file.remove(entries)
+      }
+      spool.finished(file)
+    }
+    yield* Effect.logInfo("what was spooled is in the database")
+  })
+  return Effect.unsafeMakeSemaphore(1).withPermits(1)(replay)
+}
+
+/** Makes writes that go to the spool when they fail or take longer than `patienceMs`, or when something is there already. */
+const makeSpooling =
+  (spool: Spool, runner: StepRunner, patienceMs: number) =>
+  <A>(
+    write: (values: ReadonlyArray<A>) => Effect.Effect<Appended, StorageUnavailable>,
+    entryOf: (value: A) => SpoolEntry,
+  ): typeof write =>
+  (values) =>
+    wait((resume) => {
+      let isSpooled = false
+      const put = () => {
+        isSpooled ||= spool.put(values.map(entryOf))
+        if (isSpooled) resume(spooled)
+        return isSpooled
+      }
+      if (!spool.isEmpty && put()) return
+      const late = setTimeout(put, patienceMs)
+      runner.effect(write(values), (exit) => {
+        clearTimeout(late)
+        if (!isUnavailable(exit) || !put()) resume(exit)
+      })
+    })
+
+const spooled = Exit.succeed("spooled" as const)
+
+const isUnavailable = (exit: Exit.Exit<unknown, StorageUnavailable>): boolean =>
+  Exit.isFailure(exit) && exit.cause._tag === "Fail" && exit.cause.error.refused !== true
+
 /**
- * `patienceMs`: how long a write may take until it is spooled. While something is spooled no new requests start, writes go to the
- * spool, and `spend` and the journal's orphans are read only after it is replayed: a key could spend its money again, and a stream
- * whose whole cost is in a spool would be charged by its last checkpoint.
+ * `parts` with a spool, until the scope closes. `patienceMs`: how long a write may take. While something is spooled, no new
+ * requests start, and two things are read only after it is replayed: what a key has spent, or it could spend the same money again;
+ * and the journal's orphans, or a stream whose whole cost is spooled would be charged by its last checkpoint.
  */
 export const withSpool = <P extends Parts>(
   parts: P,
@@ -83,69 +129,33 @@ export const withSpool = <P extends Parts>(
   Effect.gen(function* () {
     const runner = makeStepRunner(yield* Effect.runtime<never>())
     const spool = new Spool(options, (line) => void runner.effect(line, () => {}))
-    const book = makeBook(parts)
-    const oneAtATime = yield* Effect.makeSemaphore(1)
-
-    const replayed = oneAtATime.withPermits(1)(
-      Effect.gen(function* () {
-        if (spool.isEmpty) return
-        for (const file of spool.files) {
-          while (!file.isEmpty) {
-            const entries = yield* Effect.try({ try: () => file.first(replayedAtOnce), catch: unavailable })
-            yield* book(entries)
-            file.remove(entries)
-          }
-          spool.finished(file)
-        }
-        yield* Effect.logInfo("what was spooled is in the database")
-      }),
-    )
-
-    /** `write`, or the spool when it fails or takes too long. */
-    const orSpooled = <A>(
-      write: (values: ReadonlyArray<A>) => Effect.Effect<Appended, StorageUnavailable>,
-      entryOf: (value: A) => SpoolEntry,
-    ): typeof write => {
-      return (values) =>
-        wait((resume) => {
-          let isSpooled = false
-          const put = () => {
-            isSpooled ||= spool.put(values.map(entryOf))
-            if (isSpooled) resume(spooled)
-            return isSpooled
-          }
-          if (!spool.isEmpty && put()) return
-          const late = setTimeout(put, patienceMs)
-          runner.effect(write(values), (exit) => {
-            clearTimeout(late)
-            if (!isUnavailable(exit) || !put()) resume(exit)
-          })
-        })
-    }
-
-    const { ledger, prices, journal } = parts
+    const replay = makeReplay(spool, parts)
+    const spooling = makeSpooling(spool, runner, patienceMs)
     const afterReplay = <A>(read: Effect.Effect<A, StorageUnavailable>): Effect.Effect<A, StorageUnavailable> =>
-      Effect.suspend(() => (spool.isEmpty ? read : Effect.zipRight(replayed, read)))
+      Effect.suspend(() => (spool.isEmpty ? read : Effect.zipRight(replay, read)))
 
     spool.open()
     spool.adopt()
     yield* Effect.addFinalizer(() =>
-      Effect.zipRight(
-        Effect.ignore(Effect.timeout(Effect.interruptible(replayed), patienceMs)),
+      Effect.ensuring(
+        Effect.ignore(Effect.timeout(Effect.interruptible(replay), patienceMs)),
         Effect.sync(() => spool.close()),
       ),
     )
-    yield* Effect.ignore(replayed).pipe(Effect.delay(replayEvery), Effect.forever, Effect.forkScoped)
+    yield* Effect.ignore(replay).pipe(Effect.delay(replayEvery), Effect.forever, Effect.forkScoped)
 
+    const { ledger, prices, journal } = parts
+    const append = spooling(ledger.append, rowEntry)
+    const put = spooling(prices.put, priceEntry)
     return {
       ...parts,
       ledger: {
         ...ledger,
-        append: orSpooled(ledger.append, rowEntry),
+        append,
         takesRequests: () => (spool.isEmpty ? ledger.takesRequests() : Effect.succeed(false)),
         spend: (key, now) => afterReplay(ledger.spend(key, now)),
       },
-      prices: { ...prices, put: (versions) => Effect.asVoid(orSpooled(prices.put, priceEntry)(versions)) },
+      prices: { ...prices, put: (versions) => Effect.asVoid(put(versions)) },
       journal: {
         ...journal,
         orphans: (now, limit) =>
@@ -156,8 +166,3 @@ export const withSpool = <P extends Parts>(
       },
     }
   })
-
-const spooled = Exit.succeed("spooled" as const)
-
-const isUnavailable = (exit: Exit.Exit<unknown, StorageUnavailable>): boolean =>
-  Exit.isFailure(exit) && exit.cause._tag === "Fail" && exit.cause.error.refused !== true

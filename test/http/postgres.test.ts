@@ -91,33 +91,51 @@ describePostgres("a gateway on PostgreSQL", () => {
       const installation = installed()
       const reported = new Map<unknown, bigint>()
       let key = ""
-      const round = async (least: number) => {
-        // The password comes from its variable.
-        const storage = urlOf(database).replace(":test-password@", "@")
+      const proxy = await tcpProxy(port)
+      closing.push(proxy.close)
+      // The password comes from its variable.
+      const storage = urlOf(database, proxy.port).replace(":test-password@", "@")
+      const running = async () => {
         const gateway = start(installation, storage, configFor({ a: { url: host.url } }))
-        const url = await gateway.url()
+        return { gateway, url: await gateway.url() }
+      }
+      /** `isAway`: the server goes away, and the gateway is killed when it has spooled something. */
+      const round = async (least: number, isAway: boolean) => {
+        const { gateway, url } = await running()
         if (key === "") {
           await until(() => gateway.out().includes("curl "), "the keys")
           key = firstKey(gateway.out())
         }
         const before = reported.size
         let killed = false
+        const kill = () => {
+          killed = true
+          gateway.kill("SIGKILL")
+        }
         const hear = (answer: unknown) => {
           const cost = reportedCost(answer)
           if (isJsonObject(answer) && cost !== undefined) reported.set(answer["id"], cost)
           if (reported.size - before < least || killed) return
-          killed = true
-          gateway.kill("SIGKILL")
+          if (isAway) void proxy.down()
+          else kill()
         }
         const caller = async (stream: boolean) => {
           while (!killed) {
-            const text = await (await post(url, key, { ...ask, stream })).text()
-            if (stream) for (const end of finishesOf(readStrictly(text).events)) hear(end)
+            const response = await post(url, key, { ...ask, stream })
+            const text = await response.text()
+            if (response.status === 503) kill()
+            else if (stream) for (const end of finishesOf(readStrictly(text).events)) hear(end)
             else hear(JSON.parse(text))
           }
         }
         await Promise.allSettled(Array.from({ length: 12 }, (_, at) => caller(at % 2 === 0)))
         expect(await gateway.exited).toBe(137)
+        if (isAway) {
+          await proxy.up()
+          const next = await running()
+          next.gateway.kill("SIGTERM")
+          expect(await next.gateway.exited).toBe(0)
+        }
         const { rows, spent } = await accountIn(database, key)
         const booked = new Map(rows.map((row) => [row.generationId as unknown, row.cost]))
         expect(booked.size).toBe(rows.length)
@@ -125,7 +143,7 @@ describePostgres("a gateway on PostgreSQL", () => {
           expect([generation, booked.get(generation)]).toEqual([generation, cost])
         expect(spent.total).toBe(rows.reduce((sum, { cost }) => sum + cost, 0n))
       }
-      for (const least of costsBeforeKill()) await round(least)
+      for (const [at, least] of costsBeforeKill().entries()) await round(least, at % 5 === 2)
       expect(reported.size).toBeGreaterThan(200)
     },
     killPatience,

@@ -39,9 +39,21 @@ const makeServer = async () => {
   const scope = Effect.runSync(Scope.make())
   closing.push(() => Effect.runPromise(Scope.close(scope, Exit.void)))
   const storage = Context.get(await Effect.runPromise(Layer.buildWithScope(memoryStorage, scope)), Storage)
-  const server = { isAway: false, isSilent: false, batches: [] as Array<ReadonlyArray<string>> }
+  /** `silence`: statements wait for it. */
+  const server: {
+    isAway: boolean
+    silence: Promise<void> | undefined
+    readonly batches: Array<ReadonlyArray<string>>
+  } = {
+    isAway: false,
+    silence: undefined,
+    batches: [],
+  }
   const whenThere = <A>(effect: Effect.Effect<A, StorageUnavailable>) =>
-    Effect.suspend(() => (server.isSilent ? Effect.never : server.isAway ? away : effect))
+    Effect.flatMap(
+      Effect.promise(async () => server.silence),
+      () => (server.isAway ? away : effect),
+    )
   const reached: Service = {
     ...storage,
     ledger: {
@@ -61,14 +73,14 @@ const makeServer = async () => {
 }
 
 /** A gateway's storage with its spool. `patienceMs` is long, so that only a failure makes it spool. */
-const open = async (parts: Service, { folder = newFolder(), installation = "one", patienceMs = 60_000 } = {}) => {
+const open = async (parts: Service, { folder = newFolder(), patienceMs = 60_000 } = {}) => {
   const scope = Effect.runSync(Scope.make())
   const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
   closing.push(close)
   const lines: Array<string> = []
   const logger = Logger.make(({ message }) => void lines.push(String(Array.isArray(message) ? message[0] : message)))
   const storage = await Effect.runPromise(
-    withSpool(parts, { folder, installation, durability: "process", patienceMs }).pipe(
+    withSpool(parts, { folder, installation: "one", durability: "process", patienceMs }).pipe(
       Scope.extend(scope),
       Effect.provide(Logger.replace(Logger.defaultLogger, logger)),
     ),
@@ -124,8 +136,22 @@ test("rows of an outage are spooled, and written in their order, once, when it i
 test("a row that a silent database has had for too long is spooled", async () => {
   const server = await makeServer()
   const { storage } = await open(server.reached, { patienceMs: 10 })
-  server.isSilent = true
+  server.silence = new Promise(() => {})
   expect(await run(storage.ledger.append([sampleRow("a")]))).toBe("spooled")
+})
+
+test("while something is spooled, what comes after it does not wait for the database", async () => {
+  const server = await makeServer()
+  const { storage } = await open(server.reached)
+  server.isAway = true
+  await run(storage.ledger.append([sampleRow("a")]))
+  const { promise, resolve } = Promise.withResolvers<void>()
+  server.silence = promise
+  expect(await run(storage.ledger.append([sampleRow("b")]))).toBe("spooled")
+  server.isAway = false
+  resolve()
+  await until(() => run(storage.ledger.takesRequests()), "the replay")
+  expect(await idsOf(server)).toEqual(["a", "b"])
 })
 
 test("what a key has spent is not read before its spooled rows are in the database", async () => {

@@ -16,11 +16,11 @@ import { cutAtSecondSignal, runtimeWarnings } from "./start.ts"
 import { Upstream } from "./upstream/Upstream.ts"
 import { reportServing } from "./workers/worker.ts"
 
-const storageOf = ({ storage, durability }: LoadedConfig["config"]) => {
+const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"]) => {
   if (storage._tag === "Sqlite") return SqliteStorage.layer({ path: storage.path, durability })
   stopThreadAhead()
   if (storage._tag === "Memory") return MemoryStorage.layer
-  return PostgresStorage.layer({ url: storage.url, durability })
+  return PostgresStorage.layer({ url: storage.url, durability, spoolFolder })
 }
 
 /**

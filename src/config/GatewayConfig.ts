@@ -359,6 +359,11 @@ export const GatewayConfig = Schema.Struct({
   storage: field(StorageText, { _tag: "Sqlite", path: "./data/headgate.db" }),
   /** "full": a reported cost survives a power cut (of PostgreSQL's server, too). "process": it survives the end of the process. Default "full". */
   durability: field(Schema.Literal("full", "process"), "full"),
+  /**
+   * With PostgreSQL: a folder on a disk of this machine, for what the server does not take in time. Relative to the working
+   * directory. Default "./data".
+   */
+  spoolFolder: field(Schema.NonEmptyString, "./data").pipe(Schema.fromKey("spool_folder")),
   limits: part(Limits),
   routing: part(Routing),
   billing: part(Billing),

@@ -15,7 +15,7 @@ import { GroupCommit, type Written } from "./GroupCommit.ts"
 import type { LedgerRow, StorageUnavailable } from "./ledger.ts"
 import { monotonic } from "./RequestContext.ts"
 import { makeStepRunner, wait } from "./Steps.ts"
-import type { Storage } from "./Storage.ts"
+import type { Appended, LedgerRepository, Storage } from "./Storage.ts"
 
 /** A request that has ended, with its cost. */
 export interface Settled {
@@ -39,8 +39,8 @@ export interface LedgerWriter {
   ) => void
   /** Whether there are entries that the database could not take. */
   readonly hasBacklog: () => boolean
-  /** `LedgerRepository.hasDiskSpace`, as of the last second in which something was written. */
-  readonly hasDiskSpace: () => boolean
+  /** `LedgerRepository.takesRequests`, as of the last second; `false` from the moment in which a row is spooled. */
+  readonly takesRequests: () => boolean
 }
 
 interface Waiting {
@@ -62,20 +62,23 @@ export const makeLedgerWriter = (
     /** Commits under way, and what to call when the last of them has ended. */
     let commits = 0
     let onIdle = () => {}
-    let hasDiskSpace = true
-    /** Whether something was written since the database was last asked about disk space. */
+    let takesRequests = true
+    /** Whether something was written since the database was last asked. */
     let hasWritten = false
 
     // A defect is a result too: rows without a result would block all rows after them.
-    const resultOf = (rows: ReadonlyArray<LedgerRow>, exit: Exit.Exit<void, StorageUnavailable>): Written => {
-      if (Exit.isSuccess(exit)) return "durable"
+    const resultOf = (rows: ReadonlyArray<LedgerRow>, exit: Exit.Exit<Appended, StorageUnavailable>): Written => {
+      if (Exit.isSuccess(exit)) {
+        if (exit.value === "spooled") takesRequests = false
+        return "durable"
+      }
       const failure = Option.getOrUndefined(Cause.failureOption(exit.cause))
       const requests = rows.map(({ requestId }) => requestId)
       log(Effect.logError("settled requests could not be written to the ledger", { requests }, exit.cause))
       return failure?.refused === true ? "refused" : "unavailable"
     }
 
-    const appended = (rows: ReadonlyArray<LedgerRow>): Effect.Effect<void, StorageUnavailable> => {
+    const appended: LedgerRepository["append"] = (rows) => {
       try {
         return storage.ledger.append(rows)
       } catch (defect) {
@@ -134,22 +137,22 @@ export const makeLedgerWriter = (
         Effect.zipRight(Effect.suspend(() => Effect.forEach(backlog, ({ row }) => logLost(row)))),
       ),
     )
-    const askForRoom = Effect.suspend(() => {
-      if (hasDiskSpace && !hasWritten) return Effect.void
+    const askForRequests = Effect.suspend(() => {
+      if (takesRequests && !hasWritten) return Effect.void
       hasWritten = false
-      return Effect.match(storage.ledger.hasDiskSpace(), {
+      return Effect.match(storage.ledger.takesRequests(), {
         onSuccess: (now) => {
-          hasDiskSpace = now
+          takesRequests = now
         },
         // The backlog says so.
         onFailure: () => {},
       })
     })
-    yield* retry.pipe(Effect.zipRight(askForRoom), Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
+    yield* retry.pipe(Effect.zipRight(askForRequests), Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
 
     return {
       hasBacklog: () => backlog.length > 0,
-      hasDiskSpace: () => hasDiskSpace,
+      takesRequests: () => takesRequests,
       add: ({ row, lateCost }, onResult, onResolved) =>
         group.add(row, (written) => {
           if (written === "unavailable") backlog.push({ row: lateRow(row, lateCost), onResolved })

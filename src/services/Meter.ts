@@ -158,7 +158,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
           }
         }
 
-        const writable = () => !ledger.hasBacklog() && ledger.hasDiskSpace() && lease?.isHeld() !== false
+        const writable = () => !ledger.hasBacklog() && ledger.takesRequests() && lease?.isHeld() !== false
 
         const allowance = (account: Account, money: KeyAccount, hold: OpenHold): OutputAllowance => ({
           outputTokens: hold.outputTokens,

@@ -5,7 +5,7 @@ import { type PriceVersion, priceVersion } from "../domain/PriceVersion.ts"
 import type { StorageUnavailable } from "./ledger.ts"
 import type { PriceRepository } from "./Storage.ts"
 
-type Write<A extends ReadonlyArray<unknown>> = (...values: A) => Effect.Effect<void, StorageUnavailable>
+type Write<A extends ReadonlyArray<unknown>, B> = (...values: A) => Effect.Effect<B, StorageUnavailable>
 
 /** Versions in one statement: a few parameters each, of which databases allow some thousands. */
 const mostAtOnce = 500
@@ -32,7 +32,7 @@ export class PriceVersions {
   }
 
   /** A function that keeps what is not kept yet, then writes. A failure to keep them is one to write. */
-  before<A extends ReadonlyArray<unknown>>(write: Write<A>): Write<A> {
+  before<A extends ReadonlyArray<unknown>, B>(write: Write<A, B>): Write<A, B> {
     return (...values) => (this.fresh.size === 0 ? write(...values) : Effect.zipRight(this.keep(), write(...values)))
   }
 

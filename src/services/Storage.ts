@@ -48,14 +48,21 @@ export interface FreeRequestRepository {
   readonly add: (key: KeyId, day: number, count: number) => Effect.Effect<void, StorageUnavailable>
 }
 
+/** `spooled`: the rows are durable on this machine, and will be in the database when it is back. */
+// biome-ignore lint/suspicious/noConfusingVoidType: most databases have nothing to say.
+export type Appended = void | "spooled"
+
 export interface LedgerRepository {
   /**
    * All rows or none, durable when it succeeds. A row whose request id exists already is skipped, and not counted
    * again. The cost of a row with a slice leaves that slice.
    */
-  readonly append: (rows: ReadonlyArray<NewRow>) => Effect.Effect<void, StorageUnavailable>
-  /** Whether new requests may start: not while the disk is so full that only those in flight can be booked. */
-  readonly hasDiskSpace: () => Effect.Effect<boolean, StorageUnavailable>
+  readonly append: (rows: ReadonlyArray<NewRow>) => Effect.Effect<Appended, StorageUnavailable>
+  /**
+   * Whether new requests may start: not while the disk is so full that only those in flight can be booked, nor while rows
+   * are spooled.
+   */
+  readonly takesRequests: () => Effect.Effect<boolean, StorageUnavailable>
   /** What the key has spent in total, and in the windows that contain `now` (Unix milliseconds). */
   readonly spend: (key: KeyId, now: number) => Effect.Effect<Spend, StorageUnavailable>
   /** The row of a request; `undefined` when there is none. */

@@ -15,13 +15,13 @@ const encodeEntries = (entries: ReadonlyArray<JournalEntry>): string =>
 type EncodedEntry = readonly [id: string, state: string, row: string]
 
 /** By the names of the members, so that a later version with more columns can tell what is missing. */
-const encodeRow = (row: LedgerRow): string => {
+export const encodeRow = (row: LedgerRow): string => {
   const values = ledger.valuesOf(row)
   return JSON.stringify(Object.fromEntries(ledger.members.map((member, at) => [member, values[at]])))
 }
 
 /** `undefined`: another version wrote it, and a member is missing. */
-const decodeRow = (text: string): LedgerRow | undefined =>
+export const decodeRow = (text: string): LedgerRow | undefined =>
   Either.match(ledger.decode([JSON.parse(text)]), { onLeft: () => undefined, onRight: ([row]) => row })
 
 /** The journal where its database is: entries arrive as `encodeEntries` wrote them. */

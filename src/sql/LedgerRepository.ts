@@ -80,7 +80,7 @@ export const ledgerLength = (sql: SqlClient): Effect.Effect<number, StorageUnava
   )
 
 /** The ledger without what is specific to each database. */
-export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append" | "hasDiskSpace"> => {
+export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append" | "takesRequests"> => {
   const sumOf = (key: KeyId, kind: string, start: number) =>
     sql`(SELECT ${sql.literal(castToText("amount"))} FROM spend
       WHERE key_id = ${storedText(key)} AND window_kind = ${kind} AND window_start = ${start})`

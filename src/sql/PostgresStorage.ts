@@ -2,15 +2,15 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Storage } from "../services/Storage.ts"
-import type { Connecting } from "./postgresPool.ts"
+import type { Opening } from "./postgresDatabase.ts"
 import type { StorageNotOpened } from "./StorageNotOpened.ts"
 
 /** Makes the tables where they are absent. Several gateways may use one database. */
-export const layer = (connecting: Connecting): Layer.Layer<Storage, StorageNotOpened> =>
+export const layer = (opening: Opening): Layer.Layer<Storage, StorageNotOpened> =>
   Layer.scoped(
     Storage,
     Effect.flatMap(
       Effect.promise(() => import("./postgresDatabase.ts")),
-      ({ openDatabase }) => openDatabase(connecting),
+      ({ openDatabase }) => openDatabase(opening),
     ),
   )

@@ -34,7 +34,7 @@ export const openTables = (
     const commit = makeAppend(db, ballast)
     const repositories = makeRepositories(sql, installation, {
       append: (rows) => Effect.try({ try: () => commit(rows), catch: unavailable }),
-      hasDiskSpace: () => Effect.sync(() => ballast?.isThere() ?? true),
+      takesRequests: () => Effect.sync(() => ballast?.isThere() ?? true),
     })
     const { put } = repositories.prices
     // Rows need their prices, so these get the reserved space too.

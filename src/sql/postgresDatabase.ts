@@ -31,6 +31,15 @@ import { makeSliceRepository } from "./postgresSlices.ts"
 import { makeCountRows } from "./postgresSums.ts"
 import { sharedRepositories } from "./repositories.ts"
 import { StorageNotOpened } from "./StorageNotOpened.ts"
+import { withSpool } from "./withSpool.ts"
+
+export interface Opening extends Connecting {
+  /**
+   * A folder of this machine for the rows that the server does not take in time (withSpool.ts). Without one they wait in
+   * memory, and their callers get an error.
+   */
+  readonly spoolFolder?: string
+}
 
 /** Connections at once. Reads are rare, since keys and their spend are in memory, and one batch of rows runs at a time. */
 const connections = 8
@@ -100,7 +109,7 @@ export const migrateDatabase = (connecting: Connecting, name: string, patience: 
 
 /** The storage, until the scope closes. */
 export const openDatabase = (
-  connecting: Connecting,
+  { spoolFolder, ...connecting }: Opening,
   patience: Patience = defaultPatience,
 ): Effect.Effect<Context.Tag.Service<typeof Storage>, StorageNotOpened, Scope.Scope> => {
   const address = addressOf(connecting.url)
@@ -115,17 +124,21 @@ export const openDatabase = (
     )
     const installation = yield* Effect.provideService(installationId, SqlClient, sql)
     const { journal, ...shared } = sharedRepositories(sql, installation)
-    return {
+    const storage = {
       installation,
       ...shared,
       journal: withEncodedEntries(journal),
       ledger: {
         ...makeLedgerReads(sql),
         append: makeAppend(pool, runner, patience.appendMs, countRows),
-        hasDiskSpace: () => Effect.succeed(true),
+        takesRequests: () => Effect.succeed(true),
       },
       shared: { leases: makeLeaseRepository(sql), slices: makeSliceRepository(sql), on: yield* makeEvents(pool) },
     }
+    if (spoolFolder === undefined) return storage
+    const { durability } = connecting
+    const spooling = { folder: spoolFolder, installation, durability, patienceMs: patience.appendMs }
+    return yield* withSpool(storage, spooling)
   }).pipe(
     // The migrator dies when a step fails.
     Effect.catchAllCause((cause) => {

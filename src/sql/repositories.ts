@@ -59,7 +59,7 @@ export const sharedRepositories = (sql: SqlClient, installation: string) => ({
 export const makeRepositories = (
   sql: SqlClient,
   installation: string,
-  own: Pick<SqlLedger, "append" | "hasDiskSpace">,
+  own: Pick<SqlLedger, "append" | "takesRequests">,
 ): SqlRepositories => ({
   ...sharedRepositories(sql, installation),
   ledger: { ...makeLedgerReads(sql), ...own },

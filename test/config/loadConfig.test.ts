@@ -77,6 +77,7 @@ const example = defineConfig({
   },
   storage: "sqlite:./data/headgate.db",
   durability: "full",
+  spool_folder: "./data",
   limits: {
     ttfb_ms: 300000,
     idle_ms: 60000,

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import { keyId } from "../../src/domain/KeySecret.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import { chunkOf, configFor, scriptedHost, wholeAnswer } from "../support/host.ts"
-import { firstKey, install } from "../support/process.ts"
+import { firstKey, install, killPatience, killRounds } from "../support/process.ts"
 import { until } from "../support/rawHost.ts"
 
 const closing: Array<() => unknown> = []
@@ -14,7 +14,6 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
 })
 
-const rounds = 5
 const streams = 6
 const token = "four"
 const picodollarsPerToken = 2_000_000n
@@ -65,82 +64,86 @@ interface Row {
   readonly completion_tokens: number
 }
 
-test(`killed ${rounds} times under streams and whole requests: what was delivered is charged once, and nothing else`, async () => {
-  const installation = install()
-  closing.push(installation.remove)
-  const host = scriptedHost((body) =>
-    body["stream"] === true ? talking() : body["max_tokens"] === 1 ? wholeAnswer("quick") : new Promise(() => {}),
-  )
-  closing.push(host.stop)
-  const prices = { prompt: "0", completion: "0.000002" }
-  const discovery = { environment: false, local: false }
-  let gateway = installation.start({ config: configFor({ a: { url: host.url, ...prices } }, { discovery }) })
-  let url = await gateway.url()
-  await until(() => firstKey(gateway.out()) !== "", "the key")
-  const key = firstKey(gateway.out())
-  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
-  const post = (more: object) =>
-    fetch(`${url}/chat/completions`, {
-      method: "POST",
-      headers,
-      body: JSON.stringify({ model: "acme/small", messages: [{ role: "user", content: "hello" }], ...more }),
-    })
-  const usage = async () => {
-    // The form of the answer is tested elsewhere.
-    const { data } = (await (await fetch(`${url}/key`, { headers })).json()) as { data: { usage: number } }
-    return BigInt(Math.round(data.usage * 1e12))
-  }
-  const listen = async (): Promise<Listening> => {
-    const response = await post({ stream: true })
-    const listening = { id: response.headers.get("x-generation-id") ?? "", text: "" }
-    const read = async () => {
-      const decoder = new TextDecoder()
-      for await (const bytes of response.body ?? []) listening.text += decoder.decode(bytes, { stream: true })
+test(
+  `killed ${killRounds} times under streams and whole requests: what was delivered is charged once, and nothing else`,
+  async () => {
+    const installation = install()
+    closing.push(installation.remove)
+    const host = scriptedHost((body) =>
+      body["stream"] === true ? talking() : body["max_tokens"] === 1 ? wholeAnswer("quick") : new Promise(() => {}),
+    )
+    closing.push(host.stop)
+    const prices = { prompt: "0", completion: "0.000002" }
+    const discovery = { environment: false, local: false }
+    let gateway = installation.start({ config: configFor({ a: { url: host.url, ...prices } }, { discovery }) })
+    let url = await gateway.url()
+    await until(() => firstKey(gateway.out()) !== "", "the key")
+    const key = firstKey(gateway.out())
+    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
+    const post = (more: object) =>
+      fetch(`${url}/chat/completions`, {
+        method: "POST",
+        headers,
+        body: JSON.stringify({ model: "acme/small", messages: [{ role: "user", content: "hello" }], ...more }),
+      })
+    const usage = async () => {
+      // The form of the answer is tested elsewhere.
+      const { data } = (await (await fetch(`${url}/key`, { headers })).json()) as { data: { usage: number } }
+      return BigInt(Math.round(data.usage * 1e12))
     }
-    read().catch(() => {})
-    return listening
-  }
-  const tokensOf = ({ text }: Listening) => text.split(token).length - 1
-
-  let booked = 0n
-  for (let round = 0; round < rounds; round++) {
-    const listening = await Promise.all(Array.from({ length: streams }, listen))
-    const waiting = post({}).catch(() => "broken")
-    const quick = await post({ max_tokens: 1 })
-    expect(quick.status).toBe(200)
-    booked += 5n * picodollarsPerToken
-    await quick.text()
-    // Killed at a random moment after the first checkpoint.
-    await until(() => checkpoints(installation.database).size === streams, "a checkpoint of every stream")
-    await Bun.sleep(Math.random() * 700)
-    const before = checkpoints(installation.database)
-    gateway.kill("SIGKILL")
-    await gateway.exited
-    await waiting
-
-    gateway = installation.start()
-    url = await gateway.url()
-    const rows = inDatabase<Row>(installation.database, "SELECT * FROM ledger")
-    for (const one of listening) {
-      const mine = rows.filter(({ generation_id }) => generation_id === one.id)
-      expect(mine).toMatchObject([{ outcome: "crashed", estimated: 1 }])
-      const charged = mine[0]?.completion_tokens ?? 0
-      expect(charged).toBeGreaterThanOrEqual(before.get(one.id) ?? Number.NaN)
-      // The host sends on while the caller reads, so a checkpoint may be a moment ahead of the caller.
-      expect(charged).toBeLessThanOrEqual(tokensOf(one) + 50)
-      booked += BigInt(charged) * picodollarsPerToken
+    const listen = async (): Promise<Listening> => {
+      const response = await post({ stream: true })
+      const listening = { id: response.headers.get("x-generation-id") ?? "", text: "" }
+      const read = async () => {
+        const decoder = new TextDecoder()
+        for await (const bytes of response.body ?? []) listening.text += decoder.decode(bytes, { stream: true })
+      }
+      read().catch(() => {})
+      return listening
     }
-    expect(await usage()).toBe(booked)
-    expect(checkpoints(installation.database).size).toBe(0)
-  }
-  gateway.kill("SIGTERM")
-  expect(await gateway.exited).toBe(0)
-  const { rows, spend } = await installation.ask(
-    Effect.flatMap(Storage, ({ ledger }) =>
-      Effect.all({ rows: ledger.rows(keyId(key), 1000), spend: ledger.spend(keyId(key), Date.now()) }),
-    ),
-  )
-  expect(rows).toHaveLength(rounds * (streams + 1))
-  expect(rows.reduce((sum, { cost }) => sum + cost, 0n)).toBe(booked)
-  expect(spend.total).toBe(booked)
-}, 60_000)
+    const tokensOf = ({ text }: Listening) => text.split(token).length - 1
+
+    let booked = 0n
+    for (let round = 0; round < killRounds; round++) {
+      const listening = await Promise.all(Array.from({ length: streams }, listen))
+      const waiting = post({}).catch(() => "broken")
+      const quick = await post({ max_tokens: 1 })
+      expect(quick.status).toBe(200)
+      booked += 5n * picodollarsPerToken
+      await quick.text()
+      // Killed at a random moment after the first checkpoint.
+      await until(() => checkpoints(installation.database).size === streams, "a checkpoint of every stream")
+      await Bun.sleep(Math.random() * 700)
+      const before = checkpoints(installation.database)
+      gateway.kill("SIGKILL")
+      await gateway.exited
+      await waiting
+
+      gateway = installation.start()
+      url = await gateway.url()
+      const rows = inDatabase<Row>(installation.database, "SELECT * FROM ledger")
+      for (const one of listening) {
+        const mine = rows.filter(({ generation_id }) => generation_id === one.id)
+        expect(mine).toMatchObject([{ outcome: "crashed", estimated: 1 }])
+        const charged = mine[0]?.completion_tokens ?? 0
+        expect(charged).toBeGreaterThanOrEqual(before.get(one.id) ?? Number.NaN)
+        // The host sends on while the caller reads, so a checkpoint may be a moment ahead of the caller.
+        expect(charged).toBeLessThanOrEqual(tokensOf(one) + 50)
+        booked += BigInt(charged) * picodollarsPerToken
+      }
+      expect(await usage()).toBe(booked)
+      expect(checkpoints(installation.database).size).toBe(0)
+    }
+    gateway.kill("SIGTERM")
+    expect(await gateway.exited).toBe(0)
+    const { rows, spend } = await installation.ask(
+      Effect.flatMap(Storage, ({ ledger }) =>
+        Effect.all({ rows: ledger.rows(keyId(key), 100_000), spend: ledger.spend(keyId(key), Date.now()) }),
+      ),
+    )
+    expect(rows).toHaveLength(killRounds * (streams + 1))
+    expect(rows.reduce((sum, { cost }) => sum + cost, 0n)).toBe(booked)
+    expect(spend.total).toBe(booked)
+  },
+  killPatience,
+)

@@ -10,7 +10,14 @@ import { Storage } from "../../src/services/Storage.ts"
 import { openAccount } from "../support/account.ts"
 import { startGateway } from "../support/gateway.ts"
 import { chunkOf, configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
-import { firstKey, type Installation, install, type RunningGateway } from "../support/process.ts"
+import {
+  costsBeforeKill,
+  firstKey,
+  type Installation,
+  install,
+  killPatience,
+  type RunningGateway,
+} from "../support/process.ts"
 import { delta, tail } from "../support/rawAnswers.ts"
 import { type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
 import { contentOf, finishesOf, readStrictly } from "../support/strictSse.ts"
@@ -317,10 +324,10 @@ describe.concurrent("the process", () => {
         expectBooked(rows, reported)
         expect(spent.total).toBe(rows.reduce((sum, { cost }) => sum + cost, 0n))
       }
-      for (const least of [1, 160, 40]) await round(least)
+      for (const least of costsBeforeKill()) await round(least)
       expect(reported.size).toBeGreaterThan(200)
     },
-    patience,
+    killPatience,
   )
 
   test(

@@ -9,7 +9,14 @@ import { openAccount } from "../support/account.ts"
 import { startGateway } from "../support/gateway.ts"
 import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
 import { describePostgres, execute, makeDatabase, port, redactedUrlOf, urlOf } from "../support/postgres.ts"
-import { firstKey, type Installation, install, type RunningGateway } from "../support/process.ts"
+import {
+  costsBeforeKill,
+  firstKey,
+  type Installation,
+  install,
+  killPatience,
+  type RunningGateway,
+} from "../support/process.ts"
 import { until } from "../support/rawHost.ts"
 import { finishesOf, readStrictly } from "../support/strictSse.ts"
 import { tcpProxy } from "../support/tcpProxy.ts"
@@ -68,8 +75,11 @@ describePostgres("a gateway on PostgreSQL", () => {
 
   const plain = { discovery: { environment: false, local: false } }
 
-  const start = (installation: Installation, storage: string, config: unknown = plain): RunningGateway =>
-    installation.start({ config, env: { HEADGATE_STORAGE: storage, PGPASSWORD: "test-password" } })
+  const start = (installation: Installation, storage: string, config: object = plain): RunningGateway =>
+    installation.start({
+      config: { ...config, spool_folder: installation.folder },
+      env: { HEADGATE_STORAGE: storage, PGPASSWORD: "test-password" },
+    })
 
   test(
     "killed at any moment, has written every cost that a caller saw, and starts again",
@@ -79,33 +89,51 @@ describePostgres("a gateway on PostgreSQL", () => {
       const installation = installed()
       const reported = new Map<unknown, bigint>()
       let key = ""
-      const round = async (least: number) => {
-        // The password comes from its variable.
-        const storage = urlOf(database).replace(":test-password@", "@")
+      const proxy = await tcpProxy(port)
+      closing.push(proxy.close)
+      // The password comes from its variable.
+      const storage = urlOf(database, proxy.port).replace(":test-password@", "@")
+      const running = async () => {
         const gateway = start(installation, storage, configFor({ a: { url: host.url } }))
-        const url = await gateway.url()
+        return { gateway, url: await gateway.url() }
+      }
+      /** `isAway`: the server goes away, and the gateway is killed when it has spooled something. */
+      const round = async (least: number, isAway: boolean) => {
+        const { gateway, url } = await running()
         if (key === "") {
           await until(() => gateway.out().includes("curl "), "the keys")
           key = firstKey(gateway.out())
         }
         const before = reported.size
         let killed = false
+        const kill = () => {
+          killed = true
+          gateway.kill("SIGKILL")
+        }
         const hear = (answer: unknown) => {
           const cost = reportedCost(answer)
           if (isJsonObject(answer) && cost !== undefined) reported.set(answer["id"], cost)
           if (reported.size - before < least || killed) return
-          killed = true
-          gateway.kill("SIGKILL")
+          if (isAway) void proxy.down()
+          else kill()
         }
         const caller = async (stream: boolean) => {
           while (!killed) {
-            const text = await (await post(url, key, { ...ask, stream })).text()
-            if (stream) for (const end of finishesOf(readStrictly(text).events)) hear(end)
+            const response = await post(url, key, { ...ask, stream })
+            const text = await response.text()
+            if (response.status === 503) kill()
+            else if (stream) for (const end of finishesOf(readStrictly(text).events)) hear(end)
             else hear(JSON.parse(text))
           }
         }
         await Promise.allSettled(Array.from({ length: 12 }, (_, at) => caller(at % 2 === 0)))
         expect(await gateway.exited).toBe(137)
+        if (isAway) {
+          await proxy.up()
+          const next = await running()
+          next.gateway.kill("SIGTERM")
+          expect(await next.gateway.exited).toBe(0)
+        }
         const { rows, spent } = await accountIn(database, key)
         const booked = new Map(rows.map((row) => [row.generationId as unknown, row.cost]))
         expect(booked.size).toBe(rows.length)
@@ -113,10 +141,10 @@ describePostgres("a gateway on PostgreSQL", () => {
           expect([generation, booked.get(generation)]).toEqual([generation, cost])
         expect(spent.total).toBe(rows.reduce((sum, { cost }) => sum + cost, 0n))
       }
-      for (const least of [1, 7, 40, 2, 160]) await round(least)
+      for (const [at, least] of costsBeforeKill().entries()) await round(least, at % 5 === 2)
       expect(reported.size).toBeGreaterThan(200)
     },
-    patience,
+    killPatience,
   )
 
   test(
@@ -168,7 +196,7 @@ describePostgres("a gateway on PostgreSQL", () => {
   })
 
   test(
-    "whose server is away for long answers 503, keeps what it could not write, and recovers by itself",
+    "without a spool, whose server is away for long, answers 503, keeps what it could not write, and recovers by itself",
     async () => {
       const { proxy, host, gateway, account } = await throughProxy()
       const headers = { authorization: `Bearer ${account.secret}` }

@@ -196,7 +196,7 @@ const slowLedger = () => {
     spend: unused,
     rows: unused,
     find: (id) => Effect.succeed(written.includes(id) ? sampleRow(id) : undefined),
-    hasDiskSpace: () => Effect.succeed(true),
+    takesRequests: () => Effect.succeed(true),
     generation: unused,
     page: unused,
     keys: unused,

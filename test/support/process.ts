@@ -167,6 +167,16 @@ export const install = (): Installation => {
   }
 }
 
+/** How often the tests that kill the gateway do so: 5 times, or `HEADGATE_KILL_ROUNDS`. */
+export const killRounds = Number(process.env["HEADGATE_KILL_ROUNDS"] ?? 5)
+
+/** In each of these rounds, how many costs callers have seen when the gateway is killed. */
+export const costsBeforeKill = (): ReadonlyArray<number> =>
+  Array.from({ length: killRounds }, (_, round) => [1, 7, 40, 2, 160][round % 5] ?? 1)
+
+/** Milliseconds for these rounds, on a busy machine. */
+export const killPatience = 20_000 + killRounds * 8000
+
 /** The ordinary key of the first start's message. */
 export const firstKey = (out: string): string => /ordinary key\s+(\S+)/.exec(out)?.[1] ?? ""
 

@@ -12,6 +12,8 @@ export interface TcpProxy {
   readonly hold: () => void
   /** Passes on what was held, and what comes. */
   readonly release: () => void
+  /** From now on replies arrive this many milliseconds later. */
+  readonly delay: (ms: number) => void
   /**
    * The next reply to a message with this text is lost, and its connection closed: the server has done what was asked.
    * Resolves when that has happened.
@@ -23,6 +25,7 @@ export interface TcpProxy {
 export const tcpProxy = async (target: number): Promise<TcpProxy> => {
   const pairs = new Set<readonly [Socket, Socket]>()
   let held = false
+  let delayMs = 0
   let losing: string | undefined
   let onLost = () => {}
 
@@ -49,7 +52,8 @@ export const tcpProxy = async (target: number): Promise<TcpProxy> => {
     })
     server.on("data", (bytes) => {
       if (!loses) {
-        caller.write(bytes)
+        if (delayMs === 0) caller.write(bytes)
+        else setTimeout(() => caller.write(bytes), delayMs)
         return
       }
       end()
@@ -91,6 +95,9 @@ export const tcpProxy = async (target: number): Promise<TcpProxy> => {
     release: () => {
       held = false
       for (const pair of pairs) for (const socket of pair) socket.resume()
+    },
+    delay: (ms) => {
+      delayMs = ms
     },
     loseReplyTo: (text) => {
       losing = text

@@ -137,7 +137,7 @@ export const makeLedgerWriter = (
         Effect.zipRight(Effect.suspend(() => Effect.forEach(backlog, ({ row }) => logLost(row)))),
       ),
     )
-    const askForRequests = Effect.suspend(() => {
+    const refreshTakesRequests = Effect.suspend(() => {
       if (takesRequests && !hasWritten) return Effect.void
       hasWritten = false
       return Effect.match(storage.ledger.takesRequests(), {
@@ -148,7 +148,7 @@ export const makeLedgerWriter = (
         onFailure: () => {},
       })
     })
-    yield* retry.pipe(Effect.zipRight(askForRequests), Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
+    yield* retry.pipe(Effect.zipRight(refreshTakesRequests), Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
 
     return {
       hasBacklog: () => backlog.length > 0,

@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
 })
 
-const rounds = 5
+const rounds = 3
 const streams = 6
 const token = "four"
 const picodollarsPerToken = 2_000_000n

@@ -271,9 +271,15 @@ export class Meter extends Context.Tag("headgate/Meter")<
           spent: (key) => {
             if (shared === undefined)
               return Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), held: account.held }))
-            // Other processes spend too.
-            const reading = orUnavailable("metering")(storage.ledger.spend(key, now()))
-            return Effect.map(reading, (spend) => ({ ...spend, held: accounts.known(key)?.held ?? 0n }))
+            // Other processes spend too. While the database is away, what this one knows.
+            const known = accounts.known(key)
+            return storage.ledger.spend(key, now()).pipe(
+              Effect.catchAll((failure) =>
+                known === undefined ? Effect.fail(failure) : Effect.succeed(known.spendAt(now())),
+              ),
+              orUnavailable("metering"),
+              Effect.map((spend) => ({ ...spend, held: known?.held ?? 0n })),
+            )
           },
         }
       }),

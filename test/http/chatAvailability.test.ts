@@ -214,6 +214,14 @@ describe("no host is left", () => {
     })
   })
 
+  test("an error has a generation id once there was a plan", async () => {
+    const gateway = await routed({ a: status(500) })
+    const failed = await gateway.chat(ask())
+    expect([failed.status, failed.headers.get("x-generation-id")]).toEqual([502, expect.stringMatching(/^gen-/)])
+    const refused = await gateway.chat(ask({ provider: { only: ["nobody"] } }))
+    expect([refused.status, refused.headers.get("x-generation-id")]).toEqual([404, null])
+  })
+
   test("what a host found wrong with the request is not about availability", async () => {
     const gateway = await routed({ a: status(400) })
     expect((await errorOf(await gateway.chat(ask()))).availability).toBeUndefined()

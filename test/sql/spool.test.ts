@@ -96,7 +96,7 @@ const leave = (folder: string, installation: string, ...ids: ReadonlyArray<strin
   const file = SpoolFile.create({ folder, installation, durability: "process" })
   const content = (id: string) => {
     const { rareUsage: _, ...row } = sampleRow(id)
-    return JSON.stringify({ ...row, cost: "1", upstreamCost: "2", rareUsage: null })
+    return JSON.stringify({ row: JSON.stringify({ ...row, cost: "1", upstreamCost: "2", rareUsage: null }) })
   }
   file.put(ids.map((id) => ({ id, kind: "row", content: content(id) })))
   file.close()
@@ -113,6 +113,20 @@ test("rows go to the database, and nothing to the spool, while it is there", asy
   expect(await run(storage.ledger.takesRequests())).toBe(true)
   await close()
   expect([await idsOf(server), readdirSync(folder)]).toEqual([["a"], []])
+})
+
+test("a spooled row keeps the slice of a budget that it was held in", async () => {
+  const server = await makeServer()
+  const written: Array<unknown> = []
+  const append: Service["ledger"]["append"] = (rows) =>
+    Effect.tap(server.reached.ledger.append(rows), () => void written.push(...rows.map(({ heldIn }) => heldIn)))
+  const { storage } = await open({ ...server.reached, ledger: { ...server.reached.ledger, append } })
+  const heldIn = { process: "one", window: "daily", amount: 12_345_678_901_234_567_890n } as const
+  server.isAway = true
+  await run(storage.ledger.append([{ ...sampleRow("a"), heldIn }, sampleRow("b")]))
+  server.isAway = false
+  await until(() => run(storage.ledger.takesRequests()), "the replay")
+  expect(written).toEqual([heldIn, undefined])
 })
 
 test("rows of an outage are spooled, and written in their order, once, when it is over", async () => {

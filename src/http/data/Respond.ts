@@ -11,6 +11,8 @@ export interface RequestState {
   readonly requestId: string
   /** Set at admission. A failure gives the place back. */
   lifetime: Lifetime | undefined
+  /** Set once there is a plan. */
+  generationId: string | undefined
   /** The routing metadata, for an error. Set once there is a plan, for callers who ask for it. */
   metadata: (() => JsonObject) | undefined
 }

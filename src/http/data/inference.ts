@@ -175,6 +175,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const kind = { form: protocol.name, operation: asked.operation }
         const context = contextOf(state.requestId, key, plan, lifetime, request, kind, conversation.record())
         if (claim !== undefined) claim.context = context
+        state.generationId = context.generationId
         const shown = wantsMetadata(request.headers) ? shownOf(asked, plan) : undefined
         if (shown !== undefined) state.metadata = withoutHost(shown, context)
         return yield* asked.stream
@@ -220,7 +221,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
       }
 
       const refused = (protocol: ClientProtocol, state: RequestState, cause: Cause.Cause<Failure>): Response => {
-        const { requestId, lifetime } = state
+        const { requestId, generationId, lifetime } = state
         if (lifetime !== undefined) inFlight.leave(lifetime)
         const failure = Cause.failureOption(cause)
         if (Option.isNone(failure)) {
@@ -229,9 +230,10 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const rendered: Rendered = Option.match(failure, { onSome: render, onNone: () => defect })
         const body = protocol.error(rendered, requestId)
         const metadata = Option.isSome(failure) ? state.metadata?.() : undefined
+        const ids = { [requestIdHeader]: requestId, ...(generationId && { [generationIdHeader]: generationId }) }
         return Response.json(metadata === undefined ? body : { ...body, openrouter_metadata: metadata }, {
           status: rendered.status,
-          headers: { "content-type": "application/json", ...rendered.headers, [requestIdHeader]: requestId },
+          headers: { "content-type": "application/json", ...rendered.headers, ...ids },
         })
       }
 
@@ -271,7 +273,12 @@ export class Inference extends Context.Tag("headgate/Inference")<
   )
 }
 
-const newState = (): RequestState => ({ requestId: requestId(), lifetime: undefined, metadata: undefined })
+const newState = (): RequestState => ({
+  requestId: requestId(),
+  lifetime: undefined,
+  generationId: undefined,
+  metadata: undefined,
+})
 
 /** Ends the request when its caller leaves, or at once if it has left already. */
 const listen = ({ signal }: Request, lifetime: Lifetime): void => {

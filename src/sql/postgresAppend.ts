@@ -69,7 +69,7 @@ export const makeAppend = (
     const again = Effect.retry(
       wait<void, StorageUnavailable>((resume) => commit(values, resume)),
       { schedule, while: ({ refused }) => refused !== true },
-    )
+    ).pipe(Effect.tap(() => countRows(rows.length)))
     return wait((resume) =>
       commit(values, (exit) => {
         const failure = Exit.isFailure(exit) && exit.cause._tag === "Fail" ? exit.cause.error : undefined

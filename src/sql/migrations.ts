@@ -111,15 +111,15 @@ const addUp = Effect.flatMap(SqlClient, (sql) =>
     sql.withTransaction(
       inOrder(() => [
         `CREATE TEMP TABLE groups AS
-    SELECT admitted_at - admitted_at % 86400000 AS day, key_id, app_url, app_title, model, host, provider,
-      SUM(CASE outcome WHEN 'lost' THEN 0 ELSE 1 END) AS requests,
-      SUM(CASE outcome WHEN 'lost' THEN 0 ELSE prompt_tokens END) AS prompt_tokens,
-      SUM(CASE outcome WHEN 'lost' THEN 0 ELSE completion_tokens END) AS completion_tokens,
-      SUM(CASE outcome WHEN 'lost' THEN 0 ELSE cached_tokens END) AS cached_tokens,
-      SUM(CASE outcome WHEN 'lost' THEN 0 ELSE cache_write_tokens END) AS cache_write_tokens,
-      SUM(CASE outcome WHEN 'lost' THEN 0 ELSE reasoning_tokens END) AS reasoning_tokens,
-      SUM(cost) AS cost, SUM(upstream_cost) AS upstream_cost
-    FROM ledger GROUP BY 1, 2, 3, 4, 5, 6, 7`,
+          SELECT admitted_at - admitted_at % 86400000 AS day, key_id, app_url, app_title, model, host, provider,
+            SUM(CASE outcome WHEN 'lost' THEN 0 ELSE 1 END) AS requests,
+            SUM(CASE outcome WHEN 'lost' THEN 0 ELSE prompt_tokens END) AS prompt_tokens,
+            SUM(CASE outcome WHEN 'lost' THEN 0 ELSE completion_tokens END) AS completion_tokens,
+            SUM(CASE outcome WHEN 'lost' THEN 0 ELSE cached_tokens END) AS cached_tokens,
+            SUM(CASE outcome WHEN 'lost' THEN 0 ELSE cache_write_tokens END) AS cache_write_tokens,
+            SUM(CASE outcome WHEN 'lost' THEN 0 ELSE reasoning_tokens END) AS reasoning_tokens,
+            SUM(cost) AS cost, SUM(upstream_cost) AS upstream_cost
+          FROM ledger GROUP BY 1, 2, 3, 4, 5, 6, 7`,
         ...[
           "'day', day, '', '', '', '', '', ''",
           "'host', day, '', '', '', model, host, provider",
@@ -127,9 +127,9 @@ const addUp = Effect.flatMap(SqlClient, (sql) =>
           "'app', day, '', app_url, app_title, model, host, provider",
         ].map(
           (group) => `INSERT INTO daily_sums
-        SELECT ${group}, SUM(requests), SUM(prompt_tokens), SUM(completion_tokens), SUM(cached_tokens),
-          SUM(cache_write_tokens), SUM(reasoning_tokens), SUM(cost), SUM(upstream_cost)
-        FROM groups GROUP BY 1, 2, 3, 4, 5, 6, 7, 8`,
+            SELECT ${group}, SUM(requests), SUM(prompt_tokens), SUM(completion_tokens), SUM(cached_tokens),
+              SUM(cache_write_tokens), SUM(reasoning_tokens), SUM(cost), SUM(upstream_cost)
+            FROM groups GROUP BY 1, 2, 3, 4, 5, 6, 7, 8`,
         ),
         "DROP TABLE groups",
         "UPDATE summed_ledger SET summed_to = (SELECT COALESCE(MAX(seq), 0) FROM ledger)",

@@ -8,7 +8,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import { RateLimited, type Unavailable } from "../domain/Failure.ts"
 import type { KeyId } from "../domain/Ids.ts"
-import { type KeyRecord, nextReset, windowStart } from "../domain/Key.ts"
+import { dayMs, type KeyRecord, nextReset, windowStart } from "../domain/Key.ts"
 import { FreeCount, FreeCounts } from "./FreeCounts.ts"
 import { KeyWindows } from "./KeyWindows.ts"
 import { orUnavailable } from "./ledger.ts"
@@ -57,13 +57,13 @@ const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
     const perMinute = { requests: requestsPerMinute, intervalSeconds: 60 }
     /** Requests that are counted already. */
     const counted = new WeakSet<RequestContext>()
-    const counts = new FreeCounts((key) => {
-      const day = windowStart("daily", now())
-      return Effect.map(
-        orUnavailable("storage")(storage.freeRequests.used(key, day)),
-        (used) => new FreeCount(day, used),
-      )
-    })
+    const counts = new FreeCounts((key) =>
+      Effect.map(orUnavailable("storage")(storage.freeRequests.last(key)), (last) => {
+        const day = windowStart("daily", now())
+        // The day after this one: the clock has stepped back. A later one is of a clock that was wrong.
+        return last === undefined || last.day > day + dayMs ? new FreeCount(day, 0) : new FreeCount(last.day, last.used)
+      }),
+    )
     const withCount = <A, E>(key: KeyId, use: (count: FreeCount) => Effect.Effect<A, E>) => {
       const known = counts.known(key)
       return known !== undefined ? use(known) : Effect.flatMap(counts.read(key), use)

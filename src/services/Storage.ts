@@ -40,11 +40,20 @@ export interface KeyRepository {
   readonly remove: (id: KeyId, author: Author) => Effect.Effect<boolean, StorageUnavailable>
 }
 
+/** How many requests to free models a key has made on a day: its first Unix millisecond. */
+export interface FreeDay {
+  readonly day: number
+  readonly used: number
+}
+
 /** Requests of keys to free models, counted by UTC day. Only the last day of each key is kept. */
 export interface FreeRequestRepository {
-  /** `day`: its first Unix millisecond. */
-  readonly used: (key: KeyId, day: number) => Effect.Effect<number, StorageUnavailable>
-  /** Counts so many more; for a day before the last one nothing. Durable when it succeeds. */
+  /** The last day on which a key had any; `undefined`: there is none. */
+  readonly last: (key: KeyId) => Effect.Effect<FreeDay | undefined, StorageUnavailable>
+  /**
+   * Counts so many more on a day (its first Unix millisecond); for the day before the last one nothing. Before that, the last
+   * one was of a wrong clock, and is replaced. Durable when it succeeds.
+   */
   readonly add: (key: KeyId, day: number, count: number) => Effect.Effect<void, StorageUnavailable>
 }
 

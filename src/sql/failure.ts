@@ -29,6 +29,10 @@ export const sqlState = (error: unknown): string | undefined => {
 export const isRefusal = (error: unknown): boolean =>
   sqliteCode(error)?.startsWith("SQLITE_CONSTRAINT") === true || /^2[23]/.test(sqlState(error) ?? "")
 
+/** Whether a sum does not fit into 64 bits, or into its column. For SUM, SQLite has a message and no code. */
+export const isOverflow = (error: unknown): boolean =>
+  sqlState(error) === "22003" || isRefusal(error) || reasonOf(error) === "integer overflow"
+
 /** Whether SQLite found the disk full. */
 export const isDiskFull = (error: unknown): boolean =>
   error instanceof StorageUnavailable ? error.isDiskFull === true : sqliteCode(error) === "SQLITE_FULL"

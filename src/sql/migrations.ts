@@ -6,6 +6,7 @@ import * as Migrator from "@effect/sql/Migrator"
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { emptyHead } from "../domain/Audit.ts"
+import { isOverflow } from "./failure.ts"
 
 /** Name of the table that records the steps that have run. */
 export const migrationsTable = "migrations"
@@ -141,6 +142,44 @@ const inOrder = (statementsIn: (dialect: Dialect) => ReadonlyArray<string>) =>
       { discard: true },
     ),
   )
+
+/**
+ * The sums by day of the rows so far: read once, then added up further. Where sums do not fit into their columns there are none,
+ * and the gateway starts all the same: see `dailySums.ts`.
+ */
+const addUp = Effect.flatMap(SqlClient, (sql) =>
+  Effect.catchIf(
+    sql.withTransaction(
+      inOrder(() => [
+        `CREATE TEMP TABLE groups AS
+          SELECT admitted_at - admitted_at % 86400000 AS day, key_id, app_url, app_title, model, host, provider,
+            SUM(CASE outcome WHEN 'lost' THEN 0 ELSE 1 END) AS requests,
+            SUM(CASE outcome WHEN 'lost' THEN 0 ELSE prompt_tokens END) AS prompt_tokens,
+            SUM(CASE outcome WHEN 'lost' THEN 0 ELSE completion_tokens END) AS completion_tokens,
+            SUM(CASE outcome WHEN 'lost' THEN 0 ELSE cached_tokens END) AS cached_tokens,
+            SUM(CASE outcome WHEN 'lost' THEN 0 ELSE cache_write_tokens END) AS cache_write_tokens,
+            SUM(CASE outcome WHEN 'lost' THEN 0 ELSE reasoning_tokens END) AS reasoning_tokens,
+            SUM(cost) AS cost, SUM(upstream_cost) AS upstream_cost
+          FROM ledger GROUP BY 1, 2, 3, 4, 5, 6, 7`,
+        ...[
+          "'day', day, '', '', '', '', '', ''",
+          "'host', day, '', '', '', model, host, provider",
+          "'key', day, key_id, '', '', model, host, provider",
+          "'app', day, '', app_url, app_title, model, host, provider",
+        ].map(
+          (group) => `INSERT INTO daily_sums
+            SELECT ${group}, SUM(requests), SUM(prompt_tokens), SUM(completion_tokens), SUM(cached_tokens),
+              SUM(cache_write_tokens), SUM(reasoning_tokens), SUM(cost), SUM(upstream_cost)
+            FROM groups GROUP BY 1, 2, 3, 4, 5, 6, 7, 8`,
+        ),
+        "DROP TABLE groups",
+        "UPDATE summed_ledger SET summed_to = (SELECT COALESCE(MAX(seq), 0) FROM ledger)",
+      ]),
+    ),
+    isOverflow,
+    () => Effect.void,
+  ),
+)
 
 /** By number and name. */
 export const steps = {
@@ -281,35 +320,12 @@ export const steps = {
       upstream_cost ${integer} NOT NULL,
       PRIMARY KEY (kind, day, key_id, app_url, app_title, model, host, provider)
     ) ${optionsByKey}`,
-    // The rows so far: read once, then added up further.
-    `CREATE TEMP TABLE groups AS
-      SELECT admitted_at - admitted_at % 86400000 AS day, key_id, app_url, app_title, model, host, provider,
-        SUM(CASE outcome WHEN 'lost' THEN 0 ELSE 1 END) AS requests,
-        SUM(CASE outcome WHEN 'lost' THEN 0 ELSE prompt_tokens END) AS prompt_tokens,
-        SUM(CASE outcome WHEN 'lost' THEN 0 ELSE completion_tokens END) AS completion_tokens,
-        SUM(CASE outcome WHEN 'lost' THEN 0 ELSE cached_tokens END) AS cached_tokens,
-        SUM(CASE outcome WHEN 'lost' THEN 0 ELSE cache_write_tokens END) AS cache_write_tokens,
-        SUM(CASE outcome WHEN 'lost' THEN 0 ELSE reasoning_tokens END) AS reasoning_tokens,
-        SUM(cost) AS cost, SUM(upstream_cost) AS upstream_cost
-      FROM ledger GROUP BY 1, 2, 3, 4, 5, 6, 7`,
-    ...[
-      "'day', day, '', '', '', '', '', ''",
-      "'host', day, '', '', '', model, host, provider",
-      "'key', day, key_id, '', '', model, host, provider",
-      "'app', day, '', app_url, app_title, model, host, provider",
-    ].map(
-      (group) => `INSERT INTO daily_sums
-          SELECT ${group}, SUM(requests), SUM(prompt_tokens), SUM(completion_tokens), SUM(cached_tokens),
-            SUM(cache_write_tokens), SUM(reasoning_tokens), SUM(cost), SUM(upstream_cost)
-          FROM groups GROUP BY 1, 2, 3, 4, 5, 6, 7, 8`,
-    ),
-    "DROP TABLE groups",
     `CREATE TABLE summed_ledger (
       only_row ${integer} PRIMARY KEY CHECK (only_row = 1),
       summed_to ${integer} NOT NULL
     ) ${options}`,
-    "INSERT INTO summed_ledger SELECT 1, COALESCE(MAX(seq), 0) FROM ledger",
-  ]),
+    "INSERT INTO summed_ledger VALUES (1, 0)",
+  ]).pipe(Effect.zipRight(addUp)),
 
   "7_generations": inOrder(({ generationIndex }) => generationIndex),
 

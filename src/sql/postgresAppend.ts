@@ -103,7 +103,7 @@ export const makeAppend = (
     const again = Effect.retry(
       wait<void, StorageUnavailable>((resume) => commit(prepared, resume)),
       { schedule, while: ({ refused }) => refused !== true },
-    )
+    ).pipe(Effect.tap(() => countRows(rows.length)))
     return wait((resume) =>
       commit(prepared, (exit) => {
         const failure = Exit.isFailure(exit) && exit.cause._tag === "Fail" ? exit.cause.error : undefined

@@ -109,6 +109,11 @@ describe("requests to free models", () => {
     expect(statuses(await together(4, () => second.ask(key, free)))).toEqual([200, 200, 200, 429])
     second.clock.advance(-3_600_000)
     expect((await second.ask(key, free)).status).toBe(429)
+    await second.stop()
+
+    // It stands in the day before, in which the key had requests left after the last restart.
+    const third = await startRuled(limits(0, 3), storage)
+    expect((await third.ask(key, free)).status).toBe(429)
   })
 
   test("are counted for every answer that a caller saw, whenever the gateway is killed", async () => {
@@ -142,9 +147,10 @@ describe("requests to free models", () => {
       expect(await gateway.exited).toBe(137)
     }
     const day = windowStart("daily", Date.now())
-    const used = await installation.ask(Effect.flatMap(Storage, (one) => one.freeRequests.used(keyId(key), day)))
+    const last = await installation.ask(Effect.flatMap(Storage, (one) => one.freeRequests.last(keyId(key))))
+    expect(last?.day).toBe(day)
     // Each caller may have had one more request, of which it did not see the answer.
-    expect(used).toBeWithin(seen, seen + 3 * 6 + 1)
+    expect(last?.used).toBeWithin(seen, seen + 3 * 6 + 1)
   }, 60_000)
 
   test("that come while the count is being read share it", async () => {
@@ -158,7 +164,7 @@ describe("requests to free models", () => {
       ...service,
       freeRequests: {
         ...service.freeRequests,
-        used: (...asked) => Effect.zipLeft(service.freeRequests.used(...asked), slow),
+        last: (...asked) => Effect.zipLeft(service.freeRequests.last(...asked), slow),
       },
     })
     const gateway = await startRuled(limits(0, 3), storage)

@@ -157,6 +157,23 @@ test("rows from before there were sums are in them, and later ones too", async (
   )
 })
 
+test("rows from before there were sums, whose sums do not fit, kept the gateway from starting", async () => {
+  const path = join(folder, "overflow.db")
+  const most = 2n ** 63n - 1n
+  const day = dayOfDate("2027-01-01")
+  const old = ["a", "b"].map((id) => sampleRow(id, { upstreamCost: most, admittedAt: day, strategy: "", seed: 0 }))
+  await oldDatabase(path, "daily_sums", old)
+  const [error, rows] = await inside(
+    (storage) =>
+      Effect.all([
+        Effect.flip(storage.activity.sums({ days: [day], by: "host" })),
+        Effect.zipRight(storage.ledger.append([sampleRow("c")]), storage.ledger.rows(alice, 9)),
+      ]),
+    openInProcess({ path, durability: "process" }),
+  )
+  expect([error.reason, rows.length]).toEqual(["integer overflow", 3])
+})
+
 describe("a row", () => {
   test("belongs to the day of its admission, whenever it is settled", async () => {
     const day = dayOfDate("2028-02-29")

@@ -148,19 +148,33 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
   test("requests to free models are counted by key and day, of which only the last is kept", async () => {
     const counts = await inside((storage) =>
       Effect.gen(function* () {
-        const { add, used } = storage.freeRequests
-        const before = yield* used(alice, day)
+        const { add, last } = storage.freeRequests
+        const before = yield* last(alice)
         yield* add(alice, day, 1)
         yield* add(alice, day, 2)
         yield* add(bob, day, 5)
-        const first = [yield* used(alice, day), yield* used(bob, day), yield* used(alice, 2 * day)]
-        yield* add(alice, 2 * day, 4)
+        const first = [yield* last(alice), yield* last(bob)]
+        yield* add(alice, 4 * day, 4)
         // The clock has stepped back: the day before is over, and the next one stays as it is.
-        yield* add(alice, day, 1)
-        return [before, ...first, yield* used(alice, day), yield* used(alice, 2 * day), yield* used(bob, day)]
+        yield* add(alice, 3 * day, 1)
+        const second = [yield* last(alice), yield* last(bob)]
+        // It was wrong for longer.
+        yield* add(alice, 2 * day, 7)
+        return [before, ...first, ...second, yield* last(alice)]
       }),
     )
-    expect(counts).toEqual([0, 3, 5, 0, 0, 4, 5])
+    expect(counts).toEqual([
+      undefined,
+      ...[
+        { day, used: 3 },
+        { day, used: 5 },
+      ],
+      ...[
+        { day: 4 * day, used: 4 },
+        { day, used: 5 },
+      ],
+      { day: 2 * day, used: 7 },
+    ])
   })
 
   test("a limit beyond 64 bits is refused, not truncated", async () => {

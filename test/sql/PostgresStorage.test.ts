@@ -108,6 +108,7 @@ const ourTables = [
   "daily_sums",
   "free_requests",
   "host_stats",
+  "idempotency_keys",
   "installation",
   "keys",
   "leases",

@@ -98,6 +98,7 @@ const ourTables = [
   "daily_sums",
   "free_requests",
   "host_stats",
+  "idempotency_keys",
   "installation",
   "keys",
   "leases",

@@ -189,6 +189,8 @@ export const makeSlices = (
       served.isServing = true
       const stopped = Effect.sync(() => {
         served.isServing = false
+        // Those that were refused try their next host.
+        if (served.waiting.length > 0) startServing(served)
       })
       run(
         serve(served).pipe(

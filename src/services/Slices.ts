@@ -155,6 +155,7 @@ export const makeSlices = (
     const askOthers = (served: Served, first: Waiting, need: Picodollars) =>
       Effect.gen(function* () {
         const { slice } = served
+        yield* shared.leases.clear
         yield* shared.slices.want(slice.process, slice.budget)
         const until = nowMs() + othersMs
         do {

@@ -16,7 +16,6 @@ import {
   heldStream,
   type ScriptedHost,
   scriptedHost,
-  streamAnswer,
   wholeAnswer,
 } from "../support/host.ts"
 import { describePostgres, execute, makeDatabase, port, redactedUrlOf } from "../support/postgres.ts"
@@ -108,6 +107,20 @@ const pair = async (
     },
   }
 }
+
+/** A stream of one token after another that ends only with its call. */
+const endless = () =>
+  new Response(
+    new ReadableStream<Uint8Array>({
+      pull: async (controller) => {
+        // A turn for each event, so that the others are served in between.
+        await new Promise((resolve) => setImmediate(resolve))
+        const chunk = chunkOf({ delta: { content: "four" }, finish_reason: null })
+        controller.enqueue(new TextEncoder().encode(`data: ${chunk}\n\n`))
+      },
+    }),
+    { headers: { "content-type": "text/event-stream" } },
+  )
 
 const statusOf = async (answer: Promise<Response>): Promise<number> => (await answer).status
 
@@ -250,8 +263,7 @@ describePostgres("two gateways on one database", () => {
   test(
     "streams draw on what both may spend, to the limit and one event beyond it",
     async () => {
-      const words = Array.from({ length: 30_000 }, () => "four")
-      const { first, second, newKey } = await pair(() => streamAnswer(words))
+      const { first, second, newKey } = await pair(endless)
       // A token of output costs two microdollars.
       const limit = 2_000_000n * 12_000n
       const key = await newKey({ limit })
@@ -275,9 +287,10 @@ describePostgres("two gateways on one database", () => {
     async () => {
       const { first, second, newKey } = await pair(undefined, [], {
         billing: { free_models: { requests_per_minute: 0, requests_per_day: 7 } },
+      models: [{ id: "acme/echo:free", context_length: 1000, hosts: [{ provider: "echo", model: "headgate/echo" }] }],
       })
       const key = await newKey({})
-      const free = (gateway: TestGateway) => statusOf(key.chat(gateway, { model: "headgate/echo" }))
+      const free = (gateway: TestGateway) => statusOf(key.chat(gateway, { model: "acme/echo:free" }))
       const statuses = await Promise.all(Array.from({ length: 30 }, (_, at) => free(at % 2 === 0 ? first : second)))
       expect(statuses.filter((status) => status === 200)).toHaveLength(7)
       expect(new Set(statuses)).toEqual(new Set([200, 429]))

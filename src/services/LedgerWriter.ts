@@ -148,7 +148,12 @@ export const makeLedgerWriter = (
         onFailure: () => {},
       })
     })
-    yield* retry.pipe(Effect.zipRight(refreshTakesRequests), Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
+    yield* retry.pipe(
+      Effect.zipRight(refreshTakesRequests),
+      Effect.delay("1 second"),
+      Effect.forever,
+      Effect.forkScoped,
+    )
 
     return {
       hasBacklog: () => backlog.length > 0,

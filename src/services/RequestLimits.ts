@@ -1,6 +1,6 @@
 /**
  * How many requests a key may make: its own `rate_limit`, and the limits of free models per minute and UTC day. The windows
- * are of this process; the count of a day is kept in `Storage`. See docs/guarantees.md#g8.
+ * are of this process; the count of a day is kept in `Storage`, for all processes that share it. See docs/guarantees.md#g8.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -57,13 +57,13 @@ const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
     const perMinute = { requests: requestsPerMinute, intervalSeconds: 60 }
     /** Requests that are counted already. */
     const counted = new WeakSet<RequestContext>()
-    const counts = new FreeCounts((key) =>
+    const stored = (key: KeyId): Effect.Effect<FreeCount, Unavailable> =>
       Effect.map(orUnavailable("storage")(storage.freeRequests.last(key)), (last) => {
         const day = windowStart("daily", now())
         // The day after this one: the clock has stepped back. A later one is of a clock that was wrong.
         return last === undefined || last.day > day + dayMs ? new FreeCount(day, 0) : new FreeCount(last.day, last.used)
-      }),
-    )
+      })
+    const counts = new FreeCounts(stored)
     const withCount = <A, E>(key: KeyId, use: (count: FreeCount) => Effect.Effect<A, E>) => {
       const known = counts.known(key)
       return known !== undefined ? use(known) : Effect.flatMap(counts.read(key), use)
@@ -77,7 +77,7 @@ const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
         retryAfterSeconds: Math.ceil(waitMs / 1000),
       })
 
-    /** Written while the host is called. A SQLite file takes it before the request's row; PostgreSQL in any order. */
+    /** Written while the host is called. The database takes it before the request's row, so before its cost is shown. */
     const save = (key: KeyId, count: FreeCount): void => {
       const { day } = count
       const added = 1 + count.unsaved
@@ -115,6 +115,23 @@ const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
       return Exit.void
     }
 
+    /** Where other processes count too, the database decides. */
+    const takeShared = (context: RequestContext): Effect.Effect<void, RateLimited | Unavailable> => {
+      if (counted.has(context)) return Exit.void
+      const { id } = context.key
+      const refused = perMinuteRefusal(id)
+      if (refused !== undefined) return Exit.fail(refused)
+      if (requestsPerMinute > 0) freeWindows.add(id, nowMs())
+      const at = now()
+      const taking = storage.freeRequests.take(id, windowStart("daily", at), requestsPerDay)
+      return Effect.flatMap(orUnavailable("storage")(taking), (isTaken) => {
+        if (!isTaken)
+          return Exit.fail(refusal("free-models-per-day", requestsPerDay, (nextReset("daily", at) ?? at) - at))
+        counted.add(context)
+        return Exit.void
+      })
+    }
+
     return RequestLimits.of({
       admit: ({ id, rateLimit }) => {
         if (rateLimit === null) return undefined
@@ -124,14 +141,19 @@ const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
         ownWindows.add(id, at)
         return undefined
       },
-      takeFree: (context) =>
-        requestsPerDay === 0 ? take(context, undefined) : withCount(context.key.id, (count) => take(context, count)),
-      freeToday: (key) =>
-        requestsPerDay === 0
-          ? Effect.succeed({ used: 0, limit: -1, remaining: -1 })
-          : withCount(key, (count) => {
-              const used = count.usedAt(now())
-              return Effect.succeed({ used, limit: requestsPerDay, remaining: Math.max(0, requestsPerDay - used) })
-            }),
+      takeFree: (context) => {
+        if (requestsPerDay === 0) return take(context, undefined)
+        if (storage.shared !== undefined) return takeShared(context)
+        return withCount(context.key.id, (count) => take(context, count))
+      },
+      freeToday: (key) => {
+        if (requestsPerDay === 0) return Effect.succeed({ used: 0, limit: -1, remaining: -1 })
+        const today = (count: FreeCount) => {
+          const used = count.usedAt(now())
+          return { used, limit: requestsPerDay, remaining: Math.max(0, requestsPerDay - used) }
+        }
+        if (storage.shared !== undefined) return Effect.map(stored(key), today)
+        return withCount(key, (count) => Effect.succeed(today(count)))
+      },
     })
   })

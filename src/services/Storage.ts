@@ -51,9 +51,11 @@ export interface FreeRequestRepository {
   /** The last day on which a key had any; `undefined`: there is none. */
   readonly last: (key: KeyId) => Effect.Effect<FreeDay | undefined, StorageUnavailable>
   /**
-   * Counts so many more on a day (its first Unix millisecond); for the day before the last one nothing. Before that, the last
-   * one was of a wrong clock, and is replaced. Durable when it succeeds.
+   * Counts one more, unless there are `limit` already: whether it did. The day before the last one counts as that; before
+   * that, the last one was of a wrong clock, and is replaced.
    */
+  readonly take: (key: KeyId, day: number, limit: number) => Effect.Effect<boolean, StorageUnavailable>
+  /** Counts so many more on a day (its first Unix millisecond), as `take` does; for the day before the last one nothing. Durable when it succeeds. */
   readonly add: (key: KeyId, day: number, count: number) => Effect.Effect<void, StorageUnavailable>
 }
 

@@ -60,32 +60,38 @@ export const makeEvents = (pool: Pool): Effect.Effect<SharedRepositories["on"], 
         for (const listener of listeners) listener.keyChanged?.(KeyId.make(originalText(object)), isRevoked)
       }
     }
-    const hear = (client: PoolClient, payload = ""): void => {
+    /** A notice came since the last read began. */
+    let hasNews = false
+    let wake = () => {}
+    const hear = (payload = ""): void => {
       const wanted = payload === "" ? undefined : Either.getOrUndefined(readWanted(payload))
-      if (wanted !== undefined) for (const listener of listeners) listener.wanted?.(wanted, wanted.by)
-      // A failure ends the connection, and the next one reads.
-      else read(client).catch(() => {})
+      if (wanted === undefined) {
+        hasNews = true
+        wake()
+      } else for (const listener of listeners) listener.wanted?.(wanted, wanted.by)
     }
+    const news = Effect.async<void>((resume) => {
+      wake = () => resume(Effect.void)
+      if (hasNews) wake()
+    })
+    const readAll = (client: PoolClient) =>
+      Effect.tryPromise(() => {
+        hasNews = false
+        return read(client)
+      }).pipe(Effect.zipRight(Effect.raceFirst(news, Effect.sleep(readEveryMs))), Effect.forever)
+    /** Until the connection ends. */
+    const heard = (client: PoolClient) =>
+      Effect.async<never, unknown>((resume) => {
+        client.on("error", (error) => resume(Effect.fail(error)))
+        client.on("end", () => resume(Effect.fail("the connection has ended")))
+        client.on("notification", ({ payload }) => hear(payload))
+      })
     const session = Effect.acquireUseRelease(
       Effect.tryPromise(() => pool.connect()),
-      (client) =>
-        Effect.async<never, unknown>((resume) => {
-          client.on("error", (error) => resume(Effect.fail(error)))
-          client.on("end", () => resume(Effect.fail("the connection has ended")))
-          client.on("notification", ({ payload }) => hear(client, payload))
-        }).pipe(
-          Effect.raceFirst(
-            Effect.zipRight(
-              Effect.tryPromise(() => client.query(`LISTEN ${noticeChannel}`)),
-              Effect.forever(
-                Effect.zipLeft(
-                  Effect.tryPromise(() => read(client)),
-                  Effect.sleep(readEveryMs),
-                ),
-              ),
-            ),
-          ),
-        ),
+      (client) => {
+        const listen = Effect.tryPromise(() => client.query(`LISTEN ${noticeChannel}`))
+        return Effect.raceFirst(heard(client), Effect.zipRight(listen, readAll(client)))
+      },
       (client) => Effect.sync(() => client.release(true)),
     )
     yield* Effect.forkScoped(Effect.forever(Effect.zipRight(Effect.ignore(session), Effect.sleep(reconnectAfterMs))))

@@ -1,6 +1,6 @@
 /**
  * How many requests a key may make: its own `rate_limit`, and the limits of free models per minute and UTC day. The windows
- * are of this process; the count of a day is kept in `Storage`. See docs/guarantees.md#g8.
+ * are of this process; the count of a day is kept in `Storage`, for all processes that share it. See docs/guarantees.md#g8.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -115,6 +115,23 @@ const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
       return Exit.void
     }
 
+    /** Where other processes count too, the database decides. */
+    const takeShared = (context: RequestContext): Effect.Effect<void, RateLimited | Unavailable> => {
+      if (counted.has(context)) return Exit.void
+      const { id } = context.key
+      const refused = perMinuteRefusal(id)
+      if (refused !== undefined) return Exit.fail(refused)
+      if (requestsPerMinute > 0) freeWindows.add(id, nowMs())
+      const at = now()
+      const taking = storage.freeRequests.take(id, windowStart("daily", at), requestsPerDay)
+      return Effect.flatMap(orUnavailable("storage")(taking), (isTaken) => {
+        if (!isTaken)
+          return Exit.fail(refusal("free-models-per-day", requestsPerDay, (nextReset("daily", at) ?? at) - at))
+        counted.add(context)
+        return Exit.void
+      })
+    }
+
     return RequestLimits.of({
       admit: ({ id, rateLimit }) => {
         if (rateLimit === null) return undefined
@@ -124,14 +141,17 @@ const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
         ownWindows.add(id, at)
         return undefined
       },
-      takeFree: (context) =>
-        requestsPerDay === 0 ? take(context, undefined) : withCount(context.key.id, (count) => take(context, count)),
-      freeToday: (key) =>
-        requestsPerDay === 0
-          ? Effect.succeed({ used: 0, limit: -1, remaining: -1 })
-          : withCount(key, (count) => {
-              const used = count.usedAt(now())
-              return Effect.succeed({ used, limit: requestsPerDay, remaining: Math.max(0, requestsPerDay - used) })
-            }),
+      takeFree: (context) => {
+        if (requestsPerDay === 0) return take(context, undefined)
+        if (storage.shared !== undefined) return takeShared(context)
+        return withCount(context.key.id, (count) => take(context, count))
+      },
+      freeToday: (key) => {
+        if (requestsPerDay === 0) return Effect.succeed({ used: 0, limit: -1, remaining: -1 })
+        const today = (used: number) => ({ used, limit: requestsPerDay, remaining: Math.max(0, requestsPerDay - used) })
+        if (storage.shared === undefined) return withCount(key, (count) => Effect.succeed(today(count.usedAt(now()))))
+        const reading = storage.freeRequests.used(key, windowStart("daily", now()))
+        return Effect.map(orUnavailable("storage")(reading), today)
+      },
     })
   })

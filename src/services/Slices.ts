@@ -155,6 +155,7 @@ export const makeSlices = (
     const askOthers = (served: Served, first: Waiting, need: Picodollars) =>
       Effect.gen(function* () {
         const { slice } = served
+        yield* shared.leases.clear
         yield* shared.slices.want(slice.process, slice.budget)
         const until = nowMs() + othersMs
         do {
@@ -189,6 +190,8 @@ export const makeSlices = (
       served.isServing = true
       const stopped = Effect.sync(() => {
         served.isServing = false
+        // Those that were refused try their next host.
+        if (served.waiting.length > 0) startServing(served)
       })
       run(
         serve(served).pipe(

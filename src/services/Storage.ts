@@ -44,6 +44,8 @@ export interface KeyRepository {
 export interface FreeRequestRepository {
   /** `day`: its first Unix millisecond. */
   readonly used: (key: KeyId, day: number) => Effect.Effect<number, StorageUnavailable>
+  /** Counts one more, unless there are `limit` already: whether it did. A day before the last one counts as that. */
+  readonly take: (key: KeyId, day: number, limit: number) => Effect.Effect<boolean, StorageUnavailable>
   /** Counts so many more; for a day before the last one nothing. Durable when it succeeds. */
   readonly add: (key: KeyId, day: number, count: number) => Effect.Effect<void, StorageUnavailable>
 }

@@ -10,6 +10,18 @@ export const makeFreeRequestRepository = (sql: SqlClient): FreeRequestRepository
       query(sql<{ readonly used: number }>`SELECT used FROM free_requests WHERE key_id = ${key} AND day = ${day}`),
       ([row]) => row?.used ?? 0,
     ),
+  take: (key, day, limit) =>
+    Effect.map(
+      query(
+        sql`INSERT INTO free_requests (key_id, day, used) VALUES (${key}, ${day}, 1)
+          ON CONFLICT (key_id) DO UPDATE SET
+            day = CASE WHEN excluded.day > free_requests.day THEN excluded.day ELSE free_requests.day END,
+            used = CASE WHEN excluded.day > free_requests.day THEN 1 ELSE free_requests.used + 1 END
+          WHERE excluded.day > free_requests.day OR free_requests.used < ${limit}
+          RETURNING used`,
+      ),
+      (taken) => taken.length === 1,
+    ),
   add: (key, day, count) =>
     Effect.asVoid(
       query(

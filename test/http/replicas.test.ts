@@ -4,14 +4,18 @@ import { makeSecret } from "../../src/domain/KeySecret.ts"
 import { configFor, type ScriptedHost, scriptedHost, wholeAnswer } from "../support/host.ts"
 import { describePostgres, execute, makeDatabase, urlOf } from "../support/postgres.ts"
 import { firstKey, install, type RunningGateway } from "../support/process.ts"
-import { until } from "../support/rawHost.ts"
 
 const closing: Array<() => unknown> = []
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
 })
 
-const patience = 60_000
+const patience = 90_000
+
+/** As long as the test may take. */
+const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
+  while (!(await holds())) await Bun.sleep(5)
+}
 
 /** `REPLICA_ROUNDS=50` for the figures of a release. */
 const rounds = Number(process.env["REPLICA_ROUNDS"] ?? 3)
@@ -110,7 +114,7 @@ describePostgres("several gateways on one database", () => {
       const { gateways } = started
       const urls = await started.urls()
       const isSaid = ({ out }: RunningGateway) => out().includes("curl ")
-      await until(() => gateways.some(isSaid), "the keys")
+      await until(() => gateways.some(isSaid))
       const key = firstKey(gateways.find(isSaid)?.out() ?? "")
       expect(await Promise.all(urls.map(async (url) => (await post(url, key)).status))).toEqual([200, 200, 200])
       for (const gateway of gateways) gateway.kill("SIGTERM")
@@ -136,7 +140,7 @@ describePostgres("several gateways on one database", () => {
           if (status !== 200) refused += 1
           return status
         })
-        await until(() => host.calls.length - before + refused === 200, "the answers or calls")
+        await until(() => host.calls.length - before + refused === 200)
         const admitted = host.calls.length - before
         const { leased } = await booksOf(database, hash)
         expect(leased).toBeLessThanOrEqual(37n * one)

@@ -8,6 +8,8 @@ export interface TcpProxy {
   readonly up: () => Promise<void>
   /** Closes all connections; new ones are possible at once. */
   readonly cut: () => void
+  /** From now on what comes from callers arrives so many milliseconds later. */
+  readonly delay: (milliseconds: number) => void
   /** Passes nothing on, in neither direction, and keeps the connections. */
   readonly hold: () => void
   /** Passes on what was held, and what comes. */
@@ -23,6 +25,7 @@ export interface TcpProxy {
 export const tcpProxy = async (target: number): Promise<TcpProxy> => {
   const pairs = new Set<readonly [Socket, Socket]>()
   let held = false
+  let delayMs = 0
   let losing: string | undefined
   let onLost = () => {}
 
@@ -45,7 +48,8 @@ export const tcpProxy = async (target: number): Promise<TcpProxy> => {
         losing = undefined
         loses = true
       }
-      server.write(bytes)
+      if (delayMs === 0) server.write(bytes)
+      else setTimeout(() => server.write(bytes), delayMs)
     })
     server.on("data", (bytes) => {
       if (!loses) {
@@ -83,6 +87,9 @@ export const tcpProxy = async (target: number): Promise<TcpProxy> => {
     down,
     up: async () => {
       listening ??= await listen(port)
+    },
+    delay: (milliseconds) => {
+      delayMs = milliseconds
     },
     hold: () => {
       held = true

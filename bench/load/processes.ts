@@ -150,7 +150,8 @@ export const withDescendants = (child: Child): Child => {
   }
 }
 
-const descendants = (pid: number): ReadonlyArray<number> =>
+/** The processes that a process has started, and those that these have. */
+export const descendants = (pid: number): ReadonlyArray<number> =>
   readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
     readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8")
       .split(" ")

@@ -27,7 +27,7 @@ export interface Supervising {
   readonly start: (number: number, port: number) => Effect.Effect<Worker, never, Scope.Scope>
 }
 
-/** The gateway cannot run: a worker could not start, and none serves. It has said why. */
+/** The gateway cannot run: a worker could not start, and none serves. That worker has written why. */
 export class WorkerFailed extends Data.TaggedError("WorkerFailed")<Ended & { readonly number: number }> {
   override get message() {
     return `worker ${this.number} ${inWords(this)} before it served`

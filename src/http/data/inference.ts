@@ -131,7 +131,10 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const { bodyBytes } = registry.current().limits
         const bytes = yield* readRequest(request, bodyBytes, timers, lifetime)
         const body = yield* parseBody(bytes)
-        const asked = yield* withHeaders(yield* protocol.decode(body, bytes.byteLength), request.headers)
+        const asked = yield* withHeaders(
+          yield* protocol.decode(body, bytes.byteLength, request.headers),
+          request.headers,
+        )
         const budgeting = meter.budget({ _tag: "Key", key })
         const conversation = conversations.of(key.id, asked)
         const plan = yield* router.plan(asked, yield* budgeting, { conversation, permissions: key })

@@ -14,6 +14,7 @@ import type { Picodollars } from "../domain/Money.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import type { Reasons } from "../plugin/Strategy.ts"
 import { byteLength, type Skipped } from "./beginAttempt.ts"
+import { encodeFor } from "./encodeFor.ts"
 import type { ProviderRegistry } from "./ProviderRegistry.ts"
 import type { PlanFailure, PlanOptions, Router } from "./Router.ts"
 import { type DispatchFailure, outcomeOf } from "./tryHosts.ts"
@@ -58,9 +59,10 @@ export const makeExplain =
         excluded.push({ host: tag, model, by, reason })
       for (const host of plan.attempts) {
         const sent = requestFor(request, host, plan.adjustments?.get(host))
-        const encoded = registry.endpoint(host)?.protocol.encode(sent.request, host)
+        const endpoint = registry.endpoint(host)
         // Its provider was switched off since the plan was made.
-        if (encoded === undefined) continue
+        if (endpoint === undefined) continue
+        const encoded = encodeFor(endpoint.protocol, sent.request, host)
         if (Either.isLeft(encoded)) {
           const { left } = encoded
           if (left instanceof HostFailed) {

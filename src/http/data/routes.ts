@@ -10,10 +10,14 @@ import { allowOrigin, preflight } from "../cors.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
 import { chat } from "./chat/index.ts"
 import { Inference, type InferenceHandler } from "./inference.ts"
+import { messages } from "./messages/index.ts"
 
 type Path = `/${string}`
 
-const protocols: ReadonlyArray<readonly [path: Path, protocol: ClientProtocol]> = [["/api/v1/chat/completions", chat]]
+const protocols: ReadonlyArray<readonly [path: Path, protocol: ClientProtocol]> = [
+  ["/api/v1/chat/completions", chat],
+  ["/api/v1/messages", messages],
+]
 const explainPath: Path = "/api/v1/route/explain"
 
 /** Handlers of `POST` by path, and of CORS preflight requests. */

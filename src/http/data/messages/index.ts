@@ -1,0 +1,21 @@
+/** `POST /messages`: Anthropic's form. Errors have a body of their own. */
+import type { WriterFor } from "../../../services/StreamWriter.ts"
+import { messagesForm } from "../../../wire/messages/native.ts"
+import { messagesErrorBody } from "../../ErrorBody.ts"
+import type { ClientProtocol } from "../ClientProtocol.ts"
+import { type AnswerNames, answerWriter, namesOf } from "./answer.ts"
+import { decodeMessages } from "./decode.ts"
+import { messagesWriter } from "./stream.ts"
+
+const writersFor =
+  (names: AnswerNames): WriterFor =>
+  (host) =>
+    messagesWriter(names, host)
+
+export const messages: ClientProtocol = {
+  name: messagesForm,
+  decode: decodeMessages,
+  answer: (context, request, shown) => answerWriter(namesOf(context, request, shown)),
+  stream: (context, request, shown) => writersFor(namesOf(context, request, shown)),
+  error: messagesErrorBody,
+}

@@ -9,7 +9,7 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { CallerGone, type Failure, NotPermitted, Unavailable } from "../../domain/Failure.ts"
+import { CallerGone, type Failure, Unavailable } from "../../domain/Failure.ts"
 import { generationId, requestId } from "../../domain/Ids.ts"
 import type { KeyRecord } from "../../domain/Key.ts"
 import type { Plan } from "../../domain/Plan.ts"
@@ -27,7 +27,7 @@ import { Router } from "../../services/Router.ts"
 import { isFinished, makeStepRunner, type Steps } from "../../services/Steps.ts"
 import { directOutput, type OpenOutput, queuedOutput } from "../../services/StreamOutput.ts"
 import { Timers } from "../../services/Timers.ts"
-import { authenticate } from "../authenticate.ts"
+import { authenticate, managementKey } from "../authenticate.ts"
 import { parseBody } from "../decode/json.ts"
 import { defect, type Rendered, render } from "../ErrorBody.ts"
 import {
@@ -42,6 +42,7 @@ import {
 } from "../headers.ts"
 import { readRequest } from "../readRequest.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
+import { makeCountRoute } from "./countTokens.ts"
 import { makeExplainRoute } from "./explain.ts"
 import type { RequestState, Respond } from "./Respond.ts"
 import { withHeaders } from "./requestHeaders.ts"
@@ -64,6 +65,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
     readonly handler: (protocol: ClientProtocol) => InferenceHandler
     /** Answers with the plan for such a request, in place of carrying it out. */
     readonly explainer: (protocol: ClientProtocol) => InferenceHandler
+    /** Answers with an estimate of the tokens in the prompt. */
+    readonly counter: (protocol: ClientProtocol) => InferenceHandler
   }
 >() {
   static readonly layer = Layer.scoped(
@@ -223,9 +226,11 @@ export class Inference extends Context.Tag("headgate/Inference")<
 
       const explain = makeExplain(router, registry, () => clock.unsafeCurrentTimeMillis())
       const explained = makeExplainRoute({ keys, meter, inFlight, timers, registry, conversations, explain })
+      const counted = makeCountRoute({ keys, limits, inFlight, timers, registry })
       return {
         handler: (protocol) => handlerOf(protocol, respond),
         explainer: (protocol) => handlerOf(protocol, explained),
+        counter: (protocol) => handlerOf(protocol, counted),
       }
     }),
   )
@@ -246,8 +251,6 @@ const leaving = (inFlight: Context.Tag.Service<InFlight>, lifetime: Lifetime) =>
 
 /** The metadata for an error. Outside of the steps for the same reason. */
 const withoutHost = (shown: ShownRoute, context: RequestContext) => () => routeMetadata(shown, context, undefined)
-
-const managementKey = new NotPermitted({ rule: "Management keys cannot call models: use an ordinary key." })
 
 /** Adds the headers of every answer: the ids, and once a host answers its tag and the dropped members. */
 const named = (

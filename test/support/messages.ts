@@ -59,6 +59,25 @@ export const endEvents = (reason: string, output = 12): ReadonlyArray<JsonObject
 export const nativeStream = (events: ReadonlyArray<JsonObject>): Response =>
   new Response(events.map(eventText).join(""), { headers: { "content-type": "text/event-stream" } })
 
+/** A stream of which the test gives the rest once the caller has the beginning. */
+export const inTwoParts = (first: ReadonlyArray<JsonObject>, then: ReadonlyArray<JsonObject>) => {
+  const begun = Promise.withResolvers<void>()
+  const bytes = (events: ReadonlyArray<JsonObject>) => new TextEncoder().encode(events.map(eventText).join(""))
+  const answer = () =>
+    new Response(
+      new ReadableStream<Uint8Array>({
+        start: async (controller) => {
+          controller.enqueue(bytes(first))
+          await begun.promise
+          controller.enqueue(bytes(then))
+          controller.close()
+        },
+      }),
+      { headers: { "content-type": "text/event-stream" } },
+    )
+  return { answer, goOn: () => begun.resolve() }
+}
+
 /** A whole answer of a host of the form. */
 export const nativeAnswer = (content: ReadonlyArray<JsonObject>, more: JsonObject = {}): Response =>
   Response.json({
@@ -96,13 +115,15 @@ export const ask = (gateway: TestGateway, body: JsonObject = {}, headers: Record
   gateway.call("/messages", {
     method: "POST",
     headers: { "content-type": "application/json", ...headers },
-    body: JSON.stringify({
-      model: "acme/small",
-      max_tokens: 100,
-      messages: [{ role: "user", content: "Hi" }],
-      ...body,
-    }),
+    body: JSON.stringify({ ...body, ...missing(body) }),
   })
+
+const missing = (body: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries({ model: "acme/small", max_tokens: 100, messages: [{ role: "user", content: "Hi" }] }).filter(
+      ([name]) => !(name in body),
+    ),
+  )
 
 /** The events of a stream, which has to keep the grammar. */
 export const eventsOf = async (response: Response): Promise<ReadonlyArray<JsonObject>> =>

@@ -161,7 +161,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const completed = yield* dispatcher.complete(context, request, plan, protocol.answer(context, request, shown))
         inFlight.leave(context.lifetime)
         const cost = costValue(completed.charge.cost.total)
-        const headers = named({ "content-type": "application/json", [costHeader]: cost }, context, completed)
+        const headers = named({ "content-type": "application/json", [costHeader]: cost }, context, completed, protocol)
         return new Response(completed.text, { headers })
       }
 
@@ -179,7 +179,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         // From here on the stream itself reports that its reader has left.
         context.lifetime.isCallerGone = undefined
         const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" }
-        return new Response(body, { headers: named(headers, context, answering) })
+        return new Response(body, { headers: named(headers, context, answering, protocol) })
       }
 
       const refused = (protocol: ClientProtocol, state: RequestState, cause: Cause.Cause<Failure>): Response => {
@@ -257,13 +257,14 @@ const named = (
   headers: Record<string, string>,
   { requestId, generationId }: RequestContext,
   answering: Pick<Completed, "host" | "dropped"> | undefined,
+  { ownNames }: ClientProtocol,
 ): Record<string, string> => {
   headers[requestIdHeader] = requestId
   headers[generationIdHeader] = generationId
   if (answering === undefined) return headers
   const { host, dropped } = answering
   if (isHeaderSafe(host.tag)) headers[hostHeader] = host.tag
-  if (dropped.length > 0) headers[droppedHeader] = droppedMembers(dropped)
+  if (dropped.length > 0) headers[droppedHeader] = droppedMembers(dropped, ownNames)
   return headers
 }
 
@@ -272,9 +273,10 @@ const longestDropped = 1000
 const longestName = 64
 
 /** Value of the header with the dropped members. Their names may come from the caller: one that is not safe in a header is not written. */
-const droppedMembers = (dropped: ReadonlyArray<string>): string => {
+const droppedMembers = (dropped: ReadonlyArray<string>, ownNames: ClientProtocol["ownNames"]): string => {
   let value = ""
-  for (const [at, member] of dropped.entries()) {
+  for (const [at, canonical] of dropped.entries()) {
+    const member = ownNames?.get(canonical) ?? canonical
     const name = member.length <= longestName && isHeaderSafe(member) ? member : "unnamed"
     if (value.length + name.length > longestDropped) return `${value}, and ${dropped.length - at} more`
     value += at === 0 ? name : `, ${name}`

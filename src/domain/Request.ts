@@ -3,6 +3,7 @@
  * protocol reads the rest. The HTTP layer makes it once. It never changes, since a fallback reads it again.
  */
 import type { ChatPayload } from "./Chat.ts"
+import type { Unsupported } from "./Failure.ts"
 import type { ToolChoiceSupport } from "./Host.ts"
 import type { JsonObject } from "./Json.ts"
 import type { Preferences } from "./Preferences.ts"
@@ -89,6 +90,25 @@ interface OperationRequest {
   readonly bounds: Bounds
 }
 
+/**
+ * A request as the caller wrote it, where that is not the canonical form. A host that speaks the form gets this body; for
+ * any other host the canonical form counts, and this says what it lacks.
+ */
+export interface NativeRequest {
+  /** Name of the form, as in `ClientProtocol.name` and `Protocol.native`. */
+  readonly form: string
+  /** The caller's body without router-only members, credentials and addresses. */
+  readonly body: JsonObject
+  /** Headers of the caller that hosts of the form understand, names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Members that the canonical form has no counterpart for. They are dropped for hosts of other forms. */
+  readonly untranslated: ReadonlyArray<string>
+  /** What no translation carries: hosts of other forms are not called. */
+  readonly unsupported: Unsupported | undefined
+  /** The caller's own path for a path in the canonical payload, such as `messages[2].content[0]`. */
+  readonly pathOf: (path: string) => string
+}
+
 export interface ChatRequest extends OperationRequest {
   readonly operation: "chat"
   readonly stream: boolean
@@ -96,4 +116,6 @@ export interface ChatRequest extends OperationRequest {
   readonly maxTokens: number | undefined
   readonly reasoning: Reasoning
   readonly payload: ChatPayload
+  /** Absent: the caller wrote the canonical form. */
+  readonly native?: NativeRequest
 }

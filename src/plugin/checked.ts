@@ -12,7 +12,7 @@ import { HostFailed, Unsupported } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import { isJsonObject } from "../domain/Json.ts"
 import type { ListedModel } from "../domain/ListedModel.ts"
-import type { ChatRequest } from "../domain/Request.ts"
+import type { ChatRequest, NativeRequest } from "../domain/Request.ts"
 import { isFraming } from "../wire/framing.ts"
 import type { ResponseHead } from "../wire/Head.ts"
 import { showable } from "../wire/httpError.ts"
@@ -33,6 +33,14 @@ import {
 
 export interface CheckedProtocol extends Pick<Protocol, "framing" | "usage" | "transparent"> {
   readonly encode: (request: ChatRequest, host: Host) => Either.Either<Encoded, Unsupported | HostFailed>
+  readonly native?: {
+    readonly form: string
+    readonly encode: (
+      request: ChatRequest,
+      native: NativeRequest,
+      host: Host,
+    ) => Either.Either<Encoded, Unsupported | HostFailed>
+  }
   readonly decode: (head: ResponseHead, body: unknown, context: AnswerContext) => ChatResponse | HostFailed
   /** When the plugin's decoder could not be made, this one fails at its first event and at its end. */
   readonly decoder: (head: ResponseHead, context: AnswerContext) => Decoder
@@ -84,22 +92,35 @@ const failed = (cause: PluginFault): HostFailed => new HostFailed({ reason: "mal
 
 const checkedProtocol = (plugin: string, name: string, protocol: Protocol): CheckedProtocol => {
   const hook = (of: string) => hookOf(plugin, `protocols.${name}`, of)
-  const { framing, usage, transparent } = protocol
+  const { framing, usage, transparent, native } = protocol
   return {
     framing,
     ...(usage === undefined ? {} : { usage }),
     ...(transparent === undefined ? {} : { transparent }),
-    encode: checkedEncode(hook("encode"), protocol),
+    encode: checkedEncode(hook("encode"), (request, host) => protocol.encode(request, host)),
+    ...(native === undefined
+      ? {}
+      : {
+          native: {
+            form: native.form,
+            encode: checkedEncode(hook("native.encode"), (request, written, host) =>
+              native.encode(request, written, host),
+            ),
+          },
+        }),
     decode: checkedDecode(hook("decode"), protocol),
     decoder: checkedDecoder(hook, protocol),
   }
 }
 
-const checkedEncode = (hook: Hook, protocol: Protocol): CheckedProtocol["encode"] => {
+const checkedEncode = <Request extends ReadonlyArray<unknown>>(
+  hook: Hook,
+  encode: (...request: Request) => Either.Either<Encoded, Unsupported>,
+): ((...request: Request) => Either.Either<Encoded, Unsupported | HostFailed>) => {
   const misfit = (expected: string, value: unknown) => Either.left(failed(hook.returned(expected, value)))
-  return (request, host) => {
+  return (...request) => {
     try {
-      const encoded = protocol.encode(request, host)
+      const encoded = encode(...request)
       if (!Either.isEither(encoded)) return misfit(but("an Either of a request", encoded), encoded)
       if (Either.isLeft(encoded)) {
         const { left } = encoded

@@ -185,13 +185,19 @@ export const expectedOfDecoder = (decoder: unknown): Misfit =>
     : but("a decoder with event and end, and done where the protocol has a last event", decoder)
 
 export const expectedOfProtocol = (protocol: JsonObject, isFraming: (value: unknown) => boolean): Misfit => {
-  const { framing, usage, transparent } = protocol
+  const { framing, usage, transparent, native } = protocol
   if (!isFraming(framing)) return butWord("framing is one that this gateway has", framing)
   if (usage !== undefined && usage !== "largest" && usage !== "last") {
     return butWord('usage is "largest" or "last"', usage)
   }
   if (transparent !== undefined && typeof transparent !== "boolean") {
     return but("transparent is true or false", transparent)
+  }
+  if (
+    native !== undefined &&
+    !(isPlainObject(native) && typeof native["form"] === "string" && isFunction(native["encode"]))
+  ) {
+    return but("native is an object with form as text and encode as a function", native)
   }
   const missing = ["encode", "decode", "decoder"].find((hook) => !isFunction(protocol[hook]))
   return missing === undefined ? undefined : but(`${missing} is a function`, protocol[missing])

@@ -11,6 +11,7 @@ import type { ChatResponse } from "../domain/Chat.ts"
 import { bytesSaid } from "../domain/Estimate.ts"
 import { HedgeBudget } from "../domain/HedgeBudget.ts"
 import type { Host } from "../domain/Host.ts"
+import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import type { Plan } from "../domain/Plan.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import { RetryBudget } from "../domain/RetryBudget.ts"
@@ -37,9 +38,13 @@ import { makeUpstreamClient } from "./upstreamCall.ts"
 
 /**
  * Writes a whole answer in the caller's form, without its cost. The cost is added by the returned function, so an answer
- * that cannot be written fails before anything is charged.
+ * that cannot be written fails before anything is charged. `native`: the host's own body, where it is in the caller's form.
  */
-export type AnswerWriter = (host: Host, response: ChatResponse) => (charge: Charge) => string
+export type AnswerWriter = (
+  host: Host,
+  response: ChatResponse,
+  native: JsonObject | undefined,
+) => (charge: Charge) => string
 
 /** A whole answer, charged and in the ledger. */
 export interface Completed {
@@ -145,10 +150,13 @@ const make = (options: DispatcherOptions) =>
         request,
         plan,
         ({ attempt, endpoint, encoded, answerContext }) =>
-          unaryAnswer(client, attempt, endpoint, encoded, answerContext, options.answerBytes, (response) => ({
-            delivered: deliveredOf(response, attempt),
-            write: writer(attempt.host, response),
-          })),
+          unaryAnswer(client, attempt, endpoint, encoded, answerContext, options.answerBytes, (response, body) => {
+            const isNative = endpoint.protocol.native?.form === context.form
+            return {
+              delivered: deliveredOf(response, attempt),
+              write: writer(attempt.host, response, isNative && isJsonObject(body) ? body : undefined),
+            }
+          }),
       )
       const charge = yield* endAttempt.delivered(attempt, answer.delivered)
       charged(charge)

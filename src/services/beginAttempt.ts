@@ -23,6 +23,7 @@ import type { Plan } from "../domain/Plan.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
 import { Attempt } from "./Attempt.ts"
+import { encodeFor } from "./encodeFor.ts"
 import { type HostHealth, type Inadmissible, Permit } from "./HostHealth.ts"
 import type { Hold, Meter } from "./Meter.ts"
 import type { Lifetime, RequestContext } from "./RequestContext.ts"
@@ -60,7 +61,7 @@ export const beginAttempt = function* (
   const refusal = health.refusal(endpoint, isEmergency)
   if (refusal !== undefined) return refusal
   const { request, dropped: unsupported } = requestFor(asked, host, plan.adjustments?.get(host))
-  const first = protocol.encode(request, host)
+  const first = encodeFor(protocol, request, host)
   if (Either.isLeft(first)) return first.left
   const ask = {
     bounds: request.bounds,
@@ -74,7 +75,7 @@ export const beginAttempt = function* (
   if (!isFinished(reserving)) context.lifetime.look()
   if (Either.isLeft(reserved)) return reserved.left
   const hold = reserved.right
-  const encoded = within(request, hold) ? first : protocol.encode(bounded(request, hold), host)
+  const encoded = within(request, hold) ? first : encodeFor(protocol, bounded(request, hold), host)
   if (Either.isLeft(encoded)) {
     meter.release(hold)
     return encoded.left

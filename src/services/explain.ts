@@ -14,6 +14,7 @@ import type { Picodollars } from "../domain/Money.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import type { Reasons } from "../plugin/Strategy.ts"
 import { byteLength, type Skipped } from "./beginAttempt.ts"
+import { encodeFor } from "./encodeFor.ts"
 import type { ProviderRegistry } from "./ProviderRegistry.ts"
 import type { PlanFailure, PlanOptions, Router } from "./Router.ts"
 import { type DispatchFailure, outcomeOf } from "./tryHosts.ts"
@@ -61,7 +62,7 @@ export const makeExplain =
         // For the type alone: a host that cannot be called is in no plan, and this plan was made just now.
         if (endpoint === undefined) continue
         const sent = requestFor(request, host, plan.adjustments?.get(host))
-        const encoded = endpoint.protocol.encode(sent.request, host)
+        const encoded = encodeFor(endpoint.protocol, sent.request, host)
         if (Either.isLeft(encoded)) {
           const { left } = encoded
           if (left instanceof HostFailed) {

@@ -11,8 +11,8 @@ import { wait } from "./Steps.ts"
 import { BodyText, longestErrorBody, parsedBody, refusedBy, type UpstreamClient } from "./upstreamCall.ts"
 
 /**
- * Sends the request and reads the whole answer. Ends at once when the attempt is stopped. `use` converts the answer; when it
- * throws, that is a failure of the host.
+ * Sends the request and reads the whole answer. Ends at once when the attempt is stopped. `use` converts the answer, of which
+ * it also gets the host's own JSON; when it throws, that is a failure of the host.
  */
 export const unaryAnswer = <A>(
   client: UpstreamClient,
@@ -21,7 +21,7 @@ export const unaryAnswer = <A>(
   encoded: Encoded,
   context: AnswerContext,
   longestAnswer: number,
-  use: (answer: ChatResponse) => A,
+  use: (answer: ChatResponse, body: unknown) => A,
 ): Effect.Effect<A | HostFailed> =>
   wait((resume) => {
     let isOver = false
@@ -47,8 +47,11 @@ export const unaryAnswer = <A>(
       },
       end: () => {
         if (head === undefined || body === undefined) return
-        const answer = readAnswer(endpoint, head, body.take(), context)
-        finish(answer instanceof HostFailed ? answer : use(answer))
+        const text = body.take()
+        if (head.status !== 200) return finish(refusedBy(endpoint, head, text))
+        const json = parsedBody(text)
+        const answer = endpoint.protocol.decode(head, json, context)
+        finish(answer instanceof HostFailed ? answer : use(answer, json))
       },
       failed: (failure) => {
         attempt.exchange?.cancel()

@@ -7,7 +7,7 @@ import type * as Either from "effect/Either"
 import type { ChatChunk, ChatResponse } from "../domain/Chat.ts"
 import type { HostFailed, Unsupported } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
-import type { ChatRequest } from "../domain/Request.ts"
+import type { ChatRequest, NativeRequest } from "../domain/Request.ts"
 import type { Framing } from "./framing.ts"
 import type { ResponseHead } from "./Head.ts"
 
@@ -62,6 +62,17 @@ export interface Decoder {
 }
 
 /**
+ * For callers who speak the host's own form. Their body is sent with as few changes as possible, and they get the host's
+ * answer or events with ids, model, usage and cost exchanged. `decode` and `decoder` still read the answer, for metering.
+ */
+export interface NativeProtocol {
+  /** `NativeRequest.form`. */
+  readonly form: string
+  /** `request`: the canonical form of the same request, from which parameters that the host lacks were taken. */
+  readonly encode: (request: ChatRequest, native: NativeRequest, host: Host) => Either.Either<Encoded, Unsupported>
+}
+
+/**
  * The protocol of a host. Its functions are pure: no clock, no network, and no state except in decoders. When one
  * throws or returns something wrong, that is a failure of the host, and is logged as a fault of the plugin.
  */
@@ -79,6 +90,8 @@ export interface Protocol {
    * host is tried.
    */
   readonly encode: (request: ChatRequest, host: Host) => Either.Either<Encoded, Unsupported>
+  /** Present where a client form is the host's own. */
+  readonly native?: NativeProtocol
   /**
    * A whole answer with status 200: parsed JSON, or text where it was none. `HostFailed` when it is an error all the same
    * (`errorInBody`), or no answer at all (`malformed`).

@@ -7,6 +7,7 @@ import type { ChatChunk, ChatChunkChoice, ChatUsage, FinishReason, Tool } from "
 import { bytesOfTokens, bytesSaid, tokensIn } from "../domain/Estimate.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { OutputAllowance } from "../domain/Hold.ts"
+import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { ToolCallFragments } from "../domain/toolCalls.ts"
 import { isCount } from "../domain/Usage.ts"
 import { plainText, says, withoutReasoning } from "./delta.ts"
@@ -15,6 +16,21 @@ import { frameReader } from "./framing.ts"
 import { isTooDeep } from "./jsonDepth.ts"
 import type { Decoder, Protocol } from "./Protocol.ts"
 import { splice } from "./splice.ts"
+
+/** Passes the events of a host on to a caller who speaks the host's form. Synchronous; made for one answer. */
+export interface NativeWriter {
+  /** The caller's text for an event; "" while it is withheld. `HostFailed`: it breaks the form. */
+  readonly event: (name: string, event: JsonObject, json: string) => string | HostFailed
+  /** Whether an event came that says something, so that no other host may take over. */
+  readonly hasSpoken: boolean
+  /**
+   * UTF-8 bytes of text in an event that needs no reading, because it is a text delta in the form's usual spelling; 0 for
+   * any other event.
+   */
+  readonly plainBytes: (json: string) => number
+  /** The caller's text for such an event. */
+  readonly plain: (json: string) => string
+}
 
 /** Writes canonical chunks in the client's protocol. Synchronous; made for one answer. */
 export interface ChunkWriter {
@@ -25,6 +41,8 @@ export interface ChunkWriter {
    * (`wire/splice.ts`).
    */
   readonly spliceable?: { readonly json: (text: string) => string; readonly text: (json: string) => string }
+  /** Present where hosts may speak the client's form. */
+  readonly native?: NativeWriter
 }
 
 export type HostStreamState =
@@ -42,6 +60,8 @@ export interface HostStreamOptions {
   readonly usage?: Protocol["usage"] | undefined
   /** `Protocol.transparent`. */
   readonly transparent: boolean
+  /** Whether the events are of the caller's own form: then `ChunkWriter.native` writes them. */
+  readonly native?: boolean
   readonly decoder: Decoder
   readonly writer: ChunkWriter
   readonly excludeReasoning: boolean
@@ -76,6 +96,7 @@ export class HostStream {
   private readonly reader: FrameReader
   /** Present where plain text deltas can be spliced. */
   private readonly splicer
+  private readonly native: NativeWriter | undefined
   private readonly options: HostStreamOptions
   /** Output tokens so far, at least: each delta has one, and the host may report more. */
   private tokens = 0
@@ -90,7 +111,8 @@ export class HostStream {
   constructor(options: HostStreamOptions) {
     this.options = options
     this.reader = frameReader(options.framing)
-    const isSpliceable = options.transparent && options.writer.spliceable !== undefined
+    this.native = options.native === true ? options.writer.native : undefined
+    const isSpliceable = options.transparent && options.writer.spliceable !== undefined && this.native === undefined
     this.splicer = isSpliceable ? splice() : undefined
     this.reservedTokens = options.output?.outputTokens ?? Number.POSITIVE_INFINITY
     this.reservedBytes = bytesOfTokens(this.reservedTokens)
@@ -214,6 +236,13 @@ export class HostStream {
       this.tokens += 1
       return this.options.writer.spliceable?.text(spliced) ?? ""
     }
+    const plainBytes = this.native === undefined || this.tokens === 0 ? 0 : this.native.plainBytes(data)
+    if (this.native !== undefined && plainBytes > 0) {
+      this.outputBytes += plainBytes
+      this.tokens += 1
+      this.hasContent = true
+      return this.native.plain(data)
+    }
     if (data === "[DONE]" && this.options.framing === "sse") return this.done()
     if (data === "") return ""
     if (isTooDeep(data)) {
@@ -231,9 +260,22 @@ export class HostStream {
       this.fail(decoded)
       return ""
     }
-    const text = this.chunks(decoded)
+    const text = this.chunks(decoded) + this.passed(name, json, data)
+    if (this.closed) return text
     if (this.options.decoder.done?.() === true) return text + this.done()
     this.learn(data, decoded, text)
+    return text
+  }
+
+  /** The caller's text for an event of the caller's own form. */
+  private passed(name: string, event: unknown, data: string): string {
+    if (this.native === undefined || !isJsonObject(event) || this.closed) return ""
+    const text = this.native.event(name, event, data)
+    if (text instanceof HostFailed) {
+      this.fail(text)
+      return ""
+    }
+    if (this.native.hasSpoken && this.state === "silent") this.state = "speaking"
     return text
   }
 
@@ -291,6 +333,7 @@ export class HostStream {
     }
     if (passing.length === 0) return ""
     if (this.state === "silent") this.state = "speaking"
+    if (this.native !== undefined) return ""
     const { usage: _, ...rest } = chunk
     return this.options.writer.chunk({ ...rest, choices: passing })
   }

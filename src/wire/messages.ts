@@ -7,6 +7,7 @@ import type { ResponseHeaders } from "./Head.ts"
 import { messagesAnswer } from "./messages/answer.ts"
 import { messagesDecoder } from "./messages/decoder.ts"
 import { messagesHttpError } from "./messages/failure.ts"
+import { encodeNative, messagesForm } from "./messages/native.ts"
 import { encodeMessages } from "./messages/request.ts"
 import type { ThinkingKind } from "./messages/thinking.ts"
 import type { Protocol } from "./Protocol.ts"
@@ -28,6 +29,10 @@ export interface MessagesProtocol extends Protocol {
 export const messagesProtocol = ({ thinking = () => "budget" }: MessagesOptions = {}): MessagesProtocol => ({
   framing: "sse",
   encode: (request, host) => encodeMessages(thinking(host.upstreamModel), request, host),
+  native: {
+    form: messagesForm,
+    encode: (request, native, host) => encodeNative(thinking(host.upstreamModel), request, native, host),
+  },
   decode: (_head, body) => messagesAnswer(body),
   decoder: () => messagesDecoder(),
   error: messagesHttpError,

@@ -3,6 +3,9 @@
 /** One event with this JSON text as its data. JSON has no raw line breaks, so nothing in it can start a line of its own. */
 export const sseEvent = (json: string): string => `data: ${json}\n\n`
 
+/** The same for an event with a name, which has no line breaks. */
+export const sseNamed = (name: string, json: string): string => `event: ${name}\ndata: ${json}\n\n`
+
 /** The end of a stream in the chat form. */
 export const sseDone = "data: [DONE]\n\n"
 

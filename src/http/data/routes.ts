@@ -10,11 +10,16 @@ import { allowOrigin, preflight } from "../cors.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
 import { chat } from "./chat/index.ts"
 import { Inference, type InferenceHandler } from "./inference.ts"
+import { messages } from "./messages/index.ts"
 
 type Path = `/${string}`
 
-const protocols: ReadonlyArray<readonly [path: Path, protocol: ClientProtocol]> = [["/api/v1/chat/completions", chat]]
+const protocols: ReadonlyArray<readonly [path: Path, protocol: ClientProtocol]> = [
+  ["/api/v1/chat/completions", chat],
+  ["/api/v1/messages", messages],
+]
 const explainPath: Path = "/api/v1/route/explain"
+const countPath: Path = "/api/v1/messages/count_tokens"
 
 /** Handlers of `POST` by path, and of CORS preflight requests. */
 export class DataPlane extends Context.Tag("headgate/DataPlane")<
@@ -27,7 +32,7 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
   static readonly layer = ({ corsOrigins }: { readonly corsOrigins: ReadonlyArray<string> }) =>
     Layer.effect(
       DataPlane,
-      Effect.map(Inference, ({ handler, explainer }) => {
+      Effect.map(Inference, ({ handler, explainer, counter }) => {
         const allow = allowOrigin(corsOrigins)
         const handlers = new Map<Path, InferenceHandler>()
         const add = (path: Path, { effect, native }: InferenceHandler) =>
@@ -38,6 +43,7 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
           })
         for (const [path, protocol] of protocols) add(path, handler(protocol))
         add(explainPath, explainer(chat))
+        add(countPath, counter(messages))
         return { handlers, preflight: (request) => preflight(allow, request) }
       }),
     )

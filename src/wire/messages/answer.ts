@@ -54,9 +54,10 @@ export const usageOf = (raw: unknown): ChatUsage | undefined => {
   const read = count(raw["cache_read_input_tokens"] ?? 0)
   const written = count(raw["cache_creation_input_tokens"] ?? 0)
   if (input === undefined || output === undefined || read === undefined || written === undefined) return undefined
+  const compacted = compactionIn(raw["iterations"])
   return {
-    prompt_tokens: input + read + written,
-    completion_tokens: output,
+    prompt_tokens: input + read + written + compacted.input,
+    completion_tokens: output + compacted.output,
     prompt_tokens_details: {
       cached_tokens: read,
       cache_write_tokens: written,
@@ -65,6 +66,23 @@ export const usageOf = (raw: unknown): ChatUsage | undefined => {
     completion_tokens_details: { reasoning_tokens: inside(raw["output_tokens_details"], "thinking_tokens") },
     server_tool_use_details: { web_search_requests: inside(raw["server_tool_use"], "web_search_requests") },
   }
+}
+
+/**
+ * Tokens of the host's own summaries of a long conversation (`context_management`), which are billed and not part of its
+ * totals. Their cached tokens are counted as ordinary ones.
+ */
+const compactionIn = (iterations: unknown): { readonly input: number; readonly output: number } => {
+  let input = 0
+  let output = 0
+  for (const iteration of Array.isArray(iterations) ? iterations : []) {
+    if (!isJsonObject(iteration) || iteration["type"] !== "compaction") continue
+    for (const name of ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"]) {
+      input += inside(iteration, name)
+    }
+    output += inside(iteration, "output_tokens")
+  }
+  return { input, output }
 }
 
 const count = (value: unknown): number | undefined =>

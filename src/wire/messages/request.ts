@@ -12,7 +12,7 @@ import { type Thinking, type ThinkingKind, thinkingFor } from "./thinking.ts"
 import { unsupportedIn } from "./unsupported.ts"
 
 /** The version of the API. */
-const version = "2023-06-01"
+export const version = "2023-06-01"
 
 /** The beta that enables uploaded files. */
 const filesBeta = "files-api-2025-04-14"
@@ -121,7 +121,7 @@ const choiceOf = (choice: ToolChoice | null | undefined, oneAtATime: boolean): J
   return isJsonObject(named) ? { type: "tool", name: named["name"], ...alone } : { ...choice, ...alone }
 }
 
-const isForced = (choice: unknown): boolean =>
+export const isForced = (choice: unknown): boolean =>
   isJsonObject(choice) && (choice["type"] === "any" || choice["type"] === "tool")
 
 const outputFields = (payload: ChatPayload, host: Host, thinking: Thinking): JsonObject => {
@@ -158,7 +158,7 @@ const userField = ({ user, metadata }: ChatPayload): JsonObject => {
 }
 
 /** Anthropic knows two service tiers. Others of the chat form are dropped. */
-const tierField = (tier: string | null | undefined): JsonObject => {
+export const tierField = (tier: string | null | undefined): JsonObject => {
   if (tier === "auto" || tier === "standard_only") return { service_tier: tier }
   return tier === "default" ? { service_tier: "standard_only" } : {}
 }

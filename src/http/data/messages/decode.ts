@@ -1,0 +1,300 @@
+/**
+ * Decodes the JSON of `POST /messages` to a `ChatRequest`: the canonical form for routing, money and hosts of other forms,
+ * and beside it the body for hosts that speak this form. All problems are reported at once, with paths of this form.
+ */
+import * as Either from "effect/Either"
+import type { ChatPayload, Message } from "../../../domain/Chat.ts"
+import { BadRequest, Unsupported } from "../../../domain/Failure.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+import type { ChatRequest, Reasoning } from "../../../domain/Request.ts"
+import { messagesForm } from "../../../wire/messages/native.ts"
+import { chatRequest, countOf } from "../../decode/chatRequest.ts"
+import {
+  anyObject,
+  anything,
+  type Check,
+  type Issues,
+  integer,
+  listOf,
+  objectOf,
+  oneOf,
+  orNull,
+  quoted,
+  report,
+  text,
+} from "../../decode/checks.ts"
+import {
+  maybeText,
+  memberTable,
+  model,
+  most,
+  readMembers,
+  requireModel,
+  samplingMembers,
+  sharedMembers,
+  tokenCount,
+} from "../../decode/members.ts"
+import { isEffort, noReasoning } from "../../decode/reasoning.ts"
+import { Translation } from "./content.ts"
+import { choiceOf, ownToolAmong, parallelOf, toolChoice, toolOf, tools } from "./tools.ts"
+
+/** Refuses a member that asks for something, with a sentence. */
+const refused =
+  (why: string, allowed: (value: unknown) => boolean = () => false): Check =>
+  (value, path, issues) => {
+    if (value !== null && !allowed(value)) report(issues, path, why)
+  }
+
+const stored = "refers to something in the account of the operator, which is not allowed"
+
+const thinkingShape = objectOf(
+  {
+    type: oneOf("enabled", "disabled", "adaptive"),
+    budget_tokens: integer(1, most.tokens),
+    display: orNull(oneOf("summarized", "omitted")),
+  },
+  "type",
+)
+const thinking: Check = (value, path, issues) => {
+  thinkingShape(value, path, issues)
+  if (isJsonObject(value) && value["type"] === "enabled" && value["budget_tokens"] === undefined) {
+    report(issues, `${path}.budget_tokens`, "is required")
+  }
+}
+
+const format = objectOf({ type: oneOf("json_schema"), schema: anyObject }, "type", "schema")
+const outputConfig = objectOf({
+  effort: orNull(oneOf("low", "medium", "high", "xhigh", "max")),
+  format: orNull(format),
+  task_budget: orNull(anyObject),
+})
+
+const mostFallbacks = 3
+const fallbackShape = objectOf({ model }, "model")
+const fallbacks: Check = listOf((value, path, issues) => {
+  fallbackShape(value, path, issues)
+  for (const name in isJsonObject(value) ? value : {}) {
+    if (name !== "model") report(issues, `${path}.${name}`, "is not a member of a fallback, which has only a model")
+  }
+}, mostFallbacks)
+
+const standardBilling = (value: unknown): boolean =>
+  isJsonObject(value) && (value["bill_to"] === undefined || value["bill_to"] === "self")
+
+const { temperature, top_p, top_k } = samplingMembers
+
+const members: Readonly<Record<string, Check>> = {
+  ...sharedMembers,
+  temperature,
+  top_p,
+  top_k,
+  max_tokens: tokenCount,
+  stop_sequences: orNull(listOf(text)),
+  system: anything,
+  messages: anything,
+  tools: orNull(tools),
+  tool_choice: orNull(toolChoice),
+  thinking: orNull(thinking),
+  output_config: orNull(outputConfig),
+  output_format: orNull(format),
+  metadata: orNull(objectOf({ user_id: maybeText })),
+  service_tier: orNull(oneOf("auto", "standard_only", "default", "flex", "priority")),
+  context_management: orNull(anyObject),
+  compaction: orNull(anyObject),
+  cache_control: orNull(sharedMembers.cache_control),
+  fallbacks: orNull(fallbacks),
+  speed: refused("must be standard: the gateway has no price for another speed", (value) => value === "standard"),
+  inference_geo: refused("is not supported: the gateway has no price for a region", (value) => value === "global"),
+  container: refused(stored),
+  thread: refused(stored),
+  diagnostics: refused(stored, (value) => isJsonObject(value) && value["previous_message_id"] == null),
+  fallback_credit_token: refused(stored),
+  user_profile_id: refused(stored),
+  billing_policy: refused("must bill the operator", standardBilling),
+  mcp_servers: refused("is not supported: call MCP servers yourself, and give their tools", isEmptyList),
+}
+
+function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0
+}
+
+const table = memberTable({}, members, ["user"], ["messages"])
+
+/** Known members that hosts of other forms are not sent. */
+const ownMembers = ["context_management", "diagnostics"]
+
+/** Members that are translated, or are not sent under this name. Others are passed on, since the host may know them. */
+const translated: ReadonlySet<string> = new Set(Object.keys(members))
+
+export const decodeMessages = (
+  body: JsonObject,
+  bytes: number,
+  headers: Headers,
+): Either.Either<ChatRequest, BadRequest> => {
+  const issues: Issues = []
+  requireModel(body, issues)
+  if (body["messages"] === undefined) report(issues, "messages", "is required")
+  const { payload: own, preferences } = readMembers(body, table, issues)
+  if (body["fallbacks"] != null && body["models"] != null)
+    report(issues, "fallbacks", "excludes models: give one of them")
+  const betas = betasOf(headers, issues)
+  const translation = new Translation(issues)
+  translation.system(body["system"])
+  if (body["messages"] !== undefined) translation.turns(body["messages"])
+  const [first, ...rest] = issues
+  if (first !== undefined) return Either.left(new BadRequest({ issues: [first, ...rest] }))
+  const payload = payloadOf(body, own, translation)
+  const reasoning = reasoningOf(body)
+  const maxTokens = countOf(body["max_tokens"])
+  const parameters = parametersOf(payload, reasoning, maxTokens)
+  const request = chatRequest({ body: routed(body), bytes, payload, preferences, parameters, reasoning, maxTokens })
+  return Either.right({
+    ...request,
+    native: {
+      form: messagesForm,
+      body: own,
+      headers: headersOf(headers, betas),
+      untranslated: [...translation.untranslated],
+      unsupported: translation.unsupported ?? onlyHere(body),
+      pathOf: translation.pathOf,
+    },
+  })
+}
+
+/** The canonical payload. The members are checked. */
+const payloadOf = (body: JsonObject, own: JsonObject, translation: Translation): ChatPayload => {
+  const { temperature, top_p, top_k, stop_sequences: stop, tools, tool_choice: choice, cache_control: mark } = body
+  const config = isJsonObject(body["output_config"]) ? body["output_config"] : {}
+  const schema = config["format"] ?? body["output_format"]
+  for (const name of ownMembers) if (own[name] != null) translation.untranslated.add(name)
+  if (config["task_budget"] != null) translation.untranslated.add("output_config.task_budget")
+  const listed = Array.isArray(tools) ? tools.filter(isJsonObject) : []
+  const messages: ReadonlyArray<Message> = translation.messages
+  return {
+    ...Object.fromEntries(Object.entries(own).filter(([name]) => !translated.has(name))),
+    messages,
+    ...(typeof temperature === "number" ? { temperature } : {}),
+    ...(typeof top_p === "number" ? { top_p } : {}),
+    ...(typeof top_k === "number" ? { top_k } : {}),
+    ...(Array.isArray(stop) ? { stop: stop.filter((word) => typeof word === "string") } : {}),
+    ...(listed.length === 0
+      ? {}
+      : { tools: listed.map((tool, at) => toolOf(tool, `tools[${at}]`, translation.untranslated)) }),
+    ...(isJsonObject(choice) ? { tool_choice: choiceOf(choice), ...parallelOf(choice) } : {}),
+    ...(isJsonObject(schema)
+      ? {
+          response_format: {
+            type: "json_schema",
+            json_schema: {
+              name: "answer",
+              schema: isJsonObject(schema["schema"]) ? schema["schema"] : {},
+              strict: true,
+            },
+          },
+        }
+      : {}),
+    ...(typeof config["effort"] === "string" && !isAdaptive(body["thinking"]) ? { verbosity: config["effort"] } : {}),
+    ...userField(body),
+    ...tierField(body["service_tier"]),
+    ...(isJsonObject(mark) ? { cache_control: mark } : {}),
+  }
+}
+
+const userField = ({ user, metadata }: JsonObject): { readonly user?: string } => {
+  const id = isJsonObject(metadata) ? (metadata["user_id"] ?? user) : user
+  return typeof id === "string" ? { user: id } : {}
+}
+
+const tierField = (tier: unknown): { readonly service_tier?: string } => {
+  if (typeof tier !== "string") return {}
+  return { service_tier: tier === "standard_only" ? "default" : tier }
+}
+
+const isAdaptive = (thinking: unknown): boolean => isJsonObject(thinking) && thinking["type"] === "adaptive"
+
+/** Adaptive thinking goes by the effort, which without it says how long the answer is to be. */
+const reasoningOf = ({ thinking, output_config: config }: JsonObject): Reasoning => {
+  if (!isJsonObject(thinking)) return noReasoning
+  switch (thinking["type"]) {
+    case "enabled": {
+      const maxTokens = countOf(thinking["budget_tokens"])
+      return { ...noReasoning, maxTokens, written: { reasoning: { max_tokens: maxTokens } } }
+    }
+    case "adaptive": {
+      const effort = isJsonObject(config) ? config["effort"] : undefined
+      return isEffort(effort)
+        ? { ...noReasoning, effort, written: { reasoning: { effort } } }
+        : { ...noReasoning, enabled: true, written: { reasoning: { enabled: true } } }
+    }
+    default:
+      return { ...noReasoning, enabled: false, written: { reasoning: { enabled: false } } }
+  }
+}
+
+/** Members of the canonical form that a host may not support. */
+const optional = [
+  ...["temperature", "top_p", "top_k", "stop", "tools", "tool_choice", "parallel_tool_calls", "response_format"],
+  "verbosity",
+]
+
+const parametersOf = (
+  payload: ChatPayload,
+  reasoning: Reasoning,
+  maxTokens: number | undefined,
+): ReadonlyArray<string> => {
+  const parameters = optional.filter((name) => payload[name] !== undefined)
+  if (reasoning !== noReasoning) parameters.push("reasoning")
+  if (maxTokens !== undefined) parameters.push("max_tokens")
+  return parameters
+}
+
+/** The members that speak to the router, with the names that all forms share. */
+const routed = (body: JsonObject): JsonObject => {
+  const { fallbacks, service_tier: tier } = body
+  if (!Array.isArray(fallbacks) && tier !== "standard_only") return body
+  const others = Array.isArray(fallbacks)
+    ? fallbacks.map((entry) => (isJsonObject(entry) ? entry["model"] : entry))
+    : []
+  return {
+    ...body,
+    ...(others.length === 0 ? {} : { models: others }),
+    ...(tier === "standard_only" ? { service_tier: "default" } : {}),
+  }
+}
+
+/** What only hosts of this form have, besides blocks of messages. */
+const onlyHere = ({ tools, compaction }: JsonObject): Unsupported | undefined => {
+  if (compaction != null) {
+    return new Unsupported({ path: "compaction", reason: "only hosts of the Messages form summarize a conversation" })
+  }
+  const at = Array.isArray(tools) ? ownToolAmong(tools) : -1
+  if (at === -1) return undefined
+  return new Unsupported({ path: `tools[${at}]`, reason: "only hosts of the Messages form have this tool" })
+}
+
+const betaName = /^[a-zA-Z0-9._-]{1,64}$/
+
+/** Betas that reach what belongs to the operator. */
+const refusedBetas = /^(?:mcp-tunnels|managed-agents|agent-memory|message-threads|user-profiles)/
+
+/** Names in `anthropic-beta` and `x-anthropic-beta`, each once. */
+const betasOf = (headers: Headers, issues: Issues): ReadonlyArray<string> => {
+  const names: Array<string> = []
+  for (const header of ["anthropic-beta", "x-anthropic-beta"]) {
+    for (const name of (headers.get(header) ?? "").split(",").map((word) => word.trim())) {
+      if (name === "" || names.includes(name)) continue
+      if (!betaName.test(name)) report(issues, header, `${quoted(name)} is not the name of a beta`)
+      else if (refusedBetas.test(name)) report(issues, header, `${quoted(name)} ${stored}`)
+      else names.push(name)
+    }
+  }
+  return names
+}
+
+const headersOf = (headers: Headers, betas: ReadonlyArray<string>): Readonly<Record<string, string>> => {
+  const version = headers.get("anthropic-version")
+  return {
+    ...(version !== null && /^[0-9a-z-]{1,32}$/.test(version) ? { "anthropic-version": version } : {}),
+    ...(betas.length === 0 ? {} : { "anthropic-beta": betas.join(",") }),
+  }
+}

@@ -1,0 +1,32 @@
+/** `POST /messages`: Anthropic's form. Errors have a body of their own. */
+import type { WriterFor } from "../../../services/StreamWriter.ts"
+import { messagesForm } from "../../../wire/messages/native.ts"
+import { messagesErrorBody } from "../../ErrorBody.ts"
+import type { ClientProtocol } from "../ClientProtocol.ts"
+import { type AnswerNames, answerWriter, namesOf } from "./answer.ts"
+import { decodeMessages } from "./decode.ts"
+import { messagesWriter } from "./stream.ts"
+
+const writersFor =
+  (names: AnswerNames): WriterFor =>
+  (host) =>
+    messagesWriter(names, host)
+
+const ownNames = new Map([
+  ["stop", "stop_sequences"],
+  ["reasoning", "thinking"],
+  ["reasoning_effort", "thinking"],
+  ["response_format", "output_config.format"],
+  ["verbosity", "output_config.effort"],
+  ["parallel_tool_calls", "tool_choice.disable_parallel_tool_use"],
+  ["user", "metadata.user_id"],
+])
+
+export const messages: ClientProtocol = {
+  name: messagesForm,
+  decode: decodeMessages,
+  ownNames,
+  answer: (context, request, shown) => answerWriter(namesOf(context, request, shown)),
+  stream: (context, request, shown) => writersFor(namesOf(context, request, shown)),
+  error: messagesErrorBody,
+}

@@ -1,0 +1,121 @@
+/** Tools of the Messages form, and the choice among them. */
+import type { FunctionTool, HostTool, Tool, ToolChoice } from "../../../domain/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+import {
+  anyObject,
+  type Check,
+  filledText,
+  flag,
+  listOf,
+  matching,
+  objectOf,
+  oneOf,
+  orNull,
+  quoted,
+  report,
+} from "../../decode/checks.ts"
+import { maybeText, most, sharedMembers } from "../../decode/members.ts"
+
+const name = matching(/^[a-zA-Z0-9_-]{1,128}$/, "must be 1 to 128 letters, digits, underscores and dashes")
+
+const customTool = objectOf(
+  {
+    name,
+    description: maybeText,
+    input_schema: anyObject,
+    strict: orNull(flag),
+    cache_control: orNull(sharedMembers.cache_control),
+  },
+  "name",
+  "input_schema",
+)
+
+/**
+ * Anthropic's own tools that cost nothing besides their tokens, or have a price of their own in a host's price list: web
+ * search. The caller runs those that are not searches or fetches.
+ */
+const knownTypes =
+  /^(?:bash|text_editor|computer|memory|computer_toolset|browser_toolset|web_search|web_fetch|tool_search_tool_[a-z0-9]+)(?:_\d{8})?$/
+
+export const isCustom = (tool: JsonObject): boolean => tool["type"] == null || tool["type"] === "custom"
+
+/** A tool, also one that is defined amid the conversation. */
+export const checkTool: Check = (value, path, issues) => {
+  if (!isJsonObject(value)) return report(issues, path, "must be an object")
+  const { type } = value
+  if (isCustom(value)) customTool(value, path, issues)
+  else if (typeof type !== "string") report(issues, `${path}.type`, "must be a string")
+  else if (!knownTypes.test(type)) {
+    const why = "is not supported: the gateway knows no price for it, or it reaches what belongs to the operator"
+    report(issues, `${path}.type`, `${quoted(type)} ${why}`)
+  }
+}
+
+export const tools = listOf(checkTool, most.tools)
+
+const choiceShape = objectOf(
+  { type: oneOf("auto", "any", "tool", "none"), name: filledText, disable_parallel_tool_use: orNull(flag) },
+  "type",
+)
+
+export const toolChoice: Check = (value, path, issues) => {
+  choiceShape(value, path, issues)
+  if (isJsonObject(value) && value["type"] === "tool" && value["name"] === undefined) {
+    report(issues, `${path}.name`, "is required")
+  }
+}
+
+/** Members of a custom tool that the canonical form has no counterpart for. */
+const untranslatedMembers = ["input_examples", "eager_input_streaming", "defer_loading", "allowed_callers"]
+
+/** A checked tool in the canonical form. Anthropic's own keep their form: a host of another one cannot have them. */
+export const toolOf = (tool: JsonObject, path: string, untranslated: Set<string>): Tool => {
+  if (!isCustom(tool)) return hostTool(tool)
+  for (const member of untranslatedMembers) if (tool[member] != null) untranslated.add(`${path}.${member}`)
+  return functionTool(tool)
+}
+
+const hostTool = ({ function: _, type, ...rest }: JsonObject): HostTool => ({ ...rest, type: String(type) })
+
+const functionTool = ({
+  name,
+  description,
+  input_schema: schema,
+  strict,
+  cache_control: mark,
+}: JsonObject): FunctionTool => ({
+  type: "function",
+  function: {
+    name: String(name),
+    ...(typeof description === "string" ? { description } : {}),
+    ...(isJsonObject(schema) ? { parameters: schema } : {}),
+    ...(typeof strict === "boolean" ? { strict } : {}),
+  },
+  ...(isMark(mark) ? { cache_control: mark } : {}),
+})
+
+/** A checked `cache_control`. */
+export const isMark = (mark: unknown): mark is NonNullable<FunctionTool["cache_control"]> => isJsonObject(mark)
+
+/** A checked choice in the canonical form. */
+export const choiceOf = (choice: JsonObject): ToolChoice => {
+  switch (choice["type"]) {
+    case "any":
+      return "required"
+    case "none":
+      return "none"
+    case "tool":
+      return { type: "function", function: { name: choice["name"] } }
+    default:
+      return "auto"
+  }
+}
+
+export const parallelOf = (choice: JsonObject): { readonly parallel_tool_calls?: boolean } =>
+  typeof choice["disable_parallel_tool_use"] === "boolean"
+    ? { parallel_tool_calls: !choice["disable_parallel_tool_use"] }
+    : {}
+
+/** The first tool that only a host of the form can have. */
+export const ownToolAmong = (tools: ReadonlyArray<unknown>): number =>
+  tools.findIndex((tool) => isJsonObject(tool) && !isCustom(tool))

@@ -1,0 +1,197 @@
+/**
+ * What the bodies of all forms have in common: the members that speak to the router, parameters of sampling, and how a body
+ * is read member by member. A form adds its own members to the table.
+ */
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { noPreferences, type Preferences } from "../../domain/Preferences.ts"
+import { routerOnly } from "../../domain/Request.ts"
+import {
+  anyInteger,
+  anyObject,
+  anything,
+  type Check,
+  flag,
+  type Issues,
+  integer,
+  listOf,
+  numberWithin,
+  objectOf,
+  oneOf,
+  orNull,
+  quoted,
+  report,
+  shortText,
+  text,
+} from "./checks.ts"
+import { plugins, preset, transforms } from "./otherRouters.ts"
+import { decodePreferences } from "./preferences.ts"
+import { reasoningMembers } from "./reasoning.ts"
+
+/** See docs/guarantees.md#g30. */
+export const most = { tools: 512, models: 16, stop: 4, metadata: 16, tokens: 2 ** 31 - 1 }
+
+export const maybeText = orNull(text)
+export const maybeFlag = orNull(flag)
+export const maybeObject = orNull(anyObject)
+
+const malformedModel = /\p{Cc}|[\u2028\u2029]|\.\.[/\\]|%00/u
+
+export const model: Check = (value, path, issues) => {
+  if (typeof value !== "string" || value === "") report(issues, path, "must be a non-empty string")
+  else if (value.length > 256 || malformedModel.test(value))
+    report(issues, path, `${quoted(value)} is not a valid model ID`)
+}
+
+const metadataValue = shortText(512)
+const metadata: Check = (value, path, issues) => {
+  if (!isJsonObject(value)) return report(issues, path, "must be an object")
+  const names = Object.keys(value)
+  if (names.length > most.metadata)
+    report(issues, path, `must have at most ${most.metadata} members, not ${names.length}`)
+  for (const key of names) {
+    if (key.length > 64) report(issues, path, `${quoted(key)} is longer than 64 characters`)
+    metadataValue(value[key], `${path}[${quoted(key)}]`, issues)
+  }
+}
+
+export const tokenCount = orNull(integer(1, most.tokens))
+const share = orNull(numberWithin(0, 1))
+const penalty = orNull(numberWithin(-2, 2))
+
+const bias = numberWithin(-100, 100)
+const logitBias: Check = (value, path, issues) => {
+  if (!isJsonObject(value)) return report(issues, path, "must be an object")
+  for (const token in value) bias(value[token], `${path}[${quoted(token)}]`, issues)
+}
+
+const stops = listOf(text, most.stop)
+const stop: Check = (value, path, issues) => {
+  if (Array.isArray(value)) stops(value, path, issues)
+  else if (typeof value !== "string") report(issues, path, "must be a string or an array of strings")
+}
+
+/** Parameters of the canonical form that a host may or may not support (`supported_parameters`). */
+export const samplingMembers = {
+  temperature: orNull(numberWithin(0, 2)),
+  top_p: share,
+  top_k: orNull(integer(0, most.tokens)),
+  min_p: share,
+  top_a: share,
+  frequency_penalty: penalty,
+  presence_penalty: penalty,
+  repetition_penalty: orNull(numberWithin(0, 2)),
+  max_tokens: tokenCount,
+  max_completion_tokens: tokenCount,
+  logit_bias: orNull(logitBias),
+  seed: orNull(anyInteger),
+  stop: orNull(stop),
+  ...reasoningMembers,
+  verbosity: orNull(oneOf("low", "medium", "high", "xhigh", "max")),
+} satisfies Readonly<Record<string, Check>>
+
+/** Members that mean the same in every form and are no parameters. `provider` is read by `readMembers` itself. */
+export const sharedMembers = {
+  model: orNull(model),
+  models: listOf(model, most.models),
+  route: orNull(oneOf("fallback", "sort")),
+  preset,
+  stream: maybeFlag,
+  stream_options: orNull(objectOf({ include_usage: maybeFlag })),
+  usage: orNull(objectOf({ include: maybeFlag })),
+  service_tier: orNull(oneOf("auto", "default", "fast", "flex", "priority", "scale")),
+  cache_control: objectOf({ type: oneOf("ephemeral"), ttl: oneOf("5m", "1h") }, "type"),
+  prompt_cache_key: maybeText,
+  prompt_cache_options: maybeObject,
+  session_id: shortText(256),
+  user: maybeText,
+  metadata: orNull(metadata),
+  trace: anyObject,
+  plugins,
+  transforms,
+  stop_server_tools_when: listOf(anyObject, Number.POSITIVE_INFINITY, 1),
+  debug: anyObject,
+} satisfies Readonly<Record<string, Check>>
+
+/** Credentials and addresses, which only the configuration may set. See docs/guarantees.md#g29. */
+export const credentialMembers: ReadonlyArray<string> = [
+  "api_base",
+  "base_url",
+  "api_key",
+  "api_version",
+  "organization",
+  "headers",
+  "extra_headers",
+  "extra_body",
+  "extra_query",
+  "timeout",
+]
+
+interface Member {
+  readonly check: Check
+  readonly kind: "parameter" | "other" | "dropped"
+}
+
+/** How the members of one form's bodies are read. Members that are not listed are passed on unchecked. */
+export interface MemberTable {
+  readonly members: ReadonlyMap<string, Member>
+  /** Members that are not copied into the payload. */
+  readonly notSent: ReadonlySet<string>
+  /** Members that may not be null. */
+  readonly required: ReadonlySet<string>
+}
+
+/** `decodedApart`: members of this form that become fields of `ChatRequest`, or that it translates. */
+export const memberTable = (
+  parameters: Readonly<Record<string, Check>>,
+  others: Readonly<Record<string, Check>>,
+  decodedApart: ReadonlyArray<string>,
+  required: ReadonlyArray<string>,
+): MemberTable => ({
+  members: new Map<string, Member>([
+    ...Object.entries(parameters).map(([key, check]) => [key, { check, kind: "parameter" }] as const),
+    ...Object.entries(others).map(([key, check]) => [key, { check, kind: "other" }] as const),
+    ...credentialMembers.map((key) => [key, { check: anything, kind: "dropped" }] as const),
+  ]),
+  // As a member of a new object `__proto__` would become its prototype.
+  notSent: new Set([...routerOnly, ...credentialMembers, ...decodedApart, "__proto__"]),
+  required: new Set(required),
+})
+
+export interface ReadMembers {
+  /** The members that are sent to hosts, as they were written. */
+  readonly payload: Record<string, unknown>
+  readonly preferences: Preferences
+  /** Names of the parameters in the body. */
+  readonly parameters: Array<string>
+}
+
+/** Checks every member of a body. Problems are added to `issues`; the result is valid only if there are none. */
+export const readMembers = (body: JsonObject, table: MemberTable, issues: Issues): ReadMembers => {
+  const parameters: Array<string> = []
+  const payload: Record<string, unknown> = {}
+  let preferences: Preferences = noPreferences
+  for (const key in body) {
+    const value = body[key]
+    if (value === undefined) continue
+    if (key === "provider") {
+      preferences = decodePreferences(value, key, issues)
+      continue
+    }
+    if (!table.notSent.has(key)) payload[key] = value
+    const member = table.members.get(key)
+    // Some clients write null for fields that are not set.
+    if (member === undefined || (value === null && !table.required.has(key))) continue
+    member.check(value, key, issues)
+    if (member.kind === "parameter") parameters.push(key)
+  }
+  return { payload, preferences, parameters }
+}
+
+export const requireModel = (body: JsonObject, issues: Issues): void => {
+  if (body["model"] != null) return
+  const { models } = body
+  if (models === undefined) {
+    const message = body["model"] === null ? "must be a non-empty string" : "is required, or models in its place"
+    report(issues, "model", message)
+  } else if (Array.isArray(models) && models.length === 0) report(issues, "models", "must name at least one model")
+}

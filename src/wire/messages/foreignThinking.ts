@@ -1,0 +1,45 @@
+/**
+ * Reasoning of other vendors in the blocks of the Messages form. A caller gives thinking back unchanged, so what the form
+ * has no member for (the format, an id, the kind) travels inside the signature or the data, marked with a prefix. Reasoning
+ * of Claude is not wrapped.
+ */
+import type { ReasoningDetail } from "../../domain/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { reasoningFormat } from "./content.ts"
+
+const prefix = "headgate.v1."
+
+/** Whether a signature or data is the vendor's own, and passes as it is. */
+export const isClaudes = ({ format }: Pick<ReasoningDetail, "format">): boolean => format === reasoningFormat
+
+/** The detail without its text, as a signature or as data. */
+export const wrapped = (detail: ReasoningDetail): string => {
+  const { text: _, summary: __, ...rest } = detail
+  return prefix + Buffer.from(JSON.stringify(rest)).toString("base64url")
+}
+
+/** The detail in a signature or in data; `undefined`: it is not one of ours. */
+export const unwrapped = (wrappedText: unknown): ReasoningDetail | undefined => {
+  if (typeof wrappedText !== "string" || !wrappedText.startsWith(prefix)) return undefined
+  try {
+    const detail: unknown = JSON.parse(Buffer.from(wrappedText.slice(prefix.length), "base64url").toString("utf8"))
+    return isJsonObject(detail) ? detailOf(detail) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const detailOf = (detail: JsonObject): ReasoningDetail | undefined => {
+  const { type } = detail
+  return type === "reasoning.text" || type === "reasoning.summary" || type === "reasoning.encrypted"
+    ? { ...detail, type }
+    : undefined
+}
+
+/** Whether a block is reasoning that no host of the Messages form wrote: it would refuse the block. */
+export const isForeign = (block: unknown): boolean => {
+  if (!isJsonObject(block)) return false
+  const { type, signature, data } = block
+  if (type === "thinking") return typeof signature !== "string" || signature === "" || signature.startsWith(prefix)
+  return type === "redacted_thinking" && typeof data === "string" && data.startsWith(prefix)
+}

@@ -1,0 +1,155 @@
+/**
+ * The body of a Messages caller for a host of the Messages form. It is sent as it came, but for the model's name, the
+ * output bound, the service tier, parameters that the host lacks, and reasoning that came from hosts of other vendors.
+ */
+import * as Either from "effect/Either"
+import { Unsupported } from "../../domain/Failure.ts"
+import type { Host } from "../../domain/Host.ts"
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { sortPrice } from "../../domain/Price.ts"
+import type { ChatRequest, NativeRequest } from "../../domain/Request.ts"
+import { reasoningWish } from "../effort.ts"
+import type { Encoded } from "../Protocol.ts"
+import type { Turn } from "./content.ts"
+import { isForeign } from "./foreignThinking.ts"
+import { isForced, tierField, version } from "./request.ts"
+import { type ThinkingKind, thinkingFor } from "./thinking.ts"
+
+/** Name of the form. */
+export const messagesForm = "messages"
+
+/** Members that stand for a member of the canonical form. Where that was taken out, the host lacks the parameter. */
+const counterparts: ReadonlyMap<string, string> = new Map([
+  ...["temperature", "top_p", "top_k", "tools", "tool_choice"].map((name) => [name, name] as const),
+  ["stop_sequences", "stop"],
+])
+
+export const encodeNative = (
+  kind: ThinkingKind,
+  request: ChatRequest,
+  { body, headers }: NativeRequest,
+  host: Host,
+): Either.Either<Encoded, Unsupported> => {
+  const unpriced = unpricedTool(body, host)
+  if (unpriced !== undefined) return Either.left(unpriced)
+  const { payload } = request
+  const maxTokens = Math.min(request.maxTokens ?? host.maxCompletionTokens, host.maxCompletionTokens)
+  const sent: Record<string, unknown> = {}
+  const dropped: Array<string> = []
+  for (const name in body) {
+    const counterpart = counterparts.get(name)
+    if (body[name] !== null && (counterpart === undefined || payload[counterpart] !== undefined))
+      sent[name] = body[name]
+  }
+  sent["model"] = host.upstreamModel
+  sent["max_tokens"] = maxTokens
+  sent["messages"] = withoutForeignThinking(body["messages"])
+  if (payload.user != null && !isJsonObject(sent["metadata"])) sent["metadata"] = { user_id: payload.user }
+  setTier(sent, request, dropped)
+  setChoice(sent, request)
+  setOutput(sent, request)
+  setThinking(sent, kind, request, maxTokens, dropped)
+  if (maxTokens !== body["max_tokens"]) boundThinking(sent, maxTokens, dropped)
+  return Either.right({
+    path: "/messages",
+    headers: { "anthropic-version": version, ...headers },
+    body: JSON.stringify(sent),
+    dropped,
+  })
+}
+
+/** A search costs extra, so a host whose tokens have a price needs one for searches too. */
+const unpricedTool = ({ tools }: JsonObject, { pricing }: Host): Unsupported | undefined => {
+  if (!Array.isArray(tools) || pricing === null || pricing.webSearch > 0n || sortPrice(pricing) === 0n) return undefined
+  const at = tools.findIndex((tool) => isJsonObject(tool) && String(tool["type"]).startsWith("web_search"))
+  return at === -1
+    ? undefined
+    : new Unsupported({ path: `tools[${at}]`, reason: "this host has no price for web searches" })
+}
+
+/** Reasoning of other vendors, which earlier turns may have from other hosts, would be refused. */
+const withoutForeignThinking = (messages: unknown): unknown => {
+  if (!Array.isArray(messages)) return messages
+  const contentOf = (message: unknown): unknown => (isJsonObject(message) ? message["content"] : undefined)
+  const hasForeign = (message: unknown) => {
+    const content = contentOf(message)
+    return Array.isArray(content) && content.some(isForeign)
+  }
+  if (!messages.some(hasForeign)) return messages
+  return messages.flatMap((message: unknown) => {
+    const content = contentOf(message)
+    if (!isJsonObject(message) || !Array.isArray(content)) return [message]
+    const kept = content.filter((block) => !isForeign(block))
+    return kept.length === 0 && content.length > 0 ? [] : [{ ...message, content: kept }]
+  })
+}
+
+/** The host's tier, where it has one, in place of the caller's. */
+const setTier = (sent: Record<string, unknown>, { payload }: ChatRequest, dropped: Array<string>): void => {
+  const { service_tier: tier }: JsonObject = tierField(payload.service_tier)
+  if (tier !== undefined) sent["service_tier"] = tier
+  else drop(sent, "service_tier", dropped)
+}
+
+const setChoice = (sent: Record<string, unknown>, { payload }: ChatRequest): void => {
+  const choice = sent["tool_choice"]
+  if (!isJsonObject(choice) || payload.parallel_tool_calls !== undefined) return
+  const { disable_parallel_tool_use: _, ...rest }: JsonObject = choice
+  sent["tool_choice"] = rest
+}
+
+const setOutput = (sent: Record<string, unknown>, { payload, reasoning }: ChatRequest): void => {
+  const config = sent["output_config"]
+  if (!isJsonObject(config)) return
+  const hasEffort = payload.verbosity !== undefined || reasoning.effort !== undefined
+  const hasFormat = payload.response_format !== undefined
+  const kept = Object.entries(config).filter(
+    ([name, value]) => value !== null && (name !== "effort" || hasEffort) && (name !== "format" || hasFormat),
+  )
+  if (kept.length === 0) delete sent["output_config"]
+  else sent["output_config"] = Object.fromEntries(kept)
+}
+
+/** Thinking as the caller asks for it; else as the variant of the model's name does. */
+const setThinking = (
+  sent: Record<string, unknown>,
+  kind: ThinkingKind,
+  request: ChatRequest,
+  maxTokens: number,
+  dropped: Array<string>,
+): void => {
+  const { thinking, tool_choice: choice } = sent
+  const wish = reasoningWish(request.reasoning)
+  if (!isJsonObject(thinking)) {
+    if (wish === undefined || wish === "off") return
+    const asked = thinkingFor(kind, request, maxTokens, isForced(choice), turnsOf(sent["messages"]))
+    if (asked.thinking !== undefined) sent["thinking"] = asked.thinking
+    if (!asked.sampling) for (const name of ["temperature", "top_p", "top_k"]) drop(sent, name, dropped)
+    return
+  }
+  // The host does not reason, and requestFor says so.
+  if (wish === undefined && thinking["type"] !== "disabled") delete sent["thinking"]
+}
+
+/** The host requires a budget below the output bound, which is not the caller's here. */
+const boundThinking = (sent: Record<string, unknown>, maxTokens: number, dropped: Array<string>): void => {
+  const { thinking } = sent
+  const budget = isJsonObject(thinking) ? thinking["budget_tokens"] : undefined
+  if (!isJsonObject(thinking) || typeof budget !== "number" || budget < maxTokens) return
+  if (maxTokens > leastBudget) sent["thinking"] = { ...thinking, budget_tokens: maxTokens - 1 }
+  else drop(sent, "thinking", dropped)
+}
+
+const leastBudget = 1024
+
+const drop = (sent: Record<string, unknown>, name: string, dropped: Array<string>): void => {
+  if (sent[name] === undefined) return
+  delete sent[name]
+  dropped.push(name)
+}
+
+const turnsOf = (messages: unknown): ReadonlyArray<Turn> =>
+  (Array.isArray(messages) ? messages : []).map((message: unknown) => {
+    const { role, content }: JsonObject = isJsonObject(message) ? message : {}
+    return { role: role === "assistant" ? role : "user", content: Array.isArray(content) ? content : [] }
+  })

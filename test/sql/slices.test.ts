@@ -91,7 +91,7 @@ describePostgres("slices of a budget", () => {
         } else if (act === "give back") {
           const free = slice.free
           slice.free = 0n
-          await run(shared.slices.giveBack(slice.process, slice.budget, slice.held === 0n ? "all" : free))
+          await run(shared.slices.giveBack(slice.process, slice.budget, free))
         } else if (act === "lower") {
           limit = limit - amount < 0n ? 0n : limit - amount
         } else {

@@ -8,7 +8,7 @@ export interface TcpProxy {
   readonly up: () => Promise<void>
   /** Closes all connections; new ones are possible at once. */
   readonly cut: () => void
-  /** From now on what comes from callers arrives so many milliseconds later. */
+  /** From now on what callers send arrives so many milliseconds later, but for the first messages, which open a session. */
   readonly delay: (milliseconds: number) => void
   /** Passes nothing on, in neither direction, and keeps the connections. */
   readonly hold: () => void
@@ -43,12 +43,14 @@ export const tcpProxy = async (target: number): Promise<TcpProxy> => {
       socket.on("error", end)
     }
     let loses = false
+    let messages = 0
     caller.on("data", (bytes) => {
       if (losing !== undefined && bytes.includes(losing)) {
         losing = undefined
         loses = true
       }
-      if (delayMs === 0) server.write(bytes)
+      messages += 1
+      if (delayMs === 0 || messages <= 4) server.write(bytes)
       else setTimeout(() => server.write(bytes), delayMs)
     })
     server.on("data", (bytes) => {

@@ -32,7 +32,7 @@ export interface Slices {
     sizeOf: SizeOf,
     onTaken: (size: HoldSize, slice: Slice) => A,
   ) => Effect.Effect<A, PaymentRequired | Unavailable>
-  /** Calls `then` once: when so much is free (at once, if it is), or when that is not to be had. */
+  /** Calls `then` when so much is free (at once, if it is), or when that is not to be had; not for a slice that was lost. */
   readonly fill: (slice: Slice, limit: Picodollars, amount: Picodollars, then: () => void) => void
   /** The lease was lost, and all slices with it. */
   readonly lost: () => void
@@ -83,13 +83,13 @@ class Served {
     const size = one.sizeOf(slice[view](one.limit, one.at))
     if (typeof size === "string") return size
     if (!slice.take(size.amount)) return size.amount - slice.free
-    this.waiting.splice(this.waiting.indexOf(one), 1)
+    this.remove(one)
     one.take(size)
     return "taken"
   }
 
   refuse(one: Waiting, reason: BudgetRefusal): void {
-    this.waiting.splice(this.waiting.indexOf(one), 1)
+    this.remove(one)
     one.refuse(paymentRequired(this.slice.asKnown(one.limit, one.at), reason))
   }
 
@@ -100,6 +100,11 @@ class Served {
       if (typeof size === "string") this.refuse(one, size)
       else if (one === first) this.refuse(one, "in_flight_budget_exhausted")
     }
+  }
+
+  private remove(one: Waiting): void {
+    const at = this.waiting.indexOf(one)
+    if (at >= 0) this.waiting.splice(at, 1)
   }
 
   fail(): void {
@@ -247,11 +252,10 @@ export const makeSlices = (
       Effect.gen(function* () {
         const { slice } = served
         if (served.isUncertain && slice.held === 0n) {
-          const kept = yield* shared.slices.kept(slice.process, slice.budget)
-          if (slice.held === 0n) {
-            slice.free = kept
-            served.isUncertain = false
-          }
+          // Nothing can be taken meanwhile.
+          slice.free = 0n
+          slice.free = yield* shared.slices.kept(slice.process, slice.budget)
+          served.isUncertain = false
         }
         const { free } = slice
         if (free === 0n) return

@@ -26,6 +26,8 @@ export class NativeEvents implements NativeWriter {
   /** Blocks that have begun. They are numbered without gaps. */
   private blocks = 0
   private readonly open = new Set<number>()
+  /** The host's `usage` at the start. The one at the end replaces what has changed. */
+  private startUsage: JsonObject = {}
   /** The host's `message_delta`: of several, the last value of each member. */
   private last: JsonObject | undefined
 
@@ -87,7 +89,7 @@ export class NativeEvents implements NativeWriter {
       ...this.last,
       type: "message_delta",
       delta: isEnded ? delta : { ...own, ...withoutReason(delta) },
-      usage: usageWithCost(this.last?.["usage"], charge),
+      usage: usageWithCost({ ...this.startUsage, ...objectIn(this.last?.["usage"]) }, charge),
     }
     return text + sseNamed("message_delta", JSON.stringify(written))
   }
@@ -96,6 +98,7 @@ export class NativeEvents implements NativeWriter {
     const { message } = event
     if (!isJsonObject(message)) return broken("a start without a message")
     this.hasStarted = true
+    this.startUsage = objectIn(message["usage"])
     const { generationId, model } = this.names
     const names = { id: generationId, model: this.host?.model ?? model, provider: this.host?.providerName }
     return sseNamed("message_start", JSON.stringify({ ...event, message: { ...message, ...names } }))

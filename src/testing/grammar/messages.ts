@@ -65,21 +65,30 @@ class MessagesGrammar {
     if (type !== name) wrong("an event whose name is not its type", event)
     if (this.isEnded) wrong("something after its end", event)
     this.events.push(event)
-    if (type === "error") return this.error(event)
-    if (type === "message_start") return this.start(event)
+    if (type === "error") this.error(event)
+    else if (type === "message_start") this.start(event)
+    else this.within(event)
+  }
+
+  private within(event: JsonObject): void {
+    const { type } = event
     if (!this.isStarted) wrong("an event before message_start", event)
-    if (type === "ping") return
-    if (this.hasDelta && type !== "message_stop") wrong("something between message_delta and message_stop", event)
+    if (this.hasDelta && type !== "message_stop" && type !== "ping") {
+      wrong("something between message_delta and message_stop", event)
+    }
     switch (type) {
       case "content_block_start":
-        return this.begin(event)
+        this.begin(event)
+        break
       case "content_block_delta":
-        return this.piece(event)
+        this.piece(event)
+        break
       case "content_block_stop":
         if (!this.open.delete(event["index"])) wrong("the end of a block that is not open", event)
-        return
+        break
       case "message_delta":
-        return this.delta(event)
+        this.delta(event)
+        break
       case "message_stop":
         if (!this.hasDelta) wrong("no message_delta", event)
         this.isEnded = true
@@ -108,8 +117,7 @@ class MessagesGrammar {
   }
 
   private piece(event: JsonObject): void {
-    const block = this.open.get(event["index"])
-    if (block === undefined) return wrong("a piece of a block that is not open", event)
+    const block = this.open.get(event["index"]) ?? wrong("a piece of a block that is not open", event)
     const { type, ...delta } = objectIn(event, "delta")
     const allowed = pieces.get(block["type"])
     if (typeof type !== "string" || allowed?.includes(type) === false) wrong("a piece of another kind of block", event)

@@ -9,7 +9,7 @@ import type { Adjustment } from "./variants.ts"
 export interface HostRequest {
   /** The same object when nothing changes, as usual. */
   readonly request: ChatRequest
-  /** Members that the caller sent and the host does not get. */
+  /** Members that the caller sent and the host does not get, by the caller's names. */
   readonly dropped: ReadonlyArray<string>
 }
 
@@ -65,7 +65,11 @@ export const requestFor = (request: ChatRequest, host: Host, adjustment: Adjustm
   const payload = { ...asked.payload }
   for (const name of dropped) delete payload[name]
   if (tier !== null) payload.service_tier = tier
-  return { request: { ...asked, payload, reasoning: reasoningFor(asked.reasoning, host) }, dropped }
+  const { native } = asked
+  return {
+    request: { ...asked, payload, reasoning: reasoningFor(asked.reasoning, host) },
+    dropped: native === undefined ? dropped : dropped.map(native.pathOf),
+  }
 }
 
 const reasoningFor = (reasoning: Reasoning, host: Host): Reasoning =>

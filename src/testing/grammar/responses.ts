@@ -2,7 +2,7 @@
  * The grammar of a stream in the Responses form. `response.created` and `response.in_progress` begin it, one of
  * `response.completed`, `.incomplete` and `.failed` ends it, then `[DONE]`. In between items open in the order of their
  * indexes, parts open in the order of theirs within an item, texts are told in deltas and once more at their end, and what
- * was opened is closed once. Only a failed response leaves items open.
+ * was opened is closed once. Several calls may be open at a time. Only a failed response leaves items open.
  */
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 
@@ -139,19 +139,27 @@ class ResponsesGrammar {
   }
 
   private progress(name: string, event: JsonObject): void {
-    if (name === "response.output_item.added") return this.begin(event)
-    const item = this.itemOf(event)
-    if (name === "response.output_item.done") return this.endItem(item, event)
+    if (name === "response.output_item.added") this.begin(event)
+    else if (name === "response.output_item.done") this.endItem(this.itemOf(event), event)
+    else this.tell(name, this.itemOf(event), event)
+  }
+
+  /** An event within an item. */
+  private tell(name: string, item: Item, event: JsonObject): void {
     if (event["item_id"] !== item.id) wrong(`another item than ${item.id}`, event)
-    if (name === "response.content_part.added") return this.beginPart(item.content, "content_index", event)
-    if (name === "response.reasoning_summary_part.added") return this.beginPart(item.summary, "summary_index", event)
-    const told = this.toldOf(item, event)
-    const [kind, step] = [name.slice(0, name.lastIndexOf(".")), name.slice(name.lastIndexOf(".") + 1)]
+    if (name === "response.content_part.added") this.beginPart(item.content, "content_index", event)
+    else if (name === "response.reasoning_summary_part.added") this.beginPart(item.summary, "summary_index", event)
+    else this.tellPart(name, this.toldOf(item, event), event)
+  }
+
+  private tellPart(name: string, told: Told, event: JsonObject): void {
+    const dot = name.lastIndexOf(".")
+    const kind = name.slice(0, dot)
     if (kind === "response.content_part" || kind === "response.reasoning_summary_part") this.endPart(told, event)
     else if (name === "response.output_text.annotation.added") {
       if (event["annotation_index"] !== told.annotations++) wrong("an annotation out of order", event)
     } else if (kind !== told.kind || told.isSaid) wrong("an event that does not fit its part", event)
-    else if (step === "delta") told.text += textIn(event, "delta")
+    else if (name.slice(dot) === ".delta") told.text += textIn(event, "delta")
     else this.endText(told, event)
   }
 
@@ -161,6 +169,8 @@ class ResponsesGrammar {
     if (event["output_index"] !== this.items.length) wrong(`an item that is not number ${this.items.length}`, event)
     if (this.items.some((known) => known.id === id)) wrong("an id twice", event)
     if (item["status"] !== "in_progress") wrong("a new item that is not in_progress", event)
+    if (this.items.some((known) => known.done === undefined && known.type !== "function_call"))
+      wrong("an item before the end of a message or of reasoning", event)
     const call = toldAs("response.function_call_arguments")
     this.items.push({ id, type, content: [], summary: [], call, done: undefined })
   }
@@ -184,9 +194,8 @@ class ResponsesGrammar {
 
   private beginPart(parts: Array<Told>, member: string, event: JsonObject): void {
     const kind = kinds[textIn(objectIn(event, "part"), "type")]
-    if (kind === undefined) return wrong("a part of an unknown type", event)
     if (event[member] !== parts.length) wrong(`a part that is not number ${parts.length}`, event)
-    parts.push(toldAs(kind))
+    parts.push(toldAs(kind ?? wrong("a part of an unknown type", event)))
   }
 
   private endText(told: Told, event: JsonObject): void {

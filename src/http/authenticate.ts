@@ -2,7 +2,7 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import { KeyMissing, KeyNotAccepted, type Unavailable } from "../domain/Failure.ts"
+import { KeyMissing, KeyNotAccepted, NotPermitted, type Unavailable } from "../domain/Failure.ts"
 import type { KeyRecord } from "../domain/Key.ts"
 import type { KeyStore } from "../services/KeyStore.ts"
 import { presentedKey } from "./headers.ts"
@@ -17,3 +17,6 @@ export const authenticate = (
   if (presented === "") return Effect.fail(new KeyNotAccepted())
   return keys.authenticate(Redacted.make(presented))
 }
+
+/** The failure of a request to a model with a management key. */
+export const managementKey = new NotPermitted({ rule: "Management keys cannot call models: use an ordinary key." })

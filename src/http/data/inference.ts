@@ -9,7 +9,7 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { CallerGone, type Failure, NotPermitted, Unavailable } from "../../domain/Failure.ts"
+import { CallerGone, type Failure, Unavailable } from "../../domain/Failure.ts"
 import { generationId, requestId } from "../../domain/Ids.ts"
 import type { KeyRecord } from "../../domain/Key.ts"
 import type { Plan } from "../../domain/Plan.ts"
@@ -27,7 +27,7 @@ import { Router } from "../../services/Router.ts"
 import { isFinished, makeStepRunner, type Steps } from "../../services/Steps.ts"
 import { directOutput, type OpenOutput, queuedOutput } from "../../services/StreamOutput.ts"
 import { Timers } from "../../services/Timers.ts"
-import { authenticate } from "../authenticate.ts"
+import { authenticate, managementKey } from "../authenticate.ts"
 import { parseBody } from "../decode/json.ts"
 import { defect, type Rendered, render } from "../ErrorBody.ts"
 import {
@@ -42,6 +42,7 @@ import {
 } from "../headers.ts"
 import { readRequest } from "../readRequest.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
+import { makeCountRoute } from "./countTokens.ts"
 import { makeExplainRoute } from "./explain.ts"
 import type { RequestState, Respond } from "./Respond.ts"
 import { withHeaders } from "./requestHeaders.ts"
@@ -64,6 +65,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
     readonly handler: (protocol: ClientProtocol) => InferenceHandler
     /** Answers with the plan for such a request, in place of carrying it out. */
     readonly explainer: (protocol: ClientProtocol) => InferenceHandler
+    /** Answers with an estimate of the tokens in the prompt. */
+    readonly counter: (protocol: ClientProtocol) => InferenceHandler
   }
 >() {
   static readonly layer = Layer.scoped(
@@ -158,7 +161,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const completed = yield* dispatcher.complete(context, request, plan, protocol.answer(context, request, shown))
         inFlight.leave(context.lifetime)
         const cost = costValue(completed.charge.cost.total)
-        const headers = named({ "content-type": "application/json", [costHeader]: cost }, context, completed)
+        const headers = named({ "content-type": "application/json", [costHeader]: cost }, context, completed, protocol)
         return new Response(completed.text, { headers })
       }
 
@@ -176,7 +179,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         // From here on the stream itself reports that its reader has left.
         context.lifetime.isCallerGone = undefined
         const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" }
-        return new Response(body, { headers: named(headers, context, answering) })
+        return new Response(body, { headers: named(headers, context, answering, protocol) })
       }
 
       const refused = (protocol: ClientProtocol, state: RequestState, cause: Cause.Cause<Failure>): Response => {
@@ -223,9 +226,11 @@ export class Inference extends Context.Tag("headgate/Inference")<
 
       const explain = makeExplain(router, registry, () => clock.unsafeCurrentTimeMillis())
       const explained = makeExplainRoute({ keys, meter, inFlight, timers, registry, conversations, explain })
+      const counted = makeCountRoute({ keys, limits, inFlight, timers, registry })
       return {
         handler: (protocol) => handlerOf(protocol, respond),
         explainer: (protocol) => handlerOf(protocol, explained),
+        counter: (protocol) => handlerOf(protocol, counted),
       }
     }),
   )
@@ -247,20 +252,19 @@ const leaving = (inFlight: Context.Tag.Service<InFlight>, lifetime: Lifetime) =>
 /** The metadata for an error. Outside of the steps for the same reason. */
 const withoutHost = (shown: ShownRoute, context: RequestContext) => () => routeMetadata(shown, context, undefined)
 
-const managementKey = new NotPermitted({ rule: "Management keys cannot call models: use an ordinary key." })
-
 /** Adds the headers of every answer: the ids, and once a host answers its tag and the dropped members. */
 const named = (
   headers: Record<string, string>,
   { requestId, generationId }: RequestContext,
   answering: Pick<Completed, "host" | "dropped"> | undefined,
+  { ownNames }: ClientProtocol,
 ): Record<string, string> => {
   headers[requestIdHeader] = requestId
   headers[generationIdHeader] = generationId
   if (answering === undefined) return headers
   const { host, dropped } = answering
   if (isHeaderSafe(host.tag)) headers[hostHeader] = host.tag
-  if (dropped.length > 0) headers[droppedHeader] = droppedMembers(dropped)
+  if (dropped.length > 0) headers[droppedHeader] = droppedMembers(dropped, ownNames)
   return headers
 }
 
@@ -269,9 +273,10 @@ const longestDropped = 1000
 const longestName = 64
 
 /** Value of the header with the dropped members. Their names may come from the caller: one that is not safe in a header is not written. */
-const droppedMembers = (dropped: ReadonlyArray<string>): string => {
+const droppedMembers = (dropped: ReadonlyArray<string>, ownNames: ClientProtocol["ownNames"]): string => {
   let value = ""
-  for (const [at, member] of dropped.entries()) {
+  for (const [at, canonical] of dropped.entries()) {
+    const member = ownNames?.get(canonical) ?? canonical
     const name = member.length <= longestName && isHeaderSafe(member) ? member : "unnamed"
     if (value.length + name.length > longestDropped) return `${value}, and ${dropped.length - at} more`
     value += at === 0 ? name : `, ${name}`

@@ -21,6 +21,7 @@ const protocols: ReadonlyArray<readonly [path: Path, protocol: ClientProtocol]> 
   ["/api/v1/responses", responses],
 ]
 const explainPath: Path = "/api/v1/route/explain"
+const countPath: Path = "/api/v1/messages/count_tokens"
 
 /** Handlers of `POST` by path, and of CORS preflight requests. */
 export class DataPlane extends Context.Tag("headgate/DataPlane")<
@@ -33,7 +34,7 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
   static readonly layer = ({ corsOrigins }: { readonly corsOrigins: ReadonlyArray<string> }) =>
     Layer.effect(
       DataPlane,
-      Effect.map(Inference, ({ handler, explainer }) => {
+      Effect.map(Inference, ({ handler, explainer, counter }) => {
         const allow = allowOrigin(corsOrigins)
         const handlers = new Map<Path, InferenceHandler>()
         const add = (path: Path, { effect, native }: InferenceHandler) =>
@@ -44,6 +45,7 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
           })
         for (const [path, protocol] of protocols) add(path, handler(protocol))
         add(explainPath, explainer(chat))
+        add(countPath, counter(messages))
         return { handlers, preflight: (request) => preflight(allow, request) }
       }),
     )

@@ -86,10 +86,9 @@ const withoutForeignThinking = (messages: unknown): unknown => {
 
 /** The host's tier, where it has one, in place of the caller's. */
 const setTier = (sent: Record<string, unknown>, { payload }: ChatRequest, dropped: Array<string>): void => {
-  const written = sent["service_tier"]
-  delete sent["service_tier"]
-  Object.assign(sent, tierField(payload.service_tier))
-  if (written !== undefined && sent["service_tier"] === undefined) dropped.push("service_tier")
+  const { service_tier: tier }: JsonObject = tierField(payload.service_tier)
+  if (tier !== undefined) sent["service_tier"] = tier
+  else drop(sent, "service_tier", dropped)
 }
 
 const setChoice = (sent: Record<string, unknown>, { payload }: ChatRequest): void => {
@@ -102,12 +101,13 @@ const setChoice = (sent: Record<string, unknown>, { payload }: ChatRequest): voi
 const setOutput = (sent: Record<string, unknown>, { payload, reasoning }: ChatRequest): void => {
   const config = sent["output_config"]
   if (!isJsonObject(config)) return
-  const { effort, format, ...rest }: JsonObject = config
-  const hasEffort = effort != null && (payload.verbosity !== undefined || reasoning.effort !== undefined)
-  const hasFormat = format != null && payload.response_format !== undefined
-  const output = { ...rest, ...(hasEffort ? { effort } : {}), ...(hasFormat ? { format } : {}) }
-  if (Object.keys(output).length === 0) delete sent["output_config"]
-  else sent["output_config"] = output
+  const hasEffort = payload.verbosity !== undefined || reasoning.effort !== undefined
+  const hasFormat = payload.response_format !== undefined
+  const kept = Object.entries(config).filter(
+    ([name, value]) => value !== null && (name !== "effort" || hasEffort) && (name !== "format" || hasFormat),
+  )
+  if (kept.length === 0) delete sent["output_config"]
+  else sent["output_config"] = Object.fromEntries(kept)
 }
 
 /** Thinking as the caller asks for it; else as the variant of the model's name does. */

@@ -12,9 +12,20 @@ const writersFor =
   (host) =>
     messagesWriter(names, host)
 
+const ownNames = new Map([
+  ["stop", "stop_sequences"],
+  ["reasoning", "thinking"],
+  ["reasoning_effort", "thinking"],
+  ["response_format", "output_config.format"],
+  ["verbosity", "output_config.effort"],
+  ["parallel_tool_calls", "tool_choice.disable_parallel_tool_use"],
+  ["user", "metadata.user_id"],
+])
+
 export const messages: ClientProtocol = {
   name: messagesForm,
   decode: decodeMessages,
+  ownNames,
   answer: (context, request, shown) => answerWriter(namesOf(context, request, shown)),
   stream: (context, request, shown) => writersFor(namesOf(context, request, shown)),
   error: messagesErrorBody,

@@ -9,7 +9,7 @@ import type { Adjustment } from "./variants.ts"
 export interface HostRequest {
   /** The same object when nothing changes, as usual. */
   readonly request: ChatRequest
-  /** Members that the caller sent and the host does not get, by the caller's names. */
+  /** Members that the caller sent and the host does not get. */
   readonly dropped: ReadonlyArray<string>
 }
 
@@ -65,11 +65,7 @@ export const requestFor = (request: ChatRequest, host: Host, adjustment: Adjustm
   const payload = { ...asked.payload }
   for (const name of dropped) delete payload[name]
   if (tier !== null) payload.service_tier = tier
-  const { native } = asked
-  return {
-    request: { ...asked, payload, reasoning: reasoningFor(asked.reasoning, host) },
-    dropped: native === undefined ? dropped : dropped.map(native.pathOf),
-  }
+  return { request: { ...asked, payload, reasoning: reasoningFor(asked.reasoning, host) }, dropped }
 }
 
 const reasoningFor = (reasoning: Reasoning, host: Host): Reasoning =>

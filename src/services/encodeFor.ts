@@ -27,8 +27,5 @@ export const encodeFor = (
 const withOwnPath = ({ path, reason }: Unsupported, { pathOf }: NativeRequest): Unsupported =>
   new Unsupported({ path: pathOf(path), reason })
 
-const withUntranslated = (encoded: Encoded, { untranslated, pathOf }: NativeRequest): Encoded => {
-  const { dropped = [] } = encoded
-  if (untranslated.length + dropped.length === 0) return encoded
-  return { ...encoded, dropped: [...dropped.map(pathOf), ...untranslated] }
-}
+const withUntranslated = (encoded: Encoded, { untranslated }: NativeRequest): Encoded =>
+  untranslated.length === 0 ? encoded : { ...encoded, dropped: [...(encoded.dropped ?? []), ...untranslated] }

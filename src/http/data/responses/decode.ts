@@ -36,6 +36,9 @@ import type { Dropped } from "./parts.ts"
 import { refusedMembers } from "./refused.ts"
 import { checkChoice, textConfig, toolChoice, tools, translatedFormat, translatedTools } from "./tools.ts"
 
+/** The name of the form: in the ledger, and for hosts that speak it. */
+export const responsesForm = "responses"
+
 const encrypted = "reasoning.encrypted_content"
 const outputLogprobs = "message.output_text.logprobs"
 
@@ -110,23 +113,14 @@ export const decodeResponses = (body: JsonObject, bytes: number): Either.Either<
   return Either.right({
     ...chatRequest({ body, bytes, payload, preferences, parameters, reasoning, maxTokens }),
     native: {
-      form: "responses",
+      form: responsesForm,
       body: sentMembers(body),
       headers: {},
       untranslated: dropped,
       unsupported: undefined,
-      pathOf: (path) => ownNames[path] ?? pathOf(path),
+      pathOf,
     },
   })
-}
-
-/** Names in the canonical payload whose value comes from another member of this form. */
-const ownNames: Readonly<Record<string, string>> = {
-  max_tokens: "max_output_tokens",
-  response_format: "text.format",
-  verbosity: "text.verbosity",
-  logprobs: "include",
-  web_search_options: "tools",
 }
 
 /** The body as a host of this form would get it. */

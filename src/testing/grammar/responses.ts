@@ -29,7 +29,7 @@ function wrong(what: string, at: unknown): never {
 }
 
 const eventOf = (block: string): readonly [name: string, event: JsonObject] => {
-  const [, name, json] = /^event: ([a-z_.]+)\ndata: (.*)$/.exec(block) ?? []
+  const [, name, json] = /^event: ([a-z_.]+)\ndata: ([^\n\r]*)$/.exec(block) ?? []
   if (name === undefined || json === undefined) return wrong("a block that is no named event", block)
   const event: unknown = JSON.parse(json)
   return isJsonObject(event) ? [name, event] : wrong("an event that is no object", block)

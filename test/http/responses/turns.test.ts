@@ -179,7 +179,11 @@ const claude = async (answer: Answer) => {
     hosts: model.hosts.map((one) => ({ ...one, model: "claude-sonnet-4-5" })),
   }))
   const gateway = await startGateway({ config: { ...config, providers: { claude: provider }, models: claudes } })
-  return { gateway, host, stop: async () => (await gateway.stop(), host.stop()) }
+  const stop = async () => {
+    await gateway.stop()
+    await host.stop()
+  }
+  return { gateway, host, stop }
 }
 
 describe.each([true, false])("two turns at a host of the Messages form (stream: %p)", (stream) => {

@@ -17,13 +17,23 @@ const nothing = { usage: noUsage, cost: noCost, upstream: noCost }
 export const responseWriter = (names: ResponseNames, host: Host | undefined): StreamWriter =>
   new ResponseWriter(names, host)
 
+/** What surrounds the text of a plain delta where a host's chunk is exchanged without being parsed (`wire/splice.ts`). */
+const before = '{"delta":{"content":"'
+const after = '"}}'
+
 class ResponseWriter implements StreamWriter {
   readonly heartbeat = sseComment
+  readonly spliceable = {
+    json: () => `${before}${JSON.stringify(this.lastText).slice(1, -1)}${after}`,
+    text: (json: string) => this.plain(json.slice(before.length, -after.length)),
+  }
   private readonly names: ResponseNames
   private readonly host: Host | undefined
   private readonly events = new EventSink()
   private readonly items: OutputItems
   private hasBegun = false
+  /** Of the latest delta. */
+  private lastText = ""
 
   constructor(names: ResponseNames, host: Host | undefined) {
     this.names = names
@@ -60,7 +70,18 @@ class ResponseWriter implements StreamWriter {
   }
 
   private add(choices: ChatChunk["choices"]): void {
-    for (const { index, delta, logprobs } of choices) if (index === 0) this.items.add(delta, logprobs)
+    for (const { index, delta, logprobs } of choices) {
+      if (index !== 0) continue
+      this.items.add(delta, logprobs)
+      this.lastText = delta.content ?? ""
+    }
+  }
+
+  /** A text delta, as it stands in the host's JSON. */
+  private plain(written: string): string {
+    const text: unknown = written.includes("\\") ? JSON.parse(`"${written}"`) : written
+    if (typeof text === "string") this.items.add({ content: text })
+    return this.events.take()
   }
 
   /**

@@ -99,7 +99,7 @@ class EventWriter implements StreamWriter {
     let text = ""
     if (details != null && details.length > 0) for (const detail of details) text += this.detail(detail)
     else if (reasoning) text += this.thought(undefined, { type: "reasoning.text", text: reasoning })
-    if (content) text += this.text() + this.piece({ type: "text_delta", text: content })
+    if (content) text += this.text() + this.textPiece(content)
     if (refusal) this.refusal += refusal
     for (const annotation of annotations ?? []) {
       text += this.text() + this.piece({ type: "citations_delta", citation: citationOf(annotation) })
@@ -139,6 +139,12 @@ class EventWriter implements StreamWriter {
 
   private piece(delta: JsonObject): string {
     return eventOf("content_block_delta", { index: this.blocks, delta })
+  }
+
+  /** The commonest event, written without an object in between. */
+  private textPiece(text: string): string {
+    const delta = `{"type":"text_delta","text":${JSON.stringify(text)}}`
+    return sseNamed("content_block_delta", `{"type":"content_block_delta","index":${this.blocks},"delta":${delta}}`)
   }
 
   private close(): string {

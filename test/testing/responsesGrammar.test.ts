@@ -17,6 +17,7 @@ const names: ResponseNames = {
   now: () => 2,
   model: "acme/small",
   echo: {},
+  functions: new Map(),
   metadata: undefined,
 }
 const charge: Charge = { usage: noUsage, cost: noCost, upstream: noCost, waived: null, estimated: false }

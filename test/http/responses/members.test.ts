@@ -66,6 +66,11 @@ const f = { type: "function", name: "f", parameters: { type: "object" } }
 const g = { type: "function", name: "g", description: "does g", strict: true, parameters: null }
 const chatF = { type: "function", function: { name: "f", parameters: { type: "object" } } }
 const chatG = { type: "function", function: { name: "g", description: "does g", strict: true } }
+const space = { type: "namespace", name: "agents", tools: [f, g] }
+const chatSpace = [chatF, chatG].map((tool) => ({
+  ...tool,
+  function: { ...tool.function, name: `agents__${tool.function.name}` },
+}))
 const user = (content: unknown) => ({ messages: [{ role: "user", content }] })
 const said = (...content: ReadonlyArray<JsonObject>) => [{ role: "user", content }]
 
@@ -102,6 +107,7 @@ const carried: Readonly<Record<string, ReadonlyArray<readonly [given: JsonObject
   ],
   tools: [
     [{ tools: [f, g] }, { tools: [chatF, chatG] }],
+    [{ tools: [space] }, { tools: chatSpace }],
     [{ tools: [{ type: "web_search" }] }, { web_search_options: {} }],
     [
       {
@@ -214,6 +220,8 @@ const carried: Readonly<Record<string, ReadonlyArray<readonly [given: JsonObject
   moderation: [[{ moderation: null }, {}]],
 }
 
+const named = (name: string, more: JsonObject = {}) => ({ type: "function", name, ...more })
+
 /** What is refused, and where the refusal points. */
 const refused: ReadonlyArray<readonly [given: JsonObject, path: string, says: string]> = [
   [{ store: true }, "store", "stores no responses"],
@@ -259,6 +267,10 @@ const refused: ReadonlyArray<readonly [given: JsonObject, path: string, says: st
   [{ tools: [{ type: "file_search", vector_store_ids: ["v"] }] }, "tools[0].type", "neither runs nor can pass on"],
   [{ tools: [{ type: "mcp", server_label: "m" }] }, "tools[0].type", "neither runs nor can pass on"],
   [{ tools: [{ type: "openrouter:datetime" }] }, "tools[0].type", "neither runs nor can pass on"],
+  [{ tools: [{ type: "custom", name: "c" }] }, "tools[0].type", "neither runs nor can pass on"],
+  [{ tools: [{ ...space, tools: [{ type: "custom", name: "c" }] }] }, "tools[0].tools[0].type", "must be one of"],
+  [{ tools: [{ ...space, name: "n".repeat(64) }] }, "tools[0].tools[0].name", "1 to 64"],
+  [{ tools: [space], tool_choice: named("f") }, "tool_choice.name", "not the name of a function"],
   [{ tool_choice: { type: "mcp", server_label: "m" } }, "tool_choice.type", "must be one of"],
   [{ tools: [f], tool_choice: { type: "function", name: "h" } }, "tool_choice.name", "not the name of a function"],
   [
@@ -293,6 +305,8 @@ const refused: ReadonlyArray<readonly [given: JsonObject, path: string, says: st
 const dropped: ReadonlyArray<readonly [given: JsonObject, names: string]> = [
   [{ stream_options: { include_obfuscation: true } }, "stream_options.include_obfuscation"],
   [{ image: { context_compression: "auto" } }, "image"],
+  [{ client_metadata: { turn: "1" } }, "client_metadata"],
+  [{ tools: [{ ...space, description: "of agents" }] }, "tools[0].description"],
   [{ tools: [{ ...f, defer_loading: true, async: false }] }, "tools[0].defer_loading"],
   [{ tools: [{ type: "web_search", filters: { allowed_domains: ["x.org"] } }] }, "tools[0].filters"],
   [
@@ -311,11 +325,11 @@ const dropped: ReadonlyArray<readonly [given: JsonObject, names: string]> = [
           phase: "commentary",
           content: [{ type: "output_text", text: "b", annotations: [{ type: "url_citation" }], logprobs: [] }],
         },
-        { type: "function_call", call_id: "c", name: "f", arguments: "{}", namespace: "n" },
+        { type: "function_call", call_id: "c", name: "f", arguments: "{}", async: true },
         { type: "function_call_output", call_id: "c", output: "1" },
       ],
     },
-    "input[1].phase, input[1].content[0].annotations, input[2].namespace",
+    "input[1].phase, input[1].content[0].annotations, input[2].async",
   ],
 ]
 

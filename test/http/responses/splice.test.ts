@@ -9,7 +9,15 @@ import { chatDecoder } from "../../../src/wire/chat/decoder.ts"
 import { HostStream } from "../../../src/wire/hostStream.ts"
 import { bytesOfScript, cutAt, Scripts } from "../../support/hostScript.ts"
 
-const names = { suffix: "x", createdAt: 1, now: () => 2, model: "m", echo: {}, metadata: undefined }
+const names = {
+  suffix: "x",
+  createdAt: 1,
+  now: () => 2,
+  model: "m",
+  echo: {},
+  functions: new Map(),
+  metadata: undefined,
+}
 const charge = { usage: noUsage, cost: noCost, upstream: noCost, waived: null, estimated: false }
 
 const read = (chunks: ReadonlyArray<Uint8Array>, transparent: boolean): string => {

@@ -21,8 +21,14 @@ const call = (id: string, name: string, given: string) => ({
 const tool = { type: "function", name: "weather", parameters: { type: "object" } }
 const question = { role: "user", content: "How is Bern?" }
 
-/** Two turns: what the host says first, as deltas and as a message, and what it gets back in the second turn. */
-const turns = async (message: JsonObject, deltas: ReadonlyArray<string>, stream: boolean) => {
+/** Two turns: what the host says first, as a message and as deltas, and what it gets back. `seen`: gets the caller's items. */
+const turns = async (
+  message: JsonObject,
+  deltas: ReadonlyArray<string>,
+  stream: boolean,
+  tools: ReadonlyArray<JsonObject> = [tool],
+  seen: Array<JsonObject> = [],
+) => {
   const answer: Answer = (body, _, count) => {
     if (count > 1) return body["stream"] === true ? streamAnswer(["Sunny"]) : wholeAnswer("Sunny")
     if (body["stream"] === true) return sse([...deltas, chunkOf({ delta: {}, finish_reason: "tool_calls" }), "[DONE]"])
@@ -33,7 +39,7 @@ const turns = async (message: JsonObject, deltas: ReadonlyArray<string>, stream:
   const ask = async (input: ReadonlyArray<unknown>) => {
     const response = await postResponses(gateway, {
       input,
-      tools: [tool],
+      tools,
       stream,
       include: ["reasoning.encrypted_content"],
     })
@@ -44,6 +50,7 @@ const turns = async (message: JsonObject, deltas: ReadonlyArray<string>, stream:
   const results = output
     .filter(({ type }) => type === "function_call")
     .map(({ call_id, name }) => ({ type: "function_call_output", call_id, output: `${name}: sunny` }))
+  seen.push(...output)
   const second = await ask([question, ...output, ...results, { role: "user", content: "Sure?" }])
   expect(second).toMatchObject({ status: "completed", output_text: "Sunny" })
   return gateway.hosts["a"]?.calls[1]?.body["messages"] as ReadonlyArray<JsonObject>
@@ -95,6 +102,19 @@ describe.each([true, false])("the second turn at a host of the chat form (stream
     )
     expect(messages[1]).toMatchObject({ role: "assistant", content: null, reasoning: "LöökingHmm." })
     expect(messages[1]?.["reasoning_details"]).toEqual(details)
+  })
+
+  test("has calls of functions in a namespace, by the name that the host was told", async () => {
+    const calls = [call("call_a", "agents__weather", "{}"), call("call_b", "weather", "{}")]
+    const deltas = calls.map((one, index) => delta({ tool_calls: [{ index, ...one }] }))
+    const space = { type: "namespace", name: "agents", tools: [tool] }
+    const seen: Array<JsonObject> = []
+    const messages = await turns({ content: null, tool_calls: calls }, deltas, stream, [tool, space], seen)
+    expect(seen.map(({ name, namespace }) => [name, namespace])).toEqual([
+      ["weather", "agents"],
+      ["weather", undefined],
+    ])
+    expect(messages[1]).toEqual({ role: "assistant", content: null, tool_calls: calls })
   })
 
   test("has plain reasoning as plain text", async () => {

@@ -2,6 +2,7 @@
 import type { Annotation } from "../../../domain/Chat.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
 import { type DeltaHead, deltaHead, type EventSink } from "./events.ts"
+import type { CalledFunction } from "./tools.ts"
 
 export type ItemStatus = "in_progress" | "completed" | "incomplete"
 
@@ -124,17 +125,17 @@ export class CallOutput implements OutputItem {
   readonly id: string
   readonly at: number
   private readonly callId: string
-  private readonly name: string
+  private readonly called: CalledFunction
   private readonly events: EventSink | undefined
   private readonly place: JsonObject
   private readonly head: DeltaHead
   private given = ""
 
-  constructor(id: string, at: number, callId: string, name: string, events: EventSink | undefined) {
+  constructor(id: string, at: number, callId: string, called: CalledFunction, events: EventSink | undefined) {
     this.id = id
     this.at = at
     this.callId = callId
-    this.name = name
+    this.called = called
     this.events = events
     this.place = { item_id: id, output_index: at }
     this.head = deltaHead("response.function_call_arguments.delta", this.place)
@@ -147,13 +148,13 @@ export class CallOutput implements OutputItem {
   }
 
   written(status: ItemStatus): JsonObject {
-    const { id, callId, name, given } = this
-    return { id, type: "function_call", status, call_id: callId, name, arguments: given }
+    const { id, callId, called, given } = this
+    return { id, type: "function_call", status, call_id: callId, ...called, arguments: given }
   }
 
   close(events: EventSink): void {
-    const { name, given } = this
-    events.event("response.function_call_arguments.done", { ...this.place, name, arguments: given })
+    const { called, given } = this
+    events.event("response.function_call_arguments.done", { ...this.place, name: called.name, arguments: given })
   }
 }
 

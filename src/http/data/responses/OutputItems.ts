@@ -11,6 +11,15 @@ import type { EventSink } from "./events.ts"
 import { CallOutput, ImageOutput, type ItemStatus, MessageOutput, type OutputItem } from "./OutputItem.ts"
 import { ReasoningOutput, saysReasoning } from "./ReasoningOutput.ts"
 import { itemId } from "./reasoningItem.ts"
+import type { CalledFunction } from "./tools.ts"
+
+/** What the items of a response are named by. */
+export interface ItemNames {
+  /** The generation's id without its prefix, for the ids of the items. */
+  readonly suffix: string
+  /** The functions of the request that are in namespaces, by the names that hosts are told. */
+  readonly functions: ReadonlyMap<string, CalledFunction>
+}
 
 interface Entry {
   readonly item: OutputItem
@@ -27,6 +36,7 @@ interface Unnamed {
 export class OutputItems {
   private readonly suffix: string
   private readonly events: EventSink | undefined
+  private readonly functions: ReadonlyMap<string, CalledFunction>
   private readonly entries: Array<Entry> = []
   /** The message or the reasoning that is open. */
   private current: MessageOutput | ReasoningOutput | undefined
@@ -34,9 +44,10 @@ export class OutputItems {
   private readonly calls = new Map<number, CallOutput>()
   private readonly unnamed = new Map<number, Unnamed>()
 
-  /** `suffix`: for the ids of its items. `events`: absent for a whole answer. */
-  constructor(suffix: string, events?: EventSink) {
+  /** `events`: absent for a whole answer. */
+  constructor({ suffix, functions }: ItemNames, events?: EventSink) {
     this.suffix = suffix
+    this.functions = functions
     this.events = events
   }
 
@@ -151,7 +162,7 @@ export class OutputItems {
 
   private beginCall(index: number, callId: string, name: string, fragments: string): void {
     const [id, at] = this.next("fc")
-    const call = this.begin(new CallOutput(id, at, callId, name, this.events))
+    const call = this.begin(new CallOutput(id, at, callId, this.functions.get(name) ?? { name }, this.events))
     this.calls.set(index, call)
     if (fragments !== "") call.add(fragments)
   }

@@ -10,12 +10,11 @@ import type { AnswerWriter } from "../../../services/Dispatcher.ts"
 import type { RequestContext } from "../../../services/RequestContext.ts"
 import { tierOf } from "../chat/answer.ts"
 import { routeMetadata, type ShownRoute } from "../routeMetadata.ts"
-import { OutputItems } from "./OutputItems.ts"
+import { type ItemNames, OutputItems } from "./OutputItems.ts"
+import { namespacedFunctions } from "./tools.ts"
 
 /** What all states of one response have in common. */
-export interface ResponseNames {
-  /** The generation's id without its prefix. */
-  readonly suffix: string
+export interface ResponseNames extends ItemNames {
   /** Unix seconds. */
   readonly createdAt: number
   readonly now: () => number
@@ -37,6 +36,7 @@ export const namesOf = (
   now: () => Math.floor((context.admittedAt + context.elapsedMs()) / 1000),
   model: routing.models[0] ?? "",
   echo: echoOf(native?.body ?? {}),
+  functions: namespacedFunctions(native?.body["tools"]),
   metadata: shown && ((host) => routeMetadata(shown, context, host)),
 })
 
@@ -59,7 +59,7 @@ const echoOf = (body: JsonObject): JsonObject => ({
   safety_identifier: body["safety_identifier"] ?? null,
   store: false,
   temperature: body["temperature"] ?? null,
-  text: { format: { type: "text" }, ...(isJsonObject(body["text"]) ? body["text"] : {}) },
+  text: echoedText(body["text"]),
   tool_choice: body["tool_choice"] ?? "auto",
   tools: Array.isArray(body["tools"]) ? body["tools"].map(echoedTool) : [],
   top_logprobs: body["top_logprobs"] ?? 0,
@@ -67,6 +67,11 @@ const echoOf = (body: JsonObject): JsonObject => ({
   truncation: body["truncation"] ?? "disabled",
   user: body["user"] ?? null,
 })
+
+const echoedText = (config: unknown): JsonObject => {
+  const given = isJsonObject(config) ? config : {}
+  return { ...given, format: given["format"] ?? { type: "text" } }
+}
 
 const echoedTool = (tool: unknown): unknown =>
   isJsonObject(tool) && tool["type"] === "function" ? { parameters: null, strict: null, ...tool } : tool
@@ -132,7 +137,7 @@ export const answerWriter =
   (names: ResponseNames, excludeReasoning: boolean): AnswerWriter =>
   (host, { choices, service_tier: tier }) => {
     const [choice] = choices
-    const items = new OutputItems(names.suffix)
+    const items = new OutputItems(names)
     if (choice !== undefined) addMessage(items, choice.message, choice.logprobs, excludeReasoning)
     const state = endOf(choice?.finish_reason)
     items.close(itemStatusOf(state))

@@ -81,7 +81,7 @@ const others: Readonly<Record<string, Check>> = {
 const decodedApart = [
   ...["model", "stream", "stream_options", "reasoning", "input", "instructions", "max_output_tokens", "max_tool_calls"],
   ...["tools", "tool_choice", "text", "include", "truncation", "store", "background", "previous_response_id"],
-  ...["conversation", "prompt", "context_management", "moderation", "access_programs", "image"],
+  ...["conversation", "prompt", "context_management", "moderation", "access_programs", "image", "client_metadata"],
 ]
 
 const accepted = Object.entries(parameters).filter(([name]) => refusedMembers[name] === undefined)
@@ -133,9 +133,9 @@ const translatedMembers = (body: JsonObject, dropped: Dropped): Partial<ChatPayl
   const { tools, choice, search } = translatedTools(body, dropped)
   const format = translatedFormat(body["text"])
   const verbosity = isJsonObject(body["text"]) ? body["text"]["verbosity"] : undefined
-  const { stream_options: stream, image } = body
+  const { stream_options: stream } = body
   if (isJsonObject(stream) && stream["include_obfuscation"] === true) dropped.push("stream_options.include_obfuscation")
-  if (image != null) dropped.push("image")
+  for (const name of ["image", "client_metadata"]) if (body[name] != null) dropped.push(name)
   return {
     ...(tools === undefined ? {} : { tools }),
     ...(choice === undefined ? {} : { tool_choice: choice }),

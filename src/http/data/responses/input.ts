@@ -31,6 +31,7 @@ import {
 } from "./parts.ts"
 import { readReasoning, reasoningItem, reasoningMembers } from "./reasoningItem.ts"
 import { notStored } from "./refused.ts"
+import { calledName } from "./tools.ts"
 
 /** See docs/guarantees.md#g30. */
 const most = { items: 4096 }
@@ -143,8 +144,8 @@ class AssistantTurn {
 
 const known = {
   message: new Set(["type", "id", "status", "role", "content"]),
-  function_call: new Set(["type", "id", "status", "call_id", "name", "arguments"]),
-  function_call_output: new Set(["type", "id", "status", "call_id", "output", "name"]),
+  function_call: new Set(["type", "id", "status", "call_id", "name", "namespace", "arguments"]),
+  function_call_output: new Set(["type", "id", "status", "call_id", "output", "name", "namespace"]),
   image_generation_call: new Set(["type", "id", "status", "result"]),
 } as const
 
@@ -231,7 +232,7 @@ const addItem = (turn: AssistantTurn, item: JsonObject, path: string, dropped: D
       turn.calls.push({
         id: textOr(item["call_id"]),
         type: "function",
-        function: { name: textOr(item["name"]), arguments: textOr(item["arguments"]) },
+        function: { name: calledName(item), arguments: textOr(item["arguments"]) },
       })
       return
     case "image_generation_call":

@@ -38,7 +38,7 @@ class ResponseWriter implements StreamWriter {
   constructor(names: ResponseNames, host: Host | undefined) {
     this.names = names
     this.host = host
-    this.items = new OutputItems(names.suffix, this.events)
+    this.items = new OutputItems(names, this.events)
   }
 
   chunk({ choices, service_tier: tier }: ChatChunk): string {

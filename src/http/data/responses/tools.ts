@@ -27,7 +27,7 @@ const searchTool = /^(?:(?:open)?router:)?web_search(?:_preview)?(?:_\d{4}_\d{2}
 
 const webSearch = objectOf({ search_context_size: oneOf("low", "medium", "high"), user_location: anyObject })
 
-const toolTypes: ReadonlyMap<string, Check> = new Map([
+const functionTypes: ReadonlyMap<string, Check> = new Map([
   [
     "function",
     objectOf(
@@ -37,6 +37,24 @@ const toolTypes: ReadonlyMap<string, Check> = new Map([
   ],
 ])
 
+/** What hosts of other forms call a function of a namespace. */
+export const nameWithin = (namespace: unknown, name: string): string =>
+  typeof namespace === "string" && namespace !== "" ? `${namespace}__${name}` : name
+
+const spaceShape = objectOf(
+  { name, description: maybeText, tools: listOf(byType(functionTypes, onlyKnown(functionTypes)), most.tools, 1) },
+  "name",
+  "tools",
+)
+const namespace: Check = (value, path, issues) => {
+  spaceShape(value, path, issues)
+  if (!isJsonObject(value)) return
+  for (const [at, tool] of listIn(value["tools"]).entries())
+    name(nameWithin(value["name"], textOr(tool["name"])), `${path}.tools[${at}].name`, issues)
+}
+
+const toolTypes: ReadonlyMap<string, Check> = new Map([...functionTypes, ["namespace", namespace]])
+
 export const tools = listOf(
   byType(toolTypes, (type, tool, path, issues) => {
     if (searchTool.test(type)) webSearch(tool, path, issues)
@@ -44,7 +62,7 @@ export const tools = listOf(
       report(
         issues,
         `${path}.type`,
-        `${quoted(type)} is a tool that this gateway neither runs nor can pass on: it takes functions and web_search`,
+        `${quoted(type)} is a tool that this gateway neither runs nor can pass on: it takes functions, namespaces of them and web_search`,
       )
   }),
   most.tools,
@@ -79,14 +97,42 @@ export const textConfig = objectOf({
 export const checkChoice = (body: JsonObject, issues: Issues): void => {
   const chosen = body["tool_choice"]
   if (!isJsonObject(chosen)) return
-  const offered = new Set(listIn(body["tools"]).map((tool) => tool["name"]))
-  const demand = (wanted: unknown, path: string): void => {
-    if (typeof wanted === "string" && !offered.has(wanted))
-      report(issues, path, `${quoted(wanted)} is not the name of a function in tools`)
+  const offered = new Set(listIn(body["tools"]).flatMap(namesIn))
+  const demand = (wanted: JsonObject, path: string): void => {
+    if (!offered.has(calledName(wanted)))
+      report(issues, `${path}.name`, `${quoted(calledName(wanted))} is not the name of a function in tools`)
   }
-  if (chosen["type"] === "function") demand(chosen["name"], "tool_choice.name")
-  for (const [at, tool] of listIn(chosen["tools"]).entries()) demand(tool["name"], `tool_choice.tools[${at}].name`)
+  if (chosen["type"] === "function") demand(chosen, "tool_choice")
+  for (const [at, tool] of listIn(chosen["tools"]).entries()) demand(tool, `tool_choice.tools[${at}]`)
 }
+
+/** The name of a function as hosts of other forms are told it. */
+export const calledName = ({ namespace, name }: JsonObject): string => nameWithin(namespace, textOr(name))
+
+const namesIn = (tool: JsonObject): ReadonlyArray<string> =>
+  tool["type"] === "namespace"
+    ? listIn(tool["tools"]).map((inner) => nameWithin(tool["name"], textOr(inner["name"])))
+    : [textOr(tool["name"])]
+
+/** A function as the caller knows it. */
+export interface CalledFunction {
+  readonly name: string
+  readonly namespace?: string
+}
+
+/** Functions of namespaces in a checked body, by the name that hosts are told. */
+export const namespacedFunctions = (tools: unknown): ReadonlyMap<string, CalledFunction> =>
+  new Map(
+    listIn(tools)
+      .filter((tool) => tool["type"] === "namespace")
+      .flatMap((tool) => {
+        const namespace = textOr(tool["name"])
+        return listIn(tool["tools"]).map((inner) => {
+          const name = textOr(inner["name"])
+          return [nameWithin(namespace, name), { name, namespace }] as const
+        })
+      }),
+  )
 
 const listIn = (value: unknown): ReadonlyArray<JsonObject> => (Array.isArray(value) ? value.filter(isJsonObject) : [])
 
@@ -99,6 +145,7 @@ export interface TranslatedTools {
 }
 
 const functionMembers = new Set(["type", "name", "description", "parameters", "strict", "cache_control"])
+const namespaceMembers = new Set(["type", "name", "tools"])
 const searchMembers = new Set(["type", "search_context_size", "user_location"])
 
 /**
@@ -111,7 +158,13 @@ export const translatedTools = (body: JsonObject, dropped: Dropped): TranslatedT
   for (const [at, tool] of listIn(body["tools"]).entries()) {
     if (tool["type"] === "function") {
       dropOthers(tool, functionMembers, `tools[${at}]`, dropped)
-      functions.push(functionTool(tool))
+      functions.push(functionTool(tool, undefined))
+    } else if (tool["type"] === "namespace") {
+      dropOthers(tool, namespaceMembers, `tools[${at}]`, dropped)
+      for (const [place, inner] of listIn(tool["tools"]).entries()) {
+        dropOthers(inner, functionMembers, `tools[${at}].tools[${place}]`, dropped)
+        functions.push(functionTool(inner, tool["name"]))
+      }
     } else {
       dropOthers(tool, searchMembers, `tools[${at}]`, dropped)
       search = searchOptions(tool)
@@ -123,21 +176,21 @@ export const translatedTools = (body: JsonObject, dropped: Dropped): TranslatedT
     return { tools: orNone(functions), choice: word, search }
   }
   if (chosen["type"] === "function") {
-    return { tools: functions, choice: { type: "function", function: { name: chosen["name"] } }, search }
+    return { tools: functions, choice: { type: "function", function: { name: calledName(chosen) } }, search }
   }
-  const allowed = new Set(listIn(chosen["tools"]).map((tool) => tool["name"]))
+  const allowed = new Set(listIn(chosen["tools"]).map(calledName))
   const mode = chosen["mode"] === "required" ? "required" : "auto"
   return { tools: functions.filter((tool) => allowed.has(tool.function.name)), choice: mode, search }
 }
 
 const orNone = (functions: ReadonlyArray<FunctionTool>) => (functions.length === 0 ? undefined : functions)
 
-const functionTool = (tool: JsonObject): FunctionTool => {
+const functionTool = (tool: JsonObject, namespace: unknown): FunctionTool => {
   const { description, parameters, strict, cache_control: mark } = tool
   return {
     type: "function",
     function: {
-      name: textOr(tool["name"]),
+      name: nameWithin(namespace, textOr(tool["name"])),
       ...(typeof description === "string" ? { description } : {}),
       ...(isJsonObject(parameters) ? { parameters } : {}),
       ...(typeof strict === "boolean" ? { strict } : {}),

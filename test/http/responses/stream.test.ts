@@ -75,6 +75,8 @@ const citation = {
 }
 const format = "anthropic-claude-v1"
 const openai = "openai-responses-v1"
+/** What stands for the signature where a caller keeps only the members of the vendor's form. */
+const wrappedSignature = expect.stringMatching(/^headgate\.v1\./)
 
 const samples: Readonly<Record<string, Sample>> = {
   text: {
@@ -142,7 +144,12 @@ const samples: Readonly<Record<string, Sample>> = {
       delta({ content: "So" }),
     ],
     output: [
-      reasoning({ content: [{ type: "reasoning_text", text: "Hmm" }], signature: "c2ln", format }),
+      reasoning({
+        content: [{ type: "reasoning_text", text: "Hmm" }],
+        signature: "c2ln",
+        format,
+        encrypted_content: wrappedSignature,
+      }),
       reasoning({ encrypted_content: "aGlkZGVu", format }),
       message(text("So")),
     ],

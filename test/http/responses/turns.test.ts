@@ -28,6 +28,7 @@ const turns = async (
   stream: boolean,
   tools: ReadonlyArray<JsonObject> = [tool],
   seen: Array<JsonObject> = [],
+  kept: (item: JsonObject) => JsonObject = (item) => item,
 ) => {
   const answer: Answer = (body, _, count) => {
     if (count > 1) return body["stream"] === true ? streamAnswer(["Sunny"]) : wholeAnswer("Sunny")
@@ -51,7 +52,7 @@ const turns = async (
     .filter(({ type }) => type === "function_call")
     .map(({ call_id, name }) => ({ type: "function_call_output", call_id, output: `${name}: sunny` }))
   seen.push(...output)
-  const second = await ask([question, ...output, ...results, { role: "user", content: "Sure?" }])
+  const second = await ask([question, ...output.map(kept), ...results, { role: "user", content: "Sure?" }])
   expect(second).toMatchObject({ status: "completed", output_text: "Sunny" })
   return gateway.hosts["a"]?.calls[1]?.body["messages"] as ReadonlyArray<JsonObject>
 }
@@ -101,6 +102,21 @@ describe.each([true, false])("the second turn at a host of the chat form (stream
       stream,
     )
     expect(messages[1]).toMatchObject({ role: "assistant", content: null, reasoning: "LöökingHmm." })
+    expect(messages[1]?.["reasoning_details"]).toEqual(details)
+  })
+
+  test("has its reasoning also from a caller who keeps only the members of the vendor's form", async () => {
+    const details = [
+      { type: "reasoning.text", text: "Hmm.", signature: "EqQBCg==", format: "anthropic-claude-v1", index: 0 },
+      { type: "reasoning.encrypted", data: "cmVkYWN0ZWQ=", format: "anthropic-claude-v1", index: 1 },
+    ]
+    const calls = [call("call_a", "weather", "{}")]
+    const deltas = [
+      ...details.map((detail) => delta({ reasoning_details: [detail] })),
+      delta({ tool_calls: [{ index: 0, ...calls[0] }] }),
+    ]
+    const kept = ({ format: _, signature: __, ...item }: JsonObject) => item
+    const messages = await turns({ reasoning_details: details, tool_calls: calls }, deltas, stream, [tool], [], kept)
     expect(messages[1]?.["reasoning_details"]).toEqual(details)
   })
 
@@ -226,6 +242,7 @@ describe.each([true, false])("two turns at a host of the Messages form (stream: 
         content: [{ type: "reasoning_text", text: "Hmm" }],
         signature: "EqQBCg==",
         format: "anthropic-claude-v1",
+        encrypted_content: expect.any(String),
       },
       { type: "reasoning", summary: [], encrypted_content: "cmVkYWN0ZWQ=", format: "anthropic-claude-v1" },
       {

@@ -3,6 +3,7 @@ import type { ReasoningDetail } from "../../../domain/Chat.ts"
 import type { JsonObject } from "../../../domain/Json.ts"
 import { type DeltaHead, deltaHead, type EventSink } from "./events.ts"
 import type { ItemStatus, OutputItem } from "./OutputItem.ts"
+import { signatureContent, withFormat } from "./reasoningItem.ts"
 
 type PartKind = "summary" | "text"
 
@@ -35,9 +36,9 @@ export class ReasoningOutput implements OutputItem {
   /** `first`: its first piece, which is not added yet; `undefined`: its host gives reasoning as plain text. */
   constructor(ownId: string, at: number, first: ReasoningDetail | undefined, events: EventSink | undefined) {
     this.givenId = first?.id || undefined
-    this.id = this.givenId ?? ownId
     this.at = at
     this.format = first === undefined ? undefined : (first.format ?? "unknown")
+    this.id = this.givenId ?? withFormat(ownId, this.format)
     this.index = first?.index
     this.events = events
   }
@@ -72,13 +73,14 @@ export class ReasoningOutput implements OutputItem {
   written(status: ItemStatus): JsonObject {
     const summary = this.textsOf("summary").map((text) => ({ type: "summary_text", text }))
     const content = this.textsOf("text").map((text) => ({ type: "reasoning_text", text }))
+    const encrypted = this.encrypted ?? (this.signature && signatureContent(this.signature, this.format ?? "unknown"))
     return {
       id: this.id,
       type: "reasoning",
       status,
       summary,
       ...(content.length === 0 ? {} : { content }),
-      ...(this.encrypted === undefined ? {} : { encrypted_content: this.encrypted }),
+      ...(encrypted === undefined ? {} : { encrypted_content: encrypted }),
       ...(this.signature === undefined ? {} : { signature: this.signature }),
       ...(this.format === undefined ? {} : { format: this.format }),
     }

@@ -4,6 +4,7 @@
  */
 import type { ReasoningDetail } from "../../../domain/Chat.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+import { unwrapped, wrapped } from "../../../wire/messages/foreignThinking.ts"
 import { type Check, listOf, objectOf, oneOf, orNull, text } from "../../decode/checks.ts"
 import { textOr } from "./parts.ts"
 
@@ -25,8 +26,16 @@ export const reasoningMembers: ReadonlySet<string> = new Set([
   ...["type", "id", "status", "summary", "content", "encrypted_content", "format", "signature"],
 ])
 
-/** The ids that `itemId` makes say nothing to a host. */
-export const isOwnId = (id: string): boolean => /^rs_\d{1,12}-[0-9A-Za-z]{20}-\d+$/.test(id)
+/** An id that the gateway made: it says nothing to a host, but may name the format. */
+const ownId = /^rs_\d{1,12}-[0-9A-Za-z]{20}-\d+(?:-([a-z0-9-]{1,64}))?$/
+
+/** The id of a reasoning item with its format, for callers who give back only the members that the vendor's form has. */
+export const withFormat = (id: string, format: string | undefined): string =>
+  format !== undefined && /^[a-z0-9-]{1,64}$/.test(format) ? `${id}-${format}` : id
+
+/** Encrypted content that stands for a signature, for the same callers. */
+export const signatureContent = (signature: string, format: string): string =>
+  wrapped({ type: "reasoning.text", signature, format })
 
 /** `suffix`: the generation's id without its prefix; `at`: the item's place in the output. */
 export const itemId = (kind: "msg" | "rs" | "fc" | "ig", suffix: string, at: number): string =>
@@ -49,13 +58,20 @@ export interface ReadReasoning {
 export const readReasoning = (item: JsonObject, index: number): ReadReasoning => {
   const summary = textsOf(item["summary"])
   const content = textsOf(item["content"])
-  const { encrypted_content: data, signature, format: named, id } = item
-  const format = typeof named === "string" ? named : typeof data === "string" ? defaultFormat : undefined
+  const { encrypted_content: encrypted, format: named, id } = item
+  const own = typeof id === "string" ? ownId.exec(id) : null
+  const signed = unwrapped(encrypted)
+  const data = signed === undefined ? encrypted : undefined
+  const signature = item["signature"] ?? signed?.signature
+  const format =
+    typeof named === "string"
+      ? named
+      : (own?.[1] ?? signed?.format ?? (typeof data === "string" ? defaultFormat : undefined))
   const text = [...summary, ...content].join("")
   if (format === undefined && typeof signature !== "string") return { text, details: [] }
   const common = {
-    ...(typeof id === "string" && !isOwnId(id) ? { id } : {}),
-    ...(format === undefined ? {} : { format }),
+    ...(typeof id === "string" && own === null ? { id } : {}),
+    ...(format == null ? {} : { format }),
   }
   const details: Array<ReasoningDetail> = summary.map((part, at) => ({
     type: "reasoning.summary",
@@ -64,8 +80,8 @@ export const readReasoning = (item: JsonObject, index: number): ReadReasoning =>
     index: index + at,
   }))
   if (content.length > 0 || typeof signature === "string") {
-    const signed = typeof signature === "string" ? { signature } : {}
-    details.push({ type: "reasoning.text", text: content.join(""), ...signed, ...common, index })
+    const sealed = typeof signature === "string" ? { signature } : {}
+    details.push({ type: "reasoning.text", text: content.join(""), ...sealed, ...common, index })
   }
   if (typeof data === "string") details.push({ type: "reasoning.encrypted", data, ...common, index })
   return { text, details }

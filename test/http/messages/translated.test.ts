@@ -1,6 +1,8 @@
 /** A caller of the Messages form at a host of the chat form: what it asks for, and what it is answered. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import type { ChatDelta } from "../../../src/domain/Chat.ts"
 import { isJsonObject, type JsonObject } from "../../../src/domain/Json.ts"
+import { messagesWriter } from "../../../src/http/data/messages/stream.ts"
 import { startGateway, type TestGateway } from "../../support/gateway.ts"
 import { chunkOf, type ScriptedHost, scriptedHost, sse } from "../../support/host.ts"
 import { ask, assembled, eventsOf, messagesConfig } from "../../support/messages.ts"
@@ -432,4 +434,40 @@ test.each([{ authorization: "Bearer " }, { "x-api-key": "" }])("the key may come
   })
   expect(response.status).toBe(200)
   expect(isJsonObject(await response.json())).toBe(true)
+})
+
+describe("a writer", () => {
+  const names = {
+    requestId: "req_1",
+    generationId: "gen-1",
+    model: "acme/small",
+    omitsThinking: false,
+    metadata: undefined,
+  }
+
+  test("shows that it is alive by a comment, and once the message has begun by a ping", () => {
+    const writer = messagesWriter(names, undefined)
+    expect(writer.heartbeat).toBe(": GW PROCESSING\n\n")
+    writer.chunk({ choices: [{ index: 0, delta: { content: "H" }, finish_reason: null }] })
+    expect(writer.heartbeat).toBe('event: ping\ndata: {"type":"ping"}\n\n')
+  })
+
+  test("refuses pieces of a call that something else followed", () => {
+    const writer = messagesWriter(names, undefined)
+    const say = (delta: JsonObject) => writer.chunk({ choices: [{ index: 0, delta, finish_reason: null }] })
+    say(call(0, '{"a"', true))
+    say({ content: "and" })
+    expect(() => say(call(0, ":1}"))).toThrow("a piece of a tool call")
+  })
+
+  test("keeps the text of reasoning whose pieces have only encrypted data", () => {
+    const writer = messagesWriter(names, undefined)
+    const delta: ChatDelta = {
+      reasoning: "Hm",
+      reasoning_details: [{ type: "reasoning.encrypted", data: "ZGF0YQ", format: "openai-responses-v1" }],
+    }
+    const text = writer.chunk({ choices: [{ index: 0, delta, finish_reason: null }] })
+    expect(text).toContain('"thinking_delta","thinking":"Hm"')
+    expect(text).toContain('"redacted_thinking"')
+  })
 })

@@ -191,6 +191,26 @@ const samples: Readonly<Record<string, Sample>> = {
       ...textEvents,
     ],
   },
+  "pieces of two formats under one index": {
+    message: {
+      content: "So",
+      reasoning_details: [
+        { type: "reasoning.text", text: "Hmm", format: "google-gemini-v1", index: 0 },
+        { type: "reasoning.encrypted", data: "aGlkZGVu", format, index: 0 },
+      ],
+    },
+    deltas: [
+      thought({ type: "reasoning.text", text: "Hmm", format: "google-gemini-v1", index: 0 }),
+      thought({ type: "reasoning.encrypted", data: "aGlkZGVu", format, index: 0 }),
+      delta({ content: "So" }),
+    ],
+    output: [
+      reasoning({ content: [{ type: "reasoning_text", text: "Hmm" }], format: "google-gemini-v1" }),
+      reasoning({ encrypted_content: "aGlkZGVu", format }),
+      message(text("So")),
+    ],
+    types: [...thoughtEvents, added, ended, ...textEvents],
+  },
   "a refusal": {
     message: { content: null, refusal: "I will not" },
     deltas: [delta({ refusal: "I will" }), delta({ refusal: " not" })],

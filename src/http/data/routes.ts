@@ -11,12 +11,14 @@ import type { ClientProtocol } from "./ClientProtocol.ts"
 import { chat } from "./chat/index.ts"
 import { Inference, type InferenceHandler } from "./inference.ts"
 import { messages } from "./messages/index.ts"
+import { responses } from "./responses/index.ts"
 
 type Path = `/${string}`
 
 const protocols: ReadonlyArray<readonly [path: Path, protocol: ClientProtocol]> = [
   ["/api/v1/chat/completions", chat],
   ["/api/v1/messages", messages],
+  ["/api/v1/responses", responses],
 ]
 const explainPath: Path = "/api/v1/route/explain"
 const countPath: Path = "/api/v1/messages/count_tokens"

@@ -5,50 +5,15 @@
  * was opened is closed once. Several calls may be open at a time. Only a failed response leaves items open.
  */
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { listIn, objectIn, readEvents, readerOf, textIn, wrong } from "./events.ts"
 
 /** Reads a whole stream, and throws at the first thing that breaks the grammar. Returns its events. */
-export const readResponsesStream = (text: string): ReadonlyArray<JsonObject> => {
-  const reader = new ResponsesGrammar()
-  const blocks = text.split("\n\n")
-  if (blocks.pop() !== "") wrong("an unfinished event", text.slice(-300))
-  let isDone = false
-  for (const block of blocks) {
-    if (isDone) wrong("something after [DONE]", block)
-    if (block.startsWith(": ") && !block.includes("\n")) continue
-    if (block === "data: [DONE]") isDone = true
-    else reader.event(...eventOf(block))
-  }
-  if (!isDone) wrong("no [DONE]", text.slice(-300))
-  reader.end()
-  return reader.events
-}
-
-function wrong(what: string, at: unknown): never {
-  const shown = typeof at === "string" ? at : JSON.stringify(at)
-  throw new Error(`A stream in the Responses form has ${what}: ${shown?.slice(0, 400)}`)
-}
-
-const eventOf = (block: string): readonly [name: string, event: JsonObject] => {
-  const [, name, json] = /^event: ([a-z_.]+)\ndata: ([^\n\r]*)$/.exec(block) ?? []
-  if (name === undefined || json === undefined) return wrong("a block that is no named event", block)
-  const event: unknown = JSON.parse(json)
-  return isJsonObject(event) ? [name, event] : wrong("an event that is no object", block)
-}
-
-const objectIn = (value: JsonObject, member: string): JsonObject => {
-  const found = value[member]
-  return isJsonObject(found) ? found : wrong(`an event without the object ${member}`, value)
-}
-
-const listIn = (value: JsonObject, member: string): ReadonlyArray<unknown> => {
-  const found = value[member]
-  return Array.isArray(found) ? found : wrong(`an object without the list ${member}`, value)
-}
-
-const textIn = (value: JsonObject, member: string): string => {
-  const found = value[member]
-  return typeof found === "string" ? found : wrong(`an event without the text ${member}`, value)
-}
+export const readResponsesStream = readerOf("Responses", (text) => {
+  const grammar = new ResponsesGrammar()
+  for (const [name, event] of readEvents(text, { isNamed: true, hasDone: true })) grammar.event(name, event)
+  grammar.end()
+  return grammar.events
+})
 
 const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 

@@ -32,6 +32,7 @@ const paid: Readonly<Record<string, PaidRoute>> = {
   "/chat/completions": { form: "chat", operation: "chat", canStream: true, body: { model, messages } },
   "/completions": { form: "completions", operation: "chat", canStream: true, body: { model, prompt: "hi" } },
   "/messages": { form: "messages", operation: "chat", canStream: true, body: { model, messages, max_tokens: 9 } },
+  "/responses": { form: "responses", operation: "chat", canStream: true, body: { model, input: "hi" } },
 }
 
 /** Routes that call no host, so nobody pays. */

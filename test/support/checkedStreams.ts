@@ -3,12 +3,14 @@ import type { JsonObject } from "../../src/domain/Json.ts"
 import { readChatStream } from "../../src/testing/grammar/chat.ts"
 import { readCompletionsStream } from "../../src/testing/grammar/completions.ts"
 import { readMessagesStream } from "../../src/testing/grammar/messages.ts"
+import { readResponsesStream } from "../../src/testing/grammar/responses.ts"
 
 /** Readers of streams by the path below `/api/v1`. */
 const readers = new Map<string, (text: string) => ReadonlyArray<JsonObject>>([
   ["/chat/completions", readChatStream],
   ["/completions", readCompletionsStream],
   ["/messages", readMessagesStream],
+  ["/responses", readResponsesStream],
 ])
 
 /** The same answer. Where it is a stream, `text()` throws if it breaks the grammar. */

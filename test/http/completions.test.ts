@@ -223,19 +223,20 @@ describe("an answer", () => {
     const gateway = await routed({ host: twoChoices })
     const response = await send(gateway, ask({ n: 2 }))
     expect(response.headers.get("x-gw-host")).toBe("host")
-    expect(await bodyOf(response)).toMatchObject({
+    const body = await bodyOf(response)
+    expect(body).toMatchObject({
       id: response.headers.get("x-generation-id"),
       object: "text_completion",
       provider: "host",
       model: "acme/small",
       system_fingerprint: null,
       service_tier: "default",
-      choices: [
-        { index: 0, text: "ac", logprobs: null, finish_reason: "stop", native_finish_reason: "stop" },
-        { index: 1, text: "b", logprobs: null, finish_reason: "length", native_finish_reason: "length" },
-      ],
       usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15, cost: 0.00002, is_byok: false },
     })
+    expect(body.choices.map((choice): unknown => choice)).toEqual([
+      { index: 0, text: "ac", logprobs: null, finish_reason: "stop", native_finish_reason: "stop" },
+      { index: 1, text: "b", logprobs: null, finish_reason: "length", native_finish_reason: "length" },
+    ])
   })
 
   test("comes to the same in a stream, with both finishes and the usage at its end", async () => {
@@ -369,9 +370,15 @@ describe("a failure", () => {
     })
   })
 
-  test("for its length names the prompt", async () => {
+  test("for its length names the prompt, by the caller's name of it", async () => {
     const gateway = await routed({ host: good() })
-    const { metadata } = await errorOf(await send(gateway, ask({ prompt: "x".repeat(80_000) })))
-    expect(metadata).toMatchObject({ error_type: "context_length_exceeded", issues: [{ path: "prompt" }] })
+    for (const [path, member] of [
+      ["/completions", "prompt"],
+      ["/responses", "input"],
+    ] as const) {
+      const body = JSON.stringify({ model: "acme/small", [member]: "x".repeat(80_000) })
+      const { metadata } = await errorOf(await gateway.call(path, { method: "POST", body }))
+      expect(metadata).toMatchObject({ error_type: "context_length_exceeded", issues: [{ path: member }] })
+    }
   })
 })

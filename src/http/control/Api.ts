@@ -8,6 +8,7 @@ import { HealthGroup } from "./health.ts"
 import { KeyStatusGroup } from "./keyStatus.ts"
 import { KeysGroup } from "./keys.ts"
 import { ModelsGroup } from "./models.ts"
+import { ProvidersGroup } from "./providers.ts"
 
 // HttpApi adds to every operation a 400 with another body, which is never sent (`http/answer.ts`).
 const withoutErrors = Object.assign(HttpApi.make("headgate"), { errorSchema: Schema.Never })
@@ -15,6 +16,7 @@ const withoutErrors = Object.assign(HttpApi.make("headgate"), { errorSchema: Sch
 export const Api = withoutErrors
   .add(KeyStatusGroup)
   .add(ModelsGroup)
+  .add(ProvidersGroup)
   .add(KeysGroup)
   .add(ActivityGroup)
   .add(GenerationGroup)

@@ -25,9 +25,13 @@ import { healthHandlers } from "./health.ts"
 import { Installation } from "./Installation.ts"
 import { keyStatusHandlers } from "./keyStatus.ts"
 import { keysHandlers } from "./keys.ts"
-import { modelsHandlers, modelsPath } from "./models.ts"
+import { modelsHandlers } from "./models.ts"
+import { providersHandlers } from "./providers.ts"
 
 export { type ControlOptions, ControlSettings } from "./ControlSettings.ts"
+
+/** Beginnings of the paths that pages of other origins may call: listings of models, providers and hosts. */
+const listings = ["/api/v1/model", "/api/v1/providers", "/api/v1/endpoints/"]
 
 /** Runs `operation` only for exactly this `path`. */
 const spelledAs = <E, R>(path: string, operation: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
@@ -48,8 +52,9 @@ const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
         if (!ours.has(`${method} ${path}`)) continue
         const operation = Effect.flatMap(Effect.provide(handler, platform), HttpServerRespondable.toResponse)
         const answer = answered(spelledAs(path, operation))
-        yield* router.add(method, path, path.startsWith(modelsPath) ? shared(allow, answer) : answer)
-        if (path.startsWith(modelsPath)) {
+        const isForPages = listings.some((prefix) => path.startsWith(prefix))
+        yield* router.add(method, path, isForPages ? shared(allow, answer) : answer)
+        if (isForPages) {
           yield* router.add("OPTIONS", path, answered(spelledAs(path, preflighted(allow))))
         }
       }
@@ -93,6 +98,7 @@ export const controlRoutes = Layer.mergeAll(operations, description, unknownRout
   Layer.provide([
     keyStatusHandlers,
     modelsHandlers,
+    providersHandlers,
     keysHandlers,
     activityHandlers,
     generationHandlers,

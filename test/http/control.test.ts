@@ -103,6 +103,7 @@ describe("authorization", () => {
       "GET /api/v1/credits",
       "GET /api/v1/endpoints/zdr",
       "GET /api/v1/generation",
+      "GET /api/v1/generation/content",
       "GET /api/v1/key",
       "GET /api/v1/keys",
       "GET /api/v1/keys/:hash",

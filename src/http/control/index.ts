@@ -9,8 +9,7 @@ import * as HttpServer from "@effect/platform/HttpServer"
 import * as HttpServerError from "@effect/platform/HttpServerError"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerRespondable from "@effect/platform/HttpServerRespondable"
-import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
-import * as OpenApi from "@effect/platform/OpenApi"
+import type * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { answered, isSpelled, noSuchRoute } from "../answer.ts"
@@ -27,6 +26,7 @@ import { keyStatusHandlers } from "./keyStatus.ts"
 import { keysHandlers } from "./keys.ts"
 import { modelsHandlers } from "./models.ts"
 import { providersHandlers } from "./providers.ts"
+import { docs, docsPath, openApi, openApiPath } from "./reference.ts"
 
 export { type ControlOptions, ControlSettings } from "./ControlSettings.ts"
 
@@ -68,18 +68,11 @@ const ours = new Set(
   ),
 )
 
-const openApiPath = "/api/v1/openapi.json"
-
-let document: HttpServerResponse.HttpServerResponse | undefined
-
-/** Made when it is first asked for, since that takes longer than the rest of the routes. */
-const described = Effect.sync(() => {
-  document ??= HttpServerResponse.unsafeJson(OpenApi.fromApi(Api))
-  return document
-})
-
-const description = HttpLayerRouter.use((router) =>
-  router.add("GET", openApiPath, answered(spelledAs(openApiPath, described))),
+const reference = HttpLayerRouter.use((router) =>
+  Effect.gen(function* () {
+    yield* router.add("GET", openApiPath, answered(spelledAs(openApiPath, openApi)))
+    yield* router.add("GET", docsPath, answered(spelledAs(docsPath, docs)))
+  }),
 )
 
 // The type is written out, because the inferred one would claim more than the router guarantees.
@@ -94,7 +87,7 @@ const unknownRoutes = HttpLayerRouter.middleware(
   { global: true },
 )
 
-export const controlRoutes = Layer.mergeAll(operations, description, unknownRoutes).pipe(
+export const controlRoutes = Layer.mergeAll(operations, reference, unknownRoutes).pipe(
   Layer.provide([
     keyStatusHandlers,
     modelsHandlers,

@@ -43,6 +43,7 @@ const parts = [
   { type: "video_url", video_url: { url: "https://x.test" } },
   { type: "input_video", video_url: {} },
   { type: "file", file: { file_id: "f", filename: null } },
+  { type: "file", file: { file_data: "", filename: "" } },
   { type: "file", file: { file_id: 1 } },
   { type: "refusal", refusal: "no" },
   { type: "other" },
@@ -83,7 +84,7 @@ const turn = oneof(
 )
 
 /** Values of any kind, some of which fit some member. */
-const anyValue = constantFrom<unknown>(
+const values: ReadonlyArray<unknown> = [
   ...[null, true, false, 0, 1, -1, 0.5, 2, 2.5, 8, 9, 20, 21, 256, -100, 101, 2 ** 31 - 1, 2 ** 31, 1e300],
   ...["", "x", "auto", "none", "required", "low", "max", "fallback", "middle-out", "x".repeat(300), "a\u0000", "../b"],
   ...[[], [""], ["x"], ["text", "audio"], ["a", "b", "c", "d", "e"], [1], [{}], [null], ["middle-out"], {}],
@@ -91,18 +92,17 @@ const anyValue = constantFrom<unknown>(
   { "50256": -100, "1": 100 },
   { "1": 101 },
   { a: "b", c: "x".repeat(513) },
-)
+]
+const anyValue = constantFrom(...values)
 
 const names = ["order", "only", "ignore", "allow_fallbacks", "sort", "require_parameters", "data_collection", "zdr"]
 const moreNames = ["enforce_distillable_text", "quantizations", "max_price", "preferred_min_throughput", "hedge", "new"]
-const preference = oneof(
-  anyValue,
-  constantFrom<unknown>(
-    ...["price", "deny", ["fp8"], ["fp9"], { by: "price", partition: "none" }, { by: "" }, { partition: "both" }],
-    ...[{ prompt: "0.5", completion: 1e-7 }, { prompt: "-1" }, { audio: "1e3" }, { image: "x" }, { prompt: -1 }],
-    ...[{ p50: 1, p99: null }, { p90: -1 }, { prompt: "1".repeat(65) }],
-  ),
-)
+const preferenceValues: ReadonlyArray<unknown> = [
+  ...["price", "deny", ["fp8"], ["fp9"], { by: "price", partition: "none" }, { by: "" }, { partition: "both" }],
+  ...[{ prompt: "0.5", completion: 1e-7 }, { prompt: "-1" }, { audio: "1e3" }, { image: "x" }, { prompt: -1 }],
+  ...[{ prompt: null }, { request: "1".repeat(64) }, { request: "1".repeat(65) }, { p50: 1, p99: null }, { p90: -1 }],
+]
+const preference = oneof(anyValue, constantFrom(...preferenceValues))
 const provider = oneof(anyValue, FastCheck.dictionary(constantFrom(...names, ...moreNames), preference, { maxKeys: 4 }))
 
 const reasoning = oneof(
@@ -213,6 +213,24 @@ describe("the schema of requests and their decoder", () => {
     // Neither all nor none.
     expect(accepted).toBeGreaterThan(100)
     expect(accepted).toBeLessThan(Number(process.env["SCHEMA_RUNS"] ?? 1000) - 100)
+  })
+
+  test("agree on every member with every value", () => {
+    const fine: JsonObject = { model: "acme/small", messages: [{ role: "user", content: "hi" }] }
+    for (const name of [...plain, "messages"]) {
+      for (const value of [...values, ...(near[name] ?? [])]) expectAgreement({ ...fine, [name]: value })
+    }
+    for (const name of [...names, ...moreNames]) {
+      for (const value of [...values, ...preferenceValues]) expectAgreement({ ...fine, provider: { [name]: value } })
+    }
+    for (const name of ["effort", "max_tokens", "enabled", "exclude", "summary", "context", "mode"]) {
+      for (const value of values) expectAgreement({ ...fine, reasoning: { [name]: value } })
+    }
+    for (const role of roles) {
+      for (const content of [...texts, ...parts.map((part) => [part])]) {
+        expectAgreement({ ...fine, messages: [{ role, content }] })
+      }
+    }
   })
 
   test("agree on every bad body of the other tests", () => {

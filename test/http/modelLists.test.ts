@@ -6,11 +6,13 @@ import {
   ListProvidersResponse$inboundSchema,
 } from "@openrouter/sdk/models/operations"
 import * as Effect from "effect/Effect"
+import { keyId } from "../../src/domain/KeySecret.ts"
 import { HostStats } from "../../src/services/HostStats.ts"
 import { ProviderRegistry } from "../../src/services/ProviderRegistry.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import {
   type Anything,
+  asManager,
   bearer,
   type ControlPlane,
   expectAnswer,
@@ -233,6 +235,14 @@ describe("the models of a key", () => {
     expect([data[0].id, total_count]).toEqual([large, 1])
     expect(data[0].pricing.prompt).toBe("0.000005")
     expect(data[0].supported_parameters).toEqual(["seed"])
+  })
+
+  test("follow a change of the key", async () => {
+    const changing = await gateway.newKey({ allowedModels: ["acme/small"] })
+    expect(await ids("/models/user", changing)).toEqual([String(small)])
+    const change = asManager("PATCH", { allowed_models: ["other/*"] })
+    expectAnswer(await gateway.send(`/api/v1/keys/${keyId(changing)}`, change), 200)
+    expect(await ids("/models/user", changing)).toEqual([unpriced, both].map(String))
   })
 
   test("have a known price where the key has a limit", async () => {

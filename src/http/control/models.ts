@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import type { ResolvedConfig } from "../../catalogue/ResolvedConfig.ts"
 import { completedDays } from "../../domain/Activity.ts"
 import { NotFound } from "../../domain/Failure.ts"
-import { type Host, isPriceUnknown } from "../../domain/Host.ts"
+import { isPriceUnknown } from "../../domain/Host.ts"
 import type { KeyRecord } from "../../domain/Key.ts"
 import { forbiddenBy } from "../../domain/Permissions.ts"
 import { HostHealth } from "../../services/HostHealth.ts"
@@ -102,6 +102,18 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
     )
     const listed = () => entries(registry.current())
 
+    /** The models that the key may use, each with the hosts that it may use. A change of the key makes another record. */
+    const usableBy = perPair((key: KeyRecord, resolved: ResolvedConfig) =>
+      entries(resolved).flatMap((entry) => {
+        const hosts = entry.hosts.filter(
+          (host) => forbiddenBy(key, host) === undefined && (key.limit === null || !isPriceUnknown(host)),
+        )
+        if (hosts.length === 0) return []
+        const isWhole = hosts.length === entry.hosts.length
+        return [isWhole ? entry : entryOf(entry.model, hosts, (host) => resolved.endpoints.has(host))]
+      }),
+    )
+
     /** Tokens by model over the last completed days. */
     const tokensOf = (days: number, now: number) =>
       Effect.map(
@@ -129,10 +141,7 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
       )
       .handle("user", ({ urlParams, request }) =>
         Effect.map(CurrentKey, (key) => {
-          const isCallable = (host: Host) => registry.current().endpoints.has(host)
-          const usable = makingAny(listed(), urlParams.output_modalities).flatMap((entry) =>
-            usableBy(key, entry, isCallable),
-          )
+          const usable = makingAny(usableBy(key, registry.current()), urlParams.output_modalities)
           return pageOf(usable, urlParams, request.url)
         }),
       )
@@ -176,13 +185,16 @@ const perConfiguration = <A>(make: (resolved: ResolvedConfig) => A): ((resolved:
   }
 }
 
-/** The entry with the hosts that the key may use; empty: there is none. */
-const usableBy = (key: KeyRecord, entry: Entry, isCallable: (host: Host) => boolean): ReadonlyArray<Entry> => {
-  const hosts = entry.hosts.filter(
-    (host) => forbiddenBy(key, host) === undefined && (key.limit === null || !isPriceUnknown(host)),
-  )
-  if (hosts.length === 0) return []
-  return [hosts.length === entry.hosts.length ? entry : entryOf(entry.model, hosts, isCallable)]
+/** The same for each configuration and one more thing. */
+const perPair = <K extends object, A>(make: (key: K, resolved: ResolvedConfig) => A) => {
+  const made = new WeakMap<K, { readonly resolved: ResolvedConfig; readonly value: A }>()
+  return (key: K, resolved: ResolvedConfig): A => {
+    const before = made.get(key)
+    if (before?.resolved === resolved) return before.value
+    const value = make(key, resolved)
+    made.set(key, { resolved, value })
+    return value
+  }
 }
 
 interface Paging {

@@ -1,5 +1,5 @@
 /** `POST /chat/completions`: its decoder is `http/data/chat/decode.ts`. */
-import { commonSchemas, modelRules, otherTool, reasoningRules, samplingSchemas, sharedSchemas } from "./members.ts"
+import { modelRules, otherTool, reasoningRules, samplingSchemas, sharedSchemas } from "./members.ts"
 import {
   anyObject,
   anyOf,
@@ -301,7 +301,6 @@ export const chatForm: DescribedForm = {
     },
   },
   schemas: {
-    ...commonSchemas,
     ChatRequest: request,
     ChatMessage: message,
     ContentPart: anyOf(...parts),

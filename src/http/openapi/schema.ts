@@ -127,9 +127,9 @@ export const operation = ({ name, description, request, answer, event, error }: 
   },
 })
 
-/** The description with these forms in it. */
+/** The description with these forms in it. `common`: schemas that several of them refer to. */
 export const withForms =
-  (forms: ReadonlyArray<DescribedForm>) =>
+  (common: Readonly<Record<string, Schema>>, ...forms: ReadonlyArray<DescribedForm>) =>
   (document: JsonObject): JsonObject => {
     const { paths, components, tags } = document
     const { schemas, ...others } = isJsonObject(components) ? components : {}
@@ -142,7 +142,7 @@ export const withForms =
       },
       components: {
         ...others,
-        schemas: Object.assign({}, schemas, ...forms.map((form) => form.schemas)),
+        schemas: Object.assign({}, schemas, common, ...forms.map((form) => form.schemas)),
       },
       tags: [{ name: "inference" }, ...(Array.isArray(tags) ? tags : [])],
     }

@@ -3,27 +3,16 @@
  * schema: what one accepts the other must accept.
  */
 import { describe, expect, test } from "bun:test"
-import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import { isJsonObject, type JsonObject } from "../../../src/domain/Json.ts"
 import { decodeChat } from "../../../src/http/data/chat/decode.ts"
 import { badBodies } from "../../support/badBodies.ts"
-import { faultsIn, fits } from "../../support/openApi.ts"
+import { agreement, faultsIn, problemsIn, values } from "../../support/openApi.ts"
 import { recordings, recordingsPresent } from "../../support/recordings.ts"
 
-const problemsOf = (body: JsonObject): ReadonlyArray<string> => {
-  const decoded = decodeChat(body, 0)
-  return Either.isLeft(decoded) ? decoded.left.issues.map(({ path, message }) => `${path} ${message}`) : []
-}
-
-/** Fails with the reasons of the one that refuses. */
-const expectAgreement = (body: JsonObject) => {
-  const problems = problemsOf(body)
-  const isRefused = problems.length > 0
-  if (fits("ChatRequest", body) !== isRefused) return
-  const faults = isRefused ? problems : faultsIn("ChatRequest", body)
-  throw new Error(`only the ${isRefused ? "decoder" : "schema"} refuses ${JSON.stringify(body)}: ${faults.join("; ")}`)
-}
+const decode = (body: JsonObject) => decodeChat(body, 0)
+const expectAgreement = agreement("ChatRequest", decode)
+const problemsOf = (body: JsonObject) => problemsIn(decode(body))
 
 const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } }
 
@@ -83,16 +72,6 @@ const turn = oneof(
   constantFrom(null, "hi", []),
 )
 
-/** Values of any kind, some of which fit some member. */
-const values: ReadonlyArray<unknown> = [
-  ...[null, true, false, 0, 1, -1, 0.5, 2, 2.5, 8, 9, 20, 21, 256, -100, 101, 2 ** 31 - 1, 2 ** 31, 1e300],
-  ...["", "x", "auto", "none", "required", "low", "max", "fallback", "middle-out", "x".repeat(300), "a\u0000", "../b"],
-  ...[[], [""], ["x"], ["text", "audio"], ["a", "b", "c", "d", "e"], [1], [{}], [null], ["middle-out"], {}],
-  ...[{ type: "function" }, { type: "ephemeral", ttl: "1h" }, { include_usage: null }, { include: "yes" }],
-  { "50256": -100, "1": 100 },
-  { "1": 101 },
-  { a: "b", c: "x".repeat(513) },
-]
 const anyValue = constantFrom(...values)
 
 const names = ["order", "only", "ignore", "allow_fallbacks", "sort", "require_parameters", "data_collection", "zdr"]

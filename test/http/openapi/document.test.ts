@@ -24,7 +24,7 @@ import {
 import { document, faultsIn, references } from "../../support/openApi.ts"
 
 /** Routes of the data plane that have no file in `src/http/openapi` yet. */
-const undescribed: ReadonlyArray<string> = ["/api/v1/messages", "/api/v1/messages/count_tokens"]
+const undescribed: ReadonlyArray<string> = []
 
 const paths: Readonly<Record<string, Readonly<Record<string, { readonly tags?: ReadonlyArray<string> }>>>> =
   document.paths
@@ -57,7 +57,7 @@ test("no operation has the name of another", () => {
   expect(new Set(names).size).toBe(names.length)
 })
 
-describe("answers of the chat form", () => {
+describe("answers fit their schemas:", () => {
   let host: ScriptedHost
   let gateway: TestGateway
   const toolCall = { id: "c", type: "function", function: { name: "f", arguments: "{}" } }
@@ -127,6 +127,21 @@ describe("answers of the chat form", () => {
     const response = await ask("nothing", false)
     expect(response.status).toBe(502)
     expect(faultsIn("Error", await response.json())).toEqual([])
+  })
+
+  test("the same of the Messages form", async () => {
+    const post = (content: string, path = "/messages") =>
+      gateway.call(path, {
+        method: "POST",
+        body: JSON.stringify({ model: "acme/small", max_tokens: 10, messages: [{ role: "user", content }] }),
+      })
+    for (const content of ["whole", "tools"]) {
+      const response = await post(content)
+      expect(response.status).toBe(200)
+      expect(faultsIn("MessagesAnswer", await response.json())).toEqual([])
+    }
+    expect(faultsIn("MessagesError", await (await post("nothing")).json())).toEqual([])
+    expect(await json(await post("whole", "/messages/count_tokens"))).toEqual({ input_tokens: expect.any(Number) })
   })
 
   test("an explanation", async () => {

@@ -1,7 +1,7 @@
 /** The most that a request can cost at a host, computed before its answer is known. Pure. See docs/guarantees.md#g1. */
 import * as BigInteger from "effect/BigInt"
 import { PaymentRequired } from "./Failure.ts"
-import type { Host } from "./Host.ts"
+import { type Host, isPriceUnknown } from "./Host.ts"
 import { hostFacts, supports } from "./hostFacts.ts"
 import type { Picodollars } from "./Money.ts"
 import { type MaximumPrices, maximumPrices, type Pricing } from "./Price.ts"
@@ -78,7 +78,7 @@ export const holdSize = (
 ): HoldSize | BudgetRefusal => {
   const asked = maxTokens === undefined ? undefined : Math.min(maxTokens, host.maxCompletionTokens)
   if (budget.limit === null) return { amount: 0n, outputBound: asked, outputTokens: Number.POSITIVE_INFINITY }
-  if (host.pricing === null && host.unpriced !== "allowed") return "unknown_price"
+  if (isPriceUnknown(host)) return "unknown_price"
   const left = budget.limit - budget.spend
   if (left <= 0n) return "limit_exhausted"
   if (host.pricing === null) return { amount: 0n, outputBound: asked, outputTokens: Number.POSITIVE_INFINITY }

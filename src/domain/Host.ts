@@ -8,6 +8,9 @@ export interface Privacy {
   readonly retainsPrompts: boolean
 }
 
+/** Whether a provider may keep prompts after the answer. One that trains on them does. */
+export const mayKeepPrompts = ({ retainsPrompts, mayTrain }: Privacy): boolean => retainsPrompts || mayTrain
+
 export interface ToolChoiceSupport {
   readonly none: boolean
   readonly auto: boolean
@@ -73,6 +76,9 @@ export interface Model {
   /** In the order of the configuration. */
   readonly hosts: ReadonlyArray<Host>
 }
+
+/** Whether nobody knows what an answer costs there. A key with a limit may not call it. */
+export const isPriceUnknown = ({ pricing, unpriced }: Host): boolean => pricing === null && unpriced !== "allowed"
 
 /** Where the price comes from that is charged at a host: its own, that of another host, or none. */
 export const priceBases = ["listed", "estimated", "unknown"] as const

@@ -1,6 +1,6 @@
 /** The filters of routing: when each applies, and why it excludes a host. Pure. */
 import { mostTextTokens } from "./Hold.ts"
-import type { Host } from "./Host.ts"
+import { type Host, mayKeepPrompts } from "./Host.ts"
 import {
   type Charged,
   chargedBy,
@@ -247,8 +247,7 @@ export const softFilters: ReadonlyArray<Filter> = [
 
 const trainsOnPrompts: Excludes = ({ host: { privacy } }) => (privacy.mayTrain ? "may train on prompts" : undefined)
 
-const keepsPrompts: Excludes = ({ host: { privacy } }) =>
-  privacy.retainsPrompts || privacy.mayTrain ? "may retain prompts" : undefined
+const keepsPrompts: Excludes = ({ host: { privacy } }) => (mayKeepPrompts(privacy) ? "may retain prompts" : undefined)
 
 /** Whether a host has a web search of its own. Here nothing known means no, since the caller wants the search. */
 export const searchesTheWeb = (facts: HostFacts): boolean => supports(facts, "web_search_options")

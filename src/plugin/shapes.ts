@@ -105,6 +105,44 @@ const expectedOfUsage = (usage: unknown): Misfit => {
   return undefined
 }
 
+// --- answers of other operations
+
+export const expectedOfEmbeddings = (answer: unknown, inputs: number): Misfit => {
+  if (!isPlainObject(answer)) return but("an EmbeddingsResponse or a HostFailed", answer)
+  const { data, usage } = answer
+  const places = placesOf(data, inputs, ({ embedding }) => typeof embedding === "string" || isVector(embedding))
+  if (places !== inputs) return butList(`an answer whose data has an embedding for each of ${inputs} inputs`, data)
+  const expected = expectedOfUsage(usage)
+  return expected === undefined ? undefined : `an answer whose ${expected}`
+}
+
+export const expectedOfRanking = (answer: unknown, documents: number): Misfit => {
+  if (!isPlainObject(answer)) return but("a RerankResponse or a HostFailed", answer)
+  const { results, usage } = answer
+  const places = placesOf(results, documents, ({ relevance_score: score }) => Number.isFinite(score))
+  if (places === undefined || places === 0) {
+    return butList(`an answer whose results have scores of some of ${documents} documents`, results)
+  }
+  const expected = expectedOfUsage(usage)
+  return expected === undefined ? undefined : `an answer whose ${expected}`
+}
+
+/** How many entries there are; `undefined`: one is not as wanted, or has no place from 0 to `most` - 1 of its own. */
+const placesOf = (list: unknown, most: number, isWanted: (entry: JsonObject) => boolean): number | undefined => {
+  if (!Array.isArray(list)) return undefined
+  const places = new Set<unknown>()
+  for (const entry of list) {
+    if (!isJsonObject(entry) || !isWanted(entry)) return undefined
+    const { index } = entry
+    if (typeof index !== "number" || !Number.isInteger(index) || index < 0 || index >= most) return undefined
+    places.add(index)
+  }
+  return places.size === list.length ? places.size : undefined
+}
+
+const isVector = (value: unknown): boolean =>
+  Array.isArray(value) && value.length > 0 && value.every((component) => typeof component === "number")
+
 // --- chunks
 
 export const expectedOfChunks = (chunks: unknown): Misfit => {
@@ -183,6 +221,11 @@ export const expectedOfDecoder = (decoder: unknown): Misfit =>
   (!("done" in decoder) || decoder.done === undefined || isFunction(decoder.done))
     ? undefined
     : but("a decoder with event and end, and done where the protocol has a last event", decoder)
+
+export const expectedOfUnaryProtocol = (protocol: JsonObject): Misfit => {
+  const missing = ["encode", "decode"].find((hook) => !isFunction(protocol[hook]))
+  return missing === undefined ? undefined : but(`${missing} is a function`, protocol[missing])
+}
 
 export const expectedOfProtocol = (protocol: JsonObject, isFraming: (value: unknown) => boolean): Misfit => {
   const { framing, usage, transparent, native } = protocol

@@ -64,6 +64,10 @@ export interface Bounds {
    * documents of a rerank. Absent: it reads the whole prompt as one.
    */
   readonly longestBytes?: number
+  /** UTF-8 bytes that a host may count more than once, each time that it does: the query of a rerank, for each further document. */
+  readonly repeatedBytes?: number
+  /** Search units that a host may count. Absent: one. */
+  readonly searchUnits?: number
 }
 
 /** For a request whose model may search. */

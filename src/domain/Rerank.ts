@@ -1,6 +1,7 @@
 /** Rerank: documents by their relevance to a query. Members keep the names of the wire. */
 import type { ChatUsage } from "./Chat.ts"
 import type { JsonObject } from "./Json.ts"
+import { distinctPlaces, isListOfObjects } from "./places.ts"
 
 /** At least one of the two. `image`: http(s), or a data URL. */
 export interface RerankDocument extends JsonObject {
@@ -30,3 +31,9 @@ export interface RerankResponse extends JsonObject {
   /** `completion_tokens` is 0. Absent: the host did not count, and the gateway estimates. */
   readonly usage?: ChatUsage
 }
+
+/** Whether the results have scores of different documents among `documents`, and there is one at least. */
+export const isRanking = (results: unknown, documents: number): results is ReadonlyArray<RerankResult> =>
+  isListOfObjects(results) &&
+  distinctPlaces(results, documents) > 0 &&
+  results.every(({ relevance_score: score }) => Number.isFinite(score))

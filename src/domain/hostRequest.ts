@@ -61,6 +61,8 @@ export const requestFor = (request: AnyRequest, host: Host, adjustment: Adjustme
   if (request.operation === "chat") return chatFor(request, host, adjustment)
   const facts = hostFacts(host)
   const dropped = request.routing.parameters.filter((name) => !maySupport(facts, name))
+  // Tiers are prices of a chat: what a host of another operation would charge for one is not known.
+  if (request.payload["service_tier"] != null) dropped.push("service_tier")
   if (dropped.length === 0) return { request, dropped: none }
   const named = dropped.filter((name) => !isMadeHere(name))
   if (request.operation === "embeddings") {

@@ -2,7 +2,9 @@
  * What the hooks of a provider have to return, checked by hand since it runs for every request and every event. Each
  * function gives what was expected and what came, to follow "must return", or `undefined` when the value has that shape.
  */
+import { isComplete } from "../domain/Embeddings.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { isRanking } from "../domain/Rerank.ts"
 import { isLowerCaseHeaderName } from "../wire/Head.ts"
 import { but, butWord } from "./misfit.ts"
 
@@ -110,8 +112,7 @@ const expectedOfUsage = (usage: unknown): Misfit => {
 export const expectedOfEmbeddings = (answer: unknown, inputs: number): Misfit => {
   if (!isPlainObject(answer)) return but("an EmbeddingsResponse or a HostFailed", answer)
   const { data, usage } = answer
-  const places = placesOf(data, inputs, ({ embedding }) => typeof embedding === "string" || isVector(embedding))
-  if (places !== inputs) return butList(`an answer whose data has an embedding for each of ${inputs} inputs`, data)
+  if (!isComplete(data, inputs)) return butList(`an answer whose data has a vector for each of ${inputs} inputs`, data)
   const expected = expectedOfUsage(usage)
   return expected === undefined ? undefined : `an answer whose ${expected}`
 }
@@ -119,29 +120,12 @@ export const expectedOfEmbeddings = (answer: unknown, inputs: number): Misfit =>
 export const expectedOfRanking = (answer: unknown, documents: number): Misfit => {
   if (!isPlainObject(answer)) return but("a RerankResponse or a HostFailed", answer)
   const { results, usage } = answer
-  const places = placesOf(results, documents, ({ relevance_score: score }) => Number.isFinite(score))
-  if (places === undefined || places === 0) {
+  if (!isRanking(results, documents)) {
     return butList(`an answer whose results have scores of some of ${documents} documents`, results)
   }
   const expected = expectedOfUsage(usage)
   return expected === undefined ? undefined : `an answer whose ${expected}`
 }
-
-/** How many entries there are; `undefined`: one is not as wanted, or has no place from 0 to `most` - 1 of its own. */
-const placesOf = (list: unknown, most: number, isWanted: (entry: JsonObject) => boolean): number | undefined => {
-  if (!Array.isArray(list)) return undefined
-  const places = new Set<unknown>()
-  for (const entry of list) {
-    if (!isJsonObject(entry) || !isWanted(entry)) return undefined
-    const { index } = entry
-    if (typeof index !== "number" || !Number.isInteger(index) || index < 0 || index >= most) return undefined
-    places.add(index)
-  }
-  return places.size === list.length ? places.size : undefined
-}
-
-const isVector = (value: unknown): boolean =>
-  Array.isArray(value) && value.length > 0 && value.every((component) => typeof component === "number")
 
 // --- chunks
 

@@ -110,7 +110,7 @@ const figuresOf = (row: LedgerRow) => ({
   request_id: row.requestId,
   model: row.model,
   created_at: isoTime(row.admittedAt),
-  api_type: "completions",
+  api_type: row.operation === "embeddings" || row.operation === "rerank" ? row.operation : "completions",
   provider_responses: null,
   streamed: row.streamed,
   cancelled: row.outcome === "caller-gone",

@@ -25,7 +25,7 @@ import { healthHandlers } from "./health.ts"
 import { Installation } from "./Installation.ts"
 import { keyStatusHandlers } from "./keyStatus.ts"
 import { keysHandlers } from "./keys.ts"
-import { modelsHandlers, modelsPath } from "./models.ts"
+import { embeddingModelsPath, modelsHandlers, modelsPath } from "./models.ts"
 
 export { type ControlOptions, ControlSettings } from "./ControlSettings.ts"
 
@@ -48,14 +48,17 @@ const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
         if (!ours.has(`${method} ${path}`)) continue
         const operation = Effect.flatMap(Effect.provide(handler, platform), HttpServerRespondable.toResponse)
         const answer = answered(spelledAs(path, operation))
-        yield* router.add(method, path, path.startsWith(modelsPath) ? shared(allow, answer) : answer)
-        if (path.startsWith(modelsPath)) {
+        yield* router.add(method, path, isShared(path) ? shared(allow, answer) : answer)
+        if (isShared(path)) {
           yield* router.add("OPTIONS", path, answered(spelledAs(path, preflighted(allow))))
         }
       }
     }),
   ),
 )
+
+/** Whether pages of other origins may call the path. */
+const isShared = (path: string): boolean => path.startsWith(modelsPath) || path === embeddingModelsPath
 
 const ours = new Set(
   Object.values(Api.groups).flatMap((group) =>

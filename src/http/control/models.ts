@@ -1,9 +1,10 @@
-/** `GET /models` and `GET /models/{author}/{slug}/endpoints`. */
+/** `GET /models`, `GET /embeddings/models` and `GET /models/{author}/{slug}/endpoints`. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as OpenApi from "@effect/platform/OpenApi"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { ResolvedConfig } from "../../catalogue/ResolvedConfig.ts"
@@ -19,6 +20,7 @@ import { offset, wholeNumber } from "./query.ts"
 
 /** Prefix of the paths that pages of other origins may call. */
 export const modelsPath = "/api/v1/models"
+export const embeddingModelsPath = "/api/v1/embeddings/models"
 
 const ListedArchitecture = Schema.Struct({
   tokenizer: Schema.String,
@@ -59,6 +61,11 @@ const Page = Schema.Struct({
   total_count: Schema.Int,
 })
 
+const PageParams = Schema.Struct({
+  offset: Schema.optionalWith(offset, { exact: true }),
+  limit: Schema.optionalWith(wholeNumber(1, 1000), { exact: true }),
+}).annotations({ parseOptions: { errors: "all" } })
+
 const ModelHosts = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
@@ -72,16 +79,13 @@ const author = HttpApiSchema.param("author", Schema.String)
 const slug = HttpApiSchema.param("slug", Schema.String)
 
 export const ModelsGroup = HttpApiGroup.make("models")
+  .add(HttpApiEndpoint.get("list", "/models").setUrlParams(PageParams).addSuccess(Page).addError(badRequest))
   .add(
-    HttpApiEndpoint.get("list", "/models")
-      .setUrlParams(
-        Schema.Struct({
-          offset: Schema.optionalWith(offset, { exact: true }),
-          limit: Schema.optionalWith(wholeNumber(1, 1000), { exact: true }),
-        }).annotations({ parseOptions: { errors: "all" } }),
-      )
+    HttpApiEndpoint.get("embeddings", "/embeddings/models")
+      .setUrlParams(PageParams)
       .addSuccess(Page)
-      .addError(badRequest),
+      .addError(badRequest)
+      .annotate(OpenApi.Description, "The models that make embeddings."),
   )
   .add(
     HttpApiEndpoint.get("hosts")`/models/${author}/${slug}/endpoints`
@@ -96,12 +100,20 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
     const registry = yield* ProviderRegistry
     const stats = yield* HostStats
     const health = yield* HostHealth
-    const listed = perConfiguration(({ models, endpoints }) =>
-      models.map((model) => listedModel(model, (host) => endpoints.has(host))),
-    )
+    const giving = (kind: string) =>
+      perConfiguration(({ models, endpoints }) =>
+        models
+          .filter(({ architecture }) => architecture.outputModalities.includes(kind))
+          .map((model) => listedModel(model, (host) => endpoints.has(host))),
+      )
+    const listed = giving("text")
+    const embedding = giving("embeddings")
 
     return handlers
-      .handle("list", ({ urlParams }) => Effect.sync(() => pageOf(listed(registry.current()), urlParams)))
+      .handle("list", ({ urlParams }) => Effect.sync(() => pageOf(modelsPath, listed(registry.current()), urlParams)))
+      .handle("embeddings", ({ urlParams }) =>
+        Effect.sync(() => pageOf(embeddingModelsPath, embedding(registry.current()), urlParams)),
+      )
       .handle("hosts", ({ path }) =>
         Effect.gen(function* () {
           const unknown = new NotFound({ what: "This model" })
@@ -136,13 +148,14 @@ const perConfiguration = <A>(make: (resolved: ResolvedConfig) => A): ((resolved:
 
 /** Everything when neither bound is given. */
 const pageOf = (
+  path: string,
   models: ReadonlyArray<typeof ListedModel.Type>,
   asked: { readonly offset?: number | undefined; readonly limit?: number | undefined },
 ): typeof Page.Type => {
   const all = asked.offset === undefined && asked.limit === undefined
   const { offset: from = 0, limit = all ? models.length : 500 } = asked
   const end = from + limit
-  const next = end < models.length ? `${modelsPath}?offset=${end}&limit=${limit}` : null
+  const next = end < models.length ? `${path}?offset=${end}&limit=${limit}` : null
   return { data: models.slice(from, end), links: { next }, total_count: models.length }
 }
 

@@ -59,7 +59,13 @@ const withHost = async (answer: Answer, host?: JsonObject, more: Record<string, 
 let shared: (Hosted & { answer: Answer }) | undefined
 beforeAll(async () => {
   const host = scriptedHost((body, request) => shared?.answer(body, request) ?? new Response())
-  shared = { gateway: await startGateway({ config: messagesConfig({ claude: host }, {}, { limits: { breaker: { open_s: 0 } } }) }), host, answer: plain }
+  shared = {
+    gateway: await startGateway({
+      config: messagesConfig({ claude: host }, {}, { limits: { breaker: { open_s: 0 } } }),
+    }),
+    host,
+    answer: plain,
+  }
 })
 afterAll(async () => {
   await shared?.gateway.stop()

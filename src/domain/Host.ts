@@ -1,6 +1,7 @@
 /** Models and the hosts that serve them: what routing, billing and listings need. */
 import type { HostTag, ModelId } from "./Ids.ts"
 import type { Pricing } from "./Price.ts"
+import type { Operation } from "./Request.ts"
 
 /** What a provider does with prompts. Unknown counts as true. */
 export interface Privacy {
@@ -48,7 +49,7 @@ export interface Host {
   readonly supportedParameters: ReadonlyArray<string>
   readonly supportsToolChoice: ToolChoiceSupport
   readonly supportsImplicitCaching: boolean
-  /** What it takes and gives: `text`, `image`, `audio`, `video`, `file`. Empty when nothing is known. */
+  /** What it takes and gives: `text`, `image`, `audio`, `video`, `file`; gives: `embeddings`, `rerank`. Empty when nothing is known. */
   readonly inputModalities: ReadonlyArray<string>
   readonly outputModalities: ReadonlyArray<string>
   readonly privacy: Privacy
@@ -61,6 +62,16 @@ export interface Architecture {
   readonly instructType: string | null
   readonly inputModalities: ReadonlyArray<string>
   readonly outputModalities: ReadonlyArray<string>
+}
+
+/** Kinds of output that a chat can have. */
+const chatOutputs: ReadonlySet<string> = new Set(["text", "image", "audio"])
+
+/** The one operation that a model serves, by what it gives; `undefined`: none that there is. */
+export const operationOf = ({ outputModalities }: Architecture): Operation | undefined => {
+  if (outputModalities.some((kind) => chatOutputs.has(kind))) return "chat"
+  if (outputModalities.includes("embeddings")) return "embeddings"
+  return outputModalities.includes("rerank") ? "rerank" : undefined
 }
 
 export interface Model {

@@ -31,7 +31,7 @@ import { docs, docsPath, openApi, openApiPath } from "./reference.ts"
 export { type ControlOptions, ControlSettings } from "./ControlSettings.ts"
 
 /** Beginnings of the paths that pages of other origins may call: listings of models, providers and hosts. */
-const listings = ["/api/v1/model", "/api/v1/providers", "/api/v1/endpoints/"]
+const listings = ["/api/v1/model", "/api/v1/embeddings/models", "/api/v1/providers", "/api/v1/endpoints/"]
 
 /** Runs `operation` only for exactly this `path`. */
 const spelledAs = <E, R>(path: string, operation: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>

@@ -85,4 +85,6 @@ export type ModelQuery = typeof ModelQuery.Type
 
 export const CountQuery = Schema.Struct(outputs).annotations(allProblems)
 
+export const PageQuery = Schema.Struct(paging).annotations(allProblems)
+
 export const UserQuery = Schema.Struct({ ...paging, ...outputs }).annotations(allProblems)

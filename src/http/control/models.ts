@@ -23,7 +23,7 @@ import { Storage } from "../../services/Storage.ts"
 import { badRequest, notFound, unavailable } from "../refusals.ts"
 import { Authorize, CurrentKey } from "./authorize.ts"
 import { ListedHost, listedHost } from "./hostListing.ts"
-import { CountQuery, ModelQuery, UserQuery } from "./modelQuery.ts"
+import { CountQuery, ModelQuery, PageQuery, UserQuery } from "./modelQuery.ts"
 import { ListedArchitecture, ListedModel, listedArchitecture, modelsPath } from "./modelRecord.ts"
 import { type Entry, entryOf, makingAny, popularityDays, select } from "./modelSelection.ts"
 
@@ -63,6 +63,13 @@ export const ModelsGroup = HttpApiGroup.make("models")
       .setUrlParams(CountQuery)
       .addSuccess(Schema.Struct({ data: Schema.Struct({ count: Schema.Int }) }))
       .addError(badRequest),
+  )
+  .add(
+    HttpApiEndpoint.get("embeddings", "/embeddings/models")
+      .setUrlParams(PageQuery)
+      .addSuccess(Page)
+      .addError(badRequest)
+      .annotate(OpenApi.Description, "The models that make embeddings."),
   )
   .add(
     HttpApiEndpoint.get("user", "/models/user")
@@ -138,6 +145,9 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
       )
       .handle("count", ({ urlParams }) =>
         Effect.sync(() => ({ data: { count: makingAny(listed(), urlParams.output_modalities).length } })),
+      )
+      .handle("embeddings", ({ urlParams, request }) =>
+        Effect.sync(() => pageOf(makingAny(listed(), ["embeddings"]), urlParams, request.url)),
       )
       .handle("user", ({ urlParams, request }) =>
         Effect.map(CurrentKey, (key) => {

@@ -61,6 +61,7 @@ export {
   type Bounds,
   type ChatRequest,
   type Effort,
+  type NativeRequest,
   type Reasoning,
   type Routing,
   routerOnly,
@@ -118,4 +119,4 @@ export type { ResponseHead, ResponseHeaders } from "./wire/Head.ts"
 export { errorInBody, httpError, malformed } from "./wire/httpError.ts"
 export type { ThinkingKind } from "./wire/messages/thinking.ts"
 export { type MessagesOptions, type MessagesProtocol, messagesProtocol } from "./wire/messages.ts"
-export type { AnswerContext, Decoder, Encoded, Framing, Protocol } from "./wire/Protocol.ts"
+export type { AnswerContext, Decoder, Encoded, Framing, NativeProtocol, Protocol } from "./wire/Protocol.ts"

@@ -1,5 +1,12 @@
-/** What tests of plugins import: `headgate/testing`. Checks of a plugin against the contract, for any test runner. */
+/**
+ * What tests of plugins import: `headgate/testing`. Checks of a plugin against the contract, for any test runner, and
+ * readers of streams that throw where a gateway's stream breaks the grammar of its form.
+ */
 export type { Check } from "./testing/check.ts"
+export { readChatStream } from "./testing/grammar/chat.ts"
+export { readCompletionsStream } from "./testing/grammar/completions.ts"
+export { readMessagesStream } from "./testing/grammar/messages.ts"
+export { readResponsesStream } from "./testing/grammar/responses.ts"
 export { providerChecks } from "./testing/provider.ts"
 export { type StrategySubject, strategyChecks } from "./testing/strategy.ts"
 export type { ProviderSubject, StreamSample } from "./testing/subject.ts"

@@ -160,31 +160,57 @@ export class Meter extends Context.Tag("headgate/Meter")<
 
         const writable = () => !ledger.hasBacklog() && ledger.takesRequests() && lease?.isHeld() !== false
 
+        const addTo = (hold: OpenHold, money: KeyAccount, budget: BudgetSnapshot): number => {
+          const { tokens, amount } = nextBlock(budget, hold.host, hold.outputTokens)
+          hold.amount += amount
+          money.addToHold(amount)
+          hold.slice?.take(amount)
+          return tokens
+        }
+
         const allowance = (account: Account, money: KeyAccount, hold: OpenHold): OutputAllowance => ({
           outputTokens: hold.outputTokens,
-          extend: () => {
-            const { slice } = hold
-            if (!open.has(hold) || (slice !== undefined && lease?.isHeld() === false)) return 0
-            const budget = slice === undefined ? snapshot(account, money) : inSlice(slice)
-            const { tokens, amount } = nextBlock(budget, hold.host, hold.outputTokens)
-            slice?.take(amount)
-            hold.amount += amount
-            money.addToHold(amount)
-            askAhead(account, hold, amount)
-            return tokens
-          },
+          extend: () => (open.has(hold) ? addTo(hold, money, snapshot(account, money)) : 0),
         })
 
-        /** Before the stream needs the next block: it cannot wait for the database. */
-        const askAhead = ({ key: { limit } }: Account, { slice }: OpenHold, amount: Picodollars): void => {
-          if (slice !== undefined && limit !== null) slices?.askAhead(slice, limit, 2n * amount)
+        /**
+         * The same of a slice. A stream cannot wait for the database, so one that `grows` holds its next block ahead of
+         * need. One with a bound needs more only where its host ignores that.
+         */
+        const allowanceOf = (
+          slice: Slice,
+          limit: Picodollars,
+          money: KeyAccount,
+          hold: OpenHold,
+          grows: boolean,
+        ): OutputAllowance => {
+          let ahead = 0
+          const takeBlock = () => (open.has(hold) ? addTo(hold, money, inSlice(slice)) : 0)
+          const fill = () => {
+            if (!grows) return
+            const { amount } = nextBlock({ ...noLimit, limit }, hold.host, hold.outputTokens)
+            slices?.fill(slice, limit, amount, () => {
+              ahead += takeBlock()
+            })
+          }
+          fill()
+          return {
+            outputTokens: hold.outputTokens,
+            extend: () => {
+              if (lease?.isHeld() === false) return 0
+              const tokens = ahead > 0 ? ahead : takeBlock()
+              ahead = 0
+              if (tokens > 0) fill()
+              return tokens
+            },
+          }
         }
 
         const opened = (
           account: Account,
           money: KeyAccount,
           context: RequestContext,
-          { streamed, bounds }: HoldAsk,
+          { streamed, bounds, grows = false, maxTokens }: HoldAsk,
           host: Host,
           { amount, outputBound, outputTokens }: HoldSize,
           slice: Slice | undefined,
@@ -194,12 +220,15 @@ export class Meter extends Context.Tag("headgate/Meter")<
             output: undefined,
             progress: "held",
           }
-          if (streamed && outputTokens < Number.POSITIVE_INFINITY) {
-            hold.output = allowance(account, money, hold)
-            askAhead(account, hold, amount)
-          }
           money.take(amount)
           open.set(hold, money)
+          if (streamed && outputTokens < Number.POSITIVE_INFINITY) {
+            const { limit } = account.key
+            hold.output =
+              slice === undefined || limit === null
+                ? allowance(account, money, hold)
+                : allowanceOf(slice, limit, money, hold, grows && maxTokens === undefined)
+          }
           return hold
         }
 

@@ -42,7 +42,7 @@ import { makeStepRunner } from "./Steps.ts"
 import { Exclusions, usableHosts } from "./usableHosts.ts"
 
 /** What a plan depends on, in addition to the gateway's state. */
-export type PlannedRequest = Pick<ChatRequest, "routing" | "bounds" | "maxTokens">
+export type PlannedRequest = Pick<ChatRequest, "routing" | "bounds" | "maxTokens" | "native">
 
 export interface PlanOptions {
   /** Repeats the random draws of an earlier plan; otherwise each plan gets a seed of its own. A 32-bit unsigned integer. */
@@ -354,7 +354,7 @@ const notAllowed = (models: ReadonlyArray<string>, forbidden: ReadonlyArray<Excl
  * The failure of a plan without hosts, by what the caller can do: pay, wait, take another key, shorten the prompt, or
  * ask for other hosts.
  */
-const refusal = ({ routing }: PlannedRequest, exclusions: Exclusions, budget: BudgetSnapshot): PlanFailure => {
+const refusal = ({ routing, native }: PlannedRequest, exclusions: Exclusions, budget: BudgetSnapshot): PlanFailure => {
   const excluded = exclusions.byCheck()
   const { models, preferences } = routing
   const unaffordable = excluded.findLast(({ by }) => by === "budget")
@@ -367,7 +367,8 @@ const refusal = ({ routing }: PlannedRequest, exclusions: Exclusions, budget: Bu
   if (forbidden.length > 0) return new NotPermitted({ rule: notAllowed(models, forbidden) })
   const last = excluded.at(-1)
   if (last?.by === "context_length") {
-    const issues = [{ path: "messages", message: last.reason }] as const
+    const path = native?.pathOf("messages") ?? "messages"
+    const issues = [{ path, message: last.reason }] as const
     return new BadRequest({ kind: "context_length_exceeded", models, issues })
   }
   return new NoHostMatches({ models, excluded, requestedProviders: preferences.only })

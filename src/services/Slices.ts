@@ -32,8 +32,8 @@ export interface Slices {
     sizeOf: SizeOf,
     onTaken: (size: HoldSize, slice: Slice) => A,
   ) => Effect.Effect<A, PaymentRequired | Unavailable>
-  /** Asks for more ahead of need, when less than `amount` is free. */
-  readonly askAhead: (slice: Slice, limit: Picodollars, amount: Picodollars) => void
+  /** Calls `then` when so much is free (at once, if it is), or when that is not to be had; not for a slice that was lost. */
+  readonly fill: (slice: Slice, limit: Picodollars, amount: Picodollars, then: () => void) => void
   /** The lease was lost, and all slices with it. */
   readonly lost: () => void
 }
@@ -63,7 +63,8 @@ class Served {
   /** One statement about a slice at a time, so that what is known of it is not older than what was known before. */
   readonly turn = Effect.unsafeMakeSemaphore(1)
   isServing = false
-  isAskingAhead = false
+  /** Calls of `fill` that run. */
+  fills = 0
   usedAt = 0
   /** A statement failed, so the database may have more as this slice than this process knows. */
   isUncertain = false
@@ -72,19 +73,23 @@ class Served {
     this.slice = slice
   }
 
+  isIdle(since: number): boolean {
+    return this.usedAt < since && !this.isServing && this.fills === 0
+  }
+
   /** Gives the request its hold. Else how much more that takes, or why it cannot have one, in view of what there may be. */
   admit(one: Waiting, view: "atBest" | "asKnown"): "taken" | Picodollars | BudgetRefusal {
     const { slice } = this
     const size = one.sizeOf(slice[view](one.limit, one.at))
     if (typeof size === "string") return size
     if (!slice.take(size.amount)) return size.amount - slice.free
-    this.waiting.splice(this.waiting.indexOf(one), 1)
+    this.remove(one)
     one.take(size)
     return "taken"
   }
 
   refuse(one: Waiting, reason: BudgetRefusal): void {
-    this.waiting.splice(this.waiting.indexOf(one), 1)
+    this.remove(one)
     one.refuse(paymentRequired(this.slice.asKnown(one.limit, one.at), reason))
   }
 
@@ -95,6 +100,11 @@ class Served {
       if (typeof size === "string") this.refuse(one, size)
       else if (one === first) this.refuse(one, "in_flight_budget_exhausted")
     }
+  }
+
+  private remove(one: Waiting): void {
+    const at = this.waiting.indexOf(one)
+    if (at >= 0) this.waiting.splice(at, 1)
   }
 
   fail(): void {
@@ -122,25 +132,24 @@ export const makeSlices = (
       return served
     }
 
-    /** Whether the slice was grown by `need`. Afterwards it is known what there is. */
-    const grow = (served: Served, limit: Picodollars, need: Picodollars) =>
+    /** Asks for `need` more, after which it is known what there is. `then` runs before the next statement about the slice. */
+    const grow = (served: Served, limit: Picodollars, need: Picodollars, then = () => {}) =>
       Effect.suspend(() => {
         const { slice } = served
-        return shared.slices.take(slice.process, slice.budget, limit, need)
-      }).pipe(
-        served.turn.withPermits(1),
-        Effect.tapError(() =>
-          Effect.sync(() => {
+        return Effect.matchEffect(shared.slices.take(slice.process, slice.budget, limit, need), {
+          onFailure: (failure) => {
             served.isUncertain = true
-          }),
-        ),
-        Effect.flatMap((grant) => {
-          // Another process may have cleared what this one had.
-          if (grant === undefined || served.slice.process !== lease.id()) return Effect.fail(unavailable)
-          served.slice.learn(grant)
-          return Effect.succeed(grant.granted > 0n)
-        }),
-      )
+            return Effect.fail(failure)
+          },
+          onSuccess: (grant) => {
+            // Another process may have cleared what this one had.
+            if (grant === undefined || slice.process !== lease.id()) return Effect.fail(unavailable)
+            slice.learn(grant)
+            then()
+            return Effect.void
+          },
+        })
+      }).pipe(served.turn.withPermits(1))
 
     /** Whether the request has its hold: as large as there may be money for, or else as there is. */
     const tryFor = (served: Served, first: Waiting, need: Picodollars) =>
@@ -208,46 +217,69 @@ export const makeSlices = (
       )
     }
 
-    const askAhead: Slices["askAhead"] = (slice, limit, amount) => {
+    const fill: Slices["fill"] = (slice, limit, amount, then) => {
       const served = all.get(nameOf(slice.budget))
-      if (served?.slice !== slice || slice.free >= amount || served.isAskingAhead) return
-      served.isAskingAhead = true
-      const stopped = Effect.sync(() => {
-        served.isAskingAhead = false
+      if (served?.slice !== slice) return
+      if (slice.free >= amount) return then()
+      served.fills += 1
+      let isOver = false
+      const enough = () => {
+        if (isOver || slice.free < amount) return
+        isOver = true
+        then()
+      }
+      const grown = Effect.suspend(() => {
+        enough()
+        const need = BigInteger.min(amount - slice.free, slice.unleased(limit))
+        return isOver ? Effect.void : grow(served, limit, BigInteger.max(0n, need), enough)
       })
-      const grown = Effect.suspend(() => grow(served, limit, BigInteger.min(amount, slice.unleased(limit))))
-      const wanted = Effect.zipRight(shared.slices.want(slice.process, slice.budget), Effect.sleep(othersMs))
-      const asked = Effect.flatMap(grown, (isGrown) =>
-        isGrown || !slice.othersHave ? Effect.void : Effect.zipRight(wanted, grown),
+      const asked = Effect.suspend(() =>
+        isOver || !slice.othersHave
+          ? Effect.void
+          : shared.slices
+              .want(slice.process, slice.budget)
+              .pipe(Effect.zipRight(Effect.sleep(othersMs)), Effect.zipRight(grown)),
       )
-      run(Effect.ensuring(Effect.ignore(asked), stopped))
+      const stopped = Effect.sync(() => {
+        served.fills -= 1
+        if (!isOver) then()
+      })
+      run(grown.pipe(Effect.zipRight(asked), Effect.ignore, Effect.ensuring(stopped)))
     }
 
-    /** Gives back what no request holds; when none runs, all that the database has as this slice. */
+    /** Gives back what no request holds. When none runs, all that the database has as this slice. */
     const giveBack = (served: Served) =>
-      Effect.suspend(() => {
+      Effect.gen(function* () {
         const { slice } = served
+        if (served.isUncertain && slice.held === 0n) {
+          // Nothing can be taken meanwhile.
+          slice.free = 0n
+          slice.free = yield* shared.slices.kept(slice.process, slice.budget)
+          served.isUncertain = false
+        }
         const { free } = slice
-        if (free === 0n && !served.isUncertain) return Effect.void
-        const isUnused = slice.held === 0n
+        if (free === 0n) return
         slice.free = 0n
-        if (isUnused) served.isUncertain = false
-        return Effect.catchAll(shared.slices.giveBack(slice.process, slice.budget, isUnused ? "all" : free), () => {
-          served.isUncertain = true
-          return Effect.void
-        })
-      }).pipe(served.turn.withPermits(1))
+        yield* shared.slices.giveBack(slice.process, slice.budget, free)
+      }).pipe(
+        Effect.catchAll(() =>
+          Effect.sync(() => {
+            served.isUncertain = true
+          }),
+        ),
+        served.turn.withPermits(1),
+      )
 
     const look = Effect.suspend(() => {
       const idleSince = nowMs() - idleMs
-      const idle = [...all.values()].filter(({ usedAt, isServing }) => usedAt < idleSince && !isServing)
+      const idle = [...all.values()].filter((served) => served.isIdle(idleSince))
       return Effect.forEach(
         idle,
         (served) =>
           Effect.map(giveBack(served), () => {
-            const { slice, isUncertain, usedAt, isServing } = served
+            const { slice, isUncertain } = served
             const isEmpty = slice.free === 0n && slice.held === 0n && !isUncertain
-            if (isEmpty && usedAt < idleSince && !isServing) all.delete(nameOf(slice.budget))
+            if (isEmpty && served.isIdle(idleSince)) all.delete(nameOf(slice.budget))
           }),
         { discard: true },
       )
@@ -281,7 +313,7 @@ export const makeSlices = (
         if (typeof size === "string") return Exit.fail(paymentRequired(slice.asKnown(limit, at), size))
         if (slice.take(size.amount)) {
           // Not near the end of a budget, where the next slice would be smaller than a hold.
-          if (slice.unleased(limit) / 8n >= size.amount) askAhead(slice, limit, size.amount)
+          if (served.fills === 0 && slice.unleased(limit) / 8n >= size.amount) fill(slice, limit, size.amount, () => {})
           return Exit.succeed(onTaken(size, slice))
         }
         return wait<A, PaymentRequired | Unavailable>((resume) => {
@@ -295,7 +327,7 @@ export const makeSlices = (
           startServing(served)
         })
       },
-      askAhead,
+      fill,
       lost: () => {
         for (const served of all.values()) {
           served.slice.free = 0n

@@ -151,8 +151,10 @@ export interface SliceRepository {
   readonly giveBack: (
     process: string,
     budget: BudgetWindow,
-    amount: Picodollars | "all",
+    amount: Picodollars,
   ) => Effect.Effect<void, StorageUnavailable>
+  /** What the process has, for one that missed an answer. */
+  readonly kept: (process: string, budget: BudgetWindow) => Effect.Effect<Picodollars, StorageUnavailable>
   /** Asks the other processes to give back what they do not use. */
   readonly want: (process: string, budget: BudgetWindow) => Effect.Effect<void, StorageUnavailable>
 }

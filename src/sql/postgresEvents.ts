@@ -6,6 +6,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { Pool, PoolClient } from "pg"
@@ -37,12 +38,18 @@ interface Change {
   readonly seq: number
   readonly action: string
   readonly object: string
-  /** Text of a JSON boolean: what it was set to. */
-  readonly disabled: string | null
+  readonly changes: string
 }
 
-const changesAfter = `SELECT seq, action, object, changes::jsonb->'disabled'->>1 AS disabled
+const changesAfter = `SELECT seq, action, object, changes
   FROM audit WHERE seq > $1 AND action <> 'key.create' ORDER BY seq`
+
+const readChanges = Schema.decodeUnknownOption(
+  Schema.parseJson(Schema.Struct({ disabled: Schema.optional(Schema.Tuple(Schema.Unknown, Schema.Unknown)) })),
+)
+
+const isRevocation = ({ action, changes }: Change): boolean =>
+  action === "key.delete" || Option.getOrUndefined(readChanges(changes))?.disabled?.[1] === true
 
 /** Listens until the scope closes. The listener of a process hears of its own changes too. */
 export const makeEvents = (pool: Pool): Effect.Effect<SharedRepositories["on"], unknown, Scope.Scope> =>
@@ -53,11 +60,10 @@ export const makeEvents = (pool: Pool): Effect.Effect<SharedRepositories["on"], 
 
     const read = async (client: PoolClient): Promise<void> => {
       const { rows } = await client.query<Change>(changesAfter, [last])
-      for (const { seq, action, object, disabled } of rows) {
-        if (seq <= last) continue
-        last = seq
-        const isRevoked = action === "key.delete" || disabled === "true"
-        for (const listener of listeners) listener.keyChanged?.(KeyId.make(originalText(object)), isRevoked)
+      for (const change of rows) {
+        last = change.seq
+        const key = KeyId.make(originalText(change.object))
+        for (const listener of listeners) listener.keyChanged?.(key, isRevocation(change))
       }
     }
     /** A notice came since the last read began. */

@@ -7,7 +7,9 @@ import { query } from "./query.ts"
 
 export const makeLeaseRepository = (sql: SqlClient): LeaseRepository => {
   const now = serverNow(sql)
-  const endSlices = Effect.asVoid(sql`DELETE FROM slices WHERE process NOT IN (SELECT process FROM leases)`)
+  const endSlices = Effect.asVoid(
+    sql`DELETE FROM slices WHERE amount = 0 OR process NOT IN (SELECT process FROM leases)`,
+  )
   return {
     take: (process, forMs) =>
       Effect.asVoid(

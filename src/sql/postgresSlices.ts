@@ -22,14 +22,18 @@ export const makeSliceRepository = (sql: SqlClient): SliceRepository => {
         ([grant]) =>
           grant && { granted: BigInt(grant.granted), spent: BigInt(grant.spent), others: BigInt(grant.others) },
       ),
+    // By a difference, so that it does no harm when its connection broke and it runs after a later `take`.
     giveBack: (process, budget, amount) =>
       Effect.asVoid(
         query(
-          amount === "all"
-            ? sql`DELETE FROM slices WHERE ${ofProcess(process, budget)}`
-            : sql`UPDATE slices SET amount = GREATEST(0, amount - ${amount.toString()}::bigint)
-                WHERE ${ofProcess(process, budget)}`,
+          sql`UPDATE slices SET amount = GREATEST(0, amount - ${amount.toString()}::bigint)
+            WHERE ${ofProcess(process, budget)}`,
         ),
+      ),
+    kept: (process, budget) =>
+      Effect.map(
+        query(sql<{ readonly amount: string }>`SELECT amount::text FROM slices WHERE ${ofProcess(process, budget)}`),
+        ([slice]) => BigInt(slice?.amount ?? 0),
       ),
     want: (process, budget) => Effect.asVoid(query(notifyWanted(sql, process, budget))),
   }

@@ -40,7 +40,7 @@ export interface ChunkWriter {
    * The JSON in the text of `chunk`, and the text around any JSON. Present when plain text deltas can be spliced
    * (`wire/splice.ts`).
    */
-  readonly spliceable?: { readonly json: (text: string) => string; readonly text: (json: string) => string }
+  readonly spliceable?: { readonly json: (text: string) => string; readonly text: (json: string) => string } | undefined
   /** Present where hosts may speak the client's form. */
   readonly native?: NativeWriter
 }

@@ -54,11 +54,11 @@ describe.concurrent("reconcile refuses", () => {
   )
 
   test(
-    "a configuration without a file",
+    "a configuration with storage in memory",
     async () => {
       const { command } = installed()
       const ended = await command(["audit", "verify"], { HEADGATE_STORAGE: "memory:" })
-      expect(ended).toEqual({ code: 78, out: "", err: lineOf("the configuration names none") })
+      expect(ended).toEqual({ code: 78, out: "", err: lineOf("ends with the gateway, so there is nothing to read") })
     },
     patience,
   )

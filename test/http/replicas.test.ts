@@ -18,7 +18,9 @@ const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => 
 }
 
 /** `REPLICA_ROUNDS=50` for the figures of a release. */
-const rounds = Number(process.env["REPLICA_ROUNDS"] ?? 3)
+const rounds = Number(process.env["REPLICA_ROUNDS"] ?? 2)
+/** `REPLICA_LEASE=1`: waits until the lease ends by itself. */
+const waitsForLease = process.env["REPLICA_LEASE"] === "1"
 const admissions: Array<number> = []
 const one = 100_000_000n
 
@@ -158,5 +160,41 @@ describePostgres("several gateways on one database", () => {
       if (rounds > 3) console.log(`reached the host: ${admissions.join(" ")}`)
     },
     patience * rounds,
+  )
+
+  test(
+    "what a killed one had leased and held can be spent by the others when its lease has ended, and not before",
+    async () => {
+      const { host, open } = gatedHost()
+      const { database, gateways, urls } = await replicas(2, host, undefined, {
+        HEADGATE_MANAGEMENT_KEY: managementKey,
+      })
+      const [first = "", second = ""] = await urls()
+      const { key, hash } = await keyFor(first, 20)
+      const lost = Array.from({ length: 3 }, () => post(first, key).catch(() => undefined))
+      await until(() => host.calls.length === 3)
+      gateways[0]?.kill("SIGKILL")
+      await Promise.all(lost)
+      const { leased } = await booksOf(database, hash)
+      expect(leased).toBeGreaterThanOrEqual(3n * one)
+      const [slices] = await execute(database, `SELECT process FROM headgate.slices WHERE key_id = '${hash}'`)
+      const killed = slices?.rows[0]?.process
+      open()
+
+      const burst = async () => {
+        const statuses = await Promise.all(Array.from({ length: 30 }, async () => (await post(second, key)).status))
+        return statuses.filter((status) => status === 200).length
+      }
+      const room = Number((20n * one - leased) / one)
+      expect(await burst()).toBe(room)
+      const killedAt = Date.now()
+      if (waitsForLease) await until(async () => (await booksOf(database, hash)).leased === 0n)
+      // As if its lease had ended already.
+      else await execute(database, `UPDATE headgate.leases SET ends_at = 0 WHERE process = '${killed}'`)
+      if (waitsForLease) console.log(`cleared after ${(Date.now() - killedAt) / 1000} s`)
+      expect(await burst()).toBe(20 - room)
+      expect(await booksOf(database, hash)).toMatchObject({ rows: 20, spend: 20n * one, leased: 0n })
+    },
+    3 * patience,
   )
 })

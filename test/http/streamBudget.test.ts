@@ -93,7 +93,7 @@ describe("a stream is cut when its key has no more money", () => {
     ["reasoning", chunkOf({ delta: { reasoning: token }, finish_reason: null })],
     [
       "arguments of a tool call",
-      chunkOf({ delta: { tool_calls: [{ index: 0, id: "c", function: { name: "", arguments: token } }] } }),
+      chunkOf({ delta: { tool_calls: [{ index: 0, id: "c", function: { name: "f", arguments: token } }] } }),
     ],
   ])("%s", async (_name, event) => {
     const gateway = await routed({ host: () => sse(Array.from({ length: 500 }, () => event)) }, outputOnly)

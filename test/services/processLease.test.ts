@@ -99,6 +99,7 @@ test("without it a gateway starts no paid request, and does so again when it has
     slices: {
       take: (_, __, ___, need) => Effect.succeed({ granted: need, spent: 0n, others: 0n }),
       giveBack: () => Effect.void,
+      kept: () => Effect.succeed(0n),
       want: () => Effect.void,
     },
     on: () => Effect.void,

@@ -188,6 +188,26 @@ describePostgres("a database of PostgreSQL", () => {
     expect(sums.map(({ host }) => host)).toEqual(["B", "Z", "a", "b"])
   })
 
+  test("sums that two gateways advance at once have every row once", async () => {
+    const database = await makeDatabase()
+    const both = await Promise.all([open(redactedUrlOf(database)), open(redactedUrlOf(database))])
+    const day = 1_759_968_000_000
+    const batchesOf = (name: string) =>
+      Array.from({ length: 40 }, (_, batch) =>
+        Array.from({ length: 16 }, (_, at) => sampleRow(`${name}${batch}-${at}`, { admittedAt: day, cost: 3n })),
+      )
+    const written = both.flatMap(({ storage }, at) =>
+      batchesOf(`g${at}-`).map((rows) => Effect.runPromise(storage.ledger.append(rows))),
+    )
+    await Promise.all(written)
+    const last = "SELECT (SELECT summed_to FROM headgate.summed_ledger) > 0 AS some"
+    await until(async () => (await execute(database, last))[0]?.rows[0]?.some === true)
+    for (const { storage } of both) {
+      const [sum] = await Effect.runPromise(storage.activity.sums({ days: [day], by: "host" }))
+      expect(sum).toMatchObject({ requests: 1280, cost: 3840n })
+    }
+  })
+
   test("refuses changes of the ledger", async () => {
     const database = await makeDatabase()
     const { storage } = await open(redactedUrlOf(database))

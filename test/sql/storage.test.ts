@@ -48,7 +48,7 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
   test("of first keys made at once, has one", async () => {
     const kept = await inside((storage) => {
       const first = (name: string) => storage.keys.insertFirst(sampleKey(name, { kind: "management" }), someone)
-      return Effect.all(["a", "b", "c"].map(first), { concurrency: "unbounded" })
+      return Effect.forEach(["a", "b", "c"], first, { concurrency: "unbounded" })
     })
     expect(kept.filter(Boolean)).toHaveLength(1)
   })

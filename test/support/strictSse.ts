@@ -3,6 +3,7 @@
  * or hostile host sends, a caller must get lines that the strictest client can read (docs/guarantees.md#g28).
  */
 import { isJsonObject, type JsonObject } from "../../src/domain/Json.ts"
+import { readChatStream } from "../../src/testing/grammar/chat.ts"
 
 export interface StrictStream {
   /** The JSON of each event, in order, without `[DONE]`. */
@@ -23,10 +24,17 @@ const eventOf = (json: string): JsonObject => {
   return isJsonObject(event) ? event : wrong("an event that is no object", json)
 }
 
+/** As `readLines`, and throws where a stream with an end breaks the grammar of the chat form. */
+export const readStrictly = (bytes: Uint8Array | string): StrictStream => {
+  const stream = readLines(bytes)
+  if (stream.done) readChatStream(typeof bytes === "string" ? bytes : decoder.decode(bytes))
+  return stream
+}
+
 /**
  * Throws at anything but `data: <one line of JSON>`, `: <comment>` and `data: [DONE]`, each followed by one empty line.
  */
-export const readStrictly = (bytes: Uint8Array | string): StrictStream => {
+export const readLines = (bytes: Uint8Array | string): StrictStream => {
   const text = typeof bytes === "string" ? bytes : decoder.decode(bytes)
   if (text.includes("\r")) wrong("a carriage return", text)
   if (text !== "" && !text.endsWith("\n\n")) wrong("an unfinished event", text.slice(-300))

@@ -8,12 +8,12 @@ export interface TcpProxy {
   readonly up: () => Promise<void>
   /** Closes all connections; new ones are possible at once. */
   readonly cut: () => void
+  /** From now on what callers send arrives so many milliseconds later, but for the first messages, which open a session. */
+  readonly delay: (milliseconds: number) => void
   /** Passes nothing on, in neither direction, and keeps the connections. */
   readonly hold: () => void
   /** Passes on what was held, and what comes. */
   readonly release: () => void
-  /** From now on replies arrive this many milliseconds later. */
-  readonly delay: (ms: number) => void
   /**
    * The next reply to a message with this text is lost, and its connection closed: the server has done what was asked.
    * Resolves when that has happened.
@@ -43,17 +43,19 @@ export const tcpProxy = async (target: number): Promise<TcpProxy> => {
       socket.on("error", end)
     }
     let loses = false
+    let messages = 0
     caller.on("data", (bytes) => {
       if (losing !== undefined && bytes.includes(losing)) {
         losing = undefined
         loses = true
       }
-      server.write(bytes)
+      messages += 1
+      if (delayMs === 0 || messages <= 4) server.write(bytes)
+      else setTimeout(() => server.write(bytes), delayMs)
     })
     server.on("data", (bytes) => {
       if (!loses) {
-        if (delayMs === 0) caller.write(bytes)
-        else setTimeout(() => caller.write(bytes), delayMs)
+        caller.write(bytes)
         return
       }
       end()

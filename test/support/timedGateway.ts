@@ -171,6 +171,13 @@ const turns = async (): Promise<void> => {
   for (let turn = 0; turn < 8; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
+/** The time in which the ledger gathers rows (`GroupCommit`) is that of the machine. */
+const gathered = async (): Promise<void> => {
+  await turns()
+  await Bun.sleep(4)
+  await turns()
+}
+
 const configOf = ({ hosts = ["a"], providers: more = {}, limits = {}, routing = {}, plugin }: TimedOptions) => {
   const urls = hosts.map((slug) => [slug, { url: `http://127.0.0.1:${slug === "a" ? 1 : 2}/v1` }] as const)
   const added = new Map<string, object | undefined>(Object.entries(more))
@@ -251,7 +258,7 @@ export const inTimedGateway = (
             await turns()
           }
         },
-        settle: turns,
+        settle: gathered,
         stop: () => run(stop),
         rows: () => run(Context.get(context, Storage).ledger.rows(record.id, 10_000)),
         held: async () => (await spent()).held,

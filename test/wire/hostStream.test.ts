@@ -19,7 +19,7 @@ import {
   ScriptWriter,
 } from "../support/hostScript.ts"
 import { bytesOf, recordings, recordingsPresent, splits } from "../support/recordings.ts"
-import { contentOf, finishesOf, gather, readStrictly } from "../support/strictSse.ts"
+import { contentOf, finishesOf, gather, readLines } from "../support/strictSse.ts"
 
 const encode = (text: string) => new TextEncoder().encode(text)
 const ours = { id: "gen-7-ours", provider: "Acme", model: "acme/small", object: "chat.completion.chunk", created: 7 }
@@ -59,7 +59,7 @@ const relayed = (pieces: Iterable<Uint8Array>, transparent: boolean, decoder: De
     text,
     parsed,
     spliced,
-    written: readStrictly(text),
+    written: readLines(text),
     known: { usage, outputBytes, hasContent, hasFinish, events, state, failed },
   }
 }
@@ -456,7 +456,7 @@ describe("what a protocol says of its streams", () => {
     const chunk = { choices: [{ index: 0, delta: { content: "a" }, finish_reason: null }] }
     const { stream, written } = read(lines(chunk, finish), { framing: "ndjson", decoder })
     expect([stream.state, stream.events, names]).toEqual(["ended", 2, ["", ""]])
-    expect(contentOf(readStrictly(written).events)).toBe("a")
+    expect(contentOf(readLines(written).events)).toBe("a")
   })
 
   test("[DONE] ends server-sent events only", () => {

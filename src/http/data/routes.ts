@@ -9,14 +9,18 @@ import { answered, isSpelled, noSuchRoute } from "../answer.ts"
 import { allowOrigin, preflight } from "../cors.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
 import { chat } from "./chat/index.ts"
+import { completions } from "./completions/index.ts"
 import { Inference, type InferenceHandler } from "./inference.ts"
 import { messages } from "./messages/index.ts"
+import { responses } from "./responses/index.ts"
 
 type Path = `/${string}`
 
 const protocols: ReadonlyArray<readonly [path: Path, protocol: ClientProtocol]> = [
   ["/api/v1/chat/completions", chat],
+  ["/api/v1/completions", completions],
   ["/api/v1/messages", messages],
+  ["/api/v1/responses", responses],
 ]
 const explainPath: Path = "/api/v1/route/explain"
 const countPath: Path = "/api/v1/messages/count_tokens"

@@ -3,37 +3,16 @@
  * pieces of their own kind, and close once; `message_delta` says how the message ended once all blocks are closed, and
  * `message_stop` ends the stream. An `error` may end it at any place. Pings and comments may stand anywhere after the start.
  */
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import type { JsonObject } from "../../domain/Json.ts"
+import { objectIn, readEvents, readerOf, wrong } from "./events.ts"
 
 /** Reads a whole stream, and throws at the first thing that breaks the grammar. Returns its events. */
-export const readMessagesStream = (text: string): ReadonlyArray<JsonObject> => {
+export const readMessagesStream = readerOf("Messages", (text) => {
   const grammar = new MessagesGrammar()
-  const blocks = text.split("\n\n")
-  if (blocks.pop() !== "") wrong("an unfinished event", text.slice(-300))
-  for (const block of blocks) {
-    if (block.startsWith(": ") && !block.includes("\n")) continue
-    grammar.event(...eventOf(block))
-  }
+  for (const [name, event] of readEvents(text, { isNamed: true, hasDone: false })) grammar.event(name, event)
   if (!grammar.isEnded) wrong("no end", text.slice(-300))
   return grammar.events
-}
-
-function wrong(what: string, at: unknown): never {
-  const shown = typeof at === "string" ? at : JSON.stringify(at)
-  throw new Error(`A stream in the Messages form has ${what}: ${shown?.slice(0, 400)}`)
-}
-
-const eventOf = (block: string): readonly [name: string, event: JsonObject] => {
-  const [, name, json] = /^event: ([a-z_.]+)\ndata: (.*)$/.exec(block) ?? []
-  if (name === undefined || json === undefined) return wrong("a block that is no named event", block)
-  const event: unknown = JSON.parse(json)
-  return isJsonObject(event) ? [name, event] : wrong("an event that is no object", block)
-}
-
-const objectIn = (value: JsonObject, member: string): JsonObject => {
-  const found = value[member]
-  return isJsonObject(found) ? found : wrong(`an event without the object ${member}`, value)
-}
+})
 
 /** The pieces that a block may get, for the kinds that have a rule. */
 const pieces: ReadonlyMap<unknown, ReadonlyArray<string>> = new Map([
@@ -65,21 +44,28 @@ class MessagesGrammar {
     if (type !== name) wrong("an event whose name is not its type", event)
     if (this.isEnded) wrong("something after its end", event)
     this.events.push(event)
-    if (type === "error") return this.error(event)
-    if (type === "message_start") return this.start(event)
-    if (!this.isStarted) wrong("an event before message_start", event)
-    if (type === "ping") return
+    if (type === "error") this.error(event)
+    else if (type === "message_start") this.start(event)
+    else if (!this.isStarted) wrong("an event before message_start", event)
+    else if (type !== "ping") this.progress(event)
+  }
+
+  private progress(event: JsonObject): void {
+    const { type } = event
     if (this.hasDelta && type !== "message_stop") wrong("something between message_delta and message_stop", event)
     switch (type) {
       case "content_block_start":
-        return this.begin(event)
+        this.begin(event)
+        break
       case "content_block_delta":
-        return this.piece(event)
+        this.piece(event)
+        break
       case "content_block_stop":
         if (!this.open.delete(event["index"])) wrong("the end of a block that is not open", event)
-        return
+        break
       case "message_delta":
-        return this.delta(event)
+        this.delta(event)
+        break
       case "message_stop":
         if (!this.hasDelta) wrong("no message_delta", event)
         this.isEnded = true
@@ -108,8 +94,7 @@ class MessagesGrammar {
   }
 
   private piece(event: JsonObject): void {
-    const block = this.open.get(event["index"])
-    if (block === undefined) return wrong("a piece of a block that is not open", event)
+    const block = this.open.get(event["index"]) ?? wrong("a piece of a block that is not open", event)
     const { type, ...delta } = objectIn(event, "delta")
     const allowed = pieces.get(block["type"])
     if (typeof type !== "string" || allowed?.includes(type) === false) wrong("a piece of another kind of block", event)

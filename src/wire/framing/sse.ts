@@ -19,7 +19,8 @@ class SseReader implements FrameReader {
   push(bytes: Uint8Array): ReadonlyArray<Frame> {
     if (this.tooLong) return none
     const text = this.decoder.decode(bytes, { stream: true })
-    if (this.isAtStart && isOneEvent(text)) return [{ name: "", data: text.slice(6, -2) }]
+    const only = this.isAtStart ? oneEvent(text) : undefined
+    if (only !== undefined) return [only]
     const frames: Array<Frame> = []
     this.lines(text, frames)
     return frames
@@ -95,10 +96,11 @@ class SseReader implements FrameReader {
 
 const none: ReadonlyArray<Frame> = []
 
-/** The usual read: one event of one data line, and nothing else. Its lines need not be looked for. */
-const isOneEvent = (text: string): boolean =>
-  text.startsWith("data: ") &&
-  text.endsWith("\n\n") &&
-  text.indexOf("\n") === text.length - 2 &&
-  text.length <= longestFrame &&
-  !text.includes("\r")
+/** The usual read: one event of one data line, with or without a name, and nothing else. Its lines need not be looked for. */
+const oneEvent = (text: string): Frame | undefined => {
+  if (!text.endsWith("\n\n") || text.length > longestFrame) return undefined
+  const from = text.startsWith("event: ") ? text.indexOf("\n") + 1 : 0
+  if (!text.startsWith("data: ", from) || text.indexOf("\n", from) !== text.length - 2) return undefined
+  if (text.includes("\r")) return undefined
+  return { name: from === 0 ? "" : text.slice(7, from - 1), data: text.slice(from + 6, -2) }
+}

@@ -38,8 +38,8 @@ export const encodeNative = (
   const dropped: Array<string> = []
   for (const name in body) {
     const counterpart = counterparts.get(name)
-    if (body[name] !== null && (counterpart === undefined || payload[counterpart] !== undefined))
-      sent[name] = body[name]
+    const isLacking = counterpart !== undefined && payload[counterpart] === undefined && !isEmpty(body[name])
+    if (body[name] !== null && !isLacking) sent[name] = body[name]
   }
   sent["model"] = host.upstreamModel
   sent["max_tokens"] = maxTokens
@@ -57,6 +57,9 @@ export const encodeNative = (
     dropped,
   })
 }
+
+/** An empty list of tools asks for nothing, and has no counterpart. */
+const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
 /** A search costs extra, so a host whose tokens have a price needs one for searches too. */
 const unpricedTool = ({ tools }: JsonObject, { pricing }: Host): Unsupported | undefined => {

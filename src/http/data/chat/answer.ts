@@ -59,8 +59,20 @@ export const tierOf = (tier: unknown, host: Host | undefined): string => {
   return (host === undefined ? null : hostFacts(host).tier) ?? "default"
 }
 
+/** What differs between the forms whose answers are a list of choices. */
+export interface AnswerShape {
+  readonly object: string
+  readonly choice: (choice: ChatChoice) => JsonObject
+}
+
+const chatShape: AnswerShape = { object: "chat.completion", choice: (choice) => choice }
+
 export const answerWriter =
-  ({ generationId, created, metadata }: AnswerNames, excludeReasoning: boolean): AnswerWriter =>
+  (
+    { generationId, created, metadata }: AnswerNames,
+    excludeReasoning: boolean,
+    { object, choice }: AnswerShape = chatShape,
+  ): AnswerWriter =>
   (host, response) => {
     const { choices, usage: _, system_fingerprint: fingerprint, service_tier: tier, ...rest } = response
     const text = JSON.stringify({
@@ -68,12 +80,12 @@ export const answerWriter =
       id: generationId,
       provider: host.providerName,
       model: host.model,
-      object: "chat.completion",
+      object,
       created,
       system_fingerprint: typeof fingerprint === "string" ? fingerprint : null,
       service_tier: tierOf(tier, host),
       openrouter_metadata: metadata?.(host),
-      choices: excludeReasoning ? choices.map(withoutReasoning) : choices,
+      choices: (excludeReasoning ? choices.map(withoutReasoning) : choices).map(choice),
     })
     return (charge) => `${text.slice(0, -1)},"usage":${JSON.stringify(usageBody(charge))}}`
   }

@@ -76,20 +76,28 @@ const formats: ReadonlyMap<string, Check> = new Map([
   ["python", anything],
 ])
 
-const answers = orNull(integer(1, 8))
+/** How many answers. */
+export const answers = orNull(integer(1, 8))
+
+export const topLogprobs = integer(0, 20)
+
+/** Parameters that say what the text of the answer is to be. */
+export const textMembers = {
+  prediction: orNull(objectOf({ type: oneOf("content"), content: textContent }, "type", "content")),
+  response_format: orNull(byType(formats, onlyKnown(formats))),
+  structured_outputs: maybeFlag,
+  web_search_options: anyObject,
+} satisfies Readonly<Record<string, Check>>
 
 /** Parameters that a host may or may not support (`supported_parameters`). */
 const parameters: Readonly<Record<string, Check>> = {
   ...samplingMembers,
+  ...textMembers,
   logprobs: maybeFlag,
-  top_logprobs: orNull(integer(0, 20)),
-  prediction: orNull(objectOf({ type: oneOf("content"), content: textContent }, "type", "content")),
-  response_format: orNull(byType(formats, onlyKnown(formats))),
-  structured_outputs: maybeFlag,
+  top_logprobs: orNull(topLogprobs),
   tools: orNull(tools),
   tool_choice: orNull(toolChoice),
   parallel_tool_calls: maybeFlag,
-  web_search_options: anyObject,
 }
 
 const others: Readonly<Record<string, Check>> = {

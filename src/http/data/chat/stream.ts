@@ -6,6 +6,7 @@ import type { Charge } from "../../../domain/Charge.ts"
 import type { ChatChunk, ChatChunkChoice } from "../../../domain/Chat.ts"
 import type { Failure } from "../../../domain/Failure.ts"
 import type { Host } from "../../../domain/Host.ts"
+import type { JsonObject } from "../../../domain/Json.ts"
 import { noCost } from "../../../domain/Price.ts"
 import { noUsage } from "../../../domain/Usage.ts"
 import type { StreamWriter } from "../../../services/StreamWriter.ts"
@@ -18,24 +19,38 @@ const nothing = { usage: noUsage, cost: noCost, upstream: noCost }
 /** What surrounds the JSON of an event. */
 const spliceable = { json: (text: string) => text.slice(6, -2), text: sseEvent }
 
-export const chunkWriter = (names: AnswerNames, host: Host | undefined): StreamWriter => new ChunkWriter(names, host)
+/** What differs between the forms whose chunks are a list of choices. Made for one answer. */
+export interface ChunkShape extends Pick<StreamWriter, "spliceable"> {
+  readonly object: string
+  readonly choice: (choice: ChatChunkChoice) => JsonObject
+}
+
+export const chunkWriter = (names: AnswerNames, host: Host | undefined, shape: ChunkShape = chatShape): StreamWriter =>
+  new ChunkWriter(names, host, shape)
 
 /** Writes one streamed answer. All its chunks begin with the same members, which are serialized once. */
 class ChunkWriter implements StreamWriter {
-  readonly spliceable = spliceable
+  readonly spliceable: ChunkShape["spliceable"]
   readonly heartbeat = sseComment
   private readonly head: string
   private readonly metadata: AnswerNames["metadata"]
   private readonly host: Host | undefined
+  private readonly choice: ChunkShape["choice"]
 
-  constructor({ generationId, created, model, metadata }: AnswerNames, host: Host | undefined) {
+  constructor(
+    { generationId, created, model, metadata }: AnswerNames,
+    host: Host | undefined,
+    { object, choice, spliceable }: ChunkShape,
+  ) {
     this.metadata = metadata
     this.host = host
+    this.choice = choice
+    this.spliceable = spliceable
     const names = {
       id: generationId,
       ...(host === undefined ? {} : { provider: host.providerName }),
       model: host?.model ?? model,
-      object: "chat.completion.chunk",
+      object,
       created,
     }
     this.head = JSON.stringify(names).slice(0, -1)
@@ -43,7 +58,7 @@ class ChunkWriter implements StreamWriter {
 
   chunk({ choices, ...rest }: ChatChunk): string {
     const extras = JSON.stringify(rest)
-    const written = JSON.stringify(choices.map(chunkChoice))
+    const written = JSON.stringify(choices.map(this.choice))
     return sseEvent(`${this.head},"choices":${written}${extras === "{}" ? "}" : `,${extras.slice(1)}`}`)
   }
 
@@ -82,3 +97,5 @@ const chunkChoice = ({ index, delta, finish_reason, native_finish_reason, ...res
   logprobs: null,
   ...rest,
 })
+
+const chatShape: ChunkShape = { object: "chat.completion.chunk", choice: chunkChoice, spliceable }

@@ -97,7 +97,7 @@ export const ending = (finish: FinishReason | null, native: string | null | unde
   }
 }
 
-/** A piece of reasoning as a block; `undefined`: there is nothing to carry. */
+/** A piece of reasoning as a block. */
 export const thinkingBlock = (detail: ReasoningDetail, omitsText: boolean): JsonObject => {
   if (detail.type === "reasoning.encrypted") {
     const own = isClaudes(detail) && typeof detail.data === "string"
@@ -106,6 +106,9 @@ export const thinkingBlock = (detail: ReasoningDetail, omitsText: boolean): Json
   const text = detail.text ?? detail.summary ?? ""
   return { type: "thinking", thinking: omitsText ? "" : text, signature: signatureOf(detail) }
 }
+
+/** Whether the text of the reasoning is in its pieces too, and not only beside them. */
+export const saysText = ({ text, summary }: ReasoningDetail): boolean => Boolean(text ?? summary)
 
 /** What a block of thinking is signed with; "" where it needs nothing to be given back. */
 export const signatureOf = (detail: ReasoningDetail): string => {
@@ -139,8 +142,9 @@ const contentOf = (message: ChatMessage, omitsThinking: boolean): ReadonlyArray<
   const { content, reasoning, reasoning_details: details = [], tool_calls: calls = [], annotations = [] } = message
   const { images = [] } = message
   const thoughts = details.map((detail) => thinkingBlock(detail, omitsThinking))
-  if (details.length === 0 && reasoning)
-    thoughts.push(thinkingBlock({ type: "reasoning.text", text: reasoning }, omitsThinking))
+  if (reasoning && !details.some(saysText)) {
+    thoughts.unshift(thinkingBlock({ type: "reasoning.text", text: reasoning }, omitsThinking))
+  }
   const citations = annotations.length === 0 ? null : annotations.map(citationOf)
   return [
     ...thoughts,

@@ -11,10 +11,13 @@ import type { NativeWriter } from "../../../wire/hostStream.ts"
 import { sseNamed } from "../../../wire/sse.ts"
 import { type AnswerNames, ending, usageWithCost } from "./answer.ts"
 
-// Without a quote, a backslash or a control character, the text of a JSON string is the text itself.
-const plainDelta =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the grammar of JSON excludes them.
-  /^\{"type":"content_block_delta","index":(\d{1,9}),"delta":\{"type":"text_delta","text":"([^"\\\u0000-\u001f]+)"\} *\} *$/
+/** How a text delta begins in the form's usual spelling, before its index. */
+const deltaHead = '{"type":"content_block_delta","index":'
+const textHead = ',"delta":{"type":"text_delta","text":"'
+
+// Without any of these characters, the content of a JSON string equals its text.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the grammar of JSON excludes them.
+const needsReading = /["\\\u0000-\u001f]/
 
 const broken = (cause: string): HostFailed => new HostFailed({ reason: "malformed", cause })
 
@@ -26,6 +29,10 @@ export class NativeEvents implements NativeWriter {
   /** Blocks that have begun. They are numbered without gaps. */
   private blocks = 0
   private readonly open = new Set<number>()
+  /** How a text delta of the block that was opened last begins. */
+  private plainHead = none
+  /** The host's `usage` at the start. The one at the end replaces what has changed. */
+  private startUsage: JsonObject = {}
   /** The host's `message_delta`: of several, the last value of each member. */
   private last: JsonObject | undefined
 
@@ -35,8 +42,14 @@ export class NativeEvents implements NativeWriter {
   }
 
   plainBytes(json: string): number {
-    const found = plainDelta.exec(json)
-    return found === null || !this.open.has(Number(found[1])) ? 0 : Buffer.byteLength(found[2] ?? "")
+    const { plainHead } = this
+    if (!json.startsWith(plainHead)) return 0
+    const end = endOfText(json)
+    if (end <= plainHead.length) return 0
+    const inside = json.slice(plainHead.length, end)
+    if (!needsReading.test(inside)) return Buffer.byteLength(inside)
+    const text = readString(inside)
+    return text === undefined ? 0 : Buffer.byteLength(text)
   }
 
   plain(json: string): string {
@@ -61,6 +74,7 @@ export class NativeEvents implements NativeWriter {
     switch (type) {
       case "content_block_start":
         if (index !== this.blocks) return broken("blocks are not numbered in order")
+        this.plainHead = `${deltaHead}${this.blocks}${textHead}`
         this.open.add(this.blocks++)
         this.hasSpoken ||= !isSilent(event["content_block"])
         break
@@ -70,6 +84,7 @@ export class NativeEvents implements NativeWriter {
         break
       case "content_block_stop":
         if (typeof index !== "number" || !this.open.delete(index)) return broken("the end of a block that is not open")
+        this.plainHead = none
     }
     return passed(type, event, json)
   }
@@ -87,7 +102,7 @@ export class NativeEvents implements NativeWriter {
       ...this.last,
       type: "message_delta",
       delta: isEnded ? delta : { ...own, ...withoutReason(delta) },
-      usage: usageWithCost(this.last?.["usage"], charge),
+      usage: usageWithCost({ ...this.startUsage, ...objectIn(this.last?.["usage"]) }, charge),
     }
     return text + sseNamed("message_delta", JSON.stringify(written))
   }
@@ -96,6 +111,7 @@ export class NativeEvents implements NativeWriter {
     const { message } = event
     if (!isJsonObject(message)) return broken("a start without a message")
     this.hasStarted = true
+    this.startUsage = objectIn(message["usage"])
     const { generationId, model } = this.names
     const names = { id: generationId, model: this.host?.model ?? model, provider: this.host?.providerName }
     return sseNamed("message_start", JSON.stringify({ ...event, message: { ...message, ...names } }))
@@ -105,6 +121,31 @@ export class NativeEvents implements NativeWriter {
     const { last } = this
     const joined = (member: "delta" | "usage") => ({ ...objectIn(last?.[member]), ...objectIn(event[member]) })
     this.last = { ...last, ...event, delta: joined("delta"), usage: joined("usage") }
+  }
+}
+
+/** No JSON begins so. */
+const none = "-"
+
+/** Where the text of a delta ends: before a quote and two braces, among which hosts may write spaces. -1: nowhere. */
+const endOfText = (json: string): number => {
+  let at = json.length - 1
+  for (let braces = 0; braces < 2; at--) {
+    const code = json.charCodeAt(at)
+    if (code === 125) braces += 1
+    else if (code !== 32) return -1
+  }
+  while (json.charCodeAt(at) === 32) at -= 1
+  return json.charCodeAt(at) === 34 ? at : -1
+}
+
+/** The text of a JSON string without its quotes; `undefined`: it is none. */
+const readString = (inside: string): string | undefined => {
+  try {
+    const text: unknown = JSON.parse(`"${inside}"`)
+    return typeof text === "string" ? text : undefined
+  } catch {
+    return undefined
   }
 }
 

@@ -13,7 +13,16 @@ import { noUsage } from "../../../domain/Usage.ts"
 import type { StreamWriter } from "../../../services/StreamWriter.ts"
 import { sseComment, sseNamed } from "../../../wire/sse.ts"
 import { defect, messagesErrorBody, render } from "../../ErrorBody.ts"
-import { type AnswerNames, citationOf, ending, imageBlock, signatureOf, thinkingBlock, usageBody } from "./answer.ts"
+import {
+  type AnswerNames,
+  citationOf,
+  ending,
+  imageBlock,
+  saysText,
+  signatureOf,
+  thinkingBlock,
+  usageBody,
+} from "./answer.ts"
 import { NativeEvents } from "./native.ts"
 
 const ping = sseNamed("ping", '{"type":"ping"}')
@@ -44,6 +53,7 @@ class EventWriter implements StreamWriter {
   private blocks = 0
   private open: Open | undefined
   private readonly waiting = new Map<number, Waiting>()
+  private readonly called = new Set<number>()
   private refusal = ""
 
   constructor(names: AnswerNames, host: Host | undefined) {
@@ -97,9 +107,11 @@ class EventWriter implements StreamWriter {
   private delta(delta: ChatDelta): string {
     const { content, reasoning, reasoning_details: details, tool_calls: calls, annotations, images, refusal } = delta
     let text = ""
-    if (details != null && details.length > 0) for (const detail of details) text += this.detail(detail)
-    else if (reasoning) text += this.thought(undefined, { type: "reasoning.text", text: reasoning })
-    if (content) text += this.text() + this.piece({ type: "text_delta", text: content })
+    if (reasoning && details?.some(saysText) !== true) {
+      text += this.thought(undefined, { type: "reasoning.text", text: reasoning })
+    }
+    for (const detail of details ?? []) text += this.detail(detail)
+    if (content) text += this.text() + this.textPiece(content)
     if (refusal) this.refusal += refusal
     for (const annotation of annotations ?? []) {
       text += this.text() + this.piece({ type: "citations_delta", citation: citationOf(annotation) })
@@ -139,6 +151,12 @@ class EventWriter implements StreamWriter {
 
   private piece(delta: JsonObject): string {
     return eventOf("content_block_delta", { index: this.blocks, delta })
+  }
+
+  /** The commonest event, written without an object in between. */
+  private textPiece(text: string): string {
+    const delta = `{"type":"text_delta","text":${JSON.stringify(text)}}`
+    return sseNamed("content_block_delta", `{"type":"content_block_delta","index":${this.blocks},"delta":${delta}}`)
   }
 
   private close(): string {
@@ -184,6 +202,7 @@ class EventWriter implements StreamWriter {
       open.json += json
       return json === "" ? "" : this.piece({ type: "input_json_delta", partial_json: json })
     }
+    if (this.called.has(index)) throw new Error("a piece of a tool call that was followed by something else")
     const waiting = this.waiting.get(index)
     if (waiting !== undefined) waiting.json += json
     else this.waiting.set(index, { id: id ?? "", name: called?.name ?? "", json })
@@ -194,6 +213,7 @@ class EventWriter implements StreamWriter {
   private nextCall(): string {
     for (const [place, { id, name, json }] of this.waiting) {
       this.waiting.delete(place)
+      this.called.add(place)
       const started = this.start({ type: "tool_use", id, name, input: {} }, { kind: "tool", place, json })
       return json === "" ? started : started + this.piece({ type: "input_json_delta", partial_json: json })
     }

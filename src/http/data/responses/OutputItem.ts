@@ -1,0 +1,180 @@
+/** Output items of the Responses form, but for reasoning: messages, calls of functions, images. */
+import type { Annotation } from "../../../domain/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+import { type DeltaHead, deltaHead, type EventSink } from "./events.ts"
+import type { CalledFunction } from "./tools.ts"
+
+export type ItemStatus = "in_progress" | "completed" | "incomplete"
+
+export interface OutputItem {
+  readonly id: string
+  /** Its place in the output, from 0. */
+  readonly at: number
+  readonly written: (status: ItemStatus) => JsonObject
+  /** Reports the end of its parts. */
+  readonly close: (events: EventSink) => void
+}
+
+type PartKind = "text" | "refusal"
+
+interface Part {
+  readonly kind: PartKind
+  readonly place: JsonObject
+  readonly head: DeltaHead
+  text: string
+  readonly annotations: Array<JsonObject>
+  readonly logprobs: Array<JsonObject>
+}
+
+/** What the assistant says. It has one text at most, and one refusal. */
+export class MessageOutput implements OutputItem {
+  readonly id: string
+  readonly at: number
+  private readonly events: EventSink | undefined
+  private readonly parts: Array<Part> = []
+
+  constructor(id: string, at: number, events: EventSink | undefined) {
+    this.id = id
+    this.at = at
+    this.events = events
+  }
+
+  get text(): string {
+    return this.parts.find(({ kind }) => kind === "text")?.text ?? ""
+  }
+
+  /** `logprobs`: of this text, in the canonical form. */
+  addText(text: string, logprobs: unknown): void {
+    const part = this.part("text")
+    part.text += text
+    if (logprobs == null) {
+      this.events?.delta(part.head, text, ',"logprobs":[]')
+      return
+    }
+    const probabilities = logprobsOf(logprobs)
+    part.logprobs.push(...probabilities)
+    this.events?.delta(part.head, text, `,"logprobs":${JSON.stringify(probabilities)}`)
+  }
+
+  addRefusal(text: string): void {
+    const part = this.part("refusal")
+    part.text += text
+    this.events?.delta(part.head, text)
+  }
+
+  /** `offset`: UTF-16 units of the answer's text before this message. */
+  cite(annotation: Annotation, offset: number): void {
+    const { annotations, place } = this.part("text")
+    const cited = urlCitation(annotation, offset)
+    annotations.push(cited)
+    const annotation_index = annotations.length - 1
+    this.events?.event("response.output_text.annotation.added", { ...place, annotation_index, annotation: cited })
+  }
+
+  written(status: ItemStatus): JsonObject {
+    return { id: this.id, type: "message", role: "assistant", status, content: this.parts.map(writtenPart) }
+  }
+
+  close(events: EventSink): void {
+    for (const part of this.parts) {
+      const { kind, place, text, logprobs } = part
+      if (kind === "refusal") events.event("response.refusal.done", { ...place, refusal: text })
+      else events.event("response.output_text.done", { ...place, text, logprobs })
+      events.event("response.content_part.done", { ...place, part: writtenPart(part) })
+    }
+  }
+
+  private part(kind: PartKind): Part {
+    const known = this.parts.find((part) => part.kind === kind)
+    if (known !== undefined) return known
+    const place = { item_id: this.id, output_index: this.at, content_index: this.parts.length }
+    const head = deltaHead(kind === "text" ? "response.output_text.delta" : "response.refusal.delta", place)
+    const part: Part = { kind, place, head, text: "", annotations: [], logprobs: [] }
+    this.parts.push(part)
+    this.events?.event("response.content_part.added", { ...place, part: writtenPart(part) })
+    return part
+  }
+}
+
+const writtenPart = ({ kind, text, annotations, logprobs }: Part): JsonObject =>
+  kind === "refusal" ? { type: "refusal", refusal: text } : { type: "output_text", text, annotations, logprobs }
+
+/** Strict clients require places and a title. */
+const urlCitation = ({ url_citation: cited }: Annotation, offset: number): JsonObject => ({
+  type: "url_citation",
+  ...cited,
+  title: cited.title ?? "",
+  start_index: placeFrom(cited["start_index"], offset),
+  end_index: placeFrom(cited["end_index"], offset),
+})
+
+const placeFrom = (place: unknown, offset: number): number =>
+  typeof place === "number" && Number.isInteger(place) ? Math.max(place - offset, 0) : 0
+
+const logprobsOf = (logprobs: unknown): ReadonlyArray<JsonObject> =>
+  listIn(isJsonObject(logprobs) ? logprobs["content"] : undefined).map((token) => ({
+    ...logprobOf(token),
+    top_logprobs: listIn(token["top_logprobs"]).map(logprobOf),
+  }))
+
+const logprobOf = ({ token, logprob, bytes }: JsonObject): JsonObject => ({ token, logprob, bytes: bytes ?? [] })
+
+const listIn = (value: unknown): ReadonlyArray<JsonObject> => (Array.isArray(value) ? value.filter(isJsonObject) : [])
+
+export class CallOutput implements OutputItem {
+  readonly id: string
+  readonly at: number
+  private readonly callId: string
+  private readonly called: CalledFunction
+  private readonly events: EventSink | undefined
+  private readonly place: JsonObject
+  private readonly head: DeltaHead
+  private given = ""
+
+  constructor(id: string, at: number, callId: string, called: CalledFunction, events: EventSink | undefined) {
+    this.id = id
+    this.at = at
+    this.callId = callId
+    this.called = called
+    this.events = events
+    this.place = { item_id: id, output_index: at }
+    this.head = deltaHead("response.function_call_arguments.delta", this.place)
+  }
+
+  /** Adds a fragment of its arguments. */
+  add(fragment: string): void {
+    this.given += fragment
+    this.events?.delta(this.head, fragment)
+  }
+
+  written(status: ItemStatus): JsonObject {
+    const { id, callId, called, given } = this
+    return { id, type: "function_call", status, call_id: callId, ...called, arguments: given }
+  }
+
+  close(events: EventSink): void {
+    const { called, given } = this
+    events.event("response.function_call_arguments.done", { ...this.place, name: called.name, arguments: given })
+  }
+}
+
+/** An image that the model made. */
+export class ImageOutput implements OutputItem {
+  readonly id: string
+  readonly at: number
+  private readonly result: string
+
+  /** `result`: base64, or a URL. */
+  constructor(id: string, at: number, result: string) {
+    this.id = id
+    this.at = at
+    this.result = result
+  }
+
+  written(status: ItemStatus): JsonObject {
+    const result = status === "in_progress" ? null : this.result
+    return { id: this.id, type: "image_generation_call", status, result }
+  }
+
+  close(): void {}
+}

@@ -1,0 +1,160 @@
+/** The response object of the Responses form: whole answers, and the state of a streamed one in its events. */
+import type { Charge } from "../../../domain/Charge.ts"
+import type { ChatMessage, FinishReason } from "../../../domain/Chat.ts"
+import type { Host } from "../../../domain/Host.ts"
+import type { JsonObject } from "../../../domain/Json.ts"
+import { isJsonObject } from "../../../domain/Json.ts"
+import { toUsd } from "../../../domain/Money.ts"
+import type { ChatRequest } from "../../../domain/Request.ts"
+import type { AnswerWriter } from "../../../services/Dispatcher.ts"
+import type { RequestContext } from "../../../services/RequestContext.ts"
+import { tierOf } from "../chat/answer.ts"
+import { routeMetadata, type ShownRoute } from "../routeMetadata.ts"
+import { type ItemNames, OutputItems } from "./OutputItems.ts"
+import { namespacedFunctions } from "./tools.ts"
+
+/** What all states of one response have in common. */
+export interface ResponseNames extends ItemNames {
+  /** Unix seconds. */
+  readonly createdAt: number
+  readonly now: () => number
+  /** The model's name until a host has answered. */
+  readonly model: string
+  /** Members of the request that the response repeats. */
+  readonly echo: JsonObject
+  /** `openrouter_metadata` once this host answers; `undefined`: the caller did not ask for it. */
+  readonly metadata: ((host: Host | undefined) => JsonObject) | undefined
+}
+
+export const namesOf = (
+  context: RequestContext,
+  { routing, native }: ChatRequest,
+  shown: ShownRoute | undefined,
+): ResponseNames => ({
+  suffix: context.generationId.slice("gen-".length),
+  createdAt: Math.floor(context.admittedAt / 1000),
+  now: () => Math.floor((context.admittedAt + context.elapsedMs()) / 1000),
+  model: routing.models[0] ?? "",
+  echo: echoOf(native?.body ?? {}),
+  functions: namespacedFunctions(native?.body["tools"]),
+  metadata: shown && ((host) => routeMetadata(shown, context, host)),
+})
+
+/**
+ * Strict clients require most of these members. Where the caller said nothing they have what the form's documentation has
+ * for its defaults, or null.
+ */
+const echoOf = (body: JsonObject): JsonObject => ({
+  background: false,
+  instructions: body["instructions"] ?? null,
+  max_output_tokens: body["max_output_tokens"] ?? null,
+  max_tool_calls: body["max_tool_calls"] ?? null,
+  metadata: body["metadata"] ?? {},
+  parallel_tool_calls: body["parallel_tool_calls"] ?? true,
+  frequency_penalty: body["frequency_penalty"] ?? null,
+  presence_penalty: body["presence_penalty"] ?? null,
+  previous_response_id: null,
+  prompt_cache_key: body["prompt_cache_key"] ?? null,
+  reasoning: { effort: null, summary: null, ...(isJsonObject(body["reasoning"]) ? body["reasoning"] : {}) },
+  safety_identifier: body["safety_identifier"] ?? null,
+  store: false,
+  temperature: body["temperature"] ?? null,
+  text: echoedText(body["text"]),
+  tool_choice: body["tool_choice"] ?? "auto",
+  tools: Array.isArray(body["tools"]) ? body["tools"].map(echoedTool) : [],
+  top_logprobs: body["top_logprobs"] ?? 0,
+  top_p: body["top_p"] ?? null,
+  truncation: body["truncation"] ?? "disabled",
+  user: body["user"] ?? null,
+})
+
+const echoedText = (config: unknown): JsonObject => {
+  const given = isJsonObject(config) ? config : {}
+  return { ...given, format: given["format"] ?? { type: "text" } }
+}
+
+const echoedTool = (tool: unknown): unknown =>
+  isJsonObject(tool) && tool["type"] === "function" ? { parameters: null, strict: null, ...tool } : tool
+
+/** How a response stands. */
+export type ResponseState =
+  | { readonly status: "in_progress" | "completed" }
+  | { readonly status: "incomplete"; readonly reason: "max_output_tokens" | "content_filter" }
+  | { readonly status: "failed"; readonly code: string; readonly message: string; readonly errorType: string }
+
+/** How an answer with this finish reason ended. */
+export const endOf = (reason: FinishReason | null | undefined): ResponseState => {
+  if (reason === "length") return { status: "incomplete", reason: "max_output_tokens" }
+  return reason === "content_filter" ? { status: "incomplete", reason } : { status: "completed" }
+}
+
+/** The status of the items of a response that ended so. */
+export const itemStatusOf = ({ status }: ResponseState) => (status === "completed" ? "completed" : "incomplete")
+
+/** The response without its usage. `tier`: the service tier in the host's words. */
+export const responseBody = (
+  names: ResponseNames,
+  host: Host | undefined,
+  state: ResponseState,
+  items: OutputItems | undefined,
+  tier: unknown,
+): JsonObject => {
+  const isOver = state.status !== "in_progress"
+  return {
+    id: `resp_${names.suffix}`,
+    object: "response",
+    created_at: names.createdAt,
+    completed_at: isOver && state.status !== "failed" ? names.now() : null,
+    status: state.status,
+    model: host?.model ?? names.model,
+    ...names.echo,
+    service_tier: tierOf(tier, host),
+    error: state.status === "failed" ? { code: state.code, message: state.message } : null,
+    ...(state.status === "failed" ? { error_type: state.errorType } : {}),
+    incomplete_details: state.status === "incomplete" ? { reason: state.reason } : null,
+    output: items === undefined ? [] : items.written(itemStatusOf(state)),
+    ...(isOver ? { output_text: items?.text ?? "", openrouter_metadata: names.metadata?.(host) } : {}),
+  }
+}
+
+/** The `usage` member, always with every documented field. */
+export const usageBody = ({ usage, cost, upstream }: Pick<Charge, "usage" | "cost" | "upstream">) => ({
+  input_tokens: usage.promptTokens,
+  input_tokens_details: { cached_tokens: usage.cachedTokens, cache_write_tokens: usage.cacheWriteTokens },
+  output_tokens: usage.completionTokens,
+  output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+  total_tokens: usage.promptTokens + usage.completionTokens,
+  cost: toUsd(cost.total),
+  is_byok: false,
+  cost_details: {
+    upstream_inference_cost: toUsd(upstream.total),
+    upstream_inference_input_cost: toUsd(upstream.prompt),
+    upstream_inference_output_cost: toUsd(upstream.completion),
+  },
+})
+
+export const answerWriter =
+  (names: ResponseNames, excludeReasoning: boolean): AnswerWriter =>
+  (host, { choices, service_tier: tier }) => {
+    const [choice] = choices
+    const items = new OutputItems(names)
+    if (choice !== undefined) addMessage(items, choice.message, choice.logprobs, excludeReasoning)
+    const state = endOf(choice?.finish_reason)
+    items.close(itemStatusOf(state))
+    const text = JSON.stringify(responseBody(names, host, state, items, tier))
+    return (charge) => `${text.slice(0, -1)},"usage":${JSON.stringify(usageBody(charge))}}`
+  }
+
+/** A whole message is one delta with all calls. */
+const addMessage = (items: OutputItems, message: ChatMessage, logprobs: unknown, excludeReasoning: boolean): void => {
+  const { reasoning, reasoning_details: details, tool_calls: calls, ...said } = message
+  const thought = excludeReasoning
+    ? {}
+    : { reasoning, ...(details === undefined ? {} : { reasoning_details: details }) }
+  const called = calls?.map(({ id, function: { name, arguments: given } }, index) => ({
+    index,
+    id,
+    function: { name, arguments: given },
+  }))
+  items.add({ ...said, ...thought, ...(called === undefined ? {} : { tool_calls: called }) }, logprobs)
+}

@@ -1,0 +1,159 @@
+/**
+ * Decodes the JSON of the Responses form to a `ChatRequest` in the canonical form. Problems are named by their path in the
+ * caller's body. What the canonical form cannot carry is refused, or named in `dropped`.
+ */
+import * as Either from "effect/Either"
+import type { ChatPayload } from "../../../domain/Chat.ts"
+import { BadRequest } from "../../../domain/Failure.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+import { type ChatRequest, routerOnly } from "../../../domain/Request.ts"
+import { chatRequest, countOf } from "../../decode/chatRequest.ts"
+import {
+  anyObject,
+  type Check,
+  type Issues,
+  integer,
+  listOf,
+  objectOf,
+  oneOf,
+  orNull,
+  shortText,
+} from "../../decode/checks.ts"
+import {
+  credentialMembers,
+  maybeFlag,
+  maybeText,
+  memberTable,
+  readMembers,
+  requireModel,
+  samplingMembers,
+  sharedMembers,
+  tokenCount,
+} from "../../decode/members.ts"
+import { checkReasoning, reasoningOf } from "../../decode/reasoning.ts"
+import { input, requireInput, translatedInput } from "./input.ts"
+import type { Dropped } from "./parts.ts"
+import { refusedMembers } from "./refused.ts"
+import { checkChoice, textConfig, toolChoice, tools, translatedFormat, translatedTools } from "./tools.ts"
+
+/** The name of the form: in the ledger, and for hosts that speak it. */
+export const responsesForm = "responses"
+
+const encrypted = "reasoning.encrypted_content"
+const outputLogprobs = "message.output_text.logprobs"
+
+/** Data that can be asked for. Those of tools that this gateway does not run are never there, and are not refused. */
+const include = oneOf(
+  ...[encrypted, outputLogprobs, "message.input_image.image_url", "web_search_call.results"],
+  ...["web_search_call.action.sources", "file_search_call.results", "code_interpreter_call.outputs"],
+  "computer_call_output.output.image_url",
+)
+
+/** Parameters that the canonical form has under the same name, with the same meaning. */
+const parameters: Readonly<Record<string, Check>> = {
+  ...samplingMembers,
+  top_logprobs: orNull(integer(0, 20)),
+  parallel_tool_calls: maybeFlag,
+  structured_outputs: maybeFlag,
+  web_search_options: anyObject,
+}
+
+const others: Readonly<Record<string, Check>> = {
+  ...sharedMembers,
+  input,
+  instructions: maybeText,
+  max_output_tokens: tokenCount,
+  max_tool_calls: orNull(integer(1, 2 ** 31 - 1)),
+  tools: orNull(tools),
+  tool_choice: orNull(toolChoice),
+  text: orNull(textConfig),
+  include: orNull(listOf(include)),
+  truncation: orNull(oneOf("auto", "disabled")),
+  stream_options: orNull(objectOf({ include_obfuscation: maybeFlag })),
+  modalities: orNull(listOf(oneOf("text", "image"))),
+  image_config: anyObject,
+  user: orNull(shortText(256)),
+  safety_identifier: maybeText,
+  prompt_cache_retention: maybeText,
+}
+
+/** Members that become fields of `ChatRequest`, or others of the payload. */
+const decodedApart = [
+  ...["model", "stream", "stream_options", "reasoning", "input", "instructions", "max_output_tokens", "max_tool_calls"],
+  ...["tools", "tool_choice", "text", "include", "truncation", "store", "background", "previous_response_id"],
+  ...["conversation", "prompt", "context_management", "moderation", "access_programs", "image", "client_metadata"],
+]
+
+const accepted = Object.entries(parameters).filter(([name]) => refusedMembers[name] === undefined)
+
+const table = memberTable(
+  Object.fromEntries(accepted),
+  { ...others, ...refusedMembers },
+  [...decodedApart, ...Object.keys(refusedMembers)],
+  [],
+)
+
+/** `bytes`: length of the body as received. The request refers to `body`, which must not change any more. */
+export const decodeResponses = (body: JsonObject, bytes: number): Either.Either<ChatRequest, BadRequest> => {
+  const issues: Issues = []
+  requireModel(body, issues)
+  requireInput(body, issues)
+  const read = readMembers(body, table, issues)
+  checkReasoning(body, issues)
+  if (issues.length === 0) checkChoice(body, issues)
+  const [first, ...rest] = issues
+  if (first !== undefined) return Either.left(new BadRequest({ issues: [first, ...rest] }))
+  const dropped: Dropped = []
+  const { messages, pathOf } = translatedInput(body["instructions"], body["input"], dropped)
+  const payload: ChatPayload = { ...read.payload, messages, ...translatedMembers(body, dropped) }
+  const { preferences } = read
+  const maxTokens = countOf(body["max_output_tokens"])
+  const parameters = [...read.parameters, ...translatedParameters(payload, maxTokens)]
+  const reasoning = reasoningOf(body)
+  return Either.right({
+    ...chatRequest({ body, bytes, payload, preferences, parameters, reasoning, maxTokens }),
+    native: {
+      form: responsesForm,
+      body: sentMembers(body),
+      headers: {},
+      untranslated: dropped,
+      unsupported: undefined,
+      pathOf,
+    },
+  })
+}
+
+/** The body as a host of this form would get it. */
+const sentMembers = (body: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(body).filter(([name]) => !notSent.has(name)))
+
+const notSent: ReadonlySet<string> = new Set([...routerOnly, ...credentialMembers, "__proto__"])
+
+const translatedMembers = (body: JsonObject, dropped: Dropped): Partial<ChatPayload> => {
+  const { tools, choice, search } = translatedTools(body, dropped)
+  const format = translatedFormat(body["text"])
+  const verbosity = isJsonObject(body["text"]) ? body["text"]["verbosity"] : undefined
+  const { stream_options: stream } = body
+  if (isJsonObject(stream) && stream["include_obfuscation"] === true) dropped.push("stream_options.include_obfuscation")
+  for (const name of ["image", "client_metadata"]) if (body[name] != null) dropped.push(name)
+  return {
+    ...(tools === undefined ? {} : { tools }),
+    ...(choice === undefined ? {} : { tool_choice: choice }),
+    ...(search === undefined ? {} : { web_search_options: search }),
+    ...(format === undefined ? {} : { response_format: format }),
+    ...(typeof verbosity === "string" ? { verbosity } : {}),
+    ...(wantsLogprobs(body) ? { logprobs: true } : {}),
+  }
+}
+
+const wantsLogprobs = (body: JsonObject): boolean =>
+  (Array.isArray(body["include"]) && body["include"].includes(outputLogprobs)) || Number(body["top_logprobs"] ?? 0) > 0
+
+/** Members of the payload that have another name or place in this form, and that a host may not support. */
+const translated = ["tools", "tool_choice", "response_format", "verbosity", "logprobs", "web_search_options"] as const
+
+const translatedParameters = (payload: ChatPayload, maxTokens: number | undefined): ReadonlyArray<string> => {
+  const names: Array<string> = translated.filter((name) => payload[name] != null)
+  if (maxTokens !== undefined) names.push("max_tokens")
+  return names
+}

@@ -1,0 +1,32 @@
+/** `POST /responses`, without stored responses: each request has the whole conversation. */
+import type { WriterFor } from "../../../services/StreamWriter.ts"
+import { chatErrorBody } from "../../ErrorBody.ts"
+import type { ClientProtocol } from "../ClientProtocol.ts"
+import { answerWriter, namesOf, type ResponseNames } from "./answer.ts"
+import { decodeResponses, responsesForm } from "./decode.ts"
+import { responseWriter } from "./stream.ts"
+
+/** Outside of the protocol, so that the writers do not keep the request. */
+const writersFor =
+  (names: ResponseNames): WriterFor =>
+  (host) =>
+    responseWriter(names, host)
+
+/** Members of the canonical form whose value comes from another member of this form. */
+const ownNames = new Map([
+  ["max_tokens", "max_output_tokens"],
+  ["response_format", "text.format"],
+  ["verbosity", "text.verbosity"],
+  ["logprobs", "include"],
+  ["web_search_options", "tools"],
+])
+
+export const responses: ClientProtocol = {
+  name: responsesForm,
+  decode: decodeResponses,
+  ownNames,
+  answer: (context, request, shown) => answerWriter(namesOf(context, request, shown), request.reasoning.exclude),
+  stream: (context, request, shown) => writersFor(namesOf(context, request, shown)),
+  // Failures before the answer have the body of the chat form.
+  error: chatErrorBody,
+}

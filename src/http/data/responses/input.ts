@@ -1,0 +1,276 @@
+/** The input of the Responses form: its items, checked, and translated to canonical messages. */
+import type {
+  AssistantMessage,
+  Content,
+  ContentPart,
+  Message,
+  OutputImage,
+  ReasoningDetail,
+  ToolCall,
+} from "../../../domain/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+import {
+  type Check,
+  filledText,
+  type Issues,
+  objectOf,
+  oneOf,
+  orNull,
+  quoted,
+  report,
+  text,
+} from "../../decode/checks.ts"
+import {
+  type Dropped,
+  dropOthers,
+  inputContent,
+  outputContent,
+  textContent,
+  textOr,
+  translatedContent,
+} from "./parts.ts"
+import { readReasoning, reasoningItem, reasoningMembers } from "./reasoningItem.ts"
+import { notStored } from "./refused.ts"
+import { calledName } from "./tools.ts"
+
+/** See docs/guarantees.md#g30. */
+const most = { items: 4096 }
+
+const roles: ReadonlyMap<unknown, Check> = new Map<string, Check>([
+  ["user", objectOf({ content: inputContent }, "content")],
+  ["system", objectOf({ content: textContent }, "content")],
+  ["developer", objectOf({ content: textContent }, "content")],
+  ["assistant", objectOf({ content: orNull(outputContent) })],
+])
+
+const message: Check = (value, path, issues) => {
+  if (!isJsonObject(value)) return
+  const check = roles.get(value["role"])
+  if (check === undefined) report(issues, `${path}.role`, `must be one of ${[...roles.keys()].join(", ")}`)
+  else check(value, path, issues)
+}
+
+const items: ReadonlyMap<string, Check> = new Map([
+  ["message", message],
+  [
+    "function_call",
+    objectOf({ call_id: filledText, name: filledText, arguments: text }, "call_id", "name", "arguments"),
+  ],
+  ["function_call_output", objectOf({ call_id: filledText, output: inputContent }, "call_id", "output")],
+  ["reasoning", reasoningItem],
+  [
+    "image_generation_call",
+    objectOf({ result: text, status: oneOf("in_progress", "completed", "generating", "failed") }),
+  ],
+])
+
+const item: Check = (value, path, issues) => {
+  if (!isJsonObject(value)) return report(issues, path, "must be an object")
+  const { type } = value
+  if (type === undefined) {
+    if (value["role"] === undefined) report(issues, `${path}.type`, "is required")
+    else message(value, path, issues)
+  } else if (typeof type !== "string") report(issues, `${path}.type`, "must be a string")
+  else if (type === "item_reference") report(issues, path, `names an item ${notStored}: send the item itself`)
+  else (items.get(type) ?? unknownItem)(value, path, issues)
+}
+
+const unknownItem: Check = (value, path, issues) => {
+  const type = isJsonObject(value) ? textOr(value["type"]) : ""
+  report(
+    issues,
+    `${path}.type`,
+    `${quoted(type)} is an item that this gateway cannot pass on: it must be one of ${[...items.keys()].join(", ")}`,
+  )
+}
+
+export const input: Check = (value, path, issues) => {
+  if (typeof value === "string") return
+  if (!Array.isArray(value)) return report(issues, path, "must be a string or an array of items")
+  if (value.length === 0) return report(issues, path, "must have at least one item")
+  if (value.length > most.items)
+    return report(issues, path, `must have at most ${most.items} items, not ${value.length}`)
+  for (let at = 0; at < value.length; at++) item(value[at], `${path}[${at}]`, issues)
+}
+
+export const requireInput = (body: JsonObject, issues: Issues): void => {
+  if (body["input"] == null) report(issues, "input", "is required")
+}
+
+/** Where a canonical message comes from, as paths in the caller's body. */
+interface Place {
+  readonly path: string
+  /** Of its parts, where they are not members of `content`. */
+  readonly content: string | ReadonlyArray<string>
+  readonly calls: ReadonlyArray<string>
+}
+
+/** What the assistant said and did between two messages of others: one message of the canonical form. */
+class AssistantTurn {
+  readonly path: string
+  readonly partPaths: Array<string> = []
+  readonly callPaths: Array<string> = []
+  readonly parts: Array<ContentPart> = []
+  readonly calls: Array<ToolCall> = []
+  readonly details: Array<ReasoningDetail> = []
+  readonly images: Array<OutputImage> = []
+  reasoning = ""
+
+  /** `path`: of its first item. */
+  constructor(path: string) {
+    this.path = path
+  }
+
+  get place(): Place {
+    return { path: this.path, content: this.partPaths, calls: this.callPaths }
+  }
+
+  message(): AssistantMessage {
+    const { parts, calls, details, images, reasoning } = this
+    const [only, more] = parts
+    const isText = only?.type === "text" && more === undefined && Object.keys(only).length === 2
+    const saysNothing = calls.length + details.length + images.length === 0 && reasoning === ""
+    const content = isText ? only.text : only === undefined ? (saysNothing ? "" : null) : parts
+    return {
+      role: "assistant",
+      content,
+      ...(reasoning === "" ? {} : { reasoning }),
+      ...(details.length === 0 ? {} : { reasoning_details: details }),
+      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      ...(images.length === 0 ? {} : { images }),
+    }
+  }
+}
+
+const known = {
+  message: new Set(["type", "id", "status", "role", "content"]),
+  function_call: new Set(["type", "id", "status", "call_id", "name", "namespace", "arguments"]),
+  function_call_output: new Set(["type", "id", "status", "call_id", "output", "name", "namespace"]),
+  image_generation_call: new Set(["type", "id", "status", "result"]),
+} as const
+
+export interface TranslatedInput {
+  readonly messages: ReadonlyArray<Message>
+  /** The caller's own path for a path in `messages`. */
+  readonly pathOf: (path: string) => string
+}
+
+/**
+ * Translates checked input. Items of the assistant that follow each other become one message, since the canonical form has
+ * reasoning, text and calls in one, in this order.
+ */
+export const translatedInput = (instructions: unknown, given: unknown, dropped: Dropped): TranslatedInput => {
+  const messages: Array<Message> = []
+  const places: Array<Place> = []
+  const say = (message: Message, place: Place): void => {
+    messages.push(message)
+    places.push(place)
+  }
+  if (typeof instructions === "string" && instructions !== "")
+    say({ role: "system", content: instructions }, placeOf("instructions"))
+  if (!Array.isArray(given)) say({ role: "user", content: textOr(given) }, placeOf("input"))
+  const items: ReadonlyArray<unknown> = Array.isArray(given) ? given : []
+  let turn: AssistantTurn | undefined
+  for (const [at, item] of items.entries()) {
+    if (!isJsonObject(item)) continue
+    const path = `input[${at}]`
+    const message = messageOf(item, path, dropped)
+    if (message === undefined) {
+      turn ??= new AssistantTurn(path)
+      addItem(turn, item, path, dropped)
+    } else {
+      if (turn !== undefined) say(turn.message(), turn.place)
+      turn = undefined
+      say(message, placeOf(path, message.role === "tool" ? "output" : "content"))
+    }
+  }
+  if (turn !== undefined) say(turn.message(), turn.place)
+  return { messages, pathOf: (path) => ownPath(path, places) }
+}
+
+const placeOf = (path: string, content = "content"): Place => ({ path, content: `${path}.${content}`, calls: [] })
+
+const ownPath = (path: string, places: ReadonlyArray<Place>): string => {
+  if (path === "messages") return "input"
+  const [found, message, member, index] = /^messages\[(\d+)\](?:\.(content|tool_calls)\[(\d+)\])?/.exec(path) ?? []
+  const place = places[Number(message)]
+  if (found === undefined || place === undefined) return path
+  const { content, calls } = place
+  const inside =
+    member === "content"
+      ? typeof content === "string"
+        ? `${content}[${index}]`
+        : content[Number(index)]
+      : calls[Number(index)]
+  return (inside ?? place.path) + path.slice(found.length)
+}
+
+/** `undefined` for an item of the assistant. */
+const messageOf = (item: JsonObject, path: string, dropped: Dropped): Message | undefined => {
+  if (item["type"] === "function_call_output") {
+    dropOthers(item, known.function_call_output, path, dropped)
+    const content = translatedContent(item["output"], `${path}.output`, dropped)
+    return { role: "tool", tool_call_id: textOr(item["call_id"]), content }
+  }
+  const { role } = item
+  if (role !== "user" && role !== "system" && role !== "developer") return undefined
+  dropOthers(item, known.message, path, dropped)
+  return { role, content: translatedContent(item["content"], `${path}.content`, dropped) }
+}
+
+const addItem = (turn: AssistantTurn, item: JsonObject, path: string, dropped: Dropped): void => {
+  switch (item["type"]) {
+    case "reasoning": {
+      dropOthers(item, reasoningMembers, path, dropped)
+      const { text, details } = readReasoning(item, nextIndex(turn.details))
+      turn.reasoning += text
+      turn.details.push(...details)
+      return
+    }
+    case "function_call":
+      dropOthers(item, known.function_call, path, dropped)
+      turn.callPaths.push(path)
+      turn.calls.push({
+        id: textOr(item["call_id"]),
+        type: "function",
+        function: { name: calledName(item), arguments: textOr(item["arguments"]) },
+      })
+      return
+    case "image_generation_call":
+      dropOthers(item, known.image_generation_call, path, dropped)
+      if (typeof item["result"] === "string") turn.images.push(imageOf(item["result"]))
+      return
+    default:
+      dropOthers(item, known.message, path, dropped)
+      addSaid(turn, translatedContent(item["content"], `${path}.content`, dropped), `${path}.content`)
+  }
+}
+
+const addSaid = (turn: AssistantTurn, said: Content, path: string): void => {
+  if (typeof said === "string") {
+    if (said === "") return
+    turn.parts.push({ type: "text", text: said })
+    turn.partPaths.push(path)
+    return
+  }
+  for (const [at, part] of said.entries()) {
+    turn.parts.push(part)
+    turn.partPaths.push(`${path}[${at}]`)
+  }
+}
+
+const nextIndex = (details: ReadonlyArray<ReasoningDetail>): number =>
+  details.reduce((next, { index = 0 }) => Math.max(next, index + 1), 0)
+
+/** The first characters of images in base64. */
+const imageTypes: ReadonlyArray<readonly [start: string, mediaType: string]> = [
+  ["/9j/", "image/jpeg"],
+  ["R0lGOD", "image/gif"],
+  ["UklGR", "image/webp"],
+]
+
+const imageOf = (result: string): OutputImage => {
+  const type = imageTypes.find(([start]) => result.startsWith(start))?.[1] ?? "image/png"
+  const url = /^(?:https?:|data:)/i.test(result) ? result : `data:${type};base64,${result}`
+  return { type: "image_url", image_url: { url } }
+}

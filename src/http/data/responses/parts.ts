@@ -1,0 +1,157 @@
+/** Content parts of the Responses form: checked, and translated to those of the canonical form. */
+import type { Content, ContentPart } from "../../../domain/Chat.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+import {
+  anyObject,
+  byType,
+  type Check,
+  filledText,
+  listOf,
+  matching,
+  objectOf,
+  onlyKnown,
+  report,
+  text,
+} from "../../decode/checks.ts"
+import { notStored, refused } from "./refused.ts"
+
+/** Names of members that are not sent to any host, by their path in the body. The caller is told. */
+export type Dropped = Array<string>
+
+const webOrData = matching(/^(?:https?:\/\/|data:)./i, "must be an http(s) URL or a data URL")
+const fileId = refused(`names a file ${notStored}: send the content, or a URL`)
+
+/** Reports the absence of all of these members. */
+const oneOfThem =
+  (check: Check, ...names: ReadonlyArray<string>): Check =>
+  (value, path, issues) => {
+    check(value, path, issues)
+    if (isJsonObject(value) && names.every((name) => value[name] == null) && value["file_id"] == null)
+      report(issues, path, `must have ${names.join(" or ")}`)
+  }
+
+const textPart = objectOf({ text, prompt_cache_breakpoint: anyObject, cache_control: anyObject }, "text")
+const filePart = oneOfThem(
+  objectOf({ filename: text, file_data: filledText, file_url: webOrData, file_id: fileId }),
+  "file_data",
+  "file_url",
+)
+
+const inputTypes: ReadonlyMap<string, Check> = new Map([
+  ["input_text", textPart],
+  ["input_image", oneOfThem(objectOf({ image_url: webOrData, detail: text, file_id: fileId }), "image_url")],
+  ["input_file", filePart],
+  [
+    "input_audio",
+    objectOf({ input_audio: objectOf({ data: filledText, format: filledText }, "data", "format") }, "input_audio"),
+  ],
+  ["input_video", objectOf({ video_url: filledText }, "video_url")],
+])
+const outputTypes: ReadonlyMap<string, Check> = new Map([
+  ["output_text", objectOf({ text }, "text")],
+  ["refusal", objectOf({ refusal: text }, "refusal")],
+  ["input_text", textPart],
+])
+
+const contentOf = (types: ReadonlyMap<string, Check>): Check => {
+  const parts = listOf(byType(types, onlyKnown(types)))
+  return (value, path, issues) => {
+    if (Array.isArray(value)) parts(value, path, issues)
+    else if (typeof value !== "string") report(issues, path, "must be a string or an array of parts")
+  }
+}
+
+/** Of a user, or the result of a call. */
+export const inputContent: Check = contentOf(inputTypes)
+/** Of the assistant. */
+export const outputContent: Check = contentOf(outputTypes)
+/** Of instructions. */
+export const textContent: Check = contentOf(new Map([["input_text", textPart]]))
+
+/** Members of each kind of part that are translated. */
+const carried: Readonly<Record<string, ReadonlySet<string>>> = {
+  input_text: new Set(["type", "text", "prompt_cache_breakpoint", "cache_control"]),
+  input_image: new Set(["type", "image_url", "detail", "file_id", "prompt_cache_breakpoint", "cache_control"]),
+  input_file: new Set([
+    ...["type", "filename", "file_data", "file_url", "file_id"],
+    ...["prompt_cache_breakpoint", "cache_control"],
+  ]),
+  input_audio: new Set(["type", "input_audio"]),
+  input_video: new Set(["type", "video_url"]),
+  output_text: new Set(["type", "text"]),
+  refusal: new Set(["type", "refusal"]),
+}
+
+/** Reports the members of an item or a part that are not carried, unless they say nothing. */
+export const dropOthers = (value: JsonObject, known: ReadonlySet<string>, path: string, dropped: Dropped): void => {
+  for (const name in value) {
+    const member = value[name]
+    const saysNothing = member == null || member === false || (Array.isArray(member) && member.length === 0)
+    if (!saysNothing && !known.has(name)) dropped.push(`${path}.${name}`)
+  }
+}
+
+/** A checked content. A text stays one. */
+export const translatedContent = (content: unknown, path: string, dropped: Dropped): Content => {
+  if (!Array.isArray(content)) return typeof content === "string" ? content : ""
+  const parts: Array<ContentPart> = []
+  for (let at = 0; at < content.length; at++) {
+    const part: unknown = content[at]
+    if (!isJsonObject(part)) continue
+    const known = carried[textOr(part["type"])]
+    if (known !== undefined) dropOthers(part, known, `${path}[${at}]`, dropped)
+    const translated = partOf(part)
+    if (translated !== undefined) parts.push(translated)
+  }
+  return parts
+}
+
+export const textOr = (value: unknown, otherwise = ""): string => (typeof value === "string" ? value : otherwise)
+
+/** A breakpoint of the cache: by its own name for hosts that know it, and as the canonical form has it. */
+const cacheMark = ({ prompt_cache_breakpoint: breakpoint, cache_control: mark }: JsonObject) => ({
+  ...(breakpoint == null ? {} : { prompt_cache_breakpoint: breakpoint }),
+  ...(mark == null && breakpoint == null
+    ? {}
+    : { cache_control: isJsonObject(mark) ? { ...mark, ...ephemeral } : ephemeral }),
+})
+
+const ephemeral = { type: "ephemeral" } as const
+
+const partOf = (part: JsonObject): ContentPart | undefined => {
+  switch (part["type"]) {
+    case "input_text":
+      return { type: "text", text: textOr(part["text"]), ...cacheMark(part) }
+    case "output_text":
+      return { type: "text", text: textOr(part["text"]) }
+    case "refusal":
+      return { type: "refusal", refusal: textOr(part["refusal"]) }
+    case "input_image": {
+      const { detail } = part
+      const url = textOr(part["image_url"])
+      return {
+        type: "image_url",
+        image_url: typeof detail === "string" ? { url, detail } : { url },
+        ...cacheMark(part),
+      }
+    }
+    case "input_file": {
+      const { filename } = part
+      const data = textOr(part["file_data"], textOr(part["file_url"]))
+      return {
+        type: "file",
+        file: typeof filename === "string" ? { filename, file_data: data } : { file_data: data },
+        ...cacheMark(part),
+      }
+    }
+    case "input_audio": {
+      const audio = part["input_audio"]
+      if (!isJsonObject(audio)) return undefined
+      return { type: "input_audio", input_audio: { data: textOr(audio["data"]), format: textOr(audio["format"]) } }
+    }
+    case "input_video":
+      return { type: "video_url", video_url: { url: textOr(part["video_url"]) } }
+    default:
+      return undefined
+  }
+}

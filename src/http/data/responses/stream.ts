@@ -1,0 +1,113 @@
+/** A streamed answer in the Responses form: its events, the end with its cost, and failures in the stream. */
+import type { Charge } from "../../../domain/Charge.ts"
+import type { ChatChunk } from "../../../domain/Chat.ts"
+import type { Failure } from "../../../domain/Failure.ts"
+import type { Host } from "../../../domain/Host.ts"
+import { noCost } from "../../../domain/Price.ts"
+import { noUsage } from "../../../domain/Usage.ts"
+import type { StreamWriter } from "../../../services/StreamWriter.ts"
+import { sseComment, sseDone } from "../../../wire/sse.ts"
+import { defect, type Rendered, render } from "../../ErrorBody.ts"
+import { endOf, itemStatusOf, type ResponseNames, type ResponseState, responseBody, usageBody } from "./answer.ts"
+import { EventSink } from "./events.ts"
+import { OutputItems } from "./OutputItems.ts"
+
+const nothing = { usage: noUsage, cost: noCost, upstream: noCost }
+
+export const responseWriter = (names: ResponseNames, host: Host | undefined): StreamWriter =>
+  new ResponseWriter(names, host)
+
+/** What surrounds the text of a plain delta where a host's chunk is exchanged without being parsed (`wire/splice.ts`). */
+const before = '{"delta":{"content":"'
+const after = '"}}'
+
+class ResponseWriter implements StreamWriter {
+  readonly heartbeat = sseComment
+  readonly spliceable = {
+    json: () => `${before}${JSON.stringify(this.lastText).slice(1, -1)}${after}`,
+    text: (json: string) => this.plain(json.slice(before.length, -after.length)),
+  }
+  private readonly names: ResponseNames
+  private readonly host: Host | undefined
+  private readonly events = new EventSink()
+  private readonly items: OutputItems
+  private hasBegun = false
+  /** Of the latest delta. */
+  private lastText = ""
+
+  constructor(names: ResponseNames, host: Host | undefined) {
+    this.names = names
+    this.host = host
+    this.items = new OutputItems(names, this.events)
+  }
+
+  chunk({ choices, service_tier: tier }: ChatChunk): string {
+    this.begin(tier)
+    this.add(choices)
+    return this.events.take()
+  }
+
+  finish(chunk: ChatChunk, charge: Charge): string {
+    const { choices, service_tier: tier } = chunk
+    this.begin(tier)
+    this.add(choices)
+    return this.end(endOf(choices.find(({ index }) => index === 0)?.finish_reason), tier, charge)
+  }
+
+  failure(failure: Failure | undefined, charge: Charge | undefined): string {
+    const rendered = failure === undefined ? defect : render(failure)
+    const hadBegun = this.hasBegun
+    this.begin(undefined)
+    return this.end(hadBegun && isLength(rendered) ? endOf("length") : failedOf(rendered), undefined, charge ?? nothing)
+  }
+
+  private begin(tier: unknown): void {
+    if (this.hasBegun) return
+    this.hasBegun = true
+    const response = responseBody(this.names, this.host, { status: "in_progress" }, undefined, tier)
+    this.events.event("response.created", { response })
+    this.events.event("response.in_progress", { response })
+  }
+
+  private add(choices: ChatChunk["choices"]): void {
+    for (const { index, delta, logprobs } of choices) {
+      if (index !== 0) continue
+      this.items.add(delta, logprobs)
+      this.lastText = delta.content ?? ""
+    }
+  }
+
+  /** A text delta, as it stands in the host's JSON. */
+  private plain(written: string): string {
+    const text: unknown = written.includes("\\") ? JSON.parse(`"${written}"`) : written
+    if (typeof text === "string") this.items.add({ content: text })
+    return this.events.take()
+  }
+
+  /**
+   * Open items end with the response, unless it failed: they are in its output then, as incomplete. An agent carries out a
+   * call when it has ended, and a call of an answer that broke off may not be what the model meant.
+   */
+  private end(state: ResponseState, tier: unknown, charge: Parameters<typeof usageBody>[0]): string {
+    if (state.status !== "failed") this.items.close(itemStatusOf(state))
+    const response = responseBody(this.names, this.host, state, this.items, tier)
+    this.events.event(`response.${state.status}`, { response: { ...response, usage: usageBody(charge) } })
+    return this.events.take() + sseDone
+  }
+}
+
+/** Failures in the middle of an answer that only say that it would become too long. */
+const isLength = ({ errorType }: Rendered): boolean => errorType === "context_length_exceeded"
+
+const codes: Readonly<Record<string, string>> = {
+  rate_limit_exceeded: "rate_limit_exceeded",
+  context_length_exceeded: "invalid_prompt",
+  invalid_request: "invalid_prompt",
+}
+
+const failedOf = ({ errorType, message }: Rendered): ResponseState => ({
+  status: "failed",
+  code: codes[errorType] ?? "server_error",
+  message,
+  errorType,
+})

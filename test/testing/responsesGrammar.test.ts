@@ -1,0 +1,165 @@
+/** The grammar of the Responses form: what the gateway writes passes, and any change of it that a client could trip over does not. */
+import { describe, expect, test } from "bun:test"
+import * as FastCheck from "effect/FastCheck"
+import type { Charge } from "../../src/domain/Charge.ts"
+import type { ChatChunk, ChatDelta, FinishReason } from "../../src/domain/Chat.ts"
+import { Unavailable } from "../../src/domain/Failure.ts"
+import type { JsonObject } from "../../src/domain/Json.ts"
+import { noCost } from "../../src/domain/Price.ts"
+import { noUsage } from "../../src/domain/Usage.ts"
+import type { ResponseNames } from "../../src/http/data/responses/answer.ts"
+import { responseWriter } from "../../src/http/data/responses/stream.ts"
+import { readResponsesStream } from "../../src/testing/grammar/responses.ts"
+
+const names: ResponseNames = {
+  suffix: "1795330977-0VbgPosD006K2bT7CyPr",
+  createdAt: 1,
+  now: () => 2,
+  model: "acme/small",
+  echo: {},
+  functions: new Map(),
+  metadata: undefined,
+}
+const charge: Charge = { usage: noUsage, cost: noCost, upstream: noCost, waived: null, estimated: false }
+
+const chunk = (delta: ChatDelta, reason: FinishReason | null = null): ChatChunk => ({
+  choices: [{ index: 0, delta, finish_reason: reason }],
+})
+
+const failure = new Unavailable({ why: "draining", retryAfterSeconds: 1 })
+
+type End = FinishReason | "failure" | "defect"
+
+const written = (deltas: ReadonlyArray<ChatDelta>, end: End): string => {
+  const writer = responseWriter(names, undefined)
+  const text = deltas.map((delta) => writer.chunk(chunk(delta))).join("")
+  if (end === "failure" || end === "defect")
+    return text + writer.failure(end === "failure" ? failure : undefined, undefined)
+  return text + writer.finish(chunk({ content: "" }, end), charge)
+}
+
+const Text = FastCheck.string({ minLength: 1, maxLength: 4, unit: "binary" })
+const Index = FastCheck.nat(2)
+const Format = FastCheck.constantFrom("anthropic-claude-v1", "openai-responses-v1", null)
+const Detail = FastCheck.oneof(
+  FastCheck.record({ type: FastCheck.constant("reasoning.text" as const), text: Text, format: Format, index: Index }),
+  FastCheck.record({
+    type: FastCheck.constant("reasoning.text" as const),
+    signature: Text,
+    format: Format,
+    index: Index,
+  }),
+  FastCheck.record({
+    type: FastCheck.constant("reasoning.summary" as const),
+    summary: Text,
+    format: Format,
+    index: Index,
+  }),
+  FastCheck.record({
+    type: FastCheck.constant("reasoning.encrypted" as const),
+    data: Text,
+    format: Format,
+    index: Index,
+  }),
+)
+const Delta: FastCheck.Arbitrary<ChatDelta> = FastCheck.oneof(
+  FastCheck.record({ content: Text }),
+  FastCheck.record({ refusal: Text }),
+  FastCheck.record({ reasoning: Text }),
+  FastCheck.record({ reasoning_details: FastCheck.array(Detail, { minLength: 1, maxLength: 2 }) }),
+  FastCheck.record({ content: Text, reasoning: Text }),
+  FastCheck.constant({
+    annotations: [
+      { type: "url_citation" as const, url_citation: { url: "u", title: "t", start_index: 0, end_index: 1 } },
+    ],
+  }),
+  FastCheck.constant({ images: [{ type: "image_url" as const, image_url: { url: "data:image/png;base64,AAAA" } }] }),
+  FastCheck.tuple(Index, FastCheck.option(Text, { nil: undefined }), Text).map(([index, name, given]) => ({
+    tool_calls: [
+      { index, id: `call_${index}`, function: { ...(name === undefined ? {} : { name }), arguments: given } },
+    ],
+  })),
+)
+const Ends = FastCheck.constantFrom<End>("stop", "length", "tool_calls", "content_filter", "failure", "defect")
+
+describe("the grammar of the Responses form", () => {
+  test("is kept by every stream, however it goes and ends, and no text is lost", () => {
+    FastCheck.assert(
+      FastCheck.property(FastCheck.array(Delta, { maxLength: 12 }), Ends, (deltas, end) => {
+        const events = readResponsesStream(written(deltas, end))
+        const told = (type: string) =>
+          events
+            .filter((event) => event["type"] === type)
+            .map((event) => event["delta"])
+            .join("")
+        expect(told("response.output_text.delta")).toBe(deltas.map(({ content }) => content ?? "").join(""))
+        expect(told("response.refusal.delta")).toBe(deltas.map(({ refusal }) => refusal ?? "").join(""))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  const good = written(
+    [
+      { reasoning_details: [{ type: "reasoning.summary", summary: "s", format: "f", index: 0 }] },
+      { content: "a" },
+      { content: "b" },
+      { tool_calls: [{ index: 0, id: "c", function: { name: "f", arguments: "{}" } }] },
+    ],
+    "tool_calls",
+  )
+  const blocks = good.split("\n\n").slice(0, -1)
+  const from = (changed: ReadonlyArray<string>) => changed.map((block) => `${block}\n\n`).join("")
+  const numbered = (changed: ReadonlyArray<string>) =>
+    from(changed.map((block, at) => block.replace(/"sequence_number":\d+/, `"sequence_number":${at}`)))
+
+  test("allows comments between events", () => {
+    expect(readResponsesStream(from(blocks.flatMap((block) => [": GW PROCESSING", block]))).length).toBe(
+      blocks.length - 2 + 1,
+    )
+  })
+
+  test("does not allow that any event is missing, comes twice or comes before the one before it", () => {
+    const passing: Array<string> = []
+    const tryOut = (what: string, changed: ReadonlyArray<string>) => {
+      try {
+        readResponsesStream(numbered(changed))
+        passing.push(what)
+      } catch {}
+    }
+    for (const [at, block] of blocks.entries()) {
+      const name = /^event: (.*)$/m.exec(block)?.[1] ?? block
+      tryOut(`without ${name}`, blocks.toSpliced(at, 1))
+      tryOut(`with two of ${name}`, blocks.toSpliced(at, 0, block))
+      if (at > 0) tryOut(`${name} too early`, blocks.with(at - 1, block).with(at, blocks[at - 1] ?? ""))
+    }
+    expect(passing).toEqual([])
+  })
+
+  const changes: ReadonlyArray<readonly [what: string, change: (text: string) => string]> = [
+    ["a gap in the numbers", (text) => text.replace('"sequence_number":5', '"sequence_number":6')],
+    ["an event of another name", (text) => text.replace("event: response.completed", "event: response.failed")],
+    ["another id", (text) => text.replace(`"id":"resp_${names.suffix}"`, '"id":"resp_1"')],
+    ["a text that its end does not repeat", (text) => text.replace('"text":"ab"', '"text":"b"')],
+    [
+      "a new item that is not in progress",
+      (text) => text.replace('"status":"in_progress","content":[]', '"status":"completed","content":[]'),
+    ],
+    ["an end without usage", (text) => text.replace('"usage":{', '"use":{')],
+    ["an end without [DONE]", (text) => text.replace("data: [DONE]\n\n", "")],
+    ["something after [DONE]", (text) => `${text}data: {}\n\n`],
+    ["a carriage return", (text) => text.replaceAll("\n", "\r\n")],
+    ["an unfinished event", (text) => text.slice(0, -1)],
+  ]
+  test.each(changes)("does not allow %s", (_what, change) => {
+    expect(() => readResponsesStream(change(good))).toThrow()
+  })
+})
+
+/** What the writers of other forms would give is refused too. */
+test("a stream of the chat form breaks it", () => {
+  const event: JsonObject = { object: "chat.completion.chunk", choices: [] }
+  expect(() => readResponsesStream(`data: ${JSON.stringify(event)}\n\ndata: [DONE]\n\n`)).toThrow(
+    "no event of the form",
+  )
+})

@@ -1,6 +1,5 @@
 /** Which models a list has, and in which order. Pure. */
-import type { Host, Model } from "../../domain/Host.ts"
-import { mayKeepPrompts } from "../../domain/Host.ts"
+import { type Host, type Model, mayKeepPrompts } from "../../domain/Host.ts"
 import { type Charged, chargedBy, hostFacts, isNamedInAnyTier, namesIn, supports } from "../../domain/hostFacts.ts"
 import { dayMs } from "../../domain/Key.ts"
 import { type Picodollars, scaled } from "../../domain/Money.ts"

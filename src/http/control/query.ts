@@ -71,8 +71,9 @@ export const wordList = <Word extends string>(words: ReadonlyArray<Word>) =>
     Schema.Array(Schema.Literal(...words)),
     { rule: `some of ${words.join(", ")}, divided by commas`, jsonSchema: { type: "string", maxLength: longestList } },
     (written) => {
-      const known = words.filter((one) => listIn(written)?.includes(one))
-      return listIn(written)?.every((one) => known.some((other) => other === one)) === true ? known : undefined
+      const texts = listIn(written) ?? []
+      const known = words.filter((one) => texts.includes(one))
+      return texts.length > 0 && texts.every((one) => words.some((other) => other === one)) ? known : undefined
     },
   )
 

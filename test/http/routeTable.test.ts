@@ -19,11 +19,16 @@ interface PaidRoute {
   /** The least that is accepted, for a model that the gateway below has. */
   readonly body: Readonly<Record<string, unknown>>
   readonly canStream: boolean
-  /** What the host answers; by default a chat. */
-  readonly answer?: Answer
 }
 
-const chatAnswer: Answer = (body) => (body["stream"] === true ? streamAnswer(["fine"]) : wholeAnswer("fine"))
+const usage = { prompt_tokens: 5, total_tokens: 5 }
+
+const answer: Answer = (body, request) => {
+  const { pathname } = new URL(request.url)
+  if (pathname.endsWith("/embeddings")) return Response.json({ data: [{ index: 0, embedding: [0.5] }], usage })
+  if (pathname.endsWith("/rerank")) return Response.json({ results: [{ index: 0, relevance_score: 0.5 }], usage })
+  return body["stream"] === true ? streamAnswer(["fine"]) : wholeAnswer("fine")
+}
 
 const model = "acme/small"
 const messages = [{ role: "user", content: "hi" }]
@@ -33,7 +38,27 @@ const paid: Readonly<Record<string, PaidRoute>> = {
   "/completions": { form: "completions", operation: "chat", canStream: true, body: { model, prompt: "hi" } },
   "/messages": { form: "messages", operation: "chat", canStream: true, body: { model, messages, max_tokens: 9 } },
   "/responses": { form: "responses", operation: "chat", canStream: true, body: { model, input: "hi" } },
+  "/embeddings": {
+    form: "embeddings",
+    operation: "embeddings",
+    canStream: false,
+    body: { model: "acme/embeddings", input: "hi" },
+  },
+  "/rerank": {
+    form: "rerank",
+    operation: "rerank",
+    canStream: false,
+    body: { model: "acme/rerank", query: "hi", documents: ["hi"] },
+  },
 }
+
+/** A model of an operation that is no chat. */
+const modelOf = (operation: "embeddings" | "rerank") => ({
+  id: `acme/${operation}`,
+  context_length: 512,
+  architecture: { input_modalities: ["text"], output_modalities: [operation] },
+  hosts: [{ provider: "host", model: "upstream", pricing: { prompt: "0.000001", completion: "0" } }],
+})
 
 /** Routes that call no host, so nobody pays. */
 const free: Readonly<Record<string, Pick<PaidRoute, "body"> & { readonly isForManagers?: boolean }>> = {
@@ -50,7 +75,6 @@ let gateway: TestGateway
 /** Called when a request has reached the host. Without it the host answers at once. */
 let onArrival: ((arrived: Arrived) => void) | undefined
 let calls = 0
-let answer: Answer = chatAnswer
 
 beforeAll(async () => {
   const host = opened(
@@ -60,7 +84,9 @@ beforeAll(async () => {
       return answer(body, request, call)
     }),
   )
-  gateway = opened(await startGateway({ config: configFor({ host }) }))
+  const { models, ...config } = configFor({ host })
+  const all = [...models, modelOf("embeddings"), modelOf("rerank")]
+  gateway = opened(await startGateway({ config: { ...config, models: all } }))
 })
 closeAfterAll()
 
@@ -118,7 +144,7 @@ const streamedOrNot = Object.entries(paid).flatMap(([path, route]) =>
   (route.canStream ? [false, true] : [false]).map((stream) => ({ path, stream, ...route })),
 )
 
-describe.each(streamedOrNot)("POST $path, stream: $stream", ({ path, stream, form, operation, body, ...route }) => {
+describe.each(streamedOrNot)("POST $path, stream: $stream", ({ path, stream, form, operation, body }) => {
   const asked = stream ? { ...body, stream } : body
 
   test("is refused before any call where the key cannot pay", async () => {
@@ -128,7 +154,6 @@ describe.each(streamedOrNot)("POST $path, stream: $stream", ({ path, stream, for
   })
 
   test("holds money, tells its cost and is in the ledger", async () => {
-    answer = route.answer ?? chatAnswer
     const account = await openAccount(gateway)
     const arriving = new Promise<Arrived>((resolve) => {
       onArrival = resolve

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from "bun:test"
 import { packed } from "../../src/domain/Embeddings.ts"
 import { openAccount } from "../support/account.ts"
-import { type Answer, type UnaryScene, unaryScene } from "../support/unaryHosts.ts"
+import { type Answer, answered, type UnaryScene, unaryScene } from "../support/unaryHosts.ts"
 
 const stops: Array<() => Promise<void>> = []
 afterEach(async () => {
@@ -31,16 +31,11 @@ const failing =
   () =>
     Response.json({ error: { message: "no" } }, { status })
 
-const json = async (response: Promise<Response>) => {
-  const answer = await response
-  return { status: answer.status, headers: answer.headers, body: JSON.parse(await answer.text()) }
-}
-
 describe("an answer", () => {
   test("has every documented member, and is charged and booked as embeddings", async () => {
     const { gateway, post, hosts } = await scene("embeddings", { one: giving([[0.1, -2]]) })
     const account = await openAccount(gateway)
-    const { status, headers, body } = await json(
+    const { status, headers, body } = await answered(
       post({ input: "hi", dimensions: 2, own_member: 1 }, { headers: { authorization: `Bearer ${account.secret}` } }),
     )
     expect(status).toBe(200)
@@ -87,7 +82,7 @@ describe("an answer", () => {
           ],
         }),
     })
-    const { body } = await json(post({ input: ["a", "b"] }))
+    const { body } = await answered(post({ input: ["a", "b"] }))
     expect(body.data.map(({ index, embedding }: Record<string, unknown>) => [index, embedding])).toEqual([
       [0, [0]],
       [1, [1]],
@@ -96,15 +91,15 @@ describe("an answer", () => {
 
   test("of a host without usage is estimated, tokens exactly", async () => {
     const { post } = await scene("embeddings", { one: giving([[1], [2]], null) })
-    expect((await json(post({ input: ["12345678", "1234"] }))).body.usage.prompt_tokens).toBe(3)
-    expect((await json(post({ input: [[1, 2, 3], [4]] }))).body.usage.prompt_tokens).toBe(4)
+    expect((await answered(post({ input: ["12345678", "1234"] }))).body.usage.prompt_tokens).toBe(3)
+    expect((await answered(post({ input: [[1, 2, 3], [4]] }))).body.usage.prompt_tokens).toBe(4)
   })
 
   test("is given again for the same Idempotency-Key", async () => {
     const { post, hosts } = await scene("embeddings", { one: giving([[1]]) })
     const init = { headers: { "idempotency-key": "again" } }
-    const first = await json(post({ input: "a" }, init))
-    const second = await json(post({ input: "a" }, init))
+    const first = await answered(post({ input: "a" }, init))
+    const second = await answered(post({ input: "a" }, init))
     expect(second.body).toEqual(first.body)
     expect(hosts["one"]?.calls).toHaveLength(1)
   })
@@ -133,7 +128,7 @@ describe("the encoding", () => {
   test("is not asked of a host that does not list it, and nothing is said to be dropped", async () => {
     const facts = { one: { supported_parameters: ["dimensions"] } }
     const { post, hosts } = await scene("embeddings", { one: giving([[0.5]]) }, facts)
-    const { headers, body } = await json(post({ input: "a", encoding_format: "base64", input_type: "query" }))
+    const { headers, body } = await answered(post({ input: "a", encoding_format: "base64", input_type: "query" }))
     expect(body.data[0].embedding).toBe(packed([0.5]))
     expect(hosts["one"]?.calls[0]?.body).toEqual({ input: "a", model: "upstream" })
     expect(headers.get("x-gw-dropped")).toBe("input_type")
@@ -141,7 +136,9 @@ describe("the encoding", () => {
 
   test("that cannot be read is a failure of the host, and the next one is asked", async () => {
     const { post } = await scene("embeddings", { one: giving(["AAAA"]), two: giving([[1]]) })
-    const { headers, body } = await json(post({ input: "a", encoding_format: "float", provider: { order: ["one"] } }))
+    const { headers, body } = await answered(
+      post({ input: "a", encoding_format: "float", provider: { order: ["one"] } }),
+    )
     expect(body.data[0].embedding).toEqual([1])
     expect(headers.get("x-gw-host")).toBe("two")
   })
@@ -172,7 +169,7 @@ describe("what a host is sent", () => {
 
   test("parts that a host refuses are refused before the call, by their path", async () => {
     const { post, hosts } = await scene("embeddings", { one: giving([[1]]) }, {}, { strict: true })
-    const { status, body } = await json(post({ input: [{ content: [text("a")] }, { content: [image] }] }))
+    const { status, body } = await answered(post({ input: [{ content: [text("a")] }, { content: [image] }] }))
     expect(status).toBe(400)
     expect(body.error.metadata.path).toBe("input[1].content")
     expect(hosts["one"]?.calls).toEqual([])
@@ -181,9 +178,9 @@ describe("what a host is sent", () => {
   test("dimensions go to hosts that have them only", async () => {
     const facts = { one: { supported_parameters: ["encoding_format"] }, two: { supported_parameters: ["dimensions"] } }
     const { post, hosts } = await scene("embeddings", { one: giving([[1]]), two: giving([[2]]) }, facts)
-    expect((await json(post({ input: "a", dimensions: 1 }))).body.data[0].embedding).toEqual([2])
+    expect((await answered(post({ input: "a", dimensions: 1 }))).body.data[0].embedding).toEqual([2])
     expect(hosts["one"]?.calls).toEqual([])
-    const none = await json(post({ input: "a", dimensions: 1, provider: { only: ["one"] } }))
+    const none = await answered(post({ input: "a", dimensions: 1, provider: { only: ["one"] } }))
     expect(none.status).toBe(404)
     expect(none.body.error.message).toContain("excluded by only, dimensions")
   })
@@ -194,7 +191,7 @@ describe("routing", () => {
     const { gateway, post, hosts } = await scene("embeddings", { one: failing(503), two: giving([[1]]) })
     const account = await openAccount(gateway)
     const init = { headers: { authorization: `Bearer ${account.secret}` } }
-    const { headers } = await json(post({ input: "a", provider: { order: ["one"] } }, init))
+    const { headers } = await answered(post({ input: "a", provider: { order: ["one"] } }, init))
     expect(headers.get("x-gw-host")).toBe("two")
     expect(hosts["one"]?.calls).toHaveLength(1)
     expect(await account.rows()).toMatchObject([{ host: "two", cost: 7_000_000n }])
@@ -212,7 +209,7 @@ describe("routing", () => {
     async (_what, answer) => {
       const { gateway, post } = await scene("embeddings", { one: answer })
       const account = await openAccount(gateway)
-      const { status } = await json(
+      const { status } = await answered(
         post({ input: ["a", "b"] }, { headers: { authorization: `Bearer ${account.secret}` } }),
       )
       expect(status).toBeGreaterThanOrEqual(500)
@@ -224,7 +221,7 @@ describe("routing", () => {
     const { post, hosts } = await scene("embeddings", { one: giving([[1], [1], [1]]) })
     const text = "x".repeat(512 * 4)
     expect((await post({ input: [text, text, text] })).status).toBe(200)
-    const { status, body } = await json(post({ input: ["a", "b", "x".repeat(512 * 9)] }))
+    const { status, body } = await answered(post({ input: ["a", "b", "x".repeat(512 * 9)] }))
     expect(status).toBe(400)
     expect(body.error.metadata).toMatchObject({ error_type: "context_length_exceeded", path: "input" })
     expect(hosts["one"]?.calls).toHaveLength(1)
@@ -233,7 +230,9 @@ describe("routing", () => {
   test("without budget no host is called", async () => {
     const { gateway, post, hosts } = await scene("embeddings", { one: giving([[1]]) })
     const poor = await gateway.newKey({ limit: 1_000_000n })
-    const { status } = await json(post({ input: "a longer text" }, { headers: { authorization: `Bearer ${poor}` } }))
+    const { status } = await answered(
+      post({ input: "a longer text" }, { headers: { authorization: `Bearer ${poor}` } }),
+    )
     expect(status).toBe(402)
     expect(hosts["one"]?.calls).toEqual([])
   })
@@ -241,7 +240,7 @@ describe("routing", () => {
   test("a model of another operation is named", async () => {
     const { gateway } = await scene("embeddings", { one: giving([[1]]) })
     const asked = (path: string, body: object) =>
-      json(gateway.call(path, { method: "POST", body: JSON.stringify(body) }))
+      answered(gateway.call(path, { method: "POST", body: JSON.stringify(body) }))
     const wrong = [
       await asked("/embeddings", { model: "headgate/echo", input: "a" }),
       await asked("/chat/completions", { model: "acme/unary", messages: [{ role: "user", content: "a" }] }),
@@ -261,7 +260,7 @@ describe("routing", () => {
 
   test("the routing is shown to who asks for it", async () => {
     const { post } = await scene("embeddings", { one: giving([[1]]) })
-    const { body } = await json(
+    const { body } = await answered(
       post({ input: "a", session_id: "s" }, { headers: { "x-openrouter-metadata": "enabled" } }),
     )
     expect(body.openrouter_metadata).toMatchObject({ attempts: [{ provider: "one", status: 200 }] })
@@ -287,21 +286,21 @@ test.each([
   [{ input: "a", plugins: [{ id: "web" }] }, "plugins[0].id", expect.stringContaining("does not run")],
 ])("%j is refused", async (body, path, message) => {
   const { post } = await scene("embeddings", { one: giving([[1]]) })
-  const answer = await json(post(body))
+  const answer = await answered(post(body))
   expect(answer.status).toBe(400)
   expect(answer.body.error.metadata.issues).toEqual([{ path, message }])
 })
 
 test("the models that make embeddings have a list of their own", async () => {
   const { gateway } = await scene("embeddings", { one: giving([[1]]) })
-  const models = await json(gateway.call("/embeddings/models"))
+  const models = await answered(gateway.call("/embeddings/models"))
   expect(models.body.data.map(({ id }: { readonly id: string }) => id)).toEqual([
     "acme/unary",
     "headgate/echo-embeddings",
   ])
   expect(models.body).toMatchObject({ total_count: 2, links: { next: null } })
-  const listed = await json(gateway.call("/models"))
+  const listed = await answered(gateway.call("/models"))
   expect(listed.body.data.map(({ id }: { readonly id: string }) => id)).toEqual(["headgate/echo"])
-  const page = await json(gateway.call("/embeddings/models?limit=1"))
+  const page = await answered(gateway.call("/embeddings/models?limit=1"))
   expect(page.body.links.next).toBe("/api/v1/embeddings/models?offset=1&limit=1")
 })

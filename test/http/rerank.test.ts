@@ -1,7 +1,7 @@
 /** `POST /rerank` over real sockets, with scripted hosts. */
 import { afterEach, describe, expect, test } from "bun:test"
 import { openAccount } from "../support/account.ts"
-import { type Answer, type UnaryScene, unaryScene } from "../support/unaryHosts.ts"
+import { type Answer, answered, type UnaryScene, unaryScene } from "../support/unaryHosts.ts"
 
 const stops: Array<() => Promise<void>> = []
 afterEach(async () => {
@@ -25,11 +25,6 @@ const giving =
   () =>
     Response.json({ results: scores.map(([index, score]) => ({ index, relevance_score: score })), ...more })
 
-const json = async (response: Promise<Response>) => {
-  const answer = await response
-  return { status: answer.status, headers: answer.headers, body: JSON.parse(await answer.text()) }
-}
-
 const ask = { query: "red fox", documents: ["a fox", { text: "a red fox" }, "none"] }
 
 test("an answer is sorted, has the documents, and is charged by tokens", async () => {
@@ -41,7 +36,7 @@ test("an answer is sorted, has the documents, and is charged by tokens", async (
     ]),
   })
   const account = await openAccount(gateway)
-  const { status, headers, body } = await json(
+  const { status, headers, body } = await answered(
     post({ ...ask, top_n: 2, own_member: 1 }, { headers: { authorization: `Bearer ${account.secret}` } }),
   )
   expect(status).toBe(200)
@@ -73,7 +68,7 @@ test("search units are charged by the price of a request, and kept in the ledger
   const units = { meta: { billed_units: { search_units: 3 } } }
   const { gateway, post } = await scene({ one: giving([[0, 1]], units) }, facts)
   const account = await openAccount(gateway)
-  const { body } = await json(post(ask, { headers: { authorization: `Bearer ${account.secret}` } }))
+  const { body } = await answered(post(ask, { headers: { authorization: `Bearer ${account.secret}` } }))
   expect(body.usage).toMatchObject({ search_units: 3, cost: 0.006 })
   expect(await account.rows()).toMatchObject([{ cost: 6_000_000_000n, rareUsage: { searchUnits: 3 } }])
   expect(await account.total()).toBe(6_000_000_000n)
@@ -82,7 +77,7 @@ test("search units are charged by the price of a request, and kept in the ledger
 test("a host that counts no units takes the price of a request once", async () => {
   const facts = { one: { pricing: { prompt: "0", completion: "0", request: "0.002" } } }
   const { post } = await scene({ one: giving([[0, 1]]) }, facts)
-  expect((await json(post(ask))).body.usage).toEqual({ total_tokens: 12, cost: 0.002 })
+  expect((await answered(post(ask))).body.usage).toEqual({ total_tokens: 12, cost: 0.002 })
 })
 
 test("the hold covers the query with every document, and every search unit", async () => {
@@ -91,7 +86,7 @@ test("the hold covers the query with every document, and every search unit", asy
   // 250 documents are three search units at least: six thousandths.
   const key = await gateway.newKey({ limit: 5_999_000_000n })
   const many = { query: "q", documents: Array(250).fill("d") }
-  const { status } = await json(post(many, { headers: { authorization: `Bearer ${key}` } }))
+  const { status } = await answered(post(many, { headers: { authorization: `Bearer ${key}` } }))
   expect(status).toBe(402)
   expect(hosts["one"]?.calls).toEqual([])
   const tokens = await scene({ one: giving([[0, 1]]) })
@@ -121,7 +116,7 @@ describe("a host fails", () => {
       const { gateway, post } = await scene({ one: answer, two: giving([[0, 1]]) })
       const account = await openAccount(gateway)
       const init = { headers: { authorization: `Bearer ${account.secret}` } }
-      const { headers } = await json(post({ ...ask, provider: { order: ["one"] } }, init))
+      const { headers } = await answered(post({ ...ask, provider: { order: ["one"] } }, init))
       expect(headers.get("x-gw-host")).toBe("two")
       expect(await account.rows()).toMatchObject([{ host: "two" }])
     },
@@ -132,7 +127,7 @@ test("an image goes to hosts that take images, and comes back", async () => {
   const documents = ["a", { image: "https://example.com/a.png" }]
   const facts = { one: { input_modalities: ["text"] } }
   const { post, hosts } = await scene({ one: giving([[0, 1]]), two: giving([[1, 1]]) }, facts)
-  const { headers, body } = await json(post({ query: "q", documents }))
+  const { headers, body } = await answered(post({ query: "q", documents }))
   expect(headers.get("x-gw-host")).toBe("two")
   expect(body.results).toEqual([{ index: 1, relevance_score: 1, document: documents[1] }])
   expect(hosts["two"]?.calls[0]?.body["documents"]).toEqual(documents)
@@ -149,7 +144,7 @@ test("top_n is not asked of a host that does not list it, and holds all the same
     },
     facts,
   )
-  const { headers, body } = await json(post({ ...ask, top_n: 1 }))
+  const { headers, body } = await answered(post({ ...ask, top_n: 1 }))
   expect(body.results.map(({ index }: { readonly index: number }) => index)).toEqual([1])
   expect(hosts["one"]?.calls[0]?.body).not.toHaveProperty("top_n")
   expect(headers.get("x-gw-dropped")).toBeNull()
@@ -167,7 +162,7 @@ test.each([
 ])("%j is refused", async (wrong, path, message) => {
   const { post } = await scene({ one: giving([[0, 1]]) })
   const body = Object.keys(wrong).length === 0 ? { documents: ["a"] } : { ...ask, ...wrong }
-  const answer = await json(post(body))
+  const answer = await answered(post(body))
   expect(answer.status).toBe(400)
   expect(answer.body.error.metadata.issues).toEqual([{ path, message }])
 })

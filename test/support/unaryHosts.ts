@@ -64,3 +64,14 @@ export const unaryScene = async (
     },
   }
 }
+
+// What a test reads of a body it checks itself.
+// biome-ignore lint/suspicious/noExplicitAny: see above
+type Anything = any
+
+/** The answer with its JSON. */
+export const answered = async (response: Promise<Response>) => {
+  const answer = await response
+  const body: Anything = await answer.json()
+  return { status: answer.status, headers: answer.headers, body }
+}

@@ -9,6 +9,7 @@ import { chatForm } from "../openapi/chat.ts"
 import { completionsForm } from "../openapi/completions.ts"
 import { commonSchemas } from "../openapi/members.ts"
 import { messagesForm } from "../openapi/messages.ts"
+import { responsesForm } from "../openapi/responses.ts"
 import { withForms } from "../openapi/schema.ts"
 import { ActivityGroup } from "./activity.ts"
 import { GenerationGroup } from "./generation.ts"
@@ -32,4 +33,4 @@ export const Api = withoutErrors
   .annotate(OpenApi.Title, "Headgate")
   .annotate(OpenApi.Version, "1.0.0")
   .annotate(OpenApi.Description, "A gateway for language models. A key may also be sent as x-api-key.")
-  .annotate(OpenApi.Transform, withForms(commonSchemas, chatForm, completionsForm, messagesForm))
+  .annotate(OpenApi.Transform, withForms(commonSchemas, chatForm, completionsForm, messagesForm, responsesForm))

@@ -25,7 +25,7 @@ import {
 import { document, faultsIn, references } from "../../support/openApi.ts"
 
 /** Routes of the data plane that have no file in `src/http/openapi` yet. */
-const undescribed: ReadonlyArray<string> = ["/api/v1/responses"]
+const undescribed: ReadonlyArray<string> = []
 
 const paths: Readonly<Record<string, Readonly<Record<string, { readonly tags?: ReadonlyArray<string> }>>>> =
   document.paths
@@ -154,6 +154,17 @@ describe("answers fit their schemas:", () => {
     expect(faultsIn("CompletionAnswer", await (await post("whole")).json())).toEqual([])
     const chunks = readCompletionsStream(await (await post("stream", true)).text())
     expect(chunks.flatMap((chunk) => faultsIn("CompletionChunk", chunk))).toEqual([])
+    expect(faultsIn("Error", await (await post("nothing")).json())).toEqual([])
+  })
+
+  test("the same of the Responses form", async () => {
+    const post = (input: string) =>
+      gateway.call("/responses", { method: "POST", body: JSON.stringify({ model: "acme/small", input }) })
+    for (const input of ["whole", "tools"]) {
+      const response = await post(input)
+      expect(response.status).toBe(200)
+      expect(faultsIn("ResponsesAnswer", await response.json())).toEqual([])
+    }
     expect(faultsIn("Error", await (await post("nothing")).json())).toEqual([])
   })
 

@@ -3,7 +3,7 @@
  *
  * A provider is `defineProvider` around one or more protocols: `chatProtocol` and `messagesProtocol` for hosts that speak
  * one of those, else a `Protocol` of its own, which translates the canonical form of `ChatRequest`, `ChatResponse` and
- * `ChatChunk`. A strategy is `defineStrategy` around a `Rank`.
+ * `ChatChunk`. For models that make vectors or rank documents it has `embeddings` and `rerank`. A strategy is `defineStrategy` around a `Rank`.
  */
 export type { CacheMultipliers } from "./domain/CacheMultipliers.ts"
 export type {
@@ -42,6 +42,14 @@ export type {
   UserMessage,
   VideoPart,
 } from "./domain/Chat.ts"
+export {
+  type Embedding,
+  type EmbeddingInput,
+  type EmbeddingPart,
+  type EmbeddingsPayload,
+  type EmbeddingsResponse,
+  inputsOf,
+} from "./domain/Embeddings.ts"
 export { tokensIn } from "./domain/Estimate.ts"
 export { HostFailed, type HostFailedChanges, type HostReason, Unsupported } from "./domain/Failure.ts"
 export type { Host } from "./domain/Host.ts"
@@ -61,11 +69,14 @@ export {
   type Bounds,
   type ChatRequest,
   type Effort,
+  type EmbeddingsRequest,
   type NativeRequest,
   type Reasoning,
+  type RerankRequest,
   type Routing,
   routerOnly,
 } from "./domain/Request.ts"
+export type { RerankDocument, RerankPayload, RerankResponse, RerankResult } from "./domain/Rerank.ts"
 export type { Percentile } from "./domain/thresholds.ts"
 export { noUsage, type Usage } from "./domain/Usage.ts"
 export {
@@ -115,8 +126,19 @@ export {
   textOfDataUrl,
 } from "./wire/content.ts"
 export { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "./wire/effort.ts"
+export { type EmbeddingsQuirks, embeddingsProtocol } from "./wire/embeddings.ts"
 export type { ResponseHead, ResponseHeaders } from "./wire/Head.ts"
 export { errorInBody, httpError, malformed } from "./wire/httpError.ts"
 export type { ThinkingKind } from "./wire/messages/thinking.ts"
 export { type MessagesOptions, type MessagesProtocol, messagesProtocol } from "./wire/messages.ts"
-export type { AnswerContext, Decoder, Encoded, Framing, NativeProtocol, Protocol } from "./wire/Protocol.ts"
+export type {
+  AnswerContext,
+  Decoder,
+  EmbeddingsProtocol,
+  Encoded,
+  Framing,
+  NativeProtocol,
+  Protocol,
+  RerankProtocol,
+} from "./wire/Protocol.ts"
+export { type RerankQuirks, rerankProtocol } from "./wire/rerank.ts"

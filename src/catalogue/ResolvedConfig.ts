@@ -4,12 +4,12 @@
  */
 import type { BreakerRules } from "../domain/Breaker.ts"
 import type { Cooldowns } from "../domain/Cooldown.ts"
-import type { Host, Model } from "../domain/Host.ts"
+import { type Host, type Model, operationOf } from "../domain/Host.ts"
 import type { CheckedWhy } from "../plugin/checked.ts"
 import type { Rank } from "../plugin/Strategy.ts"
 import { type Endpoint, endpointOf } from "./endpoints.ts"
 import { type ModelNames, modelNames } from "./names.ts"
-import type { Providers } from "./providers.ts"
+import { type Providers, serves } from "./providers.ts"
 
 /** Limits for one request, and for all together. `Infinity`: none. */
 export interface Limits {
@@ -64,9 +64,12 @@ export interface ResolvedConfig {
 /** Adds what is derived from the rest: names and endpoints. */
 export const resolvedConfig = (parts: Omit<ResolvedConfig, "names" | "endpoints">): ResolvedConfig => {
   const endpoints = new Map<Host, Endpoint>()
-  for (const host of parts.models.flatMap(({ hosts }) => hosts)) {
-    const provider = parts.providers.get(host.provider)
-    if (provider?.callable === true) endpoints.set(host, endpointOf(host, provider))
+  for (const { architecture, hosts } of parts.models) {
+    const operation = operationOf(architecture)
+    for (const host of hosts) {
+      const provider = parts.providers.get(host.provider)
+      if (provider?.callable === true && serves(provider, operation)) endpoints.set(host, endpointOf(host, provider))
+    }
   }
   return { ...parts, names: modelNames(parts.models, parts.aliases), endpoints }
 }

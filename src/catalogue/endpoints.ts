@@ -1,16 +1,18 @@
 /** How each host is called: address, protocol, credentials and limits, from the configuration and its provider. */
+import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
+import { HostFailed, Unsupported } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
-import type { CheckedProvider } from "../plugin/checked.ts"
+import type { CheckedProtocol, CheckedProvider } from "../plugin/checked.ts"
 import { type Auth, bearer, type Credentials, noAuth } from "../plugin/Provider.ts"
 import type { Network } from "../upstream/addresses.ts"
 import type { LoadedProvider } from "./providers.ts"
 
 /** How one host is called. */
-export interface Endpoint {
+export interface Endpoint extends Pick<CheckedProvider, "embeddings" | "rerank"> {
   readonly host: Host
-  /** How requests are written and answers are read. */
-  readonly protocol: CheckedProvider["protocols"][string]
+  /** How requests for a chat are written and their answers are read. `embeddings`, `rerank`: the same for those. */
+  readonly protocol: CheckedProtocol
   readonly provider: CheckedProvider
   /** Without a slash at its end. */
   readonly baseUrl: string
@@ -32,7 +34,17 @@ export interface Endpoint {
   readonly network: Network
 }
 
+/** Of a provider whose hosts do not chat. Never called: no host of a model that chats has an endpoint there. */
+const noChat: CheckedProtocol = {
+  framing: "sse",
+  encode: () => Either.left(new Unsupported({ path: "model", reason: "its provider does not chat" })),
+  decode: () => noAnswer,
+  decoder: () => ({ event: () => noAnswer, end: () => noAnswer }),
+}
+const noAnswer = new HostFailed({ reason: "malformed" })
+
 export const endpointOf = (host: Host, { settings, plugin, provider, protocol, baseUrl }: LoadedProvider): Endpoint => {
+  const { embeddings, rerank } = provider
   const credentials: Credentials = {
     ...provider.credentials,
     ...(settings.apiKey === null ? {} : { api_key: settings.apiKey }),
@@ -41,7 +53,9 @@ export const endpointOf = (host: Host, { settings, plugin, provider, protocol, b
   const fixedHeaders = { "accept-encoding": "identity", ...authHeaders(auth, settings.apiKey) }
   return {
     host,
-    protocol,
+    protocol: protocol ?? noChat,
+    ...(embeddings === undefined ? {} : { embeddings }),
+    ...(rerank === undefined ? {} : { rerank }),
     provider,
     baseUrl,
     headers: { "content-type": "application/json", accept: "application/json, text/event-stream", ...fixedHeaders },

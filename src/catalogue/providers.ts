@@ -9,7 +9,8 @@ import { withMultiplied } from "../domain/CacheMultipliers.ts"
 import type { Host, Model, Privacy } from "../domain/Host.ts"
 import type { JsonObject } from "../domain/Json.ts"
 import { hint, type Problem, problemsOf, renderPath, sentence } from "../domain/Problem.ts"
-import type { CheckedProvider } from "../plugin/checked.ts"
+import type { Operation } from "../domain/Request.ts"
+import type { CheckedProtocol, CheckedProvider } from "../plugin/checked.ts"
 import { loadProvider } from "../plugin/load.ts"
 import { PluginFault } from "../plugin/PluginFault.ts"
 import { PluginInvalid, reasonOf } from "../plugin/PluginInvalid.ts"
@@ -35,7 +36,7 @@ export interface ProviderSettings {
   /** `private`: it may be on this machine or in this network. */
   readonly network: Network
   readonly proxy: string | null
-  /** Name of the plugin's protocol by which its hosts are called. */
+  /** Name of the plugin's protocol by which its hosts are called for a chat. */
   readonly api: string | null
   /** The fields that are not the gateway's. The plugin's own schema decodes them. */
   readonly own: JsonObject
@@ -61,11 +62,15 @@ export interface LoadedProvider {
   readonly settings: ProviderSettings
   readonly plugin: ProviderPlugin
   readonly provider: CheckedProvider
-  /** The protocol by which its hosts are called. */
-  readonly protocol: CheckedProvider["protocols"][string]
+  /** The protocol by which its hosts are called for a chat; `undefined`: they do not chat. */
+  readonly protocol: CheckedProtocol | undefined
   /** Without a slash at its end. */
   readonly baseUrl: string
 }
+
+/** Whether the provider's hosts can be called for this operation. `undefined`: one that no request can ask for. */
+export const serves = ({ protocol, provider }: LoadedProvider, operation: Operation | undefined): boolean =>
+  operation !== undefined && (operation === "chat" ? protocol : provider[operation]) !== undefined
 
 /** A provider that is known and cannot be called. Hosts may name it. */
 export interface ProviderOff {
@@ -196,11 +201,11 @@ const withAddress = (
   const protocols = Object.entries(provider.protocols)
   // The first one is the default.
   const [, protocol] = protocols.find(([name]) => settings.api === null || name === settings.api) ?? []
-  if (protocol === undefined) {
+  if (protocol === undefined && (protocols.length > 0 || settings.api !== null)) {
     const message = `expected one of ${protocols.map(([name]) => name).join(", ")}, got "${settings.api}"`
     problems.push({ path: at("api"), message })
   }
-  if (protocol === undefined || baseUrl === undefined || problems.length > 0) return Either.left(problems)
+  if (baseUrl === undefined || problems.length > 0) return Either.left(problems)
   return Either.right({ callable: true, settings, plugin, provider, protocol, baseUrl: normalBaseUrl(baseUrl) })
 }
 

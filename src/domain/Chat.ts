@@ -270,6 +270,8 @@ export interface ChatUsage extends JsonObject {
   }
   /** Tools that the host ran by itself, and charges for. */
   readonly server_tool_use_details?: { readonly web_search_requests?: unknown }
+  /** Of a rerank, where the host charges for these: a query with so many documents. Not one of an answer's tokens. */
+  readonly search_units?: unknown
 }
 
 /** A source that the answer cites. Indices are UTF-16 units in the whole text of the answer. */

@@ -3,7 +3,7 @@ import { tokensIn } from "./Estimate.ts"
 import type { Host } from "./Host.ts"
 import type { Picodollars } from "./Money.ts"
 import { costOf } from "./Price.ts"
-import type { ChatRequest } from "./Request.ts"
+import type { AnyRequest } from "./Request.ts"
 import { noUsage } from "./Usage.ts"
 
 /** Output tokens of an answer, for callers and hosts that allow as many. Long answers are rarer than short ones. */
@@ -15,7 +15,7 @@ const usualOutputTokens = 512
  * output tokens, or as many as caller and host allow where that is less. `null`: the host's price is unknown.
  */
 export const expectedCost = (
-  { bounds, maxTokens }: Pick<ChatRequest, "bounds" | "maxTokens">,
+  { bounds, maxTokens }: Pick<AnyRequest, "bounds" | "maxTokens">,
   host: Host,
   at: number,
 ): Picodollars | null => {

@@ -1,7 +1,7 @@
 /** The most that a request can cost at a host, computed before its answer is known. Pure. See docs/guarantees.md#g1. */
 import * as BigInteger from "effect/BigInt"
 import { PaymentRequired } from "./Failure.ts"
-import type { Host } from "./Host.ts"
+import { type Host, isPriceUnknown } from "./Host.ts"
 import { hostFacts, supports } from "./hostFacts.ts"
 import type { Picodollars } from "./Money.ts"
 import { type MaximumPrices, maximumPrices, type Pricing } from "./Price.ts"
@@ -78,7 +78,7 @@ export const holdSize = (
 ): HoldSize | BudgetRefusal => {
   const asked = maxTokens === undefined ? undefined : Math.min(maxTokens, host.maxCompletionTokens)
   if (budget.limit === null) return { amount: 0n, outputBound: asked, outputTokens: Number.POSITIVE_INFINITY }
-  if (host.pricing === null && host.unpriced !== "allowed") return "unknown_price"
+  if (isPriceUnknown(host)) return "unknown_price"
   const left = budget.limit - budget.spend
   if (left <= 0n) return "limit_exhausted"
   if (host.pricing === null) return { amount: 0n, outputBound: asked, outputTokens: Number.POSITIVE_INFINITY }
@@ -87,7 +87,8 @@ export const holdSize = (
   const images = price.image === 0n ? 0n : BigInt(bounds.images) * price.image
   const searches = price.webSearch === 0n ? 0n : BigInt(bounds.searches) * price.webSearch
   const prompt = BigInt(mostPromptTokens(bounds, sentBytes, host)) * price.prompt
-  const fixed = prompt + price.request + images + searches
+  const requests = bounds.searchUnits === undefined ? price.request : BigInt(bounds.searchUnits) * price.request
+  const fixed = prompt + requests + images + searches
   const perToken = price.completion * BigInt(bounds.choices)
   const available = left - budget.held
   const longest = BigInt(host.maxCompletionTokens)
@@ -140,7 +141,7 @@ export const budgetRefusal = (budget: BudgetSnapshot, request: HoldRequest, host
     const price = roughPrices(host.pricing)
     const most =
       mostPromptTokens(bounds, request.sentBytes, host) * price.prompt +
-      price.request +
+      price.request * (bounds.searchUnits ?? 1) +
       bounds.images * price.image +
       bounds.searches * price.webSearch +
       request.maxTokens * bounds.choices * price.completion
@@ -181,8 +182,12 @@ export const mostTextTokens = ({ mediaBytes, messages }: Bounds, bytes: number):
  * An upper bound for the prompt's tokens. Media counts with the host's whole context length, since its tokens do not
  * follow from its bytes.
  */
-const mostPromptTokens = (bounds: Bounds, bytes: number, host: Host): number =>
-  mostTextTokens(bounds, bytes) + (bounds.mediaParts > 0 ? host.contextLength : 0)
+const mostPromptTokens = (bounds: Bounds, bytes: number, host: Host): number => {
+  const text = mostTextTokens(bounds, bytes) + (bounds.repeatedBytes ?? 0)
+  if (bounds.mediaParts === 0) return text
+  // Of texts that are read one by one each has a context of its own.
+  return text + host.contextLength * (bounds.longestBytes === undefined ? 1 : bounds.mediaParts)
+}
 
 /** The failure for a request that the budget does not cover. */
 export const paymentRequired = (budget: BudgetSnapshot, reason: BudgetRefusal): PaymentRequired =>

@@ -1,12 +1,16 @@
 /** Models and the hosts that serve them: what routing, billing and listings need. */
 import type { HostTag, ModelId } from "./Ids.ts"
 import type { Pricing } from "./Price.ts"
+import type { Operation } from "./Request.ts"
 
 /** What a provider does with prompts. Unknown counts as true. */
 export interface Privacy {
   readonly mayTrain: boolean
   readonly retainsPrompts: boolean
 }
+
+/** Whether a provider may keep prompts after the answer. One that trains on them does. */
+export const mayKeepPrompts = ({ retainsPrompts, mayTrain }: Privacy): boolean => retainsPrompts || mayTrain
 
 export interface ToolChoiceSupport {
   readonly none: boolean
@@ -45,7 +49,7 @@ export interface Host {
   readonly supportedParameters: ReadonlyArray<string>
   readonly supportsToolChoice: ToolChoiceSupport
   readonly supportsImplicitCaching: boolean
-  /** What it takes and gives: `text`, `image`, `audio`, `video`, `file`. Empty when nothing is known. */
+  /** What it takes and gives: `text`, `image`, `audio`, `video`, `file`; gives: `embeddings`, `rerank`. Empty when nothing is known. */
   readonly inputModalities: ReadonlyArray<string>
   readonly outputModalities: ReadonlyArray<string>
   readonly privacy: Privacy
@@ -58,6 +62,16 @@ export interface Architecture {
   readonly instructType: string | null
   readonly inputModalities: ReadonlyArray<string>
   readonly outputModalities: ReadonlyArray<string>
+}
+
+/** Kinds of output that a chat can have. */
+const chatOutputs: ReadonlySet<string> = new Set(["text", "image", "audio"])
+
+/** The one operation that a model serves, by what it gives; `undefined`: none that there is. */
+export const operationOf = ({ outputModalities }: Architecture): Operation | undefined => {
+  if (outputModalities.some((kind) => chatOutputs.has(kind))) return "chat"
+  if (outputModalities.includes("embeddings")) return "embeddings"
+  return outputModalities.includes("rerank") ? "rerank" : undefined
 }
 
 export interface Model {
@@ -73,6 +87,9 @@ export interface Model {
   /** In the order of the configuration. */
   readonly hosts: ReadonlyArray<Host>
 }
+
+/** Whether nobody knows what an answer costs there. A key with a limit may not call it. */
+export const isPriceUnknown = ({ pricing, unpriced }: Host): boolean => pricing === null && unpriced !== "allowed"
 
 /** Where the price comes from that is charged at a host: its own, that of another host, or none. */
 export const priceBases = ["listed", "estimated", "unknown"] as const

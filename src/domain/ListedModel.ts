@@ -13,7 +13,7 @@ export interface ListedPrices {
   readonly prompt: Usd
   /** Per token of the output. */
   readonly completion: Usd
-  /** Per request. Default: free. */
+  /** Per request; of a rerank, per search unit where the host counts those. Default: free. */
   readonly request?: Usd
   /** Per image in the prompt. Default: free. */
   readonly image?: Usd

@@ -32,7 +32,7 @@ export const priceFields = {
   prompt: { wire: "prompt", unit: "prompt", otherwise: "required", listed: "always" },
   /** USD per token of the output. */
   completion: { wire: "completion", unit: "completion", otherwise: "required", listed: "always" },
-  /** USD per request. Default 0. */
+  /** USD per request; of a rerank, per search unit where the host counts those. Default 0. */
   request: { wire: "request", unit: "request", otherwise: "free" },
   /** USD per image in the prompt. Default 0. */
   image: { wire: "image", unit: "image", otherwise: "free" },
@@ -202,7 +202,8 @@ export const costOf = (pricing: Pricing, usage: Usage, admittedAt: number, image
     times(audioOut, p.audioOutput ?? 0n) +
     times(imageOut, p.imageOutput ?? 0n)
 
-  const extra = p.request + times(usage.webSearches, p.webSearch) + times(images, p.image)
+  const extra =
+    times(Math.max(1, usage.searchUnits), p.request) + times(usage.webSearches, p.webSearch) + times(images, p.image)
   const total = prompt + completion + extra
   if (pricing.discountPpm === 0n) return { total, prompt, completion }
   const kept = 1_000_000n - pricing.discountPpm

@@ -3,10 +3,12 @@
  * protocol reads the rest. The HTTP layer makes it once. It never changes, since a fallback reads it again.
  */
 import type { ChatPayload } from "./Chat.ts"
+import type { EmbeddingsPayload } from "./Embeddings.ts"
 import type { Unsupported } from "./Failure.ts"
 import type { ToolChoiceSupport } from "./Host.ts"
 import type { JsonObject } from "./Json.ts"
 import type { Preferences } from "./Preferences.ts"
+import type { RerankPayload } from "./Rerank.ts"
 
 /** Members of a body that control the router and are never sent to a host. */
 export const routerOnly: ReadonlySet<string> = new Set([
@@ -57,6 +59,15 @@ export interface Bounds {
   readonly maxTokens: number | undefined
   /** Answers that are requested (`n`) or generated to choose from (`best_of`); at least 1. */
   readonly choices: number
+  /**
+   * UTF-8 bytes of the longest text that the host reads by itself, where it reads several: the inputs of an embedding, the
+   * documents of a rerank. Absent: it reads the whole prompt as one.
+   */
+  readonly longestBytes?: number
+  /** UTF-8 bytes that a host may count more than once, each time that it does: the query of a rerank, for each further document. */
+  readonly repeatedBytes?: number
+  /** Search units that a host may count. Absent: one. */
+  readonly searchUnits?: number
 }
 
 /** For a request whose model may search. */
@@ -84,10 +95,28 @@ export interface Reasoning {
   readonly written: JsonObject
 }
 
-/** What every operation has. Embeddings and rerank will be further ones, without choices and streams. */
+export const noReasoning: Reasoning = {
+  effort: undefined,
+  maxTokens: undefined,
+  enabled: undefined,
+  exclude: false,
+  written: {},
+}
+
+/** What is asked for. A model serves one operation. */
+export const operations = ["chat", "embeddings", "rerank"] as const
+export type Operation = (typeof operations)[number]
+
+/** What every operation has. */
 interface OperationRequest {
   readonly routing: Routing
   readonly bounds: Bounds
+  readonly stream: boolean
+  /**
+   * Upper bound on output tokens that is sent to the host: the caller's, or a lower one from the key's budget. 0: the
+   * operation has no output that is paid for.
+   */
+  readonly maxTokens: number | undefined
 }
 
 /**
@@ -111,11 +140,26 @@ export interface NativeRequest {
 
 export interface ChatRequest extends OperationRequest {
   readonly operation: "chat"
-  readonly stream: boolean
-  /** Upper bound on output tokens that is sent to the host: the caller's, or a lower one from the key's budget. */
-  readonly maxTokens: number | undefined
   readonly reasoning: Reasoning
   readonly payload: ChatPayload
   /** Absent: the caller wrote the canonical form. */
   readonly native?: NativeRequest
 }
+
+/** An operation without output tokens, whose answer comes as a whole. */
+interface UnaryRequest extends OperationRequest {
+  readonly stream: false
+  readonly maxTokens: 0
+}
+
+export interface EmbeddingsRequest extends UnaryRequest {
+  readonly operation: "embeddings"
+  readonly payload: EmbeddingsPayload
+}
+
+export interface RerankRequest extends UnaryRequest {
+  readonly operation: "rerank"
+  readonly payload: RerankPayload
+}
+
+export type AnyRequest = ChatRequest | EmbeddingsRequest | RerankRequest

@@ -20,6 +20,8 @@ export interface Usage {
   readonly completionImageTokens: number
   readonly completionAudioTokens: number
   readonly webSearches: number
+  /** Of a rerank. */
+  readonly searchUnits: number
 }
 
 export const noUsage: Usage = {
@@ -36,6 +38,7 @@ export const noUsage: Usage = {
   completionImageTokens: 0,
   completionAudioTokens: 0,
   webSearches: 0,
+  searchUnits: 0,
 }
 
 const largestCount = 2 ** 31
@@ -61,8 +64,9 @@ export const parseUsage = (raw: unknown): Usage | undefined => {
   if (promptTokens + completionTokens > largestCount) return undefined
   const inward = raw["prompt_tokens_details"]
   const outward = raw["completion_tokens_details"]
+  const searchUnits = part(raw, "search_units", largestCount)
   if (inward == null && outward == null && raw["server_tool_use_details"] == null) {
-    return { ...noUsage, promptTokens, completionTokens }
+    return { ...noUsage, promptTokens, completionTokens, searchUnits }
   }
   const cachedTokens = part(inward, "cached_tokens", promptTokens)
   const promptAudioTokens = part(inward, "audio_tokens", promptTokens)
@@ -81,5 +85,6 @@ export const parseUsage = (raw: unknown): Usage | undefined => {
     completionImageTokens: part(outward, "image_tokens", completionTokens),
     completionAudioTokens: part(outward, "audio_tokens", completionTokens),
     webSearches: part(raw["server_tool_use_details"], "web_search_requests", largestCount),
+    searchUnits,
   }
 }

@@ -2,13 +2,13 @@
 import type { Host } from "./Host.ts"
 import { hostFacts, maySupport } from "./hostFacts.ts"
 import { isJsonObject } from "./Json.ts"
-import { type ChatRequest, type Reasoning, searching } from "./Request.ts"
+import { type AnyRequest, type ChatRequest, type Reasoning, searching } from "./Request.ts"
 import { takesChoice } from "./routeFilters.ts"
 import type { Adjustment } from "./variants.ts"
 
-export interface HostRequest {
+export interface HostRequest<Request extends AnyRequest = AnyRequest> {
   /** The same object when nothing changes, as usual. */
-  readonly request: ChatRequest
+  readonly request: Request
   /** Members that the caller sent and the host does not get. */
   readonly dropped: ReadonlyArray<string>
 }
@@ -57,7 +57,28 @@ const wantsReasoning = ({ effort, maxTokens, enabled }: Reasoning): boolean =>
   effort !== undefined || maxTokens !== undefined || enabled !== undefined
 
 /** The request for one host of a plan. `adjustment`: what the variant in the model's name asks for. */
-export const requestFor = (request: ChatRequest, host: Host, adjustment: Adjustment | undefined): HostRequest => {
+export const requestFor = (request: AnyRequest, host: Host, adjustment: Adjustment | undefined): HostRequest => {
+  if (request.operation === "chat") return chatFor(request, host, adjustment)
+  const facts = hostFacts(host)
+  const dropped = request.routing.parameters.filter((name) => !maySupport(facts, name))
+  // Tiers are prices of a chat: what a host of another operation would charge for one is not known.
+  if (request.payload["service_tier"] != null) dropped.push("service_tier")
+  if (dropped.length === 0) return { request, dropped: none }
+  const named = dropped.filter((name) => !isMadeHere(name))
+  if (request.operation === "embeddings") {
+    const payload = { ...request.payload }
+    for (const name of dropped) delete payload[name]
+    return { request: { ...request, payload }, dropped: named }
+  }
+  const payload = { ...request.payload }
+  for (const name of dropped) delete payload[name]
+  return { request: { ...request, payload }, dropped: named }
+}
+
+/** Whether the gateway does what the member asks for where a host cannot. */
+const isMadeHere = (name: string): boolean => name === "encoding_format" || name === "top_n"
+
+const chatFor = (request: ChatRequest, host: Host, adjustment: Adjustment | undefined): HostRequest<ChatRequest> => {
   const asked = adjustment === undefined ? request : adjusted(request, adjustment)
   const dropped = droppedParameters(asked, host)
   const { tier } = hostFacts(host)

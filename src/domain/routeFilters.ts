@@ -1,6 +1,6 @@
 /** The filters of routing: when each applies, and why it excludes a host. Pure. */
 import { mostTextTokens } from "./Hold.ts"
-import type { Host } from "./Host.ts"
+import { type Host, mayKeepPrompts } from "./Host.ts"
 import {
   type Charged,
   chargedBy,
@@ -15,11 +15,11 @@ import {
 import { formatUsd, type Picodollars } from "./Money.ts"
 import { type MaxPrice, pricesWithCeiling } from "./Preferences.ts"
 import { pricesFor } from "./Price.ts"
-import type { Bounds, ChatRequest } from "./Request.ts"
+import type { AnyRequest, Bounds } from "./Request.ts"
 import { admittedTier, type WantedModel } from "./variants.ts"
 
 /** What filters read: what is asked for, for which model, and when (Unix milliseconds). */
-export interface Asked extends Pick<ChatRequest, "routing" | "bounds"> {
+export interface Asked extends Pick<AnyRequest, "routing" | "bounds"> {
   readonly wanted: WantedModel
   readonly now: number
 }
@@ -45,6 +45,10 @@ const bytesPerToken = 8
 /** Tokens that the prompt has at least. Bytes of media say nothing about tokens. */
 const fewestPromptTokens = (bounds: Bounds): number =>
   bounds.mediaParts > 0 ? 0 : Math.floor(mostTextTokens(bounds, bounds.promptBytes) / bytesPerToken)
+
+/** The same for what has to fit into the context at once. */
+const fewestTokensAtOnce = (bounds: Bounds): number =>
+  bounds.longestBytes === undefined ? fewestPromptTokens(bounds) : Math.floor(bounds.longestBytes / bytesPerToken)
 
 /** Hosts that these exclude are never called. In this order: the last one that excludes a host is reported. */
 export const hardFilters: ReadonlyArray<Filter> = [
@@ -131,7 +135,7 @@ export const hardFilters: ReadonlyArray<Filter> = [
     name: "context_length",
     prepare: ({ bounds }) => {
       if (bounds.mediaParts > 0) return undefined
-      const fewest = fewestPromptTokens(bounds)
+      const fewest = fewestTokensAtOnce(bounds)
       return ({ host }) => {
         const longest = Math.min(host.maxPromptTokens ?? host.contextLength, host.contextLength)
         return fewest > longest
@@ -158,6 +162,14 @@ export const hardFilters: ReadonlyArray<Filter> = [
         const missing = lacking(needs.outputs, host.outputModalities)
         return missing === undefined ? undefined : `makes no ${missing}`
       }
+    },
+  },
+  {
+    // Left out, it would change the length of every vector.
+    name: "dimensions",
+    prepare: ({ routing: { parameters } }) => {
+      if (!parameters.includes("dimensions")) return undefined
+      return (facts) => (maySupport(facts, "dimensions") ? undefined : "does not support dimensions")
     },
   },
   {
@@ -217,7 +229,7 @@ export const softFilters: ReadonlyArray<Filter> = [
     prepare: ({ bounds }) => {
       const { maxTokens } = bounds
       if (maxTokens === undefined) return undefined
-      const fewest = fewestPromptTokens(bounds) + maxTokens
+      const fewest = fewestTokensAtOnce(bounds) + maxTokens
       return ({ host: { maxCompletionTokens, contextLength } }) => {
         if (maxTokens > maxCompletionTokens) return `writes at most ${maxCompletionTokens} tokens`
         return fewest > contextLength
@@ -247,8 +259,7 @@ export const softFilters: ReadonlyArray<Filter> = [
 
 const trainsOnPrompts: Excludes = ({ host: { privacy } }) => (privacy.mayTrain ? "may train on prompts" : undefined)
 
-const keepsPrompts: Excludes = ({ host: { privacy } }) =>
-  privacy.retainsPrompts || privacy.mayTrain ? "may retain prompts" : undefined
+const keepsPrompts: Excludes = ({ host: { privacy } }) => (mayKeepPrompts(privacy) ? "may retain prompts" : undefined)
 
 /** Whether a host has a web search of its own. Here nothing known means no, since the caller wants the search. */
 export const searchesTheWeb = (facts: HostFacts): boolean => supports(facts, "web_search_options")

@@ -19,12 +19,19 @@ import {
 } from "../domain/Failure.ts"
 import { chatErrorBody, render } from "./ErrorBody.ts"
 
+const AnyObject = Schema.Record({ key: Schema.String, value: Schema.Unknown }).annotations({
+  // The usual one of Unknown has an id, which may be in a document only once.
+  jsonSchema: { type: "object" },
+})
+
 const ErrorBody = Schema.Struct({
   error: Schema.Struct({
     /** Equal to the status. */
     code: Schema.Int,
     message: Schema.String,
-    metadata: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.Unknown }), { exact: true }),
+    metadata: Schema.optionalWith(AnyObject, { exact: true }),
+    /** Of the data plane, where models could not be served. */
+    availability: Schema.optionalWith(AnyObject, { exact: true }),
   }),
 }).annotations({ identifier: "Error" })
 

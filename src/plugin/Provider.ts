@@ -12,7 +12,7 @@ import type { CacheMultipliers } from "../domain/CacheMultipliers.ts"
 import type { HostFailed } from "../domain/Failure.ts"
 import type { ListedModel } from "../domain/ListedModel.ts"
 import type { ResponseHead, ResponseHeaders } from "../wire/Head.ts"
-import type { Encoded, Protocol } from "../wire/Protocol.ts"
+import type { EmbeddingsProtocol, Encoded, Protocol, RerankProtocol } from "../wire/Protocol.ts"
 import { decodeStrictly } from "./strict.ts"
 
 /** Raised when a change of the contract breaks older plugins. */
@@ -78,10 +78,14 @@ export interface VendorHost {
  */
 export interface Provider {
   /**
-   * The protocols by which its hosts can be called, by name: `chat`, `messages`, `generate_content`, ... The first one is
-   * the default; `api` of the configuration chooses another.
+   * The protocols by which its hosts can be called for a chat, by name: `chat`, `messages`, `generate_content`, ... The
+   * first one is the default; `api` of the configuration chooses another. Empty where its hosts do not chat.
    */
   readonly protocols: Readonly<Record<string, Protocol>>
+  /** How its hosts of embedding models are called: those whose `output_modalities` are `embeddings`. */
+  readonly embeddings?: EmbeddingsProtocol
+  /** How its hosts of models that rank documents are called: those whose `output_modalities` are `rerank`. */
+  readonly rerank?: RerankProtocol
   /**
    * What an answer other than 200 means. Pure. `body` is parsed JSON, or text where it was none; at most 64 KiB of it.
    * `httpError` knows the common meanings, and `HostFailed.with` refines what it says.

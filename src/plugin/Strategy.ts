@@ -3,7 +3,7 @@ import * as Either from "effect/Either"
 import type { ParseError } from "effect/ParseResult"
 import type * as Schema from "effect/Schema"
 import type { Host } from "../domain/Host.ts"
-import type { ChatRequest } from "../domain/Request.ts"
+import type { AnyRequest } from "../domain/Request.ts"
 import type { Percentile } from "../domain/thresholds.ts"
 import { contractVersion } from "./Provider.ts"
 import { decodeStrictly } from "./strict.ts"
@@ -97,7 +97,7 @@ export interface RankContext {
   /** A number in [0, 1), another one at each call; seeded in tests. */
   readonly random: () => number
   /** The wanted models, the preferences and the bounds of the request. */
-  readonly request: Pick<ChatRequest, "routing" | "bounds">
+  readonly request: Pick<AnyRequest, "routing" | "bounds">
   readonly conversation: ConversationView
 }
 

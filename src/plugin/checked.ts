@@ -8,15 +8,25 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { CacheMultipliers } from "../domain/CacheMultipliers.ts"
 import type { ChatChunk, ChatResponse, ChatUsage } from "../domain/Chat.ts"
+import { type EmbeddingsResponse, inputsOf } from "../domain/Embeddings.ts"
 import { HostFailed, Unsupported } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import { isJsonObject } from "../domain/Json.ts"
 import type { ListedModel } from "../domain/ListedModel.ts"
-import type { ChatRequest, NativeRequest } from "../domain/Request.ts"
+import type { ChatRequest, EmbeddingsRequest, NativeRequest, RerankRequest } from "../domain/Request.ts"
+import type { RerankResponse } from "../domain/Rerank.ts"
 import { isFraming } from "../wire/framing.ts"
 import type { ResponseHead } from "../wire/Head.ts"
 import { showable } from "../wire/httpError.ts"
-import type { AnswerContext, Decoder, Encoded, Protocol } from "../wire/Protocol.ts"
+import type {
+  AnswerContext,
+  Decoder,
+  EmbeddingsProtocol,
+  Encoded,
+  Protocol,
+  RerankProtocol,
+  UnaryProtocol,
+} from "../wire/Protocol.ts"
 import { but } from "./misfit.ts"
 import { type Hook, hookOf, type PluginFault } from "./PluginFault.ts"
 import type { Provider, ProviderPlugin, VendorHost } from "./Provider.ts"
@@ -25,10 +35,13 @@ import {
   expectedOfAnswer,
   expectedOfChunks,
   expectedOfDecoder,
+  expectedOfEmbeddings,
   expectedOfEncoded,
   expectedOfMultipliers,
   expectedOfProtocol,
+  expectedOfRanking,
   expectedOfReasons,
+  expectedOfUnaryProtocol,
 } from "./shapes.ts"
 
 export interface CheckedProtocol extends Pick<Protocol, "framing" | "usage" | "transparent"> {
@@ -46,9 +59,17 @@ export interface CheckedProtocol extends Pick<Protocol, "framing" | "usage" | "t
   readonly decoder: (head: ResponseHead, context: AnswerContext) => Decoder
 }
 
+/** `decode` keeps to what the contract says of places: see `EmbeddingsProtocol` and `RerankProtocol`. */
+export interface CheckedUnary<Request, Answer> {
+  readonly encode: (request: Request, host: Host) => Either.Either<Encoded, Unsupported | HostFailed>
+  readonly decode: (head: ResponseHead, body: unknown, request: Request) => Answer | HostFailed
+}
+
 /** The hooks of a provider, which never throw and always return values of their type. */
 export interface CheckedProvider extends Pick<Provider, "error" | "baseUrl" | "credentials" | "sign"> {
   readonly protocols: Readonly<Record<string, CheckedProtocol>>
+  readonly embeddings?: CheckedUnary<EmbeddingsRequest, EmbeddingsResponse>
+  readonly rerank?: CheckedUnary<RerankRequest, RerankResponse>
   /** Rejects only with a `HostFailed`. */
   readonly transport?: (request: Request) => Promise<Response>
   readonly listModels?: {
@@ -65,12 +86,14 @@ export interface CheckedProvider extends Pick<Provider, "error" | "baseUrl" | "c
 export const checkedProvider = (plugin: ProviderPlugin, provider: Provider): CheckedProvider => {
   const hook = (name: string) => hookOf(plugin.id, "", name)
   assertProvider(hook("load"), provider)
-  const { baseUrl, credentials, sign, transport, listModels, models, cacheMultipliers } = provider
+  const { embeddings, rerank, baseUrl, credentials, sign, transport, listModels, models, cacheMultipliers } = provider
   const protocols = Object.entries(provider.protocols).map(
     ([name, protocol]) => [name, checkedProtocol(plugin.id, name, protocol)] as const,
   )
   return {
     protocols: Object.fromEntries(protocols),
+    ...(embeddings === undefined ? {} : { embeddings: checkedEmbeddings(plugin.id, embeddings) }),
+    ...(rerank === undefined ? {} : { rerank: checkedRerank(plugin.id, rerank) }),
     error: checkedError(hook("error"), provider),
     ...(baseUrl === undefined ? {} : { baseUrl }),
     ...(credentials === undefined ? {} : { credentials }),
@@ -110,6 +133,36 @@ const checkedProtocol = (plugin: string, name: string, protocol: Protocol): Chec
         }),
     decode: checkedDecode(hook("decode"), protocol),
     decoder: checkedDecoder(hook, protocol),
+  }
+}
+
+const checkedEmbeddings = (plugin: string, protocol: EmbeddingsProtocol) =>
+  checkedUnary(plugin, "embeddings", protocol, (answer, { payload }) =>
+    expectedOfEmbeddings(answer, inputsOf(payload.input).length),
+  )
+
+const checkedRerank = (plugin: string, protocol: RerankProtocol) =>
+  checkedUnary(plugin, "rerank", protocol, (answer, { payload }) => expectedOfRanking(answer, payload.documents.length))
+
+const checkedUnary = <Request, Answer extends { readonly usage?: ChatUsage }>(
+  plugin: string,
+  name: string,
+  protocol: UnaryProtocol<Request, Answer>,
+  expectedOf: (answer: unknown, request: Request) => string | undefined,
+): CheckedUnary<Request, Answer> => {
+  const decode = hookOf(plugin, name, "decode")
+  return {
+    encode: checkedEncode(hookOf(plugin, name, "encode"), (request, host) => protocol.encode(request, host)),
+    decode: (head, body, request) => {
+      try {
+        const answer = protocol.decode(head, body, request)
+        if (answer instanceof HostFailed) return showable(answer)
+        const expected = expectedOf(answer, request)
+        return expected === undefined ? withPlainUsage(answer) : failed(decode.returned(expected, answer))
+      } catch (cause) {
+        return failed(decode.threw(cause))
+      }
+    },
   }
 }
 
@@ -333,12 +386,19 @@ const misfitOf = (provider: unknown): string | undefined => {
   if (!isJsonObject(provider) || provider instanceof Promise) return but("a provider", provider)
   const { protocols, error, baseUrl, credentials, listModels } = provider
   if (!isJsonObject(protocols)) return but("protocols: an object", protocols)
-  if (Object.keys(protocols).length === 0) return "at least one protocol"
+  const unary = ["embeddings", "rerank"].filter((name) => provider[name] !== undefined)
+  if (Object.keys(protocols).length === 0 && unary.length === 0) return "at least one protocol"
   for (const name in protocols) {
     const protocol = protocols[name]
     if (!isJsonObject(protocol)) return but(`a protocol ${name} that is an object`, protocol)
     const expected = expectedOfProtocol(protocol, isFraming)
     if (expected !== undefined) return `a protocol ${name} whose ${expected}`
+  }
+  for (const name of unary) {
+    const protocol = provider[name]
+    if (!isJsonObject(protocol)) return but(`${name} as an object`, protocol)
+    const expected = expectedOfUnaryProtocol(protocol)
+    if (expected !== undefined) return `${name} whose ${expected}`
   }
   if (typeof error !== "function") return but("error as a function", error)
   for (const name of ["sign", "transport", "models", "cacheMultipliers"]) {

@@ -2,7 +2,9 @@
  * What the hooks of a provider have to return, checked by hand since it runs for every request and every event. Each
  * function gives what was expected and what came, to follow "must return", or `undefined` when the value has that shape.
  */
+import { isComplete } from "../domain/Embeddings.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { isRanking } from "../domain/Rerank.ts"
 import { isLowerCaseHeaderName } from "../wire/Head.ts"
 import { but, butWord } from "./misfit.ts"
 
@@ -105,6 +107,26 @@ const expectedOfUsage = (usage: unknown): Misfit => {
   return undefined
 }
 
+// --- answers of other operations
+
+export const expectedOfEmbeddings = (answer: unknown, inputs: number): Misfit => {
+  if (!isPlainObject(answer)) return but("an EmbeddingsResponse or a HostFailed", answer)
+  const { data, usage } = answer
+  if (!isComplete(data, inputs)) return butList(`an answer whose data has a vector for each of ${inputs} inputs`, data)
+  const expected = expectedOfUsage(usage)
+  return expected === undefined ? undefined : `an answer whose ${expected}`
+}
+
+export const expectedOfRanking = (answer: unknown, documents: number): Misfit => {
+  if (!isPlainObject(answer)) return but("a RerankResponse or a HostFailed", answer)
+  const { results, usage } = answer
+  if (!isRanking(results, documents)) {
+    return butList(`an answer whose results have scores of some of ${documents} documents`, results)
+  }
+  const expected = expectedOfUsage(usage)
+  return expected === undefined ? undefined : `an answer whose ${expected}`
+}
+
 // --- chunks
 
 export const expectedOfChunks = (chunks: unknown): Misfit => {
@@ -183,6 +205,11 @@ export const expectedOfDecoder = (decoder: unknown): Misfit =>
   (!("done" in decoder) || decoder.done === undefined || isFunction(decoder.done))
     ? undefined
     : but("a decoder with event and end, and done where the protocol has a last event", decoder)
+
+export const expectedOfUnaryProtocol = (protocol: JsonObject): Misfit => {
+  const missing = ["encode", "decode"].find((hook) => !isFunction(protocol[hook]))
+  return missing === undefined ? undefined : but(`${missing} is a function`, protocol[missing])
+}
 
 export const expectedOfProtocol = (protocol: JsonObject, isFraming: (value: unknown) => boolean): Misfit => {
   const { framing, usage, transparent, native } = protocol

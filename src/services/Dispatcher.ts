@@ -8,18 +8,15 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type { Charge } from "../domain/Charge.ts"
 import type { ChatResponse } from "../domain/Chat.ts"
-import { bytesSaid } from "../domain/Estimate.ts"
 import { HedgeBudget } from "../domain/HedgeBudget.ts"
 import type { Host } from "../domain/Host.ts"
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import type { JsonObject } from "../domain/Json.ts"
 import type { Plan } from "../domain/Plan.ts"
-import type { ChatRequest } from "../domain/Request.ts"
+import type { AnyRequest, ChatRequest } from "../domain/Request.ts"
 import { RetryBudget } from "../domain/RetryBudget.ts"
-import { areToolCallsSound } from "../domain/toolCalls.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { AnswerStream, type StreamLimits, type StreamServices } from "./AnswerStream.ts"
-import type { Attempt } from "./Attempt.ts"
-import { type Delivered, makeEndAttempt } from "./endAttempt.ts"
+import { makeEndAttempt } from "./endAttempt.ts"
 import { type HostAnswer, streamAnswer } from "./HostAnswer.ts"
 import { HostHealth } from "./HostHealth.ts"
 import { HostStats } from "./HostStats.ts"
@@ -28,6 +25,7 @@ import { Meter } from "./Meter.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
 import type { RequestContext } from "./RequestContext.ts"
 import { RequestLimits } from "./RequestLimits.ts"
+import type { AnswerReader } from "./readAnswer.ts"
 import { makeStepRunner, type Steps, wait } from "./Steps.ts"
 import type { OpenOutput } from "./StreamOutput.ts"
 import type { WriterFor } from "./StreamWriter.ts"
@@ -36,15 +34,14 @@ import { type DispatchFailure, tryHosts } from "./tryHosts.ts"
 import { unaryAnswer } from "./unaryAnswer.ts"
 import { makeUpstreamClient } from "./upstreamCall.ts"
 
+/** Adds the cost to an answer, and gives its body in the caller's form. */
+export type WithCost = (charge: Charge) => string
+
 /**
- * Writes a whole answer in the caller's form, without its cost. The cost is added by the returned function, so an answer
- * that cannot be written fails before anything is charged. `native`: the host's own body, where it is in the caller's form.
+ * Writes a whole answer in the caller's form, without its cost, so that one that cannot be written fails before anything is
+ * charged. `native`: the host's own body, where it is in the caller's form.
  */
-export type AnswerWriter = (
-  host: Host,
-  response: ChatResponse,
-  native: JsonObject | undefined,
-) => (charge: Charge) => string
+export type AnswerWriter = (host: Host, response: ChatResponse, native: JsonObject | undefined) => WithCost
 
 /** A whole answer, charged and in the ledger. */
 export interface Completed {
@@ -84,9 +81,9 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
     /** Succeeds when the answer is charged and booked. */
     readonly complete: (
       context: RequestContext,
-      request: ChatRequest,
+      request: AnyRequest,
       plan: Plan,
-      writer: AnswerWriter,
+      reader: AnswerReader,
     ) => Steps<Completed, DispatchFailure>
     /**
      * Succeeds with the first event, or after `commitAfterMs` without one. Then the stream goes on by itself, and calls
@@ -140,23 +137,12 @@ const make = (options: DispatcherOptions) =>
 
     const complete = function* (
       context: RequestContext,
-      request: ChatRequest,
+      request: AnyRequest,
       plan: Plan,
-      writer: AnswerWriter,
+      reader: AnswerReader,
     ): Steps<Completed, DispatchFailure> {
-      const { attempt, answer } = yield* tryHosts(
-        services,
-        context,
-        request,
-        plan,
-        ({ attempt, endpoint, encoded, answerContext }) =>
-          unaryAnswer(client, attempt, endpoint, encoded, answerContext, options.answerBytes, (response, body) => {
-            const isNative = endpoint.protocol.native?.form === context.form
-            return {
-              delivered: deliveredOf(response, attempt),
-              write: writer(attempt.host, response, isNative && isJsonObject(body) ? body : undefined),
-            }
-          }),
+      const { attempt, answer } = yield* tryHosts(services, context, request, plan, (begun) =>
+        unaryAnswer(client, begun, options.answerBytes, (head, body) => reader(begun, head, body)),
       )
       const charge = yield* endAttempt.delivered(attempt, answer.delivered)
       charged(charge)
@@ -210,13 +196,3 @@ const make = (options: DispatcherOptions) =>
 
     return { complete, stream }
   })
-
-/** A whole answer as `endAttempt` books it. */
-const deliveredOf = ({ usage, choices }: ChatResponse, { tools }: Attempt): Delivered => ({
-  outcome: "finished",
-  usage,
-  outputBytes: choices.reduce((sum, { message }) => sum + bytesSaid(message), 0),
-  finishReason: choices[0]?.finish_reason ?? "",
-  areToolCallsSound: tools && areToolCallsSound(tools, choices),
-  isAwaited: true,
-})

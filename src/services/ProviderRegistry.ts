@@ -49,7 +49,8 @@ const make = (first: ResolvedConfig) => {
     unavailable: (host) => {
       if (endpoints.has(host)) return undefined
       const provider = resolved.providers.get(host.provider)
-      return provider?.callable === false ? provider.reason : "its provider is not configured"
+      if (provider === undefined) return "its provider is not configured"
+      return provider.callable ? "its provider does not serve this kind of model" : provider.reason
     },
   })
 }

@@ -18,14 +18,14 @@ import {
   type RoutingExhausted,
 } from "../domain/Failure.ts"
 import { type BudgetRefusal, type BudgetSnapshot, paymentRequired } from "../domain/Hold.ts"
-import type { Host } from "../domain/Host.ts"
+import { type Host, operationOf } from "../domain/Host.ts"
 import { hostFacts, modelFacts } from "../domain/hostFacts.ts"
 import { byTier, isListedIn, listedFirst, passingFirst } from "../domain/hostOrder.ts"
 import { modelTurns } from "../domain/modelTurns.ts"
 import { type Permissions, unrestricted } from "../domain/Permissions.ts"
 import type { Plan } from "../domain/Plan.ts"
 import { documentedSorts, type Preferences } from "../domain/Preferences.ts"
-import { type ChatRequest, searching } from "../domain/Request.ts"
+import { type AnyRequest, type ChatRequest, type Operation, searching } from "../domain/Request.ts"
 import { randomSequence, seedFrom } from "../domain/randomSequence.ts"
 import { searchesTheWeb } from "../domain/routeFilters.ts"
 import { isFastEnough, preferredSpeeds } from "../domain/thresholds.ts"
@@ -42,7 +42,8 @@ import { makeStepRunner } from "./Steps.ts"
 import { Exclusions, usableHosts } from "./usableHosts.ts"
 
 /** What a plan depends on, in addition to the gateway's state. */
-export type PlannedRequest = Pick<ChatRequest, "routing" | "bounds" | "maxTokens">
+export type PlannedRequest = Pick<AnyRequest, "operation" | "routing" | "bounds" | "maxTokens"> &
+  Partial<Pick<ChatRequest, "native">>
 
 export interface PlanOptions {
   /** Repeats the random draws of an earlier plan; otherwise each plan gets a seed of its own. A 32-bit unsigned integer. */
@@ -131,7 +132,7 @@ export class Router extends Context.Tag("headgate/Router")<
       ): Either.Either<Decided, BadRequest> => {
         const { models: names, preferences } = request.routing
         const { routing } = registry.current()
-        const resolved = resolveAll(names, registry)
+        const resolved = resolveAll(request.operation, names, registry)
         if (Either.isLeft(resolved)) return Either.left(resolved.left)
         const wanted = resolved.right
         const unknown = unknownSort(preferences.sort, routing)
@@ -208,6 +209,7 @@ export class Router extends Context.Tag("headgate/Router")<
 }
 
 const resolveAll = (
+  operation: Operation,
   names: ReadonlyArray<string>,
   registry: Context.Tag.Service<ProviderRegistry>,
 ): Either.Either<ReadonlyArray<WantedModel>, BadRequest> => {
@@ -216,7 +218,7 @@ const resolveAll = (
     const resolved = registry.resolve(name)
     if (Either.isLeft(resolved)) return Either.left(aboutAll(resolved.left, names))
     const wanted = resolved.right
-    const fault = misuse(name, wanted, names)
+    const fault = misuse(operation, name, wanted, names)
     if (fault !== undefined) return Either.left(fault)
     if (!models.some((one) => one.model === wanted.model && sameVariants(one, wanted))) models.push(wanted)
   }
@@ -229,14 +231,31 @@ const aboutAll = ({ issues }: BadRequest, models: ReadonlyArray<string>): BadReq
 
 const sameVariants = (one: WantedModel, other: WantedModel): boolean => one.variants.join() === other.variants.join()
 
-/** Kinds of output that this endpoint has an answer for. */
-const chatOutputs: ReadonlySet<string> = new Set(["text", "image", "audio"])
+/** What a model of another operation cannot do. */
+const inability: Readonly<Record<Operation, string>> = {
+  chat: "it cannot chat",
+  embeddings: "it makes no embeddings",
+  rerank: "it ranks no documents",
+}
+
+const chatVariants = ["thinking", "online"] as const
 
 /** Why a model cannot be asked for in this way at all. */
-const misuse = (name: string, { model, variants }: WantedModel, models: ReadonlyArray<string>) => {
-  if (!model.architecture.outputModalities.some((kind) => chatOutputs.has(kind))) {
-    const message = `${JSON.stringify(name)} gives ${model.architecture.outputModalities.join(", ")}, so it cannot chat`
+const misuse = (
+  operation: Operation,
+  name: string,
+  { model, variants }: WantedModel,
+  models: ReadonlyArray<string>,
+) => {
+  if (operationOf(model.architecture) !== operation) {
+    const gives = model.architecture.outputModalities.join(", ")
+    const message = `${JSON.stringify(name)} gives ${gives}, so ${inability[operation]}`
     return new BadRequest({ kind: "wrong_endpoint", models, issues: [{ path: "model", message }] })
+  }
+  const chatting = operation === "chat" ? undefined : chatVariants.find((variant) => variants.includes(variant))
+  if (chatting !== undefined) {
+    const message = `${JSON.stringify(name)} has the variant ${chatting}, which only a chat can have`
+    return new BadRequest({ issues: [{ path: "model", message }] })
   }
   if (variants.includes("online") && !modelFacts(model).hosts.some(searchesTheWeb)) {
     const message = `${JSON.stringify(name)} needs a host with a web search of its own, and ${model.id} has none`
@@ -350,11 +369,22 @@ const notAllowed = (models: ReadonlyArray<string>, forbidden: ReadonlyArray<Excl
   return `This key may not use ${models.join(", ")}: excluded by its ${lists}.`
 }
 
+/** The member of a body that has the prompt. */
+const promptMember: Readonly<Record<Operation, string>> = {
+  chat: "messages",
+  embeddings: "input",
+  rerank: "documents",
+}
+
 /**
  * The failure of a plan without hosts, by what the caller can do: pay, wait, take another key, shorten the prompt, or
  * ask for other hosts.
  */
-const refusal = ({ routing }: PlannedRequest, exclusions: Exclusions, budget: BudgetSnapshot): PlanFailure => {
+const refusal = (
+  { operation, routing, native }: PlannedRequest,
+  exclusions: Exclusions,
+  budget: BudgetSnapshot,
+): PlanFailure => {
   const excluded = exclusions.byCheck()
   const { models, preferences } = routing
   const unaffordable = excluded.findLast(({ by }) => by === "budget")
@@ -367,7 +397,8 @@ const refusal = ({ routing }: PlannedRequest, exclusions: Exclusions, budget: Bu
   if (forbidden.length > 0) return new NotPermitted({ rule: notAllowed(models, forbidden) })
   const last = excluded.at(-1)
   if (last?.by === "context_length") {
-    const issues = [{ path: "messages", message: last.reason }] as const
+    const path = native?.pathOf("messages") ?? promptMember[operation]
+    const issues = [{ path, message: last.reason }] as const
     return new BadRequest({ kind: "context_length_exceeded", models, issues })
   }
   return new NoHostMatches({ models, excluded, requestedProviders: preferences.only })

@@ -20,7 +20,7 @@ import { canGrow } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import { requestFor } from "../domain/hostRequest.ts"
 import type { Plan } from "../domain/Plan.ts"
-import type { ChatRequest } from "../domain/Request.ts"
+import { type AnyRequest, noReasoning } from "../domain/Request.ts"
 import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
 import { Attempt } from "./Attempt.ts"
 import { encodeFor } from "./encodeFor.ts"
@@ -52,30 +52,30 @@ export interface BeginServices {
 export const beginAttempt = function* (
   { meter, limits, health, client, runner }: BeginServices,
   context: RequestContext,
-  asked: ChatRequest,
+  asked: AnyRequest,
   plan: Plan,
   endpoint: Endpoint,
 ): Steps<Begun | Skipped | HostFailed> {
-  const { host, protocol } = endpoint
+  const { host } = endpoint
   const isEmergency = plan.probes.includes(host)
   const refusal = health.refusal(endpoint, isEmergency)
   if (refusal !== undefined) return refusal
   const { request, dropped: unsupported } = requestFor(asked, host, plan.adjustments?.get(host))
-  const first = encodeFor(protocol, request, host)
+  const first = encodeFor(endpoint, request, host)
   if (Either.isLeft(first)) return first.left
   const ask = {
     bounds: request.bounds,
     maxTokens: request.maxTokens,
     sentBytes: byteLength(first.right.body),
     streamed: request.stream,
-    grows: canGrow(request, host),
+    grows: request.operation === "chat" && canGrow(request, host),
   }
   const reserving = meter.reserve({ _tag: "Key", key: context.key }, context, ask, host)
   const reserved = yield* eitherOf(reserving)
   if (!isFinished(reserving)) context.lifetime.look()
   if (Either.isLeft(reserved)) return reserved.left
   const hold = reserved.right
-  const encoded = within(request, hold) ? first : encodeFor(protocol, bounded(request, hold), host)
+  const encoded = within(request, hold) ? first : encodeFor(endpoint, bounded(request, hold), host)
   if (Either.isLeft(encoded)) {
     meter.release(hold)
     return encoded.left
@@ -101,7 +101,8 @@ export const beginAttempt = function* (
   }
   const { dropped: untranslated = [] } = signed.right
   const dropped = unsupported.length === 0 ? untranslated : [...unsupported, ...untranslated]
-  const attempt = new Attempt(context, host, hold, permit, dropped, request.payload.tools)
+  const tools = request.operation === "chat" ? request.payload.tools : undefined
+  const attempt = new Attempt(context, host, hold, permit, dropped, tools)
   return { attempt, endpoint, encoded: signed.right, answerContext: narrow(request, host) }
 }
 
@@ -132,13 +133,16 @@ export const byteLength = (body: string | Uint8Array): number =>
   typeof body === "string" ? Buffer.byteLength(body) : body.byteLength
 
 /** Whether the request already has the output bound of the hold. */
-const within = (request: ChatRequest, { outputBound }: Hold): boolean =>
+const within = (request: AnyRequest, { outputBound }: Hold): boolean =>
   outputBound === undefined || outputBound === request.maxTokens
 
-const bounded = (request: ChatRequest, { outputBound }: Hold): ChatRequest => ({ ...request, maxTokens: outputBound })
+/** Only a chat has an output to bound. */
+const bounded = (request: AnyRequest, { outputBound }: Hold): AnyRequest =>
+  request.operation === "chat" ? { ...request, maxTokens: outputBound } : request
 
 /** What reading an answer needs of its request, without the prompt, which a running stream must not keep in memory. */
-const narrow = ({ stream, maxTokens, reasoning, bounds }: ChatRequest, host: Host): AnswerContext => ({
-  request: { stream, maxTokens, reasoning, bounds },
-  host,
-})
+const narrow = (request: AnyRequest, host: Host): AnswerContext => {
+  const { stream, maxTokens, bounds } = request
+  const reasoning = request.operation === "chat" ? request.reasoning : noReasoning
+  return { request: { stream, maxTokens, reasoning, bounds }, host }
+}

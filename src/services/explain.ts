@@ -11,7 +11,7 @@ import { type BudgetSnapshot, budgetRefusal, paymentRequired } from "../domain/H
 import type { Host } from "../domain/Host.ts"
 import { requestFor } from "../domain/hostRequest.ts"
 import type { Picodollars } from "../domain/Money.ts"
-import type { ChatRequest } from "../domain/Request.ts"
+import type { AnyRequest } from "../domain/Request.ts"
 import type { Reasons } from "../plugin/Strategy.ts"
 import { byteLength, type Skipped } from "./beginAttempt.ts"
 import { encodeFor } from "./encodeFor.ts"
@@ -40,7 +40,7 @@ export interface Explanation {
 }
 
 export type Explain = (
-  request: ChatRequest,
+  request: AnyRequest,
   budget: BudgetSnapshot,
   options?: PlanOptions,
 ) => Either.Either<Explanation, BadRequest>
@@ -62,7 +62,7 @@ export const makeExplain =
         // For the type alone: a host that cannot be called is in no plan, and this plan was made just now.
         if (endpoint === undefined) continue
         const sent = requestFor(request, host, plan.adjustments?.get(host))
-        const encoded = encodeFor(endpoint.protocol, sent.request, host)
+        const encoded = encodeFor(endpoint, sent.request, host)
         if (Either.isLeft(encoded)) {
           const { left } = encoded
           if (left instanceof HostFailed) {

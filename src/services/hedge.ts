@@ -12,7 +12,7 @@ import type { RefusedModels } from "../domain/fallback.ts"
 import type { HedgeBudget } from "../domain/HedgeBudget.ts"
 import type { Host } from "../domain/Host.ts"
 import type { Plan } from "../domain/Plan.ts"
-import type { ChatRequest } from "../domain/Request.ts"
+import type { AnyRequest } from "../domain/Request.ts"
 import type { Begun } from "./beginAttempt.ts"
 import type { EndAttempt } from "./endAttempt.ts"
 import type { HostStats } from "./HostStats.ts"
@@ -28,7 +28,7 @@ export interface HedgeOptions {
 }
 
 /** Whether a request may be hedged. */
-export const mayHedge = ({ enabled }: HedgeOptions, { stream, routing }: ChatRequest): boolean => {
+export const mayHedge = ({ enabled }: HedgeOptions, { stream, routing }: AnyRequest): boolean => {
   if (enabled === false || !stream) return false
   const { hedge } = routing.preferences
   return enabled === "on_request" ? hedge === true : hedge !== false
@@ -51,7 +51,7 @@ export const hedgeFor = (
   first: Host,
   plan: Plan,
   refused: RefusedModels,
-  { bounds }: ChatRequest,
+  { bounds }: AnyRequest,
   context: RequestContext,
   stats: Context.Tag.Service<HostStats>,
 ): Hedge | undefined => {

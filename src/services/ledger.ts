@@ -129,6 +129,7 @@ const rareCounts = [
   "completionImageTokens",
   "completionAudioTokens",
   "webSearches",
+  "searchUnits",
 ] as const satisfies ReadonlyArray<keyof Usage & keyof RareUsage>
 
 /** The usage that a row was computed from. */

@@ -18,7 +18,7 @@ import {
 import { RefusedModels } from "../domain/fallback.ts"
 import type { Host } from "../domain/Host.ts"
 import type { Plan } from "../domain/Plan.ts"
-import type { ChatRequest } from "../domain/Request.ts"
+import type { AnyRequest } from "../domain/Request.ts"
 import type { RetryBudget } from "../domain/RetryBudget.ts"
 import type { Attempt } from "./Attempt.ts"
 import { type BeginServices, type Begun, beginAttempt, type Skipped } from "./beginAttempt.ts"
@@ -91,7 +91,7 @@ class TriedHosts {
 export const tryHosts = function* <A extends object>(
   services: TryServices,
   context: RequestContext,
-  request: ChatRequest,
+  request: AnyRequest,
   plan: Plan,
   call: CallHost<A>,
 ): Steps<Tried<A>, DispatchFailure> {
@@ -162,7 +162,7 @@ const hasTime = ({ timers }: TryServices, lifetime: Lifetime): boolean =>
 const beginSecond = function* (
   services: TryServices,
   context: RequestContext,
-  request: ChatRequest,
+  request: AnyRequest,
   plan: Plan,
   { host }: Hedge,
   tried: TriedHosts,

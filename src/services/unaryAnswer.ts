@@ -1,27 +1,24 @@
-/** A whole answer of one host: sent, collected within its bound, and read by the host's protocol. */
+/** A whole answer of one host: sent, collected within its bound, and read. */
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Endpoint } from "../catalogue/endpoints.ts"
 import type { ChatResponse } from "../domain/Chat.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { ResponseHead } from "../upstream/exchange.ts"
-import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
-import type { Attempt } from "./Attempt.ts"
+import type { AnswerContext } from "../wire/Protocol.ts"
+import type { Begun } from "./beginAttempt.ts"
 import { wait } from "./Steps.ts"
 import { BodyText, longestErrorBody, parsedBody, refusedBy, type UpstreamClient } from "./upstreamCall.ts"
 
 /**
- * Sends the request and reads the whole answer. Ends at once when the attempt is stopped. `use` converts the answer, of which
- * it also gets the host's own JSON; when it throws, that is a failure of the host.
+ * Sends the request and collects the whole answer. Ends at once when the attempt is stopped. `read` gets the JSON of one with
+ * status 200; when it throws, that is a failure of the host.
  */
 export const unaryAnswer = <A>(
   client: UpstreamClient,
-  attempt: Attempt,
-  endpoint: Endpoint,
-  encoded: Encoded,
-  context: AnswerContext,
+  { attempt, endpoint, encoded }: Begun,
   longestAnswer: number,
-  use: (answer: ChatResponse, body: unknown) => A,
+  read: (head: ResponseHead, body: unknown) => A | HostFailed,
 ): Effect.Effect<A | HostFailed> =>
   wait((resume) => {
     let isOver = false
@@ -49,9 +46,7 @@ export const unaryAnswer = <A>(
         if (head === undefined || body === undefined) return
         const text = body.take()
         if (head.status !== 200) return finish(refusedBy(endpoint, head, text))
-        const json = parsedBody(text)
-        const answer = endpoint.protocol.decode(head, json, context)
-        finish(answer instanceof HostFailed ? answer : use(answer, json))
+        finish(read(head, parsedBody(text)))
       },
       failed: (failure) => {
         attempt.exchange?.cancel()

@@ -6,7 +6,7 @@ import type { Host } from "../domain/Host.ts"
 import { type HostFacts, modelFacts } from "../domain/hostFacts.ts"
 import { isListedIn } from "../domain/hostOrder.ts"
 import { forbiddenBy, type Permissions } from "../domain/Permissions.ts"
-import type { ChatRequest } from "../domain/Request.ts"
+import type { AnyRequest } from "../domain/Request.ts"
 import { type Asked, type Excludes, type Filter, hardFilters, softFilters } from "../domain/routeFilters.ts"
 import type { HostHealth } from "./HostHealth.ts"
 import type { ProviderRegistry } from "./ProviderRegistry.ts"
@@ -18,7 +18,7 @@ export interface States {
   readonly budget: BudgetSnapshot
   readonly permissions: Permissions
   /** The bound on output tokens that hosts are sent. */
-  readonly maxTokens: ChatRequest["maxTokens"]
+  readonly maxTokens: AnyRequest["maxTokens"]
   /** `Plan.probes`. Filled in by `usableHosts`. */
   readonly probes: Array<Host>
 }

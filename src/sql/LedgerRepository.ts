@@ -22,6 +22,7 @@ const RareUsage = Schema.Struct({
   completionImageTokens: count,
   completionAudioTokens: count,
   webSearches: count,
+  searchUnits: count,
   images: count,
 })
 

@@ -6,6 +6,7 @@ import { gatewayChecks } from "./gateway.ts"
 import { requestChecks } from "./requests.ts"
 import { streamChecks } from "./streams.ts"
 import { type ProviderSubject, protocolSubjects } from "./subject.ts"
+import { unaryChecks } from "./unary.ts"
 
 /**
  * What every provider plugin must do, as checks for any test runner:
@@ -22,5 +23,6 @@ export const providerChecks = (subject: ProviderSubject): ReadonlyArray<Check> =
     ...streamChecks(protocol),
     ...gatewayChecks(protocol),
   ]),
+  ...unaryChecks(subject),
   ...errorChecks(subject),
 ]

@@ -5,9 +5,11 @@
  */
 import type * as Either from "effect/Either"
 import type { ChatChunk, ChatResponse } from "../domain/Chat.ts"
+import type { EmbeddingsResponse } from "../domain/Embeddings.ts"
 import type { HostFailed, Unsupported } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
-import type { ChatRequest, NativeRequest } from "../domain/Request.ts"
+import type { ChatRequest, EmbeddingsRequest, NativeRequest, RerankRequest } from "../domain/Request.ts"
+import type { RerankResponse } from "../domain/Rerank.ts"
 import type { Framing } from "./framing.ts"
 import type { ResponseHead } from "./Head.ts"
 
@@ -100,3 +102,17 @@ export interface Protocol {
   /** Makes the decoder of one streamed answer with status 200. Other statuses go to `Provider.error`. */
   readonly decoder: (head: ResponseHead, context: AnswerContext) => Decoder
 }
+
+/** The protocol of an operation whose answer comes as a whole. Pure, like `Protocol`. */
+export interface UnaryProtocol<Request, Answer> {
+  /** As `Protocol.encode`. */
+  readonly encode: (request: Request, host: Host) => Either.Either<Encoded, Unsupported>
+  /** As `Protocol.decode`. `request`: the one that was encoded. */
+  readonly decode: (head: ResponseHead, body: unknown, request: Request) => Answer | HostFailed
+}
+
+/** How a host is asked for embeddings. `decode` gives one for each input, else `malformed`. */
+export type EmbeddingsProtocol = UnaryProtocol<EmbeddingsRequest, EmbeddingsResponse>
+
+/** How a host is asked to rank documents. `decode` gives results of different documents that there are, else `malformed`. */
+export type RerankProtocol = UnaryProtocol<RerankRequest, RerankResponse>

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { OpenRouter } from "@openrouter/sdk"
 import { EventStream } from "@openrouter/sdk/lib/event-streams"
-import type { ChatRequest, ChatResult, ChatStreamChunk } from "@openrouter/sdk/models"
+import type { ChatRequest, ChatResult, ChatStreamChunk, ModelsListResponse } from "@openrouter/sdk/models"
 import * as errors from "@openrouter/sdk/models/errors"
 import { startGateway, type TestGateway } from "../support/gateway.ts"
 import { chunkOf, configFor, type HeldStream, heldStream, scriptedHost, sse, streamAnswer } from "../support/host.ts"
@@ -227,6 +227,81 @@ describe("the router's SDK", () => {
 
     test("a model that does not exist is not found", async () => {
       await failureOf(errors.NotFoundResponseError, sdk.endpoints.list({ author: "acme", slug: "none" }))
+      await failureOf(errors.NotFoundResponseError, sdk.models.get({ author: "acme", slug: "none" }))
+    })
+
+    const idsOf = async (pages: AsyncIterable<{ readonly result: ModelsListResponse }>) => {
+      const ids: Array<string> = []
+      for await (const { result } of pages) ids.push(...result.data.map(({ id }) => id))
+      return ids
+    }
+
+    test("page by page, filtered and sorted", async () => {
+      expect(await idsOf(await sdk.models.list({ limit: 1 }))).toEqual(await idsOf(await sdk.models.list()))
+      const dear = await sdk.models.list({
+        minPrice: 1,
+        maxOutputPrice: 2,
+        providers: "good",
+        modelAuthors: "acme",
+        inputModalities: "text",
+        context: 8192,
+        q: "small",
+        sort: "latency-low-to-high",
+      })
+      expect(await idsOf(dear)).toEqual(["acme/small"])
+    })
+
+    test("a filter without data is refused", async () => {
+      const refusal = await failureOf(errors.BadRequestResponseError, sdk.models.list({ category: "programming" }))
+      expect(refusal.error.message).toContain("category: cannot be used")
+    })
+
+    test("the count, and one model", async () => {
+      const { data } = await sdk.models.count()
+      expect(data.count).toBe((await idsOf(await sdk.models.list())).length)
+      const model = await sdk.models.get({ author: "acme", slug: "small" })
+      expect(model.data).toMatchObject({ id: "acme/small", contextLength: 8192, pricing: { prompt: "0.000001" } })
+    })
+
+    test("the models of a key", async () => {
+      const narrow = await gateway.newKey({ allowedModels: ["acme/*"] })
+      expect(await idsOf(await sdk.models.listForUser({ bearer: narrow }))).toEqual(["acme/small"])
+      await failureOf(errors.UnauthorizedResponseError, sdk.models.listForUser({ bearer: "nobody" }))
+    })
+
+    test("the providers, and the hosts that keep no prompts", async () => {
+      const { data } = await sdk.providers.list()
+      expect(data.map(({ slug }) => slug)).toEqual(expect.arrayContaining(["good", "broken", "limited", "echo"]))
+      const hosts = await sdk.endpoints.listZdrEndpoints()
+      expect(hosts.data.map(({ tag }) => tag)).toEqual(["echo"])
+    })
+  })
+
+  describe("records", () => {
+    test("of one answer", async () => {
+      const { id, usage } = whole(await send(at("good", ask("hi"))))
+      const { data } = await sdk.generations.getGeneration({ id })
+      expect(data).toMatchObject({
+        id,
+        model: "acme/small",
+        providerName: "good",
+        apiType: "completions",
+        totalCost: usage?.cost,
+        nativeTokensReasoning: 7,
+        nativeTokensCached: 40,
+        providerResponses: [{ status: 200, endpointId: "good", providerName: "good" }],
+        cacheDiscount: 0,
+      })
+      const content = await failureOf(errors.NotFoundResponseError, sdk.generations.listGenerationContent({ id }))
+      expect(content.error.message).toStartWith("A stored prompt or answer")
+      await failureOf(errors.NotFoundResponseError, sdk.generations.getGeneration({ id: `${id}x` }))
+    })
+
+    test("of what was used", async () => {
+      const { data } = await manager.credits.getCredits()
+      expect(data.totalUsage).toBeGreaterThan(0)
+      expect((await manager.analytics.getUserActivity()).data).toEqual([])
+      await failureOf(errors.ForbiddenResponseError, sdk.credits.getCredits())
     })
   })
 

@@ -95,21 +95,37 @@ describe("authorization", () => {
 
   test("only the public routes answer without a key", async () => {
     await gateway.send("/healthz")
-    const open = ["GET /api/v1/openapi.json", "GET /healthz", "GET /readyz"]
+    const open = ["GET /api/v1/openapi.json", "GET /docs", "GET /healthz", "GET /readyz"]
     expect(gateway.table.toSorted()).toEqual([
       "DELETE /api/v1/keys/:hash",
       "GET /api/v1/activity",
       "GET /api/v1/auth/key",
       "GET /api/v1/credits",
+      "GET /api/v1/embeddings/models",
+      "GET /api/v1/endpoints/zdr",
       "GET /api/v1/generation",
+      "GET /api/v1/generation/content",
       "GET /api/v1/key",
       "GET /api/v1/keys",
       "GET /api/v1/keys/:hash",
+      "GET /api/v1/model/:author/:slug",
       "GET /api/v1/models",
       "GET /api/v1/models/:author/:slug/endpoints",
-      ...open,
+      "GET /api/v1/models/count",
+      "GET /api/v1/models/user",
+      "GET /api/v1/openapi.json",
+      "GET /api/v1/providers",
+      "GET /docs",
+      "GET /healthz",
+      "GET /readyz",
+      "OPTIONS /api/v1/embeddings/models",
+      "OPTIONS /api/v1/endpoints/zdr",
+      "OPTIONS /api/v1/model/:author/:slug",
       "OPTIONS /api/v1/models",
       "OPTIONS /api/v1/models/:author/:slug/endpoints",
+      "OPTIONS /api/v1/models/count",
+      "OPTIONS /api/v1/models/user",
+      "OPTIONS /api/v1/providers",
       "PATCH /api/v1/keys/:hash",
       "POST /api/v1/keys",
     ])
@@ -117,7 +133,7 @@ describe("authorization", () => {
       const [method = "", path = ""] = route.split(" ")
       const response = await gateway.send(path.replace(/:\w+/g, "x"), { method })
       if (method === "OPTIONS") expect(response.status).toBe(204)
-      else if (open.includes(route)) expectAnswer(response, 200)
+      else if (open.includes(route)) expect(response.status).toBe(200)
       else await expectError(response, 401)
     }
   })
@@ -145,6 +161,8 @@ describe("unknown routes", () => {
     ["GET", "/api/v1/%zz"],
     ["GET", "/healthz/"],
     ["GET", "/api/v1/openapi.json/"],
+    ["GET", "/docs/"],
+    ["GET", "/docs/index.html"],
     ["GET", "/api/v1/models/acme/m0/Endpoints"],
     ["GET", `/api/v1/keys/${"a".repeat(101)}`],
   ])("%s %s is 404", async (method, path) => {

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { GenerationResponse$inboundSchema } from "@openrouter/sdk/models"
 import * as Effect from "effect/Effect"
 import { generationId, requestId } from "../../src/domain/Ids.ts"
+import { freePricing } from "../../src/domain/Price.ts"
+import { priceVersion } from "../../src/domain/PriceVersion.ts"
 import type { LedgerRow } from "../../src/services/ledger.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import {
@@ -71,7 +73,50 @@ describe("a generation", () => {
       upstream_inference_cost: 3e-12,
       latency: 1,
       generation_time: 20.5,
+      provider_responses: [{ status: 200, provider_name: "Toy Ltd", endpoint_id: "toy", latency: 1 }],
+      cache_discount: null,
+      plan: {
+        strategy: "balanced",
+        seed: 1,
+        host: "toy",
+        provider: "toy",
+        form: "chat",
+        operation: "chat",
+        outcome: "finished",
+      },
+      billing: { price_basis: "unknown", price_version: null, estimated: false, waived: null },
     })
+  })
+
+  test("says what the host's cache saved, or cost", async () => {
+    const pricing = {
+      ...freePricing,
+      prompt: 4_000_000n,
+      inputCacheRead: 1_000_000n,
+      inputCacheWrite: 5_000_000n,
+      discountPpm: 500_000n,
+    }
+    const version = priceVersion(pricing)
+    await gateway.run(Effect.flatMap(Storage, ({ prices }) => prices.put([version])))
+    const discountOf = async (members: Partial<LedgerRow>) => {
+      const one = await booked({ promptTokens: 1000, priceVersion: version.id, ...members })
+      return (await json(await ask(one.generationId))).data.cache_discount
+    }
+    expect(await discountOf({ cachedTokens: 600 })).toBe(600 * 1.5e-6)
+    expect(await discountOf({ cacheWriteTokens: 600 })).toBe(-600 * 0.5e-6)
+    expect(await discountOf({})).toBe(0)
+    expect(await discountOf({ cachedTokens: 600, waived: "host-failed" })).toBe(0)
+    expect(await discountOf({ priceVersion: version.id - 1 })).toBeNull()
+  })
+
+  test("has no content, since none is stored", async () => {
+    const one = await booked()
+    const content = (id: string, init = bearer(alice)) => gateway.send(`/api/v1/generation/content?id=${id}`, init)
+    const error = await expectError(await content(one.generationId), 404)
+    expect(error.message).toBe("A stored prompt or answer of this generation does not exist.")
+    const others = await expectError(await content(one.generationId, bearer(bob)), 404)
+    expect(others.message).toBe("This generation does not exist.")
+    await expectError(await content(""), 404)
   })
 
   test("of a caller who left says so", async () => {

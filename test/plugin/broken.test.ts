@@ -202,7 +202,11 @@ describe("a plugin that does not load", () => {
     expect(log).toEqual([line])
     const { models, routing } = Either.getOrThrow(result).resolved
     expect(callable(result)).toEqual(["echo"])
-    expect(models.map(({ id }) => String(id))).toEqual(["headgate/echo"])
+    expect(models.map(({ id }) => String(id))).toEqual([
+      "headgate/echo",
+      "headgate/echo-embeddings",
+      "headgate/echo-rerank",
+    ])
     expect([...routing.strategies.keys()]).toEqual(["balanced"])
   })
 

@@ -19,6 +19,8 @@ import {
   type SignContext,
   Unsupported,
 } from "headgate/plugin"
+import { decodeEmbeddings } from "../../src/http/data/embeddings/decode.ts"
+import { decodeRerank } from "../../src/http/data/rerank/decode.ts"
 import { checkedProvider } from "../../src/plugin/checked.ts"
 import { PluginFault } from "../../src/plugin/PluginFault.ts"
 import { hostFor, requestWith } from "../support/recordings.ts"
@@ -426,5 +428,55 @@ describe("what load returned is no provider", () => {
   ])("%s", (_, more, says) => {
     expect(() => load(wrongly(more))).toThrow(says)
     expect(() => load(wrongly(more))).toThrow("acme.load ")
+  })
+})
+
+describe("operations without streams", () => {
+  const embeddingsRequest = Either.getOrThrow(decodeEmbeddings({ model: "a/b", input: ["a", "b"] }, 10))
+  const rerankRequest = Either.getOrThrow(decodeRerank({ model: "a/b", query: "a", documents: ["b"] }, 10))
+  const vectors = (data: unknown) =>
+    load({ embeddings: { encode: throwing, decode: () => wrongly({ data }) } }).embeddings
+  const scores = (results: unknown) => load({ rerank: { encode: throwing, decode: () => wrongly({ results }) } }).rerank
+
+  test.each([
+    [undefined, "a vector for each of 2 inputs, not nothing"],
+    [[{ index: 0, embedding: [1] }], "a vector for each of 2 inputs"],
+    [
+      [
+        { index: 0, embedding: [1] },
+        { index: 0, embedding: [1] },
+      ],
+      "a vector for each of 2 inputs",
+    ],
+    [
+      [
+        { index: 0, embedding: [1] },
+        { index: 1, embedding: 1 },
+      ],
+      "a vector for each of 2 inputs",
+    ],
+  ])("embeddings of %j", (data, says) => {
+    const fault = faultOf(vectors(data)?.decode(head, {}, embeddingsRequest))
+    expect(fault).toBe(`acme.embeddings.decode must return an answer whose data has ${says}`)
+  })
+
+  test.each([[[]], [[{ index: 1, relevance_score: 1 }]], [[{ index: 0 }]]])("results of %j", (results) => {
+    const fault = faultOf(scores(results)?.decode(head, {}, rerankRequest))
+    expect(fault).toStartWith(
+      "acme.rerank.decode must return an answer whose results have scores of some of 1 documents",
+    )
+  })
+
+  test("a throw", () => {
+    const encoded = vectors([])?.encode(embeddingsRequest, host)
+    const failure = encoded !== undefined && Either.isLeft(encoded) ? encoded.left : undefined
+    expect(faultOf(failure)).toBe('acme.embeddings.encode threw "TypeError: no disk"')
+  })
+
+  test("a provider may have no other protocol, and needs both hooks", () => {
+    const embeddings = { encode: throwing, decode: throwing }
+    expect(load({ protocols: {}, embeddings }).protocols).toEqual({})
+    expect(() => load({ protocols: {} })).toThrow("at least one protocol")
+    expect(() => load({ embeddings: wrongly({ encode: throwing }) })).toThrow("embeddings whose decode is a function")
   })
 })

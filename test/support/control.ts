@@ -66,13 +66,16 @@ export const models = [
   ...Array.from({ length: 5 }, (_, n) => ({ id: `acme/m${n + 1}`, context_length: 100, hosts: [{ provider: "toy" }] })),
 ]
 
-const registry = Layer.unwrapEffect(
-  readConfig({ providers: { toy: { name: "Toy Ltd" }, off: { plugin: "toy", enabled: false } }, models }).pipe(
-    Effect.flatMap((reading) => resolveConfig({ plugins: [toy] }, reading)),
-    Effect.map(({ resolved }) => ProviderRegistry.layer(resolved)),
-    Effect.orDie,
-  ),
-)
+const toys = { toy: { name: "Toy Ltd" }, off: { plugin: "toy", enabled: false } }
+
+const registryOf = (config: unknown) =>
+  Layer.unwrapEffect(
+    readConfig(config).pipe(
+      Effect.flatMap((reading) => resolveConfig({ plugins: [toy] }, reading)),
+      Effect.map(({ resolved }) => ProviderRegistry.layer(resolved)),
+      Effect.orDie,
+    ),
+  )
 
 type Services = KeyStore | Storage | Meter | HostHealth | HostStats | InFlight | ProviderRegistry | RequestLimits
 
@@ -80,6 +83,8 @@ interface ControlPlaneOptions {
   readonly control?: Partial<ControlOptions>
   readonly storage?: Layer.Layer<Storage>
   readonly meter?: Layer.Layer<Meter, never, Storage>
+  /** Of models and providers, which may use the plugin `toy`. Default: `models`. */
+  readonly config?: unknown
 }
 
 /** The time of the gateway's clock: a Wednesday. Only a test changes it. */
@@ -89,6 +94,7 @@ export const startControlPlane = async ({
   control,
   storage = memoryStorage,
   meter = Meter.layer({ errorFinish: "free" }),
+  config = { providers: toys, models },
 }: ControlPlaneOptions = {}) => {
   const time = { now: noon }
   const log: Array<string> = []
@@ -108,7 +114,7 @@ export const startControlPlane = async ({
   const services = Layer.mergeAll(
     KeyStore.layer({ managementKey: Redacted.make(managementKey) }),
     meter,
-    registry,
+    registryOf(config),
     HostStats.layer,
     HostHealth.layer({
       cooldown: { accountSeconds: 60, notFoundSeconds: 60, rateLimitSeconds: 5, maxSeconds: 300 },

@@ -11,6 +11,7 @@ import * as Scope from "effect/Scope"
 import type { GatewayConfigInput } from "../../src/config/GatewayConfig.ts"
 import { decodeConfig } from "../../src/config/loadConfig.ts"
 import * as Gateway from "../../src/Gateway.ts"
+import type { DataPlane } from "../../src/http/data/routes.ts"
 import type { Plugin } from "../../src/plugin/discover.ts"
 import { discover } from "../../src/plugin/discover.ts"
 import type { InFlight } from "../../src/services/InFlight.ts"
@@ -18,6 +19,7 @@ import { KeyStore, type NewKey } from "../../src/services/KeyStore.ts"
 import type { Meter } from "../../src/services/Meter.ts"
 import type { Storage } from "../../src/services/Storage.ts"
 import { Upstream } from "../../src/upstream/Upstream.ts"
+import { checkedStream } from "./checkedStreams.ts"
 import { lastingStorage } from "./lastingStorage.ts"
 
 const pluginFolder = new URL("../../plugins", import.meta.url).pathname
@@ -53,7 +55,7 @@ export interface TestGateway {
   /** `POST /chat/completions` of this body. */
   readonly chat: (body: unknown, init?: RequestInit) => Promise<Response>
   /** Runs an effect with the gateway's services. */
-  readonly run: <A, E>(effect: Effect.Effect<A, E, InFlight | KeyStore | Storage | Meter>) => Promise<A>
+  readonly run: <A, E>(effect: Effect.Effect<A, E, DataPlane | InFlight | KeyStore | Storage | Meter>) => Promise<A>
   readonly newKey: (key?: Partial<NewKey>) => Promise<string>
   /** Closes it as SIGTERM would: drains, settles, ends. */
   readonly stop: () => Promise<void>
@@ -133,24 +135,24 @@ const build = async <A>(layer: Layer.Layer<A, unknown>) => {
 }
 
 const testGatewayOf = async (
-  context: Context.Context<InFlight | KeyStore | Storage | Meter>,
+  context: Context.Context<DataPlane | InFlight | KeyStore | Storage | Meter>,
   url: string,
   send: (request: Request) => Promise<Response>,
   stop: () => Promise<void>,
 ): Promise<TestGateway> => {
-  const run = <A, E>(effect: Effect.Effect<A, E, InFlight | KeyStore | Storage | Meter>) =>
+  const run = <A, E>(effect: Effect.Effect<A, E, DataPlane | InFlight | KeyStore | Storage | Meter>) =>
     Effect.runPromise(Effect.provide(effect, context))
   const make = (key: NewKey) =>
     run(Effect.flatMap(KeyStore, (keys) => Effect.map(keys.create(key), ({ secret }) => Redacted.value(secret))))
   const key = await make({ kind: "ordinary", name: "test" })
   const managementKey = await make({ kind: "management", name: "test" })
-  const call = (path: string, { headers, ...init }: RequestInit = {}) =>
-    send(
-      new Request(`${url}${path}`, {
-        ...init,
-        headers: { authorization: `Bearer ${key}`, ...Object.fromEntries(new Headers(headers)) },
-      }),
-    )
+  const call = async (path: string, { headers, ...init }: RequestInit = {}) => {
+    const request = new Request(`${url}${path}`, {
+      ...init,
+      headers: { authorization: `Bearer ${key}`, ...Object.fromEntries(new Headers(headers)) },
+    })
+    return checkedStream(path, await send(request))
+  }
   return {
     url,
     key,

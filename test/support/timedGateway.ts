@@ -15,6 +15,7 @@ import { KeyStore } from "../../src/services/KeyStore.ts"
 import type { LedgerRow } from "../../src/services/ledger.ts"
 import { Meter } from "../../src/services/Meter.ts"
 import { Storage } from "../../src/services/Storage.ts"
+import { readChatStream } from "../../src/testing/grammar/chat.ts"
 import { Upstream } from "../../src/upstream/Upstream.ts"
 import { ownPlugins } from "./gateway.ts"
 import { configFor } from "./host.ts"
@@ -112,15 +113,15 @@ export class Reading {
     this.reader = response.body?.getReader()
   }
 
-  /** Reads one piece. */
+  /** Reads one piece. A stream that has ended has to keep the grammar of its form. */
   async one(): Promise<boolean> {
-    try {
-      const next = await this.reader?.read()
-      if (next === undefined || next.done) this.over = "ended"
-      else this.text += new TextDecoder().decode(next.value)
-    } catch {
+    const next = await this.reader?.read().catch(() => {
       this.over = "broken"
-    }
+    })
+    if (this.over === "no" && next?.done !== false) {
+      this.over = "ended"
+      if (this.response.headers.get("content-type") === "text/event-stream") readChatStream(this.text)
+    } else if (next?.done === false) this.text += new TextDecoder().decode(next.value)
     return this.over === "no"
   }
 

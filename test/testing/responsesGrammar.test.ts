@@ -159,5 +159,7 @@ describe("the grammar of the Responses form", () => {
 /** What the writers of other forms would give is refused too. */
 test("a stream of the chat form breaks it", () => {
   const event: JsonObject = { object: "chat.completion.chunk", choices: [] }
-  expect(() => readResponsesStream(`data: ${JSON.stringify(event)}\n\ndata: [DONE]\n\n`)).toThrow("no event of the form")
+  expect(() => readResponsesStream(`data: ${JSON.stringify(event)}\n\ndata: [DONE]\n\n`)).toThrow(
+    "no event of the form",
+  )
 })

@@ -1,5 +1,14 @@
 import * as Schema from "effect/Schema"
-import { chatProtocol, defineProvider, httpError, isJsonObject } from "headgate/plugin"
+import {
+  chatProtocol,
+  defineProvider,
+  embeddingsProtocol,
+  httpError,
+  isJsonObject,
+  type ListedModel,
+  rerankProtocol,
+} from "headgate/plugin"
+import { embedded, ranked } from "./words.ts"
 
 /** The text of the caller's last message. */
 const lastText = (body: unknown): string => {
@@ -13,7 +22,7 @@ const lastText = (body: unknown): string => {
 /** Each word counts as a token. */
 const tokens = (text: string): ReadonlyArray<string> => text.match(/\s*\S+/g) ?? []
 
-const answerTo = (body: unknown) => {
+const repeated = (body: unknown) => {
   const prompt = lastText(body)
   const limit =
     isJsonObject(body) && typeof body["max_tokens"] === "number" ? body["max_tokens"] : Number.POSITIVE_INFINITY
@@ -24,7 +33,7 @@ const answerTo = (body: unknown) => {
 }
 
 const whole = (body: unknown): Response => {
-  const { words, usage, finish_reason } = answerTo(body)
+  const { words, usage, finish_reason } = repeated(body)
   return Response.json({
     choices: [{ index: 0, message: { role: "assistant", content: words.join("") }, finish_reason }],
     usage,
@@ -32,7 +41,7 @@ const whole = (body: unknown): Response => {
 }
 
 const streamed = (body: unknown): Response => {
-  const { words, usage, finish_reason } = answerTo(body)
+  const { words, usage, finish_reason } = repeated(body)
   const chunks = [
     ...words.map((content) => ({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })),
     { choices: [{ index: 0, delta: {}, finish_reason }] },
@@ -42,9 +51,34 @@ const streamed = (body: unknown): Response => {
   return new Response(text, { headers: { "content-type": "text/event-stream" } })
 }
 
+const modelOf = (
+  name: string,
+  facts: Pick<ListedModel, "id" | "name" | "description">,
+  output: string,
+): ListedModel => ({
+  ...facts,
+  created: 1_795_219_200,
+  context_length: 131_072,
+  architecture: { tokenizer: "Other", instruct_type: null, input_modalities: ["text"], output_modalities: [output] },
+  hosts: [
+    {
+      model: name,
+      pricing: { prompt: "0.000001", completion: output === "text" ? "0.000002" : "0" },
+      ...(output === "text" && { supported_parameters: ["max_tokens"] }),
+    },
+  ],
+})
+
+const answerTo = (path: string, body: unknown): Response => {
+  if (path.endsWith("/embeddings")) return Response.json(embedded(body))
+  if (path.endsWith("/rerank")) return Response.json(ranked(body))
+  return isJsonObject(body) && body["stream"] === true ? streamed(body) : whole(body)
+}
+
 /**
- * Repeats the caller's last message. It runs in this process and needs neither key nor network, so that a gateway can
- * be tried and tested without a vendor. It has prices, so that costs can be seen.
+ * Repeats the caller's last message, makes vectors of words, and ranks documents by common words. It runs in this process and
+ * needs neither key nor network, so that a gateway can be tried and tested without a vendor. It has prices, so that costs can
+ * be seen.
  */
 export default defineProvider({
   id: "echo",
@@ -54,32 +88,38 @@ export default defineProvider({
   config: Schema.Struct({}),
   load: () => ({
     protocols: { chat: chatProtocol() },
+    embeddings: embeddingsProtocol(),
+    rerank: rerankProtocol(),
     error: httpError,
     models: async () => [
-      {
-        id: "headgate/echo",
-        name: "Echo",
-        description: "Repeats the last message of the user. A word is a token.",
-        created: 1_795_219_200,
-        context_length: 131_072,
-        architecture: {
-          tokenizer: "Other",
-          instruct_type: null,
-          input_modalities: ["text"],
-          output_modalities: ["text"],
+      modelOf(
+        "echo",
+        {
+          id: "headgate/echo",
+          name: "Echo",
+          description: "Repeats the last message of the user. A word is a token.",
         },
-        hosts: [
-          {
-            model: "echo",
-            pricing: { prompt: "0.000001", completion: "0.000002" },
-            supported_parameters: ["max_tokens"],
-          },
-        ],
-      },
+        "text",
+      ),
+      modelOf(
+        "echo-embeddings",
+        {
+          id: "headgate/echo-embeddings",
+          name: "Echo Embeddings",
+          description: "Texts with the same words have the same vector. A word is a token.",
+        },
+        "embeddings",
+      ),
+      modelOf(
+        "echo-rerank",
+        {
+          id: "headgate/echo-rerank",
+          name: "Echo Rerank",
+          description: "Ranks documents by the share of the query's words in them. A word is a token.",
+        },
+        "rerank",
+      ),
     ],
-    transport: async (request) => {
-      const body: unknown = await request.json()
-      return isJsonObject(body) && body["stream"] === true ? streamed(body) : whole(body)
-    },
+    transport: async (request) => answerTo(new URL(request.url).pathname, await request.json()),
   }),
 })

@@ -1,11 +1,16 @@
-/** Any host with OpenAI's chat completions: vLLM, llama.cpp, gateways, smaller vendors. Its quirks are configurable. */
+/**
+ * Any host with OpenAI's chat completions or embeddings: vLLM, llama.cpp, gateways, smaller vendors; also those that rank documents
+ * by `POST /rerank`. Its quirks are configurable.
+ */
 import * as Schema from "effect/Schema"
 import {
   type CacheMultipliers,
   type ChatQuirks,
   chatProtocol,
   defineProvider,
+  embeddingsProtocol,
   httpError,
+  rerankProtocol,
   type VendorHost,
 } from "headgate/plugin"
 
@@ -71,6 +76,8 @@ export default defineProvider({
   config: Config,
   load: (config) => ({
     protocols: { chat: chatProtocol(quirksOf(config)) },
+    embeddings: embeddingsProtocol({ strict: config.strict ?? false, drop: config.drop ?? [] }),
+    rerank: rerankProtocol({ drop: config.drop ?? [] }),
     error: httpError,
     cacheMultipliers,
   }),

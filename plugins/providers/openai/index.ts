@@ -1,6 +1,6 @@
 /** OpenAI's own API. Privacy as OpenAI states it for the API: no training, abuse logs are kept for 30 days. */
 import * as Schema from "effect/Schema"
-import { chatProtocol, defineProvider, httpError, type Provider } from "headgate/plugin"
+import { chatProtocol, defineProvider, embeddingsProtocol, httpError, type Provider } from "headgate/plugin"
 import { effortsOf } from "./efforts.ts"
 
 /** The common errors, except that an account without credit is reported with 429, where waiting does not help. */
@@ -38,6 +38,7 @@ export default defineProvider({
         strict: true,
       }),
     },
+    embeddings: embeddingsProtocol({ strict: true }),
     error,
     models: async () => (await import("./models.ts")).models,
     cacheMultipliers,

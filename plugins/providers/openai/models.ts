@@ -55,6 +55,33 @@ const model = (facts: Facts): ListedModel => ({
   ],
 })
 
+/** `resizes`: it takes `dimensions`. */
+const embeddingModel = (
+  slug: string,
+  created: number,
+  context: number,
+  prompt: string,
+  resizes: boolean,
+): ListedModel => ({
+  id: `openai/${slug}`,
+  name: slug,
+  created,
+  context_length: context,
+  architecture: {
+    tokenizer: "GPT",
+    instruct_type: null,
+    input_modalities: ["text"],
+    output_modalities: ["embeddings"],
+  },
+  hosts: [
+    {
+      model: slug,
+      pricing: { prompt, completion: "0" },
+      supported_parameters: [...(resizes ? ["dimensions"] : []), "encoding_format"],
+    },
+  ],
+})
+
 const long = { context: 1_050_000, output: 128_000, prompt: 922_000 }
 const seeing = ["text", "image"]
 const reading = ["text", "image", "file"]
@@ -197,4 +224,7 @@ export const models: ReadonlyArray<ListedModel> = [
     parameters: [...samplingParameters, "web_search_options"],
     pricing: { prompt: "0.00000015", completion: "0.0000006", input_cache_read: "0.000000075", web_search: "0.01" },
   }),
+  embeddingModel("text-embedding-3-small", 1706140800, 8191, "0.00000002", true),
+  embeddingModel("text-embedding-3-large", 1706140800, 8191, "0.00000013", true),
+  embeddingModel("text-embedding-ada-002", 1671062400, 8192, "0.0000001", false),
 ]

@@ -1,13 +1,21 @@
-/** The description of the control plane, from which its routes and its documentation are made. */
+/**
+ * The description of the API. The routes of the control plane are made from it; those of the data plane are added to its
+ * document, each form from a file in `http/openapi`.
+ */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
+import { chatForm } from "../openapi/chat.ts"
+import { commonSchemas } from "../openapi/members.ts"
+import { messagesForm } from "../openapi/messages.ts"
+import { withForms } from "../openapi/schema.ts"
 import { ActivityGroup } from "./activity.ts"
 import { GenerationGroup } from "./generation.ts"
 import { HealthGroup } from "./health.ts"
 import { KeyStatusGroup } from "./keyStatus.ts"
 import { KeysGroup } from "./keys.ts"
 import { ModelsGroup } from "./models.ts"
+import { ProvidersGroup } from "./providers.ts"
 
 // HttpApi adds to every operation a 400 with another body, which is never sent (`http/answer.ts`).
 const withoutErrors = Object.assign(HttpApi.make("headgate"), { errorSchema: Schema.Never })
@@ -15,10 +23,12 @@ const withoutErrors = Object.assign(HttpApi.make("headgate"), { errorSchema: Sch
 export const Api = withoutErrors
   .add(KeyStatusGroup)
   .add(ModelsGroup)
+  .add(ProvidersGroup)
   .add(KeysGroup)
   .add(ActivityGroup)
   .add(GenerationGroup)
   .add(HealthGroup)
   .annotate(OpenApi.Title, "Headgate")
   .annotate(OpenApi.Version, "1.0.0")
-  .annotate(OpenApi.Description, "The control plane of a Headgate. A key may also be sent as x-api-key.")
+  .annotate(OpenApi.Description, "A gateway for language models. A key may also be sent as x-api-key.")
+  .annotate(OpenApi.Transform, withForms(commonSchemas, chatForm, messagesForm))

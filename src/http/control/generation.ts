@@ -1,4 +1,7 @@
-/** `GET /generation?id=`: what the ledger has of one answer. Any key sees its own; a management key sees all. */
+/**
+ * `GET /generation?id=`: what the ledger has of one answer. Any key sees its own; a management key sees all.
+ * `GET /generation/content?id=`: prompt and answer, which are not stored.
+ */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
@@ -6,9 +9,14 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
+import { reprice } from "../../domain/Charge.ts"
 import { NotFound } from "../../domain/Failure.ts"
-import { toUsd } from "../../domain/Money.ts"
-import { type LedgerRow, orUnavailable } from "../../services/ledger.ts"
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { type Picodollars, toUsd } from "../../domain/Money.ts"
+import type { Pricing } from "../../domain/Price.ts"
+import { pricingOf } from "../../domain/PriceVersion.ts"
+import { type LedgerRow, orUnavailable, usageOf } from "../../services/ledger.ts"
 import { ProviderRegistry } from "../../services/ProviderRegistry.ts"
 import { Storage } from "../../services/Storage.ts"
 import { badRequest, notFound, unavailable } from "../refusals.ts"
@@ -16,6 +24,47 @@ import { Authorize, CurrentKey } from "./authorize.ts"
 import { Installation } from "./Installation.ts"
 import { isoTime } from "./keyFigures.ts"
 import { providerNames } from "./providerNames.ts"
+
+/** One host's answer. */
+const ProviderResponse = Schema.Struct({
+  /** `null`: the gateway was killed before it knew. */
+  status: Schema.NullOr(Schema.Int),
+  provider_name: Schema.String,
+  /** The tag of the host. */
+  endpoint_id: Schema.String,
+  is_byok: Schema.Boolean,
+  /** Milliseconds to the first token. */
+  latency: Schema.Number,
+  model_permaslug: Schema.String,
+})
+
+/** How the request was routed. With the request, strategy and seed repeat its plan. Own members of this gateway. */
+const FollowedPlan = Schema.Struct({
+  /** "" where the row is from before the ledger had it. */
+  strategy: Schema.String,
+  seed: Schema.Int,
+  host: Schema.String,
+  provider: Schema.String,
+  /** The client's form, such as `chat`, and what was asked for. */
+  form: Schema.String,
+  operation: Schema.String,
+  /** `finished`, or who ended the answer early. */
+  outcome: Schema.String,
+})
+
+/** What the cost was computed from. Own members of this gateway. */
+const Billing = Schema.Struct({
+  /** Where the price comes from: the host's own, that of another host, or none. */
+  price_basis: Schema.String,
+  /** Names the prices in force then; `null`: there were none. */
+  price_version: Schema.NullOr(Schema.Int),
+  /** Tokens were estimated, because the host reported no valid usage. */
+  estimated: Schema.Boolean,
+  /** Why the key paid nothing; `null`: it paid what the host charges. */
+  waived: Schema.NullOr(Schema.String),
+  cache_write_tokens: Schema.Int,
+  web_searches: Schema.Int,
+})
 
 /** The members of the router that the ledger does not keep are null. */
 const Generation = Schema.Struct({
@@ -26,7 +75,8 @@ const Generation = Schema.Struct({
   created_at: Schema.String,
   api_type: Schema.String,
   provider_name: Schema.String,
-  provider_responses: Schema.Null,
+  /** Only of the host that answered: the ledger does not keep the others that were tried. */
+  provider_responses: Schema.Array(ProviderResponse),
   streamed: Schema.Boolean,
   /** The caller left before the end. */
   cancelled: Schema.Boolean,
@@ -38,8 +88,9 @@ const Generation = Schema.Struct({
   native_tokens_completion: Schema.Int,
   native_tokens_reasoning: Schema.Int,
   native_tokens_cached: Schema.Int,
-  native_tokens_completion_images: Schema.Null,
-  num_media_prompt: Schema.Null,
+  native_tokens_completion_images: Schema.Int,
+  /** Images in the prompt. */
+  num_media_prompt: Schema.Int,
   num_media_completion: Schema.Null,
   num_input_audio_prompt: Schema.Null,
   num_search_results: Schema.Null,
@@ -49,7 +100,8 @@ const Generation = Schema.Struct({
   total_cost: Schema.Number,
   /** What the host charges the operator. */
   upstream_inference_cost: Schema.Number,
-  cache_discount: Schema.Null,
+  /** What the host's prompt cache saved, in USD; negative where writing to it cost more. `null`: no price was known. */
+  cache_discount: Schema.NullOr(Schema.Number),
   is_byok: Schema.Boolean,
   /** Milliseconds to the first token, and to the end. */
   latency: Schema.Number,
@@ -67,15 +119,32 @@ const Generation = Schema.Struct({
   web_search_engine: Schema.Null,
   workspace_id: Schema.String,
   data_region: Schema.String,
+  plan: FollowedPlan,
+  billing: Billing,
 }).annotations({ identifier: "Generation" })
+
+const GenerationQuery = Schema.Struct({ id: Schema.String.annotations({ description: "the id of a generation" }) })
+
+/** Removes the success that HttpApi assumes: there is none. */
+const neverSucceeds = (operation: JsonObject): JsonObject => {
+  const { responses } = operation
+  return isJsonObject(responses) ? { ...operation, responses: Struct.omit(responses, "204") } : operation
+}
 
 export const GenerationGroup = HttpApiGroup.make("generation")
   .add(
     HttpApiEndpoint.get("generation", "/generation")
-      .setUrlParams(Schema.Struct({ id: Schema.String.annotations({ description: "the id of a generation" }) }))
+      .setUrlParams(GenerationQuery)
       .addSuccess(Schema.Struct({ data: Generation }))
       .addError(badRequest)
       .annotate(OpenApi.Description, "One answer of the calling key, or of any key for a management key."),
+  )
+  .add(
+    HttpApiEndpoint.get("content", "/generation/content")
+      .setUrlParams(GenerationQuery)
+      .addError(badRequest)
+      .annotate(OpenApi.Description, "Prompt and answer. This gateway stores neither, so there is none.")
+      .annotate(OpenApi.Transform, neverSucceeds),
   )
   .addError(notFound)
   .addError(unavailable)
@@ -87,31 +156,92 @@ export const generationHandlers = HttpApiBuilder.group(
   "generation",
   (handlers) =>
     Effect.gen(function* () {
-      const { ledger } = yield* Storage
+      const { ledger, prices } = yield* Storage
       const registry = yield* ProviderRegistry
       const workspace = yield* Installation
-      return handlers.handle("generation", ({ urlParams }) =>
-        Effect.gen(function* () {
-          const key = yield* CurrentKey
-          const row = yield* orUnavailable("storage")(ledger.generation(urlParams.id))
-          // Another key's answer is as unknown as one that never was.
-          if (row === undefined || (key.kind !== "management" && row.key !== key.id)) return yield* unknown
-          const provider = providerNames(registry).get(row.provider) ?? row.provider
-          return { data: { ...figuresOf(row), provider_name: provider, workspace_id: workspace } }
-        }),
-      )
+
+      /** The row of an answer that this key may see. Another key's answer is as unknown as one that never was. */
+      const rowOf = Effect.fnUntraced(function* (id: string) {
+        const key = yield* CurrentKey
+        const row = yield* orUnavailable("storage")(ledger.generation(id))
+        return row === undefined || (key.kind !== "management" && row.key !== key.id) ? yield* unknown : row
+      })
+
+      /** What the row was computed with; `undefined`: no price was known, or the version cannot be read. */
+      const pricingFor = ({ priceVersion: id }: LedgerRow) =>
+        id === null
+          ? Effect.succeed(undefined)
+          : Effect.map(orUnavailable("storage")(prices.list(id - 1, 1)), ([version]) =>
+              version?.id === id ? pricingOf(version) : undefined,
+            )
+
+      return handlers
+        .handle("generation", ({ urlParams }) =>
+          Effect.gen(function* () {
+            const row = yield* rowOf(urlParams.id)
+            const pricing = yield* pricingFor(row)
+            const provider = providerNames(registry).get(row.provider) ?? row.provider
+            const data: typeof Generation.Type = {
+              ...figuresOf(row),
+              provider_name: provider,
+              provider_responses: [responseOf(row, provider)],
+              cache_discount: pricing === undefined ? null : toUsd(savedByCache(row, pricing)),
+              workspace_id: workspace,
+              plan: planOf(row),
+              billing: billingOf(row),
+            }
+            return { data }
+          }),
+        )
+        .handle("content", ({ urlParams }) => Effect.zipRight(rowOf(urlParams.id), Effect.fail(noContent)))
     }),
 )
 
 const unknown = new NotFound({ what: "This generation" })
+const noContent = new NotFound({ what: "A stored prompt or answer of this generation" })
+
+/** What the prompt would have cost without a cache, less what it cost. Nothing where the key paid nothing. */
+const savedByCache = (row: LedgerRow, pricing: Pricing): Picodollars => {
+  const usage = usageOf(row)
+  const { admittedAt, waived } = row
+  const billed = { usage, images: row.rareUsage?.images ?? 0, admittedAt, waived }
+  const uncached = { ...usage, cachedTokens: 0, cachedAudioTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 }
+  return reprice({ ...billed, usage: uncached }, pricing).cost.total - reprice(billed, pricing).cost.total
+}
+
+const responseOf = (row: LedgerRow, providerName: string): typeof ProviderResponse.Type => ({
+  status: row.outcome === "crashed" ? null : 200,
+  provider_name: providerName,
+  endpoint_id: row.host,
+  is_byok: false,
+  latency: row.latencyMs,
+  model_permaslug: row.model,
+})
+
+const planOf = (row: LedgerRow): typeof FollowedPlan.Type =>
+  Struct.pick(row, "strategy", "seed", "host", "provider", "form", "operation", "outcome")
+
+const billingOf = (row: LedgerRow): typeof Billing.Type => ({
+  price_basis: row.priceBasis,
+  price_version: row.priceVersion,
+  estimated: row.estimated,
+  waived: row.waived,
+  cache_write_tokens: row.cacheWriteTokens,
+  web_searches: row.rareUsage?.webSearches ?? 0,
+})
+
+/** The router calls a chat a completion. */
+const apiTypes: ReadonlyMap<string, string> = new Map([
+  ["embeddings", "embeddings"],
+  ["rerank", "rerank"],
+])
 
 const figuresOf = (row: LedgerRow) => ({
   id: row.generationId,
   request_id: row.requestId,
   model: row.model,
   created_at: isoTime(row.admittedAt),
-  api_type: "completions",
-  provider_responses: null,
+  api_type: apiTypes.get(row.operation) ?? "completions",
   streamed: row.streamed,
   cancelled: row.outcome === "caller-gone",
   finish_reason: row.finishReason === "" ? null : row.finishReason,
@@ -122,8 +252,8 @@ const figuresOf = (row: LedgerRow) => ({
   native_tokens_completion: row.completionTokens,
   native_tokens_reasoning: row.reasoningTokens,
   native_tokens_cached: row.cachedTokens,
-  native_tokens_completion_images: null,
-  num_media_prompt: null,
+  native_tokens_completion_images: row.rareUsage?.completionImageTokens ?? 0,
+  num_media_prompt: row.rareUsage?.images ?? 0,
   num_media_completion: null,
   num_input_audio_prompt: null,
   num_search_results: null,
@@ -131,7 +261,6 @@ const figuresOf = (row: LedgerRow) => ({
   usage: toUsd(row.cost),
   total_cost: toUsd(row.cost),
   upstream_inference_cost: toUsd(row.upstreamCost),
-  cache_discount: null,
   is_byok: false,
   latency: row.latencyMs,
   generation_time: row.durationMs,

@@ -177,14 +177,21 @@ const unknownPricing: typeof ListedPricing.Type = {
   overrides: [],
 }
 
+// Prices live as long as their configuration. There may be thousands, and amounts take time to format.
+const listings = new WeakMap<Pricing, typeof ListedPricing.Type>()
+
 export const listedPricing = (pricing: Pricing | null): typeof ListedPricing.Type => {
   if (pricing === null) return unknownPricing
-  return {
+  const before = listings.get(pricing)
+  if (before !== undefined) return before
+  const listed = {
     ...listedPrices(pricing),
     ...byWireName(alwaysListed, (name) => formatUsd(effectivePrice(pricing, name))),
     discount: Number(pricing.discountPpm) / 1e6,
     overrides: pricing.overrides.map((entry) => listedOverride(pricing, entry)),
   }
+  listings.set(pricing, listed)
+  return listed
 }
 
 const listedOverride = (base: Pricing, entry: PriceOverride): typeof Override.Type => {

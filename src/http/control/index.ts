@@ -9,8 +9,7 @@ import * as HttpServer from "@effect/platform/HttpServer"
 import * as HttpServerError from "@effect/platform/HttpServerError"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerRespondable from "@effect/platform/HttpServerRespondable"
-import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
-import * as OpenApi from "@effect/platform/OpenApi"
+import type * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { answered, isSpelled, noSuchRoute } from "../answer.ts"
@@ -25,9 +24,14 @@ import { healthHandlers } from "./health.ts"
 import { Installation } from "./Installation.ts"
 import { keyStatusHandlers } from "./keyStatus.ts"
 import { keysHandlers } from "./keys.ts"
-import { modelsHandlers, modelsPath } from "./models.ts"
+import { modelsHandlers } from "./models.ts"
+import { providersHandlers } from "./providers.ts"
+import { docs, docsPath, openApi, openApiPath } from "./reference.ts"
 
 export { type ControlOptions, ControlSettings } from "./ControlSettings.ts"
+
+/** Beginnings of the paths that pages of other origins may call: listings of models, providers and hosts. */
+const listings = ["/api/v1/model", "/api/v1/embeddings/models", "/api/v1/providers", "/api/v1/endpoints/"]
 
 /** Runs `operation` only for exactly this `path`. */
 const spelledAs = <E, R>(path: string, operation: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
@@ -48,8 +52,9 @@ const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
         if (!ours.has(`${method} ${path}`)) continue
         const operation = Effect.flatMap(Effect.provide(handler, platform), HttpServerRespondable.toResponse)
         const answer = answered(spelledAs(path, operation))
-        yield* router.add(method, path, path.startsWith(modelsPath) ? shared(allow, answer) : answer)
-        if (path.startsWith(modelsPath)) {
+        const isForPages = listings.some((prefix) => path.startsWith(prefix))
+        yield* router.add(method, path, isForPages ? shared(allow, answer) : answer)
+        if (isForPages) {
           yield* router.add("OPTIONS", path, answered(spelledAs(path, preflighted(allow))))
         }
       }
@@ -63,18 +68,11 @@ const ours = new Set(
   ),
 )
 
-const openApiPath = "/api/v1/openapi.json"
-
-let document: HttpServerResponse.HttpServerResponse | undefined
-
-/** Made when it is first asked for, since that takes longer than the rest of the routes. */
-const described = Effect.sync(() => {
-  document ??= HttpServerResponse.unsafeJson(OpenApi.fromApi(Api))
-  return document
-})
-
-const description = HttpLayerRouter.use((router) =>
-  router.add("GET", openApiPath, answered(spelledAs(openApiPath, described))),
+const reference = HttpLayerRouter.use((router) =>
+  Effect.gen(function* () {
+    yield* router.add("GET", openApiPath, answered(spelledAs(openApiPath, openApi)))
+    yield* router.add("GET", docsPath, answered(spelledAs(docsPath, docs)))
+  }),
 )
 
 // The type is written out, because the inferred one would claim more than the router guarantees.
@@ -89,10 +87,11 @@ const unknownRoutes = HttpLayerRouter.middleware(
   { global: true },
 )
 
-export const controlRoutes = Layer.mergeAll(operations, description, unknownRoutes).pipe(
+export const controlRoutes = Layer.mergeAll(operations, reference, unknownRoutes).pipe(
   Layer.provide([
     keyStatusHandlers,
     modelsHandlers,
+    providersHandlers,
     keysHandlers,
     activityHandlers,
     generationHandlers,

@@ -1,56 +1,31 @@
-/** `GET /models` and `GET /models/{author}/{slug}/endpoints`. */
+/** Models: lists, counts, one model, and the hosts of one model. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as OpenApi from "@effect/platform/OpenApi"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { ResolvedConfig } from "../../catalogue/ResolvedConfig.ts"
+import { completedDays } from "../../domain/Activity.ts"
 import { NotFound } from "../../domain/Failure.ts"
-import type { Architecture, Host, Model } from "../../domain/Host.ts"
+import { isPriceUnknown } from "../../domain/Host.ts"
+import type { KeyRecord } from "../../domain/Key.ts"
+import { forbiddenBy } from "../../domain/Permissions.ts"
 import { HostHealth } from "../../services/HostHealth.ts"
 import { HostStats } from "../../services/HostStats.ts"
+import { orUnavailable } from "../../services/ledger.ts"
 import { ProviderRegistry } from "../../services/ProviderRegistry.ts"
-import { badRequest, notFound } from "../refusals.ts"
-import { Authorize } from "./authorize.ts"
-import { ListedHost, ListedPricing, listedHost, listedPricing } from "./hostListing.ts"
-import { offset, wholeNumber } from "./query.ts"
-
-/** Prefix of the paths that pages of other origins may call. */
-export const modelsPath = "/api/v1/models"
-
-const ListedArchitecture = Schema.Struct({
-  tokenizer: Schema.String,
-  instruct_type: Schema.NullOr(Schema.String),
-  /** Inputs and outputs: `text+image->text`. */
-  modality: Schema.String,
-  input_modalities: Schema.Array(Schema.String),
-  output_modalities: Schema.Array(Schema.String),
-}).annotations({ identifier: "Architecture" })
-
-const ListedModel = Schema.Struct({
-  id: Schema.String,
-  canonical_slug: Schema.String,
-  name: Schema.String,
-  /** Unix seconds. */
-  created: Schema.Int,
-  description: Schema.String,
-  context_length: Schema.Int,
-  architecture: ListedArchitecture,
-  pricing: ListedPricing,
-  top_provider: Schema.Struct({
-    context_length: Schema.NullOr(Schema.Int),
-    max_completion_tokens: Schema.NullOr(Schema.Int),
-    is_moderated: Schema.Boolean,
-  }),
-  per_request_limits: Schema.Null,
-  /** Union over all hosts. */
-  supported_parameters: Schema.Array(Schema.String),
-  default_parameters: Schema.Null,
-  supported_voices: Schema.Null,
-  links: Schema.Struct({ details: Schema.String }),
-}).annotations({ identifier: "Model" })
+import { Storage } from "../../services/Storage.ts"
+import { badRequest, notFound, unavailable } from "../refusals.ts"
+import { Authorize, CurrentKey } from "./authorize.ts"
+import { ListedHost, listedHost } from "./hostListing.ts"
+import { CountQuery, ModelQuery, PageQuery, UserQuery } from "./modelQuery.ts"
+import { ListedArchitecture, ListedModel, listedArchitecture, modelsPath } from "./modelRecord.ts"
+import { type Entry, entryOf, makingAny, popularityDays, select } from "./modelSelection.ts"
 
 const Page = Schema.Struct({
   data: Schema.Array(ListedModel),
@@ -74,14 +49,46 @@ const slug = HttpApiSchema.param("slug", Schema.String)
 export const ModelsGroup = HttpApiGroup.make("models")
   .add(
     HttpApiEndpoint.get("list", "/models")
-      .setUrlParams(
-        Schema.Struct({
-          offset: Schema.optionalWith(offset, { exact: true }),
-          limit: Schema.optionalWith(wholeNumber(1, 1000), { exact: true }),
-        }).annotations({ parseOptions: { errors: "all" } }),
-      )
+      .setUrlParams(ModelQuery)
       .addSuccess(Page)
+      .addError(badRequest)
+      .addError(unavailable)
+      .annotate(
+        OpenApi.Description,
+        "The models, in the order of the configuration unless sort says otherwise. Everything on one page when neither offset nor limit is given.",
+      ),
+  )
+  .add(
+    HttpApiEndpoint.get("count", "/models/count")
+      .setUrlParams(CountQuery)
+      .addSuccess(Schema.Struct({ data: Schema.Struct({ count: Schema.Int }) }))
       .addError(badRequest),
+  )
+  .add(
+    HttpApiEndpoint.get("embeddings", "/embeddings/models")
+      .setUrlParams(PageQuery)
+      .addSuccess(Page)
+      .addError(badRequest)
+      .annotate(OpenApi.Description, "The models that make embeddings."),
+  )
+  .add(
+    HttpApiEndpoint.get("user", "/models/user")
+      .setUrlParams(UserQuery)
+      .addSuccess(Page)
+      .addError(badRequest)
+      .annotate(
+        OpenApi.Description,
+        "The models that the calling key may use, each as if it had only the hosts that the key may use.",
+      ),
+  )
+  .add(
+    HttpApiEndpoint.get("model")`/model/${author}/${slug}`
+      .addSuccess(Schema.Struct({ data: ListedModel }))
+      .addError(notFound)
+      .annotate(
+        OpenApi.Description,
+        "One model, by any name that a request may use: an alias, or an id with variants.",
+      ),
   )
   .add(
     HttpApiEndpoint.get("hosts")`/models/${author}/${slug}/endpoints`
@@ -96,15 +103,67 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
     const registry = yield* ProviderRegistry
     const stats = yield* HostStats
     const health = yield* HostHealth
-    const listed = perConfiguration(({ models, endpoints }) =>
-      models.map((model) => listedModel(model, (host) => endpoints.has(host))),
+    const { activity } = yield* Storage
+    const entries = perConfiguration(({ models, endpoints }) =>
+      models.map((model) => entryOf(model, model.hosts, (host) => endpoints.has(host))),
+    )
+    const listed = () => entries(registry.current())
+
+    /** The models that the key may use, each with the hosts that it may use. A change of the key makes another record. */
+    const usableBy = perPair((key: KeyRecord, resolved: ResolvedConfig) =>
+      entries(resolved).flatMap((entry) => {
+        const hosts = entry.hosts.filter(
+          (host) => forbiddenBy(key, host) === undefined && (key.limit === null || !isPriceUnknown(host)),
+        )
+        if (hosts.length === 0) return []
+        const isWhole = hosts.length === entry.hosts.length
+        return [isWhole ? entry : entryOf(entry.model, hosts, (host) => resolved.endpoints.has(host))]
+      }),
     )
 
+    /** Tokens by model over the last completed days. */
+    const tokensOf = (days: number, now: number) =>
+      Effect.map(
+        orUnavailable("storage")(activity.sums({ days: completedDays(now).slice(0, days), by: "host" })),
+        (sums) => {
+          const tokens = new Map<string, number>()
+          for (const { model, promptTokens, completionTokens } of sums) {
+            tokens.set(model, (tokens.get(model) ?? 0) + promptTokens + completionTokens)
+          }
+          return tokens
+        },
+      )
+
     return handlers
-      .handle("list", ({ urlParams }) => Effect.sync(() => pageOf(listed(registry.current()), urlParams)))
+      .handle("list", ({ urlParams, request }) =>
+        Effect.gen(function* () {
+          const now = yield* Clock.currentTimeMillis
+          const days = popularityDays(urlParams.sort)
+          const tokens = days === undefined ? new Map<string, number>() : yield* tokensOf(days, now)
+          return pageOf(select(listed(), urlParams, { now, stats: stats.snapshot, tokens }), urlParams, request.url)
+        }),
+      )
+      .handle("count", ({ urlParams }) =>
+        Effect.sync(() => ({ data: { count: makingAny(listed(), urlParams.output_modalities).length } })),
+      )
+      .handle("embeddings", ({ urlParams, request }) =>
+        Effect.sync(() => pageOf(makingAny(listed(), ["embeddings"]), urlParams, request.url)),
+      )
+      .handle("user", ({ urlParams, request }) =>
+        Effect.map(CurrentKey, (key) => {
+          const usable = makingAny(usableBy(key, registry.current()), urlParams.output_modalities)
+          return pageOf(usable, urlParams, request.url)
+        }),
+      )
+      .handle("model", ({ path }) =>
+        Effect.gen(function* () {
+          const { model } = yield* Effect.mapError(registry.resolve(`${path.author}/${path.slug}`), () => unknown)
+          const entry = listed().find((each) => each.model === model)
+          return entry === undefined ? yield* unknown : { data: entry.record }
+        }),
+      )
       .handle("hosts", ({ path }) =>
         Effect.gen(function* () {
-          const unknown = new NotFound({ what: "This model" })
           const { model, variants } = yield* Effect.mapError(
             registry.resolve(`${path.author}/${path.slug}`),
             () => unknown,
@@ -122,6 +181,8 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
   }),
 )
 
+const unknown = new NotFound({ what: "This model" })
+
 /** Computes a value once for each configuration. */
 const perConfiguration = <A>(make: (resolved: ResolvedConfig) => A): ((resolved: ResolvedConfig) => A) => {
   const made = new WeakMap<ResolvedConfig, A>()
@@ -134,66 +195,38 @@ const perConfiguration = <A>(make: (resolved: ResolvedConfig) => A): ((resolved:
   }
 }
 
-/** Everything when neither bound is given. */
-const pageOf = (
-  models: ReadonlyArray<typeof ListedModel.Type>,
-  asked: { readonly offset?: number | undefined; readonly limit?: number | undefined },
-): typeof Page.Type => {
-  const all = asked.offset === undefined && asked.limit === undefined
-  const { offset: from = 0, limit = all ? models.length : 500 } = asked
-  const end = from + limit
-  const next = end < models.length ? `${modelsPath}?offset=${end}&limit=${limit}` : null
-  return { data: models.slice(from, end), links: { next }, total_count: models.length }
-}
-
-const listedModel = (model: Model, isCallable: (host: Host) => boolean): typeof ListedModel.Type => {
-  const callable = model.hosts.filter(isCallable)
-  const top = cheapest(callable.length > 0 ? callable : model.hosts)
-  return {
-    id: model.id,
-    canonical_slug: model.id,
-    name: model.name,
-    created: model.created,
-    description: model.description,
-    context_length: model.contextLength,
-    architecture: listedArchitecture(model.architecture),
-    pricing: listedPricing(top?.pricing ?? null),
-    top_provider: {
-      context_length: top?.contextLength ?? null,
-      max_completion_tokens: top?.maxCompletionTokens ?? null,
-      is_moderated: false,
-    },
-    per_request_limits: null,
-    supported_parameters: [...new Set(model.hosts.flatMap((host) => host.supportedParameters))],
-    default_parameters: null,
-    supported_voices: null,
-    links: { details: `${modelsPath}/${pathOf(model.id)}/endpoints` },
+/** The same for each configuration and one more thing. */
+const perPair = <K extends object, A>(make: (key: K, resolved: ResolvedConfig) => A) => {
+  const made = new WeakMap<K, { readonly resolved: ResolvedConfig; readonly value: A }>()
+  return (key: K, resolved: ResolvedConfig): A => {
+    const before = made.get(key)
+    if (before?.resolved === resolved) return before.value
+    const value = make(key, resolved)
+    made.set(key, { resolved, value })
+    return value
   }
 }
 
-/**
- * The host whose price is listed for the model: the cheapest by the sum of prompt and output price. Unknown prices come
- * last.
- */
-const cheapest = (hosts: ReadonlyArray<Host>): Host | undefined =>
-  hosts.reduce<Host | undefined>((best, host) => {
-    if (best === undefined || best.pricing === null) return host.pricing === null ? (best ?? host) : host
-    const cheaper = host.pricing !== null && pairPrice(host.pricing) < pairPrice(best.pricing)
-    return cheaper ? host : best
-  }, undefined)
+interface Paging {
+  readonly offset?: number | undefined
+  readonly limit?: number | undefined
+}
 
-const pairPrice = ({ prompt, completion }: NonNullable<Host["pricing"]>): bigint => prompt + completion
+/** Everything when neither bound is given. `url`: of the request, for the next page. */
+const pageOf = (entries: ReadonlyArray<Entry>, asked: Paging, url: string) => {
+  const all = asked.offset === undefined && asked.limit === undefined
+  const { offset: from = 0, limit = all ? entries.length : 500 } = asked
+  const end = from + limit
+  const records = entries.slice(from, end).map(({ text }) => text)
+  const next = end < entries.length ? JSON.stringify(nextPage(url, end, limit)) : "null"
+  const text = `{"data":[${records.join(",")}],"links":{"next":${next}},"total_count":${entries.length}}`
+  return HttpServerResponse.text(text, { contentType: "application/json" })
+}
 
-const listedArchitecture = (facts: Architecture): typeof ListedArchitecture.Type => ({
-  tokenizer: facts.tokenizer,
-  instruct_type: facts.instructType,
-  modality: `${facts.inputModalities.join("+")}->${facts.outputModalities.join("+")}`,
-  input_modalities: facts.inputModalities,
-  output_modalities: facts.outputModalities,
-})
-
-/** An id as two segments of a path: the author, and everything after it. */
-const pathOf = (id: string): string => {
-  const [of = "", ...rest] = id.split("/")
-  return `${encodeURI(of)}/${encodeURI(rest.join("/")).replaceAll("/", "%2F")}`
+const nextPage = (url: string, offset: number, limit: number): string => {
+  const [path = modelsPath, query = ""] = url.split("?", 2)
+  const others = new URLSearchParams(query)
+  others.delete("offset")
+  others.delete("limit")
+  return [`${path}?offset=${offset}&limit=${limit}`, ...(others.size === 0 ? [] : [others.toString()])].join("&")
 }

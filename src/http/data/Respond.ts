@@ -17,8 +17,9 @@ export interface RequestState {
   metadata: (() => JsonObject) | undefined
 }
 
-export type Respond = (
-  protocol: ClientProtocol,
+/** `Spoken`: what it needs of the form. */
+export type Respond<Spoken = ClientProtocol> = (
+  protocol: Spoken,
   state: RequestState,
   request: Request,
   watchCaller: (lifetime: Lifetime) => void,

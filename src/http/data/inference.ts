@@ -13,7 +13,7 @@ import { BadRequest, CallerGone, type Failure, Unavailable } from "../../domain/
 import { generationId, requestId } from "../../domain/Ids.ts"
 import type { KeyRecord } from "../../domain/Key.ts"
 import type { Plan } from "../../domain/Plan.ts"
-import type { ChatRequest } from "../../domain/Request.ts"
+import type { AnyRequest, ChatRequest } from "../../domain/Request.ts"
 import { type ConversationRecord, Conversations } from "../../services/Conversations.ts"
 import { type Completed, Dispatcher } from "../../services/Dispatcher.ts"
 import { makeExplain } from "../../services/explain.ts"
@@ -25,8 +25,10 @@ import { ProviderRegistry } from "../../services/ProviderRegistry.ts"
 import { type Lifetime, monotonic, RequestContext } from "../../services/RequestContext.ts"
 import { RequestLimits } from "../../services/RequestLimits.ts"
 import { Router } from "../../services/Router.ts"
+import type { AnswerReader } from "../../services/readAnswer.ts"
 import { isFinished, makeStepRunner, type Steps } from "../../services/Steps.ts"
 import { directOutput, type OpenOutput, queuedOutput } from "../../services/StreamOutput.ts"
+import type { WriterFor } from "../../services/StreamWriter.ts"
 import { Timers } from "../../services/Timers.ts"
 import { authenticate, managementKey } from "../authenticate.ts"
 import { parseBody } from "../decode/json.ts"
@@ -45,9 +47,9 @@ import { readRequest } from "../readRequest.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
 import { makeCountRoute } from "./countTokens.ts"
 import { makeExplainRoute } from "./explain.ts"
+import { type Asked, chatForm, type Form } from "./Form.ts"
 import { idempotencyKeyOf, makeOnlyOnce } from "./onlyOnce.ts"
 import type { RequestState, Respond } from "./Respond.ts"
-import { withHeaders } from "./requestHeaders.ts"
 import { routeMetadata, type ShownRoute, wantsMetadata } from "./routeMetadata.ts"
 
 /** The handler of one path. Every failure becomes an answer. */
@@ -63,7 +65,7 @@ export interface InferenceHandler {
 
 /** A request of a key that may make it. */
 interface Admitted {
-  readonly protocol: ClientProtocol
+  readonly form: Form
   readonly state: RequestState
   readonly request: Request
   readonly output: OpenOutput
@@ -75,6 +77,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
   Inference,
   {
     readonly handler: (protocol: ClientProtocol) => InferenceHandler
+    /** The same for an operation that is no chat. */
+    readonly operation: (form: Form) => InferenceHandler
     /** Answers with the plan for such a request, in place of carrying it out. */
     readonly explainer: (protocol: ClientProtocol) => InferenceHandler
     /** Answers with an estimate of the tokens in the prompt. */
@@ -122,7 +126,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         return new RequestContext(facts, nowMs)
       }
 
-      const shownOf = ({ routing }: ChatRequest, plan: Plan): ShownRoute => {
+      const shownOf = ({ routing }: AnyRequest, plan: Plan): ShownRoute => {
         const [requested = ""] = routing.models
         const resolved = registry.resolve(requested)
         return { requested, model: Either.isRight(resolved) ? resolved.right.model.id : requested, plan }
@@ -134,7 +138,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
       }
 
       const respond = function* (
-        protocol: ClientProtocol,
+        form: Form,
         state: RequestState,
         request: Request,
         watchCaller: (lifetime: Lifetime) => void,
@@ -155,51 +159,51 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const { bodyBytes } = registry.current().limits
         const bytes = yield* readRequest(request, bodyBytes, timers, lifetime)
         const body = yield* parseBody(bytes)
-        const asked = yield* withHeaders(
-          yield* protocol.decode(body, bytes.byteLength, request.headers),
-          request.headers,
-        )
+        const asked = yield* form.decode(body, bytes.byteLength, request.headers)
         if (!isFinished(authenticating)) lifetime.look()
-        const admitted = { protocol, state, request, output, lifetime, key }
+        const admitted = { form, state, request, output, lifetime, key }
         if (value === null) return yield* answer(admitted, asked, undefined)
         const { requestId } = state
-        const mayKeepAnswer = !asked.stream && !asked.routing.preferences.zeroDataRetention
-        const repeatable = { key: key.id, route: protocol.name, value, body: bytes, requestId, mayKeepAnswer }
+        const { stream, routing } = asked.request
+        const mayKeepAnswer = !stream && !routing.preferences.zeroDataRetention
+        const repeatable = { key: key.id, route: form.name, value, body: bytes, requestId, mayKeepAnswer }
         return yield* onlyOnce(repeatable, lifetime, (claim) => answer(admitted, asked, claim))
       }
 
       /** `claim`: of a request that is carried out once. */
       const answer = function* (
-        { protocol, state, request, output, lifetime, key }: Admitted,
-        asked: ChatRequest,
+        { form, state, request: received, output, lifetime, key }: Admitted,
+        asked: Asked,
         claim: Claim | undefined,
       ): Steps<Response, Failure> {
+        const { request, stream } = asked
         const budgeting = meter.budget({ _tag: "Key", key })
-        const conversation = conversations.of(key.id, asked)
-        const plan = yield* router.plan(asked, yield* budgeting, { conversation, permissions: key })
+        const conversation = request.operation === "chat" ? conversations.of(key.id, request) : undefined
+        const remembered = conversation === undefined ? {} : { conversation }
+        const plan = yield* router.plan(request, yield* budgeting, { ...remembered, permissions: key })
         if (!isFinished(budgeting)) lifetime.look()
-        const kind = { form: protocol.name, operation: asked.operation }
-        const context = contextOf(state.requestId, key, plan, lifetime, request, kind, conversation.record())
+        const kind = { form: form.name, operation: request.operation }
+        const context = contextOf(state.requestId, key, plan, lifetime, received, kind, conversation?.record())
         if (claim !== undefined) claim.context = context
         state.generationId = context.generationId
-        const shown = wantsMetadata(request.headers) ? shownOf(asked, plan) : undefined
+        const shown = wantsMetadata(received.headers) ? shownOf(request, plan) : undefined
         if (shown !== undefined) state.metadata = withoutHost(shown, context)
-        return yield* asked.stream
-          ? streamed(protocol, context, asked, plan, shown, output, claim)
-          : whole(protocol, context, asked, plan, shown, claim)
+        return yield* request.stream && stream !== undefined
+          ? streamed(form, context, request, plan, stream(context, shown), output, claim)
+          : whole(form, context, request, plan, asked.answer(context, shown), claim)
       }
 
       const whole = function* (
-        protocol: ClientProtocol,
+        form: Form,
         context: RequestContext,
-        request: ChatRequest,
+        request: AnyRequest,
         plan: Plan,
-        shown: ShownRoute | undefined,
+        reader: AnswerReader,
         claim: Claim | undefined,
       ): Steps<Response, Failure> {
-        const completed = yield* dispatcher.complete(context, request, plan, protocol.answer(context, request, shown))
+        const completed = yield* dispatcher.complete(context, request, plan, reader)
         const cost = costValue(completed.charge.cost.total)
-        const headers = named({ "content-type": "application/json", [costHeader]: cost }, context, completed, protocol)
+        const headers = named({ "content-type": "application/json", [costHeader]: cost }, context, completed, form)
         if (claim !== undefined) {
           yield* idempotency.answered(claim, context.generationId, { headers, body: completed.text })
         }
@@ -208,25 +212,24 @@ export class Inference extends Context.Tag("headgate/Inference")<
       }
 
       const streamed = function* (
-        protocol: ClientProtocol,
+        form: Form,
         context: RequestContext,
         request: ChatRequest,
         plan: Plan,
-        shown: ShownRoute | undefined,
+        writerFor: WriterFor,
         output: OpenOutput,
         claim: Claim | undefined,
       ): Steps<Response, Failure> {
         const { lifetime } = context
         const closed = claim === undefined ? leaving(inFlight, lifetime) : leavingOnceEnded(lifetime, claim)
-        const writerFor = protocol.stream(context, request, shown)
         const { body, answering } = yield* dispatcher.stream(context, request, plan, writerFor, output, closed)
         // From here on the stream itself reports that its reader has left.
         lifetime.isCallerGone = undefined
         const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" }
-        return new Response(body, { headers: named(headers, context, answering, protocol) })
+        return new Response(body, { headers: named(headers, context, answering, form) })
       }
 
-      const refused = (protocol: ClientProtocol, state: RequestState, cause: Cause.Cause<Failure>): Response => {
+      const refused = ({ error }: Pick<Form, "error">, state: RequestState, cause: Cause.Cause<Failure>): Response => {
         const { requestId, generationId, lifetime } = state
         if (lifetime !== undefined) inFlight.leave(lifetime)
         const failure = Cause.failureOption(cause)
@@ -234,7 +237,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
           runner.effect(Effect.logError("a defect while answering", { requestId }, cause), () => {})
         }
         const rendered: Rendered = Option.match(failure, { onSome: render, onNone: () => defect })
-        const body = protocol.error(rendered, requestId)
+        const body = error(rendered, requestId)
         const metadata = Option.isSome(failure) ? state.metadata?.() : undefined
         const ids = { [requestIdHeader]: requestId, ...(generationId && { [generationIdHeader]: generationId }) }
         return Response.json(metadata === undefined ? body : { ...body, openrouter_metadata: metadata }, {
@@ -243,7 +246,10 @@ export class Inference extends Context.Tag("headgate/Inference")<
         })
       }
 
-      const handlerOf = (protocol: ClientProtocol, respond: Respond): InferenceHandler => ({
+      const handlerOf = <Spoken extends Pick<Form, "error">>(
+        protocol: Spoken,
+        respond: Respond<Spoken>,
+      ): InferenceHandler => ({
         effect: (request) =>
           Effect.suspend(() => {
             const state = newState()
@@ -273,7 +279,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
       const explained = makeExplainRoute({ keys, limits, meter, inFlight, timers, registry, conversations, explain })
       const counted = makeCountRoute({ keys, limits, inFlight, timers, registry })
       return {
-        handler: (protocol) => handlerOf(protocol, respond),
+        handler: (protocol) => handlerOf(chatForm(protocol), respond),
+        operation: (form) => handlerOf(form, respond),
         explainer: (protocol) => handlerOf(protocol, explained),
         counter: (protocol) => handlerOf(protocol, counted),
       }
@@ -307,7 +314,7 @@ const named = (
   headers: Record<string, string>,
   { requestId, generationId }: RequestContext,
   answering: Pick<Completed, "host" | "dropped"> | undefined,
-  { ownNames }: ClientProtocol,
+  { ownNames }: Form,
 ): Record<string, string> => {
   headers[requestIdHeader] = requestId
   headers[generationIdHeader] = generationId
@@ -323,7 +330,7 @@ const longestDropped = 1000
 const longestName = 64
 
 /** Value of the header with the dropped members. Their names may come from the caller: one that is not safe in a header is not written. */
-const droppedMembers = (dropped: ReadonlyArray<string>, ownNames: ClientProtocol["ownNames"]): string => {
+const droppedMembers = (dropped: ReadonlyArray<string>, ownNames: Form["ownNames"]): string => {
   let value = ""
   for (const [at, canonical] of dropped.entries()) {
     const member = ownNames?.get(canonical) ?? canonical

@@ -1,15 +1,17 @@
 /** What headers of a request say of its routing. */
 import * as Either from "effect/Either"
 import { BadRequest } from "../../domain/Failure.ts"
-import type { ChatRequest } from "../../domain/Request.ts"
+import type { AnyRequest } from "../../domain/Request.ts"
 import { hostHeader, sessionHeader } from "../headers.ts"
 
 /** The request with `X-GW-Host` and `X-Session-Id` applied. */
-export const withHeaders = (request: ChatRequest, headers: Headers): Either.Either<ChatRequest, BadRequest> =>
-  inSession(pinned(request, headers.get(hostHeader)), headers.get(sessionHeader))
+export const withHeaders = <Request extends AnyRequest>(
+  request: Request,
+  headers: Headers,
+): Either.Either<Request, BadRequest> => inSession(pinned(request, headers.get(hostHeader)), headers.get(sessionHeader))
 
 /** Applies `X-GW-Host`, which pins one host in place of the body's order. */
-const pinned = (request: ChatRequest, tag: string | null): ChatRequest => {
+const pinned = <Request extends AnyRequest>(request: Request, tag: string | null): Request => {
   if (tag === null || tag === "") return request
   const { routing } = request
   const preferences = { ...routing.preferences, only: [tag], order: [], allowFallbacks: false }
@@ -17,7 +19,10 @@ const pinned = (request: ChatRequest, tag: string | null): ChatRequest => {
 }
 
 /** Applies `X-Session-Id`, which stands for `session_id` of a body without one. */
-const inSession = (request: ChatRequest, session: string | null): Either.Either<ChatRequest, BadRequest> => {
+const inSession = <Request extends AnyRequest>(
+  request: Request,
+  session: string | null,
+): Either.Either<Request, BadRequest> => {
   const { routing } = request
   if (session === null || session === "" || routing.session !== undefined) return Either.right(request)
   if (session.length <= 256) return Either.right({ ...request, routing: { ...routing, session } })

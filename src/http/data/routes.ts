@@ -10,8 +10,11 @@ import { allowOrigin, preflight } from "../cors.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
 import { chat } from "./chat/index.ts"
 import { completions } from "./completions/index.ts"
+import { embeddings } from "./embeddings/index.ts"
+import type { Form } from "./Form.ts"
 import { Inference, type InferenceHandler } from "./inference.ts"
 import { messages } from "./messages/index.ts"
+import { rerank } from "./rerank/index.ts"
 import { responses } from "./responses/index.ts"
 
 type Path = `/${string}`
@@ -21,6 +24,11 @@ const protocols: ReadonlyArray<readonly [path: Path, protocol: ClientProtocol]> 
   ["/api/v1/completions", completions],
   ["/api/v1/messages", messages],
   ["/api/v1/responses", responses],
+]
+/** Operations that are no chat. */
+const operations: ReadonlyArray<readonly [path: Path, form: Form]> = [
+  ["/api/v1/embeddings", embeddings],
+  ["/api/v1/rerank", rerank],
 ]
 const explainPath: Path = "/api/v1/route/explain"
 const countPath: Path = "/api/v1/messages/count_tokens"
@@ -36,7 +44,7 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
   static readonly layer = ({ corsOrigins }: { readonly corsOrigins: ReadonlyArray<string> }) =>
     Layer.effect(
       DataPlane,
-      Effect.map(Inference, ({ handler, explainer, counter }) => {
+      Effect.map(Inference, ({ handler, operation, explainer, counter }) => {
         const allow = allowOrigin(corsOrigins)
         const handlers = new Map<Path, InferenceHandler>()
         const add = (path: Path, { effect, native }: InferenceHandler) =>
@@ -46,6 +54,7 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
               native(request, isCallerGone).then((response) => allow(request, response)),
           })
         for (const [path, protocol] of protocols) add(path, handler(protocol))
+        for (const [path, form] of operations) add(path, operation(form))
         add(explainPath, explainer(chat))
         add(countPath, counter(messages))
         return { handlers, preflight: (request) => preflight(allow, request) }

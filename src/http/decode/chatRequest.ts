@@ -2,7 +2,14 @@
 import type { ChatPayload } from "../../domain/Chat.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import type { Preferences } from "../../domain/Preferences.ts"
-import { type ChatRequest, mostSearches, type Needs, noNeeds, type Reasoning } from "../../domain/Request.ts"
+import {
+  type ChatRequest,
+  mostSearches,
+  type Needs,
+  noNeeds,
+  type Reasoning,
+  type Routing,
+} from "../../domain/Request.ts"
 import { measure } from "./measure.ts"
 import { withSiblings } from "./preferences.ts"
 
@@ -26,13 +33,7 @@ export const chatRequest = (decoded: DecodedBody): ChatRequest => {
   const toolBytes = payload.tools == null ? 0 : Buffer.byteLength(JSON.stringify(payload.tools))
   return {
     operation: "chat",
-    routing: {
-      models: modelsOf(body),
-      preferences: withSiblings(preferences, body),
-      parameters,
-      needs: needsOf(payload, measured.inputs),
-      ...sessionOf(body["session_id"]),
-    },
+    routing: routingOf(body, preferences, parameters, needsOf(payload, measured.inputs)),
     bounds: {
       promptBytes: bytes,
       mediaBytes: measured.mediaBytes,
@@ -51,6 +52,20 @@ export const chatRequest = (decoded: DecodedBody): ChatRequest => {
     payload,
   }
 }
+
+/** What the members that speak to the router say. They have the same names in every form. */
+export const routingOf = (
+  body: JsonObject,
+  preferences: Preferences,
+  parameters: ReadonlyArray<string>,
+  needs: Needs,
+): Routing => ({
+  models: modelsOf(body),
+  preferences: withSiblings(preferences, body),
+  parameters,
+  needs,
+  ...sessionOf(body["session_id"]),
+})
 
 export const countOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
 

@@ -59,7 +59,7 @@ const base64In = (part: JsonObject): number => {
 }
 
 /** Bytes after the comma of a data URL. 0 for a file of text, which counts as text. */
-const base64OfUrl = (url: unknown): number => {
+export const base64OfUrl = (url: unknown): number => {
   if (typeof url !== "string") return 0
   const head = /^data:([^,]{0,256}),/i.exec(url)
   if (head === null) return 0

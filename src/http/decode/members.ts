@@ -28,7 +28,7 @@ import { decodePreferences } from "./preferences.ts"
 import { reasoningMembers } from "./reasoning.ts"
 
 /** See docs/guarantees.md#g30. */
-export const most = { tools: 512, models: 16, stop: 4, metadata: 16, tokens: 2 ** 31 - 1 }
+export const most = { tools: 512, models: 16, stop: 4, metadata: 16, inputs: 2048, tokens: 2 ** 31 - 1 }
 
 export const maybeText = orNull(text)
 export const maybeFlag = orNull(flag)

@@ -1,7 +1,9 @@
 /** The members for reasoning, which several forms share: `reasoning`, `reasoning_effort`, `include_reasoning`. */
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import type { Effort, Reasoning } from "../../domain/Request.ts"
+import { type Effort, noReasoning, type Reasoning } from "../../domain/Request.ts"
 import { type Check, flag, type Issues, integer, objectOf, oneOf, orNull, report } from "./checks.ts"
+
+export { noReasoning }
 
 const effort = oneOf("max", "xhigh", "high", "medium", "low", "minimal", "none")
 
@@ -31,14 +33,6 @@ export const checkReasoning = (body: JsonObject, issues: Issues): void => {
   if (shorthand != null && asked["effort"] != null && asked["effort"] !== shorthand) {
     report(issues, "reasoning_effort", "differs from reasoning.effort")
   }
-}
-
-export const noReasoning: Reasoning = {
-  effort: undefined,
-  maxTokens: undefined,
-  enabled: undefined,
-  exclude: false,
-  written: {},
 }
 
 /** Combines the three members, which were checked before. */

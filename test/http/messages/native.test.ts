@@ -265,7 +265,7 @@ describe("a whole answer", () => {
     const response = await ask(gateway)
     const body = await response.json()
     // 30 tokens of prompt at 1, 12 of output at 2, two searches.
-    const cost = 0.020054
+    const cost = 0.02005185
     expect(body).toEqual({
       id: response.headers.get("x-generation-id"),
       type: "message",
@@ -288,7 +288,7 @@ describe("a whole answer", () => {
         },
       },
     })
-    expect(response.headers.get("x-gw-cost-usd")).toBe("0.020054")
+    expect(response.headers.get("x-gw-cost-usd")).toBe("0.02005185")
     expect(response.headers.get("x-gw-host")).toBe("claude")
     const rows = await gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(keyId(gateway.key), 10)))
     expect(rows).toMatchObject([{ form: "messages", promptTokens: 30, rareUsage: { webSearches: 2 } }])
@@ -343,7 +343,7 @@ describe("a stream", () => {
       {
         type: "message_delta",
         delta: { stop_reason: "tool_use", stop_sequence: null, stop_details: null },
-        usage: { ...hostUsage, input_tokens: 20, output_tokens: 12, cost: (30 + 24) / 1_000_000 },
+        usage: { ...hostUsage, input_tokens: 20, output_tokens: 12, cost: (20 + 1.25 + 3 * 2 + 0.6 + 24) / 1_000_000 },
         context_management: { applied_edits: [] },
       },
       { type: "message_stop" },

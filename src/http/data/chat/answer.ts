@@ -5,7 +5,7 @@ import type { Host } from "../../../domain/Host.ts"
 import { hostFacts } from "../../../domain/hostFacts.ts"
 import type { JsonObject } from "../../../domain/Json.ts"
 import { toUsd } from "../../../domain/Money.ts"
-import type { ChatRequest } from "../../../domain/Request.ts"
+import type { AnyRequest } from "../../../domain/Request.ts"
 import type { AnswerWriter } from "../../../services/Dispatcher.ts"
 import type { RequestContext } from "../../../services/RequestContext.ts"
 import { routeMetadata, type ShownRoute } from "../routeMetadata.ts"
@@ -21,7 +21,7 @@ export interface AnswerNames {
   readonly metadata: ((host: Host | undefined) => JsonObject) | undefined
 }
 
-export const namesOf = (context: RequestContext, request: ChatRequest, shown: ShownRoute | undefined): AnswerNames => ({
+export const namesOf = (context: RequestContext, request: AnyRequest, shown: ShownRoute | undefined): AnswerNames => ({
   generationId: context.generationId,
   created: Math.floor(context.admittedAt / 1000),
   model: request.routing.models[0] ?? "",

@@ -191,6 +191,7 @@ export const translatedInput = (instructions: unknown, given: unknown, dropped: 
 const placeOf = (path: string, content = "content"): Place => ({ path, content: `${path}.${content}`, calls: [] })
 
 const ownPath = (path: string, places: ReadonlyArray<Place>): string => {
+  if (path === "messages") return "input"
   const [found, message, member, index] = /^messages\[(\d+)\](?:\.(content|tool_calls)\[(\d+)\])?/.exec(path) ?? []
   const place = places[Number(message)]
   if (found === undefined || place === undefined) return path

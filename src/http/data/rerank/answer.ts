@@ -1,0 +1,36 @@
+/** An answer with ranked documents. */
+import type { Host } from "../../../domain/Host.ts"
+import { toUsd } from "../../../domain/Money.ts"
+import type { RerankPayload, RerankResponse } from "../../../domain/Rerank.ts"
+import type { WithCost } from "../../../services/Dispatcher.ts"
+import type { AnswerNames } from "../chat/answer.ts"
+
+export const rerankWriter =
+  ({ generationId, metadata }: AnswerNames, { documents, top_n: wanted }: RerankPayload) =>
+  (host: Host, response: RerankResponse): WithCost => {
+    const { results, usage: _, ...rest } = response
+    const ranked = results
+      .toSorted((one, other) => other.relevance_score - one.relevance_score)
+      .slice(0, wanted ?? results.length)
+    const text = JSON.stringify({
+      ...rest,
+      id: generationId,
+      model: host.model,
+      provider: host.providerName,
+      openrouter_metadata: metadata?.(host),
+      results: ranked.map((result) => ({ ...result, document: shownDocument(documents[result.index]) })),
+    })
+    return ({ usage, cost }) => {
+      const { promptTokens, completionTokens, searchUnits } = usage
+      const counted = {
+        total_tokens: promptTokens + completionTokens,
+        ...(searchUnits > 0 && { search_units: searchUnits }),
+        cost: toUsd(cost.total),
+      }
+      return `${text.slice(0, -1)},"usage":${JSON.stringify(counted)}}`
+    }
+  }
+
+/** The document as the caller wrote it, always an object. */
+const shownDocument = (document: RerankPayload["documents"][number] | undefined) =>
+  typeof document === "string" ? { text: document } : document

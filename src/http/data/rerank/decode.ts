@@ -1,0 +1,77 @@
+/** Decodes the JSON of a request to rank documents. All problems are reported at once, at most ten. */
+import * as Either from "effect/Either"
+import { bytesOf } from "../../../domain/Estimate.ts"
+import { BadRequest } from "../../../domain/Failure.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+import type { RerankRequest } from "../../../domain/Request.ts"
+import type { RerankPayload } from "../../../domain/Rerank.ts"
+import { routingOf } from "../../decode/chatRequest.ts"
+import { type Check, filledText, type Issues, integer, listOf, objectOf, orNull, report } from "../../decode/checks.ts"
+import { maybeText, memberTable, most, readMembers, requireModel, sharedMembers } from "../../decode/members.ts"
+import { noStream, Sizes } from "../../decode/unaryRequest.ts"
+
+const structured = objectOf({ text: maybeText, image: maybeText })
+
+const document: Check = (value, path, issues) => {
+  if (typeof value === "string") return
+  if (!isJsonObject(value)) return report(issues, path, "must be a string or an object")
+  structured(value, path, issues)
+  if (value["text"] == null && value["image"] == null) report(issues, path, "needs a text or an image")
+}
+
+const table = memberTable(
+  { top_n: orNull(integer(1, most.tokens)) },
+  { ...sharedMembers, query: filledText, documents: listOf(document, most.inputs, 1), stream: orNull(noStream) },
+  ["model", "stream", "stream_options"],
+  ["query", "documents"],
+)
+
+/** `bytes`: length of the body as received. The request refers to `body`, which must not change any more. */
+export const decodeRerank = (body: JsonObject, bytes: number): Either.Either<RerankRequest, BadRequest> => {
+  const issues: Issues = []
+  requireModel(body, issues)
+  for (const name of ["query", "documents"]) if (body[name] === undefined) report(issues, name, "is required")
+  const { payload: read, preferences, parameters } = readMembers(body, table, issues)
+  const [first, ...rest] = issues
+  if (first !== undefined) return Either.left(new BadRequest({ issues: [first, ...rest] }))
+  const payload = checkedPayload(read)
+  const { query, documents } = payload
+  const queryBytes = bytesOf(query)
+  const sizes = new Sizes()
+  let units = 0
+  for (const one of documents) {
+    const { text, image } = typeof one === "string" ? { text: one, image: undefined } : one
+    // The host reads the query with each document.
+    const together = queryBytes + bytesOf(text)
+    sizes.text(together)
+    units += Math.ceil(together / unitPart)
+    if (image != null) sizes.media("image", image)
+  }
+  const { textBytes, longestBytes, mediaBytes, mediaParts, images } = sizes
+  return Either.right({
+    operation: "rerank",
+    routing: routingOf(body, preferences, parameters, sizes.needs()),
+    bounds: {
+      ...{ promptBytes: bytes, textBytes, longestBytes, mediaBytes, mediaParts, images },
+      messages: documents.length,
+      repeatedBytes: queryBytes * (documents.length - 1),
+      searchUnits: Math.max(1, Math.ceil(units / partsOfUnit)),
+      searches: 0,
+      maxTokens: 0,
+      choices: 1,
+    },
+    stream: false,
+    maxTokens: 0,
+    payload,
+  })
+}
+
+/**
+ * A search unit is a query with up to 100 parts of documents, and a part has up to 500 tokens with the query (Cohere's
+ * pricing page, seen in 2025). A token is at least one byte.
+ */
+const partsOfUnit = 100
+const unitPart = 500
+
+/** The checks above guarantee the type. */
+const checkedPayload = (payload: Record<string, unknown>): RerankPayload => payload as unknown as RerankPayload

@@ -1,0 +1,43 @@
+/** What the decoders of operations without streams have in common. */
+import { bytesOf } from "../../domain/Estimate.ts"
+import { type Needs, noNeeds } from "../../domain/Request.ts"
+import { type Check, report } from "./checks.ts"
+import { base64OfUrl } from "./measure.ts"
+
+/** `stream: true` asks for what these operations do not have. */
+export const noStream: Check = (value, path, issues) => {
+  if (value === true) report(issues, path, "must be false: this operation has no streams")
+  else if (typeof value !== "boolean") report(issues, path, "must be a boolean")
+}
+
+/** Sizes of what is read one by one. */
+export class Sizes {
+  textBytes = 0
+  longestBytes = 0
+  mediaBytes = 0
+  mediaParts = 0
+  images = 0
+  private readonly kinds = new Set<string>()
+
+  /** `bytes`: of a text that is read by itself. */
+  text(bytes: number): void {
+    this.textBytes += bytes
+    this.longestBytes = Math.max(this.longestBytes, bytes)
+  }
+
+  /** `kind`: of input, such as `image`. `data`: base64, or a URL that may have some. */
+  media(kind: string, data: unknown): void {
+    this.kinds.add(kind)
+    this.mediaParts += 1
+    this.mediaBytes +=
+      typeof data === "string" && data.startsWith("data:") ? base64OfUrl(data) : mediaBytesOf(kind, data)
+    if (kind === "image") this.images += 1
+  }
+
+  needs(): Needs {
+    return this.kinds.size === 0 ? noNeeds : { ...noNeeds, inputs: [...this.kinds] }
+  }
+}
+
+/** An image without a data URL is an address. */
+const mediaBytesOf = (kind: string, data: unknown): number => (kind === "image" ? 0 : bytesOf(data))

@@ -1,0 +1,96 @@
+/** Embeddings as OpenAI and compatible hosts speak them: `POST /embeddings`. Unknown members are passed on. */
+import * as Either from "effect/Either"
+import type { ChatUsage } from "../domain/Chat.ts"
+import { type EmbeddingInput, type EmbeddingsPayload, inputsOf, isComplete } from "../domain/Embeddings.ts"
+import { type HostFailed, Unsupported } from "../domain/Failure.ts"
+import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { errorInBody, malformed } from "./httpError.ts"
+import type { EmbeddingsProtocol } from "./Protocol.ts"
+
+export interface EmbeddingsQuirks {
+  /** The host refuses what OpenAI's own API does not have: `input_type`, and inputs that are no text. Default false. */
+  readonly strict?: boolean
+  /** Further members of a request that the host refuses. `model` and `input` are always sent. */
+  readonly drop?: ReadonlyArray<string>
+}
+
+/** The protocol with these quirks. */
+export const embeddingsProtocol = ({ strict = false, drop = [] }: EmbeddingsQuirks = {}): EmbeddingsProtocol => {
+  const refused = new Set([...(strict ? ["input_type"] : []), ...drop])
+  return {
+    encode: ({ payload }, host) => {
+      const written = writtenInput(payload.input, strict)
+      if (written instanceof Unsupported) return Either.left(written)
+      const { body, dropped } = membersFor(payload, refused)
+      // The gateway converts the vectors itself.
+      const lost = dropped.filter((name) => name !== "encoding_format")
+      const text = JSON.stringify({ ...body, model: host.upstreamModel, input: written })
+      return Either.right({ path: "/embeddings", body: text, dropped: lost })
+    },
+    decode: (_head, body, { payload }) => {
+      const answer = answerIn(body)
+      if (!isJsonObject(answer)) return answer
+      const { data, usage, ...rest } = answer
+      const inOrder = Array.isArray(data) ? data.map(withPlace) : data
+      if (!isComplete(inOrder, inputsOf(payload.input).length)) return malformed()
+      return { ...rest, data: inOrder, ...promptUsage(usage) }
+    },
+  }
+}
+
+/** Some hosts leave the index out. */
+const withPlace = (entry: unknown, at: number): unknown =>
+  isJsonObject(entry) && entry["index"] === undefined ? { ...entry, index: at } : entry
+
+const writtenInput = (input: EmbeddingsPayload["input"], strict: boolean): unknown => {
+  const inputs = inputsOf(input)
+  // All inputs are of one kind.
+  if (!isInParts(inputs[0])) return input
+  const written: Array<unknown> = []
+  for (const [at, one] of inputs.entries()) {
+    const text = textOf(one)
+    if (text === undefined && strict) {
+      return new Unsupported({
+        path: `input[${at}].content`,
+        reason: "has parts other than text, and the host takes text alone",
+      })
+    }
+    written.push(text ?? one)
+  }
+  return written
+}
+
+const isInParts = (input: EmbeddingInput | undefined): boolean => isJsonObject(input)
+
+/** The text of an input whose parts are all text. */
+const textOf = (input: EmbeddingInput): string | undefined => {
+  if (typeof input === "string") return input
+  const parts = "content" in input ? input.content : []
+  return parts.every(({ type }) => type === "text") ? parts.map(({ text }) => text).join("") : undefined
+}
+
+/** The members of a payload for a host that refuses some of them. */
+export const membersFor = (payload: JsonObject, refused: ReadonlySet<string>) => {
+  const body: Record<string, unknown> = {}
+  const dropped: Array<string> = []
+  for (const name in payload) {
+    if (!refused.has(name)) body[name] = payload[name]
+    else if (payload[name] != null) dropped.push(name)
+  }
+  return { body, dropped }
+}
+
+/** The object of an answer with status 200, or the failure that it reports. */
+export const answerIn = (body: unknown): JsonObject | HostFailed => {
+  if (!isJsonObject(body)) return malformed()
+  return body["error"] == null ? body : errorInBody(body["error"])
+}
+
+/** The usage of an operation without output. Hosts give both totals or one of them. */
+export const promptUsage = (usage: unknown): { readonly usage?: ChatUsage } => {
+  if (!isJsonObject(usage)) return {}
+  const { prompt_tokens: prompt, total_tokens: total, prompt_tokens_details: details } = usage
+  if (prompt == null && total == null) return {}
+  const tokens = { prompt_tokens: prompt ?? total, completion_tokens: 0 }
+  return { usage: isJsonObject(details) ? { ...tokens, prompt_tokens_details: details } : tokens }
+}

@@ -1,0 +1,153 @@
+/** The API's description as a whole: it is complete, its references lead somewhere, and answers fit it. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Gateway from "../../../src/Gateway.ts"
+import { DataPlane } from "../../../src/http/data/routes.ts"
+import { KeyStore } from "../../../src/services/KeyStore.ts"
+import { layer as memoryStorage } from "../../../src/sql/MemoryStorage.ts"
+import { Upstream } from "../../../src/upstream/Upstream.ts"
+import { streamOf } from "../../support/answers.ts"
+import { json } from "../../support/control.ts"
+import { gatewayWithoutSocket, type TestGateway } from "../../support/gateway.ts"
+import {
+  chunkOf,
+  configFor,
+  type HeldStream,
+  heldStream,
+  type ScriptedHost,
+  scriptedHost,
+  sse,
+  streamAnswer,
+  wholeAnswer,
+} from "../../support/host.ts"
+import { document, faultsIn, references } from "../../support/openApi.ts"
+
+/** Routes of the data plane that have no file in `src/http/openapi` yet. */
+const undescribed: ReadonlyArray<string> = ["/api/v1/completions", "/api/v1/responses"]
+
+const paths: Readonly<Record<string, Readonly<Record<string, { readonly tags?: ReadonlyArray<string> }>>>> =
+  document.paths
+
+test("every route of the data plane is described", async () => {
+  const surroundings = Layer.mergeAll(Upstream.layer, KeyStore.layer({})).pipe(Layer.provideMerge(memoryStorage))
+  const served = await Effect.runPromise(
+    Effect.map(DataPlane, ({ handlers }) => [...handlers.keys()]).pipe(
+      Effect.provide(Layer.provide(Gateway.services({ plugins: [] }), surroundings)),
+      Effect.scoped,
+    ),
+  )
+  const described = Object.entries(paths).flatMap(([path, { post }]) =>
+    post?.tags?.includes("inference") === true ? [path] : [],
+  )
+  expect([...described, ...undescribed].toSorted()).toEqual(served.map(String).toSorted())
+})
+
+test("every reference leads to a schema", () => {
+  const schemas = Object.keys(document.components.schemas)
+  const wanted = references(document).map((reference) => reference.replace("#/components/schemas/", ""))
+  expect(wanted.length).toBeGreaterThan(100)
+  expect(wanted.filter((name) => !schemas.includes(name))).toEqual([])
+})
+
+test("no operation has the name of another", () => {
+  const names = Object.values(paths).flatMap((methods) =>
+    Object.values(methods).flatMap((operation) => ("operationId" in operation ? [operation.operationId] : [])),
+  )
+  expect(new Set(names).size).toBe(names.length)
+})
+
+describe("answers fit their schemas:", () => {
+  let host: ScriptedHost
+  let gateway: TestGateway
+  const toolCall = { id: "c", type: "function", function: { name: "f", arguments: "{}" } }
+  const script: Readonly<Record<string, () => Response>> = {
+    whole: () => wholeAnswer("hi"),
+    tools: () =>
+      Response.json({
+        choices: [{ index: 0, finish_reason: "tool_calls", message: { role: "assistant", tool_calls: [toolCall] } }],
+        usage: { prompt_tokens: 3, completion_tokens: 2 },
+      }),
+    stream: () => streamAnswer(["one", "two"]),
+    "tools in a stream": () =>
+      sse([
+        chunkOf({ delta: { reasoning: "hm" }, finish_reason: null }),
+        chunkOf({ delta: { tool_calls: [{ index: 0, ...toolCall }] }, finish_reason: null }),
+        chunkOf({ delta: {}, finish_reason: "tool_calls" }),
+        "[DONE]",
+      ]),
+  }
+  const held = Promise.withResolvers<HeldStream>()
+  beforeAll(async () => {
+    host = scriptedHost(({ messages }, request) => {
+      const [turn] = Array.isArray(messages) ? messages : []
+      if (turn?.content === "held") {
+        const stream = heldStream(request)
+        held.resolve(stream)
+        return stream.response
+      }
+      return script[turn?.content]?.() ?? new Response("no", { status: 500 })
+    })
+    gateway = await gatewayWithoutSocket({ config: configFor({ acme: { url: host.url } }) })
+  })
+  afterAll(async () => {
+    await gateway.stop()
+    await host.stop()
+  })
+
+  const ask = (content: string, stream: boolean) =>
+    gateway.chat(
+      { model: "acme/small", messages: [{ role: "user", content }], stream },
+      { headers: { "x-openrouter-metadata": "true" } },
+    )
+
+  test.each(["whole", "tools"])("%s", async (content) => {
+    const response = await ask(content, false)
+    expect(response.status).toBe(200)
+    expect(faultsIn("ChatAnswer", await response.json())).toEqual([])
+  })
+
+  test("a stream that breaks off", async () => {
+    const asked = ask("held", true)
+    const stream = await held.promise
+    stream.send(chunkOf({ delta: { content: "one" }, finish_reason: null }))
+    const response = await asked
+    stream.send('{"error":{"code":500,"message":"no"}}')
+    const { chunks, last } = await streamOf(response)
+    expect(last).toHaveProperty("error")
+    expect(chunks.flatMap((chunk) => faultsIn("ChatChunk", chunk))).toEqual([])
+  })
+
+  test.each(["stream", "tools in a stream"])("%s", async (content) => {
+    const { chunks } = await streamOf(await ask(content, true))
+    expect(chunks.flatMap((chunk) => faultsIn("ChatChunk", chunk))).toEqual([])
+  })
+
+  test("an error", async () => {
+    const response = await ask("nothing", false)
+    expect(response.status).toBe(502)
+    expect(faultsIn("Error", await response.json())).toEqual([])
+  })
+
+  test("the same of the Messages form", async () => {
+    const post = (content: string, path = "/messages") =>
+      gateway.call(path, {
+        method: "POST",
+        body: JSON.stringify({ model: "acme/small", max_tokens: 10, messages: [{ role: "user", content }] }),
+      })
+    for (const content of ["whole", "tools"]) {
+      const response = await post(content)
+      expect(response.status).toBe(200)
+      expect(faultsIn("MessagesAnswer", await response.json())).toEqual([])
+    }
+    expect(faultsIn("MessagesError", await (await post("nothing")).json())).toEqual([])
+    expect(await json(await post("whole", "/messages/count_tokens"))).toEqual({ input_tokens: expect.any(Number) })
+  })
+
+  test("an explanation", async () => {
+    const body = { model: "acme/small", messages: [{ role: "user", content: "hi" }] }
+    const response = await gateway.call("/route/explain", { method: "POST", body: JSON.stringify(body) })
+    expect(response.status).toBe(200)
+    expect(faultsIn("Explanation", (await json(response)).data)).toEqual([])
+  })
+})

@@ -1,0 +1,179 @@
+/**
+ * Every route of the data plane, from its own table: no request reaches a host without a key, a hold, a row in the ledger and
+ * a cost that the caller learns. A new route needs a line here.
+ */
+import { beforeAll, describe, expect, test } from "bun:test"
+import * as Effect from "effect/Effect"
+import { DataPlane } from "../../src/http/data/routes.ts"
+import { openAccount } from "../support/account.ts"
+import { picodollars } from "../support/answers.ts"
+import { startGateway, type TestGateway } from "../support/gateway.ts"
+import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
+import type { Answer } from "../support/routed.ts"
+import { closeAfterAll, opened } from "../support/watched.ts"
+
+interface PaidRoute {
+  /** As the ledger has them. */
+  readonly form: string
+  readonly operation: string
+  /** The least that is accepted, for a model that the gateway below has. */
+  readonly body: Readonly<Record<string, unknown>>
+  readonly canStream: boolean
+}
+
+const usage = { prompt_tokens: 5, total_tokens: 5 }
+
+const answer: Answer = (body, request) => {
+  const { pathname } = new URL(request.url)
+  if (pathname.endsWith("/embeddings")) return Response.json({ data: [{ index: 0, embedding: [0.5] }], usage })
+  if (pathname.endsWith("/rerank")) return Response.json({ results: [{ index: 0, relevance_score: 0.5 }], usage })
+  return body["stream"] === true ? streamAnswer(["fine"]) : wholeAnswer("fine")
+}
+
+const model = "acme/small"
+const messages = [{ role: "user", content: "hi" }]
+
+const paid: Readonly<Record<string, PaidRoute>> = {
+  "/chat/completions": { form: "chat", operation: "chat", canStream: true, body: { model, messages } },
+  "/completions": { form: "completions", operation: "chat", canStream: true, body: { model, prompt: "hi" } },
+  "/messages": { form: "messages", operation: "chat", canStream: true, body: { model, messages, max_tokens: 9 } },
+  "/responses": { form: "responses", operation: "chat", canStream: true, body: { model, input: "hi" } },
+  "/embeddings": {
+    form: "embeddings",
+    operation: "embeddings",
+    canStream: false,
+    body: { model: "acme/embeddings", input: "hi" },
+  },
+  "/rerank": {
+    form: "rerank",
+    operation: "rerank",
+    canStream: false,
+    body: { model: "acme/rerank", query: "hi", documents: ["hi"] },
+  },
+}
+
+/** A model of an operation that is no chat. */
+const modelOf = (operation: "embeddings" | "rerank") => ({
+  id: `acme/${operation}`,
+  context_length: 512,
+  architecture: { input_modalities: ["text"], output_modalities: [operation] },
+  hosts: [{ provider: "host", model: "upstream", pricing: { prompt: "0.000001", completion: "0" } }],
+})
+
+/** Routes that call no host, so nobody pays. */
+const free: Readonly<Record<string, Pick<PaidRoute, "body"> & { readonly isForManagers?: boolean }>> = {
+  // A management key asks for another key.
+  "/route/explain": { body: { model, messages }, isForManagers: true },
+  "/messages/count_tokens": { body: { model, messages } },
+}
+
+interface Arrived {
+  readonly answer: () => void
+}
+
+let gateway: TestGateway
+/** Called when a request has reached the host. Without it the host answers at once. */
+let onArrival: ((arrived: Arrived) => void) | undefined
+let calls = 0
+
+beforeAll(async () => {
+  const host = opened(
+    scriptedHost(async (body, request, call) => {
+      calls += 1
+      await new Promise<void>((resolve) => (onArrival === undefined ? resolve() : onArrival({ answer: resolve })))
+      return answer(body, request, call)
+    }),
+  )
+  const { models, ...config } = configFor({ host })
+  const all = [...models, modelOf("embeddings"), modelOf("rerank")]
+  gateway = opened(await startGateway({ config: { ...config, models: all } }))
+})
+closeAfterAll()
+
+const post = (path: string, body: unknown, authorization?: string) =>
+  gateway.call(path, {
+    method: "POST",
+    body: JSON.stringify(body),
+    headers: { "content-type": "application/json", ...(authorization === undefined ? {} : { authorization }) },
+  })
+
+/** Statuses of requests that reach no host. */
+const refusals = async (...asked: ReadonlyArray<() => Promise<Response>>): Promise<ReadonlyArray<number>> => {
+  const before = calls
+  const statuses: Array<number> = []
+  for (const ask of asked) statuses.push((await ask()).status)
+  expect(calls).toBe(before)
+  return statuses
+}
+
+test("is all in this file", async () => {
+  const paths = await gateway.run(Effect.map(DataPlane, ({ handlers }) => [...handlers.keys()]))
+  const known = [...Object.keys(paid), ...Object.keys(free)].map((path) => `/api/v1${path}`)
+  expect(paths.toSorted()).toEqual(known.toSorted() as typeof paths)
+})
+
+describe.each(Object.entries({ ...free, ...paid }))(
+  "POST %s",
+  (path, { body, isForManagers = false }: (typeof free)[string]) => {
+    test("wants the key of a caller", async () => {
+      const statuses = await refusals(
+        () => post(path, body, ""),
+        () => post(path, body, "Bearer sk-gw-unknown"),
+        () => post(path, body, `Bearer ${gateway.managementKey}`),
+      )
+      expect(statuses).toEqual([401, 401, isForManagers ? 400 : 403])
+    })
+
+    test("counts against the key's rate limit", async () => {
+      const key = await gateway.newKey({ rateLimit: { requests: 1, intervalSeconds: 3600 } })
+      expect((await post(path, body, `Bearer ${key}`)).status).toBe(200)
+      expect(await refusals(() => post(path, body, `Bearer ${key}`))).toEqual([429])
+    })
+  },
+)
+
+describe.each(Object.entries(free))("POST %s", (path, { body }) => {
+  test("calls no host and costs nothing", async () => {
+    const account = await openAccount(gateway)
+    expect(await refusals(() => post(path, body, `Bearer ${account.secret}`))).toEqual([200])
+    expect(await account.rows()).toEqual([])
+  })
+})
+
+const streamedOrNot = Object.entries(paid).flatMap(([path, route]) =>
+  (route.canStream ? [false, true] : [false]).map((stream) => ({ path, stream, ...route })),
+)
+
+describe.each(streamedOrNot)("POST $path, stream: $stream", ({ path, stream, form, operation, body }) => {
+  const asked = stream ? { ...body, stream } : body
+
+  test("is refused before any call where the key cannot pay", async () => {
+    const keys = [await gateway.newKey({ limit: 0n }), await gateway.newKey({ limit: 1n })]
+    const statuses = await refusals(...keys.map((key) => () => post(path, asked, `Bearer ${key}`)))
+    expect(statuses).toEqual([402, 402])
+  })
+
+  test("holds money, tells its cost and is in the ledger", async () => {
+    const account = await openAccount(gateway)
+    const arriving = new Promise<Arrived>((resolve) => {
+      onArrival = resolve
+    })
+    const answering = post(path, asked, `Bearer ${account.secret}`)
+    const arrived = await arriving
+    onArrival = undefined
+    expect(await account.held()).toBeGreaterThan(0n)
+    arrived.answer()
+    const response = await answering
+    const text = await response.text()
+    expect(response.status).toBe(200)
+    const rows = await account.rows()
+    expect(rows).toMatchObject([
+      { form, operation, streamed: stream, requestId: response.headers.get("x-gw-request-id") },
+    ])
+    const costs = Array.from(text.matchAll(/"cost":([0-9.e-]+)/g), ([, cost]) => cost)
+    const told = stream ? costs.at(-1) : response.headers.get("x-gw-cost-usd")
+    expect(rows[0]?.cost).toBeGreaterThan(0n)
+    expect(picodollars(told)).toBe(rows[0]?.cost ?? -1n)
+    expect([await account.held(), await account.total()]).toEqual([0n, picodollars(told)])
+  })
+})

@@ -13,10 +13,11 @@ const prefix = "headgate.v1."
 export const isClaudes = ({ format }: Pick<ReasoningDetail, "format">): boolean => format === reasoningFormat
 
 /** The detail without its text, as a signature or as data. */
-export const wrapped = (detail: ReasoningDetail): string => {
-  const { text: _, summary: __, ...rest } = detail
-  return prefix + Buffer.from(JSON.stringify(rest)).toString("base64url")
-}
+export const wrapped = ({ text: _, summary: __, ...rest }: ReasoningDetail): string => wrappedWhole(rest)
+
+/** The detail with its text, for callers who would lose the text. */
+export const wrappedWhole = (detail: ReasoningDetail): string =>
+  prefix + Buffer.from(JSON.stringify(detail)).toString("base64url")
 
 /** The detail in a signature or in data; `undefined`: it is not one of ours. */
 export const unwrapped = (wrappedText: unknown): ReasoningDetail | undefined => {

@@ -115,7 +115,7 @@ describe.each([true, false])("the second turn at a host of the chat form (stream
       ...details.map((detail) => delta({ reasoning_details: [detail] })),
       delta({ tool_calls: [{ index: 0, ...calls[0] }] }),
     ]
-    const kept = ({ format: _, signature: __, ...item }: JsonObject) => item
+    const kept = ({ format: _, signature: __, content: ___, ...item }: JsonObject) => item
     const messages = await turns({ reasoning_details: details, tool_calls: calls }, deltas, stream, [tool], [], kept)
     expect(messages[1]?.["reasoning_details"]).toEqual(details)
   })

@@ -3,7 +3,7 @@ import type { ReasoningDetail } from "../../../domain/Chat.ts"
 import type { JsonObject } from "../../../domain/Json.ts"
 import { type DeltaHead, deltaHead, type EventSink } from "./events.ts"
 import type { ItemStatus, OutputItem } from "./OutputItem.ts"
-import { signatureContent, withFormat } from "./reasoningItem.ts"
+import { signedContent, withFormat } from "./reasoningItem.ts"
 
 type PartKind = "summary" | "text"
 
@@ -72,8 +72,10 @@ export class ReasoningOutput implements OutputItem {
 
   written(status: ItemStatus): JsonObject {
     const summary = this.textsOf("summary").map((text) => ({ type: "summary_text", text }))
-    const content = this.textsOf("text").map((text) => ({ type: "reasoning_text", text }))
-    const encrypted = this.encrypted ?? (this.signature && signatureContent(this.signature, this.format ?? "unknown"))
+    const texts = this.textsOf("text")
+    const content = texts.map((text) => ({ type: "reasoning_text", text }))
+    const encrypted =
+      this.encrypted ?? (this.signature && signedContent(texts.join(""), this.signature, this.format ?? "unknown"))
     return {
       id: this.id,
       type: "reasoning",

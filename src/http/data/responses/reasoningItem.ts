@@ -4,7 +4,7 @@
  */
 import type { ReasoningDetail } from "../../../domain/Chat.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
-import { unwrapped, wrapped } from "../../../wire/messages/foreignThinking.ts"
+import { unwrapped, wrappedWhole } from "../../../wire/messages/foreignThinking.ts"
 import { type Check, listOf, objectOf, oneOf, orNull, text } from "../../decode/checks.ts"
 import { textOr } from "./parts.ts"
 
@@ -33,9 +33,12 @@ const ownId = /^rs_\d{1,12}-[0-9A-Za-z]{20}-\d+(?:-([a-z0-9-]{1,64}))?$/
 export const withFormat = (id: string, format: string | undefined): string =>
   format !== undefined && /^[a-z0-9-]{1,64}$/.test(format) ? `${id}-${format}` : id
 
-/** Encrypted content that stands for a signature, for the same callers. */
-export const signatureContent = (signature: string, format: string): string =>
-  wrapped({ type: "reasoning.text", signature, format })
+/**
+ * Encrypted content that stands for a signed text, for the same callers. Clients of the vendor's form keep summaries and
+ * encrypted content only, and a host may refuse a signature without the text that it signs.
+ */
+export const signedContent = (text: string, signature: string, format: string): string =>
+  wrappedWhole({ type: "reasoning.text", text, signature, format })
 
 /** `suffix`: the generation's id without its prefix; `at`: the item's place in the output. */
 export const itemId = (kind: "msg" | "rs" | "fc" | "ig", suffix: string, at: number): string =>
@@ -57,10 +60,11 @@ export interface ReadReasoning {
  */
 export const readReasoning = (item: JsonObject, index: number): ReadReasoning => {
   const summary = textsOf(item["summary"])
-  const content = textsOf(item["content"])
   const { encrypted_content: encrypted, format: named, id } = item
   const own = typeof id === "string" ? ownId.exec(id) : null
   const signed = unwrapped(encrypted)
+  const given = textsOf(item["content"])
+  const content = given.length === 0 && signed?.text !== undefined ? [textOr(signed.text)] : given
   const data = signed === undefined ? encrypted : undefined
   const signature = item["signature"] ?? signed?.signature
   const format =

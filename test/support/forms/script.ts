@@ -69,7 +69,7 @@ export interface Question extends Wishes {
 }
 
 /** What a host was asked. Members are undefined where it was not asked for them. */
-export interface Asked extends Readonly<Record<keyof Wishes, unknown>> {
+export interface Asked extends Readonly<Partial<Record<keyof Wishes, unknown>>> {
   readonly turns: ReadonlyArray<Turn | ({ readonly role: "assistant" } & Said)>
 }
 

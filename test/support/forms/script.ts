@@ -108,10 +108,14 @@ export const objectsIn = (value: unknown): ReadonlyArray<JsonObject> =>
   Array.isArray(value) ? value.filter(isJsonObject) : []
 export const numberIn = (value: unknown): number => (typeof value === "number" ? value : Number.NaN)
 
-/** A call's arguments. */
+/** A call's arguments; those of a call that broke off as they are. */
 export const inputOf = (json: unknown): JsonObject => {
-  const parsed: unknown = JSON.parse(textIn(json))
-  return objectIn(parsed)
+  try {
+    const parsed: unknown = JSON.parse(textIn(json))
+    return objectIn(parsed)
+  } catch {
+    return { broken: json }
+  }
 }
 
 /** Members that are not absent. */

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { ClientForm } from "../../support/forms/ClientForm.ts"
 import { clientForms } from "../../support/forms/clients.ts"
-import { type HostForm, hostForms, streamOf } from "../../support/forms/hosts.ts"
+import { type HostForm, hostForms, inTwoParts, streamOf } from "../../support/forms/hosts.ts"
 import { type FormsScene, formsScene } from "../../support/forms/scene.ts"
 import { type Answer, objectIn, user } from "../../support/forms/script.ts"
 
@@ -14,7 +14,7 @@ afterAll(() => scene.stop())
 
 const question = { turns: [user("What is there?")] }
 
-const answer = (client: ClientForm): Answer => ({
+const saidTo = (client: ClientForm): Answer => ({
   thoughts: [
     { type: "reasoning.text", text: "We look.", signature: "c2ln", format: "anthropic-claude-v1" },
     { type: "reasoning.encrypted", data: "ZW5j", format: "anthropic-claude-v1" },
@@ -45,20 +45,23 @@ const rows = clientForms.flatMap((client) =>
 
 describe("a stream after each of its events", () => {
   test.each(rows)("of %s at %s: %s", async (_, __, ___, client, host, type, last) => {
-    const events = host.events([answer(client)])
+    const events = host.events([saidTo(client)])
     scene.answers = () => streamOf(events)
     const complete = await scene.post(client, host, question, { stream: true })
     const [whole] = client.heard(client.assembled(await complete.text()))
     for (let count = 0; count <= events.length; count++) {
-      scene.answers = () => streamOf([...events.slice(0, count), ...last(host)])
+      const { answer, goOn } = inTwoParts(events.slice(0, count), last(host))
+      scene.answers = answer
+      const isSeen = count > host.silent
+      if (!isSeen) goOn()
       const response = await scene.post(client, host, question, { stream: true })
-      if (response.status !== 200) {
-        // Nothing was said yet.
-        const body = objectIn(await response.json())
-        expect(client.failed(body, response).type).toBe(type)
+      goOn()
+      if (!isSeen) {
+        expect(client.failed(objectIn(await response.json()), response).type).toBe(type)
         expect(response.status).toBe(type === "rate_limit_exceeded" ? 429 : 502)
         continue
       }
+      expect(response.status).toBe(200)
       const body = client.assembled(await response.text())
       const broken = client.broken(body)
       const isOver = events.length - count <= endingEvents(host)

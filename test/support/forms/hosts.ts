@@ -32,6 +32,8 @@ export interface HostForm {
   readonly whole: (choices: ReadonlyArray<Answer>) => JsonObject
   /** The events of a stream, as they are written. */
   readonly events: (choices: ReadonlyArray<Answer>) => ReadonlyArray<string>
+  /** How many of its events come before the first that a caller sees. */
+  readonly silent: number
   /** An event that says that the host failed with this status. */
   readonly failure: (status: number) => string
   readonly read: (body: JsonObject) => Asked
@@ -171,6 +173,7 @@ const chatHost: HostForm = {
     usage: chatUsage,
   }),
   events: chatEvents,
+  silent: 1,
   failure: (status) => data({ error: { code: status, message: "the host is tired" } }),
   read: (body) => {
     const format = objectIn(objectIn(body["response_format"])["json_schema"])
@@ -341,6 +344,7 @@ const messagesHost: HostForm = {
   choices: 1,
   whole: ([answer]) => messagesWhole(answer ?? { finish: "stop" }),
   events: ([answer]) => messagesEvents(answer ?? { finish: "stop" }),
+  silent: 2,
   failure: (status) =>
     event("error", { error: { type: errorTypes[status] ?? "api_error", message: "the host is tired" } }),
   read: (body) => ({
@@ -363,6 +367,21 @@ export const hostForms: ReadonlyArray<HostForm> = [chatHost, messagesHost]
 export const answerIn = (form: HostForm, body: JsonObject, choices: ReadonlyArray<Answer>): Response =>
   body["stream"] === true ? streamOf(form.events(choices)) : Response.json(form.whole(choices))
 
+const streamHeaders = { headers: { "content-type": "text/event-stream" } }
+
 /** A stream of these events. */
-export const streamOf = (events: ReadonlyArray<string>): Response =>
-  new Response(events.join(""), { headers: { "content-type": "text/event-stream" } })
+export const streamOf = (events: ReadonlyArray<string>): Response => new Response(events.join(""), streamHeaders)
+
+/** A stream whose second part comes once the test says so. */
+export const inTwoParts = (first: ReadonlyArray<string>, second: ReadonlyArray<string>) => {
+  const seen = Promise.withResolvers<void>()
+  const body = new ReadableStream<Uint8Array>({
+    start: async (controller) => {
+      controller.enqueue(new TextEncoder().encode(first.join("")))
+      await seen.promise
+      controller.enqueue(new TextEncoder().encode(second.join("")))
+      controller.close()
+    },
+  })
+  return { answer: () => new Response(body, streamHeaders), goOn: () => seen.resolve() }
+}

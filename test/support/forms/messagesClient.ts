@@ -36,7 +36,7 @@ const messagesBody = ({ turns, tools, stop, schema, temperature }: Question): Js
     return [{ role: "user", content: userContent(turn.parts, messagesPart) }]
   })
   return present({
-    max_tokens: 2000,
+    max_tokens: 400,
     messages: merged(messages),
     system: system.length === 0 ? undefined : system,
     tools: tools?.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters })),

@@ -23,6 +23,10 @@ interface Case {
   readonly name: string
   /** Its choices. */
   readonly answers: ReadonlyArray<Answer>
+  /** The only form of hosts that can say it. */
+  readonly only?: string
+  /** How it ends for callers of a form at hosts of a form, where their words for its finish reason are not those of others. */
+  readonly ends?: Readonly<Record<string, string>>
 }
 
 const signed: ReadonlyArray<ReasoningDetail> = [
@@ -44,6 +48,17 @@ const cases: ReadonlyArray<Case> = [
   { name: "a length stop", answers: [{ text: "The sum of", finish: "length" }] },
   { name: "a content filter", answers: [{ text: "As to that", finish: "content_filter" }] },
   { name: "a refusal", answers: [{ refusal: "I will not do that.", finish: "content_filter" }] },
+  {
+    name: "a refusal that ends as other answers",
+    answers: [{ refusal: "I will not do that.", finish: "stop" }],
+    only: "chat",
+    ends: { "messages at chat": "refusal" },
+  },
+  {
+    name: "text up to a stop sequence",
+    answers: [{ text: "One, two", finish: "stop", stoppedAt: ", three" }],
+    ends: { "messages at messages": "stop_sequence" },
+  },
   {
     name: "one call",
     answers: [
@@ -110,7 +125,8 @@ const cases: ReadonlyArray<Case> = [
 const question: Question = { turns: [user("What is 2 + 2?")] }
 
 /** Whether the host can write it, and the client can get it. */
-const fits = (client: ClientForm, host: HostForm, { answers }: Case): boolean =>
+const fits = (client: ClientForm, host: HostForm, { answers, only = host.name }: Case): boolean =>
+  only === host.name &&
   answers.length <= Math.min(host.choices, client.choices) &&
   answers.every(
     ({ thoughts = [], calls = [] }) =>
@@ -125,7 +141,7 @@ for (const client of clientForms) {
     describe(`a caller of ${client.name} at a host of ${host.name}`, () => {
       for (const one of cases.filter((candidate) => fits(client, host, candidate))) {
         test(`hears ${one.name}`, async () => {
-          const { answers } = one
+          const { answers, ends = {} } = one
           const more = answers.length > 1 ? client.several(answers.length) : {}
           scene.say(...answers)
           const whole = await scene.post(client, host, question, more)
@@ -142,7 +158,7 @@ for (const client of clientForms) {
               text,
               refusal,
               calls,
-              end: client.ends[finish],
+              end: ends[`${client.name} at ${host.name}`] ?? client.ends[finish],
               counts,
               cost,
               model: scene.model(host),

@@ -220,9 +220,9 @@ const thoughtBlock = ({ type, text, signature, data }: ReasoningDetail): JsonObj
     ? { type: "redacted_thinking", data }
     : { type: "thinking", thinking: text ?? "", signature: signature ?? "" }
 
-const ending = ({ finish, refusal }: Answer): JsonObject => ({
-  stop_reason: stopReasons[finish],
-  stop_sequence: null,
+const ending = ({ finish, refusal, stoppedAt }: Answer): JsonObject => ({
+  stop_reason: stoppedAt === undefined ? stopReasons[finish] : "stop_sequence",
+  stop_sequence: stoppedAt ?? null,
   stop_details: finish === "content_filter" ? { type: "refusal", category: null, explanation: refusal ?? null } : null,
 })
 

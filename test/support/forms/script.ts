@@ -25,6 +25,8 @@ export interface Said {
 
 export interface Answer extends Partial<Said> {
   readonly finish: Finish
+  /** The stop sequence at which it ended. */
+  readonly stoppedAt?: string
 }
 
 /** The tokens of every answer. Cached ones are part of the prompt, reasoning is part of the completion. */

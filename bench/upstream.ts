@@ -1,10 +1,10 @@
 /**
- * The host behind both proxies. Answers `POST /v1/chat/completions` from prepared bytes, whole or as a paced stream; the
- * model that is asked for decides the pace. It runs in a process of its own, so that its work is not counted.
+ * The host behind both proxies. Answers `POST /v1/chat/completions` from prepared bytes, whole or as a paced stream, and
+ * `POST /v1/messages` as a stream; the model that is asked for decides the pace. It runs in a process of its own, so that its work is not counted.
  * Arguments: `--port N [--cert FILE --key FILE]`; with a certificate it speaks TLS.
  */
 import { parseArgs } from "node:util"
-import { models, type StreamScript, streamScript, textEvent, wholeAnswer } from "./load/script.ts"
+import { messagesScript, models, type StreamScript, streamScript, textEvent, wholeAnswer } from "./load/script.ts"
 
 const text = { type: "string" } as const
 const { values } = parseArgs({ options: { port: text, cert: text, key: text } })
@@ -14,6 +14,8 @@ const whole = encoder.encode(wholeAnswer())
 const wholeHeaders = { headers: { "Content-Type": "application/json" } }
 const streamHeaders = { headers: { "Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache" } }
 const scripts = new Map(Object.entries(models).map(([model, pace]) => [model, streamScript(pace)]))
+
+const messagesScripts = new Map(Object.entries(models).map(([model, pace]) => [model, messagesScript(pace)]))
 
 /**
  * One timer per stream, so that the chunks of many streams lie as far apart as their starts. A timed script sends, as its
@@ -63,6 +65,14 @@ Bun.serve({
         const script = scripts.get(asked.model)
         if (script === undefined) return new Response(`no script for ${asked.model}`, { status: 404 })
         return new Response(stream(script, arrived), streamHeaders)
+      },
+    },
+    "/v1/messages": {
+      POST: async (request) => {
+        const asked = JSON.parse(await request.text())
+        const script = messagesScripts.get(asked.model)
+        if (script === undefined) return new Response(`no script for ${asked.model}`, { status: 404 })
+        return new Response(stream(script, performance.now()), streamHeaders)
       },
     },
   },

@@ -148,7 +148,8 @@ const configuration = (upstream: string) => {
   }
 }
 
-const ordinaryKey = async (child: Child, port: number, managementKey: string): Promise<string> => {
+/** Makes a key with a limit, once the gateway serves. */
+export const ordinaryKey = async (child: Child, port: number, managementKey: string): Promise<string> => {
   let key = ""
   await untilAnswered(child, async () => {
     const response = await fetch(`http://127.0.0.1:${port}/api/v1/keys`, {

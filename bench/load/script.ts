@@ -126,6 +126,32 @@ export const streamScript = ({ chunks, intervalMs, timed = false }: Pace): Strea
   timed,
 })
 
+const named = (type: string, members: Readonly<Record<string, unknown>>): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`
+
+/** The same stream as a host of the Messages form writes it. Its chunks are about 120 bytes each. */
+export const messagesScript = ({ chunks, intervalMs }: Pace): StreamScript => {
+  const counted = { input_tokens: 152, output_tokens: 1 }
+  const message = { id, type: "message", role: "assistant", model: hostModel, content: [], usage: counted }
+  const piece = (index: number) =>
+    named("content_block_delta", { index: 0, delta: { type: "text_delta", text: word(index) } })
+  const delta = { stop_reason: "end_turn", stop_sequence: null }
+  return {
+    head: encoder.encode(
+      named("message_start", { message }) +
+        named("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
+    ),
+    chunks: Array.from({ length: chunks }, (_, index) => encoder.encode(piece(index))),
+    tail: encoder.encode(
+      named("content_block_stop", { index: 0 }) +
+        named("message_delta", { delta, usage: { output_tokens: 100 } }) +
+        named("message_stop", {}),
+    ),
+    intervalMs,
+    timed: false,
+  }
+}
+
 /** A caller's body, about 1 kB: a system prompt, a short exchange and the usual parameters. */
 export const requestBody = (model: Model, stream: boolean): string =>
   JSON.stringify({

@@ -9,7 +9,7 @@ import type { ClientForm } from "../../support/forms/ClientForm.ts"
 import { clientForms } from "../../support/forms/clients.ts"
 import { type HostForm, hostForms } from "../../support/forms/hosts.ts"
 import { bodyOf, type FormsScene, formsScene } from "../../support/forms/scene.ts"
-import { type Answer, counts, type Question, textIn, user } from "../../support/forms/script.ts"
+import { type Answer, counts, objectIn, type Question, textIn, user } from "../../support/forms/script.ts"
 
 let scene: FormsScene
 beforeAll(async () => {
@@ -135,6 +135,8 @@ const fits = (client: ClientForm, host: HostForm, { answers, only = host.name }:
 
 /** 24 tokens at 1 µ$, 6 of the cache at 0.1, 12 at 2. */
 const cost = toUsd(48_600_000n)
+const completionCost = toUsd(24_000_000n)
+const promptCost = toUsd(24_600_000n)
 
 for (const client of clientForms) {
   for (const host of hostForms) {
@@ -185,6 +187,9 @@ for (const client of clientForms) {
             })
           }
           expect(Number(whole.headers.get("x-gw-cost-usd"))).toBe(cost)
+          const { upstream_inference_cost: upstream, ...parts } = objectIn(objectIn(body["usage"])["cost_details"])
+          expect(upstream).toBe(cost)
+          expect(Object.values(parts).toSorted()).toEqual([completionCost, promptCost])
         })
       }
     })

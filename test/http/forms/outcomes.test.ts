@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { ClientForm } from "../../support/forms/ClientForm.ts"
 import { clientForms } from "../../support/forms/clients.ts"
-import { type HostForm, hostForms, inTwoParts, streamOf } from "../../support/forms/hosts.ts"
+import { hostForms, inTwoParts, streamOf } from "../../support/forms/hosts.ts"
 import { bodyOf, type FormsScene, formsScene } from "../../support/forms/scene.ts"
 import { type Answer, numberIn, objectIn, objectsIn, textIn, user } from "../../support/forms/script.ts"
 
@@ -17,7 +17,7 @@ const answer: Answer = { text: "The sum is 4.", finish: "stop" }
 const forms = clientForms.map((client) => [client.name, client] as const)
 const pairs = clientForms.flatMap((client) => hostForms.map((host) => [client.name, host.name, client, host] as const))
 /** The first form of hosts, where it makes no difference which one answers. */
-const [anyHost] = hostForms as readonly [HostForm]
+const [anyHost] = hostForms
 const streams = [{}, { stream: true }]
 
 const status = (code: number) => () =>

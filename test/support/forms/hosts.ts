@@ -361,7 +361,7 @@ const messagesHost: HostForm = {
   }),
 }
 
-export const hostForms: ReadonlyArray<HostForm> = [chatHost, messagesHost]
+export const hostForms: readonly [HostForm, ...ReadonlyArray<HostForm>] = [chatHost, messagesHost]
 
 /** What a scripted host of a form answers to a request: whole, or as a stream. */
 export const answerIn = (form: HostForm, body: JsonObject, choices: ReadonlyArray<Answer>): Response =>

@@ -5,7 +5,7 @@ import { startGateway, type TestGateway } from "../gateway.ts"
 import { type ScriptedHost, scriptedHost } from "../host.ts"
 import type { ClientForm } from "./ClientForm.ts"
 import { answerIn, type HostForm, hostForms } from "./hosts.ts"
-import type { Answer, Asked, Question } from "./script.ts"
+import { type Answer, type Asked, objectIn, type Question } from "./script.ts"
 
 export interface FormsScene {
   readonly gateway: TestGateway
@@ -85,8 +85,7 @@ export const formsScene = async (): Promise<FormsScene> => {
     row: async (response) => {
       const found = await gateway.call(`/generation?id=${response.headers.get("x-generation-id")}`)
       expect(found.status).toBe(200)
-      const { data } = (await found.json()) as { readonly data: JsonObject }
-      return data
+      return objectIn(objectIn(await found.json())["data"])
     },
     stop: async () => {
       await gateway.stop()
@@ -100,5 +99,5 @@ export const formsScene = async (): Promise<FormsScene> => {
 export const bodyOf = async (response: Response): Promise<JsonObject> => {
   const text = await response.text()
   expect([response.status, response.status === 200 ? "" : text]).toEqual([200, ""])
-  return JSON.parse(text) as JsonObject
+  return objectIn(JSON.parse(text))
 }

@@ -45,6 +45,7 @@ const near: Readonly<Record<string, ReadonlyArray<unknown>>> = {
     [1, "a"],
     [1, 2 ** 31 - 1],
     [1, 2 ** 31],
+    [0, 1],
     [0, -1],
     [0.5],
     [[1], [2, 3]],

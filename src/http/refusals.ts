@@ -33,6 +33,8 @@ const ErrorBody = Schema.Struct({
     /** Of the data plane, where models could not be served. */
     availability: Schema.optionalWith(AnyObject, { exact: true }),
   }),
+  /** Of the data plane: the routing, where a header asked for it. */
+  openrouter_metadata: Schema.optionalWith(AnyObject, { exact: true }),
 }).annotations({ identifier: "Error" })
 
 /**

@@ -7,8 +7,10 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import { chatForm } from "../openapi/chat.ts"
 import { completionsForm } from "../openapi/completions.ts"
+import { embeddingsForm } from "../openapi/embeddings.ts"
 import { commonSchemas } from "../openapi/members.ts"
 import { messagesForm } from "../openapi/messages.ts"
+import { rerankForm } from "../openapi/rerank.ts"
 import { responsesForm } from "../openapi/responses.ts"
 import { withForms } from "../openapi/schema.ts"
 import { ActivityGroup } from "./activity.ts"
@@ -33,4 +35,7 @@ export const Api = withoutErrors
   .annotate(OpenApi.Title, "Headgate")
   .annotate(OpenApi.Version, "1.0.0")
   .annotate(OpenApi.Description, "A gateway for language models. A key may also be sent as x-api-key.")
-  .annotate(OpenApi.Transform, withForms(commonSchemas, chatForm, completionsForm, messagesForm, responsesForm))
+  .annotate(
+    OpenApi.Transform,
+    withForms(commonSchemas, chatForm, completionsForm, messagesForm, responsesForm, embeddingsForm, rerankForm),
+  )

@@ -25,19 +25,15 @@ import {
   typed,
 } from "./schema.ts"
 
+export const imageUrl = matching("^([hH][tT][tT][pP][sS]?://|[dD][aA][tT][aA]:).")
+
 const functionName = matching("^[a-zA-Z0-9_-]{1,64}$")
 
 const textPart = typed("text", { text }, "text")
 const video = taken({ url: filledText }, "url")
 const parts: ReadonlyArray<Schema> = [
   textPart,
-  typed(
-    "image_url",
-    {
-      image_url: taken({ url: matching("^([hH][tT][tT][pP][sS]?://|[dD][aA][tT][aA]:)."), detail: text }, "url"),
-    },
-    "image_url",
-  ),
+  typed("image_url", { image_url: taken({ url: imageUrl, detail: text }, "url") }, "image_url"),
   typed(
     "input_audio",
     { input_audio: taken({ data: filledText, format: filledText }, "data", "format") },

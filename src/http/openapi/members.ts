@@ -155,22 +155,29 @@ export const reasoningRules: ReadonlyArray<Schema> = [
   },
 ]
 
+export const cost = described("What the key pays, USD.", amount)
+
+/** What the usage of an answer says of money. */
+export const costMembers = {
+  cost,
+  is_byok: flag,
+  cost_details: given({
+    upstream_inference_cost: described("What the host charges, USD.", amount),
+    upstream_inference_prompt_cost: amount,
+    upstream_inference_completions_cost: amount,
+  }),
+}
+
 export const usage = given({
   prompt_tokens: count,
   completion_tokens: count,
   total_tokens: count,
-  cost: described("What the key pays, USD.", amount),
-  is_byok: flag,
+  ...costMembers,
   prompt_tokens_details: given({
     cached_tokens: count,
     cache_write_tokens: count,
     audio_tokens: count,
     video_tokens: count,
-  }),
-  cost_details: given({
-    upstream_inference_cost: described("What the host charges, USD.", amount),
-    upstream_inference_prompt_cost: amount,
-    upstream_inference_completions_cost: amount,
   }),
   completion_tokens_details: given({ reasoning_tokens: count, image_tokens: count, audio_tokens: count }),
 })

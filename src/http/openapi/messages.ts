@@ -1,8 +1,7 @@
 /** `POST /messages` and `/messages/count_tokens`: the decoder is `http/data/messages/decode.ts`. */
 import { most } from "../decode/members.ts"
-import { modelRules, samplingSchemas, sharedSchemas } from "./members.ts"
+import { cost, modelRules, samplingSchemas, sharedSchemas } from "./members.ts"
 import {
-  amount,
   anyObject,
   anyOf,
   count,
@@ -152,7 +151,7 @@ const answer = given({
   content: listOf(anyObject),
   stop_reason: orNull(text),
   stop_sequence: orNull(text),
-  usage: given({ input_tokens: count, output_tokens: count, cost: described("What the key pays, USD.", amount) }),
+  usage: given({ input_tokens: count, output_tokens: count, cost }),
 })
 
 const error = given({

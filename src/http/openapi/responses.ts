@@ -1,9 +1,8 @@
 /** `POST /responses`: the decoder is `http/data/responses/decode.ts`. */
 import * as Struct from "effect/Struct"
 import { textSchemas, topLogprobs } from "./chat.ts"
-import { modelRules, reasoningRules, samplingSchemas, sharedSchemas } from "./members.ts"
+import { cost, modelRules, reasoningRules, samplingSchemas, sharedSchemas } from "./members.ts"
 import {
-  amount,
   anyObject,
   anyOf,
   count,
@@ -179,7 +178,7 @@ const answer = given({
     output_tokens: count,
     output_tokens_details: given({ reasoning_tokens: count }),
     total_tokens: count,
-    cost: described("What the key pays, USD.", amount),
+    cost,
   }),
 })
 

@@ -43,6 +43,9 @@ export class Slice {
   /** As the database last said it, and what was booked here since. */
   private spent: Picodollars = 0n
   private others: Picodollars = 0n
+  /** Holds whose cost is being booked: it may be in `spent` already. */
+  private settling: Picodollars = 0n
+  private learned = 0
 
   constructor(budget: BudgetWindow, process: string) {
     this.budget = budget
@@ -51,7 +54,7 @@ export class Slice {
 
   /** What there is at best: the others may return all that they have leased. */
   atBest(limit: Picodollars, at: number): BudgetSnapshot {
-    return this.snapshot(limit, this.held, at)
+    return this.snapshot(limit, this.held - this.settling, at)
   }
 
   /** What there is for this process, as far as it knows. */
@@ -70,9 +73,10 @@ export class Slice {
 
   learn({ granted, spent, others }: Grant): void {
     this.free += granted
-    // What was booked here meanwhile may not be in the answer yet. The spend of a window never falls.
-    this.spent = BigInteger.max(this.spent, spent)
+    // What was booked here meanwhile may not be in the answer yet. Too little does no harm, since the database decides.
+    this.spent = spent
     this.others = others
+    this.learned += 1
   }
 
   /** Whether there was enough. */
@@ -83,11 +87,19 @@ export class Slice {
     return true
   }
 
-  /** Ends a hold. `cost`: what was booked for its request, which has left the slice. */
-  settled(hold: Picodollars, cost: Picodollars): void {
+  /** The cost of a hold is about to be booked. Returns what `settled` needs to know. */
+  settles(hold: Picodollars): number {
+    this.settling += hold
+    return this.learned
+  }
+
+  /** Ends a hold. `cost`: what was booked for its request, which has left the slice. `since`: what `settles` returned, if it was called. */
+  settled(hold: Picodollars, cost: Picodollars, since?: number): void {
     this.held -= hold
     this.free += hold - BigInteger.min(hold, cost)
-    this.spent += cost
+    if (since !== undefined) this.settling -= hold
+    // Else the database has told of it, or may have: counted twice it would refuse requests that there is money for.
+    if (since === undefined || since === this.learned) this.spent += cost
   }
 
   private snapshot(limit: Picodollars, held: Picodollars, at: number): BudgetSnapshot {

@@ -238,9 +238,9 @@ export class Meter extends Context.Tag("headgate/Meter")<
           return account
         }
 
-        const giveBack = ({ amount, slice }: Hold, money: KeyAccount, cost: Picodollars): void => {
+        const giveBack = ({ amount, slice }: Hold, money: KeyAccount, cost: Picodollars, since?: number): void => {
           money.giveBack(amount)
-          slice?.settled(amount, cost)
+          slice?.settled(amount, cost, since)
         }
 
         return {
@@ -279,6 +279,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
             const money = close(hold)
             if (money === undefined) return Effect.succeed(charge)
             return wait((resume) => {
+              const since = hold.slice?.settles(hold.amount)
               const settled = ledgerRow(hold, settlement, charge, prices.idOf(host.pricing), now())
               const row = hold.slice === undefined ? settled : { ...settled, heldIn: heldIn(hold, hold.slice) }
               // A caller who gets an error in place of the answer must not pay for it later.
@@ -291,7 +292,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
               // A row in the backlog stays held, so that the key cannot spend the money again. A refused row is not held.
               ledger.add({ row, lateCost }, onResult, (booked) => {
                 if (booked !== undefined) money.spend(booked.cost, booked.admittedAt)
-                giveBack(hold, money, booked?.cost ?? 0n)
+                giveBack(hold, money, booked?.cost ?? 0n, since)
                 journal.closed(hold)
               })
             })

@@ -120,6 +120,8 @@ export const reconcile = Command.make("reconcile", flags, ({ json, reprice, with
   Effect.gen(function* () {
     if (Option.isSome(withConfig)) {
       if (!reprice) return yield* wrongUse("--with-config goes with --reprice")
+      // Else it would be the configuration that is in force.
+      if (withConfig.value === "") return yield* wrongUse("--with-config: expected the path of a file, got nothing")
       return yield* corrected(withConfig.value, json)
     }
     if (reprice) return yield* repriced(json)

@@ -51,6 +51,18 @@ export class SlidingWindow {
     this.count += 1
   }
 
+  /** Forgets one admission that was remembered at this time, since nothing came of it. Returns whether there was one. */
+  remove(time: number): boolean {
+    let index = this.count - 1
+    while (index >= 0 && this.at(index) !== time) index -= 1
+    if (index < 0) return false
+    for (; index < this.count - 1; index++) {
+      this.times[(this.first + index) % this.times.length] = this.at(index + 1)
+    }
+    this.count -= 1
+    return true
+  }
+
   private at(index: number): number {
     return this.times[(this.first + index) % this.times.length] ?? 0
   }

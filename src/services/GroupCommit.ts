@@ -46,7 +46,8 @@ export class GroupCommit<Row> {
     this.writing = this.rows.length > 0
     if (!this.writing) return
     const waitMs = this.beganMs + gatherMs - this.nowMs()
-    if (waitMs > 0) setTimeout(this.commit, waitMs)
+    // Not longer, also where an embedder's clock steps back.
+    if (waitMs > 0) setTimeout(this.commit, Math.min(waitMs, gatherMs))
     else this.commit()
   }
 

@@ -38,6 +38,11 @@ export class KeyWindows {
     while (this.windows.size > this.most.keys || this.remembered > this.most.remembered) this.forgetOldest()
   }
 
+  /** Takes back `add` at this time. */
+  remove(key: KeyId, at: number): void {
+    if (this.windows.get(key)?.remove(at) === true) this.remembered -= 1
+  }
+
   private forgetOldest(): void {
     for (const [key, window] of this.windows) {
       this.windows.delete(key)

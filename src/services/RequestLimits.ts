@@ -121,15 +121,19 @@ const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
       const { id } = context.key
       const refused = perMinuteRefusal(id)
       if (refused !== undefined) return Exit.fail(refused)
-      if (requestsPerMinute > 0) freeWindows.add(id, nowMs())
       const at = now()
-      const taking = storage.freeRequests.take(id, windowStart("daily", at), requestsPerDay)
-      return Effect.flatMap(orUnavailable("storage")(taking), (isTaken) => {
-        if (!isTaken)
-          return Exit.fail(refusal("free-models-per-day", requestsPerDay, (nextReset("daily", at) ?? at) - at))
-        counted.add(context)
-        return Exit.void
-      })
+      const addedAt = nowMs()
+      // At once, so that those that come meanwhile are counted with it.
+      if (requestsPerMinute > 0) freeWindows.add(id, addedAt)
+      return storage.freeRequests.take(id, windowStart("daily", at), requestsPerDay).pipe(
+        orUnavailable("storage"),
+        Effect.filterOrFail(
+          (isTaken) => isTaken,
+          () => refusal("free-models-per-day", requestsPerDay, (nextReset("daily", at) ?? at) - at),
+        ),
+        Effect.tapError(() => Effect.sync(() => freeWindows.remove(id, addedAt))),
+        Effect.zipRight(Effect.sync(() => void counted.add(context))),
+      )
     }
 
     return RequestLimits.of({

@@ -124,7 +124,7 @@ export interface JournalRepository {
   readonly clear: (ids: ReadonlyArray<string>) => Effect.Effect<void, StorageUnavailable>
 }
 
-/** Leases of processes, by the clock of the database: see `ProcessLease.ts`. A process's slices end with its lease. */
+/** Leases of processes, by the clock of the database: see `ProcessLease.ts`. A process's slices end with its lease, and with its entries in the journal. */
 export interface LeaseRepository {
   /** The process has a lease from now on, for so many milliseconds. */
   readonly take: (process: string, forMs: number) => Effect.Effect<void, StorageUnavailable>
@@ -132,7 +132,7 @@ export interface LeaseRepository {
   readonly renew: (process: string, forMs: number) => Effect.Effect<boolean, StorageUnavailable>
   /** The lease ends now. */
   readonly end: (process: string) => Effect.Effect<void, StorageUnavailable>
-  /** Removes the leases that have ended. */
+  /** Removes the leases that have ended, and the slices of processes that have neither a lease nor an entry in the journal. */
   readonly clear: Effect.Effect<void, StorageUnavailable>
 }
 

@@ -7,8 +7,11 @@ import { query } from "./query.ts"
 
 export const makeLeaseRepository = (sql: SqlClient): LeaseRepository => {
   const now = serverNow(sql)
+  // A slice stays until what its process's streams had delivered is charged: else the same money could be spent again.
   const endSlices = Effect.asVoid(
-    sql`DELETE FROM slices WHERE amount = 0 OR process NOT IN (SELECT process FROM leases)`,
+    sql`DELETE FROM slices WHERE amount = 0 OR process NOT IN (
+      SELECT process FROM leases UNION ALL SELECT process FROM open_requests
+    )`,
   )
   return {
     take: (process, forMs) =>

@@ -9,17 +9,18 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import type { PriceVersion } from "../domain/PriceVersion.ts"
+import type { BudgetWindow } from "../domain/Slice.ts"
 import { type NewRow, StorageUnavailable } from "../services/ledger.ts"
 import { makeStepRunner, type StepRunner, wait } from "../services/Steps.ts"
 import type { Appended, Storage } from "../services/Storage.ts"
-import { unavailable } from "./failure.ts"
+import { reasonOf, unavailable } from "./failure.ts"
 import { decodeRow, encodeRow } from "./JournalRepository.ts"
 import { Spool } from "./spool.ts"
 import type { SpoolEntry, SpoolOptions, StoredEntry } from "./spoolFile.ts"
 
 type Service = Context.Tag.Service<typeof Storage>
 
-type Parts = Pick<Service, "ledger" | "prices" | "journal">
+type Parts = Pick<Service, "ledger" | "prices" | "journal" | "shared">
 
 /** Entries that are written into the database at once. */
 const replayedAtOnce = 256
@@ -50,7 +51,7 @@ const rowIn = (content: string): NewRow | undefined => {
   return { ...row, heldIn: { ...heldIn, amount: BigInt(heldIn.amount) } }
 }
 
-/** What entries stand for; `undefined`: another version of the program wrote one, and it cannot be read. */
+/** What entries stand for; throws where another version of the program wrote one that cannot be read. */
 const contentsOf = (entries: ReadonlyArray<StoredEntry>) => {
   const versions: Array<PriceVersion> = []
   const rows: Array<NewRow> = []
@@ -59,7 +60,7 @@ const contentsOf = (entries: ReadonlyArray<StoredEntry>) => {
     if (kind === "price") versions.push(JSON.parse(content) as PriceVersion)
     else {
       const row = rowIn(content)
-      if (row === undefined) return undefined
+      if (row === undefined) throw new Error("a member is missing")
       rows.push(row)
     }
   }
@@ -67,14 +68,12 @@ const contentsOf = (entries: ReadonlyArray<StoredEntry>) => {
 }
 
 /** Writes entries into the database. One that it will never take is logged, and does not keep the others waiting. */
-const makeBook = ({ ledger, prices }: Parts) => {
-  const write = (entries: ReadonlyArray<StoredEntry>) =>
-    Effect.suspend((): Effect.Effect<unknown, StorageUnavailable> => {
-      const contents = contentsOf(entries)
-      return contents === undefined
-        ? Effect.fail(new StorageUnavailable({ reason: "an entry cannot be read", refused: true }))
-        : Effect.zipRight(prices.put(contents.versions), ledger.append(contents.rows))
-    })
+const makeBook = ({ ledger, prices }: Pick<Parts, "ledger" | "prices">) => {
+  const write = (entries: ReadonlyArray<StoredEntry>): Effect.Effect<unknown, StorageUnavailable> =>
+    Effect.try({
+      try: () => contentsOf(entries),
+      catch: (error) => new StorageUnavailable({ reason: `it cannot be read: ${reasonOf(error)}`, refused: true }),
+    }).pipe(Effect.flatMap(({ versions, rows }) => Effect.zipRight(prices.put(versions), ledger.append(rows))))
   const book = (entries: ReadonlyArray<StoredEntry>): Effect.Effect<unknown, StorageUnavailable> =>
     Effect.catchIf(
       write(entries),
@@ -135,8 +134,9 @@ const isUnavailable = (exit: Exit.Exit<unknown, StorageUnavailable>): boolean =>
 
 /**
  * `parts` with a spool, until the scope closes. `patienceMs`: how long a write may take. While something is spooled, no new
- * requests start, and two things are read only after it is replayed: what a key has spent, or it could spend the same money again;
- * and the journal's orphans, or a stream whose whole cost is spooled would be charged by its last checkpoint.
+ * requests start, and three things are read only after it is replayed: what a key has spent, and what the database has as a slice of
+ * its budget, or it could spend the same money again; and the journal's orphans, or a stream whose whole cost is spooled would be
+ * charged by its last checkpoint.
  */
 export const withSpool = <P extends Parts>(
   parts: P,
@@ -160,7 +160,7 @@ export const withSpool = <P extends Parts>(
     )
     yield* Effect.ignore(replay).pipe(Effect.delay(replayEvery), Effect.forever, Effect.forkScoped)
 
-    const { ledger, prices, journal } = parts
+    const { ledger, prices, journal, shared } = parts
     const append = spooling(ledger.append, rowEntry)
     const put = spooling(prices.put, priceEntry)
     return {
@@ -180,5 +180,14 @@ export const withSpool = <P extends Parts>(
             return afterReplay(journal.orphans(now, limit))
           }),
       },
+      ...(shared && {
+        shared: {
+          ...shared,
+          slices: {
+            ...shared.slices,
+            kept: (process: string, budget: BudgetWindow) => afterReplay(shared.slices.kept(process, budget)),
+          },
+        },
+      }),
     }
   })

@@ -181,6 +181,11 @@ describe("reconcile", () => {
         code: 64,
         err: "headgate: --with-config goes with --reprice\n",
       })
+      // As from a variable of the shell that is not set.
+      expect(await run("--reprice", "--with-config", "")).toMatchObject({
+        code: 64,
+        err: "headgate: --with-config: expected the path of a file, got nothing\n",
+      })
       const absent = await run("--reprice", "--with-config", join(installation.folder, "absent.json"))
       expect([absent.code, absent.err]).toEqual([
         78,

@@ -1,7 +1,10 @@
 /** `POST /embeddings` over real sockets, with scripted hosts. */
 import { afterEach, describe, expect, test } from "bun:test"
+import * as Schema from "effect/Schema"
+import { defineProvider, embeddingsProtocol, httpError } from "headgate/plugin"
 import { packed } from "../../src/domain/Embeddings.ts"
 import { openAccount } from "../support/account.ts"
+import { startGateway } from "../support/gateway.ts"
 import { type Answer, answered, type UnaryScene, unaryScene } from "../support/unaryHosts.ts"
 
 const stops: Array<() => Promise<void>> = []
@@ -303,4 +306,43 @@ test("the models that make embeddings have a list of their own", async () => {
   expect(listed.body.data.map(({ id }: { readonly id: string }) => id)).toEqual(["headgate/echo"])
   const page = await answered(gateway.call("/embeddings/models?limit=1"))
   expect(page.body.links.next).toBe("/api/v1/embeddings/models?offset=1&limit=1")
+})
+
+describe("a provider", () => {
+  const model = (provider: string) => ({
+    id: "acme/vectors",
+    context_length: 100,
+    architecture: { output_modalities: ["embeddings"] },
+    hosts: [{ provider, pricing: { prompt: "0", completion: "0" } }],
+  })
+  const ask = { method: "POST", body: JSON.stringify({ model: "acme/vectors", input: "a" }) }
+
+  test("that makes none is not called, and the reason is told", async () => {
+    const gateway = await startGateway({
+      config: { providers: { anthropic: { api_key: "k" } }, models: [model("anthropic")] },
+    })
+    stops.push(gateway.stop)
+    const { status, body } = await answered(gateway.call("/embeddings", ask))
+    expect(status).toBe(404)
+    expect(JSON.stringify(body)).toContain("its provider does not serve this kind of model")
+  })
+
+  test("may make nothing else", async () => {
+    const vectors = defineProvider({
+      id: "vectors",
+      name: "Vectors",
+      always: true,
+      config: Schema.Struct({}),
+      load: () => ({
+        protocols: {},
+        embeddings: embeddingsProtocol(),
+        error: httpError,
+        transport: async () => Response.json({ data: [{ embedding: [1] }] }),
+      }),
+    })
+    const gateway = await startGateway({ plugins: [vectors], config: { models: [model("vectors")] } })
+    stops.push(gateway.stop)
+    const { status, body } = await answered(gateway.call("/embeddings", ask))
+    expect([status, body.data[0].embedding]).toEqual([200, [1]])
+  })
 })

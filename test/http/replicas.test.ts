@@ -1,7 +1,7 @@
 /** Several gateways on one database, as an operator runs them. docs/guarantees.md#g1, #g2 and #g24 */
 import { afterEach, expect, test } from "bun:test"
 import { makeSecret } from "../../src/domain/KeySecret.ts"
-import { configFor, type ScriptedHost, scriptedHost, wholeAnswer } from "../support/host.ts"
+import { chunkOf, configFor, heldStream, type ScriptedHost, scriptedHost, wholeAnswer } from "../support/host.ts"
 import { describePostgres, execute, makeDatabase, urlOf } from "../support/postgres.ts"
 import { firstKey, install, type RunningGateway } from "../support/process.ts"
 
@@ -166,7 +166,7 @@ describePostgres("several gateways on one database", () => {
     "what a killed one had leased and held can be spent by the others when its lease has ended, and not before",
     async () => {
       const { host, open } = gatedHost()
-      const { database, gateways, urls } = await replicas(2, host, undefined, {
+      const { database, gateways, start, urls } = await replicas(2, host, undefined, {
         HEADGATE_MANAGEMENT_KEY: managementKey,
       })
       const [first = "", second = ""] = await urls()
@@ -190,11 +190,53 @@ describePostgres("several gateways on one database", () => {
       const killedAt = Date.now()
       if (waitsForLease) await until(async () => (await booksOf(database, hash)).leased === 0n)
       // As if its lease had ended already.
-      else await execute(database, `UPDATE headgate.leases SET ends_at = 0 WHERE process = '${killed}'`)
+      else {
+        await execute(database, `UPDATE headgate.leases SET ends_at = 0 WHERE process = '${killed}'`)
+        // One that starts clears what the journal had of its requests.
+        await start().url()
+      }
       if (waitsForLease) console.log(`cleared after ${(Date.now() - killedAt) / 1000} s`)
       expect(await burst()).toBe(20 - room)
       expect(await booksOf(database, hash)).toMatchObject({ rows: 20, spend: 20n * one, leased: 0n })
     },
     3 * patience,
+  )
+
+  test(
+    "what a stream of a killed one had delivered is charged before its slice is free for the others",
+    async () => {
+      const host = hostOf((body, request) => {
+        if (body["stream"] !== true) return wholeAnswer("Hello", { prompt_tokens: 10, completion_tokens: 50 })
+        const stream = heldStream(request)
+        stream.send(chunkOf({ delta: { content: "word ".repeat(300) }, finish_reason: null }))
+        return stream.response
+      })
+      const { database, gateways, start, urls } = await replicas(2, host, undefined, {
+        HEADGATE_MANAGEMENT_KEY: managementKey,
+      })
+      const [first = "", second = ""] = await urls()
+      const { key, hash } = await keyFor(first, 20)
+      const stream = await post(first, key, { ...ask, stream: true, max_tokens: 500 })
+      const lost = stream.text().catch(() => "")
+      const entries = async () =>
+        (await execute(database, "SELECT process FROM headgate.open_requests WHERE state = 'streaming'"))[0]?.rows ?? []
+      await until(async () => (await entries()).length === 1)
+      const killed = (await entries())[0]?.process
+      gateways[0]?.kill("SIGKILL")
+      await lost
+      await execute(database, `UPDATE headgate.leases SET ends_at = 0 WHERE process = '${killed}'`)
+
+      const spendAll = async () => {
+        while ((await post(second, key)).status === 200);
+      }
+      await spendAll()
+      // One that starts clears what others left.
+      await start().url()
+      expect(await entries()).toEqual([])
+      await spendAll()
+      const { cost, spend } = await booksOf(database, hash)
+      expect([spend, spend <= 20n * one, spend > 19n * one]).toEqual([cost, true, true])
+    },
+    patience,
   )
 })

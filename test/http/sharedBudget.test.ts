@@ -294,6 +294,25 @@ describePostgres("two gateways on one database", () => {
   )
 
   test(
+    "a request to a free model that the day's limit refuses does not count for the minute",
+    async () => {
+      const { first, second, newKey } = await pair(undefined, [], {
+        billing: { free_models: { requests_per_minute: 4, requests_per_day: 3 } },
+        models: [{ id: "acme/echo:free", context_length: 1000, hosts: [{ provider: "echo", model: "headgate/echo" }] }],
+      })
+      const key = await newKey({})
+      const answers = []
+      for (let at = 0; at < 9; at++) {
+        const answer = await key.chat(at < 3 ? first : second, { model: "acme/echo:free" })
+        answers.push(answer.status === 200 ? 200 : await answer.text())
+      }
+      expect(answers.slice(0, 3)).toEqual([200, 200, 200])
+      for (const refusal of answers.slice(3)) expect(refusal).toContain("free-models-per-day")
+    },
+    patience,
+  )
+
+  test(
     "whose statements are all slow block each other in no circle, and spend no more than the limit",
     async () => {
       const { first, second, newKey, proxies } = await pair()

@@ -178,6 +178,31 @@ test("what a key has spent is not read before its spooled rows are in the databa
   expect((await run(storage.ledger.spend(alice, at))).total).toBe(1n)
 })
 
+test("what the database has as a slice of a budget is not read before the costs are there that leave it", async () => {
+  const server = await makeServer()
+  let isBooked = false
+  const shared: NonNullable<Service["shared"]> = {
+    leases: { take: () => away, renew: () => away, end: () => away, clear: away },
+    slices: {
+      take: () => away,
+      giveBack: () => away,
+      kept: () => Effect.sync(() => (isBooked ? 90n : 100n)),
+      want: () => away,
+    },
+    on: () => Effect.void,
+  }
+  const append: Service["ledger"]["append"] = (rows) =>
+    Effect.tap(server.reached.ledger.append(rows), () => {
+      isBooked = true
+    })
+  const { storage } = await open({ ...server.reached, shared, ledger: { ...server.reached.ledger, append } })
+  server.isAway = true
+  await run(storage.ledger.append([sampleRow("a")]))
+  server.isAway = false
+  const kept = storage.shared?.slices.kept("one", { key: alice, window: "total", start: 0 })
+  expect(await run(kept ?? Effect.die("there are slices"))).toBe(90n)
+})
+
 test("a price that is used for the first time in an outage is there before its rows", async () => {
   const server = await makeServer()
   const { storage } = await open(server.reached)
@@ -198,6 +223,26 @@ test("a row that the database will never take is logged, and does not keep the o
   server.isAway = false
   await until(() => run(storage.ledger.takesRequests()), "the replay")
   expect(await idsOf(server)).toEqual(["a", "b"])
+  expect(lines).toContain("a spooled entry will never be in the database")
+})
+
+test.each([
+  ["a row without its contents", "row", "{}"],
+  ["no JSON", "price", "{"],
+  ["an amount that is no number", "row", undefined],
+])("an entry that cannot be read, %s, is logged, and does not keep the others waiting", async (_, kind, content) => {
+  const server = await makeServer()
+  const folder = newFolder()
+  leave(folder, "one", "a")
+  const [path = ""] = SpoolFile.paths({ folder, installation: "one", durability: "process" })
+  const file = SpoolFile.take(path, "process")
+  const row = JSON.parse(file?.first(1)[0]?.content ?? "{}").row
+  file?.put([{ id: "odd", kind, content: content ?? JSON.stringify({ row, heldIn: { amount: "much" } }) }])
+  file?.close()
+  leave(folder, "one", "b")
+  const { storage, lines } = await open(server.reached, { folder })
+  await until(() => run(storage.ledger.takesRequests()), "the replay")
+  expect((await idsOf(server)).toSorted()).toEqual(["a", "b"])
   expect(lines).toContain("a spooled entry will never be in the database")
 })
 

@@ -1,6 +1,7 @@
 /** Hosts and callers of the Messages form. */
 import { isJsonObject, type JsonObject } from "../../src/domain/Json.ts"
 import { readMessagesStream } from "../../src/testing/grammar/messages.ts"
+import { inputOf } from "./forms/script.ts"
 import type { TestGateway } from "./gateway.ts"
 import { configFor, type ScriptedHost } from "./host.ts"
 
@@ -179,4 +180,4 @@ const add = (
 }
 
 const finished = ({ json, ...block }: Record<string, unknown>): JsonObject =>
-  block["type"] === "tool_use" ? { ...block, input: json === "" ? {} : JSON.parse(String(json)) } : block
+  block["type"] === "tool_use" ? { ...block, input: json === "" ? {} : inputOf(json) } : block

@@ -6,8 +6,10 @@ import * as HttpApi from "@effect/platform/HttpApi"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import { chatForm } from "../openapi/chat.ts"
+import { completionsForm } from "../openapi/completions.ts"
 import { commonSchemas } from "../openapi/members.ts"
 import { messagesForm } from "../openapi/messages.ts"
+import { responsesForm } from "../openapi/responses.ts"
 import { withForms } from "../openapi/schema.ts"
 import { ActivityGroup } from "./activity.ts"
 import { GenerationGroup } from "./generation.ts"
@@ -31,4 +33,4 @@ export const Api = withoutErrors
   .annotate(OpenApi.Title, "Headgate")
   .annotate(OpenApi.Version, "1.0.0")
   .annotate(OpenApi.Description, "A gateway for language models. A key may also be sent as x-api-key.")
-  .annotate(OpenApi.Transform, withForms(commonSchemas, chatForm, messagesForm))
+  .annotate(OpenApi.Transform, withForms(commonSchemas, chatForm, completionsForm, messagesForm, responsesForm))

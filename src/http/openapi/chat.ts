@@ -144,6 +144,17 @@ const format = anyOf(
   typed("python", {}),
 )
 
+/** Members of the forms whose answer is a text. */
+export const textSchemas = {
+  prediction: typed("content", { content: textContent }, "content"),
+  response_format: format,
+  structured_outputs: flag,
+  web_search_options: anyObject,
+} satisfies Readonly<Record<string, Schema>>
+
+export const topLogprobs = integer(0, 20)
+export const answers = integer(1, 8)
+
 const request: Schema = {
   ...taken(
     {
@@ -153,14 +164,11 @@ const request: Schema = {
       tools: listOf(named("ChatTool"), { maxItems: 512 }),
       tool_choice: toolChoice,
       parallel_tool_calls: flag,
-      response_format: format,
-      structured_outputs: flag,
+      ...textSchemas,
       logprobs: flag,
-      top_logprobs: integer(0, 20),
-      prediction: typed("content", { content: textContent }, "content"),
-      web_search_options: anyObject,
-      n: integer(1, 8),
-      best_of: integer(1, 8),
+      top_logprobs: topLogprobs,
+      n: answers,
+      best_of: answers,
       prompt: text,
       modalities: listOf(oneOf("text", "image", "audio")),
       image_config: anyObject,
@@ -172,9 +180,9 @@ const request: Schema = {
   allOf: [...modelRules, ...reasoningRules],
 }
 
-const reasons: Schema = orNull(oneOf("stop", "length", "tool_calls", "content_filter", "error"))
+export const reasons: Schema = orNull(oneOf("stop", "length", "tool_calls", "content_filter", "error"))
 
-const answerMembers = {
+export const answerMembers = {
   id: text,
   provider: described("Display name of the provider that answered.", text),
   model: text,

@@ -6,6 +6,7 @@ import * as Gateway from "../../../src/Gateway.ts"
 import { DataPlane } from "../../../src/http/data/routes.ts"
 import { KeyStore } from "../../../src/services/KeyStore.ts"
 import { layer as memoryStorage } from "../../../src/sql/MemoryStorage.ts"
+import { readCompletionsStream } from "../../../src/testing.ts"
 import { Upstream } from "../../../src/upstream/Upstream.ts"
 import { streamOf } from "../../support/answers.ts"
 import { json } from "../../support/control.ts"
@@ -24,7 +25,7 @@ import {
 import { document, faultsIn, references } from "../../support/openApi.ts"
 
 /** Routes of the data plane that have no file in `src/http/openapi` yet. */
-const undescribed: ReadonlyArray<string> = ["/api/v1/completions", "/api/v1/responses"]
+const undescribed: ReadonlyArray<string> = []
 
 const paths: Readonly<Record<string, Readonly<Record<string, { readonly tags?: ReadonlyArray<string> }>>>> =
   document.paths
@@ -142,6 +143,29 @@ describe("answers fit their schemas:", () => {
     }
     expect(faultsIn("MessagesError", await (await post("nothing")).json())).toEqual([])
     expect(await json(await post("whole", "/messages/count_tokens"))).toEqual({ input_tokens: expect.any(Number) })
+  })
+
+  test("the same of legacy completions", async () => {
+    const post = (prompt: string, stream = false) =>
+      gateway.call("/completions", {
+        method: "POST",
+        body: JSON.stringify({ model: "acme/small", max_tokens: 10, prompt, stream }),
+      })
+    expect(faultsIn("CompletionAnswer", await (await post("whole")).json())).toEqual([])
+    const chunks = readCompletionsStream(await (await post("stream", true)).text())
+    expect(chunks.flatMap((chunk) => faultsIn("CompletionChunk", chunk))).toEqual([])
+    expect(faultsIn("Error", await (await post("nothing")).json())).toEqual([])
+  })
+
+  test("the same of the Responses form", async () => {
+    const post = (input: string) =>
+      gateway.call("/responses", { method: "POST", body: JSON.stringify({ model: "acme/small", input }) })
+    for (const input of ["whole", "tools"]) {
+      const response = await post(input)
+      expect(response.status).toBe(200)
+      expect(faultsIn("ResponsesAnswer", await response.json())).toEqual([])
+    }
+    expect(faultsIn("Error", await (await post("nothing")).json())).toEqual([])
   })
 
   test("an explanation", async () => {

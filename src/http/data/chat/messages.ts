@@ -20,6 +20,11 @@ const maybeObject = orNull(anyObject)
 
 const textPart: Check = objectOf({ text }, "text")
 const videoPart = objectOf({ video_url: objectOf({ url: filledText }, "url") }, "video_url")
+const storedFile: Check = (value, path, issues) => {
+  if (value != null) {
+    report(issues, path, "names a file in the operator's account at a host, which is not allowed: send its content")
+  }
+}
 const imageUrl = matching(/^(?:https?:\/\/|data:)./i, "must be an http(s) URL or a data URL")
 const partTypes: ReadonlyMap<string, Check> = new Map([
   ["text", textPart],
@@ -30,7 +35,7 @@ const partTypes: ReadonlyMap<string, Check> = new Map([
   ],
   ["video_url", videoPart],
   ["input_video", videoPart],
-  ["file", objectOf({ file: objectOf({ filename: maybeText, file_data: maybeText, file_id: maybeText }) }, "file")],
+  ["file", objectOf({ file: objectOf({ filename: maybeText, file_data: maybeText, file_id: storedFile }) }, "file")],
 ])
 
 const contentOf = (types: ReadonlyMap<string, Check>): Check => {

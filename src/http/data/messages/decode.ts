@@ -36,6 +36,7 @@ import {
 } from "../../decode/members.ts"
 import { isEffort, noReasoning } from "../../decode/reasoning.ts"
 import { Translation } from "./content.ts"
+import { otherForms } from "./otherForms.ts"
 import { choiceOf, ownToolAmong, parallelOf, toolChoice, toolOf, tools } from "./tools.ts"
 
 /** Refuses a member that asks for something, with a sentence. */
@@ -85,6 +86,7 @@ const { temperature, top_p, top_k } = samplingMembers
 
 const members: Readonly<Record<string, Check>> = {
   ...sharedMembers,
+  ...otherForms,
   temperature,
   top_p,
   top_k,

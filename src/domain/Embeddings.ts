@@ -17,7 +17,7 @@ export interface EmbeddingsPayload extends JsonObject {
   readonly input: EmbeddingInput | ReadonlyArray<EmbeddingInput>
   /** Length of the vectors. Default: the model's own. */
   readonly dimensions?: number | null
-  /** How the caller wants the vectors; the gateway converts where the host gives the other one. Default: as the host gives them. */
+  /** How the caller wants the vectors; the gateway converts where the host gives the other one. Default: float. */
   readonly encoding_format?: "float" | "base64" | null
   /** What the texts are for, such as `search_query`. */
   readonly input_type?: string | null

@@ -1,6 +1,10 @@
 /** Embeddings and rerank by public clients, over a real socket. The router's SDK validates every body. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
+import { OpenAIEmbeddings } from "@langchain/openai"
+import { createOpenRouter } from "@openrouter/ai-sdk-provider"
 import { OpenRouter } from "@openrouter/sdk"
+import { embed } from "ai"
 import OpenAI from "openai"
 import { packed } from "../../src/domain/Embeddings.ts"
 import { type UnaryScene, unaryScene } from "../support/unaryHosts.ts"
@@ -42,6 +46,24 @@ describe("embeddings", () => {
       ...at(host),
     })
     expect(raw.data.map(({ embedding }) => String(embedding))).toEqual([packed(vector) ?? ""])
+  })
+
+  test("the AI SDK by both of its providers", async () => {
+    const access = { apiKey: scene.gateway.key, baseURL: scene.gateway.url }
+    const models = [
+      createOpenRouter(access).textEmbeddingModel("acme/unary"),
+      createOpenAICompatible({ name: "headgate", ...access }).embeddingModel("acme/unary"),
+    ]
+    for (const model of models) {
+      const { embedding, usage } = await embed({ model, value: "hi" })
+      expect([embedding, usage.tokens]).toEqual([vector, 3])
+    }
+  })
+
+  test("LangChain", async () => {
+    const configuration = { baseURL: scene.gateway.url }
+    const model = new OpenAIEmbeddings({ model: "acme/unary", apiKey: scene.gateway.key, configuration })
+    expect([await model.embedQuery("hi"), await model.embedDocuments(["hi"])]).toEqual([vector, [vector]])
   })
 
   test("the openai client's error", async () => {

@@ -41,7 +41,7 @@ const parts: ReadonlyArray<Schema> = [
   ),
   typed("video_url", { video_url: video }, "video_url"),
   typed("input_video", { video_url: video }, "video_url"),
-  typed("file", { file: taken({ filename: text, file_data: text, file_id: text }) }, "file"),
+  typed("file", { file: taken({ filename: text, file_data: text, file_id: nothing }) }, "file"),
 ]
 const contentOf = (...kinds: ReadonlyArray<Schema>): Schema => anyOf(text, listOf(anyOf(...kinds)))
 const textContent = contentOf(textPart)

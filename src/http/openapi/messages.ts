@@ -1,5 +1,7 @@
 /** `POST /messages` and `/messages/count_tokens`: the decoder is `http/data/messages/decode.ts`. */
+
 import { most } from "../decode/members.ts"
+import { otherForms } from "../decode/notOfMessages.ts"
 import { cost, modelRules, samplingSchemas, sharedSchemas } from "./members.ts"
 import {
   anyObject,
@@ -93,12 +95,15 @@ const format = taken({ type: only("json_schema"), schema: anyObject }, "type", "
 
 const stored = described("Refers to something in the operator's account, which is not allowed.", nothing)
 
+const ofChat = described("A member of the chat form, which this one refuses.", nothing)
+
 const { temperature, top_p, top_k, max_completion_tokens: tokens } = samplingSchemas
 
 const request: Schema = {
   ...taken(
     {
       ...sharedSchemas,
+      ...Object.fromEntries(Object.keys(otherForms).map((name) => [name, ofChat])),
       messages: listOf(turn, { minItems: 1, maxItems: 4096 }),
       system: anyOf(text, listOf(typed("text", { text }, "text"))),
       max_tokens: tokens,

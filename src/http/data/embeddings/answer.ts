@@ -37,10 +37,10 @@ export const embeddingsWriter =
 
 const unreadable = new HostFailed({ reason: "malformed" })
 
-/** The JSON of a vector in the wanted encoding, by default as the host gave it; `undefined`: it cannot be converted. */
+/** The JSON of a vector in the wanted encoding, by default numbers; `undefined`: it cannot be converted. */
 const vectorFor = ({ embedding }: Embedding, { encoding_format: format, dimensions }: EmbeddingsPayload) => {
   if (typeof embedding === "string") {
-    const numbers = format === "float" ? unpacked(embedding, dimensions) : embedding
+    const numbers = format === "base64" ? embedding : unpacked(embedding, dimensions)
     return typeof numbers === "string" ? JSON.stringify(numbers) : numbers && listText(numbers)
   }
   if (format !== "base64") return listText(embedding)

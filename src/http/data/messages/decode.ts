@@ -34,9 +34,9 @@ import {
   sharedMembers,
   tokenCount,
 } from "../../decode/members.ts"
+import { otherForms } from "../../decode/notOfMessages.ts"
 import { isEffort, noReasoning } from "../../decode/reasoning.ts"
 import { Translation } from "./content.ts"
-import { otherForms } from "./otherForms.ts"
 import { choiceOf, ownToolAmong, parallelOf, toolChoice, toolOf, tools } from "./tools.ts"
 
 /** Refuses a member that asks for something, with a sentence. */

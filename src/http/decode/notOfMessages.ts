@@ -1,5 +1,5 @@
 /** Members of other forms, which the Messages form has under another name or not at all. */
-import { type Check, report } from "../../decode/checks.ts"
+import { type Check, report } from "./checks.ts"
 
 /** The chat form's members, and what they are called here. Sent on, they would contradict the member of this form. */
 const renamed: Readonly<Record<string, string>> = {

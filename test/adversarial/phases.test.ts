@@ -102,8 +102,8 @@ for (const commitAfterMs of [1, 10_000])
           expect(await heldOf(gateway, fresh)).toContain('"limit_remaining":')
         })
         test(`deadline: ${phase}`, async () => {
-          const { caller, openGates, expectFree } = await enter(phase, stream, 2000, commitAfterMs)
-          await Bun.sleep(2150)
+          const { caller, openGates, expectFree } = await enter(phase, stream, 4000, commitAfterMs)
+          await Bun.sleep(4150)
           openGates()
           if (phase !== "settling") {
             const text = await caller.until((got) => /408|imed out/.test(got))

@@ -7,7 +7,7 @@
  * and `sqlite3`.
  */
 import { Database } from "bun:sqlite"
-import { existsSync, mkdirSync, statSync } from "node:fs"
+import { existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as Cause from "effect/Cause"
@@ -134,24 +134,38 @@ const versionOf = (path: string) =>
     return version
   })
 
-/** Checks, before anything else is written, that the file is ours and readable. Marks an empty one as ours. */
+/** Checks, before anything else is written, that the file is ours and readable. Marks an empty one as ours. Its version. */
 const recognise = (path: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
-    if ((yield* versionOf(path)) === undefined) yield* sql.unsafe(`PRAGMA application_id = ${applicationId}`)
+    const version = yield* versionOf(path)
+    if (version === undefined) yield* sql.unsafe(`PRAGMA application_id = ${applicationId}`)
+    return version
   })
 
-/** Settings of the connection, before the first transaction. */
+/** Copies a file with tables of an earlier version before they are changed: `<file>.schema-<version>`. */
+const keepCopy = (path: string, version: number) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient
+    const copy = `${path}.schema-${version}`
+    const unfinished = `${copy}.part`
+    yield* Effect.sync(() => rmSync(unfinished, { force: true }))
+    yield* sql`VACUUM INTO ${unfinished}`
+    yield* Effect.sync(() => renameSync(unfinished, copy))
+  })
+
+/** Settings of the connection, before the first transaction. Keeps a copy of a file that will be migrated. */
 const configure = ({ path, durability }: Opening) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
     yield* sql.unsafe(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
-    yield* recognise(path)
+    const version = yield* recognise(path)
     const [journal] = yield* sql<{ readonly journal_mode: string }>`PRAGMA journal_mode = WAL`
     if (journal?.journal_mode !== "wal") {
       return yield* refused("unwritable", path, "its file system cannot carry a write-ahead log")
     }
     yield* sql.unsafe(`PRAGMA synchronous = ${durability === "full" ? "FULL" : "NORMAL"}`)
+    if (version !== undefined && version > 0 && version < schemaVersion) yield* keepCopy(path, version)
   })
 
 const openDatabase = (path: string, options?: { readonly readonly: true }) =>

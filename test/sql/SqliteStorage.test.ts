@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -102,6 +102,28 @@ describe("the file", () => {
     const ids = ran.map((step) => step.migration_id)
     expect(ids).toEqual([...new Set(ids)].toSorted((a, b) => a - b))
     expect([ids.at(0), ids.at(-1)]).toEqual([1, schemaVersion])
+  })
+
+  test("a file of an earlier version is copied before it is changed, also over a copy that was cut off", async () => {
+    const path = join(newFolder(), "headgate.db")
+    await oldDatabase(path, "plan_of_a_ledger_row", [sampleRow("old")])
+    const read = (file: string) => {
+      const db = new Database(file, { readonly: true })
+      const version = `SELECT MAX(migration_id) AS version FROM ${migrationsTable}`
+      const found = [db.query(version).get(), db.query("SELECT request_id FROM ledger").all()]
+      db.close()
+      return found
+    }
+    const before = read(path)
+    const [{ version }] = before as [{ version: number }]
+    await Bun.write(`${path}.schema-${version}.part`, "half a copy")
+    await using(path, () => Effect.void)
+    expect(read(`${path}.schema-${version}`)).toEqual(before)
+    expect(read(path)).toEqual([{ version: schemaVersion }, [{ request_id: "old" }]])
+    await using(path, () => Effect.void)
+    expect(readdirSync(dirname(path)).filter((name) => name.includes("schema"))).toEqual([
+      `headgate.db.schema-${version}`,
+    ])
   })
 
   test("rows from before the plan and the prices were kept have none", async () => {

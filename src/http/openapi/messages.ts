@@ -92,8 +92,6 @@ const toolChoice: Schema = {
 
 const format = taken({ type: only("json_schema"), schema: anyObject }, "type", "schema")
 
-const stored = described("Refers to something in the operator's account, which is not allowed.", nothing)
-
 const { temperature, top_p, top_k, max_completion_tokens: tokens } = samplingSchemas
 
 const request: Schema = {
@@ -120,15 +118,7 @@ const request: Schema = {
         "Models to try after this one. Not together with models.",
         listOf({ ...taken({ model: sharedSchemas.model }, "model"), additionalProperties: false }, { maxItems: 3 }),
       ),
-      speed: described("The gateway has no price for another.", only("standard")),
-      inference_geo: described("The gateway has no price for a region.", only("global")),
-      container: stored,
-      thread: stored,
-      fallback_credit_token: stored,
-      user_profile_id: stored,
       diagnostics: { type: "object", properties: { previous_message_id: nothing } },
-      billing_policy: { type: "object", properties: { bill_to: only("self") } },
-      mcp_servers: described("Call MCP servers yourself, and give their tools.", { type: "array", maxItems: 0 }),
     },
     "messages",
   ),

@@ -112,6 +112,10 @@ const members: ReadonlyArray<readonly [member: string, ...fates: ReadonlyArray<F
   ["thread", { refused: { type: "create" } }],
   ["fallback_credit_token", { refused: "t" }],
   ["user_profile_id", { refused: "u" }],
+  ["previous_response_id", { refused: "resp_1" }],
+  ["conversation", { refused: "conv_1" }],
+  ["vector_store_ids", { sent: [], as: {} }, { refused: ["vs_1"] }],
+  ["cached_content", { refused: "cachedContents/1" }],
   ["models", { router: ["acme/other"] }],
   [
     "fallbacks",
@@ -211,6 +215,32 @@ test.each<[string, JsonObject, ReadonlyArray<string>]>([
     "a stored file",
     content({ type: "document", source: { type: "file", file_id: "f" } }),
     ["messages[0].content[0].source"],
+  ],
+  [
+    "a stored file in a document of blocks",
+    content({
+      type: "document",
+      source: { type: "content", content: [{ type: "document", source: { type: "file", file_id: "f" } }] },
+    }),
+    ["messages[0].content[0].source.content[0].type"],
+  ],
+  [
+    "a stored file in a page that was fetched",
+    content({
+      type: "web_fetch_tool_result",
+      tool_use_id: "t",
+      content: { type: "web_fetch_result", content: { type: "document", source: { type: "file", file_id: "f" } } },
+    }),
+    ["messages[0].content[0]"],
+  ],
+  [
+    "a stored file in a result within a result",
+    content({
+      type: "tool_result",
+      tool_use_id: "t",
+      content: [{ type: "tool_result", content: [{ type: "image", source: { type: "file", file_id: "f" } }] }],
+    }),
+    ["messages[0].content[0].content[0]"],
   ],
   ["a stored upload", content({ type: "container_upload", file_id: "f" }), ["messages[0].content[0]"]],
   ["a result of no call", content({ type: "tool_result" }), ["messages[0].content[0].tool_use_id"]],

@@ -13,6 +13,7 @@ import {
   report,
   text,
 } from "../../decode/checks.ts"
+import { refused, stored } from "../../decode/operatorMembers.ts"
 
 const most = { messages: 4096 }
 const maybeText = orNull(text)
@@ -20,6 +21,7 @@ const maybeObject = orNull(anyObject)
 
 const textPart: Check = objectOf({ text }, "text")
 const videoPart = objectOf({ video_url: objectOf({ url: filledText }, "url") }, "video_url")
+const storedFile = refused(`${stored}: send its content in file_data`)
 const imageUrl = matching(/^(?:https?:\/\/|data:)./i, "must be an http(s) URL or a data URL")
 const partTypes: ReadonlyMap<string, Check> = new Map([
   ["text", textPart],
@@ -30,7 +32,7 @@ const partTypes: ReadonlyMap<string, Check> = new Map([
   ],
   ["video_url", videoPart],
   ["input_video", videoPart],
-  ["file", objectOf({ file: objectOf({ filename: maybeText, file_data: maybeText, file_id: maybeText }) }, "file")],
+  ["file", objectOf({ file: objectOf({ filename: maybeText, file_data: maybeText, file_id: storedFile }) }, "file")],
 ])
 
 const contentOf = (types: ReadonlyMap<string, Check>): Check => {

@@ -9,7 +9,8 @@ import { reasoningFormat } from "../../../wire/messages/content.ts"
 import { unwrapped } from "../../../wire/messages/foreignThinking.ts"
 import { type Issues, report } from "../../decode/checks.ts"
 import { sharedMembers } from "../../decode/members.ts"
-import { documentParts, imagePart, isStored } from "./media.ts"
+import { namesStoredFile } from "../../decode/operatorMembers.ts"
+import { documentParts, imagePart } from "./media.ts"
 import { checkTool, isMark } from "./tools.ts"
 
 /** Where a canonical message comes from in the caller's body. */
@@ -228,7 +229,7 @@ export class Translation {
   /** A block that only hosts of the form understand. */
   private foreign(block: JsonObject, path: string): void {
     const { type, tool } = block
-    if (isStored(block))
+    if (namesStoredFile(block))
       report(this.issues, path, "refers to a file in the account of the operator, which is not allowed")
     const definition = isJsonObject(tool) ? tool["definition"] : undefined
     if (definition !== undefined) checkTool(definition, `${path}.tool.definition`, this.issues)

@@ -34,18 +34,10 @@ import {
   sharedMembers,
   tokenCount,
 } from "../../decode/members.ts"
+import { refused, stored } from "../../decode/operatorMembers.ts"
 import { isEffort, noReasoning } from "../../decode/reasoning.ts"
 import { Translation } from "./content.ts"
 import { choiceOf, ownToolAmong, parallelOf, toolChoice, toolOf, tools } from "./tools.ts"
-
-/** Refuses a member that asks for something, with a sentence. */
-const refused =
-  (why: string, allowed: (value: unknown) => boolean = () => false): Check =>
-  (value, path, issues) => {
-    if (value !== null && !allowed(value)) report(issues, path, why)
-  }
-
-const stored = "refers to something in the account of the operator, which is not allowed"
 
 const thinkingShape = objectOf(
   {
@@ -78,9 +70,6 @@ const fallbacks: Check = listOf((value, path, issues) => {
   }
 }, mostFallbacks)
 
-const standardBilling = (value: unknown): boolean =>
-  isJsonObject(value) && (value["bill_to"] === undefined || value["bill_to"] === "self")
-
 const { temperature, top_p, top_k } = samplingMembers
 
 const members: Readonly<Record<string, Check>> = {
@@ -103,19 +92,7 @@ const members: Readonly<Record<string, Check>> = {
   compaction: orNull(anyObject),
   cache_control: orNull(sharedMembers.cache_control),
   fallbacks: orNull(fallbacks),
-  speed: refused("must be standard: the gateway has no price for another speed", (value) => value === "standard"),
-  inference_geo: refused("is not supported: the gateway has no price for a region", (value) => value === "global"),
-  container: refused(stored),
-  thread: refused(stored),
   diagnostics: refused(stored, (value) => isJsonObject(value) && value["previous_message_id"] == null),
-  fallback_credit_token: refused(stored),
-  user_profile_id: refused(stored),
-  billing_policy: refused("must bill the operator", standardBilling),
-  mcp_servers: refused("is not supported: call MCP servers yourself, and give their tools", isEmptyList),
-}
-
-function isEmptyList(value: unknown): boolean {
-  return Array.isArray(value) && value.length === 0
 }
 
 const table = memberTable({}, members, ["user"], ["messages"])

@@ -92,6 +92,8 @@ const toolChoice: Schema = {
 
 const format = taken({ type: only("json_schema"), schema: anyObject }, "type", "schema")
 
+const oneAnswer = described("This form has one answer.", { const: 1 })
+const ownBound = described("Refused: use max_tokens here.", nothing)
 const { temperature, top_p, top_k, max_completion_tokens: tokens } = samplingSchemas
 
 const request: Schema = {
@@ -112,6 +114,12 @@ const request: Schema = {
       output_format: format,
       metadata: taken({ user_id: text }),
       service_tier: oneOf("auto", "standard_only", "default", "flex", "priority"),
+      n: oneAnswer,
+      best_of: oneAnswer,
+      max_completion_tokens: ownBound,
+      max_output_tokens: ownBound,
+      modalities: listOf(oneOf("text", "image")),
+      audio: described("Refused: answers have no audio.", nothing),
       context_management: anyObject,
       compaction: anyObject,
       fallbacks: described(

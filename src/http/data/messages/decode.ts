@@ -70,6 +70,18 @@ const fallbacks: Check = listOf((value, path, issues) => {
   }
 }, mostFallbacks)
 
+const oneAnswer = refused("is not known in this form, which gives one answer", (value) => value === 1)
+const ownBound = refused("belongs to another form: use max_tokens here")
+
+/** Members of other forms that would change what the answer costs, and not what the caller gets. */
+const ofOtherForms = {
+  n: oneAnswer,
+  best_of: oneAnswer,
+  max_completion_tokens: ownBound,
+  max_output_tokens: ownBound,
+  audio: refused("belongs to the chat form: answers of this one have no audio"),
+} satisfies Readonly<Record<string, Check>>
+
 const { temperature, top_p, top_k } = samplingMembers
 
 const members: Readonly<Record<string, Check>> = {
@@ -92,16 +104,18 @@ const members: Readonly<Record<string, Check>> = {
   compaction: orNull(anyObject),
   cache_control: orNull(sharedMembers.cache_control),
   fallbacks: orNull(fallbacks),
+  ...ofOtherForms,
+  modalities: orNull(listOf(oneOf("text", "image"))),
   diagnostics: refused(stored, (value) => isJsonObject(value) && value["previous_message_id"] == null),
 }
 
-const table = memberTable({}, members, ["user"], ["messages"])
+const table = memberTable({}, members, ["user", ...Object.keys(ofOtherForms)], ["messages"])
 
 /** Known members that hosts of other forms are not sent. */
 const ownMembers = ["context_management", "diagnostics"]
 
 /** Members that are translated, or are not sent under this name. Others are passed on, since the host may know them. */
-const translated: ReadonlySet<string> = new Set(Object.keys(members))
+const translated: ReadonlySet<string> = new Set(Object.keys(members).filter((name) => name !== "modalities"))
 
 export const decodeMessages = (
   body: JsonObject,

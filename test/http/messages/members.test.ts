@@ -61,7 +61,7 @@ const members: ReadonlyArray<readonly [member: string, ...fates: ReadonlyArray<F
   ["top_p", { sent: 0.5, as: { top_p: 0.5 } }],
   ["top_k", { sent: 5, as: { top_k: 5 } }],
   ["stop_sequences", { sent: ["x"], as: { stop: ["x"] } }],
-  ["metadata", { sent: { user_id: "u" }, as: { user: "u" } }],
+  ["metadata", { sent: { user_id: "u" }, as: { user: "u" } }, { sent: { team: "a" }, dropped: "metadata.team" }],
   [
     "tools",
     { sent: [tool], as: { tools: [translatedTool] } },
@@ -270,4 +270,38 @@ test.each([
   ["x-anthropic-beta", "mcp-tunnels-2026-06-22"],
 ])("%s: %s is refused", (header, value) => {
   expect(issuesOf({}, { [header]: value })).toEqual([header])
+})
+
+test("turns without blocks stay turns at other hosts, which got no message at all", () => {
+  const { payload } = accepted({
+    messages: [
+      { role: "user", content: [] },
+      { role: "assistant", content: [] },
+    ],
+  })
+  expect(payload.messages).toEqual([
+    { role: "user", content: "" },
+    { role: "assistant", content: "" },
+  ])
+})
+
+test("members of blocks that other hosts cannot have are named: they were lost in silence", () => {
+  const { native } = accepted({
+    messages: [
+      { role: "user", content: [{ type: "text", text: "Hi", citations: [] }] },
+      {
+        role: "assistant",
+        content: [
+          { type: "text", text: "So", citations: [{ type: "char_location", cited_text: "q" }] },
+          { type: "tool_use", id: "t", name: "look", input: {}, caller: { type: "direct" } },
+        ],
+      },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "t", content: "5", future: 1 }] },
+    ],
+  })
+  expect(native?.untranslated).toEqual([
+    "messages[1].content[0].citations",
+    "messages[1].content[1].caller",
+    "messages[2].content[0].future",
+  ])
 })

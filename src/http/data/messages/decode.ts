@@ -23,6 +23,7 @@ import {
   report,
   text,
 } from "../../decode/checks.ts"
+import { dropOthers } from "../../decode/dropped.ts"
 import {
   maybeText,
   memberTable,
@@ -145,7 +146,7 @@ export const decodeMessages = (
       form: messagesForm,
       body: own,
       headers: headersOf(headers, betas),
-      untranslated: [...translation.untranslated],
+      untranslated: translation.untranslated,
       unsupported: translation.unsupported ?? onlyHere(body),
       pathOf: translation.pathOf,
     },
@@ -157,8 +158,10 @@ const payloadOf = (body: JsonObject, own: JsonObject, translation: Translation):
   const { temperature, top_p, top_k, stop_sequences: stop, tools, tool_choice: choice, cache_control: mark } = body
   const config = isJsonObject(body["output_config"]) ? body["output_config"] : {}
   const schema = config["format"] ?? body["output_format"]
-  for (const name of ownMembers) if (own[name] != null) translation.untranslated.add(name)
-  if (config["task_budget"] != null) translation.untranslated.add("output_config.task_budget")
+  for (const name of ownMembers) if (own[name] != null) translation.untranslated.push(name)
+  if (isJsonObject(body["metadata"]))
+    dropOthers(body["metadata"], metadataMembers, "metadata", translation.untranslated)
+  if (config["task_budget"] != null) translation.untranslated.push("output_config.task_budget")
   const listed = Array.isArray(tools) ? tools.filter(isJsonObject) : []
   const messages: ReadonlyArray<Message> = translation.messages
   return {
@@ -190,6 +193,8 @@ const payloadOf = (body: JsonObject, own: JsonObject, translation: Translation):
     ...(isJsonObject(mark) ? { cache_control: mark } : {}),
   }
 }
+
+const metadataMembers = new Set(["user_id"])
 
 const userField = ({ user, metadata }: JsonObject): { readonly user?: string } => {
   const id = isJsonObject(metadata) ? (metadata["user_id"] ?? user) : user

@@ -137,6 +137,18 @@ describe("each member", () => {
     transforms: [{ here: ["middle-out"] }, { refused: ["other"] }],
     stop_server_tools_when: [{ here: [{}] }],
     debug: [{ here: {} }],
+    // what the operator pays or owns
+    speed: [{ sent: "standard" }, { refused: "fast" }],
+    inference_geo: [{ sent: "global" }, { refused: "us" }],
+    billing_policy: [{ sent: { bill_to: "self" } }, { refused: { bill_to: "user_profile" } }],
+    mcp_servers: [{ sent: [] }, { refused: [{ type: "url", url: "https://m.test", name: "m" }] }],
+    vector_store_ids: [{ sent: [] }, { refused: ["vs_1"] }],
+    ...Object.fromEntries(
+      ["container", "thread", "fallback_credit_token", "user_profile_id", "previous_response_id", "conversation"].map(
+        (name) => [name, [{ refused: "of_another_caller" }]],
+      ),
+    ),
+    cached_content: [{ refused: "cachedContents/1" }],
     provider: [{ here: { only: ["host"] } }, { refused: 1 }],
     ...Object.fromEntries(credentialMembers.map((name) => [name, [{ here: "x" }]])),
     // what the gateway does not know

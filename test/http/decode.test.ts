@@ -375,7 +375,13 @@ describe("accepted", () => {
       messages({ role: "assistant", content: null, refusal: "No.", tool_calls: null, function_call: null }),
     ],
     ["28 assistant that only thought", messages({ role: "assistant", content: null, reasoning: "Hm." })],
-    ["29 every part", parts({ type: "text", text: "x" }, { type: "file", file: { file_data: "AA==", file_id: null } })],
+    [
+      "29 every part",
+      parts(
+        { type: "text", text: "x" },
+        { type: "file", file: { file_data: "data:application/pdf;base64,AA==", file_id: null } },
+      ),
+    ],
     ["29 no parts", parts()],
     ["30 loopback image", parts({ type: "image_url", image_url: { url: "http://169.254.169.254/x" } })],
     ["image as data", parts({ type: "image_url", image_url: { url: "data:image/png;base64,AA==" } })],
@@ -616,7 +622,7 @@ describe("preferences", () => {
               { type: "image_url", image_url: { url: "https://a.test/2" } },
               { type: "input_video", video_url: { url: "https://a.test/3" } },
               { type: "input_audio", input_audio: { data: "AA", format: "wav" } },
-              { type: "file", file: { file_data: "AA==" } },
+              { type: "file", file: { file_data: "data:application/pdf;base64,AA==" } },
               { type: "text", text: "what?" },
             ],
           },

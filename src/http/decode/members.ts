@@ -23,6 +23,7 @@ import {
   shortText,
   text,
 } from "./checks.ts"
+import { operatorMembers } from "./operatorMembers.ts"
 import { plugins, preset, transforms } from "./otherRouters.ts"
 import { decodePreferences } from "./preferences.ts"
 import { reasoningMembers } from "./reasoning.ts"
@@ -110,6 +111,7 @@ export const sharedMembers = {
   transforms,
   stop_server_tools_when: listOf(anyObject, Number.POSITIVE_INFINITY, 1),
   debug: anyObject,
+  ...operatorMembers,
 } satisfies Readonly<Record<string, Check>>
 
 /** Credentials and addresses, which only the configuration may set. See docs/guarantees.md#g29. */

@@ -1,9 +1,10 @@
-/** Members of other forms, which the Messages form has under another name or not at all. */
-import { type Check, report } from "./checks.ts"
+/** Members of other forms, which the Messages form has under another name or not at all. Sent on, they would contradict its own. */
+import type { Check } from "./checks.ts"
+import { refused } from "./operatorMembers.ts"
 
-/** The chat form's members, and what they are called here. Sent on, they would contradict the member of this form. */
 const renamed: Readonly<Record<string, string>> = {
   max_completion_tokens: "max_tokens",
+  max_output_tokens: "max_tokens",
   stop: "stop_sequences",
   response_format: "output_config.format",
   verbosity: "output_config.effort",
@@ -15,17 +16,15 @@ const renamed: Readonly<Record<string, string>> = {
   function_call: "tool_choice",
 }
 
-const refused =
-  (message: string): Check =>
-  (_value, path, issues) =>
-    report(issues, path, message)
+/** This form gives one answer. */
+export const oneAnswer: ReadonlyArray<string> = ["n", "best_of"]
 
-const oneAnswer = refused("is not known in this form, which gives one answer")
+const onlyOne = refused("is not known in this form, which gives one answer", (value) => value === 1)
 
-export const otherForms: Readonly<Record<string, Check>> = {
+export const notOfMessages: Readonly<Record<string, Check>> = {
   ...Object.fromEntries(
-    Object.entries(renamed).map(([name, own]) => [name, refused(`belongs to the chat form: use ${own} here`)]),
+    Object.entries(renamed).map(([name, own]) => [name, refused(`belongs to another form: use ${own} here`)]),
   ),
-  n: oneAnswer,
-  best_of: oneAnswer,
+  ...Object.fromEntries(oneAnswer.map((name) => [name, onlyOne])),
+  audio: refused("belongs to the chat form: answers of this one have no audio"),
 }

@@ -4,6 +4,7 @@
  */
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import { type Check, filledText, flag, type Issues, listOf, objectOf, oneOf, quoted, report } from "./checks.ts"
+import { checkOperatorTool } from "./operatorMembers.ts"
 
 const pluginShape = objectOf({ id: filledText, enabled: flag }, "id")
 
@@ -34,4 +35,5 @@ const serverTool = /^(?:open)?router:(?!web_search$)/
 export const otherTool = (type: string, _tool: JsonObject, path: string, issues: Issues): void => {
   if (serverTool.test(type))
     report(issues, `${path}.type`, `${quoted(type)} is a server tool that this gateway does not run`)
+  else checkOperatorTool(type, path, issues)
 }

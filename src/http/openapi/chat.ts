@@ -1,5 +1,5 @@
 /** `POST /chat/completions`: its decoder is `http/data/chat/decode.ts`. */
-import { modelRules, otherTool, reasoningRules, samplingSchemas, sharedSchemas } from "./members.ts"
+import { modelRules, otherTool, reasoningRules, samplingSchemas, sharedSchemas, stored } from "./members.ts"
 import {
   anyObject,
   anyOf,
@@ -41,7 +41,7 @@ const parts: ReadonlyArray<Schema> = [
   ),
   typed("video_url", { video_url: video }, "video_url"),
   typed("input_video", { video_url: video }, "video_url"),
-  typed("file", { file: taken({ filename: text, file_data: text, file_id: nothing }) }, "file"),
+  typed("file", { file: taken({ filename: text, file_data: text, file_id: stored }) }, "file"),
 ]
 const contentOf = (...kinds: ReadonlyArray<Schema>): Schema => anyOf(text, listOf(anyOf(...kinds)))
 const textContent = contentOf(textPart)

@@ -1,6 +1,7 @@
 /** Schemas of what the bodies of all forms have in common; the decoders are in `http/decode`. */
 import { quantizations } from "../../domain/Preferences.ts"
 import { most } from "../decode/members.ts"
+import { operatorTool } from "../decode/operatorMembers.ts"
 import {
   amount,
   anyObject,
@@ -106,6 +107,24 @@ const model: Schema = {
   not: { pattern: "\\p{Cc}|[\\u2028\\u2029]|\\.\\.[/\\\\]|%00" },
 }
 
+export const stored = described("Refers to something in the operator's account, which is not allowed.", nothing)
+
+/** What the operator pays or owns at a host. */
+const operatorSchemas = {
+  speed: described("The gateway has no price for another.", only("standard")),
+  inference_geo: described("The gateway has no price for a region.", only("global")),
+  container: stored,
+  thread: stored,
+  fallback_credit_token: stored,
+  user_profile_id: stored,
+  billing_policy: { type: "object", properties: { bill_to: only("self") } },
+  mcp_servers: described("Call MCP servers yourself, and give their tools.", { type: "array", maxItems: 0 }),
+  previous_response_id: stored,
+  conversation: stored,
+  vector_store_ids: { type: "array", maxItems: 0 },
+  cached_content: stored,
+} satisfies Readonly<Record<string, Schema>>
+
 /** Members that mean the same in every form. */
 export const sharedSchemas = {
   model: described("<author>/<slug>, possibly with variants such as :nitro; or an alias.", model),
@@ -136,6 +155,7 @@ export const sharedSchemas = {
   transforms: described("Prompts are never shortened.", listOf(only("middle-out"))),
   stop_server_tools_when: listOf(anyObject, { minItems: 1 }),
   debug: anyObject,
+  ...operatorSchemas,
 } satisfies Readonly<Record<string, Schema>>
 
 /** What every form's request must hold besides its members. */
@@ -189,13 +209,16 @@ export const commonSchemas: Readonly<Record<string, Schema>> = {
   Usage: usage,
 }
 
-/** A tool of a kind that only some hosts have. The server tools of other routers are refused, but for web search. */
+/**
+ * A tool of a kind that only some hosts have. Refused are those that reach what the operator owns, and server tools of
+ * other routers but for web search.
+ */
 export const otherTool = (...own: ReadonlyArray<string>): Schema =>
   taken(
     {
       type: {
         type: "string",
-        not: anyOf({ enum: own }, { pattern: "^(open)?router:(?!web_search$)" }),
+        not: anyOf({ enum: own }, { pattern: "^(open)?router:(?!web_search$)" }, { pattern: operatorTool.source }),
       },
     },
     "type",

@@ -1,7 +1,7 @@
 /** `POST /messages` and `/messages/count_tokens`: the decoder is `http/data/messages/decode.ts`. */
 
 import { most } from "../decode/members.ts"
-import { otherForms } from "../decode/notOfMessages.ts"
+import { notOfMessages, oneAnswer } from "../decode/notOfMessages.ts"
 import { cost, modelRules, samplingSchemas, sharedSchemas } from "./members.ts"
 import {
   anyObject,
@@ -93,9 +93,8 @@ const toolChoice: Schema = {
 
 const format = taken({ type: only("json_schema"), schema: anyObject }, "type", "schema")
 
-const stored = described("Refers to something in the operator's account, which is not allowed.", nothing)
-
-const ofChat = described("A member of the chat form, which this one refuses.", nothing)
+const ofOthers = described("A member of another form, which this one refuses.", nothing)
+const only1 = described("This form has one answer.", { const: 1 })
 
 const { temperature, top_p, top_k, max_completion_tokens: tokens } = samplingSchemas
 
@@ -103,7 +102,9 @@ const request: Schema = {
   ...taken(
     {
       ...sharedSchemas,
-      ...Object.fromEntries(Object.keys(otherForms).map((name) => [name, ofChat])),
+      ...Object.fromEntries(
+        Object.keys(notOfMessages).map((name) => [name, oneAnswer.includes(name) ? only1 : ofOthers]),
+      ),
       messages: listOf(turn, { minItems: 1, maxItems: 4096 }),
       system: anyOf(text, listOf(typed("text", { text }, "text"))),
       max_tokens: tokens,
@@ -118,21 +119,14 @@ const request: Schema = {
       output_format: format,
       metadata: taken({ user_id: text }),
       service_tier: oneOf("auto", "standard_only", "default", "flex", "priority"),
+      modalities: listOf(oneOf("text", "image")),
       context_management: anyObject,
       compaction: anyObject,
       fallbacks: described(
         "Models to try after this one. Not together with models.",
         listOf({ ...taken({ model: sharedSchemas.model }, "model"), additionalProperties: false }, { maxItems: 3 }),
       ),
-      speed: described("The gateway has no price for another.", only("standard")),
-      inference_geo: described("The gateway has no price for a region.", only("global")),
-      container: stored,
-      thread: stored,
-      fallback_credit_token: stored,
-      user_profile_id: stored,
       diagnostics: { type: "object", properties: { previous_message_id: nothing } },
-      billing_policy: { type: "object", properties: { bill_to: only("self") } },
-      mcp_servers: described("Call MCP servers yourself, and give their tools.", { type: "array", maxItems: 0 }),
     },
     "messages",
   ),

@@ -61,7 +61,7 @@ const members: ReadonlyArray<readonly [member: string, ...fates: ReadonlyArray<F
   ["top_p", { sent: 0.5, as: { top_p: 0.5 } }],
   ["top_k", { sent: 5, as: { top_k: 5 } }],
   ["stop_sequences", { sent: ["x"], as: { stop: ["x"] } }],
-  ["metadata", { sent: { user_id: "u" }, as: { user: "u" } }],
+  ["metadata", { sent: { user_id: "u" }, as: { user: "u" } }, { sent: { team: "a" }, dropped: "metadata.team" }],
   [
     "tools",
     { sent: [tool], as: { tools: [translatedTool] } },
@@ -112,9 +112,6 @@ const members: ReadonlyArray<readonly [member: string, ...fates: ReadonlyArray<F
   ["thread", { refused: { type: "create" } }],
   ["fallback_credit_token", { refused: "t" }],
   ["user_profile_id", { refused: "u" }],
-  ["n", { refused: 2 }],
-  ["best_of", { refused: 2 }],
-  ["max_completion_tokens", { refused: 100_000 }],
   ["stop", { refused: "x" }],
   ["response_format", { refused: { type: "json_object" } }],
   ["verbosity", { refused: "low" }],
@@ -124,6 +121,16 @@ const members: ReadonlyArray<readonly [member: string, ...fates: ReadonlyArray<F
   ["parallel_tool_calls", { refused: false }],
   ["functions", { refused: [] }],
   ["function_call", { refused: "none" }],
+  ["n", { refused: 50 }, { refused: "50" }],
+  ["best_of", { refused: 8 }],
+  ["max_completion_tokens", { refused: 99_999 }],
+  ["max_output_tokens", { refused: 99_999 }],
+  ["modalities", { sent: ["text", "image"], as: { modalities: ["text", "image"] } }, { refused: ["text", "audio"] }],
+  ["audio", { refused: { voice: "x", format: "wav" } }],
+  ["previous_response_id", { refused: "resp_1" }],
+  ["conversation", { refused: "conv_1" }],
+  ["vector_store_ids", { sent: [], as: {} }, { refused: ["vs_1"] }],
+  ["cached_content", { refused: "cachedContents/1" }],
   ["models", { router: ["acme/other"] }],
   [
     "fallbacks",
@@ -224,6 +231,32 @@ test.each<[string, JsonObject, ReadonlyArray<string>]>([
     content({ type: "document", source: { type: "file", file_id: "f" } }),
     ["messages[0].content[0].source"],
   ],
+  [
+    "a stored file in a document of blocks",
+    content({
+      type: "document",
+      source: { type: "content", content: [{ type: "document", source: { type: "file", file_id: "f" } }] },
+    }),
+    ["messages[0].content[0].source.content[0].type"],
+  ],
+  [
+    "a stored file in a page that was fetched",
+    content({
+      type: "web_fetch_tool_result",
+      tool_use_id: "t",
+      content: { type: "web_fetch_result", content: { type: "document", source: { type: "file", file_id: "f" } } },
+    }),
+    ["messages[0].content[0]"],
+  ],
+  [
+    "a stored file in a result within a result",
+    content({
+      type: "tool_result",
+      tool_use_id: "t",
+      content: [{ type: "tool_result", content: [{ type: "image", source: { type: "file", file_id: "f" } }] }],
+    }),
+    ["messages[0].content[0].content[0]"],
+  ],
   ["a stored upload", content({ type: "container_upload", file_id: "f" }), ["messages[0].content[0]"]],
   ["a result of no call", content({ type: "tool_result" }), ["messages[0].content[0].tool_use_id"]],
   [
@@ -246,4 +279,38 @@ test.each([
   ["x-anthropic-beta", "mcp-tunnels-2026-06-22"],
 ])("%s: %s is refused", (header, value) => {
   expect(issuesOf({}, { [header]: value })).toEqual([header])
+})
+
+test("turns without blocks stay turns at other hosts, which got no message at all", () => {
+  const { payload } = accepted({
+    messages: [
+      { role: "user", content: [] },
+      { role: "assistant", content: [] },
+    ],
+  })
+  expect(payload.messages).toEqual([
+    { role: "user", content: "" },
+    { role: "assistant", content: "" },
+  ])
+})
+
+test("members of blocks that other hosts cannot have are named: they were lost in silence", () => {
+  const { native } = accepted({
+    messages: [
+      { role: "user", content: [{ type: "text", text: "Hi", citations: [] }] },
+      {
+        role: "assistant",
+        content: [
+          { type: "text", text: "So", citations: [{ type: "char_location", cited_text: "q" }] },
+          { type: "tool_use", id: "t", name: "look", input: {}, caller: { type: "direct" } },
+        ],
+      },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "t", content: "5", future: 1 }] },
+    ],
+  })
+  expect(native?.untranslated).toEqual([
+    "messages[1].content[0].citations",
+    "messages[1].content[1].caller",
+    "messages[2].content[0].future",
+  ])
 })

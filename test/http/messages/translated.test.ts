@@ -317,6 +317,20 @@ describe("the answer", () => {
     expect(other).toMatchObject({ content, stop_reason: "tool_use" })
   })
 
+  test("has calls that the host announces all before the arguments of the first: such a stream failed", async () => {
+    const [one, other] = await both(
+      calls('{"a":1}', '{"b":2}'),
+      [call(0, "", true), call(1, "", true), ...[call(0, '{"a":'), call(1, '{"b":'), call(0, "1}"), call(1, "2}")]],
+      "tool_calls",
+    )
+    const content = [
+      { type: "tool_use", id: "call_0", name: "f0", input: { a: 1 } },
+      { type: "tool_use", id: "call_1", name: "f1", input: { b: 2 } },
+    ]
+    expect(one).toMatchObject({ content })
+    expect(other).toMatchObject({ content })
+  })
+
   test.each<[string, string, JsonObject]>([
     ["length", "max_tokens", {}],
     ["content_filter", "refusal", { stop_details: { type: "refusal", category: null, explanation: null } }],

@@ -145,7 +145,7 @@ const plain = [
   ...["n", "best_of", "prompt", "modalities", "image_config", "audio", "model", "models", "route", "preset", "stream"],
   ...["stream_options", "usage", "service_tier", "cache_control", "prompt_cache_key", "prompt_cache_options"],
   ...["session_id", "user", "metadata", "trace", "plugins", "transforms", "stop_server_tools_when", "debug", "tools"],
-  ...["tool_choice", "response_format", "prediction", "api_key", "unheard_of"],
+  ...["tool_choice", "response_format", "prediction", "api_key", "unheard_of", "speed", "mcp_servers", "conversation"],
 ]
 const member = oneof(
   constantFrom(...plain).chain((name) => {

@@ -79,6 +79,7 @@ const names = [
   ],
   ...["stop_server_tools_when", "temperature", "top_p", "top_k", "stop", "seed", "reasoning", "context_management"],
   ...["compaction", "thread", "fallback_credit_token", "user_profile_id", "api_key", "unheard_of"],
+  ...["n", "best_of", "max_completion_tokens", "modalities", "audio"],
   ...Object.keys(near),
 ]
 

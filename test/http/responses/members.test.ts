@@ -303,6 +303,8 @@ const refused: ReadonlyArray<readonly [given: JsonObject, path: string, says: st
 
 /** What no host of another form is sent, and the caller is told of. */
 const dropped: ReadonlyArray<readonly [given: JsonObject, names: string]> = [
+  [{ text: { verbosity: "low", future: 1 } }, "text.future"],
+  [{ max_tool_calls: 3, tools: [{ type: "web_search" }] }, "max_tool_calls"],
   [{ stream_options: { include_obfuscation: true } }, "stream_options.include_obfuscation"],
   [{ image: { context_compression: "auto" } }, "image"],
   [{ client_metadata: { turn: "1" } }, "client_metadata"],
@@ -363,6 +365,12 @@ describe("a member of the Responses form", () => {
       expect(host.calls.at(-1)?.body).toEqual({ ...base, ...sent })
     },
   )
+
+  test("a message whose type is null, as some clients write fields that are not set, was refused", async () => {
+    const response = await postResponses(gateway, { input: [{ type: null, id: null, role: "user", content: "hi" }] })
+    expect(response.status).toBe(200)
+    expect(host.calls.at(-1)?.body).toEqual(base)
+  })
 
   test.each(refused)("is refused, and no host called: %j at %s", async (given, path, says) => {
     const calls = host.calls.length

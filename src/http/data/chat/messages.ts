@@ -13,6 +13,7 @@ import {
   report,
   text,
 } from "../../decode/checks.ts"
+import { refused, stored } from "../../decode/operatorMembers.ts"
 
 const most = { messages: 4096 }
 const maybeText = orNull(text)
@@ -20,11 +21,7 @@ const maybeObject = orNull(anyObject)
 
 const textPart: Check = objectOf({ text }, "text")
 const videoPart = objectOf({ video_url: objectOf({ url: filledText }, "url") }, "video_url")
-const storedFile: Check = (value, path, issues) => {
-  if (value != null) {
-    report(issues, path, "names a file in the operator's account at a host, which is not allowed: send its content")
-  }
-}
+const storedFile = refused(`${stored}: send its content in file_data`)
 const imageUrl = matching(/^(?:https?:\/\/|data:)./i, "must be an http(s) URL or a data URL")
 const partTypes: ReadonlyMap<string, Check> = new Map([
   ["text", textPart],

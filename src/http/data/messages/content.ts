@@ -8,8 +8,10 @@ import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
 import { reasoningFormat } from "../../../wire/messages/content.ts"
 import { unwrapped } from "../../../wire/messages/foreignThinking.ts"
 import { type Issues, report } from "../../decode/checks.ts"
+import { type Dropped, dropOthers } from "../../decode/dropped.ts"
 import { sharedMembers } from "../../decode/members.ts"
-import { documentParts, imagePart, isStored } from "./media.ts"
+import { namesStoredFile } from "../../decode/operatorMembers.ts"
+import { documentParts, imagePart } from "./media.ts"
 import { checkTool, isMark } from "./tools.ts"
 
 /** Where a canonical message comes from in the caller's body. */
@@ -21,6 +23,17 @@ interface Place {
 
 const mostMessages = 4096
 
+/** Members of each type of block that are translated. */
+const carried: Readonly<Record<string, ReadonlySet<string>>> = {
+  text: new Set(["type", "text", "cache_control"]),
+  image: new Set(["type", "source", "cache_control"]),
+  document: new Set(["type", "source", "title", "context", "citations", "cache_control"]),
+  tool_use: new Set(["type", "id", "name", "input", "cache_control"]),
+  tool_result: new Set(["type", "tool_use_id", "content", "is_error", "cache_control"]),
+  thinking: new Set(["type", "thinking", "signature"]),
+  redacted_thinking: new Set(["type", "data"]),
+}
+
 /** Part of a message, with the path of its block. */
 interface Placed<A> {
   readonly value: A
@@ -30,7 +43,7 @@ interface Placed<A> {
 export class Translation {
   readonly messages: Array<Message> = []
   /** Members and blocks that the canonical form has no counterpart for. */
-  readonly untranslated = new Set<string>()
+  readonly untranslated: Dropped = []
   /** The first block that no translation carries. */
   unsupported: Unsupported | undefined
   private readonly places: Array<Place> = []
@@ -83,7 +96,11 @@ export class Translation {
       return []
     }
     return content.flatMap((block: unknown, at) => {
-      if (isJsonObject(block) && typeof block["type"] === "string") return [[block, `${path}[${at}]`] as const]
+      if (isJsonObject(block) && typeof block["type"] === "string") {
+        const known = carried[block["type"]]
+        if (known !== undefined) dropOthers(block, known, `${path}[${at}]`, this.untranslated)
+        return [[block, `${path}[${at}]`] as const]
+      }
       const place = isJsonObject(block) ? `${path}[${at}].type` : `${path}[${at}]`
       report(this.issues, place, isJsonObject(block) ? "is required" : "must be an object")
       return []
@@ -111,6 +128,7 @@ export class Translation {
       this.add({ role: "user", content }, path)
       return
     }
+    if (Array.isArray(content) && content.length === 0) this.add({ role: "user", content: "" }, path)
     const parts: Array<Placed<ContentPart>> = []
     for (const [block, place] of this.blocks(content, `${path}.content`)) {
       if (block["type"] === "tool_result") parts.push(...this.toolResult(block, place))
@@ -169,7 +187,8 @@ export class Translation {
     this.add(
       {
         role: "assistant",
-        content: parts.length === 0 ? null : shortest(parts),
+        content:
+          parts.length === 0 ? (calls.length + details.length === 0 && reasoning === "" ? "" : null) : shortest(parts),
         ...(reasoning === "" ? {} : { reasoning }),
         ...(details.length === 0 ? {} : { reasoning_details: details }),
         ...(calls.length === 0 ? {} : { tool_calls: calls.map(({ value }) => value) }),
@@ -216,7 +235,7 @@ export class Translation {
         return imagePart(block, path, this.issues)
       case "document": {
         const { citations } = block
-        if (isJsonObject(citations) && citations["enabled"] === true) this.untranslated.add(`${path}.citations`)
+        if (isJsonObject(citations) && citations["enabled"] === true) this.untranslated.push(`${path}.citations`)
         return documentParts(block, path, this.issues)
       }
       default:
@@ -228,7 +247,7 @@ export class Translation {
   /** A block that only hosts of the form understand. */
   private foreign(block: JsonObject, path: string): void {
     const { type, tool } = block
-    if (isStored(block))
+    if (namesStoredFile(block))
       report(this.issues, path, "refers to a file in the account of the operator, which is not allowed")
     const definition = isJsonObject(tool) ? tool["definition"] : undefined
     if (definition !== undefined) checkTool(definition, `${path}.tool.definition`, this.issues)

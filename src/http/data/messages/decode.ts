@@ -23,6 +23,7 @@ import {
   report,
   text,
 } from "../../decode/checks.ts"
+import { dropOthers } from "../../decode/dropped.ts"
 import {
   maybeText,
   memberTable,
@@ -34,19 +35,11 @@ import {
   sharedMembers,
   tokenCount,
 } from "../../decode/members.ts"
-import { otherForms } from "../../decode/notOfMessages.ts"
+import { notOfMessages } from "../../decode/notOfMessages.ts"
+import { refused, stored } from "../../decode/operatorMembers.ts"
 import { isEffort, noReasoning } from "../../decode/reasoning.ts"
 import { Translation } from "./content.ts"
 import { choiceOf, ownToolAmong, parallelOf, toolChoice, toolOf, tools } from "./tools.ts"
-
-/** Refuses a member that asks for something, with a sentence. */
-const refused =
-  (why: string, allowed: (value: unknown) => boolean = () => false): Check =>
-  (value, path, issues) => {
-    if (value !== null && !allowed(value)) report(issues, path, why)
-  }
-
-const stored = "refers to something in the account of the operator, which is not allowed"
 
 const thinkingShape = objectOf(
   {
@@ -79,14 +72,11 @@ const fallbacks: Check = listOf((value, path, issues) => {
   }
 }, mostFallbacks)
 
-const standardBilling = (value: unknown): boolean =>
-  isJsonObject(value) && (value["bill_to"] === undefined || value["bill_to"] === "self")
-
 const { temperature, top_p, top_k } = samplingMembers
 
 const members: Readonly<Record<string, Check>> = {
   ...sharedMembers,
-  ...otherForms,
+  ...notOfMessages,
   temperature,
   top_p,
   top_k,
@@ -105,28 +95,17 @@ const members: Readonly<Record<string, Check>> = {
   compaction: orNull(anyObject),
   cache_control: orNull(sharedMembers.cache_control),
   fallbacks: orNull(fallbacks),
-  speed: refused("must be standard: the gateway has no price for another speed", (value) => value === "standard"),
-  inference_geo: refused("is not supported: the gateway has no price for a region", (value) => value === "global"),
-  container: refused(stored),
-  thread: refused(stored),
+  modalities: orNull(listOf(oneOf("text", "image"))),
   diagnostics: refused(stored, (value) => isJsonObject(value) && value["previous_message_id"] == null),
-  fallback_credit_token: refused(stored),
-  user_profile_id: refused(stored),
-  billing_policy: refused("must bill the operator", standardBilling),
-  mcp_servers: refused("is not supported: call MCP servers yourself, and give their tools", isEmptyList),
 }
 
-function isEmptyList(value: unknown): boolean {
-  return Array.isArray(value) && value.length === 0
-}
-
-const table = memberTable({}, members, ["user"], ["messages"])
+const table = memberTable({}, members, ["user", ...Object.keys(notOfMessages)], ["messages"])
 
 /** Known members that hosts of other forms are not sent. */
 const ownMembers = ["context_management", "diagnostics"]
 
 /** Members that are translated, or are not sent under this name. Others are passed on, since the host may know them. */
-const translated: ReadonlySet<string> = new Set(Object.keys(members))
+const translated: ReadonlySet<string> = new Set(Object.keys(members).filter((name) => name !== "modalities"))
 
 export const decodeMessages = (
   body: JsonObject,
@@ -156,7 +135,7 @@ export const decodeMessages = (
       form: messagesForm,
       body: own,
       headers: headersOf(headers, betas),
-      untranslated: [...translation.untranslated],
+      untranslated: translation.untranslated,
       unsupported: translation.unsupported ?? onlyHere(body),
       pathOf: translation.pathOf,
     },
@@ -168,8 +147,10 @@ const payloadOf = (body: JsonObject, own: JsonObject, translation: Translation):
   const { temperature, top_p, top_k, stop_sequences: stop, tools, tool_choice: choice, cache_control: mark } = body
   const config = isJsonObject(body["output_config"]) ? body["output_config"] : {}
   const schema = config["format"] ?? body["output_format"]
-  for (const name of ownMembers) if (own[name] != null) translation.untranslated.add(name)
-  if (config["task_budget"] != null) translation.untranslated.add("output_config.task_budget")
+  for (const name of ownMembers) if (own[name] != null) translation.untranslated.push(name)
+  if (isJsonObject(body["metadata"]))
+    dropOthers(body["metadata"], metadataMembers, "metadata", translation.untranslated)
+  if (config["task_budget"] != null) translation.untranslated.push("output_config.task_budget")
   const listed = Array.isArray(tools) ? tools.filter(isJsonObject) : []
   const messages: ReadonlyArray<Message> = translation.messages
   return {
@@ -201,6 +182,8 @@ const payloadOf = (body: JsonObject, own: JsonObject, translation: Translation):
     ...(isJsonObject(mark) ? { cache_control: mark } : {}),
   }
 }
+
+const metadataMembers = new Set(["user_id"])
 
 const userField = ({ user, metadata }: JsonObject): { readonly user?: string } => {
   const id = isJsonObject(metadata) ? (metadata["user_id"] ?? user) : user

@@ -3,10 +3,6 @@ import type { ContentPart } from "../../../domain/Chat.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
 import { type Issues, report } from "../../decode/checks.ts"
 
-/** Whether a block refers to a file that was stored at the host before. */
-export const isStored = ({ type, source }: JsonObject): boolean =>
-  type === "container_upload" || (isJsonObject(source) && source["type"] === "file")
-
 const storedFile = "refers to a file in the account of the operator, which is not allowed"
 
 const textIn = (source: JsonObject, member: string, path: string, issues: Issues): string => {
@@ -20,7 +16,7 @@ const sourceOf = (block: JsonObject, path: string, issues: Issues): JsonObject |
   const { source } = block
   if (!isJsonObject(source))
     report(issues, `${path}.source`, source === undefined ? "is required" : "must be an object")
-  else if (isStored(block)) report(issues, `${path}.source`, storedFile)
+  else if (source["type"] === "file") report(issues, `${path}.source`, storedFile)
   else return source
   return undefined
 }
@@ -68,6 +64,9 @@ export const documentParts = (block: JsonObject, path: string, issues: Issues): 
       const { content } = source
       if (typeof content === "string") return [textPart(content)]
       const blocks = Array.isArray(content) ? content.filter(isJsonObject) : []
+      for (const [index, { type }] of blocks.entries()) {
+        if (type !== "text" && type !== "image") report(issues, `${at}.content[${index}].type`, "must be text or image")
+      }
       const texts = blocks.flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : []))
       const images = blocks.flatMap((inner, index) =>
         inner["type"] === "image" ? imagePart(inner, `${at}.content[${index}]`, issues) : [],

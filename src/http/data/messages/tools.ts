@@ -14,6 +14,7 @@ import {
   quoted,
   report,
 } from "../../decode/checks.ts"
+import type { Dropped } from "../../decode/dropped.ts"
 import { maybeText, most, sharedMembers } from "../../decode/members.ts"
 
 const name = matching(/^[a-zA-Z0-9_-]{1,128}$/, "must be 1 to 128 letters, digits, underscores and dashes")
@@ -69,9 +70,9 @@ export const toolChoice: Check = (value, path, issues) => {
 const untranslatedMembers = ["input_examples", "eager_input_streaming", "defer_loading", "allowed_callers"]
 
 /** A checked tool in the canonical form. Anthropic's own keep their form: a host of another one cannot have them. */
-export const toolOf = (tool: JsonObject, path: string, untranslated: Set<string>): Tool => {
+export const toolOf = (tool: JsonObject, path: string, untranslated: Dropped): Tool => {
   if (!isCustom(tool)) return hostTool(tool)
-  for (const member of untranslatedMembers) if (tool[member] != null) untranslated.add(`${path}.${member}`)
+  for (const member of untranslatedMembers) if (tool[member] != null) untranslated.push(`${path}.${member}`)
   return functionTool(tool)
 }
 

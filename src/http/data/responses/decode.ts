@@ -19,6 +19,7 @@ import {
   orNull,
   shortText,
 } from "../../decode/checks.ts"
+import { type Dropped, dropOthers } from "../../decode/dropped.ts"
 import {
   credentialMembers,
   maybeFlag,
@@ -32,7 +33,6 @@ import {
 } from "../../decode/members.ts"
 import { checkReasoning, reasoningOf } from "../../decode/reasoning.ts"
 import { input, requireInput, translatedInput } from "./input.ts"
-import type { Dropped } from "./parts.ts"
 import { refusedMembers } from "./refused.ts"
 import { checkChoice, textConfig, toolChoice, tools, translatedFormat, translatedTools } from "./tools.ts"
 
@@ -136,6 +136,9 @@ const translatedMembers = (body: JsonObject, dropped: Dropped): Partial<ChatPayl
   const { stream_options: stream } = body
   if (isJsonObject(stream) && stream["include_obfuscation"] === true) dropped.push("stream_options.include_obfuscation")
   for (const name of ["image", "client_metadata"]) if (body[name] != null) dropped.push(name)
+  // Only calls of tools that the host runs count, and of these the canonical form has the search alone.
+  if (search !== undefined && body["max_tool_calls"] != null) dropped.push("max_tool_calls")
+  if (isJsonObject(body["text"])) dropOthers(body["text"], textMembers, "text", dropped)
   return {
     ...(tools === undefined ? {} : { tools }),
     ...(choice === undefined ? {} : { tool_choice: choice }),
@@ -145,6 +148,8 @@ const translatedMembers = (body: JsonObject, dropped: Dropped): Partial<ChatPayl
     ...(wantsLogprobs(body) ? { logprobs: true } : {}),
   }
 }
+
+const textMembers = new Set(["format", "verbosity"])
 
 const wantsLogprobs = (body: JsonObject): boolean =>
   (Array.isArray(body["include"]) && body["include"].includes(outputLogprobs)) || Number(body["top_logprobs"] ?? 0) > 0

@@ -20,15 +20,8 @@ import {
   report,
   text,
 } from "../../decode/checks.ts"
-import {
-  type Dropped,
-  dropOthers,
-  inputContent,
-  outputContent,
-  textContent,
-  textOr,
-  translatedContent,
-} from "./parts.ts"
+import { type Dropped, dropOthers } from "../../decode/dropped.ts"
+import { inputContent, outputContent, textContent, textOr, translatedContent } from "./parts.ts"
 import { readReasoning, reasoningItem, reasoningMembers } from "./reasoningItem.ts"
 import { notStored } from "./refused.ts"
 import { calledName } from "./tools.ts"
@@ -67,8 +60,8 @@ const items: ReadonlyMap<string, Check> = new Map([
 const item: Check = (value, path, issues) => {
   if (!isJsonObject(value)) return report(issues, path, "must be an object")
   const { type } = value
-  if (type === undefined) {
-    if (value["role"] === undefined) report(issues, `${path}.type`, "is required")
+  if (type == null) {
+    if (value["role"] == null) report(issues, `${path}.type`, "is required")
     else message(value, path, issues)
   } else if (typeof type !== "string") report(issues, `${path}.type`, "must be a string")
   else if (type === "item_reference") report(issues, path, `names an item ${notStored}: send the item itself`)

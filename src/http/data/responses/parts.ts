@@ -13,10 +13,8 @@ import {
   report,
   text,
 } from "../../decode/checks.ts"
+import { type Dropped, dropOthers } from "../../decode/dropped.ts"
 import { notStored, refused } from "./refused.ts"
-
-/** Names of members that are not sent to any host, by their path in the body. The caller is told. */
-export type Dropped = Array<string>
 
 const webOrData = matching(/^(?:https?:\/\/|data:)./i, "must be an http(s) URL or a data URL")
 const fileId = refused(`names a file ${notStored}: send the content, or a URL`)
@@ -80,15 +78,6 @@ const carried: Readonly<Record<string, ReadonlySet<string>>> = {
   input_video: new Set(["type", "video_url"]),
   output_text: new Set(["type", "text"]),
   refusal: new Set(["type", "refusal"]),
-}
-
-/** Reports the members of an item or a part that are not carried, unless they say nothing. */
-export const dropOthers = (value: JsonObject, known: ReadonlySet<string>, path: string, dropped: Dropped): void => {
-  for (const name in value) {
-    const member = value[name]
-    const saysNothing = member == null || member === false || (Array.isArray(member) && member.length === 0)
-    if (!saysNothing && !known.has(name)) dropped.push(`${path}.${name}`)
-  }
 }
 
 /** A checked content. A text stays one. */

@@ -17,8 +17,9 @@ import {
   quoted,
   report,
 } from "../../decode/checks.ts"
+import { type Dropped, dropOthers } from "../../decode/dropped.ts"
 import { maybeFlag, maybeObject, maybeText, most } from "../../decode/members.ts"
-import { type Dropped, dropOthers, textOr } from "./parts.ts"
+import { textOr } from "./parts.ts"
 
 const name = matching(/^[a-zA-Z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, underscores and dashes")
 

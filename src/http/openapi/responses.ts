@@ -36,7 +36,7 @@ const item = anyOf(
   },
   {
     type: "object",
-    properties: { type: only("message"), role: oneOf("user", "system", "developer", "assistant") },
+    properties: { type: orNull(only("message")), role: oneOf("user", "system", "developer", "assistant") },
     required: ["role"],
   },
 )

@@ -350,6 +350,17 @@ describe("a stream", () => {
     ])
   })
 
+  test("of a host that counts nothing begins with a usage: it had none, on which clients fail", async () => {
+    const start = { type: "message_start", message: { id: "m", type: "message", role: "assistant", content: [] } }
+    const end = { type: "message_delta", delta: { stop_reason: "end_turn" } }
+    const { gateway } = await withHost(() =>
+      nativeStream([start, ...textBlock(0, ["a"]), end, { type: "message_stop" }]),
+    )
+    const events = await eventsOf(await ask(gateway, { stream: true }))
+    expect(events[0]).toMatchObject({ message: { usage: { input_tokens: 0, output_tokens: 0 } } })
+    expect(events.at(-2)).toMatchObject({ usage: { output_tokens: 1, cost: expect.any(Number) } })
+  })
+
   test("says what routed it, for a caller who asks", async () => {
     const { gateway } = await withHost(plain)
     const response = await ask(gateway, { stream: true }, { "x-openrouter-metadata": "enabled" })

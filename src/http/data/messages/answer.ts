@@ -4,7 +4,9 @@ import type { Annotation, ChatMessage, ChatResponse, FinishReason, ReasoningDeta
 import type { Host } from "../../../domain/Host.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
 import { toUsd } from "../../../domain/Money.ts"
+import { noCost } from "../../../domain/Price.ts"
 import type { ChatRequest } from "../../../domain/Request.ts"
+import { noUsage } from "../../../domain/Usage.ts"
 import type { AnswerWriter } from "../../../services/Dispatcher.ts"
 import type { RequestContext } from "../../../services/RequestContext.ts"
 import { argumentsObject, readDataUrl } from "../../../wire/content.ts"
@@ -57,6 +59,9 @@ const costsOf = ({ cost, upstream }: Pick<Charge, "cost" | "upstream">) => ({
     upstream_inference_completions_cost: toUsd(upstream.completion),
   },
 })
+
+/** What is known before the end. */
+export const nothing = { usage: noUsage, cost: noCost, upstream: noCost }
 
 /** `tier`: the host's word for the service tier that served. */
 export const usageBody = (charge: Pick<Charge, "usage" | "cost" | "upstream">, tier?: unknown): JsonObject => ({

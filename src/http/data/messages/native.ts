@@ -9,7 +9,7 @@ import type { Host } from "../../../domain/Host.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
 import type { NativeWriter } from "../../../wire/hostStream.ts"
 import { sseNamed } from "../../../wire/sse.ts"
-import { type AnswerNames, ending, usageWithCost } from "./answer.ts"
+import { type AnswerNames, ending, nothing, usageBody, usageWithCost } from "./answer.ts"
 
 /** How a text delta begins in the form's usual spelling, before its index. */
 const deltaHead = '{"type":"content_block_delta","index":'
@@ -114,7 +114,9 @@ export class NativeEvents implements NativeWriter {
     this.startUsage = objectIn(message["usage"])
     const { generationId, model } = this.names
     const names = { id: generationId, model: this.host?.model ?? model, provider: this.host?.providerName }
-    return sseNamed("message_start", JSON.stringify({ ...event, message: { ...message, ...names } }))
+    // Clients read the usage here without looking whether it is there.
+    const usage = isJsonObject(message["usage"]) ? {} : { usage: usageBody(nothing) }
+    return sseNamed("message_start", JSON.stringify({ ...event, message: { ...message, ...names, ...usage } }))
   }
 
   private withhold(event: JsonObject): void {

@@ -8,8 +8,6 @@ import type { ChatChunk, ChatChunkChoice, ChatDelta, ReasoningDetail, ToolCallDe
 import type { Failure } from "../../../domain/Failure.ts"
 import type { Host } from "../../../domain/Host.ts"
 import type { JsonObject } from "../../../domain/Json.ts"
-import { noCost } from "../../../domain/Price.ts"
-import { noUsage } from "../../../domain/Usage.ts"
 import type { StreamWriter } from "../../../services/StreamWriter.ts"
 import { sseComment, sseNamed } from "../../../wire/sse.ts"
 import { defect, messagesErrorBody, render } from "../../ErrorBody.ts"
@@ -18,6 +16,7 @@ import {
   citationOf,
   ending,
   imageBlock,
+  nothing,
   saysText,
   signatureOf,
   thinkingBlock,
@@ -226,8 +225,6 @@ class EventWriter implements StreamWriter {
     return text + this.close()
   }
 }
-
-const nothing = { usage: noUsage, cost: noCost, upstream: noCost }
 
 const withoutNulls = ({ text: _, summary: __, ...detail }: ReasoningDetail): JsonObject =>
   Object.fromEntries(Object.entries(detail).filter(([, value]) => value != null))

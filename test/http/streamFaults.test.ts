@@ -316,7 +316,7 @@ describe("a stream that the gateway cuts is charged", () => {
 
   test("at the deadline: 408 in the stream, with the cost that is charged", async () => {
     const host = raw((peer) => say(peer, streamHead, delta("Hello")))
-    const stage = await scene(host.url, { limits: { deadline_ms: 250 } })
+    const stage = await scene(host.url, { limits: { deadline_ms: 1500 } })
     const { cost } = expectBroken(await (await stage.request()).text(), 408, "Hello")
     await expectClean(stage, host, 1)
     const [row] = await stage.account.rows()
@@ -327,7 +327,7 @@ describe("a stream that the gateway cuts is charged", () => {
 
   test("at the deadline after a running report: by the host's own count", async () => {
     const host = raw((peer) => say(peer, streamHead, delta("Hello"), usage))
-    const stage = await scene(host.url, { limits: { deadline_ms: 250 } })
+    const stage = await scene(host.url, { limits: { deadline_ms: 1500 } })
     expectBroken(await (await stage.request()).text(), 408, "Hello")
     await expectClean(stage, host, 1)
     expect(await stage.account.rows()).toMatchObject([{ outcome: "cut", estimated: false, cost: costOfUsage }])
@@ -345,7 +345,7 @@ describe("a stream that the gateway cuts is charged", () => {
 
   test("at the deadline between the finish and [DONE]: the finish stands", async () => {
     const host = raw((peer) => say(peer, streamHead, delta("Hello"), finish, usage))
-    const stage = await scene(host.url, { limits: { deadline_ms: 250 } })
+    const stage = await scene(host.url, { limits: { deadline_ms: 1500 } })
     const { events, done: isDone } = readStrictly(await (await stage.request()).text())
     expect(isDone).toBe(true)
     expect(finishesOf(events)).toMatchObject([

@@ -175,7 +175,7 @@ export const costsBeforeKill = (): ReadonlyArray<number> =>
   Array.from({ length: killRounds }, (_, round) => [1, 7, 40, 2, 160][round % 5] ?? 1)
 
 /** Milliseconds for these rounds, on a busy machine. */
-export const killPatience = 20_000 + killRounds * 8000
+export const killPatience = 60_000 + killRounds * 12_000
 
 /** The ordinary key of the first start's message. */
 export const firstKey = (out: string): string => /ordinary key\s+(\S+)/.exec(out)?.[1] ?? ""

@@ -167,19 +167,20 @@ const alone = (plugin: ProviderPlugin, inProcess: boolean): ProviderPlugin => ({
   contract: contractVersion,
   // It is configured, and must not be on a second time without configuration.
   always: false,
-  load: (config) =>
-    Either.map(plugin.load(config), (provider): Provider => {
-      const { protocols, baseUrl, credentials, sign, transport } = provider
-      return {
-        protocols,
-        error: (status, headers, body) => provider.error(status, headers, body),
-        ...(baseUrl === undefined ? {} : { baseUrl }),
-        ...(credentials === undefined ? {} : { credentials }),
-        ...(sign === undefined ? {} : { sign: sign.bind(provider) }),
-        ...(inProcess && transport !== undefined ? { transport: transport.bind(provider) } : {}),
-      }
-    }),
+  load: (config) => Either.map(plugin.load(config), async (provider) => withoutModels(await provider, inProcess)),
 })
+
+const withoutModels = (provider: Provider, inProcess: boolean): Provider => {
+  const { protocols, baseUrl, credentials, sign, transport } = provider
+  return {
+    protocols,
+    error: (status, headers, body) => provider.error(status, headers, body),
+    ...(baseUrl === undefined ? {} : { baseUrl }),
+    ...(credentials === undefined ? {} : { credentials }),
+    ...(sign === undefined ? {} : { sign: sign.bind(provider) }),
+    ...(inProcess && transport !== undefined ? { transport: transport.bind(provider) } : {}),
+  }
+}
 
 /** The sample as a caller would send it. */
 const bodyOf = (stream: boolean) =>

@@ -103,6 +103,7 @@ const endsWithCaller = async (subject: ProtocolSubject, sample: NamedSample): Pr
 const mediaTypes: Readonly<Record<Protocol["framing"], string>> = {
   sse: "text/event-stream",
   ndjson: "application/x-ndjson",
+  "json-array": "application/json",
 }
 
 const isInference = (protocol: Protocol, { url }: Request): boolean => {

@@ -131,10 +131,15 @@ export const contextOf = (stream: boolean): AnswerContext => ({ request: request
 export const framed: Readonly<Record<Framing, (json: string) => string>> = {
   sse: sseEvent,
   ndjson: (json) => `${json}\n`,
+  "json-array": (json) => `[${json}]`,
 }
 
-/** What ends a frame in each framing. */
-export const frameEnds: Readonly<Record<Framing, RegExp>> = { sse: /(?<=\r?\n\r?\n)/, ndjson: /(?<=\n)/ }
+/** What ends a frame in each framing. In an array it may end a part of one, too. */
+export const frameEnds: Readonly<Record<Framing, RegExp>> = {
+  sse: /(?<=\r?\n\r?\n)/,
+  ndjson: /(?<=\n)/,
+  "json-array": /(?<=\})(?=\s*,\s*\{)/,
+}
 
 /** Words that hosts use, so that random values pass a decoder's first checks. */
 const words = [

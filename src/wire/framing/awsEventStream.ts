@@ -24,7 +24,7 @@ const preludeLength = 12
 const crcLength = 4
 const shortestMessage = preludeLength + crcLength
 
-const decoder = new TextDecoder()
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
 
 class AwsEventStreamReader implements FrameReader {
   /** A message that came in part: its first `size` bytes. Large enough for all of it once its length is known. */

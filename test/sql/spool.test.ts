@@ -14,6 +14,7 @@ import { Storage } from "../../src/services/Storage.ts"
 import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
 import { SpoolFile } from "../../src/sql/spoolFile.ts"
 import { withSpool } from "../../src/sql/withSpool.ts"
+import { unusedRates } from "../support/rates.ts"
 import { until } from "../support/rawHost.ts"
 import { alice, sampleRow } from "./samples.ts"
 
@@ -189,6 +190,7 @@ test("what the database has as a slice of a budget is not read before the costs 
       kept: () => Effect.sync(() => (isBooked ? 90n : 100n)),
       want: () => away,
     },
+    rates: unusedRates,
     on: () => Effect.void,
   }
   const append: Service["ledger"]["append"] = (rows) =>

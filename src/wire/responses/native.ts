@@ -92,7 +92,7 @@ const isHosts = (item: JsonObject, { format = defaultFormat, history = "encrypte
   const { id, format: named, encrypted_content: data } = item
   const given = named ?? (typeof id === "string" ? ownId.exec(id)?.[1] : undefined)
   if (given !== undefined && given !== format) return false
-  // Stands for signed reasoning of another vendor (`messages/foreignThinking.ts`).
+  // Stands for signed reasoning of another vendor (`wire/messages/foreignThinking.ts`).
   if (typeof data === "string" && data.startsWith("headgate.v1.")) return false
   if (history === "none") return false
   return history === "text" || (typeof data === "string" && data !== "")

@@ -20,60 +20,9 @@ import {
   stateMembers,
   usageBody,
 } from "./answer.ts"
+import { NativeItem } from "./NativeItem.ts"
 
 const broken = (cause: string): HostFailed => new HostFailed({ reason: "malformed", cause })
-
-/** Where the pieces of a text belong, by the type of the event. */
-const pieces: ReadonlyMap<
-  string,
-  { readonly list: string; readonly index: string; readonly type: string; readonly text: string }
-> = new Map([
-  ["response.output_text.delta", { list: "content", index: "content_index", type: "output_text", text: "text" }],
-  ["response.refusal.delta", { list: "content", index: "content_index", type: "refusal", text: "refusal" }],
-  ["response.reasoning_text.delta", { list: "content", index: "content_index", type: "reasoning_text", text: "text" }],
-  [
-    "response.reasoning_summary_text.delta",
-    { list: "summary", index: "summary_index", type: "summary_text", text: "text" },
-  ],
-])
-
-/** Members of an item that come in pieces, by the type of the event. */
-const members: ReadonlyMap<string, string> = new Map([
-  ["response.function_call_arguments.delta", "arguments"],
-  ["response.custom_tool_call_input.delta", "input"],
-])
-
-/** An item of the output, as far as it has come. Needed where the host does not end it. */
-class Item {
-  readonly begun: JsonObject
-  done: JsonObject | undefined
-  private readonly lists: Record<string, Array<Record<string, unknown>>> = {}
-  private readonly texts: Record<string, string> = {}
-
-  constructor(begun: JsonObject) {
-    this.begun = begun
-  }
-
-  add(type: string, event: JsonObject): void {
-    const { delta } = event
-    if (typeof delta !== "string") return
-    const member = members.get(type)
-    if (member !== undefined) this.texts[member] = (this.texts[member] ?? "") + delta
-    const piece = pieces.get(type)
-    if (piece === undefined) return
-    this.lists[piece.list] ??= []
-    const list = this.lists[piece.list] ?? []
-    const at = event[piece.index]
-    const place = typeof at === "number" && at >= 0 && at <= list.length ? at : list.length
-    list[place] ??= { type: piece.type, [piece.text]: "", ...(piece.type === "output_text" ? { annotations: [] } : {}) }
-    const part = list[place]
-    if (part !== undefined) part[piece.text] = `${part[piece.text]}${delta}`
-  }
-
-  written(): JsonObject {
-    return this.done ?? { ...this.begun, ...this.lists, ...this.texts, status: "incomplete" }
-  }
-}
 
 export class NativeEvents implements NativeWriter {
   hasStarted = false
@@ -82,7 +31,7 @@ export class NativeEvents implements NativeWriter {
   private readonly host: Host | undefined
   /** The host's response at the start. */
   private start: JsonObject = {}
-  private readonly items: Array<Item> = []
+  private readonly items: Array<NativeItem> = []
   /** The host's last event. */
   private last: JsonObject | undefined
   /** The number of the next event. */
@@ -132,6 +81,8 @@ export class NativeEvents implements NativeWriter {
     let text = ""
     for (const [at, item] of this.items.entries()) {
       if (item.done !== undefined) continue
+      const isHidden = this.names.hidesReasoning && item.begun["type"] === "reasoning"
+      for (const { type, members } of isHidden ? [] : item.endings(at)) text += this.numbered(type, members)
       item.done = { ...item.written(), status: itemStatusOf(state) }
       text += this.numbered("response.output_item.done", { output_index: at, item: this.shown(item) })
     }
@@ -146,7 +97,7 @@ export class NativeEvents implements NativeWriter {
     return this.numbered(`response.${state.status}`, { response: written })
   }
 
-  private shown(item: Item): unknown {
+  private shown(item: NativeItem): unknown {
     return shownItem(this.names, item.written())
   }
 
@@ -170,7 +121,7 @@ export class NativeEvents implements NativeWriter {
     const { output_index: at, item } = event
     if (type === "response.output_item.added") {
       if (at !== this.items.length || !isJsonObject(item)) return broken("items are not numbered in order")
-      this.items.push(new Item(item))
+      this.items.push(new NativeItem(item))
       this.hasSpoken ||= item["type"] !== "message" && item["type"] !== "reasoning"
       return undefined
     }

@@ -128,13 +128,14 @@ const hostOf = (
   facts: ProviderFacts,
   modalities: Modalities,
 ): Host => {
-  const { variant: _, model, pricing, supportsToolChoice, ...rest } = written
+  const { variant: _, model, api, pricing, supportsToolChoice, ...rest } = written
   const tools = rest.supportedParameters.length === 0 || rest.supportedParameters.includes("tools")
   return {
     ...rest,
     tag: HostTag.make(tag),
     providerName: facts.name,
     model: ModelId.make(id),
+    ...(api === null ? {} : { api }),
     upstreamModel: model ?? id.slice(id.indexOf("/") + 1),
     pricing: pricing === null ? null : pricingOf(pricing),
     contextLength,

@@ -43,7 +43,10 @@ const noChat: CheckedProtocol = {
 }
 const noAnswer = new HostFailed({ reason: "malformed" })
 
-export const endpointOf = (host: Host, { settings, plugin, provider, protocol, baseUrl }: LoadedProvider): Endpoint => {
+export const endpointOf = (
+  host: Host,
+  { settings, plugin, provider, protocol, baseUrl, network }: LoadedProvider,
+): Endpoint => {
   const { embeddings, rerank } = provider
   const credentials: Credentials = {
     ...provider.credentials,
@@ -67,7 +70,7 @@ export const endpointOf = (host: Host, { settings, plugin, provider, protocol, b
     ttfbMs: settings.ttfbMs === 0 ? Number.POSITIVE_INFINITY : (settings.ttfbMs ?? undefined),
     maxConcurrent: settings.maxConcurrent ?? Number.POSITIVE_INFINITY,
     proxy: settings.proxy ?? undefined,
-    network: settings.network,
+    network,
   }
 }
 

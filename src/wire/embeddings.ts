@@ -12,6 +12,8 @@ export interface EmbeddingsQuirks {
   readonly strict?: boolean
   /** Further members of a request that the host refuses. `model` and `input` are always sent. */
   readonly drop?: ReadonlyArray<string>
+  /** The host's own names of members: `{ dimensions: "output_dimension" }`. */
+  readonly names?: Readonly<Record<string, string>>
   /** Below the base URL. Default `/embeddings`. */
   readonly path?: string
   /** The host sends its vectors as base64 of signed bytes, which become numbers. Default: numbers, or base64 of 32-bit floats. */
@@ -20,7 +22,7 @@ export interface EmbeddingsQuirks {
 
 /** The protocol with these quirks. */
 export const embeddingsProtocol = (quirks: EmbeddingsQuirks = {}): EmbeddingsProtocol => {
-  const { strict = false, drop = [], path = "/embeddings", signedBytes = false } = quirks
+  const { strict = false, drop = [], names = {}, path = "/embeddings", signedBytes = false } = quirks
   const refused = new Set([...(strict ? ["input_type"] : []), ...drop])
   return {
     encode: ({ payload }, host) => {
@@ -29,7 +31,8 @@ export const embeddingsProtocol = (quirks: EmbeddingsQuirks = {}): EmbeddingsPro
       const { body, dropped } = membersFor(payload, refused)
       // The gateway converts the vectors itself.
       const lost = dropped.filter((name) => name !== "encoding_format")
-      const text = JSON.stringify({ ...body, model: host.upstreamModel, input: written })
+      const named = Object.fromEntries(Object.entries(body).map(([name, value]) => [names[name] ?? name, value]))
+      const text = JSON.stringify({ ...named, model: host.upstreamModel, input: written })
       return Either.right({ path, body: text, dropped: lost })
     },
     decode: (_head, body, { payload }) => {

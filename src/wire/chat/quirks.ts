@@ -1,3 +1,5 @@
+import type { ChatPayload } from "../../domain/Chat.ts"
+import type { Unsupported } from "../../domain/Failure.ts"
 import type { JsonObject } from "../../domain/Json.ts"
 import type { HostReasons } from "../httpError.ts"
 
@@ -42,6 +44,12 @@ export interface ChatQuirks {
   readonly names?: Readonly<Record<string, string>>
   /** Members that every request has, unless the caller wrote them. Constant for a model. */
   readonly always?: (upstreamModel: string) => JsonObject
+  /**
+   * The payload in the host's own form, for what no other quirk says; it runs first, and the quirks about messages and tools
+   * do not change what it gave. Members that it leaves out are reported as dropped. `Unsupported` where the host cannot be
+   * asked. Pure.
+   */
+  readonly rewrite?: (payload: ChatPayload) => JsonObject | Unsupported
   /** Members of a message that the host refuses, such as `name`. */
   readonly dropInMessages?: ReadonlyArray<string>
   /** `false`: the host refuses `stream_options`. */

@@ -4,6 +4,7 @@
  */
 import * as Either from "effect/Either"
 import type { Message, Tool } from "../../domain/Chat.ts"
+import { Unsupported } from "../../domain/Failure.ts"
 import type { Host } from "../../domain/Host.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import type { ChatRequest } from "../../domain/Request.ts"
@@ -23,7 +24,8 @@ const additions: ReadonlyArray<string> = [
 
 /** How requests are written for hosts with these quirks. */
 export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
-  const { maxTokens = "max_tokens", strict = false, streamUsage = true, history = "reasoning", always } = quirks
+  const { maxTokens = "max_tokens", strict = false, streamUsage = true, history = "reasoning" } = quirks
+  const { always, rewrite } = quirks
   const unmarked = strict || quirks.cacheControl === false
   const refused = new Set([
     ...(strict ? additions : []),
@@ -33,24 +35,27 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
   const taken = quirks.takes === undefined ? undefined : new Set(["messages", ...quirks.takes])
   const names = new Map(Object.entries(quirks.names ?? {}))
   const dropInMessages = new Set(quirks.dropInMessages)
-  const rewrites = unmarked || history !== "reasoning" || dropInMessages.size > 0
+  const changesMessages = unmarked || history !== "reasoning" || dropInMessages.size > 0
   return (request, host) => {
     const { payload } = request
     const dropped: Array<string> = []
     const out: Record<string, unknown> = { model: host.upstreamModel }
+    const written = rewrite === undefined ? payload : rewrite(payload)
+    if (written instanceof Unsupported) return Either.left(written)
     for (const name in payload) {
       if (name === "__proto__") continue
       const named = names.get(name) ?? name
-      if (refused.has(name) || taken?.has(named) === false) {
+      if (written[name] === undefined || refused.has(name) || taken?.has(named) === false) {
         if (payload[name] != null) dropped.push(name)
-      } else out[named] = payload[name]
+      } else out[named] = written[name]
     }
     if (always !== undefined) addMissing(out, always(host.upstreamModel))
-    if (rewrites) {
-      out["messages"] = payload.messages.map((message) => plainMessage(message, unmarked, history, dropInMessages))
+    if (rewrite === undefined) {
+      if (changesMessages)
+        out["messages"] = payload.messages.map((message) => plainMessage(message, unmarked, history, dropInMessages))
+      if (unmarked && payload.tools != null && !refused.has("tools"))
+        out["tools"] = withoutCacheControl<Tool>(payload.tools)
     }
-    if (unmarked && payload.tools != null && !refused.has("tools"))
-      out["tools"] = withoutCacheControl<Tool>(payload.tools)
     if (request.maxTokens !== undefined) out[maxTokens] = request.maxTokens
     writeReasoning(out, dropped, request, host, quirks, refused)
     out["stream"] = request.stream
@@ -99,11 +104,11 @@ const writeReasoning = (
 }
 
 /** The effort that the caller wants; `undefined` where it cannot be requested from the host. */
-const effortAsked = (
+export const effortAsked = (
   wish: NonNullable<ReturnType<typeof reasoningWish>>,
   { maxTokens }: ChatRequest,
   host: Host,
-  quirks: ChatQuirks,
+  quirks: Pick<ChatQuirks, "efforts">,
 ): string | undefined => {
   const parameters = host.supportedParameters
   if (parameters.length > 0 && !parameters.includes("reasoning") && !parameters.includes("reasoning_effort")) return

@@ -11,6 +11,7 @@ import type { Protocol } from "./Protocol.ts"
 /** The protocol with these quirks. */
 export const chatProtocol = (quirks: ChatQuirks = {}): Protocol => ({
   framing: "sse",
+  ...(quirks.usage === undefined ? {} : { usage: quirks.usage }),
   transparent: quirks.thinkTags !== true,
   encode: encodeChat(quirks),
   decode: (_head, body) => readAnswer(body, quirks),

@@ -4,7 +4,10 @@ import { jsonArrayReader } from "./framing/jsonArray.ts"
 import { ndjsonReader } from "./framing/ndjson.ts"
 import { sseReader } from "./framing/sse.ts"
 
-const readers = { sse: sseReader, ndjson: ndjsonReader, "json-array": jsonArrayReader } satisfies Record<string, () => FrameReader>
+const readers = { sse: sseReader, ndjson: ndjsonReader, "json-array": jsonArrayReader } satisfies Record<
+  string,
+  () => FrameReader
+>
 
 /**
  * How the bytes of a streamed answer are cut into frames, each with a name and JSON. The gateway does it, not the

@@ -134,6 +134,7 @@ const utf8 = new TextEncoder()
 export const framed: Readonly<Record<Framing, (json: string) => Uint8Array>> = {
   sse: (json) => utf8.encode(sseEvent(json)),
   ndjson: (json) => utf8.encode(`${json}\n`),
+  "json-array": (json) => utf8.encode(`[${json}]`),
   "aws-eventstream": (json) => eventStreamEvent("event", json),
 }
 

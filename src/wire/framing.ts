@@ -1,12 +1,14 @@
 /** The framings that a protocol can choose from. */
 import { awsEventStreamReader } from "./framing/awsEventStream.ts"
 import type { FrameReader } from "./framing/FrameReader.ts"
+import { jsonArrayReader } from "./framing/jsonArray.ts"
 import { ndjsonReader } from "./framing/ndjson.ts"
 import { sseReader } from "./framing/sse.ts"
 
 const readers = {
   sse: sseReader,
   ndjson: ndjsonReader,
+  "json-array": jsonArrayReader,
   "aws-eventstream": awsEventStreamReader,
 } satisfies Record<string, () => FrameReader>
 

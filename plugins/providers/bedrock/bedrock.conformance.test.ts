@@ -84,13 +84,14 @@ const streams = [
 ] as const
 
 const byKey = { region: "eu-west-1", api_key: "bedrock-own-0123456789abcdef" }
-for (const check of providerChecks({ plugin: bedrock, config: byKey, answer, streams })) test(check.name, check.run)
+for (const check of await providerChecks({ plugin: bedrock, config: byKey, answer, streams }))
+  test(check.name, check.run)
 
 const bySignature = {
   region: "eu-west-1",
   access_key_id: "AKIDEXAMPLE",
   secret_access_key: "wJalrXUtnFEMI-own-EXAMPLEKEY",
 }
-for (const check of providerChecks({ plugin: bedrock, config: bySignature, answer, streams })) {
+for (const check of await providerChecks({ plugin: bedrock, config: bySignature, answer, streams })) {
   test(`signed: ${check.name}`, check.run)
 }

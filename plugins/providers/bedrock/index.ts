@@ -4,7 +4,6 @@
  */
 import * as Schema from "effect/Schema"
 import { defineProvider, Secret } from "headgate/plugin"
-import { provider } from "./provider.ts"
 
 const Config = Schema.Struct({
   /** Where the models run, such as `us-east-1`. Prompts are sent there, so there is no default. */
@@ -45,5 +44,5 @@ export default defineProvider({
   // Not used for training, and not stored.
   privacy: { mayTrain: false, retainsPrompts: false },
   config: Config,
-  load: provider,
+  load: async (config) => (await import("./provider.ts")).provider(config),
 })

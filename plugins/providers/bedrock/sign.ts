@@ -11,10 +11,12 @@ import type { Credentials, Encoded, SignContext } from "headgate/plugin"
 export const signer =
   (region: string) =>
   (encoded: Encoded, context: SignContext): Effect.Effect<Encoded> =>
-    Effect.succeed(context.credentials["api_key"] === undefined ? signed(region, encoded, context) : encoded)
+    Effect.succeed(
+      context.credentials["api_key"] === undefined ? signed({ region, service: "bedrock" }, encoded, context) : encoded,
+    )
 
 export const signed = (
-  region: string,
+  { region, service }: { readonly region: string; readonly service: string },
   encoded: Encoded,
   { url, credentials, now }: Pick<SignContext, "url" | "credentials" | "now">,
 ): Encoded => {
@@ -32,7 +34,7 @@ export const signed = (
       method,
       path: pathname + search,
       body: typeof body === "string" ? body : Buffer.from(body),
-      service: "bedrock",
+      service,
       region,
       headers: { host, ...covered },
       // Else it would sign further headers, which are not ours to write.

@@ -60,6 +60,7 @@ export type {
   ListedPriceOverride,
   ListedPrices,
   ListedPricing,
+  ListedReasoning,
   Usd,
 } from "./domain/ListedModel.ts"
 export { formatUsd, type Picodollars } from "./domain/Money.ts"
@@ -79,6 +80,7 @@ export {
 export type { RerankDocument, RerankPayload, RerankResponse, RerankResult } from "./domain/Rerank.ts"
 export type { Percentile } from "./domain/thresholds.ts"
 export { noUsage, type Usage } from "./domain/Usage.ts"
+export { modelsIn } from "./plugin/modelsIn.ts"
 export {
   type Auth,
   authHeader,

@@ -5,8 +5,8 @@ export interface ChatQuirks {
   /** How reasoning is requested: by `reasoning_effort` (default), by the caller's own members, or not at all. */
   readonly reasoning?: "effort" | "router" | "none"
   /**
-   * The efforts that a model (as the host calls it) knows; the nearest one is sent. Empty: the caller's, whatever it
-   * is.
+   * The efforts that a model (as the host calls it) knows; the nearest one is sent. Empty: those that the catalogue has of
+   * the model; where it has none, the caller's is sent, whatever it is.
    */
   readonly efforts?: (upstreamModel: string) => ReadonlyArray<string>
   /** How earlier reasoning is sent in assistant messages: unchanged (default), under the other name, or not at all. */

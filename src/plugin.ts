@@ -61,6 +61,7 @@ export type {
   ListedPriceOverride,
   ListedPrices,
   ListedPricing,
+  ListedReasoning,
   Usd,
 } from "./domain/ListedModel.ts"
 export { formatUsd, type Picodollars } from "./domain/Money.ts"
@@ -81,6 +82,7 @@ export type { RerankDocument, RerankPayload, RerankResponse, RerankResult } from
 export type { Percentile } from "./domain/thresholds.ts"
 export { noUsage, type Usage } from "./domain/Usage.ts"
 export { type ChatHost, chatHost } from "./plugin/chatHost.ts"
+export { modelsIn } from "./plugin/modelsIn.ts"
 export {
   type Auth,
   authHeader,

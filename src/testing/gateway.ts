@@ -16,14 +16,23 @@ import { layer as memoryStorage } from "../sql/MemoryStorage.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import type { Protocol } from "../wire/Protocol.ts"
 import { type Check, must, shown } from "./check.ts"
-import { contextOf, frameEnds, head, host, maxTokens, publicModel, requestOf } from "./samples.ts"
-import { answerBody, gatewayConfig, load, type NamedSample, type ProtocolSubject } from "./subject.ts"
+import { piecesOf } from "./frames.ts"
+import { contextOf, head, host, maxTokens, publicModel, requestOf } from "./samples.ts"
+import {
+  answerBody,
+  answerOf,
+  gatewayConfig,
+  load,
+  type NamedSample,
+  type ProtocolSubject,
+  type ProviderSubject,
+} from "./subject.ts"
 import { readUsage } from "./usage.ts"
 
 export const gatewayChecks = (subject: ProtocolSubject): ReadonlyArray<Check> => {
-  const [sample] = subject.streams
+  const sample = subject.streams.find(({ expects }) => expects.failure === undefined)
   const checks: Array<Check> = []
-  if (subject.subject.answer !== undefined || hasTransport(subject)) {
+  if (isAnswering(subject)) {
     const name = `${subject.name}: a whole answer comes through the gateway, counted by its host`
     checks.push({ name, run: () => isAnswered(subject) })
   }
@@ -36,16 +45,17 @@ export const gatewayChecks = (subject: ProtocolSubject): ReadonlyArray<Check> =>
   return checks
 }
 
-const hasTransport = ({ subject }: ProtocolSubject): boolean => {
+const isAnswering = (subject: ProtocolSubject): boolean => {
   try {
-    return load(subject).transport !== undefined
+    return answerOf(subject) !== undefined || load(subject.subject).transport !== undefined
   } catch {
     return false
   }
 }
 
 const isAnswered = async (subject: ProtocolSubject): Promise<void> => {
-  const { plugin, answer } = subject.subject
+  const { plugin, lacks = [] } = subject.subject
+  const answer = answerOf(subject)
   const text = await inGateway(subject, alone(plugin, answer === undefined), answer, async (ask, log) => {
     const response = await ask(false)
     const body = await response.text()
@@ -57,6 +67,7 @@ const isAnswered = async (subject: ProtocolSubject): Promise<void> => {
     return body
   })
   const decoded = subject.protocol().decode(head, await answerBody(subject), contextOf(false))
+  if (lacks.includes("usage")) return
   const usage = readUsage(decoded instanceof HostFailed ? undefined : decoded.usage, "the given answer")
   const body: unknown = JSON.parse(text)
   const billed = isJsonObject(body) && isJsonObject(body["usage"]) ? body["usage"] : {}
@@ -70,12 +81,12 @@ const isAnswered = async (subject: ProtocolSubject): Promise<void> => {
 /** Sends the sample frame by frame without the last one, so that the host is still sending when the caller leaves. */
 const endsWithCaller = async (subject: ProtocolSubject, sample: NamedSample): Promise<void> => {
   const protocol = subject.protocol()
-  const frames = framesOf(protocol, sample)
+  const frames = piecesOf(protocol, sample)
   const aborted = Promise.withResolvers<true>()
   // A plugin with `sign` may send its own request first.
   const answerToSigning = load(subject.subject).sign === undefined ? undefined : subject.subject.answer
   const answer = (request: Request) => {
-    if (answerToSigning !== undefined && !isInference(protocol, request)) return answerToSigning(request)
+    if (answerToSigning !== undefined && !isInference(subject, request)) return answerToSigning(request)
     const { signal } = request
     signal.addEventListener("abort", () => aborted.resolve(true), { once: true })
     return new Response(unfinished(frames.slice(0, -1), signal), {
@@ -105,8 +116,8 @@ const mediaTypes: Readonly<Record<Protocol["framing"], string>> = {
   ndjson: "application/x-ndjson",
 }
 
-const isInference = (protocol: Protocol, { url }: Request): boolean => {
-  const encoded = protocol.encode(requestOf(true), host)
+const isInference = ({ protocol, subject: { lacks } }: ProtocolSubject, { url }: Request): boolean => {
+  const encoded = protocol().encode(requestOf(true, { lacks }), host)
   return Either.isRight(encoded) && url.endsWith(encoded.right.path)
 }
 
@@ -139,14 +150,8 @@ const within = <A>(promise: Promise<A>): Promise<A | undefined> => {
   return Promise.race([promise, late.promise]).finally(() => clearTimeout(timer))
 }
 
-const framesOf = ({ framing }: Protocol, { bytes }: NamedSample): ReadonlyArray<string> => {
-  const text = typeof bytes === "string" ? bytes : new TextDecoder().decode(bytes)
-  return text.split(frameEnds[framing]).filter((frame) => frame.trim() !== "")
-}
-
 /** Sends a frame for each read, then stays open until `signal` aborts it, as a connection would. */
-const unfinished = (frames: ReadonlyArray<string>, signal: AbortSignal): ReadableStream<Uint8Array> => {
-  const encoder = new TextEncoder()
+const unfinished = (frames: ReadonlyArray<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> => {
   const rest = [...frames]
   return new ReadableStream<Uint8Array>({
     start: (controller) => {
@@ -155,7 +160,7 @@ const unfinished = (frames: ReadonlyArray<string>, signal: AbortSignal): Readabl
     pull: (controller) => {
       const frame = rest.shift()
       if (frame === undefined) return new Promise(() => {})
-      controller.enqueue(encoder.encode(frame))
+      controller.enqueue(frame)
     },
   })
 }
@@ -182,8 +187,8 @@ const alone = (plugin: ProviderPlugin, inProcess: boolean): ProviderPlugin => ({
 })
 
 /** The sample as a caller would send it. */
-const bodyOf = (stream: boolean) =>
-  JSON.stringify({ ...requestOf(stream).payload, model: publicModel, max_tokens: maxTokens.asked, stream })
+const bodyOf = (stream: boolean, lacks: ProviderSubject["lacks"]) =>
+  JSON.stringify({ ...requestOf(stream, { lacks }).payload, model: publicModel, max_tokens: maxTokens.asked, stream })
 
 const anyKey = KeyStore.layerFrom(() => Effect.succeed({ id: KeyId.make("check"), name: "check" }))
 
@@ -209,7 +214,7 @@ const inGateway = async <A>(
       new Request("http://gateway.test/api/v1/chat/completions", {
         method: "POST",
         headers: { authorization: "Bearer check", "content-type": "application/json" },
-        body: bodyOf(stream),
+        body: bodyOf(stream, subject.lacks),
       }),
     )
   try {

@@ -114,6 +114,8 @@ const endsWithCaller = async (subject: ProtocolSubject, sample: NamedSample): Pr
 const mediaTypes: Readonly<Record<Protocol["framing"], string>> = {
   sse: "text/event-stream",
   ndjson: "application/x-ndjson",
+  "json-array": "application/json",
+  "aws-eventstream": "application/vnd.amazon.eventstream",
 }
 
 const isInference = ({ protocol, subject: { lacks } }: ProtocolSubject, { url }: Request): boolean => {
@@ -172,19 +174,20 @@ const alone = (plugin: ProviderPlugin, inProcess: boolean): ProviderPlugin => ({
   contract: contractVersion,
   // It is configured, and must not be on a second time without configuration.
   always: false,
-  load: (config) =>
-    Either.map(plugin.load(config), (provider): Provider => {
-      const { protocols, baseUrl, credentials, sign, transport } = provider
-      return {
-        protocols,
-        error: (status, headers, body) => provider.error(status, headers, body),
-        ...(baseUrl === undefined ? {} : { baseUrl }),
-        ...(credentials === undefined ? {} : { credentials }),
-        ...(sign === undefined ? {} : { sign: sign.bind(provider) }),
-        ...(inProcess && transport !== undefined ? { transport: transport.bind(provider) } : {}),
-      }
-    }),
+  load: (config) => Either.map(plugin.load(config), async (provider) => withoutModels(await provider, inProcess)),
 })
+
+const withoutModels = (provider: Provider, inProcess: boolean): Provider => {
+  const { protocols, baseUrl, credentials, sign, transport } = provider
+  return {
+    protocols,
+    error: (status, headers, body) => provider.error(status, headers, body),
+    ...(baseUrl === undefined ? {} : { baseUrl }),
+    ...(credentials === undefined ? {} : { credentials }),
+    ...(sign === undefined ? {} : { sign: sign.bind(provider) }),
+    ...(inProcess && transport !== undefined ? { transport: transport.bind(provider) } : {}),
+  }
+}
 
 /** The sample as a caller would send it. */
 const bodyOf = (stream: boolean, lacks: ProviderSubject["lacks"]) =>

@@ -11,6 +11,7 @@ import type { Framing } from "../wire/framing.ts"
 import type { ResponseHead } from "../wire/Head.ts"
 import type { AnswerContext } from "../wire/Protocol.ts"
 import { sseEvent } from "../wire/sse.ts"
+import { eventStreamEvent } from "./eventStream.ts"
 import type { Lack } from "./expected.ts"
 
 /** The slug of the plugin under test in the configuration. */
@@ -190,10 +191,14 @@ export const head: ResponseHead = { status: 200, headers: new Headers() }
 
 export const contextOf = (stream: boolean): AnswerContext => ({ request: requestOf(stream), host })
 
+const utf8 = new TextEncoder()
+
 /** Writes a frame with this JSON in each framing. */
-export const framed: Readonly<Record<Framing, (json: string) => string>> = {
-  sse: sseEvent,
-  ndjson: (json) => `${json}\n`,
+export const framed: Readonly<Record<Framing, (json: string) => Uint8Array>> = {
+  sse: (json) => utf8.encode(sseEvent(json)),
+  ndjson: (json) => utf8.encode(`${json}\n`),
+  "json-array": (json) => utf8.encode(`[${json}]`),
+  "aws-eventstream": (json) => eventStreamEvent("event", json),
 }
 
 /** Words that hosts use, so that random values pass a decoder's first checks. */

@@ -77,6 +77,24 @@ const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
   ],
   [
     "says well-formed things of its vendor",
+    "one of several key variables in lower case",
+    { ...subject, plugin: { ...good, keyVariable: ["ACME_KEY", "acme"] } },
+    "environment variable",
+  ],
+  [
+    "says well-formed things of its vendor",
+    "an empty set of variables",
+    { ...subject, plugin: { ...good, discoveredBy: [["ACME_KEY"], []] } },
+    "on everywhere",
+  ],
+  [
+    "says well-formed things of its vendor",
+    "a variable for a field that it does not have",
+    { ...subject, plugin: { ...good, variables: { regoin: "ACME_REGION" } } },
+    "regoin",
+  ],
+  [
+    "says well-formed things of its vendor",
     "an auth header that is none",
     { ...subject, plugin: { ...good, auth: { _tag: "Header", name: "x key" } }, config: {} },
     "auth header",
@@ -273,6 +291,13 @@ describe("providerChecks", () => {
     expect(new Set(checks.map(({ name }) => name)).size).toBe(checks.length)
   })
 
+  test("are the same, and pass, for a good plugin that loads later", async () => {
+    const later = { ...subject, plugin: defineProvider({ ...definition, load: async () => provider }) }
+    const checks = await providerChecks(later)
+    expect([...(await failuresOf(checks))]).toEqual([])
+    expect(checks.map(({ name }) => name)).toEqual((await providerChecks(subject)).map(({ name }) => name))
+  })
+
   test.each([...brokenProviders])("%s: %s", async (check, _, broken, says) => {
     expect(await failureOf(await providerChecks(broken), check)).toContain(says)
   })
@@ -298,6 +323,11 @@ describe("providerChecks with something wrong in the plugin as a whole", () => {
 
   test.each<[string, ProviderSubject, string]>([
     ["half a protocol", withProtocol({ decoder: wrongly(undefined) }), "a protocol chat whose decoder is a function"],
+    [
+      "a promise of a provider that is rejected",
+      { ...subject, plugin: defineProvider({ ...definition, load: () => Promise.reject(new Error("no module")) }) },
+      "no module",
+    ],
     ["no protocol at all", withProvider({ protocols: {} }), "acme.load must return at least one protocol"],
     ["no error()", withProvider({ error: wrongly(undefined) }), "acme.load must return error as a function"],
     [

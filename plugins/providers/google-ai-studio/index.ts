@@ -1,6 +1,6 @@
 /** The Gemini API of Google's AI Studio. */
 import * as Schema from "effect/Schema"
-import { authHeader, defineProvider } from "headgate/plugin"
+import { authHeader, defineProvider, modelsIn } from "headgate/plugin"
 import { generateContentProtocol } from "headgate/plugin/generate-content"
 
 const generateContent = generateContentProtocol()
@@ -18,6 +18,7 @@ export default defineProvider({
   load: () => ({
     protocols: { generate_content: generateContent },
     error: generateContent.error,
+    models: modelsIn(new URL("./models.json", import.meta.url)),
     // Reading from the cache costs a quarter up to Gemini 2.0 and a tenth later; writing to it what the prompt costs.
     cacheMultipliers: ({ model }) => ({ read: /gemini-(?:1|2\.0)/.test(model) ? 0.25 : 0.1 }),
   }),

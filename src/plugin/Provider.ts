@@ -118,8 +118,11 @@ export interface Provider {
   readonly cacheMultipliers?: (host: VendorHost) => CacheMultipliers | undefined
 }
 
+/** What `load` gives: a provider, at once or later. */
+export type Loading = Provider | Promise<Provider>
+
 /** The default export of a provider plugin. */
-export interface ProviderPlugin {
+export interface ProviderPlugin<P extends Loading = Loading> {
   readonly kind: "provider"
   readonly contract: number
   /** Equal to the folder's name. */
@@ -130,32 +133,48 @@ export interface ProviderPlugin {
   readonly auth?: Auth
   /** Base URL of the vendor's API, up to its version segment. Without one, the operator must configure `base_url`. */
   readonly baseUrl?: string
+  /** The environment variable that usually holds the vendor's key. Of several, the first one that is set. */
+  readonly keyVariable?: string | ReadonlyArray<string>
   /**
-   * The environment variable that usually holds the vendor's key. When it is set, the provider is on without
-   * configuration.
+   * Environment variables that hold what the plugin's own fields need, such as a region: field, and the variable. Of
+   * several, the first one that is set. Its text is used where the configuration does not have the field.
    */
-  readonly keyVariable?: string
+  readonly variables?: Readonly<Record<string, string | ReadonlyArray<string>>>
+  /**
+   * Sets of environment variables. When all of one set are there, the provider is on without configuration. Default: the
+   * key variable is enough, whichever of several it is.
+   */
+  readonly discoveredBy?: ReadonlyArray<ReadonlyArray<string>>
   /** The provider is on without configuration and without a key. */
   readonly always?: boolean
   /** What the vendor says it does with prompts of this API. */
   readonly privacy?: { readonly mayTrain: boolean; readonly retainsPrompts: boolean }
   /**
-   * Decodes the provider's own part of the configuration, strictly, and closes over it. Synchronous. What it throws, and a
-   * result of another kind, turn the plugin off.
+   * Decodes the provider's own part of the configuration, strictly, and closes over it. Not called while the provider is off.
+   * The provider may come later, in at most five seconds; the configuration is decoded at once. What it throws or rejects
+   * with, and a result of another kind, turn the plugin off.
    */
-  readonly load: (config: unknown) => Either.Either<Provider, ParseError>
+  readonly load: (config: unknown) => Either.Either<P, ParseError>
 }
 
 /** The argument of `defineProvider`. */
-export interface ProviderDefinition<A, I> extends Omit<ProviderPlugin, "kind" | "contract" | "load"> {
+export interface ProviderDefinition<A, I, P extends Loading = Loading>
+  extends Omit<ProviderPlugin, "kind" | "contract" | "load"> {
   /** Schema of the provider's own fields. The gateway's fields are removed before. */
   readonly config: Schema.Schema<A, I>
-  /** Synchronous. What has to be awaited belongs into `models`, `sign` or `transport`. */
-  readonly load: (config: A) => Provider
+  /**
+   * A provider whose protocol is code of its own imports it here, so that a gateway without this provider does not load it:
+   * `load: async (config) => (await import("./provider.ts")).provider(config)`.
+   */
+  readonly load: (config: A) => P
 }
 
 /** Makes a provider plugin: the default export of `plugins/providers/<id>/index.ts`. */
-export const defineProvider = <A, I>(definition: ProviderDefinition<A, I>): ProviderPlugin => {
+export function defineProvider<A, I>(definition: ProviderDefinition<A, I, Provider>): ProviderPlugin<Provider>
+export function defineProvider<A, I>(
+  definition: ProviderDefinition<A, I, Promise<Provider>>,
+): ProviderPlugin<Promise<Provider>>
+export function defineProvider<A, I>(definition: ProviderDefinition<A, I>): ProviderPlugin {
   const { config, load, ...facts } = definition
   const decode = decodeStrictly(config)
   return { kind: "provider", contract: contractVersion, ...facts, load: (raw) => Either.map(decode(raw), load) }

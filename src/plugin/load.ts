@@ -1,13 +1,14 @@
 /**
  * Loads a plugin. Whatever a plugin does that the contract does not allow turns it off, with one line that says so: it
- * throws, it gives a promise or nothing, or what it gives is no provider and no ranking.
+ * throws, it takes too long, or what it gives is no provider and no ranking.
  */
+import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import { type CheckedProvider, type CheckedWhy, checkedProvider, checkedWhy } from "./checked.ts"
 import { but } from "./misfit.ts"
 import { type Hook, hookOf } from "./PluginFault.ts"
-import { guarded, PluginInvalid } from "./PluginInvalid.ts"
+import { guarded, PluginInvalid, reasonOf } from "./PluginInvalid.ts"
 import { contractVersion, type ProviderPlugin } from "./Provider.ts"
 import type { Rank, StrategyPlugin } from "./Strategy.ts"
 
@@ -29,12 +30,21 @@ export const ofThisContract = <P extends ProviderPlugin | StrategyPlugin>(
 /** `Left`: the plugin's mistake. In it, `Left`: what is wrong with its part of the configuration. */
 export type Loaded<A> = Either.Either<Either.Either<A, ParseResult.ParseError>, PluginInvalid>
 
-export const loadProvider = (plugin: ProviderPlugin, config: unknown): Loaded<CheckedProvider> =>
-  guarded(plugin.id, () =>
-    Either.map(loaded(hookOf(plugin.id, "", "load"), plugin.load(config), "a provider"), (provider) =>
-      checkedProvider(plugin, provider),
-    ),
-  )
+/** `Right`: the provider. `Left`: what is wrong with its part of the configuration. Fails with the plugin's mistake. */
+export const loadProvider = (
+  plugin: ProviderPlugin,
+  config: unknown,
+): Effect.Effect<Either.Either<CheckedProvider, ParseResult.ParseError>, PluginInvalid> => {
+  const invalid = (reason: string) => new PluginInvalid({ plugin: plugin.id, phase: "load", reason })
+  return Effect.tryPromise({
+    try: async () => {
+      const decoded = loaded(hookOf(plugin.id, "", "load"), plugin.load(config), "a provider")
+      if (Either.isLeft(decoded)) return Either.left(decoded.left)
+      return Either.right(checkedProvider(plugin, await decoded.right))
+    },
+    catch: (cause) => invalid(reasonOf(cause)),
+  }).pipe(Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => invalid("not loaded after 5 seconds") }))
+}
 
 export interface LoadedStrategy {
   readonly rank: Rank

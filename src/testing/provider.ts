@@ -5,24 +5,27 @@ import { factChecks } from "./facts.ts"
 import { gatewayChecks } from "./gateway.ts"
 import { requestChecks } from "./requests.ts"
 import { streamChecks } from "./streams.ts"
-import { type ProviderSubject, protocolSubjects } from "./subject.ts"
+import { loadedAhead, type ProviderSubject, protocolSubjects } from "./subject.ts"
 import { unaryChecks } from "./unary.ts"
 
 /**
  * What every provider plugin must do, as checks for any test runner:
  *
- *     for (const check of providerChecks({ plugin, config, answer, streams })) test(check.name, check.run)
+ *     for (const check of await providerChecks({ plugin, config, answer, streams })) test(check.name, check.run)
  *
  * This loads the plugin to know its protocols, so environment variables that its configuration names have to be set.
  */
-export const providerChecks = (subject: ProviderSubject): ReadonlyArray<Check> => [
-  ...factChecks(subject),
-  ...protocolSubjects(subject).flatMap((protocol) => [
-    ...requestChecks(protocol),
-    ...answerChecks(protocol),
-    ...streamChecks(protocol),
-    ...gatewayChecks(protocol),
-  ]),
-  ...unaryChecks(subject),
-  ...errorChecks(subject),
-]
+export const providerChecks = async (given: ProviderSubject): Promise<ReadonlyArray<Check>> => {
+  const subject = await loadedAhead(given)
+  return [
+    ...factChecks(subject),
+    ...protocolSubjects(subject).flatMap((protocol) => [
+      ...requestChecks(protocol),
+      ...answerChecks(protocol),
+      ...streamChecks(protocol),
+      ...gatewayChecks(protocol),
+    ]),
+    ...unaryChecks(subject),
+    ...errorChecks(subject),
+  ]
+}

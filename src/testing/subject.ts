@@ -88,10 +88,43 @@ export const gatewayConfig = ({ plugin, config = {} }: ProviderSubject, api?: st
 /** The part of the given configuration that is the plugin's. */
 export const ownConfig = (subject: ProviderSubject): JsonObject => gatewayConfig(subject).providers.get(slug)?.own ?? {}
 
+/**
+ * The subject with a plugin that loads at once. Where the plugin's `load` gives a promise, it is awaited here, and every check
+ * gets that one provider, as all requests of a gateway do.
+ */
+export const loadedAhead = async (subject: ProviderSubject): Promise<ProviderSubject> => {
+  const { plugin } = subject
+  const first = promisedBy(subject)
+  if (first === undefined) return subject
+  const loaded: Either.Either<Provider, unknown> = await first.then(Either.right, Either.left)
+  const load: ProviderPlugin["load"] = (raw) =>
+    Either.map(plugin.load(raw), (another) => {
+      // Not awaited, so that it would be reported as unhandled where it is rejected.
+      if (another instanceof Promise) another.catch(() => {})
+      return Either.getOrThrowWith(loaded, (cause) => cause)
+    })
+  return { ...subject, plugin: { ...plugin, load } }
+}
+
+/** The promise that `load` gives. `undefined`: it gives none, or it fails, which a check reports. */
+const promisedBy = (subject: ProviderSubject): Promise<Provider> | undefined => {
+  try {
+    const loaded = subject.plugin.load(ownConfig(subject))
+    if (!Either.isEither(loaded) || Either.isLeft(loaded)) return undefined
+    return loaded.right instanceof Promise ? loaded.right : undefined
+  } catch {
+    return undefined
+  }
+}
+
 export const load = (subject: ProviderSubject): Provider => {
   const own = ownConfig(subject)
   const loaded = attempt("load()", contract, () => subject.plugin.load(own))
-  if (Either.isRight(loaded)) return loaded.right
+  if (Either.isRight(loaded)) {
+    const provider = loaded.right
+    must(!(provider instanceof Promise), "load() gave a provider once and a promise another time", contract)
+    return provider
+  }
   const problems = problemsOf(loaded.left.issue).map(({ path, message }) => `${path}: ${message}`)
   throw new Error(`The plugin does not accept the given configuration: ${problems.join("; ")}. Contract: ${contract}.`)
 }

@@ -28,6 +28,11 @@ const plugin = (id: string, provider: Partial<Provider> = {}, facts: Facts = {})
     load: () => ({ ...silentProvider, ...provider }),
   })
 
+const loadedLater = (id: string, provider: Promise<Provider>) =>
+  defineProvider({ id, name: id, baseUrl: "https://api.acme.example/v1", config: anything, load: () => provider })
+
+const anything = Schema.Struct({ region: Schema.optional(Schema.String) })
+
 const model = (id: string, ...providers: ReadonlyArray<string>) => ({
   id,
   context_length: 10,
@@ -161,8 +166,11 @@ describe("a provider's own models", () => {
   })
 })
 
-test("a provider whose models never come is off after five seconds", async () => {
-  const plugins = [plugin("acme", { models: () => new Promise(() => {}) }), plugin("beta")]
+test.each([
+  ["whose models never come", plugin("acme", { models: () => new Promise(() => {}) }), "its models did not come in 5"],
+  ["that never loads", loadedLater("acme", new Promise(() => {})), "not loaded after 5"],
+])("a provider %s is off after five seconds", async (_what, acme, reason) => {
+  const plugins = [acme, plugin("beta")]
   const settings = ["acme", "beta"].map(unconfigured)
   const program = Effect.gen(function* () {
     const loading = yield* Effect.fork(loadProviders({ plugins, configured: settings, models: [] }))
@@ -170,8 +178,17 @@ test("a provider whose models never come is off after five seconds", async () =>
     return yield* Fiber.join(loading)
   })
   const { off, providers } = await Effect.runPromise(Effect.provide(program, TestContext.TestContext))
-  expect(off.map(({ message }) => message)).toEqual(["plugin acme: load: its models did not come in 5 seconds"])
+  expect(off.map(({ message }) => message)).toEqual([`plugin acme: load: ${reason} seconds`])
   expect([...providers.values()].map(({ callable }) => callable)).toEqual([false, true])
+})
+
+test("a provider may come later: its hosts can be called as those of any other", async () => {
+  const acme = loadedLater("acme", Promise.resolve({ ...silentProvider, baseUrl: "https://eu.acme.example/v1" }))
+  const config = { providers: { acme: { region: "eu" } }, models: [model("a/b", "acme")] }
+  const { endpoints } = await resolvedFrom({ plugins: [acme] }, config)
+  expect([...endpoints.values()].map(({ baseUrl }) => baseUrl)).toEqual(["https://eu.acme.example/v1"])
+  const wrong = await resolution({ plugins: [acme] }, { providers: { acme: { regoin: "eu" } } })
+  expect(wrong.problems).toEqual([expect.stringMatching(/providers\.acme\.regoin/)])
 })
 
 describe("a host whose provider is off", () => {

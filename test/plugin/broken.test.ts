@@ -62,12 +62,12 @@ const broken: ReadonlyArray<readonly [what: string, plugin: Plugin, line: string
     "plugin idle: load: idle.load must return at least one protocol",
   ],
   [
-    "a provider whose load is async: it ended the gateway's start",
+    "a provider whose load promises something else",
     provider(
       "late",
-      wrongly(async () => whole),
+      wrongly(async () => 7),
     ),
-    "plugin late: load: late.load must return a provider, not a promise",
+    "plugin late: load: late.load must return a provider, not a number",
   ],
   [
     "a provider whose load rejects: it ended the gateway's start",
@@ -75,7 +75,7 @@ const broken: ReadonlyArray<readonly [what: string, plugin: Plugin, line: string
       "lost",
       wrongly(async () => throwing()),
     ),
-    "plugin lost: load: lost.load must return a provider, not a promise",
+    "plugin lost: load: no disk",
   ],
   [
     "a provider whose load gives nothing: the log had text of the engine",

@@ -58,9 +58,29 @@ test("plugins outside the repository, with their own node_modules, work with the
   const { plugins, invalid, loaded } = await found(await folderWith(home, good))
   expect({ plugins, invalid }).toEqual({ plugins: ["provider acme", "strategy first"], invalid: [] })
   const [acme] = loaded
-  const provider = acme?.kind === "provider" ? Either.getOrThrow(acme.load({ region: "eu" })) : undefined
+  const provider = acme?.kind === "provider" ? await Either.getOrThrow(acme.load({ region: "eu" })) : undefined
   expect(provider?.error(500, new Headers(), "")).toBeInstanceOf(HostFailed)
   expect(acme?.kind === "provider" && Either.isLeft(acme.load({ regoin: "eu" }))).toBe(true)
+})
+
+test("code that `load` imports is not loaded before the provider is", async () => {
+  const folder = await folderWith(home, {
+    "providers/acme": `
+import * as Schema from "effect/Schema"
+import { defineProvider } from "headgate/plugin"
+export default defineProvider({
+  id: "acme",
+  name: "Acme",
+  config: Schema.Struct({}),
+  load: async () => (await import("./provider.ts")).provider,
+})`,
+  })
+  await Bun.write(join(folder, "providers/acme/provider.ts"), `export const provider = missing.name`)
+  const { plugins, invalid, loaded } = await found(folder)
+  expect({ plugins, invalid }).toEqual({ plugins: ["provider acme"], invalid: [] })
+  const [acme] = loaded
+  const provider = acme?.kind === "provider" ? Either.getOrThrow(acme.load({})) : undefined
+  expect(async () => await provider).toThrow("missing")
 })
 
 test("the order is by folder, then by name", async () => {

@@ -319,11 +319,11 @@ test.each<[string, ProviderSubject]>([
     ),
   ],
 ])("a stream that is counted as expected passes: %s", async (_, given) => {
-  expect([...(await failuresOf(providerChecks(given)))]).toEqual([])
+  expect([...(await failuresOf(await providerChecks(given)))]).toEqual([])
 })
 
 test.each([...brokenProviders])("%s: %s", async (check, _, broken, says) => {
-  const failures = await failuresOf(providerChecks(broken))
+  const failures = await failuresOf(await providerChecks(broken))
   expect([...failures.keys()]).toEqual([check])
   expect(failures.get(check)).toContain(says)
 })

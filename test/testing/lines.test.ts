@@ -31,9 +31,9 @@ const subject = {
   ],
 } as const
 
-for (const check of providerChecks(subject)) test(check.name, check.run)
+for (const check of await providerChecks(subject)) test(check.name, check.run)
 
 test("the same bytes read as server-sent events are not a stream", async () => {
-  const failures = await failuresOf(providerChecks({ ...subject, plugin: pluginWith({ framing: "sse" }) }))
+  const failures = await failuresOf(await providerChecks({ ...subject, plugin: pluginWith({ framing: "sse" }) }))
   expect(failures.get("lines: text ends once")).toContain('failure of the host ("malformed")')
 })

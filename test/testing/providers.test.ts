@@ -76,6 +76,24 @@ const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
   ],
   [
     "says well-formed things of its vendor",
+    "one of several key variables in lower case",
+    { ...subject, plugin: { ...good, keyVariable: ["ACME_KEY", "acme"] } },
+    "environment variable",
+  ],
+  [
+    "says well-formed things of its vendor",
+    "an empty set of variables",
+    { ...subject, plugin: { ...good, discoveredBy: [["ACME_KEY"], []] } },
+    "on everywhere",
+  ],
+  [
+    "says well-formed things of its vendor",
+    "a variable for a field that it does not have",
+    { ...subject, plugin: { ...good, variables: { regoin: "ACME_REGION" } } },
+    "regoin",
+  ],
+  [
+    "says well-formed things of its vendor",
     "an auth header that is none",
     { ...subject, plugin: { ...good, auth: { _tag: "Header", name: "x key" } }, config: {} },
     "auth header",
@@ -250,13 +268,20 @@ const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
 
 describe("providerChecks", () => {
   test("pass for a good plugin, and have names of their own", async () => {
-    const checks = providerChecks(subject)
+    const checks = await providerChecks(subject)
     expect([...(await failuresOf(checks))]).toEqual([])
     expect(new Set(checks.map(({ name }) => name)).size).toBe(checks.length)
   })
 
+  test("are the same, and pass, for a good plugin that loads later", async () => {
+    const later = { ...subject, plugin: defineProvider({ ...definition, load: async () => provider }) }
+    const checks = await providerChecks(later)
+    expect([...(await failuresOf(checks))]).toEqual([])
+    expect(checks.map(({ name }) => name)).toEqual((await providerChecks(subject)).map(({ name }) => name))
+  })
+
   test.each([...brokenProviders])("%s: %s", async (check, _, broken, says) => {
-    const failures = await failuresOf(providerChecks(broken))
+    const failures = await failuresOf(await providerChecks(broken))
     expect([...failures.keys()]).toEqual([check])
     expect(failures.get(check)).toContain(says)
   })
@@ -270,7 +295,7 @@ describe("providerChecks with something wrong in the plugin as a whole", () => {
     ["a field of the gateway that is wrong", { base_url: "ftp://x" }, "base_url"],
     ["a variable that is not set", { api_key: { env: "HEADGATE_TEST_NEVER_SET" } }, "HEADGATE_TEST_NEVER_SET"],
   ])("%s: reported by a check of its own, and none passes that cannot", async (_, config, says) => {
-    const checks = providerChecks({ ...subject, config })
+    const checks = await providerChecks({ ...subject, config })
     const failures = await failuresOf(checks)
     expect(failures.get(loads)).toContain(says)
     expect(failures.size).toBeGreaterThan(10)
@@ -282,6 +307,11 @@ describe("providerChecks with something wrong in the plugin as a whole", () => {
 
   test.each<[string, ProviderSubject, string]>([
     ["half a protocol", withProtocol({ decoder: wrongly(undefined) }), "a protocol chat whose decoder is a function"],
+    [
+      "a promise of a provider that is rejected",
+      { ...subject, plugin: defineProvider({ ...definition, load: () => Promise.reject(new Error("no module")) }) },
+      "no module",
+    ],
     ["no protocol at all", withProvider({ protocols: {} }), "acme.load must return at least one protocol"],
     ["no error()", withProvider({ error: wrongly(undefined) }), "acme.load must return error as a function"],
     [
@@ -290,7 +320,7 @@ describe("providerChecks with something wrong in the plugin as a whole", () => {
       '"responses"',
     ],
   ])("%s", async (_, broken, says) => {
-    expect((await failuresOf(providerChecks(broken))).get(loads)).toContain(says)
+    expect((await failuresOf(await providerChecks(broken))).get(loads)).toContain(says)
   })
 
   test.each<[string, ProviderSubject]>([
@@ -308,7 +338,7 @@ describe("providerChecks with something wrong in the plugin as a whole", () => {
     ],
     ["a body that is no JSON", writing((encoded) => ({ ...encoded, body: "model=x" }))],
   ])("an encode() that gives %s fails the checks that read its request", async (_, broken) => {
-    const failures = await failuresOf(providerChecks(broken))
+    const failures = await failuresOf(await providerChecks(broken))
     for (const check of [wellFormed, passesOn]) expect(failures.has(check)).toBe(true)
   })
 })

@@ -53,7 +53,7 @@ const tool =
   ]) +
   end("tool_use")
 
-const checks = providerChecks({
+const checks = await providerChecks({
   plugin: anthropic,
   config: { api_key: "sk-ant-own-0123456789abcdef" },
   answer,

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import * as Either from "effect/Either"
 import type { HostFailed, JsonObject, Provider } from "headgate/plugin"
+import { reporting } from "../../../test/support/recordedTable.ts"
 import {
   bodyOf,
   encodedBy,
@@ -91,7 +92,7 @@ describe("errors", () => {
     expect(failed(status, "<html>").reason as string).toBe(Object(reasons)[status])
   })
 
-  test.skipIf(!recordingsPresent())("recorded ones", () => {
+  test.skipIf(!recordingsPresent())("recorded ones", async () => {
     const expected = new Map([
       [400, "request"],
       [401, "account"],
@@ -100,8 +101,10 @@ describe("errors", () => {
     const errors = recordings("anthropic-messages").filter(({ response }) => response.status !== 200)
     expect(errors.length).toBeGreaterThanOrEqual(4)
     for (const error of errors) {
-      const failure = failed(error.response.status, bodyOf(error), error.response.headers ?? {})
-      expect([error.id, failure.reason as string]).toEqual([error.id, expected.get(error.response.status) ?? "none"])
+      await reporting(error, () => {
+        const failure = failed(error.response.status, bodyOf(error), error.response.headers ?? {})
+        expect([error.id, failure.reason as string]).toEqual([error.id, expected.get(error.response.status) ?? "none"])
+      })()
     }
   })
 })

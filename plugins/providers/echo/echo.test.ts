@@ -6,16 +6,18 @@ import echo from "./index.ts"
 
 const event = (data: unknown) => `data: ${JSON.stringify(data)}\n\n`
 
+const bytes = [
+  event({ choices: [{ index: 0, delta: { content: "Guten" }, finish_reason: null }] }),
+  event({ choices: [{ index: 0, delta: { content: " Tag, Ørsted \u2028" }, finish_reason: null }] }),
+  event({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }),
+  event({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 3, total_tokens: 6 } }),
+  "data: [DONE]\n\n",
+].join("")
+const streams = [{ bytes, expects: { text: "Guten Tag, Ørsted \u2028", finishReason: "stop" as const } }]
+const checks = await providerChecks({ plugin: echo, streams })
+
 describe("conformance", () => {
-  const bytes = [
-    event({ choices: [{ index: 0, delta: { content: "Guten" }, finish_reason: null }] }),
-    event({ choices: [{ index: 0, delta: { content: " Tag, Ørsted \u2028" }, finish_reason: null }] }),
-    event({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }),
-    event({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 3, total_tokens: 6 } }),
-    "data: [DONE]\n\n",
-  ].join("")
-  const streams = [{ bytes, expects: { text: "Guten Tag, Ørsted \u2028", finishReason: "stop" as const } }]
-  for (const check of providerChecks({ plugin: echo, streams })) test(check.name, check.run)
+  for (const check of checks) test(check.name, check.run)
 })
 
 describe("echo", () => {

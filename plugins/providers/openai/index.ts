@@ -1,6 +1,13 @@
 /** OpenAI's own API. Privacy as OpenAI states it for the API: no training, abuse logs are kept for 30 days. */
 import * as Schema from "effect/Schema"
-import { chatProtocol, defineProvider, embeddingsProtocol, httpError, type Provider } from "headgate/plugin"
+import {
+  chatProtocol,
+  defineProvider,
+  embeddingsProtocol,
+  httpError,
+  type Provider,
+  responsesProtocol,
+} from "headgate/plugin"
 import { effortsOf } from "./efforts.ts"
 
 /** The common errors, except that an account without credit is reported with 429, where waiting does not help. */
@@ -37,6 +44,8 @@ export default defineProvider({
         history: "none",
         strict: true,
       }),
+      // The API refuses a bound below 16 tokens (its reference of max_output_tokens, 2026-11).
+      responses: responsesProtocol({ efforts: effortsOf, leastTokens: 16 }),
     },
     embeddings: embeddingsProtocol({ strict: true }),
     error,

@@ -55,7 +55,7 @@ const tool =
   delta({}, "tool_calls") +
   end
 
-const checks = providerChecks({
+const checks = await providerChecks({
   plugin: openai,
   config: { api_key: "sk-own-0123456789abcdef" },
   answer,

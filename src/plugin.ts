@@ -1,8 +1,8 @@
 /**
  * What plugin authors import: `headgate/plugin`. A plugin imports this and `effect/*`, nothing else of the gateway.
  *
- * A provider is `defineProvider` around one or more protocols: `chatProtocol` and `messagesProtocol` for hosts that speak
- * one of those, else a `Protocol` of its own, which translates the canonical form of `ChatRequest`, `ChatResponse` and
+ * A provider is `defineProvider` around one or more protocols: `chatProtocol`, `messagesProtocol` and `responsesProtocol` for
+ * hosts that speak one of those, else a `Protocol` of its own, which translates the canonical form of `ChatRequest`, `ChatResponse` and
  * `ChatChunk`. For models that make vectors or rank documents it has `embeddings` and `rerank`. A strategy is `defineStrategy` around a `Rank`.
  */
 export type { CacheMultipliers } from "./domain/CacheMultipliers.ts"
@@ -144,3 +144,5 @@ export type {
   RerankProtocol,
 } from "./wire/Protocol.ts"
 export { type RerankQuirks, rerankProtocol } from "./wire/rerank.ts"
+export type { ResponsesQuirks } from "./wire/responses/quirks.ts"
+export { responsesProtocol } from "./wire/responses.ts"

@@ -3,6 +3,7 @@
  * readers of streams that throw where a gateway's stream breaks the grammar of its form.
  */
 export type { Check } from "./testing/check.ts"
+export { eventStreamEvent, eventStreamMessage } from "./testing/eventStream.ts"
 export { readChatStream } from "./testing/grammar/chat.ts"
 export { readCompletionsStream } from "./testing/grammar/completions.ts"
 export { readMessagesStream } from "./testing/grammar/messages.ts"

@@ -7,7 +7,7 @@ import * as Either from "effect/Either"
 import type * as Redacted from "effect/Redacted"
 import { withMultiplied } from "../domain/CacheMultipliers.ts"
 import type { Host, Model, Privacy } from "../domain/Host.ts"
-import type { JsonObject } from "../domain/Json.ts"
+import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { hint, type Problem, problemsOf, renderPath, sentence } from "../domain/Problem.ts"
 import type { Operation } from "../domain/Request.ts"
 import type { CheckedProtocol, CheckedProvider } from "../plugin/checked.ts"
@@ -68,9 +68,14 @@ export interface LoadedProvider {
   readonly baseUrl: string
 }
 
-/** Whether the provider's hosts can be called for this operation. `undefined`: one that no request can ask for. */
-export const serves = ({ protocol, provider }: LoadedProvider, operation: Operation | undefined): boolean =>
-  operation !== undefined && (operation === "chat" ? protocol : provider[operation]) !== undefined
+/** How a host is called for a chat: by the protocol of its own, or that of its provider. `undefined`: not at all. */
+export const protocolOf = ({ api }: Host, { protocol, provider }: LoadedProvider): CheckedProtocol | undefined =>
+  api == null ? protocol : Object.hasOwn(provider.protocols, api) ? provider.protocols[api] : undefined
+
+/** Whether the host can be called for this operation. `undefined`: one that no request can ask for. */
+export const serves = (loaded: LoadedProvider, host: Host, operation: Operation | undefined): boolean =>
+  operation !== undefined &&
+  (operation === "chat" ? protocolOf(host, loaded) : loaded.provider[operation]) !== undefined
 
 /** A provider that is known and cannot be called. Hosts may name it. */
 export interface ProviderOff {
@@ -144,8 +149,26 @@ export const loadProviders = (options: ProviderOptions): Effect.Effect<LoadedPro
         return host
       }),
     }))
-    return { models, providers, problems: [...problems, ...written.problems], off: [...off.values()] }
+    problems.push(...written.problems, ...unknownProtocols(written.models, options.models, providers))
+    return { models, providers, problems, off: [...off.values()] }
   })
+
+/** Hosts of the configuration whose provider does not have the protocol that they name. */
+const unknownProtocols = (
+  models: ReadonlyArray<Model>,
+  written: ReadonlyArray<unknown>,
+  providers: Providers,
+): ReadonlyArray<Problem> =>
+  models.flatMap(({ id, hosts }) =>
+    hosts.flatMap((host): ReadonlyArray<Problem> => {
+      const loaded = providers.get(host.provider)
+      if (host.api == null || loaded?.callable !== true || protocolOf(host, loaded) !== undefined) return []
+      const index = written.findIndex((entry) => isJsonObject(entry) && entry["id"] === id)
+      const known = Object.keys(loaded.provider.protocols).join(", ")
+      const message = `expected one of ${known} for the host ${host.tag}, got "${host.api}"`
+      return [{ path: renderPath(["models", index, "hosts", "api"]), message }]
+    }),
+  )
 
 interface Opened {
   readonly loaded: LoadedProvider

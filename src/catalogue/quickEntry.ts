@@ -122,7 +122,7 @@ const toolChoiceOf = (value: unknown): NonNullable<Host["supportsToolChoice"]> =
 }
 
 const hostMembers = new Set([
-  ...["provider", "variant", "model", "quantization", "pricing", "context_length", "max_completion_tokens"],
+  ...["provider", "variant", "model", "api", "quantization", "pricing", "context_length", "max_completion_tokens"],
   ...["max_prompt_tokens", "supported_parameters", "supports_tool_choice", "supports_implicit_caching"],
   ...["input_modalities", "output_modalities", "expiration_date"],
 ])
@@ -132,6 +132,7 @@ export const quickHost: (entry: unknown) => Host | undefined = quickly((entry) =
     provider: textThat(isSlug)(entry["provider"]),
     variant: or(textThat(isVariant), entry["variant"], null),
     model: or(someText, entry["model"], null),
+    api: or(someText, entry["api"], null),
     quantization: or(quantizationOf, entry["quantization"], "unknown"),
     pricing: or(pricingOf, entry["pricing"], null),
     contextLength: or(tokens, entry["context_length"], null),

@@ -154,6 +154,8 @@ export const HostEntry = Schema.Struct({
   ),
   /** The host's own name of the model. Default: the model's id without its author. */
   model: field(Schema.NullOr(Schema.NonEmptyString), null),
+  /** The protocol that this host is called by for a chat. Default: its provider's. */
+  api: field(Schema.NullOr(Schema.NonEmptyString), null),
   quantization: field(Schema.Literal(...quantizations), "unknown"),
   /** Default: unknown, which is not free (`billing.unknown_price`). */
   pricing: field(Schema.NullOr(PricingEntry), null),

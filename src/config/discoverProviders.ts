@@ -1,39 +1,68 @@
 /**
- * The providers that are on: those of the configuration, those whose key variable is set, and those that need no key.
+ * The providers that are on: those of the configuration, those whose environment variables are set, and those that need none.
  */
 import * as Config from "effect/Config"
-import type { ConfigError } from "effect/ConfigError"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type * as Redacted from "effect/Redacted"
+import * as Redacted from "effect/Redacted"
 import type { ProviderSettings } from "../catalogue/providers.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import { type GatewayConfig, unconfigured } from "./GatewayConfig.ts"
 
-/** Reads the key variables that the plugins name. */
+/** Reads the environment variables that the plugins name. An empty one counts as not set. */
 export const discoverProviders = (
   { providers, discovery }: GatewayConfig,
   plugins: ReadonlyArray<ProviderPlugin>,
 ): Effect.Effect<Record<"configured" | "discovered", ReadonlyArray<ProviderSettings>>> =>
   Effect.gen(function* () {
-    const keys = new Map<string, Redacted.Redacted>()
-    for (const { id, keyVariable } of plugins) {
-      const key = keyVariable === undefined ? Option.none() : yield* variable(keyVariable)
-      if (Option.isSome(key)) keys.set(id, key.value)
+    const found = new Map<string, FromEnvironment>()
+    for (const plugin of plugins) found.set(plugin.id, yield* fromEnvironment(plugin))
+    const completed = (settings: ProviderSettings): ProviderSettings => {
+      const { key = null, own = {} } = found.get(settings.plugin) ?? {}
+      return { ...settings, apiKey: settings.apiKey ?? key, own: { ...own, ...settings.own } }
     }
     return {
-      configured: Array.from(providers.values(), (settings) => ({
-        ...settings,
-        apiKey: settings.apiKey ?? keys.get(settings.plugin) ?? null,
-      })),
+      configured: Array.from(providers.values(), completed),
       discovered: plugins
         .filter(({ id }) => !providers.has(id))
-        .filter(({ id, always }) => always === true || (discovery.environment && keys.has(id)))
-        .map(({ id }) => ({ ...unconfigured(id), apiKey: keys.get(id) ?? null })),
+        .filter(({ id, always }) => always === true || (discovery.environment && found.get(id)?.complete === true))
+        .map(({ id }) => completed(unconfigured(id))),
     }
   })
 
-const variable = (name: string): Effect.Effect<Option.Option<Redacted.Redacted>, never> =>
-  Config.option(Config.redacted(Config.nonEmptyString(name))).pipe(
-    Effect.catchAll((_: ConfigError) => Effect.succeedNone),
-  )
+/** What the environment has for one plugin. */
+interface FromEnvironment {
+  readonly key: Redacted.Redacted | null
+  /** For the plugin's own fields. */
+  readonly own: Readonly<Record<string, string>>
+  /** Whether it is enough to turn the provider on. */
+  readonly complete: boolean
+}
+
+const fromEnvironment = ({ keyVariable = [], variables = {}, discoveredBy }: ProviderPlugin) =>
+  Effect.gen(function* () {
+    const key = yield* firstOf(keyVariable)
+    const own: Record<string, string> = {}
+    for (const [field, names] of Object.entries(variables)) {
+      const value = yield* firstOf(names)
+      if (value !== null) own[field] = Redacted.value(value)
+    }
+    const complete = discoveredBy === undefined ? key !== null : yield* hasOneOf(discoveredBy)
+    return { key, own, complete } satisfies FromEnvironment
+  })
+
+const hasOneOf = (sets: ReadonlyArray<ReadonlyArray<string>>): Effect.Effect<boolean> =>
+  Effect.exists(sets, (names) => Effect.every(names, (name) => Effect.map(variable(name), Option.isSome)))
+
+/** The first of these variables that is set. */
+const firstOf = (names: string | ReadonlyArray<string>): Effect.Effect<Redacted.Redacted | null> =>
+  Effect.gen(function* () {
+    for (const name of typeof names === "string" ? [names] : names) {
+      const value = yield* variable(name)
+      if (Option.isSome(value)) return value.value
+    }
+    return null
+  })
+
+const variable = (name: string): Effect.Effect<Option.Option<Redacted.Redacted>> =>
+  Config.option(Config.redacted(Config.nonEmptyString(name))).pipe(Effect.catchAll(() => Effect.succeedNone))

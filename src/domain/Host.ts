@@ -28,6 +28,8 @@ export interface Host {
   readonly model: ModelId
   /** The host's own name of the model. */
   readonly upstreamModel: string
+  /** Name of the protocol that it is called by for a chat. Absent or `null`: its provider's. */
+  readonly api?: string | null
   readonly quantization: string
   /** `null`: the price is unknown, which is not the same as free. */
   readonly pricing: Pricing | null

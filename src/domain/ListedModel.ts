@@ -65,6 +65,8 @@ export interface ListedHost {
   readonly variant?: string | null
   /** What the host calls the model. Default: the model's id without its author. */
   readonly model?: string | null
+  /** The plugin's protocol by which this model alone is called, for models that have only it. Default: the provider's. */
+  readonly api?: string | null
   /** Default `unknown`. */
   readonly quantization?: (typeof quantizations)[number]
   /** Default: unknown, which is not the same as free: see `billing.unknown_price`. */

@@ -133,11 +133,18 @@ export interface ProviderPlugin<P extends Loading = Loading> {
   readonly auth?: Auth
   /** Base URL of the vendor's API, up to its version segment. Without one, the operator must configure `base_url`. */
   readonly baseUrl?: string
+  /** The environment variable that usually holds the vendor's key. Of several, the first one that is set. */
+  readonly keyVariable?: string | ReadonlyArray<string>
   /**
-   * The environment variable that usually holds the vendor's key. When it is set, the provider is on without
-   * configuration.
+   * Environment variables that hold what the plugin's own fields need, such as a region: field, and the variable. Of
+   * several, the first one that is set. Its text is used where the configuration does not have the field.
    */
-  readonly keyVariable?: string
+  readonly variables?: Readonly<Record<string, string | ReadonlyArray<string>>>
+  /**
+   * Sets of environment variables. When all of one set are there, the provider is on without configuration. Default: the
+   * key variable is enough, whichever of several it is.
+   */
+  readonly discoveredBy?: ReadonlyArray<ReadonlyArray<string>>
   /** The provider is on without configuration and without a key. */
   readonly always?: boolean
   /** What the vendor says it does with prompts of this API. */

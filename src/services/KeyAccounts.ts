@@ -37,9 +37,11 @@ export class KeyAccount {
   spend(amount: Picodollars, admittedAt: number): void {
     this.advance(admittedAt)
     this.total += amount
+    // A day lies in one week and one month, so a request of today is one of all three windows.
+    const isOfToday = admittedAt >= this.windows.daily.start
     for (const reset of limitResets) {
       const window = this.windows[reset]
-      if (windowStart(reset, admittedAt) === window.start) window.amount += amount
+      if (isOfToday || windowStart(reset, admittedAt) === window.start) window.amount += amount
     }
   }
 

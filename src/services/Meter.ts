@@ -216,7 +216,14 @@ export class Meter extends Context.Tag("headgate/Meter")<
           slice: Slice | undefined,
         ): Hold => {
           const hold: OpenHold = {
-            ...{ context, host, amount, outputBound, outputTokens, streamed, bounds, slice },
+            context,
+            host,
+            amount,
+            outputBound,
+            outputTokens,
+            streamed,
+            bounds,
+            slice,
             output: undefined,
             progress: "held",
           }

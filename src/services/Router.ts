@@ -10,40 +10,30 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type { RoutingConfig } from "../catalogue/ResolvedConfig.ts"
 import type { Exclusion } from "../domain/Exclusion.ts"
-import {
-  BadRequest,
-  NoHostMatches,
-  NotPermitted,
-  type PaymentRequired,
-  type RoutingExhausted,
-} from "../domain/Failure.ts"
-import { type BudgetRefusal, type BudgetSnapshot, paymentRequired } from "../domain/Hold.ts"
-import { type Host, operationOf } from "../domain/Host.ts"
-import { hostFacts, modelFacts } from "../domain/hostFacts.ts"
+import { BadRequest } from "../domain/Failure.ts"
+import type { BudgetSnapshot } from "../domain/Hold.ts"
+import type { Host } from "../domain/Host.ts"
+import { hostFacts } from "../domain/hostFacts.ts"
 import { byTier, isListedIn, listedFirst, passingFirst } from "../domain/hostOrder.ts"
 import { modelTurns } from "../domain/modelTurns.ts"
 import { type Permissions, unrestricted } from "../domain/Permissions.ts"
 import type { Plan } from "../domain/Plan.ts"
 import { documentedSorts, type Preferences } from "../domain/Preferences.ts"
-import { type AnyRequest, type ChatRequest, type Operation, searching } from "../domain/Request.ts"
+import { searching } from "../domain/Request.ts"
 import { randomSequence, seedFrom } from "../domain/randomSequence.ts"
-import { searchesTheWeb } from "../domain/routeFilters.ts"
 import { isFastEnough, preferredSpeeds } from "../domain/thresholds.ts"
 import { type Adjustment, adjustmentOf, sortOf, type WantedModel } from "../domain/variants.ts"
 import { PluginFault } from "../plugin/PluginFault.ts"
 import { type Candidate, type Rank, type RankContext, type Reasons, unknownConversation } from "../plugin/Strategy.ts"
 import type { Conversation } from "./Conversations.ts"
-import { exhausted } from "./exhausted.ts"
 import { HostHealth } from "./HostHealth.ts"
 import { HostStats } from "./HostStats.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
+import { type PlanFailure, type PlannedRequest, planRefusal } from "./planRefusal.ts"
 import { ranked, StrategyFaults } from "./ranking.ts"
 import { makeStepRunner } from "./Steps.ts"
 import { Exclusions, usableHosts } from "./usableHosts.ts"
-
-/** What a plan depends on, in addition to the gateway's state. */
-export type PlannedRequest = Pick<AnyRequest, "operation" | "routing" | "bounds" | "maxTokens"> &
-  Partial<Pick<ChatRequest, "native">>
+import { wantedModels } from "./wantedModels.ts"
 
 export interface PlanOptions {
   /** Repeats the random draws of an earlier plan; otherwise each plan gets a seed of its own. A 32-bit unsigned integer. */
@@ -72,8 +62,6 @@ interface Decided {
   readonly plan: Plan
   readonly failure: PlanFailure | undefined
 }
-
-export type PlanFailure = BadRequest | NoHostMatches | NotPermitted | PaymentRequired | RoutingExhausted
 
 export class Router extends Context.Tag("headgate/Router")<
   Router,
@@ -132,9 +120,9 @@ export class Router extends Context.Tag("headgate/Router")<
       ): Either.Either<Decided, BadRequest> => {
         const { models: names, preferences } = request.routing
         const { routing } = registry.current()
-        const resolved = resolveAll(request.operation, names, registry)
-        if (Either.isLeft(resolved)) return Either.left(resolved.left)
-        const wanted = resolved.right
+        const named = wantedModels(request.operation, names, registry)
+        if (Either.isLeft(named)) return Either.left(named.left)
+        const wanted = named.right
         const unknown = unknownSort(preferences.sort, routing)
         if (unknown !== undefined) return Either.left(unknown)
         const now = clock.unsafeCurrentTimeMillis()
@@ -175,7 +163,7 @@ export class Router extends Context.Tag("headgate/Router")<
           requested: names,
           ...adjustments(wanted, kept),
         }
-        const failure = attempts.length > 0 ? undefined : refusal(request, excluded, budget)
+        const failure = attempts.length > 0 ? undefined : planRefusal(request, excluded, budget)
         return Either.right({ plan, failure })
       }
 
@@ -206,62 +194,6 @@ export class Router extends Context.Tag("headgate/Router")<
       }
     }),
   )
-}
-
-const resolveAll = (
-  operation: Operation,
-  names: ReadonlyArray<string>,
-  registry: Context.Tag.Service<ProviderRegistry>,
-): Either.Either<ReadonlyArray<WantedModel>, BadRequest> => {
-  const models: Array<WantedModel> = []
-  for (const name of names) {
-    const resolved = registry.resolve(name)
-    if (Either.isLeft(resolved)) return Either.left(aboutAll(resolved.left, names))
-    const wanted = resolved.right
-    const fault = misuse(operation, name, wanted, names)
-    if (fault !== undefined) return Either.left(fault)
-    if (!models.some((one) => one.model === wanted.model && sameVariants(one, wanted))) models.push(wanted)
-  }
-  return Either.right(models)
-}
-
-/** The fault of one name, with all the names that were asked for. */
-const aboutAll = ({ issues }: BadRequest, models: ReadonlyArray<string>): BadRequest =>
-  new BadRequest({ kind: "model_not_found", issues, models })
-
-const sameVariants = (one: WantedModel, other: WantedModel): boolean => one.variants.join() === other.variants.join()
-
-/** What a model of another operation cannot do. */
-const inability: Readonly<Record<Operation, string>> = {
-  chat: "it cannot chat",
-  embeddings: "it makes no embeddings",
-  rerank: "it ranks no documents",
-}
-
-const chatVariants = ["thinking", "online"] as const
-
-/** Why a model cannot be asked for in this way at all. */
-const misuse = (
-  operation: Operation,
-  name: string,
-  { model, variants }: WantedModel,
-  models: ReadonlyArray<string>,
-) => {
-  if (operationOf(model.architecture) !== operation) {
-    const gives = model.architecture.outputModalities.join(", ")
-    const message = `${JSON.stringify(name)} gives ${gives}, so ${inability[operation]}`
-    return new BadRequest({ kind: "wrong_endpoint", models, issues: [{ path: "model", message }] })
-  }
-  const chatting = operation === "chat" ? undefined : chatVariants.find((variant) => variants.includes(variant))
-  if (chatting !== undefined) {
-    const message = `${JSON.stringify(name)} has the variant ${chatting}, which only a chat can have`
-    return new BadRequest({ issues: [{ path: "model", message }] })
-  }
-  if (variants.includes("online") && !modelFacts(model).hosts.some(searchesTheWeb)) {
-    const message = `${JSON.stringify(name)} needs a host with a web search of its own, and ${model.id} has none`
-    return new BadRequest({ issues: [{ path: "model", message }] })
-  }
-  return undefined
 }
 
 const asGiven: Rank = (candidates) => candidates
@@ -362,44 +294,4 @@ const adjustments = (
     }
   }
   return { adjustments: byHost }
-}
-
-const notAllowed = (models: ReadonlyArray<string>, forbidden: ReadonlyArray<Exclusion>): string => {
-  const lists = [...new Set(forbidden.map(({ by }) => by))].join(" and ")
-  return `This key may not use ${models.join(", ")}: excluded by its ${lists}.`
-}
-
-/** The member of a body that has the prompt. */
-const promptMember: Readonly<Record<Operation, string>> = {
-  chat: "messages",
-  embeddings: "input",
-  rerank: "documents",
-}
-
-/**
- * The failure of a plan without hosts, by what the caller can do: pay, wait, take another key, shorten the prompt, or
- * ask for other hosts.
- */
-const refusal = (
-  { operation, routing, native }: PlannedRequest,
-  exclusions: Exclusions,
-  budget: BudgetSnapshot,
-): PlanFailure => {
-  const excluded = exclusions.byCheck()
-  const { models, preferences } = routing
-  const unaffordable = excluded.findLast(({ by }) => by === "budget")
-  // The reason of an exclusion by `budget` is the budget's refusal.
-  if (unaffordable !== undefined) return paymentRequired(budget, unaffordable.reason as BudgetRefusal)
-  const waits = excluded.flatMap(({ retryAfterMs }) => retryAfterMs ?? [])
-  const waiting = excluded.filter(({ retryAfterMs }) => retryAfterMs !== undefined)
-  if (waits.length > 0) return exhausted([], Math.min(...waits), { models, waiting })
-  const forbidden = excluded.filter(({ by }) => by === "allowed_models" || by === "allowed_providers")
-  if (forbidden.length > 0) return new NotPermitted({ rule: notAllowed(models, forbidden) })
-  const last = excluded.at(-1)
-  if (last?.by === "context_length") {
-    const path = native?.pathOf("messages") ?? promptMember[operation]
-    const issues = [{ path, message: last.reason }] as const
-    return new BadRequest({ kind: "context_length_exceeded", models, issues })
-  }
-  return new NoHostMatches({ models, excluded, requestedProviders: preferences.only })
 }

@@ -16,7 +16,8 @@ import type { Reasons } from "../plugin/Strategy.ts"
 import { byteLength, type Skipped } from "./beginAttempt.ts"
 import { encodeFor } from "./encodeFor.ts"
 import type { ProviderRegistry } from "./ProviderRegistry.ts"
-import type { PlanFailure, PlanOptions, Router } from "./Router.ts"
+import type { PlanFailure } from "./planRefusal.ts"
+import type { PlanOptions, Router } from "./Router.ts"
 import { type DispatchFailure, outcomeOf } from "./tryHosts.ts"
 
 export interface ExplainedAttempt {

@@ -111,7 +111,7 @@ const givesNoAnswer = (protocol: Protocol, event: unknown): void => {
     choices: 1,
   })
   attempt(`The decoder, given ${shown(event)} and the end of the stream,`, contractOfDecoder, () => {
-    stream.push(new TextEncoder().encode(framed[framing](JSON.stringify(event))))
+    stream.push(framed[framing](JSON.stringify(event)))
     stream.end()
   })
   must(

@@ -73,8 +73,8 @@ export const factChecks = (subject: ProviderSubject): ReadonlyArray<Check> => [
   { name: "lists models that the catalogue takes", run: () => modelsDecode(subject) },
 ]
 
-const wellFormed = ({ plugin }: ProviderSubject): void => {
-  const { name, baseUrl, keyVariable, auth } = plugin
+const wellFormed = (subject: ProviderSubject): void => {
+  const { name, baseUrl, auth } = subject.plugin
   must(/^[^\p{Cc}]{1,100}$/u.test(name), `The name ${shown(name)} is not a line of 1 to 100 characters`, "name")
   if (baseUrl !== undefined) {
     // http is allowed only for servers on this machine or network.
@@ -89,18 +89,43 @@ const wellFormed = ({ plugin }: ProviderSubject): void => {
       "ProviderPlugin.baseUrl",
     )
   }
-  if (keyVariable !== undefined) {
-    must(
-      /^[A-Z][A-Z0-9_]*$/.test(keyVariable),
-      `The keyVariable ${shown(keyVariable)} is not the name of an environment variable`,
-      "ProviderPlugin.keyVariable",
-    )
-  }
+  namesVariables(subject)
   must(
     auth?._tag !== "Header" || isHeaderName(auth.name),
     `The auth header ${shown(auth)} has no name that a header may have`,
     "ProviderPlugin.auth",
   )
+}
+
+const namesVariables = (subject: ProviderSubject): void => {
+  const { keyVariable = [], variables = {}, discoveredBy = [], load: decode } = subject.plugin
+  const named: ReadonlyArray<readonly [member: string, names: ReadonlyArray<string>]> = [
+    ["keyVariable", [keyVariable].flat()],
+    ["variables", Object.values(variables).flat()],
+    ["discoveredBy", discoveredBy.flat()],
+  ]
+  for (const [member, names] of named) {
+    const wrong = names.find((name) => !/^[A-Z][A-Z0-9_]*$/.test(name))
+    must(
+      wrong === undefined,
+      `${member} has ${shown(wrong)}, which is not the name of an environment variable`,
+      `ProviderPlugin.${member}`,
+    )
+  }
+  must(
+    discoveredBy.every((set) => set.length > 0),
+    "A set of discoveredBy is empty: the provider would be on everywhere, which is what `always` says",
+    "ProviderPlugin.discoveredBy",
+  )
+  for (const field of Object.keys(variables)) {
+    const loaded = decode({ ...ownConfig(subject), [field]: "a-text" })
+    const problems = Either.isLeft(loaded) ? problemsOf(loaded.left.issue) : []
+    must(
+      !problems.some(({ path, message }) => path === field && /^(unknown|expected no) field/.test(message)),
+      `variables fills the field ${shown(field)}, which the plugin's configuration does not have`,
+      "ProviderPlugin.variables",
+    )
+  }
 }
 
 const loads = (subject: ProviderSubject): void => {

@@ -14,9 +14,10 @@ import { contractVersion, type Provider, type ProviderPlugin } from "../plugin/P
 import { KeyStore } from "../services/KeyStore.ts"
 import { layer as memoryStorage } from "../sql/MemoryStorage.ts"
 import { Upstream } from "../upstream/Upstream.ts"
+import { frameReader } from "../wire/framing.ts"
 import type { Protocol } from "../wire/Protocol.ts"
 import { type Check, must, shown } from "./check.ts"
-import { contextOf, frameEnds, head, host, maxTokens, publicModel, requestOf } from "./samples.ts"
+import { contextOf, head, host, maxTokens, publicModel, requestOf } from "./samples.ts"
 import { answerBody, gatewayConfig, load, type NamedSample, type ProtocolSubject } from "./subject.ts"
 import { readUsage } from "./usage.ts"
 
@@ -103,6 +104,8 @@ const endsWithCaller = async (subject: ProtocolSubject, sample: NamedSample): Pr
 const mediaTypes: Readonly<Record<Protocol["framing"], string>> = {
   sse: "text/event-stream",
   ndjson: "application/x-ndjson",
+  "json-array": "application/json",
+  "aws-eventstream": "application/vnd.amazon.eventstream",
 }
 
 const isInference = (protocol: Protocol, { url }: Request): boolean => {
@@ -139,14 +142,23 @@ const within = <A>(promise: Promise<A>): Promise<A | undefined> => {
   return Promise.race([promise, late.promise]).finally(() => clearTimeout(timer))
 }
 
-const framesOf = ({ framing }: Protocol, { bytes }: NamedSample): ReadonlyArray<string> => {
-  const text = typeof bytes === "string" ? bytes : new TextDecoder().decode(bytes)
-  return text.split(frameEnds[framing]).filter((frame) => frame.trim() !== "")
+/** The bytes of the sample, cut after each byte that completes a frame. */
+const framesOf = ({ framing }: Protocol, { bytes }: NamedSample): ReadonlyArray<Uint8Array> => {
+  const all = typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes
+  const reader = frameReader(framing)
+  const frames: Array<Uint8Array> = []
+  let start = 0
+  for (let end = 1; end <= all.length; end++) {
+    if (reader.push(all.subarray(end - 1, end)).length === 0) continue
+    frames.push(all.subarray(start, end))
+    start = end
+  }
+  if (reader.end().length > 0) frames.push(all.subarray(start))
+  return frames
 }
 
 /** Sends a frame for each read, then stays open until `signal` aborts it, as a connection would. */
-const unfinished = (frames: ReadonlyArray<string>, signal: AbortSignal): ReadableStream<Uint8Array> => {
-  const encoder = new TextEncoder()
+const unfinished = (frames: ReadonlyArray<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> => {
   const rest = [...frames]
   return new ReadableStream<Uint8Array>({
     start: (controller) => {
@@ -155,7 +167,7 @@ const unfinished = (frames: ReadonlyArray<string>, signal: AbortSignal): Readabl
     pull: (controller) => {
       const frame = rest.shift()
       if (frame === undefined) return new Promise(() => {})
-      controller.enqueue(encoder.encode(frame))
+      controller.enqueue(frame)
     },
   })
 }

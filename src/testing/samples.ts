@@ -11,6 +11,7 @@ import type { Framing } from "../wire/framing.ts"
 import type { ResponseHead } from "../wire/Head.ts"
 import type { AnswerContext } from "../wire/Protocol.ts"
 import { sseEvent } from "../wire/sse.ts"
+import { eventStreamEvent } from "./eventStream.ts"
 
 /** The slug of the plugin under test in the configuration. */
 export const slug = "checked"
@@ -127,14 +128,15 @@ export const head: ResponseHead = { status: 200, headers: new Headers() }
 
 export const contextOf = (stream: boolean): AnswerContext => ({ request: requestOf(stream), host })
 
-/** Writes a frame with this JSON in each framing. */
-export const framed: Readonly<Record<Framing, (json: string) => string>> = {
-  sse: sseEvent,
-  ndjson: (json) => `${json}\n`,
-}
+const utf8 = new TextEncoder()
 
-/** What ends a frame in each framing. */
-export const frameEnds: Readonly<Record<Framing, RegExp>> = { sse: /(?<=\r?\n\r?\n)/, ndjson: /(?<=\n)/ }
+/** Writes a frame with this JSON in each framing. */
+export const framed: Readonly<Record<Framing, (json: string) => Uint8Array>> = {
+  sse: (json) => utf8.encode(sseEvent(json)),
+  ndjson: (json) => utf8.encode(`${json}\n`),
+  "json-array": (json) => utf8.encode(`[${json}]`),
+  "aws-eventstream": (json) => eventStreamEvent("event", json),
+}
 
 /** Words that hosts use, so that random values pass a decoder's first checks. */
 const words = [

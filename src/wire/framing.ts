@@ -1,9 +1,16 @@
 /** The framings that a protocol can choose from. */
+import { awsEventStreamReader } from "./framing/awsEventStream.ts"
 import type { FrameReader } from "./framing/FrameReader.ts"
+import { jsonArrayReader } from "./framing/jsonArray.ts"
 import { ndjsonReader } from "./framing/ndjson.ts"
 import { sseReader } from "./framing/sse.ts"
 
-const readers = { sse: sseReader, ndjson: ndjsonReader } satisfies Record<string, () => FrameReader>
+const readers = {
+  sse: sseReader,
+  ndjson: ndjsonReader,
+  "json-array": jsonArrayReader,
+  "aws-eventstream": awsEventStreamReader,
+} satisfies Record<string, () => FrameReader>
 
 /**
  * How the bytes of a streamed answer are cut into frames, each with a name and JSON. The gateway does it, not the

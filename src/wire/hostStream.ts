@@ -123,7 +123,7 @@ export class HostStream {
     if (this.closed) return ""
     this.bytes += bytes.byteLength
     const text = this.read(this.reader.push(bytes))
-    if (!this.closed && this.reader.overlong()) this.fail(malformed("a frame is too long"))
+    this.failUnlessReadable()
     return text
   }
 
@@ -131,6 +131,7 @@ export class HostStream {
   end(): string {
     if (this.closed) return ""
     const text = this.read(this.reader.end(), () => this.chunks(this.options.decoder.end()))
+    this.failUnlessReadable()
     if (this.closed) return text
     if (this.isComplete) this.state = "ended"
     else if (this.events === 0 && this.bytes > 0) this.fail(malformed("the stream ended without a single event"))
@@ -162,6 +163,12 @@ export class HostStream {
   /** Whether at least one choice has ended, and none that has begun is left open. */
   private get isComplete(): boolean {
     return this.hasFinish && this.begun.every((index) => this.finishes.some((finish) => finish.index === index))
+  }
+
+  private failUnlessReadable(): void {
+    if (this.closed) return
+    const wrong = this.reader.overlong() ? "a frame is too long" : this.reader.fault?.()
+    if (wrong !== undefined) this.fail(malformed(wrong))
   }
 
   private get closed(): boolean {

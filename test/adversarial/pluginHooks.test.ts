@@ -1,14 +1,14 @@
 /** What a plugin may do wrong in the hooks that `test/http/faults/pluginMistakes.test.ts` does not cover. */
 import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
-import type * as Layer from "effect/Layer"
+import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { type ChatResponse, chatProtocol, defineProvider, HostFailed, httpError } from "headgate/plugin"
-import type { Storage } from "../../src/services/Storage.ts"
 import { openAccount } from "../support/account.ts"
 import { gatedStorage } from "../support/gatedStorage.ts"
-import { ownPlugins } from "../support/gateway.ts"
+import { ownPlugins, type TestGatewayOptions } from "../support/gateway.ts"
 import { configFor, type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
+import { ManualClock, pass } from "../support/manualClock.ts"
 import { until } from "../support/rawHost.ts"
 import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
 
@@ -22,13 +22,19 @@ const refusing = (): ScriptedHost =>
 // biome-ignore lint/suspicious/noExplicitAny: a plugin in JavaScript
 type Loose = any
 
+interface Surroundings extends Pick<TestGatewayOptions, "storage" | "setting"> {
+  readonly limits?: Record<string, unknown>
+}
+
 const start = async (
   provider: () => Loose,
   hosts: Record<string, ScriptedHost>,
-  limits: Record<string, unknown> = {},
-  storage?: Layer.Layer<Storage>,
+  { limits = {}, ...surroundings }: Surroundings = {},
 ) => {
-  const { providers, ...rest } = configFor(hosts, { server: { drain_s: 0 }, limits: { deadline_ms: 1500, ...limits } })
+  const { providers, ...rest } = configFor(hosts, {
+    server: { drain_s: 0 },
+    limits: { deadline_ms: 30_000, ...limits },
+  })
   const config = { ...rest, providers: { ...providers, first: { ...providers["first"], plugin: "odd" } } } as Loose
   const gateway = await startWatched({
     plugins: [
@@ -36,7 +42,7 @@ const start = async (
       defineProvider({ id: "odd", name: "Odd", config: Schema.Struct({}), load: provider }),
     ],
     config,
-    ...(storage === undefined ? {} : { storage }),
+    ...surroundings,
   })
   const account = await openAccount(gateway)
   const messages = [{ role: "user", content: "hi" }]
@@ -66,7 +72,11 @@ describe("a `sign` that never ends", () => {
   for (const stream of [false, true]) {
     test(`is ended by the deadline, stream ${stream}`, async () => {
       const provider = () => ({ protocols: { chat: chatProtocol() }, error: httpError, sign: () => Effect.never })
-      const { account, ask } = await start(provider, { first: good("one"), second: good("two") }, { deadline_ms: 300 })
+      const { account, ask } = await start(
+        provider,
+        { first: good("one"), second: good("two") },
+        { limits: { deadline_ms: 300 } },
+      )
       expect((await settled(ask(stream))).status).toBe(408)
       expect(await account.held()).toBe(0n)
     })
@@ -76,7 +86,7 @@ describe("a `sign` that never ends", () => {
       const { account, ask } = await start(
         provider,
         { first: good("one"), second: good("two") },
-        { deadline_ms: 60_000, max_in_flight: 1 },
+        { limits: { max_in_flight: 1 } },
       )
       const leave = new AbortController()
       const asked = ask(stream, "first", { signal: leave.signal }).catch(() => "left")
@@ -94,17 +104,17 @@ test.each([false, true])(
   async (stream) => {
     const { layer, gates } = gatedStorage()
     const provider = () => ({ protocols: { chat: chatProtocol() }, error: httpError, sign: () => Effect.never })
+    const clock = new ManualClock()
     const { gateway, ask } = await start(
       provider,
       { first: good("one"), second: good("two") },
-      { deadline_ms: 200, max_in_flight: 1 },
-      layer,
+      { limits: { deadline_ms: 1000, max_in_flight: 1 }, storage: layer, setting: Layer.setClock(clock) },
     )
     const headers = { authorization: `Bearer ${await gateway.newKey()}` }
     gates.spend.close()
     const asked = ask(stream, "first", { headers })
     await until(() => gates.spend.waiting() > 0, "the reading of the spend")
-    await Bun.sleep(400)
+    await pass(clock, 1200)
     gates.spend.open()
     expect((await settled(asked)).status).toBe(408)
     await until(async () => (await ask(false, "second")).status === 200, "the place")

@@ -39,6 +39,7 @@ const pricing: Whole<ListedPricing> = {
 const host: Whole<ListedHost> = {
   variant: "turbo",
   model: "small-2",
+  api: "chat",
   quantization: "fp8",
   pricing,
   context_length: 1000,

@@ -5,6 +5,7 @@
 import { describe, expect, test } from "bun:test"
 import { HostFailed, type HostReason } from "../../src/domain/Failure.ts"
 import type { Provider } from "../../src/plugin/Provider.ts"
+import { reporting } from "./recordedTable.ts"
 import {
   bodyOf,
   bytesOf,
@@ -158,23 +159,26 @@ export const chatRecordingTests = (provider: Provider, cases: ReadonlyArray<Reco
     for (const recorded of cases) {
       const { status, headers } = recorded.response
       if (status !== 200) {
-        test(`${recorded.id}: ${status}`, () => {
+        const check = () => {
           const failed = provider.error(status, new Headers(headers ?? {}), bodyOf(recorded))
           expect(failed).toBeInstanceOf(HostFailed)
           expect(failed.reason).toBe(reasons[status] ?? "malformed")
           expect(failed.status).toBe(status)
           if ([400, 422, 429].includes(status)) expect(failed.detail?.length).toBeGreaterThan(0)
           else expect(failed.detail).toBeUndefined()
-        })
+        }
+        test(`${recorded.id}: ${status}`, reporting(recorded, check))
       } else if (recorded.stream) {
         for (const [seed, { name }] of splits(new Uint8Array(1), 0).entries()) {
-          test(`${recorded.id}: ${name}`, () => {
+          const check = () => {
             const split = splits(bytesOf(recorded), recorded.id.length + seed)[seed]
             expect(replay(chat, recorded, split?.pieces ?? [])).toEqual(expectedOfStream(recorded))
-          })
+          }
+          test(`${recorded.id}: ${name}`, reporting(recorded, check))
         }
       } else {
-        test(recorded.id, () => expect(wholeOf(chat, recorded)).toEqual(expectedOfWhole(recorded)))
+        const check = () => expect(wholeOf(chat, recorded)).toEqual(expectedOfWhole(recorded))
+        test(recorded.id, reporting(recorded, check))
       }
     }
   })

@@ -49,3 +49,11 @@ export class ManualClock implements Clock.Clock {
     for (const { wake } of due) wake()
   }
 }
+
+/** Advances the clock in steps of at most 100 ms, and after each lets what it woke run. */
+export const pass = async (clock: ManualClock, milliseconds: number): Promise<void> => {
+  for (let left = milliseconds; left > 0; left -= 100) {
+    clock.advance(Math.min(left, 100))
+    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+  }
+}

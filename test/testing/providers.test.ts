@@ -76,6 +76,24 @@ const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
   ],
   [
     "says well-formed things of its vendor",
+    "one of several key variables in lower case",
+    { ...subject, plugin: { ...good, keyVariable: ["ACME_KEY", "acme"] } },
+    "environment variable",
+  ],
+  [
+    "says well-formed things of its vendor",
+    "an empty set of variables",
+    { ...subject, plugin: { ...good, discoveredBy: [["ACME_KEY"], []] } },
+    "on everywhere",
+  ],
+  [
+    "says well-formed things of its vendor",
+    "a variable for a field that it does not have",
+    { ...subject, plugin: { ...good, variables: { regoin: "ACME_REGION" } } },
+    "regoin",
+  ],
+  [
+    "says well-formed things of its vendor",
     "an auth header that is none",
     { ...subject, plugin: { ...good, auth: { _tag: "Header", name: "x key" } }, config: {} },
     "auth header",

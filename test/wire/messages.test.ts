@@ -1,6 +1,7 @@
 /** The Messages protocol against everything that was recorded of it. */
 import { describe, expect, test } from "bun:test"
 import type { JsonObject } from "../../src/domain/Json.ts"
+import { reporting } from "../support/recordedTable.ts"
 import {
   bodyOf,
   bytesOf,
@@ -121,11 +122,13 @@ describe("recorded answers", () => {
 
   for (const found of answered) {
     if (found.response.raw === undefined) {
-      test(found.id, () => expect(wholeOf(messages, found)).toEqual(expectedTranscript(found)))
+      const check = () => expect(wholeOf(messages, found)).toEqual(expectedTranscript(found))
+      test(found.id, reporting(found, check))
       continue
     }
     for (const { name, pieces } of splits(bytesOf(found), 7)) {
-      test(`${found.id}, ${name}`, () => expect(replay(messages, found, pieces)).toEqual(expectedTranscript(found)))
+      const check = () => expect(replay(messages, found, pieces)).toEqual(expectedTranscript(found))
+      test(`${found.id}, ${name}`, reporting(found, check))
     }
   }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import type { HostFailed, Provider } from "headgate/plugin"
+import { reporting } from "../../../test/support/recordedTable.ts"
 import {
   bodyOf,
   encodedBy,
@@ -88,7 +89,7 @@ describe("errors", () => {
     expect(failed(status, "<html>").reason as string).toBe(Object(reasons)[status])
   })
 
-  test.skipIf(!recordingsPresent())("recorded ones", () => {
+  test.skipIf(!recordingsPresent())("recorded ones", async () => {
     const expected = new Map([
       [400, "request"],
       [401, "account"],
@@ -97,8 +98,10 @@ describe("errors", () => {
     const errors = recordings("anthropic-messages").filter(({ response }) => response.status !== 200)
     expect(errors.length).toBeGreaterThanOrEqual(4)
     for (const error of errors) {
-      const failure = failed(error.response.status, bodyOf(error), error.response.headers ?? {})
-      expect([error.id, failure.reason as string]).toEqual([error.id, expected.get(error.response.status) ?? "none"])
+      await reporting(error, () => {
+        const failure = failed(error.response.status, bodyOf(error), error.response.headers ?? {})
+        expect([error.id, failure.reason as string]).toEqual([error.id, expected.get(error.response.status) ?? "none"])
+      })()
     }
   })
 })

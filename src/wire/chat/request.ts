@@ -74,11 +74,11 @@ const writeReasoning = (
 }
 
 /** The effort that the caller wants; `undefined` where it cannot be requested from the host. */
-const effortAsked = (
+export const effortAsked = (
   wish: NonNullable<ReturnType<typeof reasoningWish>>,
   { maxTokens }: ChatRequest,
   host: Host,
-  quirks: ChatQuirks,
+  quirks: Pick<ChatQuirks, "efforts">,
 ): string | undefined => {
   const parameters = host.supportedParameters
   if (parameters.length > 0 && !parameters.includes("reasoning") && !parameters.includes("reasoning_effort")) return

@@ -15,7 +15,9 @@ export interface FrameReader {
   readonly end: () => ReadonlyArray<Frame>
   /** Whether a frame grew beyond `longestFrame`. Nothing is read after that. */
   readonly overlong: () => boolean
+  /** What is wrong with the bytes, when they cannot be of this format; text can always be. Nothing is read after that. */
+  readonly fault?: () => string | undefined
 }
 
-/** The longest frame that is read, in UTF-16 units: 1 MiB. */
+/** The longest frame that is read, in UTF-16 units, or in bytes where the format is binary: 1 MiB. */
 export const longestFrame = 1_048_576

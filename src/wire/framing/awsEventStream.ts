@@ -1,0 +1,178 @@
+/**
+ * Amazon's event streams, `application/vnd.amazon.eventstream`: binary messages, one after another. From AWS's "Event
+ * stream encoding" and the Smithy specification of the same name, read in 2026-11. All numbers are big-endian:
+ *
+ * | bytes | what |
+ * | --- | --- |
+ * | 4 | length of the whole message |
+ * | 4 | length of the headers |
+ * | 4 | CRC-32 of these eight bytes |
+ * | … | headers: length and name, kind of value, value |
+ * | … | payload, here JSON |
+ * | 4 | CRC-32 of everything before |
+ *
+ * A frame's name is the header `:event-type`; its data is the payload. Failures that the host reports are frames too:
+ * their names are `exception:` with the value of `:exception-type`, and `error:` with that of `:error-code`. Names of events
+ * have no colon.
+ */
+import { crc32 } from "node:zlib"
+import { type Frame, type FrameReader, longestFrame } from "./FrameReader.ts"
+
+export const awsEventStreamReader = (): FrameReader => new AwsEventStreamReader()
+
+const preludeLength = 12
+const crcLength = 4
+const shortestMessage = preludeLength + crcLength
+
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
+
+class AwsEventStreamReader implements FrameReader {
+  /** A message that came in part: its first `size` bytes. Large enough for all of it once its length is known. */
+  private begun = new Uint8Array(preludeLength)
+  private size = 0
+  private tooLong = false
+  private wrong: string | undefined
+
+  push(bytes: Uint8Array): ReadonlyArray<Frame> {
+    const frames: Array<Frame> = []
+    let at = 0
+    while (at < bytes.length && !this.stopped) {
+      const whole = this.size === 0 ? this.messageAt(bytes, at) : undefined
+      if (whole === undefined) at += this.gather(bytes.subarray(at), frames)
+      else {
+        this.read(whole, frames)
+        at += whole.length
+      }
+    }
+    return frames
+  }
+
+  end(): ReadonlyArray<Frame> {
+    if (this.size > 0 && !this.stopped) this.wrong = "the stream ended within a message"
+    return []
+  }
+
+  overlong(): boolean {
+    return this.tooLong
+  }
+
+  fault(): string | undefined {
+    return this.wrong
+  }
+
+  private get stopped(): boolean {
+    return this.tooLong || this.wrong !== undefined
+  }
+
+  /** The message that begins there, when all of it is in these bytes. They are not copied then. */
+  private messageAt(bytes: Uint8Array, at: number): Uint8Array | undefined {
+    if (bytes.length - at < shortestMessage) return undefined
+    const length = this.lengthOf(bytes.subarray(at, at + preludeLength))
+    return length === undefined || at + length > bytes.length ? undefined : bytes.subarray(at, at + length)
+  }
+
+  /** Adds bytes to the message that has begun, at most up to its end; returns how many. */
+  private gather(bytes: Uint8Array, frames: Array<Frame>): number {
+    const wanted = this.size < preludeLength ? preludeLength : this.begun.length
+    const taken = bytes.subarray(0, wanted - this.size)
+    this.begun.set(taken, this.size)
+    this.size += taken.length
+    if (this.size === preludeLength && this.begun.length === preludeLength) {
+      const prelude = this.begun
+      const length = this.lengthOf(prelude)
+      if (length !== undefined) {
+        this.begun = new Uint8Array(length)
+        this.begun.set(prelude)
+      }
+    } else if (this.size === this.begun.length) {
+      const message = this.begun
+      this.begun = new Uint8Array(preludeLength)
+      this.size = 0
+      this.read(message, frames)
+    }
+    return taken.length
+  }
+
+  /** The length of the message with this prelude; `undefined`, and nothing is read any more: there can be none. */
+  private lengthOf(prelude: Uint8Array): number | undefined {
+    const view = viewOf(prelude)
+    if (crc32(prelude.subarray(0, 8)) !== view.getUint32(8)) {
+      this.wrong = "the checksum of a message's beginning is wrong"
+      return undefined
+    }
+    const length = view.getUint32(0)
+    if (length > longestFrame) {
+      this.tooLong = true
+      return undefined
+    }
+    if (length >= shortestMessage && view.getUint32(4) <= length - shortestMessage) return length
+    this.wrong = "the lengths of a message are wrong"
+    return undefined
+  }
+
+  private read(message: Uint8Array, frames: Array<Frame>): void {
+    const view = viewOf(message)
+    const end = message.length - crcLength
+    if (crc32(message.subarray(0, end)) !== view.getUint32(end)) {
+      this.wrong = "the checksum of a message is wrong"
+      return
+    }
+    const payloadAt = preludeLength + view.getUint32(4)
+    const headers = headersIn(message.subarray(preludeLength, payloadAt))
+    const frame = headers === undefined ? undefined : frameOf(headers, message.subarray(payloadAt, end))
+    if (frame === undefined) this.wrong = "the headers of a message are wrong"
+    else frames.push(frame)
+  }
+}
+
+const viewOf = ({ buffer, byteOffset, byteLength }: Uint8Array): DataView =>
+  new DataView(buffer, byteOffset, byteLength)
+
+/** `undefined`: it is none of the three kinds of messages. */
+const frameOf = (headers: Headers, payload: Uint8Array): Frame | undefined => {
+  switch (headers[":message-type"]) {
+    case "event":
+      return { name: headers[":event-type"] ?? "", data: decoder.decode(payload) }
+    case "exception":
+      // A frame without data would not reach the protocol.
+      return { name: `exception:${headers[":exception-type"] ?? ""}`, data: decoder.decode(payload) || "{}" }
+    case "error": {
+      const message = headers[":error-message"] ?? ""
+      return { name: `error:${headers[":error-code"] ?? ""}`, data: JSON.stringify({ message }) }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** Bytes of a value, by its kind: true, false, byte, short, integer, long; then time stamp and UUID. */
+const fixedLengths: Readonly<Record<number, number>> = { 0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16 }
+const bytesKind = 6
+const textKind = 7
+
+type Headers = Readonly<Record<string, string>>
+
+/** The headers that are text, which all that are read here are; `undefined`: they go beyond their own length. */
+const headersIn = (bytes: Uint8Array): Headers | undefined => {
+  const headers: Record<string, string> = {}
+  let at = 0
+  /** The next `length` bytes. */
+  const take = (length: number): Uint8Array => {
+    at += length
+    return bytes.subarray(at - length, at)
+  }
+  const number = (of: Uint8Array): number => of.reduce((sum, byte) => sum * 256 + byte, 0)
+  while (at < bytes.length) {
+    const name = decoder.decode(take(number(take(1))))
+    const kind = number(take(1))
+    if (kind === bytesKind || kind === textKind) {
+      const value = take(number(take(2)))
+      if (kind === textKind) headers[name] = decoder.decode(value)
+    } else {
+      const length = fixedLengths[kind]
+      if (length === undefined) return undefined
+      take(length)
+    }
+  }
+  return at === bytes.length ? headers : undefined
+}

@@ -29,13 +29,12 @@ export const payloadFor = (payload: ChatPayload): JsonObject | Unsupported => {
     messages.push(written)
   }
   const { tools, tool_choice: choice } = payload
-  // It refuses an empty list, and a choice without tools.
-  const hasTools = tools != null && tools.length > 0
   return {
     ...payload,
     messages,
-    tools: hasTools ? tools.map(toolFor) : undefined,
-    tool_choice: hasTools ? (choice === "required" ? "any" : choice) : undefined,
+    // It refuses an empty list.
+    tools: tools != null && tools.length > 0 ? tools.map(toolFor) : undefined,
+    tool_choice: choice === "required" ? "any" : choice,
   }
 }
 

@@ -61,6 +61,7 @@ export type {
   ListedPriceOverride,
   ListedPrices,
   ListedPricing,
+  ListedReasoning,
   Usd,
 } from "./domain/ListedModel.ts"
 export { formatUsd, type Picodollars } from "./domain/Money.ts"
@@ -81,6 +82,7 @@ export type { RerankDocument, RerankPayload, RerankResponse, RerankResult } from
 export type { Percentile } from "./domain/thresholds.ts"
 export { noUsage, type Usage } from "./domain/Usage.ts"
 export { type ChatHost, chatHost } from "./plugin/chatHost.ts"
+export { modelsIn } from "./plugin/modelsIn.ts"
 export {
   type Auth,
   authHeader,
@@ -131,7 +133,7 @@ export { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "./wire/
 export { type EmbeddingsQuirks, embeddingsProtocol } from "./wire/embeddings.ts"
 export type { ResponseHead, ResponseHeaders } from "./wire/Head.ts"
 export { errorInBody, type HostReasons, httpError, httpErrorWith, judged, malformed } from "./wire/httpError.ts"
-export { type ThinkingKind, thinkingOfClaude } from "./wire/messages/thinking.ts"
+export { type Thinking, type ThinkingKind, thinkingFor, thinkingOfClaude } from "./wire/messages/thinking.ts"
 export { type MessagesOptions, type MessagesProtocol, messagesProtocol } from "./wire/messages.ts"
 export type {
   AnswerContext,

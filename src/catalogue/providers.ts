@@ -71,7 +71,7 @@ export interface LoadedProvider {
 
 /** How a host is called for a chat: by the protocol of its own, or that of its provider. `undefined`: not at all. */
 export const protocolOf = ({ api }: Host, { protocol, provider }: LoadedProvider): CheckedProtocol | undefined =>
-  api == null ? protocol : Object.hasOwn(provider.protocols, api) ? provider.protocols[api] : undefined
+  api === undefined ? protocol : Object.hasOwn(provider.protocols, api) ? provider.protocols[api] : undefined
 
 /** Whether the host can be called for this operation. `undefined`: one that no request can ask for. */
 export const serves = (loaded: LoadedProvider, host: Host, operation: Operation | undefined): boolean =>
@@ -163,7 +163,7 @@ const unknownProtocols = (
   models.flatMap(({ id, hosts }) =>
     hosts.flatMap((host): ReadonlyArray<Problem> => {
       const loaded = providers.get(host.provider)
-      if (host.api == null || loaded?.callable !== true || protocolOf(host, loaded) !== undefined) return []
+      if (host.api === undefined || loaded?.callable !== true || protocolOf(host, loaded) !== undefined) return []
       const index = written.findIndex((entry) => isJsonObject(entry) && entry["id"] === id)
       const known = Object.keys(loaded.provider.protocols).join(", ")
       const message = `expected one of ${known} for the host ${host.tag}, got "${host.api}"`

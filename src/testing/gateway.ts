@@ -14,17 +14,25 @@ import { contractVersion, type Provider, type ProviderPlugin } from "../plugin/P
 import { KeyStore } from "../services/KeyStore.ts"
 import { layer as memoryStorage } from "../sql/MemoryStorage.ts"
 import { Upstream } from "../upstream/Upstream.ts"
-import { frameReader } from "../wire/framing.ts"
 import type { Protocol } from "../wire/Protocol.ts"
 import { type Check, must, shown } from "./check.ts"
+import { piecesOf } from "./frames.ts"
 import { contextOf, head, host, maxTokens, publicModel, requestOf } from "./samples.ts"
-import { answerBody, gatewayConfig, load, type NamedSample, type ProtocolSubject } from "./subject.ts"
+import {
+  answerBody,
+  answerOf,
+  gatewayConfig,
+  load,
+  type NamedSample,
+  type ProtocolSubject,
+  type ProviderSubject,
+} from "./subject.ts"
 import { readUsage } from "./usage.ts"
 
 export const gatewayChecks = (subject: ProtocolSubject): ReadonlyArray<Check> => {
-  const [sample] = subject.streams
+  const sample = subject.streams.find(({ expects }) => expects.failure === undefined)
   const checks: Array<Check> = []
-  if (subject.subject.answer !== undefined || hasTransport(subject)) {
+  if (isAnswering(subject)) {
     const name = `${subject.name}: a whole answer comes through the gateway, counted by its host`
     checks.push({ name, run: () => isAnswered(subject) })
   }
@@ -37,16 +45,17 @@ export const gatewayChecks = (subject: ProtocolSubject): ReadonlyArray<Check> =>
   return checks
 }
 
-const hasTransport = ({ subject }: ProtocolSubject): boolean => {
+const isAnswering = (subject: ProtocolSubject): boolean => {
   try {
-    return load(subject).transport !== undefined
+    return answerOf(subject) !== undefined || load(subject.subject).transport !== undefined
   } catch {
     return false
   }
 }
 
 const isAnswered = async (subject: ProtocolSubject): Promise<void> => {
-  const { plugin, answer } = subject.subject
+  const { plugin, lacks = [] } = subject.subject
+  const answer = answerOf(subject)
   const text = await inGateway(subject, alone(plugin, answer === undefined), answer, async (ask, log) => {
     const response = await ask(false)
     const body = await response.text()
@@ -58,6 +67,7 @@ const isAnswered = async (subject: ProtocolSubject): Promise<void> => {
     return body
   })
   const decoded = subject.protocol().decode(head, await answerBody(subject), contextOf(false))
+  if (lacks.includes("usage")) return
   const usage = readUsage(decoded instanceof HostFailed ? undefined : decoded.usage, "the given answer")
   const body: unknown = JSON.parse(text)
   const billed = isJsonObject(body) && isJsonObject(body["usage"]) ? body["usage"] : {}
@@ -71,12 +81,12 @@ const isAnswered = async (subject: ProtocolSubject): Promise<void> => {
 /** Sends the sample frame by frame without the last one, so that the host is still sending when the caller leaves. */
 const endsWithCaller = async (subject: ProtocolSubject, sample: NamedSample): Promise<void> => {
   const protocol = subject.protocol()
-  const frames = framesOf(protocol, sample)
+  const frames = piecesOf(protocol, sample)
   const aborted = Promise.withResolvers<true>()
   // A plugin with `sign` may send its own request first.
   const answerToSigning = load(subject.subject).sign === undefined ? undefined : subject.subject.answer
   const answer = (request: Request) => {
-    if (answerToSigning !== undefined && !isInference(protocol, request)) return answerToSigning(request)
+    if (answerToSigning !== undefined && !isInference(subject, request)) return answerToSigning(request)
     const { signal } = request
     signal.addEventListener("abort", () => aborted.resolve(true), { once: true })
     return new Response(unfinished(frames.slice(0, -1), signal), {
@@ -108,8 +118,8 @@ const mediaTypes: Readonly<Record<Protocol["framing"], string>> = {
   "aws-eventstream": "application/vnd.amazon.eventstream",
 }
 
-const isInference = (protocol: Protocol, { url }: Request): boolean => {
-  const encoded = protocol.encode(requestOf(true), host)
+const isInference = ({ protocol, subject: { lacks } }: ProtocolSubject, { url }: Request): boolean => {
+  const encoded = protocol().encode(requestOf(true, { lacks }), host)
   return Either.isRight(encoded) && url.endsWith(encoded.right.path)
 }
 
@@ -140,21 +150,6 @@ const within = <A>(promise: Promise<A>): Promise<A | undefined> => {
   const late = Promise.withResolvers<undefined>()
   const timer = setTimeout(late.resolve, timeoutMs, undefined)
   return Promise.race([promise, late.promise]).finally(() => clearTimeout(timer))
-}
-
-/** The bytes of the sample, cut after each byte that completes a frame. */
-const framesOf = ({ framing }: Protocol, { bytes }: NamedSample): ReadonlyArray<Uint8Array> => {
-  const all = typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes
-  const reader = frameReader(framing)
-  const frames: Array<Uint8Array> = []
-  let start = 0
-  for (let end = 1; end <= all.length; end++) {
-    if (reader.push(all.subarray(end - 1, end)).length === 0) continue
-    frames.push(all.subarray(start, end))
-    start = end
-  }
-  if (reader.end().length > 0) frames.push(all.subarray(start))
-  return frames
 }
 
 /** Sends a frame for each read, then stays open until `signal` aborts it, as a connection would. */
@@ -195,8 +190,8 @@ const withoutModels = (provider: Provider, inProcess: boolean): Provider => {
 }
 
 /** The sample as a caller would send it. */
-const bodyOf = (stream: boolean) =>
-  JSON.stringify({ ...requestOf(stream).payload, model: publicModel, max_tokens: maxTokens.asked, stream })
+const bodyOf = (stream: boolean, lacks: ProviderSubject["lacks"]) =>
+  JSON.stringify({ ...requestOf(stream, { lacks }).payload, model: publicModel, max_tokens: maxTokens.asked, stream })
 
 const anyKey = KeyStore.layerFrom(() => Effect.succeed({ id: KeyId.make("check"), name: "check" }))
 
@@ -222,7 +217,7 @@ const inGateway = async <A>(
       new Request("http://gateway.test/api/v1/chat/completions", {
         method: "POST",
         headers: { authorization: "Bearer check", "content-type": "application/json" },
-        body: bodyOf(stream),
+        body: bodyOf(stream, subject.lacks),
       }),
     )
   try {

@@ -7,6 +7,7 @@
 import type { Protocol } from "./Protocol.ts"
 import { responsesAnswer } from "./responses/answer.ts"
 import { responsesDecoder } from "./responses/decoder.ts"
+import { encodeNative, responsesForm } from "./responses/native.ts"
 import { defaultFormat, type ResponsesQuirks } from "./responses/quirks.ts"
 import { encodeResponses } from "./responses/request.ts"
 
@@ -16,6 +17,10 @@ export const responsesProtocol = (quirks: ResponsesQuirks = {}): Protocol => {
   return {
     framing: "sse",
     encode: (request, host) => encodeResponses(quirks, request, host),
+    native: {
+      form: responsesForm,
+      encode: (request, native, host) => encodeNative(quirks, request, native, host),
+    },
     decode: (_head, body) => responsesAnswer(body, format),
     decoder: () => responsesDecoder(format),
   }

@@ -1,6 +1,6 @@
 /** Anthropic's own API. */
 import * as Schema from "effect/Schema"
-import { authHeader, defineProvider, messagesProtocol, thinkingOfClaude } from "headgate/plugin"
+import { authHeader, defineProvider, messagesProtocol, modelsIn, thinkingOfClaude } from "headgate/plugin"
 
 const messages = messagesProtocol({ thinking: thinkingOfClaude })
 
@@ -16,7 +16,7 @@ export default defineProvider({
   load: () => ({
     protocols: { messages },
     error: messages.error,
-    models: async () => (await import("./models.ts")).models,
+    models: modelsIn(new URL("./models.json", import.meta.url)),
     // For models whose own prices are not known, as for most of those that are.
     cacheMultipliers: () => ({ read: 0.1, write: 1.25, write1h: 2 }),
   }),

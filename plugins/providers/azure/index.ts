@@ -17,6 +17,7 @@ import {
   httpErrorWith,
   isJsonObject,
   messagesProtocol,
+  modelsIn,
   responsesProtocol,
   thinkingOfClaude,
 } from "headgate/plugin"
@@ -71,6 +72,7 @@ export default defineProvider({
         ...(version === undefined ? { responses: responsesProtocol({ format: "azure-openai-responses-v1" }) } : {}),
         messages,
       },
+      models: modelsIn(new URL("./models.json", import.meta.url)),
       embeddings: embeddingsProtocol({ strict: true, path: pathOf("/embeddings") }),
       error: (status, headers, body) =>
         isJsonObject(body) && body["type"] === "error"

@@ -2,7 +2,7 @@
  * Mistral. Facts: docs.mistral.ai (chat, reasoning, embeddings) and its client library, read in 2026-11; privacy: the project's
  * catalogue, 2026-08.
  */
-import { chatHost } from "headgate/plugin"
+import { chatHost, modelsIn } from "headgate/plugin"
 import { payloadFor } from "./payload.ts"
 
 const isMagistral = (model: string): boolean => model.startsWith("magistral")
@@ -31,4 +31,5 @@ export default chatHost({
     efforts: (model) => (isMagistral(model) ? [] : ["none", "high"]),
   },
   embeddings: { strict: true, drop: ["user"], names: { dimensions: "output_dimension" } },
+  models: modelsIn(new URL("./models.json", import.meta.url)),
 })

@@ -23,8 +23,8 @@ export interface ChatQuirks {
    */
   readonly reasoning?: "effort" | "router" | "none" | ((asked: AskedReasoning) => JsonObject | undefined)
   /**
-   * The efforts that a model (as the host calls it) knows; the nearest one is sent. Empty: the caller's, whatever it
-   * is.
+   * The efforts that a model (as the host calls it) knows; the nearest one is sent. Empty: those that the catalogue has of
+   * the model; where it has none, the caller's is sent, whatever it is.
    */
   readonly efforts?: (upstreamModel: string) => ReadonlyArray<string>
   /** How earlier reasoning is sent in assistant messages: unchanged (default), as `reasoning_content`, or not at all. */

@@ -113,7 +113,8 @@ export const effortAsked = (
   const parameters = host.supportedParameters
   if (parameters.length > 0 && !parameters.includes("reasoning") && !parameters.includes("reasoning_effort")) return
   const asked = wish === "off" ? "none" : (wish.effort ?? effortFor(wish.tokens, maxTokens ?? host.maxCompletionTokens))
-  const known = quirks.efforts?.(host.upstreamModel) ?? []
+  const ofQuirk = quirks.efforts?.(host.upstreamModel) ?? []
+  const known = ofQuirk.length > 0 ? ofQuirk : (host.efforts ?? [])
   return known.length === 0 ? asked : nearest(asked, known)
 }
 

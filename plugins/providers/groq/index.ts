@@ -6,6 +6,8 @@ import { chatHost, modelsIn } from "headgate/plugin"
 // Members of messages that it refuses with "property is unsupported".
 const refusedInMessages = ["name", "reasoning_content", "reasoning_details", "annotations"]
 
+const isQwen = (model: string): boolean => model.startsWith("qwen/")
+
 export default chatHost({
   id: "groq",
   name: "Groq",
@@ -29,5 +31,3 @@ export default chatHost({
   cache: { read: 0.5 },
   models: modelsIn(new URL("./models.json", import.meta.url)),
 })
-
-const isQwen = (model: string): boolean => model.startsWith("qwen/")

@@ -17,6 +17,6 @@ export default chatHost({
     efforts: () => ["minimal", "low", "medium", "high"],
   },
   // It sends no other form of vectors than base64 of signed bytes.
-  embeddings: { path: "/v1/embeddings", strict: true, drop: ["encoding_format", "user"], signedBytes: true },
+  embeddings: { path: () => "/v1/embeddings", strict: true, drop: ["encoding_format", "user"], signedBytes: true },
   models: modelsIn(new URL("./models.json", import.meta.url)),
 })

@@ -15,7 +15,7 @@ export default chatHost({
   privacy: { mayTrain: false, retainsPrompts: true },
   chat: {
     maxTokens: "max_completion_tokens",
-    history: "none",
+    history: "reasoning_content",
     reasoning: ({ model, effort }) => (givenEffort.test(model) ? undefined : { reasoning_effort: effort }),
     efforts: (model) => (model.startsWith("grok-3-mini") ? ["low", "high"] : ["none", "low", "medium", "high"]),
   },

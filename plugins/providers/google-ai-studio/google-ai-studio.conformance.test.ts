@@ -63,7 +63,7 @@ const blocked = event({
 
 const details = { prompt_tokens_details: { cached_tokens: 64 } }
 
-const checks = providerChecks({
+const checks = await providerChecks({
   plugin: google,
   config: { api_key: "AIza-own-0123456789abcdef" },
   answer,

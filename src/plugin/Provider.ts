@@ -145,6 +145,8 @@ export interface ProviderPlugin<P extends Loading = Loading> {
    * key variable is enough, whichever of several it is.
    */
   readonly discoveredBy?: ReadonlyArray<ReadonlyArray<string>>
+  /** `private`: a server on this machine or in this network, whose address may be so without a word of the operator's. */
+  readonly network?: "private"
   /** The provider is on without configuration and without a key. */
   readonly always?: boolean
   /** What the vendor says it does with prompts of this API. */

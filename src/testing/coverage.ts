@@ -10,7 +10,7 @@ import type { Lack } from "./expected.ts"
 import { type ChoiceOutcome, outcomeOf } from "./outcome.ts"
 import { contextOf, head } from "./samples.ts"
 import { streamOutcome } from "./streams.ts"
-import { isLacking, type ProtocolSubject } from "./subject.ts"
+import { answerBody, isLacking, type ProtocolSubject } from "./subject.ts"
 
 /** What a sample has to show, and what to declare where the vendor has no such thing. */
 interface Shown {
@@ -44,10 +44,10 @@ const wanted: ReadonlyArray<Shown> = [
     isShown: ({ answers }) => answers.some((choice) => callsIn(choice) > 0),
   },
   {
-    what: "reasoning that is counted",
+    what: "reasoning",
     member: "streams",
-    unless: ["reasoning", "usage"],
-    isShown: ({ usages }) => usages.some(({ reasoningTokens }) => reasoningTokens > 0),
+    unless: ["reasoning"],
+    isShown: ({ streams }) => streams.some(({ reasoning, details }) => reasoning !== "" || details.length > 0),
   },
   {
     what: "tokens that were read from a cache",
@@ -68,8 +68,8 @@ export const coverageChecks = (given: ProtocolSubject): ReadonlyArray<Check> =>
     ? []
     : [{ name: `${given.name}: samples show what a protocol can get wrong`, run: () => isCovered(given) }]
 
-const isCovered = (given: ProtocolSubject): void => {
-  const seen = seenIn(given)
+const isCovered = async (given: ProtocolSubject): Promise<void> => {
+  const seen = seenIn(given, await answerBody(given))
   const missing = wanted
     .filter(({ unless = [] }) => !unless.some((lack) => isLacking(given.subject, lack)))
     .filter(({ isShown }) => !isShown(seen))
@@ -80,9 +80,9 @@ const isCovered = (given: ProtocolSubject): void => {
   must(missing.length === 0, `No sample shows these: ${missing.join("; ")}`, "ProviderSubject")
 }
 
-const seenIn = ({ protocol, streams, answers, subject }: ProtocolSubject): Seen => {
+const seenIn = ({ protocol, streams, answers, subject }: ProtocolSubject, given: unknown): Seen => {
   const read = streams.map((sample) => streamOutcome(protocol(), sample))
-  const whole = answers.flatMap(({ body }) => {
+  const whole = [...answers.map(({ body }) => body), given].flatMap((body) => {
     const answer = protocol().decode(head, body, contextOf(false))
     return answer instanceof HostFailed ? [] : [outcomeOf(answer)]
   })

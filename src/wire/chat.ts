@@ -13,6 +13,7 @@ import type { Protocol } from "./Protocol.ts"
 export const chatProtocol = (quirks: ChatQuirks = {}): Protocol =>
   ours({
     framing: "sse",
+    ...(quirks.usage === undefined ? {} : { usage: quirks.usage }),
     transparent: quirks.thinkTags !== true,
     encode: encodeChat(quirks),
     decode: (_head, body) => readAnswer(body, quirks),

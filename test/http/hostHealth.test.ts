@@ -4,7 +4,17 @@ import * as Layer from "effect/Layer"
 import { errorOf, streamOf } from "../support/answers.ts"
 import { chunkOf, configFor, heldStream, scriptedHost, sse, streamAnswer, wholeAnswer } from "../support/host.ts"
 import { ManualClock } from "../support/manualClock.ts"
-import { type Answer, ask, closeAfterEach, good, type Routed, routed, silent, status } from "../support/routed.ts"
+import {
+  type Answer,
+  answerAfter,
+  ask,
+  closeAfterEach,
+  good,
+  type Routed,
+  routed,
+  silent,
+  status,
+} from "../support/routed.ts"
 import { closeAfterEach as closeWatchedAfterEach, opened, startWatched } from "../support/watched.ts"
 
 closeAfterEach()
@@ -98,8 +108,12 @@ describe("cooling down", () => {
 })
 
 test("a host that lets whole answers run into the deadline is left alone in the end", async () => {
-  const gateway = await routed({ hanging: silent, next: good() }, { limits: { deadline_ms: 500 } })
-  for (let at = 0; at < 5; at++) expect((await gateway.chat(ask())).status).toBe(408)
+  const clock = new ManualClock()
+  const gateway = await routed({ hanging: silent, next: good() }, { limits: { deadline_ms: 500 }, clock })
+  for (let calls = 1; calls <= 5; calls++) {
+    const answer = await answerAfter(gateway, clock, gateway.chat(ask()), { calls, milliseconds: 700 })
+    expect(answer.status).toBe(408)
+  }
   expect((await gateway.chat(ask())).headers.get("x-gw-host")).toBe("next")
   expect(gateway.called()).toEqual([...Array.from({ length: 5 }, () => "hanging"), "next"])
 })

@@ -2,7 +2,33 @@ import { test } from "bun:test"
 import { providerChecks } from "headgate/testing"
 import openai from "./index.ts"
 
-const answer = () =>
+const responses = {
+  id: "resp_1",
+  object: "response",
+  created_at: 1_790_000_000,
+  status: "completed",
+  model: "name-at-the-host-2026-09-01",
+  output: [
+    {
+      id: "msg_1",
+      type: "message",
+      status: "completed",
+      role: "assistant",
+      content: [{ type: "output_text", text: "About 20 degrees.", annotations: [] }],
+    },
+  ],
+  usage: {
+    input_tokens: 82,
+    output_tokens: 30,
+    total_tokens: 112,
+    input_tokens_details: { cached_tokens: 64 },
+    output_tokens_details: { reasoning_tokens: 22 },
+  },
+}
+
+const answer = ({ url }: Request) => (url.endsWith("/responses") ? Response.json(responses) : chatAnswer())
+
+const chatAnswer = () =>
   Response.json({
     id: "chatcmpl-1",
     object: "chat.completion",

@@ -21,6 +21,7 @@ import { InFlight } from "./services/InFlight.ts"
 import type { KeyStore } from "./services/KeyStore.ts"
 import { layerKeptStats } from "./services/keptStats.ts"
 import { Meter } from "./services/Meter.ts"
+import { ProviderKeys } from "./services/ProviderKeys.ts"
 import { ProviderRegistry } from "./services/ProviderRegistry.ts"
 import { RequestLimits } from "./services/RequestLimits.ts"
 import { Router } from "./services/Router.ts"
@@ -45,6 +46,7 @@ export type Services =
   | InFlight
   | Inference
   | Meter
+  | ProviderKeys
   | ProviderRegistry
   | RequestLimits
   | Router
@@ -91,7 +93,7 @@ export const servicesFrom = ({ config, resolved }: Setup): Layer.Layer<Services,
     }),
     RequestLimits.layer(config.billing.freeModels),
   ).pipe(Layer.provideMerge(Layer.fresh(Timers.layer)))
-  const basis = Layer.provideMerge(Layer.fresh(layerKeptStats), state)
+  const basis = Layer.mergeAll(Layer.fresh(layerKeptStats), ProviderKeys.layer(limits)).pipe(Layer.provideMerge(state))
   return DataPlane.layer(server).pipe(
     Layer.provideMerge(Layer.fresh(Inference.layer)),
     Layer.provideMerge(layerDrain(server.drainSeconds * 1000)),

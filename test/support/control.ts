@@ -225,4 +225,5 @@ export const row = (secret: string, cost: string, admittedAt: number): LedgerRow
   waived: null,
   form: "chat",
   operation: "chat",
+  providerKey: "",
 })

@@ -197,20 +197,31 @@ describe("messages", () => {
       { type: "file", file: { file_data: "data:application/json,%7B%7D" } },
       { inlineData: { mimeType: "text/plain", data: "e30=" } },
     ],
-    [
-      "an uploaded file",
-      { type: "file", file: { file_id: "https://generativelanguage.googleapis.com/v1beta/files/a" } },
-      { fileData: { fileUri: "https://generativelanguage.googleapis.com/v1beta/files/a" } },
-    ],
   ])("%s", (_, part, expected) => {
     expect(sentAny({ messages: [user([part])] }).contents).toEqual([{ role: "user", parts: [expected] }])
   })
 
-  test("Vertex AI takes addresses of Google's storage", () => {
-    const messages = [user([{ type: "file", file: { file_data: "gs://b/c.pdf" } }])]
-    const part = { fileData: { mimeType: "application/pdf", fileUri: "gs://b/c.pdf" } }
-    expect(sentAny({ messages }, { vertex: true }).contents[0].parts).toEqual([part])
-    expect(refused({ messages })).toBe("messages[0].content[0]: this host takes no addresses of Google's storage")
+  test.each([
+    "https://generativelanguage.googleapis.com/v1beta/files/a",
+    "https://GenerativeLanguage.googleapis.com./v1beta/files/a",
+    "https://x@us-central1-aiplatform.googleapis.com/v1/a",
+    "https://storage.cloud.google.com/b/c.png",
+  ])("%s may be what belongs to the operator", (url) => {
+    for (const vertex of [false, true]) {
+      const messages = [user([{ type: "image_url", image_url: { url } }])]
+      expect(refused({ messages }, { vertex })).toBe(
+        "messages[0].content[0]: the address is of what belongs to the operator",
+      )
+    }
+  })
+
+  test("so may buckets, for Vertex AI", () => {
+    const asked = (file_data: string, vertex: boolean) =>
+      refused({ messages: [user([{ type: "file", file: { file_data } }])] }, { vertex })
+    const bucket = "https://storage.googleapis.com/b/c.pdf"
+    expect(asked(bucket, false)).toBe("carried")
+    expect(asked(bucket, true)).toContain("belongs to the operator")
+    for (const vertex of [false, true]) expect(asked("gs://b/c.pdf", vertex)).toContain("https addresses only")
   })
 
   test.each<[string, JsonObject, string]>([
@@ -220,9 +231,9 @@ describe("messages", () => {
       "messages[0].content[0]: this host fetches https addresses only",
     ],
     [
-      "a file by another host's name",
+      "a stored file",
       { messages: [user([{ type: "file", file: { file_id: "file_1" } }])] },
-      "messages[0].content[0]: this host knows files by their whole address",
+      "messages[0].content[0]: this host takes files by their data or address",
     ],
     [
       "raw audio",
@@ -299,21 +310,16 @@ describe("tools", () => {
     expect(body["toolConfig"]).toEqual({ functionCallingConfig })
   })
 
-  test("Google's own tools, and a search that is asked for by web_search_options", () => {
+  test("a search, by options or as a tool", () => {
     expect(sent({ web_search_options: {} })["tools"]).toEqual([{ googleSearch: {} }])
-    const tools = [
-      { type: "google_search", exclude_domains: ["a.example"] },
-      { type: "urlContext" },
-      { type: "code_execution" },
-    ]
-    expect(sent({ tools, web_search_options: {} })["tools"]).toEqual([
-      { googleSearch: { exclude_domains: ["a.example"] } },
-      { urlContext: {} },
-      { codeExecution: {} },
+    expect(sent({ tools: [{ type: "web_search" }], web_search_options: {} })["tools"]).toEqual([{ googleSearch: {} }])
+    expect(sent({ tools: [{ type: "web_search_preview" }, tool("a")] })["tools"]).toEqual([
+      { functionDeclarations: [{ name: "a", description: "Does a" }] },
+      { googleSearch: {} },
     ])
   })
 
-  test("functions beside Google's own tools are announced to the Gemini API from Gemini 3 on", () => {
+  test("functions beside a search are announced to the Gemini API from Gemini 3 on", () => {
     const body = { tools: [tool("a")], web_search_options: {} }
     const announced = { includeServerSideToolInvocations: true }
     expect(sent(body, { model: "gemini-3.5-flash" })["toolConfig"]).toEqual(announced)
@@ -373,16 +379,12 @@ describe("how the answer is made", () => {
     expect(Object.keys(body)).toEqual(["contents"])
   })
 
-  test("members of Google's own are passed on: labels to Vertex AI alone", () => {
-    const own = {
-      safetySettings: [{ category: "c", threshold: "t" }],
-      cachedContent: "cachedContents/1",
-      labels: { a: "b" },
-    }
-    expect(sent(own, { vertex: true })).toMatchObject(own)
-    const { labels: _, ...rest } = own
-    expect(sent(own)).toMatchObject(rest)
-    expect(sent(own)["labels"]).toBeUndefined()
+  test("safety settings are passed on; what belongs to the operator is not", () => {
+    const safetySettings = [{ category: "c", threshold: "t" }]
+    const { body, dropped } = encoded({ safetySettings, cachedContent: "cachedContents/1", labels: { a: "b" } })
+    expect(body["safetySettings"]).toEqual(safetySettings)
+    expect(dropped).toEqual(["cachedContent", "labels"])
+    expect(JSON.stringify(body)).not.toContain("cachedContents/1")
   })
 
   test("service tiers: a member of the Gemini API, a header of Vertex AI", () => {

@@ -44,7 +44,7 @@ const noChat: CheckedProtocol = {
 const noAnswer = new HostFailed({ reason: "malformed" })
 
 export const endpointOf = (host: Host, loaded: LoadedProvider): Endpoint => {
-  const { settings, plugin, provider, baseUrl } = loaded
+  const { settings, plugin, provider, baseUrl, network } = loaded
   const { embeddings, rerank } = provider
   const credentials: Credentials = {
     ...provider.credentials,
@@ -68,7 +68,7 @@ export const endpointOf = (host: Host, loaded: LoadedProvider): Endpoint => {
     ttfbMs: settings.ttfbMs === 0 ? Number.POSITIVE_INFINITY : (settings.ttfbMs ?? undefined),
     maxConcurrent: settings.maxConcurrent ?? Number.POSITIVE_INFINITY,
     proxy: settings.proxy ?? undefined,
-    network: settings.network,
+    network,
   }
 }
 

@@ -34,7 +34,7 @@ export interface ProviderSettings {
   readonly maxConcurrent: number | null
   readonly enabled: boolean
   /** `private`: it may be on this machine or in this network. */
-  readonly network: Network
+  readonly network: Network | null
   readonly proxy: string | null
   /** Name of the plugin's protocol by which its hosts are called for a chat. */
   readonly api: string | null
@@ -66,11 +66,12 @@ export interface LoadedProvider {
   readonly protocol: CheckedProtocol | undefined
   /** Without a slash at its end. */
   readonly baseUrl: string
+  readonly network: Network
 }
 
 /** How a host is called for a chat: by the protocol of its own, or that of its provider. `undefined`: not at all. */
 export const protocolOf = ({ api }: Host, { protocol, provider }: LoadedProvider): CheckedProtocol | undefined =>
-  api == null ? protocol : Object.hasOwn(provider.protocols, api) ? provider.protocols[api] : undefined
+  api === undefined ? protocol : Object.hasOwn(provider.protocols, api) ? provider.protocols[api] : undefined
 
 /** Whether the host can be called for this operation. `undefined`: one that no request can ask for. */
 export const serves = (loaded: LoadedProvider, host: Host, operation: Operation | undefined): boolean =>
@@ -162,7 +163,7 @@ const unknownProtocols = (
   models.flatMap(({ id, hosts }) =>
     hosts.flatMap((host): ReadonlyArray<Problem> => {
       const loaded = providers.get(host.provider)
-      if (host.api == null || loaded?.callable !== true || protocolOf(host, loaded) !== undefined) return []
+      if (host.api === undefined || loaded?.callable !== true || protocolOf(host, loaded) !== undefined) return []
       const index = written.findIndex((entry) => isJsonObject(entry) && entry["id"] === id)
       const known = Object.keys(loaded.provider.protocols).join(", ")
       const message = `expected one of ${known} for the host ${host.tag}, got "${host.api}"`
@@ -211,6 +212,7 @@ const withAddress = (
 ): Either.Either<LoadedProvider, ReadonlyArray<Problem>> => {
   const problems: Array<Problem> = []
   const at = (...member: ReadonlyArray<string>) => renderPath(["providers", settings.slug, ...member])
+  const network = networkOf(settings, plugin)
   const inProcess = provider.transport === undefined ? undefined : "http://in.process"
   const baseUrl = settings.baseUrl ?? provider.baseUrl ?? plugin.baseUrl ?? inProcess
   if (baseUrl === undefined) {
@@ -218,7 +220,7 @@ const withAddress = (
     problems.push({ path: at("base_url"), message })
   }
   if (settings.baseUrl === null && provider.baseUrl !== undefined) {
-    const why = checkBaseUrl(provider.baseUrl, settings.network)
+    const why = checkBaseUrl(provider.baseUrl, network)
     if (why !== undefined) problems.push({ path: at(), message: `its plugin makes an address out of it: ${why}` })
   }
   const protocols = Object.entries(provider.protocols)
@@ -229,8 +231,12 @@ const withAddress = (
     problems.push({ path: at("api"), message })
   }
   if (baseUrl === undefined || problems.length > 0) return Either.left(problems)
-  return Either.right({ callable: true, settings, plugin, provider, protocol, baseUrl: normalBaseUrl(baseUrl) })
+  const loaded = { callable: true, settings, plugin, provider, protocol, network } as const
+  return Either.right({ ...loaded, baseUrl: normalBaseUrl(baseUrl) })
 }
+
+const networkOf = (settings: ProviderSettings, plugin: ProviderPlugin | undefined): Network =>
+  settings.network ?? plugin?.network ?? "public"
 
 /** The plugin's own models. An invalid one, and more than 5 seconds, turn the provider off. */
 const modelsOf = (
@@ -271,5 +277,5 @@ const factsOf = (settings: ProviderSettings, plugin: ProviderPlugin | undefined)
   // Under another slug the plugin's name may mean several providers, so the slug is the name.
   name: settings.name ?? (settings.slug === plugin?.id ? plugin.name : settings.slug),
   privacy: settings.privacy ?? plugin?.privacy ?? unknownFacts.privacy,
-  local: settings.network === "private",
+  local: networkOf(settings, plugin) === "private",
 })

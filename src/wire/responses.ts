@@ -4,19 +4,25 @@
  * recorded traffic of five vendors.
  */
 
+import { ours } from "./ownProtocols.ts"
 import type { Protocol } from "./Protocol.ts"
 import { responsesAnswer } from "./responses/answer.ts"
 import { responsesDecoder } from "./responses/decoder.ts"
+import { encodeNative, responsesForm } from "./responses/native.ts"
 import { defaultFormat, type ResponsesQuirks } from "./responses/quirks.ts"
 import { encodeResponses } from "./responses/request.ts"
 
 /** The protocol with these quirks, relative to a base URL that ends with `/v1`. */
 export const responsesProtocol = (quirks: ResponsesQuirks = {}): Protocol => {
   const { format = defaultFormat } = quirks
-  return {
+  return ours({
     framing: "sse",
     encode: (request, host) => encodeResponses(quirks, request, host),
+    native: {
+      form: responsesForm,
+      encode: (request, native, host) => encodeNative(quirks, request, native, host),
+    },
     decode: (_head, body) => responsesAnswer(body, format),
     decoder: () => responsesDecoder(format),
-  }
+  })
 }

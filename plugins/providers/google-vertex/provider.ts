@@ -1,6 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import { HostFailed, type Provider } from "headgate/plugin"
+import { HostFailed, modelsIn, type Provider } from "headgate/plugin"
 import { generateContentProtocol, vertexEmbeddingsProtocol } from "headgate/plugin/generate-content"
 import { type ServiceAccount, serviceAccount } from "./account.ts"
 import { tokenSource } from "./token.ts"
@@ -21,6 +21,7 @@ export const provider = async ({ project, location, credentials }: VertexSetting
     protocols: { generate_content: generateContent },
     embeddings: vertexEmbeddingsProtocol(),
     error: generateContent.error,
+    models: modelsIn(new URL("./models.json", import.meta.url)),
     baseUrl: `https://${hostName(location)}/v1beta1/projects/${named}/locations/${location}`,
     ...(account === undefined ? {} : { credentials: { private_key: Redacted.make(account.privateKey) } }),
     sign: signer(account),

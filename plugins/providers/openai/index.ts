@@ -5,10 +5,10 @@ import {
   defineProvider,
   embeddingsProtocol,
   httpError,
+  modelsIn,
   type Provider,
   responsesProtocol,
 } from "headgate/plugin"
-import { effortsOf } from "./efforts.ts"
 
 /** The common errors, except that an account without credit is reported with 429, where waiting does not help. */
 const error: typeof httpError = (status, headers, body) => {
@@ -40,16 +40,15 @@ export default defineProvider({
       chat: chatProtocol({
         maxTokens: "max_completion_tokens",
         reasoning: "effort",
-        efforts: effortsOf,
         history: "none",
         strict: true,
       }),
       // The API refuses a bound below 16 tokens (its reference of max_output_tokens, 2026-11).
-      responses: responsesProtocol({ efforts: effortsOf, leastTokens: 16 }),
+      responses: responsesProtocol({ leastTokens: 16 }),
     },
     embeddings: embeddingsProtocol({ strict: true }),
     error,
-    models: async () => (await import("./models.ts")).models,
+    models: modelsIn(new URL("./models.json", import.meta.url)),
     cacheMultipliers,
   }),
 })

@@ -4,6 +4,7 @@ import type { ChatPayload, Tool, ToolChoice } from "../../domain/Chat.ts"
 import { Unsupported } from "../../domain/Failure.ts"
 import type { Host } from "../../domain/Host.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { sortPrice } from "../../domain/Price.ts"
 import type { ChatRequest } from "../../domain/Request.ts"
 import { effortAsked } from "../chat/request.ts"
 import { reasoningWish } from "../effort.ts"
@@ -12,7 +13,7 @@ import { hasReasoning, inputOf } from "./input.ts"
 import type { ResponsesQuirks } from "./quirks.ts"
 
 /** Members of the canonical form that this form has no counterpart for. */
-const lacking: ReadonlySet<string> = new Set([
+export const lacking: ReadonlySet<string> = new Set([
   ...["stop", "n", "best_of", "seed", "logit_bias", "frequency_penalty", "presence_penalty", "repetition_penalty"],
   ...["top_k", "top_a", "min_p", "structured_outputs", "modalities", "audio", "image_config", "prediction"],
   ...["cache_control", "functions", "function_call"],
@@ -30,8 +31,8 @@ export const encodeResponses = (
   host: Host,
 ): Either.Either<Encoded, Unsupported> => {
   const { payload } = request
-  const tooFew = belowLeast(request, quirks)
-  if (tooFew !== undefined) return Either.left(tooFew)
+  const refusal = belowLeast(request, quirks) ?? unpricedSearch(payload, host, "web_search_options")
+  if (refusal !== undefined) return Either.left(refusal)
   const input = inputOf(payload.messages, quirks, host)
   if (input instanceof Unsupported) return Either.left(input)
   const dropped: Array<string> = []
@@ -64,10 +65,18 @@ export const encodeResponses = (
 export const belowLeast = (
   { maxTokens }: ChatRequest,
   { leastTokens = 1 }: ResponsesQuirks,
+  path = "max_tokens",
 ): Unsupported | undefined =>
   maxTokens === undefined || maxTokens >= leastTokens
     ? undefined
-    : new Unsupported({ path: "max_tokens", reason: `this host takes no bound below ${leastTokens}` })
+    : new Unsupported({ path, reason: `this host takes no bound below ${leastTokens}` })
+
+/** A search costs extra, so a host whose tokens have a price needs one for searches too. */
+export const unpricedSearch = (payload: ChatPayload, { pricing }: Host, path: string): Unsupported | undefined => {
+  if (payload["web_search_options"] == null || pricing === null) return undefined
+  if (pricing.webSearch > 0n || sortPrice(pricing) === 0n) return undefined
+  return new Unsupported({ path, reason: "this host has no price for web searches" })
+}
 
 /** One answer, and an empty list, are what the host does anyway. */
 const asksNothing = (name: string, value: unknown): boolean =>

@@ -1,0 +1,114 @@
+import { test } from "bun:test"
+import { eventStreamEvent, providerChecks } from "headgate/testing"
+import bedrock from "./index.ts"
+
+// Written for this test, after the event types of AWS's documentation. AWS pads its events with `p`.
+const event = (name: string, data: object): Uint8Array => eventStreamEvent(name, JSON.stringify({ ...data, p: "abcd" }))
+const stream = (...events: ReadonlyArray<Uint8Array>): Uint8Array => Uint8Array.from(Buffer.concat(events))
+
+const start = event("messageStart", { role: "assistant" })
+const delta = (contentBlockIndex: number, given: object) =>
+  event("contentBlockDelta", { contentBlockIndex, delta: given })
+const stop = (contentBlockIndex: number) => event("contentBlockStop", { contentBlockIndex })
+const end = (stopReason: string) => [
+  event("messageStop", { stopReason }),
+  event("metadata", { usage: counted, metrics: { latencyMs: 400 } }),
+]
+
+const counted = {
+  inputTokens: 30,
+  outputTokens: 21,
+  totalTokens: 71,
+  cacheReadInputTokens: 12,
+  cacheWriteInputTokens: 8,
+  cacheDetails: [
+    { ttl: "1h", inputTokens: 5 },
+    { ttl: "5m", inputTokens: 3 },
+  ],
+}
+const expected = {
+  prompt_tokens: 50,
+  completion_tokens: 21,
+  prompt_tokens_details: { cached_tokens: 12, cache_write_tokens: 8, cache_write_1h_tokens: 5 },
+}
+
+const text = stream(
+  start,
+  delta(0, { reasoningContent: { text: "Rome, then." } }),
+  delta(0, { reasoningContent: { signature: "c2ln" } }),
+  stop(0),
+  delta(1, { text: "About 20" }),
+  delta(1, { text: " °C 🌞" }),
+  stop(1),
+  ...end("end_turn"),
+)
+
+const tool = stream(
+  start,
+  delta(0, { text: "Let me look." }),
+  stop(0),
+  event("contentBlockStart", { contentBlockIndex: 1, start: { toolUse: { toolUseId: "tooluse_1", name: "weather" } } }),
+  delta(1, { toolUse: { input: '{"city":' } }),
+  delta(1, { toolUse: { input: '"Rome"}' } }),
+  stop(1),
+  event("contentBlockStart", { contentBlockIndex: 2, start: { toolUse: { toolUseId: "tooluse_2", name: "weather" } } }),
+  delta(2, { toolUse: { input: "{}" } }),
+  stop(2),
+  ...end("tool_use"),
+)
+
+const answer = () =>
+  Response.json({
+    metrics: { latencyMs: 400 },
+    output: {
+      message: {
+        role: "assistant",
+        content: [
+          { reasoningContent: { reasoningText: { text: "Rome, then.", signature: "c2ln" } } },
+          { text: "About 20 °C" },
+          { toolUse: { toolUseId: "tooluse_1", name: "weather", input: { city: "Rome" } } },
+        ],
+      },
+    },
+    stopReason: "tool_use",
+    usage: counted,
+  })
+
+const streams = [
+  {
+    name: "thinking and text",
+    bytes: text,
+    expects: { text: "About 20 °C 🌞", finishReason: "stop", counted: expected },
+  },
+  { name: "tool calls", bytes: tool, expects: { text: "Let me look.", finishReason: "tool_calls", counted: expected } },
+] as const
+
+const errors = [
+  {
+    name: "throttling",
+    status: 429,
+    headers: { "x-amzn-errortype": "ThrottlingException" },
+    body: { message: "Too many requests, please wait before trying again." },
+    expects: { reason: "rate-limited" },
+  },
+] as const
+
+const byKey = { region: "eu-west-1", api_key: "bedrock-own-0123456789abcdef" }
+for (const check of await providerChecks({ plugin: bedrock, config: byKey, answer, streams, errors, lacks: ["waits"] }))
+  test(check.name, check.run)
+
+const bySignature = {
+  region: "eu-west-1",
+  access_key_id: "AKIDEXAMPLE",
+  secret_access_key: "wJalrXUtnFEMI-own-EXAMPLEKEY",
+}
+for (const check of await providerChecks({
+  plugin: bedrock,
+  config: bySignature,
+  answer,
+  streams,
+  errors,
+  lacks: ["waits"],
+})) {
+  test(`signed: ${check.name}`, check.run)
+}

@@ -1,0 +1,78 @@
+/**
+ * The meaning of Bedrock's errors, by the name of their exception: in `x-amzn-errortype` of an answer, in the name of an
+ * event within a stream. From "Troubleshooting Amazon Bedrock API Error Codes" and the errors of Converse, read in 2026-11.
+ */
+import { HostFailed, type HostReason, httpError, isJsonObject, type ResponseHeaders } from "headgate/plugin"
+
+/** By the exception's name in lower case, without "exception". */
+const reasons: ReadonlyMap<string, HostReason> = new Map([
+  ["throttling", "rate-limited"],
+  ["toomanyrequests", "rate-limited"],
+  ["servicequotaexceeded", "rate-limited"],
+  ["validation", "request"],
+  ["resourcenotfound", "not-found"],
+  ["accessdenied", "account"],
+  ["expiredtoken", "account"],
+  ["unrecognizedclient", "account"],
+  ["invalidsignature", "account"],
+  ["incompletesignature", "account"],
+  ["missingauthenticationtoken", "account"],
+  ["optinrequired", "account"],
+  ["modeltimeout", "timeout"],
+  ["modelerror", "overloaded"],
+  ["modelstreamerror", "overloaded"],
+  ["modelnotready", "overloaded"],
+  ["internalserver", "overloaded"],
+  ["internalfailure", "overloaded"],
+  ["serviceunavailable", "overloaded"],
+])
+
+/** Refusals of the model's name, which are the operator's matter. Bedrock calls them invalid requests. */
+const wrongModel =
+  /model identifier is invalid|on-demand throughput isn.t supported|end of its life|model .* is not supported/i
+
+const tooLong =
+  /too long|context (length|window)|maximum (context|number of (input )?tokens)|exceeds? the (model|maximum)/i
+
+/** An answer whose status is not 200. */
+export const bedrockHttpError = (status: number, headers: ResponseHeaders, body: unknown): HostFailed => {
+  const name = headers.get("x-amzn-errortype") ?? nameIn(body)
+  const failure = httpError(status, headers, body)
+  // Bedrock has no rule of its own that forbids a request: 403 is about keys and their permissions.
+  return inItsWords(status === 403 ? failure.with({ reason: "account" }) : failure, name, messageIn(body))
+}
+
+/** An exception within a stream that began well. `name`: as in the frame, such as `throttlingException`. */
+export const bedrockErrorInStream = (name: string, body: unknown): HostFailed =>
+  inItsWords(new HostFailed({ reason: "overloaded" }), name, messageIn(body))
+
+const inItsWords = (failure: HostFailed, written: string | undefined, message: string | undefined): HostFailed => {
+  // ThrottlingException:http://internal.amazon.com/…, com.amazon.coral#ThrottlingException
+  const name = written?.split(":", 1)[0]?.split("#").at(-1)?.trim()
+  const known = reasons.get(name?.toLowerCase().replace(/(exception|error)$/, "") ?? "") ?? reasonWithout(failure)
+  const isWrongModel = known === "request" && message !== undefined && wrongModel.test(message)
+  const reason = isWrongModel ? "not-found" : known
+  const isShown = reason === "request" || reason === "rate-limited"
+  const code = reason === "request" && message !== undefined && tooLong.test(message) ? "context_length_exceeded" : name
+  return failure.with({
+    reason,
+    ...(code ? { code } : {}),
+    detail: isShown ? withoutArns(message ?? failure.detail) : undefined,
+  })
+}
+
+/** For an unknown exception: by its status. 424 stands for a failure of the model. */
+const reasonWithout = ({ status, reason }: HostFailed): HostReason => (status === 424 ? "overloaded" : reason)
+
+/** Names of resources contain the number of the operator's account. */
+const withoutArns = (text: string | undefined): string | undefined => text?.replace(/arn:aws[^\s"'),]*/g, "[arn]")
+
+const nameIn = (body: unknown): string | undefined => {
+  const name = isJsonObject(body) ? (body["__type"] ?? body["code"]) : undefined
+  return typeof name === "string" ? name : undefined
+}
+
+const messageIn = (body: unknown): string | undefined => {
+  const message = isJsonObject(body) ? (body["message"] ?? body["Message"]) : undefined
+  return typeof message === "string" ? message : undefined
+}

@@ -1,0 +1,31 @@
+/** What follows from the name of a model at Bedrock. */
+import type { Host, ThinkingKind } from "headgate/plugin"
+
+/** Which own request members a model has. */
+export type Family = "claude" | "nova" | "cohere" | "gpt-oss" | "other"
+
+/** By the id or ARN at the host; by our own name of the model where the operator's ARN says nothing. */
+export const familyOf = ({ upstreamModel, model }: Host): Family => {
+  if (/anthropic\.|claude/.test(upstreamModel) || model.startsWith("anthropic/")) return "claude"
+  if (/amazon\.nova/.test(upstreamModel) || model.startsWith("amazon/nova")) return "nova"
+  if (/cohere\.command/.test(upstreamModel)) return "cohere"
+  return /openai\.gpt-oss/.test(upstreamModel) ? "gpt-oss" : "other"
+}
+
+/** Path of an operation. Ids have colons, and ARNs also slashes. */
+export const pathOf = ({ upstreamModel }: Host, operation: string): string =>
+  `/model/${encodeURIComponent(upstreamModel)}/${operation}`
+
+// From Anthropic's migration guides, read in 2026-11; see the plugin of Anthropic's own API.
+const givenBudget = /^claude-(?:\d|v\d|instant|(?:opus|sonnet|haiku)-4(?!-[7-9]))/
+const canStop = /^claude-(?:(?:opus|sonnet|haiku)-(?:4|5(?!-[5-9]))|haiku-5)/
+
+/** How thinking is requested from a Claude model. */
+export const thinkingKindOf = ({ upstreamModel, model }: Host): ThinkingKind => {
+  const name = (/claude-[\w-]+/.exec(upstreamModel) ?? /claude-[\w.-]+/.exec(model))?.[0].replaceAll(".", "-") ?? ""
+  if (givenBudget.test(name)) return "budget"
+  return canStop.test(name) ? "adaptive" : "always"
+}
+
+/** Whether it takes an effort: Nova 2, "extended thinking" of its user guide, read in 2026-11. */
+export const novaReasons = ({ upstreamModel, model }: Host): boolean => /nova-2/.test(`${upstreamModel} ${model}`)

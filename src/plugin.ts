@@ -1,8 +1,9 @@
 /**
  * What plugin authors import: `headgate/plugin`. A plugin imports this and `effect/*`, nothing else of the gateway.
  *
- * A provider is `defineProvider` around one or more protocols: `chatProtocol` and `messagesProtocol` for hosts that speak
- * one of those, else a `Protocol` of its own, which translates the canonical form of `ChatRequest`, `ChatResponse` and
+ * A vendor that speaks the chat completion protocol is `chatHost` with its facts. Any other provider is `defineProvider`
+ * around one or more protocols: `chatProtocol`, `messagesProtocol` and `responsesProtocol` for hosts that speak one of
+ * those, else a `Protocol` of its own, which translates the canonical form of `ChatRequest`, `ChatResponse` and
  * `ChatChunk`. For models that make vectors or rank documents it has `embeddings` and `rerank`. A strategy is `defineStrategy` around a `Rank`.
  */
 export type { CacheMultipliers } from "./domain/CacheMultipliers.ts"
@@ -60,6 +61,7 @@ export type {
   ListedPriceOverride,
   ListedPrices,
   ListedPricing,
+  ListedReasoning,
   Usd,
 } from "./domain/ListedModel.ts"
 export { formatUsd, type Picodollars } from "./domain/Money.ts"
@@ -79,6 +81,8 @@ export {
 export type { RerankDocument, RerankPayload, RerankResponse, RerankResult } from "./domain/Rerank.ts"
 export type { Percentile } from "./domain/thresholds.ts"
 export { noUsage, type Usage } from "./domain/Usage.ts"
+export { type ChatHost, chatHost } from "./plugin/chatHost.ts"
+export { modelsIn } from "./plugin/modelsIn.ts"
 export {
   type Auth,
   authHeader,
@@ -113,7 +117,7 @@ export {
   type Why,
 } from "./plugin/Strategy.ts"
 export { newCallId } from "./wire/callId.ts"
-export type { ChatQuirks } from "./wire/chat/quirks.ts"
+export type { AskedReasoning, ChatQuirks } from "./wire/chat/quirks.ts"
 export { chatProtocol } from "./wire/chat.ts"
 export {
   argumentsObject,
@@ -128,8 +132,8 @@ export {
 export { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "./wire/effort.ts"
 export { type EmbeddingsQuirks, embeddingsProtocol } from "./wire/embeddings.ts"
 export type { ResponseHead, ResponseHeaders } from "./wire/Head.ts"
-export { errorInBody, httpError, malformed } from "./wire/httpError.ts"
-export { type Thinking, type ThinkingKind, thinkingFor } from "./wire/messages/thinking.ts"
+export { errorInBody, type HostReasons, httpError, httpErrorWith, judged, malformed } from "./wire/httpError.ts"
+export { type Thinking, type ThinkingKind, thinkingFor, thinkingOfClaude } from "./wire/messages/thinking.ts"
 export { type MessagesOptions, type MessagesProtocol, messagesProtocol } from "./wire/messages.ts"
 export type {
   AnswerContext,
@@ -142,3 +146,5 @@ export type {
   RerankProtocol,
 } from "./wire/Protocol.ts"
 export { type RerankQuirks, rerankProtocol } from "./wire/rerank.ts"
+export type { ResponsesQuirks } from "./wire/responses/quirks.ts"
+export { responsesProtocol } from "./wire/responses.ts"

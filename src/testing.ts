@@ -4,10 +4,18 @@
  */
 export type { Check } from "./testing/check.ts"
 export { eventStreamEvent, eventStreamMessage } from "./testing/eventStream.ts"
+export type { Expected, ExpectedCall, ExpectedFailure, Lack } from "./testing/expected.ts"
 export { readChatStream } from "./testing/grammar/chat.ts"
 export { readCompletionsStream } from "./testing/grammar/completions.ts"
 export { readMessagesStream } from "./testing/grammar/messages.ts"
 export { readResponsesStream } from "./testing/grammar/responses.ts"
 export { providerChecks } from "./testing/provider.ts"
 export { type StrategySubject, strategyChecks } from "./testing/strategy.ts"
-export type { ProviderSubject, StreamSample } from "./testing/subject.ts"
+export type {
+  AnswerSample,
+  EmbeddingsSample,
+  ErrorSample,
+  ProviderSubject,
+  RerankSample,
+  StreamSample,
+} from "./testing/subject.ts"

@@ -6,7 +6,7 @@ import type { Host } from "../domain/Host.ts"
 import type { CheckedProtocol, CheckedProvider } from "../plugin/checked.ts"
 import { type Auth, bearer, type Credentials, noAuth } from "../plugin/Provider.ts"
 import type { Network } from "../upstream/addresses.ts"
-import type { LoadedProvider } from "./providers.ts"
+import { type LoadedProvider, protocolOf } from "./providers.ts"
 
 /** How one host is called. */
 export interface Endpoint extends Pick<CheckedProvider, "embeddings" | "rerank"> {
@@ -43,7 +43,8 @@ const noChat: CheckedProtocol = {
 }
 const noAnswer = new HostFailed({ reason: "malformed" })
 
-export const endpointOf = (host: Host, { settings, plugin, provider, protocol, baseUrl }: LoadedProvider): Endpoint => {
+export const endpointOf = (host: Host, loaded: LoadedProvider): Endpoint => {
+  const { settings, plugin, provider, baseUrl, network } = loaded
   const { embeddings, rerank } = provider
   const credentials: Credentials = {
     ...provider.credentials,
@@ -53,7 +54,7 @@ export const endpointOf = (host: Host, { settings, plugin, provider, protocol, b
   const fixedHeaders = { "accept-encoding": "identity", ...authHeaders(auth, settings.apiKey) }
   return {
     host,
-    protocol: protocol ?? noChat,
+    protocol: protocolOf(host, loaded) ?? noChat,
     ...(embeddings === undefined ? {} : { embeddings }),
     ...(rerank === undefined ? {} : { rerank }),
     provider,
@@ -67,7 +68,7 @@ export const endpointOf = (host: Host, { settings, plugin, provider, protocol, b
     ttfbMs: settings.ttfbMs === 0 ? Number.POSITIVE_INFINITY : (settings.ttfbMs ?? undefined),
     maxConcurrent: settings.maxConcurrent ?? Number.POSITIVE_INFINITY,
     proxy: settings.proxy ?? undefined,
-    network: settings.network,
+    network,
   }
 }
 

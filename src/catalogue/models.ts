@@ -9,6 +9,7 @@ import { HostTag, ModelId } from "../domain/Ids.ts"
 import { isJsonObject } from "../domain/Json.ts"
 import type { Pricing } from "../domain/Price.ts"
 import { hint, type Path, type Problem, problemsOf, renderPath } from "../domain/Problem.ts"
+import { quickHost, quickModel } from "./quickEntry.ts"
 import { HostEntry, ModelEntry, type PricingEntry } from "./schema.ts"
 
 /** What the hosts of a provider inherit from it. */
@@ -40,7 +41,8 @@ export const decodeModels = (
   const models = new Map<string, { readonly model: Model; readonly path: Path }>()
   for (const [index, entry] of raw.entries()) {
     const path = [...at, index]
-    const decoded = decodeModel(entry)
+    const quick = quickModel(entry)
+    const decoded = quick === undefined ? decodeModel(entry) : Either.right(quick)
     if (Either.isLeft(decoded)) {
       problems.push(...problemsOf(decoded.left, path))
       // Its hosts are checked too, so that all problems are reported at once. They are not kept: any model's id and length do.
@@ -56,7 +58,8 @@ export const decodeModels = (
         message: `expected an id of its own, got that of ${renderPath(before.path)}`,
       })
     }
-    const hosts = decodeHosts(rawHosts, id, contextLength, providers, path, problems, known)
+    const inherited = { ...known, efforts: facts.reasoning?.efforts ?? [] }
+    const hosts = decodeHosts(rawHosts, id, contextLength, providers, path, problems, inherited)
     const length = contextLength ?? hosts.reduce((most, host) => Math.max(most, host.contextLength), 0)
     if (contextLength === null && rawHosts.length === 0) problems.push(noContextLength(path, "its hosts"))
     if (before !== undefined || length === 0) continue
@@ -79,9 +82,10 @@ const noContextLength = (path: Path, orAt: string): Problem => ({
   message: `expected a number of tokens here or at ${orAt}, got nothing`,
 })
 
-type Modalities = Pick<Host, "inputModalities" | "outputModalities">
+/** What hosts have of their model. */
+type Inherited = Pick<Host, "inputModalities" | "outputModalities" | "efforts">
 
-const unknownModalities: Modalities = { inputModalities: [], outputModalities: [] }
+const nothingKnown: Inherited = { inputModalities: [], outputModalities: [], efforts: [] }
 
 const decodeHosts = (
   raw: ReadonlyArray<unknown>,
@@ -90,12 +94,13 @@ const decodeHosts = (
   providers: ReadonlyMap<string, ProviderFacts>,
   model: Path,
   problems: Array<Problem>,
-  modalities: Modalities = unknownModalities,
+  inherited: Inherited = nothingKnown,
 ): ReadonlyArray<Host> => {
   const hosts = new Map<string, { readonly host: Host; readonly index: number }>()
   for (const [index, entry] of raw.entries()) {
     const path = [...model, "hosts", index]
-    const decoded = decodeHost(entry)
+    const quick = quickHost(entry)
+    const decoded = quick === undefined ? decodeHost(entry) : Either.right(quick)
     if (Either.isLeft(decoded)) {
       problems.push(...problemsOf(decoded.left, path))
       continue
@@ -115,7 +120,7 @@ const decodeHosts = (
       problems.push({ path: renderPath(path), message })
     }
     if (length === null || facts === undefined || before !== undefined) continue
-    hosts.set(tag, { host: hostOf(written, id, tag, length, facts, modalities), index })
+    hosts.set(tag, { host: hostOf(written, id, tag, length, facts, inherited), index })
   }
   return Array.from(hosts.values(), ({ host }) => host)
 }
@@ -126,15 +131,18 @@ const hostOf = (
   tag: string,
   contextLength: number,
   facts: ProviderFacts,
-  modalities: Modalities,
+  { efforts, ...modalities }: Inherited,
 ): Host => {
-  const { variant: _, model, pricing, supportsToolChoice, ...rest } = written
+  const { variant: _, model, api, pricing, supportsToolChoice, ...more } = written
+  const { expirationDate, nativeTools, voiceCloning, multipleAudioReferences, imageReference, diarization, ...rest } =
+    more
   const tools = rest.supportedParameters.length === 0 || rest.supportedParameters.includes("tools")
   return {
     ...rest,
     tag: HostTag.make(tag),
     providerName: facts.name,
     model: ModelId.make(id),
+    ...(api === null ? {} : { api }),
     upstreamModel: model ?? id.slice(id.indexOf("/") + 1),
     pricing: pricing === null ? null : pricingOf(pricing),
     contextLength,
@@ -144,10 +152,12 @@ const hostOf = (
     outputModalities: rest.outputModalities.length > 0 ? rest.outputModalities : modalities.outputModalities,
     privacy: facts.privacy,
     local: facts.local,
+    ...(efforts === undefined ? {} : { efforts }),
+    listed: { expirationDate, nativeTools, voiceCloning, multipleAudioReferences, imageReference, diarization },
   }
 }
 
-const conditions = ["minPromptTokens", "utcStart", "utcEnd", "utcDays"] as const
+const conditions = ["starts", "minPromptTokens", "utcStart", "utcEnd", "utcDays"] as const
 
 const pricingOf = (written: PricingEntry): Pricing => ({
   ...written,
@@ -173,7 +183,7 @@ export const servedBy = (entries: ReadonlyArray<unknown>, provider: string): Rea
 
 /**
  * Merges the models of several sources. For a model, or a host with the same tag, the earlier source wins; later ones
- * add hosts. The configuration comes first.
+ * add hosts and names, and those facts of the model that the earlier ones do not know. The configuration comes first.
  */
 export const mergeModels = (sources: ReadonlyArray<ReadonlyArray<Model>>): ReadonlyArray<Model> => {
   const merged = new Map<string, Model>()
@@ -184,12 +194,21 @@ export const mergeModels = (sources: ReadonlyArray<ReadonlyArray<Model>>): Reado
       continue
     }
     const tags = new Set(before.hosts.map((host) => host.tag))
-    const distillable = before.distillable ?? model.distillable
     merged.set(model.id, {
       ...before,
-      distillable,
+      ...firstKnown(before, model),
       hosts: [...before.hosts, ...model.hosts.filter((host) => !tags.has(host.tag))],
     })
   }
   return [...merged.values()]
 }
+
+const firstKnown = (before: Model, after: Model): Partial<Model> => ({
+  aliases: [...new Set([...(before.aliases ?? []), ...(after.aliases ?? [])])],
+  canonicalSlug: before.canonicalSlug ?? after.canonicalSlug ?? null,
+  huggingFaceId: before.huggingFaceId ?? after.huggingFaceId ?? null,
+  description: before.description === "" ? after.description : before.description,
+  distillable: before.distillable ?? after.distillable,
+  knowledgeCutoff: before.knowledgeCutoff ?? after.knowledgeCutoff ?? null,
+  reasoning: before.reasoning ?? after.reasoning ?? null,
+})

@@ -18,11 +18,30 @@ export const modelNames = (models: ReadonlyArray<Model>, aliases: ReadonlyMap<st
     if (owner !== undefined && another === undefined && !names.has(slug))
       names.set(slug, { model: owner, variants: none })
   }
+  const further = Map.groupBy(
+    models.flatMap((model) => namesBeside(model).map((name) => ({ name, model }))),
+    ({ name }) => name,
+  )
+  for (const [name, [owner, another]] of further) {
+    if (owner !== undefined && another === undefined && !names.has(name))
+      names.set(name, { model: owner.model, variants: none })
+  }
   for (const [alias, id] of aliases) {
     const resolved = names.get(id)
     if (resolved !== undefined) names.set(alias, resolved)
   }
   return names
+}
+
+/** Its canonical slug, and its aliases with the author and without. Each counts where no other model has it. */
+const namesBeside = ({ id, canonicalSlug, aliases = [] }: Model): ReadonlyArray<string> => {
+  const author = id.slice(0, id.indexOf("/") + 1)
+  return [
+    ...new Set([
+      ...(canonicalSlug == null ? [] : [canonicalSlug]),
+      ...aliases.flatMap((name) => [name, author + name]),
+    ]),
+  ]
 }
 
 /** Fails with similar names. */

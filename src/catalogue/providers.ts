@@ -7,7 +7,7 @@ import * as Either from "effect/Either"
 import type * as Redacted from "effect/Redacted"
 import { withMultiplied } from "../domain/CacheMultipliers.ts"
 import type { Host, Model, Privacy } from "../domain/Host.ts"
-import type { JsonObject } from "../domain/Json.ts"
+import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { hint, type Problem, problemsOf, renderPath, sentence } from "../domain/Problem.ts"
 import type { Operation } from "../domain/Request.ts"
 import type { CheckedProtocol, CheckedProvider } from "../plugin/checked.ts"
@@ -34,7 +34,7 @@ export interface ProviderSettings {
   readonly maxConcurrent: number | null
   readonly enabled: boolean
   /** `private`: it may be on this machine or in this network. */
-  readonly network: Network
+  readonly network: Network | null
   readonly proxy: string | null
   /** Name of the plugin's protocol by which its hosts are called for a chat. */
   readonly api: string | null
@@ -66,11 +66,17 @@ export interface LoadedProvider {
   readonly protocol: CheckedProtocol | undefined
   /** Without a slash at its end. */
   readonly baseUrl: string
+  readonly network: Network
 }
 
-/** Whether the provider's hosts can be called for this operation. `undefined`: one that no request can ask for. */
-export const serves = ({ protocol, provider }: LoadedProvider, operation: Operation | undefined): boolean =>
-  operation !== undefined && (operation === "chat" ? protocol : provider[operation]) !== undefined
+/** How a host is called for a chat: by the protocol of its own, or that of its provider. `undefined`: not at all. */
+export const protocolOf = ({ api }: Host, { protocol, provider }: LoadedProvider): CheckedProtocol | undefined =>
+  api === undefined ? protocol : Object.hasOwn(provider.protocols, api) ? provider.protocols[api] : undefined
+
+/** Whether the host can be called for this operation. `undefined`: one that no request can ask for. */
+export const serves = (loaded: LoadedProvider, host: Host, operation: Operation | undefined): boolean =>
+  operation !== undefined &&
+  (operation === "chat" ? protocolOf(host, loaded) : loaded.provider[operation]) !== undefined
 
 /** A provider that is known and cannot be called. Hosts may name it. */
 export interface ProviderOff {
@@ -144,8 +150,26 @@ export const loadProviders = (options: ProviderOptions): Effect.Effect<LoadedPro
         return host
       }),
     }))
-    return { models, providers, problems: [...problems, ...written.problems], off: [...off.values()] }
+    problems.push(...written.problems, ...unknownProtocols(written.models, options.models, providers))
+    return { models, providers, problems, off: [...off.values()] }
   })
+
+/** Hosts of the configuration whose provider does not have the protocol that they name. */
+const unknownProtocols = (
+  models: ReadonlyArray<Model>,
+  written: ReadonlyArray<unknown>,
+  providers: Providers,
+): ReadonlyArray<Problem> =>
+  models.flatMap(({ id, hosts }) =>
+    hosts.flatMap((host): ReadonlyArray<Problem> => {
+      const loaded = providers.get(host.provider)
+      if (host.api === undefined || loaded?.callable !== true || protocolOf(host, loaded) !== undefined) return []
+      const index = written.findIndex((entry) => isJsonObject(entry) && entry["id"] === id)
+      const known = Object.keys(loaded.provider.protocols).join(", ")
+      const message = `expected one of ${known} for the host ${host.tag}, got "${host.api}"`
+      return [{ path: renderPath(["models", index, "hosts", "api"]), message }]
+    }),
+  )
 
 interface Opened {
   readonly loaded: LoadedProvider
@@ -188,6 +212,7 @@ const withAddress = (
 ): Either.Either<LoadedProvider, ReadonlyArray<Problem>> => {
   const problems: Array<Problem> = []
   const at = (...member: ReadonlyArray<string>) => renderPath(["providers", settings.slug, ...member])
+  const network = networkOf(settings, plugin)
   const inProcess = provider.transport === undefined ? undefined : "http://in.process"
   const baseUrl = settings.baseUrl ?? provider.baseUrl ?? plugin.baseUrl ?? inProcess
   if (baseUrl === undefined) {
@@ -195,7 +220,7 @@ const withAddress = (
     problems.push({ path: at("base_url"), message })
   }
   if (settings.baseUrl === null && provider.baseUrl !== undefined) {
-    const why = checkBaseUrl(provider.baseUrl, settings.network)
+    const why = checkBaseUrl(provider.baseUrl, network)
     if (why !== undefined) problems.push({ path: at(), message: `its plugin makes an address out of it: ${why}` })
   }
   const protocols = Object.entries(provider.protocols)
@@ -206,8 +231,12 @@ const withAddress = (
     problems.push({ path: at("api"), message })
   }
   if (baseUrl === undefined || problems.length > 0) return Either.left(problems)
-  return Either.right({ callable: true, settings, plugin, provider, protocol, baseUrl: normalBaseUrl(baseUrl) })
+  const loaded = { callable: true, settings, plugin, provider, protocol, network } as const
+  return Either.right({ ...loaded, baseUrl: normalBaseUrl(baseUrl) })
 }
+
+const networkOf = (settings: ProviderSettings, plugin: ProviderPlugin | undefined): Network =>
+  settings.network ?? plugin?.network ?? "public"
 
 /** The plugin's own models. An invalid one, and more than 5 seconds, turn the provider off. */
 const modelsOf = (
@@ -248,5 +277,5 @@ const factsOf = (settings: ProviderSettings, plugin: ProviderPlugin | undefined)
   // Under another slug the plugin's name may mean several providers, so the slug is the name.
   name: settings.name ?? (settings.slug === plugin?.id ? plugin.name : settings.slug),
   privacy: settings.privacy ?? plugin?.privacy ?? unknownFacts.privacy,
-  local: settings.network === "private",
+  local: networkOf(settings, plugin) === "private",
 })

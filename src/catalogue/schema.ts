@@ -81,6 +81,15 @@ const overridePrices = Object.fromEntries(priceNames.map((name) => [name, overri
   readonly [N in keyof Fields]: OverridePrice<N>
 }
 
+export const isDay = (text: string): boolean => {
+  const at = Date.parse(`${text}T00:00:00Z`)
+  return Number.isFinite(at) && new Date(at).toISOString().startsWith(`${text}T`)
+}
+
+export const isDayOrMonth = (text: string): boolean => isDay(/^\d{4}-\d\d$/.test(text) ? `${text}-01` : text)
+
+const day = Schema.String.pipe(Schema.filter(isDay, { description: "a day such as 2027-01-31" }))
+
 const clock = Schema.Number.pipe(
   Schema.filter((n) => Number.isInteger(n) && n >= 0 && n <= 2400 && n % 100 < 60, {
     description: "a time of the UTC day as a number HHMM from 0 to 2400",
@@ -89,6 +98,8 @@ const clock = Schema.Number.pipe(
 
 /** Prices that replace the base under conditions. Absent prices keep the base. */
 const Override = Schema.Struct({
+  /** From this day on, UTC. Default: always. */
+  starts: Schema.optionalWith(day, { exact: true }),
   /** From this many prompt tokens on, for the whole request. Default 0. */
   minPromptTokens: field(wholeNumber(0, 2 ** 31), 0).pipe(Schema.fromKey("min_prompt_tokens")),
   /** Half-open window of the UTC day, HHMM; it may wrap midnight. Default: the whole day. */
@@ -113,9 +124,11 @@ const PricingEntry = Schema.Struct({
 
 export type PricingEntry = typeof PricingEntry.Type
 
-const slug = Schema.String.pipe(
-  Schema.filter((text) => /^[a-z0-9][a-z0-9._-]*$/.test(text), { description: 'a slug of a-z, 0-9, ".", "_" and "-"' }),
-)
+export const isSlug = (text: string): boolean => /^[a-z0-9][a-z0-9._-]*$/.test(text)
+
+export const isVariant = (text: string): boolean => /^[A-Za-z0-9][\w.-]*$/.test(text)
+
+const slug = Schema.String.pipe(Schema.filter(isSlug, { description: 'a slug of a-z, 0-9, ".", "_" and "-"' }))
 
 /** The name of a provider in the configuration, and in the tags of its hosts. */
 export const ProviderSlug = slug
@@ -132,7 +145,7 @@ export const HostEntry = Schema.Struct({
   variant: field(
     Schema.NullOr(
       Schema.String.pipe(
-        Schema.filter((text) => /^[A-Za-z0-9][\w.-]*$/.test(text), {
+        Schema.filter(isVariant, {
           description: 'a variant of letters, digits, ".", "_" and "-"',
         }),
       ),
@@ -141,6 +154,8 @@ export const HostEntry = Schema.Struct({
   ),
   /** The host's own name of the model. Default: the model's id without its author. */
   model: field(Schema.NullOr(Schema.NonEmptyString), null),
+  /** The protocol that this host is called by for a chat. Default: its provider's. */
+  api: field(Schema.NullOr(Schema.NonEmptyString), null),
   quantization: field(Schema.Literal(...quantizations), "unknown"),
   /** Default: unknown, which is not free (`billing.unknown_price`). */
   pricing: field(Schema.NullOr(PricingEntry), null),
@@ -164,6 +179,26 @@ export const HostEntry = Schema.Struct({
   /** Where the host takes or gives less than the model does. Default: those of the model's architecture. */
   inputModalities: modalities.pipe(Schema.fromKey("input_modalities")),
   outputModalities: modalities.pipe(Schema.fromKey("output_modalities")),
+  /** The day after which its vendor no longer promises it. Default: none is known. */
+  expirationDate: field(Schema.NullOr(day), null).pipe(Schema.fromKey("expiration_date")),
+  /** What the host carries out itself, by the names that callers know. Default: nothing. */
+  nativeTools: field(
+    Schema.Record({ key: Schema.String, value: Schema.Struct({ type: Schema.NonEmptyString }) }),
+    {},
+  ).pipe(Schema.fromKey("native_tools")),
+  voiceCloning: field(Schema.Boolean, false).pipe(Schema.fromKey("supports_voice_cloning")),
+  multipleAudioReferences: field(Schema.Boolean, false).pipe(Schema.fromKey("supports_multiple_audio_references")),
+  imageReference: field(Schema.Boolean, false).pipe(Schema.fromKey("supports_image_reference")),
+  diarization: field(Schema.Boolean, false).pipe(Schema.fromKey("supports_diarization")),
+})
+
+const ReasoningEntry = Schema.Struct({
+  /** Whether it cannot be switched off. Default false. */
+  mandatory: field(Schema.Boolean, false),
+  /** Efforts that it knows. Default: unknown. */
+  efforts: field(Schema.NullOr(Schema.Array(Schema.NonEmptyString)), null).pipe(Schema.fromKey("supported_efforts")),
+  /** Whether it takes a number of tokens. Default false. */
+  takesTokens: field(Schema.Boolean, false).pipe(Schema.fromKey("supports_max_tokens")),
 })
 
 const ArchitectureEntry = Schema.Struct({
@@ -176,8 +211,13 @@ const ArchitectureEntry = Schema.Struct({
 
 export const ModelEntry = Schema.Struct({
   id: Schema.String.pipe(Schema.filter(isModelId, { description: "a model id <author>/<slug>" })),
+  /** Further names, without the author. Default: none. */
+  aliases: field(Schema.Array(Schema.NonEmptyString), []),
+  /** The id with the model's date. Default: the id. */
+  canonicalSlug: field(Schema.NullOr(Schema.NonEmptyString), null).pipe(Schema.fromKey("canonical_slug")),
   /** Display name. Default: the id. */
   name: field(Schema.NullOr(Schema.String), null),
+  huggingFaceId: field(Schema.NullOr(Schema.NonEmptyString), null).pipe(Schema.fromKey("hugging_face_id")),
   description: field(Schema.String, ""),
   /** Unix seconds. Default 0. */
   created: field(wholeNumber(0, 2 ** 40), 0),
@@ -186,6 +226,13 @@ export const ModelEntry = Schema.Struct({
   architecture: Schema.optionalWith(ArchitectureEntry, { default: () => Schema.decodeSync(ArchitectureEntry)({}) }),
   /** Whether the author allows to train other models on its answers. Default: unknown, which counts as no. */
   distillable: field(Schema.NullOr(Schema.Boolean), null),
+  /** A day or a month. */
+  knowledgeCutoff: field(
+    Schema.NullOr(Schema.String.pipe(Schema.filter(isDayOrMonth, { description: "a day or a month such as 2026-05" }))),
+    null,
+  ).pipe(Schema.fromKey("knowledge_cutoff")),
+  /** Default: nothing is known. */
+  reasoning: field(Schema.NullOr(ReasoningEntry), null),
   // Decoded one by one, so that an invalid one does not affect the others.
   hosts: field(Schema.Array(Schema.Unknown), []),
 })

@@ -273,8 +273,8 @@ const ProviderFields = Schema.Struct({
   ttfbMs: field(Schema.NullOr(milliseconds), null).pipe(Schema.fromKey("ttfb_ms")),
   /** Default true. */
   enabled: field(Schema.Boolean, true),
-  /** "private": loopback and private addresses, and http, are allowed. Default "public". */
-  network: field(Schema.Literal("public", "private"), "public"),
+  /** "private": loopback and private addresses, and http, are allowed. Default: what the plugin says, or else "public". */
+  network: field(Schema.NullOr(Schema.Literal("public", "private")), null),
   /**
    * URL of an HTTP proxy, used whatever `NO_PROXY` says. Default: that of `HTTPS_PROXY` or `HTTP_PROXY`, for hosts with
    * network "public" that `NO_PROXY` does not exempt.

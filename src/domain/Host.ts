@@ -28,6 +28,8 @@ export interface Host {
   readonly model: ModelId
   /** The host's own name of the model. */
   readonly upstreamModel: string
+  /** Name of the protocol that it is called by for a chat. Absent: its provider's. */
+  readonly api?: string
   readonly quantization: string
   /** `null`: the price is unknown, which is not the same as free. */
   readonly pricing: Pricing | null
@@ -55,6 +57,20 @@ export interface Host {
   readonly privacy: Privacy
   /** Whether the provider is on the operator's own network (`network: "private"`). */
   readonly local: boolean
+  /** Reasoning efforts that the model knows. Empty or absent when nothing is known. */
+  readonly efforts?: ReadonlyArray<string>
+  readonly listed?: ListedFacts
+}
+
+/** What is listed of a host, and not acted on. */
+export interface ListedFacts {
+  /** `YYYY-MM-DD`; `null`: none is known. */
+  readonly expirationDate: string | null
+  readonly nativeTools: Readonly<Record<string, { readonly type: string }>>
+  readonly voiceCloning: boolean
+  readonly multipleAudioReferences: boolean
+  readonly imageReference: boolean
+  readonly diarization: boolean
 }
 
 export interface Architecture {
@@ -74,8 +90,25 @@ export const operationOf = ({ outputModalities }: Architecture): Operation | und
   return outputModalities.includes("rerank") ? "rerank" : undefined
 }
 
+/** How a model reasons. */
+export interface ReasoningFacts {
+  /** Whether it cannot be switched off. */
+  readonly mandatory: boolean
+  /** `null`: unknown. */
+  readonly efforts: ReadonlyArray<string> | null
+  /** Whether it takes a number of tokens. */
+  readonly takesTokens: boolean
+}
+
 export interface Model {
   readonly id: ModelId
+  /** Further names without the author. */
+  readonly aliases?: ReadonlyArray<string>
+  readonly canonicalSlug?: string | null
+  readonly huggingFaceId?: string | null
+  /** A day or a month. */
+  readonly knowledgeCutoff?: string | null
+  readonly reasoning?: ReasoningFacts | null
   readonly name: string
   readonly description: string
   /** Unix seconds. */

@@ -43,6 +43,8 @@ type OverridePrices = { readonly [Name in keyof ListedPrices]?: Usd }
 
 /** Prices that replace the base once every condition holds; those left out stay. Of several the later one wins, price by price. */
 export interface ListedPriceOverride extends OverridePrices {
+  /** From this day on, UTC, as `2027-01-01`. Default: always. */
+  readonly starts?: string
   /** From this many tokens of the prompt on, for the whole request. Default 0. */
   readonly min_prompt_tokens?: number
   /** Half-open window of the UTC day as numbers HHMM, 0 to 2400; it may wrap midnight. Default: the whole day. */
@@ -63,6 +65,8 @@ export interface ListedHost {
   readonly variant?: string | null
   /** What the host calls the model. Default: the model's id without its author. */
   readonly model?: string | null
+  /** The plugin's protocol by which this model alone is called, for models that have only it. Default: the provider's. */
+  readonly api?: string | null
   /** Default `unknown`. */
   readonly quantization?: (typeof quantizations)[number]
   /** Default: unknown, which is not the same as free: see `billing.unknown_price`. */
@@ -87,13 +91,38 @@ export interface ListedHost {
   /** Where the host takes or gives less than the model does. Default: those of the model's architecture. */
   readonly input_modalities?: ReadonlyArray<string>
   readonly output_modalities?: ReadonlyArray<string>
+  /** The day after which its vendor no longer promises it, as `2027-01-31`; listed, and not acted on. Default: none is known. */
+  readonly expiration_date?: string | null
+  /** Tools that the host itself carries out, by the names that callers know: `{ "router:web_search": { "type": "web_search" } }`. Listed only. Default: none. */
+  readonly native_tools?: Readonly<Record<string, { readonly type: string }>>
+  /** Listed only. Default: false. */
+  readonly supports_voice_cloning?: boolean
+  readonly supports_multiple_audio_references?: boolean
+  readonly supports_image_reference?: boolean
+  readonly supports_diarization?: boolean
+}
+
+/** How a model reasons. */
+export interface ListedReasoning {
+  /** Whether it cannot be switched off. Default false. */
+  readonly mandatory?: boolean
+  /** Efforts that it knows, `none` among them where that switches it off. A request gets the nearest one. Default: unknown. */
+  readonly supported_efforts?: ReadonlyArray<string> | null
+  /** Whether it takes a number of tokens. Default false. */
+  readonly supports_max_tokens?: boolean
 }
 
 export interface ListedModel {
   /** `<author>/<slug>`, as callers ask for it. */
   readonly id: string
+  /** Further names without the author that callers may use, such as one with a date. Default: none. */
+  readonly aliases?: ReadonlyArray<string>
+  /** The id with the model's date, which never means another model. Default: the id. */
+  readonly canonical_slug?: string | null
   /** Display name. Default: the id. */
   readonly name?: string | null
+  /** Of its weights, at Hugging Face. */
+  readonly hugging_face_id?: string | null
   readonly description?: string
   /** Unix seconds. Default 0. */
   readonly created?: number
@@ -109,6 +138,10 @@ export interface ListedModel {
   }
   /** Whether the author allows to train other models on its answers. Default: unknown, which counts as no. */
   readonly distillable?: boolean | null
+  /** Day or month up to which it was trained, as `2026-05-31`. */
+  readonly knowledge_cutoff?: string | null
+  /** Default: nothing is known. */
+  readonly reasoning?: ListedReasoning | null
   /** In the order in which they are listed. Default: one host, without a known price. */
   readonly hosts?: ReadonlyArray<ListedHost>
 }

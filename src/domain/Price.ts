@@ -86,6 +86,8 @@ export const effectivePrice = (prices: Prices, name: PriceName): Picodollars =>
 
 /** Prices that replace the base once every condition holds; of several the later one wins. */
 export interface PriceOverride {
+  /** The first day on which it holds, UTC, `YYYY-MM-DD`. */
+  readonly starts?: string
   /** The prompt has reached this many tokens; the tier then holds for the whole request. */
   readonly minPromptTokens: number
   /** Half-open window of the UTC day as HHMM numbers; it may wrap midnight. */
@@ -126,8 +128,10 @@ export const freePricing: Pricing = {
 
 const weekdays = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"]
 
+const hasStarted = ({ starts }: PriceOverride, at: number): boolean => starts === undefined || at >= Date.parse(starts)
+
 const holds = (entry: PriceOverride, promptTokens: number, admittedAt: number): boolean => {
-  if (promptTokens < entry.minPromptTokens) return false
+  if (promptTokens < entry.minPromptTokens || !hasStarted(entry, admittedAt)) return false
   if (entry.utcStart === undefined && entry.utcEnd === undefined && entry.utcDays === undefined) return true
   const at = new Date(admittedAt)
   const day = weekdays[at.getUTCDay()] ?? ""

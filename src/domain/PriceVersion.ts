@@ -32,7 +32,15 @@ const written = ({ discountPpm, overrides, ...prices }: Pricing): JsonObject => 
 
 const isFreeByDefault = (name: keyof Prices): boolean => priceFields[name].otherwise === "free"
 
-const writtenOverride = ({ minPromptTokens, utcStart, utcEnd, utcDays, prices }: PriceOverride): JsonObject => ({
+const writtenOverride = ({
+  starts,
+  minPromptTokens,
+  utcStart,
+  utcEnd,
+  utcDays,
+  prices,
+}: PriceOverride): JsonObject => ({
+  ...(starts === undefined ? {} : { starts }),
   min_prompt_tokens: minPromptTokens,
   ...(utcStart === undefined ? {} : { utc_start: utcStart }),
   ...(utcEnd === undefined ? {} : { utc_end: utcEnd }),
@@ -77,12 +85,13 @@ const readPrice = (raw: JsonObject, name: keyof Prices): bigint | undefined => {
 }
 
 const readOverride = (raw: JsonObject): PriceOverride => {
-  const { min_prompt_tokens: least, utc_start: start, utc_end: end, utc_days: days } = raw
+  const { starts, min_prompt_tokens: least, utc_start: start, utc_end: end, utc_days: days } = raw
   const prices = priceNames.flatMap((name) => {
     const price = readPrice(raw, name)
     return price === undefined ? [] : [[name, price] as const]
   })
   return {
+    ...(typeof starts === "string" ? { starts } : {}),
     minPromptTokens: Number(least),
     ...(typeof start === "number" ? { utcStart: start } : {}),
     ...(typeof end === "number" ? { utcEnd: end } : {}),

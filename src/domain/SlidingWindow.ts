@@ -63,6 +63,15 @@ export class SlidingWindow {
     return true
   }
 
+  /** Forgets all admissions; returns their times, the oldest first. */
+  drain(): ReadonlyArray<number> {
+    const times = Array.from({ length: this.count }, (_, index) => this.at(index))
+    this.times = new Float64Array(smallest)
+    this.first = 0
+    this.count = 0
+    return times
+  }
+
   private at(index: number): number {
     return this.times[(this.first + index) % this.times.length] ?? 0
   }

@@ -1,10 +1,13 @@
 /**
- * Lets configurations and plugins import `headgate`, `headgate/plugin` and `effect/*` without a `node_modules` folder.
+ * Lets configurations and plugins import `headgate`, `headgate/plugin`, its protocols and `effect/*` without a `node_modules` folder.
  * They get the instances of this process, so a plugin's `HostFailed` is the gateway's class. Bun registers modules for
  * the whole process only.
  */
 
 const ownFolder = import.meta.dir
+
+/** What plugins may import of the gateway. */
+const ownModules = ["headgate/plugin", "headgate/plugin/generate-content"]
 
 const canResolve = (folder: string): boolean => {
   try {
@@ -32,7 +35,7 @@ const register = async (): Promise<void> => {
   await Bun.plugin({
     name: "headgate",
     setup: (build) => {
-      for (const name of ["headgate", "headgate/plugin", ...modules.map((module) => `effect${module.slice(1)}`)]) {
+      for (const name of ["headgate", ...ownModules, ...modules.map((module) => `effect${module.slice(1)}`)]) {
         // By its path, because its name would resolve to this registration again.
         const path = Bun.resolveSync(name, ownFolder)
         build.module(name, async () => ({ loader: "object", exports: await import(path) }))

@@ -66,6 +66,8 @@ const mostAccounts = 10_000
 /** Accounts by key, read from the ledger at first use. When there are too many, those without a hold are removed, the oldest first. */
 export class KeyAccounts<E> {
   private readonly accounts = new Map<KeyId, KeyAccount>()
+  /** How often a cost was booked of a key whose account was not in memory. */
+  private unread = 0
   private readonly load: (key: KeyId) => Effect.Effect<{ readonly spend: Spend; readonly now: number }, E>
 
   constructor(load: (key: KeyId) => Effect.Effect<{ readonly spend: Spend; readonly now: number }, E>) {
@@ -82,15 +84,25 @@ export class KeyAccounts<E> {
     return known !== undefined ? Effect.succeed(known) : Effect.suspend(() => this.read(key))
   }
 
+  /** Books a cost of a request that had no hold here: what a killed process left. */
+  booked(key: KeyId, cost: Picodollars, admittedAt: number): void {
+    const known = this.accounts.get(key)
+    if (known !== undefined) known.spend(cost, admittedAt)
+    else this.unread += 1
+  }
+
   // Concurrent requests of one key must share one account.
   private read(key: KeyId): Effect.Effect<KeyAccount, E> {
-    return Effect.map(this.load(key), ({ spend, now }) => {
+    const { unread } = this
+    return Effect.flatMap(this.load(key), ({ spend, now }) => {
       const meanwhile = this.accounts.get(key)
-      if (meanwhile !== undefined) return meanwhile
+      if (meanwhile !== undefined) return Effect.succeed(meanwhile)
+      // Perhaps of this key, and after its spend was read.
+      if (this.unread !== unread) return this.read(key)
       const account = new KeyAccount(spend, now)
       this.dropIdle()
       this.accounts.set(key, account)
-      return account
+      return Effect.succeed(account)
     })
   }
 

@@ -2,7 +2,6 @@
  * Sliding windows of keys, in memory and of this process. Bounded: beyond 100,000 keys or 4,000,000 remembered requests (32 to
  * 128 MB) the window that was used least recently is forgotten, so that its key may make as many requests again.
  */
-import type { KeyId } from "../domain/Ids.ts"
 import { type RateLimit, SlidingWindow } from "../domain/SlidingWindow.ts"
 
 const mostKeys = 100_000
@@ -10,7 +9,7 @@ const mostRemembered = 4_000_000
 
 export class KeyWindows {
   /** The least recently used first. */
-  private readonly windows = new Map<KeyId, SlidingWindow>()
+  private readonly windows = new Map<string, SlidingWindow>()
   private remembered = 0
   private readonly most: { readonly keys: number; readonly remembered: number }
 
@@ -19,7 +18,7 @@ export class KeyWindows {
   }
 
   /** Milliseconds until the key may make a request; 0: now. Takes nothing. */
-  waitFor(key: KeyId, limit: RateLimit, nowMs: number): number {
+  waitFor(key: string, limit: RateLimit, nowMs: number): number {
     const window = this.windows.get(key)
     if (window === undefined) return 0
     const before = window.size
@@ -29,7 +28,7 @@ export class KeyWindows {
   }
 
   /** Counts a request of the key. Only after `waitFor` has returned 0 at this time. */
-  add(key: KeyId, nowMs: number): void {
+  add(key: string, nowMs: number): void {
     const window = this.windows.get(key) ?? new SlidingWindow()
     this.windows.delete(key)
     this.windows.set(key, window)
@@ -39,7 +38,7 @@ export class KeyWindows {
   }
 
   /** Takes back `add` at this time. */
-  remove(key: KeyId, at: number): void {
+  remove(key: string, at: number): void {
     if (this.windows.get(key)?.remove(at) === true) this.remembered -= 1
   }
 

@@ -130,7 +130,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
           {
             open: () => open.keys(),
             crashed: (hold) => crashedRow(hold, prices.idOf(hold.host.pricing), now()),
-            onBooked: ({ key, cost, admittedAt }) => accounts.known(key)?.spend(cost, admittedAt),
+            onBooked: ({ key, cost, admittedAt }) => accounts.booked(key, cost, admittedAt),
             lease,
           },
         )

@@ -1,20 +1,22 @@
 /**
- * How many requests a key may make: its own `rate_limit`, and the limits of free models per minute and UTC day. The windows
- * are of this process; the count of a day is kept in `Storage`, for all processes that share it. See docs/guarantees.md#g8.
+ * How many requests a key may make: its own `rate_limit`, and the limits of free models per minute and UTC day. Windows are in
+ * memory, where processes share a database with `SharedWindows`; the count of a day is kept in `Storage`. See docs/guarantees.md#g8.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import { RateLimited, type Unavailable } from "../domain/Failure.ts"
+import { RateLimited, Unavailable } from "../domain/Failure.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import { dayMs, type KeyRecord, nextReset, windowStart } from "../domain/Key.ts"
+import type { RateLimit } from "../domain/SlidingWindow.ts"
 import { FreeCount, FreeCounts } from "./FreeCounts.ts"
 import { KeyWindows } from "./KeyWindows.ts"
 import { orUnavailable } from "./ledger.ts"
 import { monotonic, type RequestContext } from "./RequestContext.ts"
-import { makeStepRunner } from "./Steps.ts"
-import { Storage } from "./Storage.ts"
+import { makeSharedWindows, type SharedWindows } from "./SharedWindows.ts"
+import { makeStepRunner, mapErrorOf, mapOf } from "./Steps.ts"
+import { type RateWindow, Storage } from "./Storage.ts"
 
 /** Requests of a key to free models; 0: any number. */
 export interface FreeLimits {
@@ -32,8 +34,8 @@ export interface FreeRequests {
 export class RequestLimits extends Context.Tag("headgate/RequestLimits")<
   RequestLimits,
   {
-    /** Counts a request against the key's own limit, or returns why it is refused. A refused one does not count. */
-    readonly admit: (key: KeyRecord) => RateLimited | undefined
+    /** Counts a request against the key's own limit. A refused one does not count. */
+    readonly admit: (key: KeyRecord) => Effect.Effect<unknown, RateLimited | Unavailable>
     /**
      * Counts a request that is about to call a free host (`countsAsFree`). It counts once, however many hosts it tries and
      * whatever becomes of it; a refused one does not count.
@@ -42,7 +44,7 @@ export class RequestLimits extends Context.Tag("headgate/RequestLimits")<
     readonly freeToday: (key: KeyId) => Effect.Effect<FreeRequests, Unavailable>
   }
 >() {
-  static readonly layer = (options: FreeLimits) => Layer.effect(RequestLimits, make(options))
+  static readonly layer = (options: FreeLimits) => Layer.scoped(RequestLimits, make(options))
 }
 
 const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
@@ -52,9 +54,7 @@ const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
     const nowMs = monotonic(clock)
     const now = () => clock.unsafeCurrentTimeMillis()
     const runner = makeStepRunner(yield* Effect.runtime<never>())
-    const ownWindows = new KeyWindows()
-    const freeWindows = new KeyWindows()
-    const perMinute = { requests: requestsPerMinute, intervalSeconds: 60 }
+    const windows = storage.shared === undefined ? ownWindows(nowMs) : yield* makeSharedWindows(storage.shared)
     /** Requests that are counted already. */
     const counted = new WeakSet<RequestContext>()
     const stored = (key: KeyId): Effect.Effect<FreeCount, Unavailable> =>
@@ -77,6 +77,12 @@ const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
         retryAfterSeconds: Math.ceil(waitMs / 1000),
       })
 
+    /** Counts a request, and succeeds with the time at which it was counted. */
+    const counting = (window: RateWindow, limit: RateLimit, scope: RateLimited["scope"]) =>
+      mapErrorOf(windows.take(window, limit), (failure) =>
+        failure._tag === "UsedUp" ? refusal(scope, limit.requests, failure.waitMs) : storageAway,
+      )
+
     /** Written while the host is called. The database takes it before the request's row, so before its cost is shown. */
     const save = (key: KeyId, count: FreeCount): void => {
       const { day } = count
@@ -91,12 +97,15 @@ const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
       })
     }
 
-    const perMinuteRefusal = (key: KeyId): RateLimited | undefined => {
-      const waitMs = requestsPerMinute === 0 ? 0 : freeWindows.waitFor(key, perMinute, nowMs())
-      return waitMs > 0 ? refusal("free-models-per-min", requestsPerMinute, waitMs) : undefined
-    }
+    const freeThisMinute = (key: KeyId): Effect.Effect<number, RateLimited | Unavailable> =>
+      requestsPerMinute === 0
+        ? uncounted
+        : counting({ key, scope: "free" }, { requests: requestsPerMinute, intervalSeconds: 60 }, "free-models-per-min")
 
-    const take = (context: RequestContext, count: FreeCount | undefined): Effect.Effect<void, RateLimited> => {
+    const take = (
+      context: RequestContext,
+      count: FreeCount | undefined,
+    ): Effect.Effect<void, RateLimited | Unavailable> => {
       if (counted.has(context)) return Exit.void
       const { id } = context.key
       const at = now()
@@ -104,47 +113,38 @@ const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
         const waitMs = (nextReset("daily", Math.max(at, count.day)) ?? at) - at
         return Exit.fail(refusal("free-models-per-day", requestsPerDay, waitMs))
       }
-      const refused = perMinuteRefusal(id)
-      if (refused !== undefined) return Exit.fail(refused)
-      counted.add(context)
-      if (requestsPerMinute > 0) freeWindows.add(id, nowMs())
-      if (count !== undefined) {
+      return mapOf(freeThisMinute(id), () => {
+        counted.add(context)
+        if (count === undefined) return
         count.used += 1
         save(id, count)
-      }
-      return Exit.void
+      })
     }
 
     /** Where other processes count too, the database decides. */
     const takeShared = (context: RequestContext): Effect.Effect<void, RateLimited | Unavailable> => {
       if (counted.has(context)) return Exit.void
       const { id } = context.key
-      const refused = perMinuteRefusal(id)
-      if (refused !== undefined) return Exit.fail(refused)
       const at = now()
-      const addedAt = nowMs()
-      // At once, so that those that come meanwhile are counted with it.
-      if (requestsPerMinute > 0) freeWindows.add(id, addedAt)
-      return storage.freeRequests.take(id, windowStart("daily", at), requestsPerDay).pipe(
+      const today = storage.freeRequests.take(id, windowStart("daily", at), requestsPerDay).pipe(
         orUnavailable("storage"),
         Effect.filterOrFail(
           (isTaken) => isTaken,
           () => refusal("free-models-per-day", requestsPerDay, (nextReset("daily", at) ?? at) - at),
         ),
-        Effect.tapError(() => Effect.sync(() => freeWindows.remove(id, addedAt))),
-        Effect.zipRight(Effect.sync(() => void counted.add(context))),
+      )
+      return Effect.flatMap(freeThisMinute(id), (countedAt) =>
+        today.pipe(
+          Effect.tapError(() => Effect.sync(() => windows.untake({ key: id, scope: "free" }, countedAt))),
+          Effect.zipRight(Effect.sync(() => counted.add(context))),
+          Effect.asVoid,
+        ),
       )
     }
 
     return RequestLimits.of({
-      admit: ({ id, rateLimit }) => {
-        if (rateLimit === null) return undefined
-        const at = nowMs()
-        const waitMs = ownWindows.waitFor(id, rateLimit, at)
-        if (waitMs > 0) return refusal("key", rateLimit.requests, waitMs)
-        ownWindows.add(id, at)
-        return undefined
-      },
+      admit: ({ id, rateLimit }) =>
+        rateLimit === null ? Exit.void : counting({ key: id, scope: "key" }, rateLimit, "key"),
       takeFree: (context) => {
         if (requestsPerDay === 0) return take(context, undefined)
         if (storage.shared !== undefined) return takeShared(context)
@@ -161,3 +161,23 @@ const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
       },
     })
   })
+
+const storageAway = new Unavailable({ why: "storage", retryAfterSeconds: 5 })
+
+const uncounted = Exit.succeed(0)
+
+/** Windows of a process that has its data for itself. */
+const ownWindows = (nowMs: () => number): SharedWindows => {
+  const windows = new KeyWindows()
+  return {
+    take: ({ key, scope }, limit) => {
+      const name = `${scope} ${key}`
+      const at = nowMs()
+      const waitMs = windows.waitFor(name, limit, at)
+      if (waitMs > 0) return Exit.fail({ _tag: "UsedUp", waitMs })
+      windows.add(name, at)
+      return Exit.succeed(at)
+    },
+    untake: ({ key, scope }, at) => windows.remove(`${scope} ${key}`, at),
+  }
+}

@@ -55,6 +55,18 @@ export const eitherOf = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<Eithe
   return Either.isLeft(failure) ? Exit.succeed(Either.left(failure.left)) : Exit.failCause(failure.right)
 }
 
+/** Like `Effect.map`, but gives a finished effect, and maps at once, for a finished one. */
+export const mapOf = <A, E, B>(effect: Effect.Effect<A, E>, map: (value: A) => B): Effect.Effect<B, E> => {
+  const exit = finished(effect)
+  return exit === undefined ? Effect.map(effect, map) : Exit.map(exit, map)
+}
+
+/** Like `Effect.mapError`, but gives a finished effect for a finished one. */
+export const mapErrorOf = <A, E, E2>(effect: Effect.Effect<A, E>, map: (error: E) => E2): Effect.Effect<A, E2> => {
+  const exit = finished(effect)
+  return exit === undefined ? Effect.mapError(effect, map) : Exit.mapError(exit, map)
+}
+
 // Runs tasks within the event that woke the fiber, and never yields: no step of a request computes for long.
 const atOnce: Scheduler = {
   shouldYield: () => false,

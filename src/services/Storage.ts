@@ -15,6 +15,7 @@ import type { KeyRecord, LimitReset, Spend } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import type { PriceVersion } from "../domain/PriceVersion.ts"
 import type { BudgetWindow, Grant } from "../domain/Slice.ts"
+import type { RateLimit } from "../domain/SlidingWindow.ts"
 import type { KeptSlot } from "./HostStats.ts"
 import type { JournalEntry, KeyPage, KeyPatch, LedgerRow, NewRow, Orphan, StorageUnavailable } from "./ledger.ts"
 
@@ -159,18 +160,70 @@ export interface SliceRepository {
   readonly want: (process: string, budget: BudgetWindow) => Effect.Effect<void, StorageUnavailable>
 }
 
+/** A limit of a key on its requests: its own, or that of free models per minute. */
+export interface RateWindow {
+  readonly key: KeyId
+  readonly scope: "key" | "free"
+}
+
+/** What a process asks for of a rate limit. */
+export interface PermitsAsked {
+  /** Names of its share since it last heard of it; the share gets the last one. */
+  readonly holders: readonly [string, ...ReadonlyArray<string>]
+  /** Permits that it has, if none of its shares has ended. */
+  readonly have: number
+  /** How many more it needs; 0: the share is only renewed. It gets `preferred` at most where fewer are needed, and half of what is left. */
+  readonly needed: number
+  readonly preferred: number
+  readonly limit: RateLimit
+  readonly leaseMs: number
+}
+
+export interface Permits {
+  /** In its share now. */
+  readonly permits: number
+  /** In the shares of others. */
+  readonly others: number
+  /** Milliseconds until one more is free at the latest, if nobody takes it before; `null`: not known. */
+  readonly freeInMs: number | null
+}
+
+/** Requests that were counted, by their age in milliseconds. */
+export interface CountedRequests {
+  readonly ageMs: number
+  readonly requests: number
+}
+
+/** Shares of rate limits: see `SharedWindows.ts`. */
+export interface RateShareRepository {
+  readonly take: (window: RateWindow, asked: PermitsAsked) => Effect.Effect<Permits, StorageUnavailable>
+  /** Ends a share: what it has counted is kept for all. Nothing happens when it has ended already. */
+  readonly giveBack: (
+    window: RateWindow,
+    holders: ReadonlyArray<string>,
+    counted: ReadonlyArray<CountedRequests>,
+  ) => Effect.Effect<void, StorageUnavailable>
+  /** Asks the other processes to give back their shares. */
+  readonly want: (process: string, window: RateWindow) => Effect.Effect<void, StorageUnavailable>
+  /** Removes what counts in no window any more. */
+  readonly prune: Effect.Effect<void, StorageUnavailable>
+}
+
 /** What processes did, this one too. Listeners hear of it within 5 seconds, usually at once, and possibly twice. */
 export interface SharedEvents {
   /** A key was changed. `isRevoked`: it was deleted or disabled. */
   readonly keyChanged?: (key: KeyId, isRevoked: boolean) => void
   /** `SliceRepository.want` of a process. May be missed. */
   readonly wanted?: (budget: BudgetWindow, by: string) => void
+  /** `RateShareRepository.want` of a process. May be missed. */
+  readonly permitsWanted?: (window: RateWindow, by: string) => void
 }
 
 /** What a database has that several gateways use at once. */
 export interface SharedRepositories {
   readonly leases: LeaseRepository
   readonly slices: SliceRepository
+  readonly rates: RateShareRepository
   /** Calls the listener from then on until the scope closes. */
   readonly on: (listener: SharedEvents) => Effect.Effect<void, never, Scope.Scope>
 }

@@ -27,6 +27,7 @@ import {
   type Patience,
   schema,
 } from "./postgresPool.ts"
+import { makeRateShareRepository } from "./postgresRates.ts"
 import { makeSliceRepository } from "./postgresSlices.ts"
 import { makeCountRows } from "./postgresSums.ts"
 import { sharedRepositories } from "./repositories.ts"
@@ -133,7 +134,12 @@ export const openDatabase = (
         append: makeAppend(pool, runner, patience.appendMs, countRows),
         takesRequests: () => Effect.succeed(true),
       },
-      shared: { leases: makeLeaseRepository(sql), slices: makeSliceRepository(sql), on: yield* makeEvents(pool) },
+      shared: {
+        leases: makeLeaseRepository(sql),
+        slices: makeSliceRepository(sql),
+        rates: makeRateShareRepository(sql),
+        on: yield* makeEvents(pool),
+      },
     }
     if (spoolFolder === undefined) return storage
     const { durability } = connecting

@@ -12,7 +12,7 @@ import type * as Scope from "effect/Scope"
 import type { Pool, PoolClient } from "pg"
 import { KeyId } from "../domain/Ids.ts"
 import type { BudgetWindow } from "../domain/Slice.ts"
-import type { SharedEvents, SharedRepositories } from "../services/Storage.ts"
+import type { RateWindow, SharedEvents, SharedRepositories } from "../services/Storage.ts"
 import { noticeChannel } from "./auditLog.ts"
 import { originalText } from "./table.ts"
 
@@ -20,12 +20,15 @@ const readEveryMs = 2000
 const reconnectAfterMs = 500
 
 const Wanted = Schema.parseJson(
-  Schema.Struct({
-    by: Schema.String,
-    key: KeyId,
-    window: Schema.Literal("total", "daily", "weekly", "monthly"),
-    start: Schema.Number,
-  }),
+  Schema.Union(
+    Schema.Struct({
+      by: Schema.String,
+      key: KeyId,
+      window: Schema.Literal("total", "daily", "weekly", "monthly"),
+      start: Schema.Number,
+    }),
+    Schema.Struct({ by: Schema.String, key: KeyId, scope: Schema.Literal("key", "free") }),
+  ),
 )
 
 const readWanted = Schema.decodeUnknownEither(Wanted)
@@ -33,6 +36,10 @@ const readWanted = Schema.decodeUnknownEither(Wanted)
 /** A statement: `SliceRepository.want`. */
 export const notifyWanted = (sql: SqlClient, by: string, budget: BudgetWindow) =>
   sql`SELECT pg_notify(${noticeChannel}, ${JSON.stringify({ by, ...budget })})`
+
+/** A statement: `RateShareRepository.want`. */
+export const notifyPermitsWanted = (sql: SqlClient, by: string, window: RateWindow) =>
+  sql`SELECT pg_notify(${noticeChannel}, ${JSON.stringify({ by, ...window })})`
 
 interface Change {
   readonly seq: number
@@ -74,7 +81,8 @@ export const makeEvents = (pool: Pool): Effect.Effect<SharedRepositories["on"], 
       if (wanted === undefined) {
         hasNews = true
         wake()
-      } else for (const listener of listeners) listener.wanted?.(wanted, wanted.by)
+      } else if ("scope" in wanted) for (const listener of listeners) listener.permitsWanted?.(wanted, wanted.by)
+      else for (const listener of listeners) listener.wanted?.(wanted, wanted.by)
     }
     const news = Effect.async<void>((resume) => {
       wake = () => resume(Effect.void)

@@ -147,8 +147,10 @@ export const withSpool = <P extends Parts>(
     const spool = new Spool(options, (line) => void runner.effect(line, () => {}))
     const replay = makeReplay(spool, parts)
     const spooling = makeSpooling(spool, runner, patienceMs)
+    const replayed = Effect.suspend(() => (spool.isEmpty ? Effect.void : replay))
     const afterReplay = <A>(read: Effect.Effect<A, StorageUnavailable>): Effect.Effect<A, StorageUnavailable> =>
       Effect.suspend(() => (spool.isEmpty ? read : Effect.zipRight(replay, read)))
+    const late = { duration: patienceMs, onTimeout: () => unavailable("what is spooled was not written in time") }
 
     spool.open()
     spool.adopt()
@@ -183,6 +185,12 @@ export const withSpool = <P extends Parts>(
       ...(shared && {
         shared: {
           ...shared,
+          leases: {
+            ...shared.leases,
+            // It gives back slices, which others could spend before the spooled costs have left them.
+            end: (process: string) =>
+              Effect.zipRight(Effect.timeoutFail(Effect.interruptible(replayed), late), shared.leases.end(process)),
+          },
           slices: {
             ...shared.slices,
             kept: (process: string, budget: BudgetWindow) => afterReplay(shared.slices.kept(process, budget)),

@@ -3,12 +3,12 @@ import * as FastCheck from "effect/FastCheck"
 import { HostFailed } from "../domain/Failure.ts"
 import { isJsonObject } from "../domain/Json.ts"
 import { expectedOfAnswer, expectedOfChunks } from "../plugin/shapes.ts"
-import { frameReader } from "../wire/framing.ts"
 import { HostStream } from "../wire/hostStream.ts"
 import type { Protocol } from "../wire/Protocol.ts"
 import { attempt, type Check, must, shown } from "./check.ts"
+import { type Event, eventsOf } from "./frames.ts"
 import { anyJson, contextOf, forAll, framed, head, mutated, noAnswers } from "./samples.ts"
-import { answerBody, type NamedSample, type ProtocolSubject } from "./subject.ts"
+import { answerBody, type ProtocolSubject } from "./subject.ts"
 
 const contractOfDecode = "Protocol.decode"
 const contractOfDecoder = "Protocol.decoder, Decoder"
@@ -57,8 +57,6 @@ const decoded = (protocol: Protocol, body: unknown): unknown =>
     () => protocol.decode(head, body, contextOf(false)),
   )
 
-type Event = readonly [name: string, data: unknown]
-
 const anyEvent: FastCheck.Arbitrary<Event> = FastCheck.tuple(
   FastCheck.constantFrom("", "message", "error", "message_start", "content_block_start", "message_delta"),
   anyJson,
@@ -72,19 +70,6 @@ const mutatedEvents = (events: ReadonlyArray<Event>): FastCheck.Arbitrary<Readon
       return order.map((at) => [events[at]?.[0] ?? "", Array.isArray(data) ? data[at] : data])
     }),
   )
-
-/** The events in a stream's bytes that are JSON. */
-const eventsOf = ({ framing }: Protocol, { bytes }: NamedSample): ReadonlyArray<Event> => {
-  const reader = frameReader(framing)
-  const frames = [...reader.push(typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes), ...reader.end()]
-  return frames.flatMap(({ name, data }): ReadonlyArray<Event> => {
-    try {
-      return [[name, JSON.parse(data)]]
-    } catch {
-      return []
-    }
-  })
-}
 
 const isWellDecoded = (protocol: Protocol, events: ReadonlyArray<Event>): void => {
   const decoder = attempt("decoder()", contractOfDecoder, () => protocol.decoder(head, contextOf(true)))

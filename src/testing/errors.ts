@@ -2,10 +2,12 @@
  * Checks of `Provider.error`: the meaning of each status, that no body makes it throw, and that details are sanitized.
  */
 import { HostFailed, type HostReason } from "../domain/Failure.ts"
+import { isJsonObject } from "../domain/Json.ts"
 import type { Provider } from "../plugin/Provider.ts"
 import { attempt, type Check, deepFreeze, must, shown } from "./check.ts"
+import { failsAs } from "./outcome.ts"
 import { anyJson, forAll } from "./samples.ts"
-import { load, type ProviderSubject } from "./subject.ts"
+import { type ErrorSample, load, type ProviderSubject } from "./subject.ts"
 
 const contract = "Provider.error"
 
@@ -29,7 +31,47 @@ export const errorChecks = (subject: ProviderSubject): ReadonlyArray<Check> => [
   { name: "error(): a rate limit keeps the host's Retry-After", run: () => keepsWait(load(subject)) },
   { name: "error() never throws, and cuts and cleans what it shows", run: () => survives(load(subject)) },
   { name: "error() shows nothing of a secret", run: () => discreet(load(subject)) },
+  ...namedErrors(subject).map((sample) => ({
+    name: `error(): ${sample.name} is ${sample.expects.reason}`,
+    run: () => meansAs(load(subject), sample),
+  })),
 ]
+
+/** Errors with names of their own. */
+const namedErrors = ({ errors = [] }: ProviderSubject): ReadonlyArray<ErrorSample & { readonly name: string }> => {
+  const names = new Set<string>()
+  return errors.map((sample) => {
+    const wanted = sample.name ?? String(sample.status)
+    let name = wanted
+    for (let more = 2; names.has(name); more++) name = `${wanted} (${more})`
+    names.add(name)
+    return { ...sample, name }
+  })
+}
+
+const meansAs = (provider: Provider, { name, status, headers = {}, body = "", expects }: ErrorSample): void => {
+  const failure = call(provider, status, body, { ...headers })
+  failsAs(failure, expects, { of: `error() of ${name ?? status}`, hinted: waitIn(headers, body) })
+  clean(failure)
+}
+
+/** Seconds to wait, as a member or header of the sample names them: `retryDelay: "35s"`, `retry_after: 35`, `Retry-After: 35`. */
+export const waitIn = (headers: Readonly<Record<string, string>>, body: unknown): number | undefined => {
+  const found: Array<number> = []
+  const search = (value: unknown): void => {
+    if (Array.isArray(value)) for (const each of value) search(each)
+    else if (isJsonObject(value)) {
+      for (const [name, member] of Object.entries(value)) {
+        const [, seconds] = /^(\d+(?:\.\d+)?)s?$/.exec(String(member)) ?? []
+        if (/retry[-_]?(after|delay|in)(?!.*ms$)/i.test(name) && seconds !== undefined)
+          found.push(Math.ceil(Number(seconds)))
+        else search(member)
+      }
+    }
+  }
+  search([headers, body])
+  return found[0]
+}
 
 const call = (provider: Provider, status: number, body: unknown, headers: Record<string, string> = {}): HostFailed => {
   const what = () => `error() of ${status} and ${shown(body)}`

@@ -1,12 +1,16 @@
 import { answerChecks } from "./answers.ts"
 import type { Check } from "./check.ts"
+import { coverageChecks } from "./coverage.ts"
 import { errorChecks } from "./errors.ts"
 import { factChecks } from "./facts.ts"
 import { gatewayChecks } from "./gateway.ts"
+import { hookChecks } from "./hooks.ts"
+import { meaningChecks } from "./meaning.ts"
 import { requestChecks } from "./requests.ts"
 import { streamChecks } from "./streams.ts"
 import { loadedAhead, type ProviderSubject, protocolSubjects } from "./subject.ts"
 import { unaryChecks } from "./unary.ts"
+import { wholeChecks } from "./wholes.ts"
 
 /**
  * What every provider plugin must do, as checks for any test runner:
@@ -21,10 +25,14 @@ export const providerChecks = async (given: ProviderSubject): Promise<ReadonlyAr
     ...factChecks(subject),
     ...protocolSubjects(subject).flatMap((protocol) => [
       ...requestChecks(protocol),
+      ...meaningChecks(protocol),
       ...answerChecks(protocol),
+      ...wholeChecks(protocol),
       ...streamChecks(protocol),
       ...gatewayChecks(protocol),
+      ...coverageChecks(protocol),
     ]),
+    ...hookChecks(subject),
     ...unaryChecks(subject),
     ...errorChecks(subject),
   ]

@@ -6,11 +6,13 @@ import * as Either from "effect/Either"
 import type { ContentPart } from "../domain/Chat.ts"
 import { Unsupported } from "../domain/Failure.ts"
 import { isJsonObject } from "../domain/Json.ts"
+import type { ChatRequest } from "../domain/Request.ts"
 import { expectedOfEncoded } from "../plugin/shapes.ts"
 import type { Encoded } from "../wire/Protocol.ts"
 import { attempt, type Check, deepFreeze, must, shown } from "./check.ts"
-import { everyPart, host, maxTokens, optional, requestOf, unknownMember, upstreamModel } from "./samples.ts"
-import { type ProtocolSubject, secretsOf } from "./subject.ts"
+import { everyPart, host, maxTokens, requestOf, upstreamModel } from "./samples.ts"
+import { parsed, sentIn } from "./sent.ts"
+import { isLacking, type ProtocolSubject, secretsOf } from "./subject.ts"
 
 const contract = "Protocol.encode"
 
@@ -20,7 +22,6 @@ interface Written {
   readonly text: string
   /** Parsed, where it is JSON. */
   readonly json: unknown
-  readonly dropped: ReadonlyArray<string>
 }
 
 export const requestChecks = (subject: ProtocolSubject): ReadonlyArray<Check> => {
@@ -34,35 +35,26 @@ export const requestChecks = (subject: ProtocolSubject): ReadonlyArray<Check> =>
     { name: `${subject.name}: encode() is pure and repeatable`, run: () => isPure(subject) },
     check("encode() gives a path below the base URL, headers and a body that can be sent", isWellFormed),
     check("encode() writes no credentials and no addresses", (given) => isDiscreet(subject, given)),
-    check("encode() passes on what it does not know, and names what it leaves out", passesOn),
     check("encode() asks for the model by the host's own name", namesModel),
     check("encode() bounds the output", boundsOutput),
-    { name: `${subject.name}: encode() carries or refuses every kind of part`, run: () => knowsParts(subject) },
+    { name: `${subject.name}: encode() sends or refuses every kind of part`, run: () => knowsParts(subject) },
   ]
 }
 
-const written = ({ protocol }: ProtocolSubject, stream: boolean): Written => {
-  const encoded = attempt("encode()", contract, () => protocol().encode(requestOf(stream), host))
+const written = ({ protocol, subject: { lacks } }: ProtocolSubject, stream: boolean): Written => {
+  const encoded = attempt("encode()", contract, () => protocol().encode(requestOf(stream, { lacks }), host))
   must(Either.isEither(encoded), `encode() gave ${shown(encoded)}, which is no Either`, contract)
   must(Either.isRight(encoded), `encode() refuses a conversation with a tool call: ${shown(encoded)}`, contract)
   const expected = expectedOfEncoded(encoded.right)
   must(expected === undefined, `encode() must return ${expected}`, "Encoded")
-  const { body, dropped = [] } = encoded.right
+  const { body } = encoded.right
   const text = typeof body === "string" ? body : new TextDecoder().decode(body)
-  return { encoded: encoded.right, text, json: parsed(text), dropped }
+  return { encoded: encoded.right, text, json: parsed(text) }
 }
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-const isPure = ({ protocol }: ProtocolSubject): void => {
+const isPure = ({ protocol, subject: { lacks } }: ProtocolSubject): void => {
   for (const stream of [false, true]) {
-    const [request, frozenHost] = [deepFreeze(requestOf(stream)), deepFreeze(host)]
+    const [request, frozenHost] = [deepFreeze(requestOf(stream, { lacks })), deepFreeze(host)]
     const { encode } = protocol()
     const twice = () =>
       attempt(
@@ -157,32 +149,6 @@ const firstUrl = (value: unknown): string | undefined => {
   return undefined
 }
 
-const passesOn = ({ json, text, dropped }: Written): void => {
-  const { name, value } = unknownMember
-  must(
-    dropped.includes(name) || isDeepStrictEqual(memberOf(json, name), value),
-    `encode() changes a member that it does not know (${name}), or leaves it out without saying so`,
-    "Encoded.dropped",
-  )
-  for (const [member, given] of Object.entries(optional)) {
-    must(
-      dropped.includes(member) || text.includes(String(given)),
-      `encode() leaves out ${member} without saying so`,
-      "Encoded.dropped",
-    )
-  }
-}
-
-const memberOf = (value: unknown, wanted: string): unknown => {
-  if (typeof value !== "object" || value === null) return undefined
-  if (Object.hasOwn(value, wanted)) return Reflect.get(value, wanted)
-  for (const member of Object.values(value)) {
-    const found = memberOf(member, wanted)
-    if (found !== undefined) return found
-  }
-  return undefined
-}
-
 const namesModel = ({ encoded: { path }, json }: Written): void => {
   const named = isJsonObject(json) ? (json["model"] ?? json["modelId"]) : undefined
   const inPath = decodeURIComponent(path).includes(upstreamModel)
@@ -207,28 +173,60 @@ const boundsOutput = ({ json }: Written, kind: string): void => {
   )
 }
 
-const knowsParts = ({ protocol }: ProtocolSubject): void => {
-  for (const part of everyPart) {
-    const what = `encode() of a part ${shown(part)}`
-    const encoded = attempt(what, contract, () => protocol().encode(requestOf(false, [part]), host))
-    if (Either.isLeft(encoded)) refusesWell(encoded.left, part)
-    else {
-      const expected = expectedOfEncoded(encoded.right)
-      must(expected === undefined, `${what} must return ${expected}`, "Encoded")
-    }
+const knowsParts = (given: ProtocolSubject): void => {
+  const { lacks } = given.subject
+  for (const [part, mark] of everyPart) {
+    const request = requestOf(false, { last: [part], lacks })
+    const at = request.payload.messages.length - 1
+    sendsOrRefuses(given, { request, part, mark, path: `messages[${at}].content[0]` })
   }
+  if (isLacking(given.subject, "tools")) return
+  const [[text], [image, mark] = []] = [everyPart[0] ?? [], everyPart[1]]
+  if (text === undefined || image === undefined || mark === undefined) return
+  const { payload, ...rest } = requestOf(false, { lacks })
+  const messages = payload.messages.map((message) =>
+    message.role === "tool" ? { ...message, content: [text, image] } : message,
+  )
+  const path = `messages[${messages.findIndex(({ role }) => role === "tool")}].content[1]`
+  sendsOrRefuses(given, { request: { ...rest, payload: { ...payload, messages } }, part: image, mark, path })
 }
 
-const refusesWell = (refusal: unknown, part: ContentPart): void => {
+interface PartOfRequest {
+  readonly request: ChatRequest
+  readonly part: ContentPart
+  /** What of it must be sent. */
+  readonly mark: string
+  readonly path: string
+}
+
+const sendsOrRefuses = ({ protocol }: ProtocolSubject, { request, part, mark, path }: PartOfRequest): void => {
+  const what = `encode() of a part ${shown(part)} at ${path}`
+  const encoded = attempt(what, contract, () => protocol().encode(request, host))
+  if (Either.isLeft(encoded)) {
+    refusesWell(encoded.left, part, path)
+    return
+  }
+  const expected = expectedOfEncoded(encoded.right)
+  must(expected === undefined, `${what} must return ${expected}`, "Encoded")
+  must(
+    sentIn(encoded.right).hasText(mark),
+    `${what} loses it in silence: send it, or give Unsupported with this path`,
+    "Unsupported",
+  )
+}
+
+const refusesWell = (refusal: unknown, part: ContentPart, path: string): void => {
   must(
     refusal instanceof Unsupported,
     `encode() refuses a part ${shown(part)} with ${shown(refusal)}, not with an Unsupported of headgate/plugin`,
     contract,
   )
   must(part.type !== "text", "encode() refuses text", contract)
+  // A protocol may refuse the message as a whole.
+  const isThere = refusal.path.startsWith(path) || path.startsWith(refusal.path)
   must(
-    refusal.path.startsWith("messages[4].content[0]"),
-    `encode() refuses messages[4].content[0] at the path ${shown(refusal.path)}`,
+    isThere && refusal.path.startsWith("messages["),
+    `encode() refuses ${path} at the path ${shown(refusal.path)}`,
     "Unsupported.path",
   )
   must(

@@ -1,17 +1,18 @@
 /** Inputs for the checks: a request with many members, its host, and JSON of any shape. */
 import * as FastCheck from "effect/FastCheck"
-import type { ContentPart } from "../domain/Chat.ts"
+import type { ChatPayload, ContentPart, Message, Tool } from "../domain/Chat.ts"
 import type { Host } from "../domain/Host.ts"
 import { HostTag, ModelId } from "../domain/Ids.ts"
-import { isJsonObject } from "../domain/Json.ts"
+import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { noPreferences } from "../domain/Preferences.ts"
 import { freePricing } from "../domain/Price.ts"
-import type { ChatRequest } from "../domain/Request.ts"
+import { type ChatRequest, noReasoning, type Reasoning } from "../domain/Request.ts"
 import type { Framing } from "../wire/framing.ts"
 import type { ResponseHead } from "../wire/Head.ts"
 import type { AnswerContext } from "../wire/Protocol.ts"
 import { sseEvent } from "../wire/sse.ts"
 import { eventStreamEvent } from "./eventStream.ts"
+import type { Lack } from "./expected.ts"
 
 /** The slug of the plugin under test in the configuration. */
 export const slug = "checked"
@@ -57,70 +58,132 @@ export const host: Host = {
 /** The caller asked for more tokens than the key's budget allows, so the bound is lower. */
 export const maxTokens = { asked: 3777, bound: 1321 }
 
-export const unknownMember = { name: "headgate_check_unknown", value: { kept: ["as", { it: "is" }], count: 7 } }
+/** Texts of the sample that must reach the host. None of them occurs elsewhere in it. */
+export const marks = {
+  system: "Be brief.",
+  question: "How warm is it in Oslo?",
+  said: "Let me look that up.",
+  firstResult: "12 degrees",
+  secondResult: "9 degrees",
+  last: "And in Rome?",
+  toolDescription: "Says how warm it is",
+  toolSchema: "celsius",
+  stop: "HEADGATE-STOP",
+} as const
 
-/** Members of the sample that a host may refuse. They must be sent, or named as dropped. */
-export const optional = { temperature: 0.375, stop: "HEADGATE-STOP" }
+export const temperature = 0.375
 
-/** A request as a plugin gets it. `last`: the user's last message. */
-export const requestOf = (
+// Another name in each process, so that no plugin can know it. What it is makes no difference to a result.
+const probe = `x_${crypto.randomUUID().slice(0, 8)}`
+
+/** Members that no protocol knows. */
+export const unknownMembers: JsonObject = {
+  [`${probe}_object`]: { kept: ["as", { it: "is" }], count: 7 },
+  [`${probe}_number`]: 40_961,
+  [`${probe}_text`]: `text of ${probe}`,
+  [`${probe}_switch`]: false,
+}
+
+/** The calls of the sample, in the order of their results. */
+export const calls = [
+  { id: "call_oslo_1", name: "weather", arguments: { city: "Oslo" }, result: marks.firstResult },
+  { id: "call_bergen_2", name: "weather", arguments: { city: "Bergen" }, result: marks.secondResult },
+] as const
+
+export const tools: ReadonlyArray<Tool> = [
+  {
+    type: "function",
+    function: {
+      name: "weather",
+      description: marks.toolDescription,
+      parameters: {
+        type: "object",
+        properties: { city: { type: "string" }, scale: { type: "string", enum: [marks.toolSchema, "kelvin"] } },
+        required: ["city"],
+      },
+    },
+  },
+]
+
+const toolTurns: ReadonlyArray<Message> = [
+  {
+    role: "assistant",
+    content: marks.said,
+    tool_calls: calls.map(({ id, name, arguments: written }) => ({
+      id,
+      type: "function",
+      function: { name, arguments: JSON.stringify(written) },
+    })),
+  },
+  ...calls.map(({ id, result }) => ({ role: "tool", tool_call_id: id, content: result }) as const),
+]
+
+interface Variation {
+  /** The user's last message. */
+  readonly last?: string | ReadonlyArray<ContentPart>
+  /** What of the sample the vendor cannot take. */
+  readonly lacks?: ReadonlyArray<Lack> | undefined
+}
+
+/** A request as a plugin gets it: a conversation with a tool, two parameters, and members that nobody knows. */
+export const requestOf = (stream: boolean, { last = marks.last, lacks = [] }: Variation = {}): ChatRequest => {
+  const hasTools = !lacks.includes("tools")
+  return chatRequest(stream, {
+    messages: [
+      ...(lacks.includes("system") ? [] : [{ role: "system", content: marks.system } as const]),
+      { role: "user", content: [{ type: "text", text: marks.question }] },
+      ...(hasTools ? toolTurns : [{ role: "assistant", content: marks.said } as const]),
+      { role: "user", content: last },
+    ],
+    ...(hasTools ? { tools, tool_choice: "auto" } : {}),
+    temperature,
+    stop: [marks.stop],
+    ...unknownMembers,
+  })
+}
+
+/** A request with this payload. */
+export const chatRequest = (
   stream: boolean,
-  last: string | ReadonlyArray<ContentPart> = "And in Rome?",
+  payload: ChatPayload,
+  reasoning: Partial<Reasoning> = {},
 ): ChatRequest => ({
   operation: "chat",
   routing: {
     models: [publicModel],
     preferences: noPreferences,
-    parameters: ["max_tokens", "temperature", "tools", "tool_choice", "stop"],
-    needs: { inputs: [], outputs: [], toolChoice: "auto" },
+    parameters: Object.keys(payload).filter((name) => name !== "messages"),
+    needs: { inputs: [], outputs: [], toolChoice: payload.tools == null ? undefined : "auto" },
   },
   bounds: {
-    ...{ promptBytes: 2000, mediaBytes: 0, mediaParts: 0, textBytes: 400, messages: 5, images: 0, searches: 1 },
-    ...{ maxTokens: maxTokens.asked, choices: 1 },
+    ...{ promptBytes: 2000, mediaBytes: 0, mediaParts: 0, textBytes: 400, images: 0, searches: 1 },
+    ...{ messages: payload.messages.length, maxTokens: maxTokens.asked, choices: payload.n ?? 1 },
   },
   stream,
   maxTokens: maxTokens.bound,
-  reasoning: { effort: undefined, maxTokens: undefined, enabled: undefined, exclude: false, written: {} },
-  payload: {
-    messages: [
-      { role: "system", content: "Be brief." },
-      { role: "user", content: [{ type: "text", text: "How warm is it in Oslo?" }] },
-      {
-        role: "assistant",
-        content: null,
-        tool_calls: [{ id: "call_1", type: "function", function: { name: "weather", arguments: '{"city":"Oslo"}' } }],
-      },
-      { role: "tool", tool_call_id: "call_1", content: "12 degrees" },
-      { role: "user", content: last },
-    ],
-    tools: [
-      {
-        type: "function",
-        function: {
-          name: "weather",
-          description: "Says how warm it is",
-          parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
-        },
-      },
-    ],
-    tool_choice: "auto",
-    temperature: optional.temperature,
-    stop: [optional.stop],
-    [unknownMember.name]: unknownMember.value,
-  },
+  reasoning: { ...noReasoning, ...reasoning },
+  payload,
 })
 
-/** One part of each kind that a user may send. */
-export const everyPart: ReadonlyArray<ContentPart> = [
-  { type: "text", text: "a" },
-  { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
-  { type: "image_url", image_url: { url: "https://example.com/a.png", detail: "low" } },
-  { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } },
-  { type: "video_url", video_url: { url: "data:video/mp4;base64,AAAA" } },
-  { type: "input_video", video_url: { url: "https://example.com/a.mp4" } },
-  { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,AAAA" } },
-  { type: "file", file: { file_data: "data:text/plain,a" } },
-  { type: "file", file: { file_id: "file_1" } },
+/** Base64 of this text. */
+const packed = (text: string): string => Buffer.from(text).toString("base64")
+
+const media = "HEADGATE media that must arrive whole"
+
+/** A part of each kind that a user may send, and what of it must be sent. */
+export const everyPart: ReadonlyArray<readonly [part: ContentPart, mark: string]> = [
+  [{ type: "text", text: "HEADGATE-TEXT" }, "HEADGATE-TEXT"],
+  [{ type: "image_url", image_url: { url: `data:image/png;base64,${packed(media)}` } }, media],
+  [
+    { type: "image_url", image_url: { url: "https://example.com/headgate.png", detail: "low" } },
+    "https://example.com/headgate.png",
+  ],
+  [{ type: "input_audio", input_audio: { data: packed(media), format: "wav" } }, media],
+  [{ type: "video_url", video_url: { url: `data:video/mp4;base64,${packed(media)}` } }, media],
+  [{ type: "input_video", video_url: { url: "https://example.com/headgate.mp4" } }, "https://example.com/headgate.mp4"],
+  [{ type: "file", file: { filename: "a.pdf", file_data: `data:application/pdf;base64,${packed(media)}` } }, media],
+  [{ type: "file", file: { file_data: "data:text/plain,HEADGATE-PLAIN" } }, "HEADGATE-PLAIN"],
+  [{ type: "file", file: { file_id: "HEADGATE-FILE" } }, "HEADGATE-FILE"],
 ]
 
 /** The head of a whole or streamed answer. */

@@ -1,14 +1,16 @@
 /** Checks of a recorded stream. It is read as the gateway reads it, with its bytes cut at any positions. */
 import { isDeepStrictEqual } from "node:util"
-import type { ChatChunk, FinishReason } from "../domain/Chat.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import { randomSequence } from "../domain/randomSequence.ts"
+import { expectedOfChunks } from "../plugin/shapes.ts"
 import { HostStream } from "../wire/hostStream.ts"
 import type { Decoder, Protocol } from "../wire/Protocol.ts"
 import { attempt, type Check, must, shown } from "./check.ts"
+import { bytesOf, eventsOf, piecesOf } from "./frames.ts"
+import { callsWell, comesTo, failsAs, Gatherer, type Outcome, withoutIds } from "./outcome.ts"
 import { contextOf, head } from "./samples.ts"
-import type { NamedSample, ProtocolSubject } from "./subject.ts"
-import { isCountedAs, readUsage } from "./usage.ts"
+import { isLacking, type NamedSample, type ProtocolSubject } from "./subject.ts"
+import { isBilledRight } from "./usage.ts"
 
 const contract = "Protocol.decoder, Decoder"
 
@@ -20,75 +22,37 @@ export const streamChecks = (subject: ProtocolSubject): ReadonlyArray<Check> =>
     })
     return [
       check("reads the same however its bytes are cut", sameAtAnyCut),
-      check("ends once", endsOnce),
-      check("is counted", isCounted),
-      check("comes to what is expected", comesToAll),
-      check("comes to the same where the gateway leaves the decoder out", isTransparent),
+      check("leaves nothing behind where it is broken off", leavesNothing),
+      ...(sample.expects.failure === undefined
+        ? [
+            check("ends once", endsOnce),
+            check("is counted", (protocol, each) => isCounted(protocol, each, isLacking(subject.subject, "usage"))),
+            check("comes to what is expected", comesToAll),
+            check("comes to the same where the gateway leaves the decoder out", isTransparent),
+          ]
+        : [check("fails as is expected", fails)]),
     ]
   })
 
-/**
- * What must be equal when a stream is read twice. Without the ids of tool calls, which are generated where a host sends
- * none.
- */
-interface Outcome {
-  readonly text: ReadonlyArray<string>
-  readonly reasoning: ReadonlyArray<string>
-  readonly calls: ReadonlyArray<string>
-  readonly finishes: ReadonlyArray<{ readonly index: number; readonly reason: FinishReason }>
-  readonly usage: unknown
-  readonly failure: string | undefined
-}
-
-/** Combines the chunks of a decoder. */
-class Gatherer {
-  private readonly text: Array<string> = []
-  private readonly reasoning: Array<string> = []
-  private readonly calls: Array<string> = []
-  private readonly finishes: Array<Outcome["finishes"][number]> = []
-
-  add(chunks: ReadonlyArray<ChatChunk>): void {
-    for (const { index, delta, finish_reason: reason } of chunks.flatMap(({ choices }) => choices)) {
-      this.text[index] = (this.text[index] ?? "") + textOf(delta.content)
-      this.reasoning[index] = (this.reasoning[index] ?? "") + textOf(delta.reasoning)
-      for (const { index: at, function: called } of delta.tool_calls ?? []) {
-        this.calls[at] = (this.calls[at] ?? "") + textOf(called?.name) + textOf(called?.arguments)
-      }
-      if (reason !== null) this.finishes.push({ index, reason })
-    }
-  }
-
-  outcome({ usage, failure }: HostStream): Outcome {
-    const { text, reasoning, calls, finishes } = this
-    return { text, reasoning, calls, finishes, usage, failure: failure?.reason }
-  }
-}
-
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
 
-const bytesOf = ({ bytes }: NamedSample): Uint8Array =>
-  typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes
-
-/** Reads the stream when its bytes arrive in these pieces. */
-const read = (
-  protocol: Protocol,
-  sample: NamedSample,
-  pieces: ReadonlyArray<Uint8Array> = [bytesOf(sample)],
-): Outcome => {
+/** A stream as the gateway reads it, and what its decoder gave so far. */
+export const reading = (protocol: Protocol) => {
   const { framing, usage } = protocol
   const gatherer = new Gatherer()
   const decoder = protocol.decoder(head, contextOf(true))
+  const gathered = (chunks: ReturnType<Decoder["end"]>) => {
+    if (!(chunks instanceof HostFailed)) gatherer.add(chunks)
+    return chunks
+  }
   const watched = {
     event: (name, data) => {
       const chunks = decoder.event(name, data)
-      if (!(chunks instanceof HostFailed)) gatherer.add(chunks)
-      return chunks
+      const expected = chunks instanceof HostFailed ? undefined : expectedOfChunks(chunks)
+      must(expected === undefined, () => `The decoder gave ${shown(chunks)}; it must return ${expected}`, "ChatChunk")
+      return gathered(chunks)
     },
-    end: () => {
-      const chunks = decoder.end()
-      if (!(chunks instanceof HostFailed)) gatherer.add(chunks)
-      return chunks
-    },
+    end: () => gathered(decoder.end()),
     ...(decoder.done === undefined ? {} : { done: () => decoder.done?.() === true }),
   } satisfies Decoder
   const stream = new HostStream({
@@ -100,23 +64,64 @@ const read = (
     excludeReasoning: false,
     choices: 1,
   })
+  return { stream, gatherer }
+}
+
+/** Reads the stream when its bytes arrive in these pieces. */
+const read = (
+  protocol: Protocol,
+  sample: NamedSample,
+  pieces: ReadonlyArray<Uint8Array> = [bytesOf(sample)],
+): Outcome => {
+  const { stream, gatherer } = reading(protocol)
   attempt(`Reading ${sample.name}`, contract, () => {
     for (const piece of pieces) stream.push(piece)
     stream.end()
   })
-  return gatherer.outcome(stream)
+  return { choices: gatherer.choices, usage: stream.usage, failure: stream.failure }
 }
+
+/** What the stream comes to, for checks of other parts. */
+export const streamOutcome = (protocol: Protocol, sample: NamedSample): Outcome => read(protocol, sample)
 
 const sameAtAnyCut = (protocol: Protocol, sample: NamedSample): void => {
   const bytes = bytesOf(sample)
-  const whole = read(protocol, sample)
-  const cuts = [oneByOne(bytes), ...[1, 2, 3, 4, 5].map((seed) => atRandom(bytes, seed))]
-  for (const [at, pieces] of cuts.entries()) {
-    const outcome = read(protocol, sample, pieces)
+  const whole = withoutIds(read(protocol, sample))
+  const same = (pieces: ReadonlyArray<Uint8Array>, cut: () => string): void => {
+    const outcome = withoutIds(read(protocol, sample, pieces))
     must(
       isDeepStrictEqual(outcome, whole),
-      `${sample.name} in one piece comes to ${shown(whole)}, cut ${at === 0 ? "into single bytes" : "at random positions"} to ${shown(outcome)}: ` +
+      () =>
+        `${sample.name} in one piece comes to ${shown(whole)}, cut ${cut()} to ${shown(outcome)}: ` +
         "there may be state outside of what decoder() makes for each answer",
+      `${contract}: made for one answer and thrown away with it`,
+    )
+  }
+  same(oneByOne(bytes), () => "into single bytes")
+  for (const seed of [1, 2, 3, 4, 5]) same(atRandom(bytes, seed), () => "at random positions")
+  // Every place in a short sample, evenly spread ones in a long one.
+  const step = Math.max(1, Math.floor(bytes.length / 200))
+  for (let at = 1; at < bytes.length; at += step) {
+    same([bytes.subarray(0, at), bytes.subarray(at)], () => `after ${at} bytes`)
+  }
+}
+
+/** The caller leaves after each frame: the next answer must not notice. */
+const leavesNothing = (protocol: Protocol, sample: NamedSample): void => {
+  const whole = withoutIds(read(protocol, sample))
+  const pieces = piecesOf(protocol, sample)
+  const step = Math.max(1, Math.floor(pieces.length / 50))
+  for (let kept = 1; kept <= pieces.length; kept += step) {
+    const { stream } = reading(protocol)
+    attempt(`Reading ${sample.name} as far as frame ${kept}`, contract, () => {
+      for (const piece of pieces.slice(0, kept)) stream.push(piece)
+      return stream.usageSoFar
+    })
+    const outcome = withoutIds(read(protocol, sample))
+    must(
+      isDeepStrictEqual(outcome, whole),
+      () =>
+        `${sample.name} comes to ${shown(whole)}, and to ${shown(outcome)} after a caller left at frame ${kept} of an earlier answer`,
       `${contract}: made for one answer and thrown away with it`,
     )
   }
@@ -136,38 +141,39 @@ const atRandom = (bytes: Uint8Array, seed: number): ReadonlyArray<Uint8Array> =>
 }
 
 const endsOnce = (protocol: Protocol, sample: NamedSample): void => {
-  const { finishes, failure } = read(protocol, sample)
-  must(failure === undefined, `${sample.name} is read as a failure of the host ("${failure}")`, contract)
-  const places = finishes.map(({ index }) => index)
-  must(places.length > 0, `${sample.name} has no chunk with a finish_reason`, "ChatChunkChoice.finish_reason")
+  const { choices, failure } = read(protocol, sample)
+  must(failure === undefined, `${sample.name} is read as a failure of the host ("${failure?.reason}")`, contract)
+  const finishes = choices.flatMap((choice) => (choice === undefined ? [] : [choice.finishes]))
   must(
-    new Set(places).size === places.length,
+    finishes.some(({ length }) => length > 0),
+    `${sample.name} has no chunk with a finish_reason`,
+    "ChatChunkChoice.finish_reason",
+  )
+  must(
+    finishes.every(({ length }) => length < 2),
     `${sample.name} ends more than once: ${shown(finishes)}`,
     "ChatChunkChoice.finish_reason: one per choice",
   )
 }
 
-const isCounted = (protocol: Protocol, sample: NamedSample): void => {
+const isCounted = (protocol: Protocol, sample: NamedSample, isUncounted: boolean): void => {
   const { usage } = read(protocol, sample)
-  const { counted } = sample.expects
-  if (counted === undefined) readUsage(usage, sample.name)
-  else isCountedAs(usage, counted, sample.name)
+  isBilledRight(usage, {
+    counted: isUncounted ? (sample.expects.counted ?? null) : sample.expects.counted,
+    raw: eventsOf(protocol, sample).map(([, data]) => data),
+    of: sample.name,
+  })
 }
 
 const comesToAll = (protocol: Protocol, sample: NamedSample): void => {
-  const { text, finishes } = read(protocol, sample)
-  const { text: expected, finishReason } = sample.expects
-  must(
-    (text[0] ?? "") === expected,
-    `${sample.name} comes to ${shown(text[0] ?? "")}, expected ${shown(expected)}`,
-    contract,
-  )
-  const reason = finishes.find(({ index }) => index === 0)?.reason
-  must(
-    finishReason === undefined || reason === finishReason,
-    `${sample.name} ends with ${shown(reason)}, expected ${shown(finishReason)}`,
-    "FinishReason",
-  )
+  const outcome = read(protocol, sample)
+  comesTo(outcome, sample.expects, sample.name)
+  callsWell(outcome, sample.expects, sample.name)
+}
+
+const fails = (protocol: Protocol, sample: NamedSample): void => {
+  const { failure: expected } = sample.expects
+  if (expected !== undefined) failsAs(read(protocol, sample).failure, expected, { of: sample.name })
 }
 
 /** In a transparent protocol plain text deltas bypass the decoder. The result must be the same without that. */

@@ -3,12 +3,13 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { decodeConfig } from "../config/loadConfig.ts"
-import type { ChatUsage, FinishReason } from "../domain/Chat.ts"
+import type { ChatUsage } from "../domain/Chat.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { problemsOf } from "../domain/Problem.ts"
 import type { Provider, ProviderPlugin } from "../plugin/Provider.ts"
 import type { Protocol } from "../wire/Protocol.ts"
 import { attempt, must, shown } from "./check.ts"
+import type { Expected, ExpectedFailure, Lack } from "./expected.ts"
 import { host, model, requestOf, slug } from "./samples.ts"
 
 /** A streamed answer of the vendor, byte for byte as recorded. */
@@ -18,17 +19,48 @@ export interface StreamSample {
   /** Which of the plugin's protocols reads it. Default: the first. */
   readonly protocol?: string
   readonly bytes: string | Uint8Array
-  /** What it comes to. */
+  /** What it comes to. `text`: "" where it has none; needed unless it is a failure. */
+  readonly expects: Expected
+}
+
+/** A whole answer of the vendor with status 200. */
+export interface AnswerSample {
+  /** Part of the names of its checks. Default: its place in the list. */
+  readonly name?: string
+  /** Which of the plugin's protocols reads it. Default: the first. */
+  readonly protocol?: string
+  /** JSON, or text where the vendor sent no JSON. */
+  readonly body: unknown
+  readonly expects: Expected
+}
+
+/** An answer of the vendor with another status than 200. */
+export interface ErrorSample {
+  /** Part of the name of its check. Default: its status. */
+  readonly name?: string
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** JSON, or text where the vendor sent no JSON. Default: "". */
+  readonly body?: unknown
+  readonly expects: ExpectedFailure
+}
+
+/** An answer to the request for embeddings of the texts `HEADGATE-FIRST` and `HEADGATE-SECOND`. */
+export interface EmbeddingsSample {
+  readonly body: unknown
   readonly expects: {
-    /** The text of the first choice. */
-    readonly text: string
-    /** How the first choice ends. Default: in any way. */
-    readonly finishReason?: FinishReason
-    /**
-     * The usage that the stream is charged by, in the canonical form: of several reports the one that counts
-     * (`Protocol.usage`), as the gateway reads it. Parts that are left out are 0. `null`: the vendor does not count in this
-     * stream, so that the gateway estimates. Default: any usage that is accepted, but not none.
-     */
+    /** The vectors by the places of their texts; texts are base64. */
+    readonly vectors: ReadonlyArray<ReadonlyArray<number> | string>
+    readonly counted?: ChatUsage | null
+  }
+}
+
+/** An answer to the request to rank the documents `HEADGATE-FIRST` and `HEADGATE-SECOND`. */
+export interface RerankSample {
+  readonly body: unknown
+  readonly expects: {
+    /** The scores by the places of their documents; `null`: it has none. */
+    readonly scores: ReadonlyArray<number | null>
     readonly counted?: ChatUsage | null
   }
 }
@@ -41,12 +73,23 @@ export interface ProviderSubject {
   /**
    * Stands in for the vendor. Called with each request of each protocol that is not streamed (their paths and bodies tell
    * them apart) and with the requests that `sign` makes. The answer to a request of a protocol is JSON with status 200, and
-   * has a usage. The base URL is not always the plugin's, so read the end of the path. Without it no whole answer is
-   * checked. Not needed for a provider with a `transport`, which answers in its place.
+   * has a usage. The base URL is not always the plugin's, so read the end of the path. Default: the protocol's first sample
+   * of `answers`; without one no whole answer is checked. Not needed for a provider with a `transport`, which answers in its
+   * place.
    */
   readonly answer?: (request: Request) => Response | Promise<Response>
   /** Recorded streams. Without them decoders are only tested with random values. Default: none. */
   readonly streams?: ReadonlyArray<StreamSample>
+  /** Recorded whole answers. Default: none. */
+  readonly answers?: ReadonlyArray<AnswerSample>
+  /** Recorded errors. Default: none. */
+  readonly errors?: ReadonlyArray<ErrorSample>
+  readonly embeddings?: ReadonlyArray<EmbeddingsSample>
+  readonly rerank?: ReadonlyArray<RerankSample>
+  /** A body that `listModels` reads, and the ids of the models in it. */
+  readonly listed?: { readonly body: unknown; readonly expects: ReadonlyArray<string> }
+  /** What the vendor's API does not have. Default: nothing is missing. */
+  readonly lacks?: ReadonlyArray<Lack>
 }
 
 /** One protocol of the plugin under test. */
@@ -56,9 +99,14 @@ export interface ProtocolSubject {
   /** Loads the plugin again at each call, so that checks do not share state. */
   readonly protocol: () => Protocol
   readonly streams: ReadonlyArray<NamedSample>
+  readonly answers: ReadonlyArray<NamedAnswer>
 }
 
 export type NamedSample = StreamSample & { readonly name: string }
+export type NamedAnswer = AnswerSample & { readonly name: string }
+
+/** Whether the vendor's API does not have this. */
+export const isLacking = ({ lacks = [] }: ProviderSubject, what: Lack): boolean => lacks.includes(what)
 
 const contract = "ProviderPlugin.load"
 
@@ -67,7 +115,12 @@ export const gatewayConfig = ({ plugin, config = {} }: ProviderSubject, api?: st
   const raw = {
     storage: "memory:",
     server: { drain_s: 0 },
-    limits: { commit_after_ms: 500 },
+    // Every request reaches the host, whatever it answered before.
+    limits: {
+      commit_after_ms: 500,
+      breaker: { consecutive_failures: 0, error_rate: 0 },
+      cooldown: { account_s: 0, not_found_s: 0, rate_limit_s: 0 },
+    },
     discovery: { environment: false, local: false },
     providers: {
       [slug]: {
@@ -139,6 +192,9 @@ export const protocolSubjects = (subject: ProviderSubject): ReadonlyArray<Protoc
     streams: (subject.streams ?? [])
       .map((sample, at) => ({ ...sample, name: sample.name ?? `stream ${at + 1}` }))
       .filter((sample) => (sample.protocol ?? names[0]) === name),
+    answers: (subject.answers ?? [])
+      .map((sample, at) => ({ ...sample, name: sample.name ?? `answer ${at + 1}` }))
+      .filter((sample) => (sample.protocol ?? names[0]) === name),
   }))
 }
 
@@ -171,12 +227,21 @@ export const secretsOf = ({ config = {} }: ProviderSubject): ReadonlyArray<strin
   return found
 }
 
+/** Stands in for the vendor where it does not stream; `undefined`: nothing does. */
+export const answerOf = ({ subject, answers }: ProtocolSubject): ProviderSubject["answer"] => {
+  if (subject.answer !== undefined) return subject.answer
+  if (load(subject).transport !== undefined) return undefined
+  const sample = answers.find(({ expects }) => expects.failure === undefined && expects.counted !== null)
+  return sample === undefined ? undefined : () => Response.json(sample.body)
+}
+
 /** The body of the vendor's answer to this protocol's request; `undefined` where none was given. */
-export const answerBody = async ({ subject, protocol }: ProtocolSubject): Promise<unknown> => {
+export const answerBody = async (given: ProtocolSubject): Promise<unknown> => {
+  const { subject, protocol } = given
   const provider = load(subject)
-  const answer = subject.answer ?? provider.transport?.bind(provider)
+  const answer = answerOf(given) ?? provider.transport?.bind(provider)
   if (answer === undefined) return undefined
-  const encoded = protocol().encode(requestOf(false), host)
+  const encoded = protocol().encode(requestOf(false, { lacks: subject.lacks }), host)
   if (Either.isLeft(encoded)) throw encoded.left
   const { method = "POST", path, headers = {}, body } = encoded.right
   const request = new Request(`http://host.test/v1${path}`, { method, headers, ...(method === "POST" ? { body } : {}) })

@@ -12,10 +12,17 @@ export interface EmbeddingsQuirks {
   readonly strict?: boolean
   /** Further members of a request that the host refuses. `model` and `input` are always sent. */
   readonly drop?: ReadonlyArray<string>
+  /** The host's own names of members: `{ dimensions: "output_dimension" }`. */
+  readonly names?: Readonly<Record<string, string>>
+  /** Below the base URL. Default `/embeddings`. */
+  readonly path?: (upstreamModel: string) => string
+  /** The host sends its vectors as base64 of signed bytes, which become numbers. Default: numbers, or base64 of 32-bit floats. */
+  readonly signedBytes?: boolean
 }
 
 /** The protocol with these quirks. */
-export const embeddingsProtocol = ({ strict = false, drop = [] }: EmbeddingsQuirks = {}): EmbeddingsProtocol => {
+export const embeddingsProtocol = (quirks: EmbeddingsQuirks = {}): EmbeddingsProtocol => {
+  const { strict = false, drop = [], names = {}, path = () => "/embeddings", signedBytes = false } = quirks
   const refused = new Set([...(strict ? ["input_type"] : []), ...drop])
   return {
     encode: ({ payload }, host) => {
@@ -24,14 +31,15 @@ export const embeddingsProtocol = ({ strict = false, drop = [] }: EmbeddingsQuir
       const { body, dropped } = membersFor(payload, refused)
       // The gateway converts the vectors itself.
       const lost = dropped.filter((name) => name !== "encoding_format")
-      const text = JSON.stringify({ ...body, model: host.upstreamModel, input: written })
-      return Either.right({ path: "/embeddings", body: text, dropped: lost })
+      const named = Object.fromEntries(Object.entries(body).map(([name, value]) => [names[name] ?? name, value]))
+      const text = JSON.stringify({ ...named, model: host.upstreamModel, input: written })
+      return Either.right({ path: path(host.upstreamModel), body: text, dropped: lost })
     },
     decode: (_head, body, { payload }) => {
       const answer = answerIn(body)
       if (!isJsonObject(answer)) return answer
       const { data, usage, ...rest } = answer
-      const inOrder = Array.isArray(data) ? data.map(withPlace) : data
+      const inOrder = Array.isArray(data) ? data.map(signedBytes ? withNumbers : withPlace) : data
       if (!isComplete(inOrder, inputsOf(payload.input).length)) return malformed()
       return { ...rest, data: inOrder, ...promptUsage(usage) }
     },
@@ -41,6 +49,12 @@ export const embeddingsProtocol = ({ strict = false, drop = [] }: EmbeddingsQuir
 /** Some hosts leave the index out. */
 const withPlace = (entry: unknown, at: number): unknown =>
   isJsonObject(entry) && entry["index"] === undefined ? { ...entry, index: at } : entry
+
+const withNumbers = (entry: unknown, at: number): unknown => {
+  const placed = withPlace(entry, at)
+  if (!isJsonObject(placed) || typeof placed["embedding"] !== "string") return placed
+  return { ...placed, embedding: Array.from(new Int8Array(Buffer.from(placed["embedding"], "base64"))) }
+}
 
 const writtenInput = (input: EmbeddingsPayload["input"], strict: boolean): unknown => {
   const inputs = inputsOf(input)

@@ -18,6 +18,31 @@ export const httpError = (status: number, headers: ResponseHeaders, body: unknow
   })
 }
 
+/** What a host's own error codes (`HostFailed.code`) mean, or statuses that mean something else there: `{ "412": "account" }`. */
+export type HostReasons = Readonly<Record<string, HostReason>>
+
+/**
+ * The failure with the reason that its code has at this host. A failure of our own account shows nothing of the host's
+ * message, and no wait.
+ */
+export const judged = (failure: HostFailed, reasons: HostReasons = {}): HostFailed => {
+  const { code, status, reason, detail, retryAfterSeconds } = failure
+  const named = [code, String(status)].find((name) => name !== undefined && Object.hasOwn(reasons, name))
+  const own = named === undefined ? undefined : reasons[named]
+  if (own === undefined || own === reason) return failure
+  return failure.with({
+    reason: own,
+    detail: own === "request" || own === "rate-limited" ? detail : undefined,
+    retryAfterSeconds: own === "rate-limited" || own === "overloaded" ? retryAfterSeconds : undefined,
+  })
+}
+
+/** `httpError` for a host whose own error codes mean these things. */
+export const httpErrorWith =
+  (reasons: HostReasons): typeof httpError =>
+  (status, headers, body) =>
+    judged(httpError(status, headers, body), reasons)
+
 const waitOf = (status: number, headers: ResponseHeaders): number | undefined => {
   if (status === 429) return retryAfter(headers)
   if (status < 500 || headers.get("retry-after") === null) return undefined
@@ -116,8 +141,8 @@ const knownReason = (error: unknown): HostReason | undefined => {
 const wordsOf = (error: unknown): ReadonlyArray<string> => {
   if (typeof error === "string") return [error]
   if (!isJsonObject(error)) return []
-  const { code, type, status } = error
-  return [code, type, status].filter((word) => typeof word === "string" && word !== "").map(String)
+  const { code, reason, type, status } = error
+  return [code, reason, type, status].filter((word) => typeof word === "string" && word !== "").map(String)
 }
 
 const numericStatus = (error: unknown): number | undefined => {
@@ -130,8 +155,17 @@ const numericStatus = (error: unknown): number | undefined => {
   return undefined
 }
 
-/** The error object: `error` in most bodies, the body itself in others. */
-const errorMember = (body: unknown): unknown => (isJsonObject(body) && body["error"] != null ? body["error"] : body)
+/**
+ * The error object: `error` in most bodies, else the first of `errors` (Cloudflare), else the body itself. xAI writes the
+ * message alone in `error`, with the code beside it.
+ */
+const errorMember = (body: unknown): unknown => {
+  if (!isJsonObject(body)) return body
+  const { error, errors, code } = body
+  if (typeof error === "string") return code == null ? error : { code, message: error }
+  if (error != null) return error
+  return Array.isArray(errors) && isJsonObject(errors[0]) ? errors[0] : body
+}
 
 const longestCode = 100
 
@@ -168,6 +202,7 @@ const messageOf = (error: unknown): string | undefined => {
   const { message, detail } = error
   if (typeof message === "string") return message
   if (typeof detail === "string") return detail
+  if (isJsonObject(detail)) return messageOf(detail["error"])
   const first: unknown = Array.isArray(detail) ? detail[0] : undefined
   return isJsonObject(first) && typeof first["msg"] === "string" ? first["msg"] : undefined
 }

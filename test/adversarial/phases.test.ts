@@ -1,8 +1,10 @@
 /** Every end of a request at every phase of it: afterwards its place is free and nothing is held. */
 import { describe, expect, test } from "bun:test"
+import * as Layer from "effect/Layer"
 import { openAccount } from "../support/account.ts"
 import { gatedStorage } from "../support/gatedStorage.ts"
 import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
+import { ManualClock, pass } from "../support/manualClock.ts"
 import { delta, tail, whole } from "../support/rawAnswers.ts"
 import { rawCaller, requestOf } from "../support/rawCaller.ts"
 import { type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
@@ -13,7 +15,12 @@ closeAfterAll()
 type Phase = "key" | "body" | "spend" | "head" | "silent" | "middle" | "settling"
 const phases: ReadonlyArray<Phase> = ["key", "body", "spend", "head", "silent", "middle", "settling"]
 
-const enter = async (phase: Phase, stream: boolean, deadlineMs: number, commitAfterMs: number) => {
+const enter = async (
+  phase: Phase,
+  stream: boolean,
+  limits: Record<string, unknown>,
+  setting: Layer.Layer<never> = Layer.empty,
+) => {
   const { layer, gates } = gatedStorage()
   const host = opened(
     rawHost((peer: Peer) => {
@@ -32,10 +39,8 @@ const enter = async (phase: Phase, stream: boolean, deadlineMs: number, commitAf
   const second = opened(scriptedHost((body) => (body["stream"] === true ? streamAnswer(["two"]) : wholeAnswer("two"))))
   const gateway = await startWatched({
     storage: layer,
-    config: configFor(
-      { a: host, b: second },
-      { server: { drain_s: 0 }, limits: { max_in_flight: 1, deadline_ms: deadlineMs, commit_after_ms: commitAfterMs } },
-    ),
+    config: configFor({ a: host, b: second }, { server: { drain_s: 0 }, limits: { max_in_flight: 1, ...limits } }),
+    setting,
   })
   const account = await openAccount(gateway)
   const fresh = await gateway.newKey({ limit: 10_000_000_000_000n })
@@ -88,13 +93,14 @@ const heldOf = async (gateway: Awaited<ReturnType<typeof startWatched>>, secret:
   return JSON.stringify(said.data)
 }
 
-for (const commitAfterMs of [1, 10_000])
+for (const commitAfterMs of [1, 10_000]) {
+  const limits = { commit_after_ms: commitAfterMs }
   for (const stream of [false, true]) {
     if (!stream && commitAfterMs === 1) continue
     describe.concurrent(`stream ${stream}, head after ${commitAfterMs} ms`, () => {
       for (const phase of phases) {
         test(`caller leaves: ${phase}`, async () => {
-          const { gateway, caller, openGates, expectFree, fresh } = await enter(phase, stream, 60_000, commitAfterMs)
+          const { gateway, caller, openGates, expectFree, fresh } = await enter(phase, stream, limits)
           caller.hangUp()
           await Bun.sleep(200)
           openGates()
@@ -102,8 +108,10 @@ for (const commitAfterMs of [1, 10_000])
           expect(await heldOf(gateway, fresh)).toContain('"limit_remaining":')
         })
         test(`deadline: ${phase}`, async () => {
-          const { caller, openGates, expectFree } = await enter(phase, stream, 4000, commitAfterMs)
-          await Bun.sleep(4150)
+          const clock = new ManualClock()
+          const timed = { ...limits, deadline_ms: 4000 }
+          const { caller, openGates, expectFree } = await enter(phase, stream, timed, Layer.setClock(clock))
+          await pass(clock, 4300)
           openGates()
           if (phase !== "settling") {
             const text = await caller.until((got) => /408|imed out/.test(got))
@@ -113,7 +121,7 @@ for (const commitAfterMs of [1, 10_000])
           caller.hangUp()
         })
         test(`drain: ${phase}`, async () => {
-          const { gateway, caller, openGates } = await enter(phase, stream, 60_000, commitAfterMs)
+          const { gateway, caller, openGates } = await enter(phase, stream, limits)
           const stopped = gateway.stop()
           await Bun.sleep(200)
           openGates()
@@ -128,3 +136,4 @@ for (const commitAfterMs of [1, 10_000])
       }
     })
   }
+}

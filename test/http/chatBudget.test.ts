@@ -9,7 +9,18 @@ import { Storage } from "../../src/services/Storage.ts"
 import { errorOf, picodollars, streamOf, wholeBodyOf } from "../support/answers.ts"
 import { startGateway, type TestGateway } from "../support/gateway.ts"
 import { chunkOf, configFor, type HeldStream, heldStream, scriptedHost, wholeAnswer } from "../support/host.ts"
-import { type Answer, ask, closeAfterEach, good, type Routed, routed, silent, status } from "../support/routed.ts"
+import { ManualClock } from "../support/manualClock.ts"
+import {
+  type Answer,
+  answerAfter,
+  ask,
+  closeAfterEach,
+  good,
+  type Routed,
+  routed,
+  silent,
+  status,
+} from "../support/routed.ts"
 import { closeAfterEach as closeOpenedAfterEach, opened } from "../support/watched.ts"
 
 closeAfterEach()
@@ -237,14 +248,16 @@ describe("the hold covers", () => {
 
 describe("the hold is released", () => {
   test.each([
-    ["a host that fails", status(500), {}, 502],
-    ["a host that finds the request at fault", status(400), {}, 400],
-    ["a deadline", silent, { limits: { deadline_ms: 500 } }, 408],
-    ["a first event that never comes", silent, { limits: { ttfb_ms: 300 } }, 408],
-  ] as const)("after %s", async (_name, host, more, expected) => {
-    const gateway = await routed({ host }, { ...outputOnly, ...more })
+    ["a host that fails", status(500), 502, {}],
+    ["a host that finds the request at fault", status(400), 400, {}],
+    ["a deadline", silent, 408, { deadline_ms: 500 }],
+    ["a first event that never comes", silent, 408, { ttfb_ms: 300 }],
+  ] as const)("after %s", async (_name, host, expected, limits) => {
+    const clock = new ManualClock()
+    const gateway = await routed({ host }, { ...outputOnly, limits, clock })
     const key = await keyWith(gateway, microdollars(100))
-    expect((await key.chat({ max_tokens: 100, stream: true })).status).toBe(expected)
+    const asked = key.chat({ max_tokens: 100, stream: true })
+    expect((await answerAfter(gateway, clock, asked, { milliseconds: 700 })).status).toBe(expected)
     expect(await key.spent()).toMatchObject({ total: 0n, held: 0n })
     expect(await key.rows()).toEqual([])
   })

@@ -2,7 +2,8 @@
 import { describe, expect, test } from "bun:test"
 import { errorOf, streamOf, wholeBodyOf } from "../support/answers.ts"
 import { chunkOf, sse } from "../support/host.ts"
-import { type Answer, ask, closeAfterEach, good, routed, silent, status } from "../support/routed.ts"
+import { ManualClock } from "../support/manualClock.ts"
+import { type Answer, answerAfter, ask, closeAfterEach, good, routed, silent, status } from "../support/routed.ts"
 
 closeAfterEach()
 
@@ -52,22 +53,29 @@ describe("a host that fails before its first event", () => {
 })
 
 describe("a host that does not answer", () => {
+  /** Half a second passes once the first host was called. */
+  const timed = async (answers: Readonly<Record<string, Answer>>, limits: Record<string, unknown>) => {
+    const clock = new ManualClock()
+    const gateway = await routed(answers, { limits, clock })
+    const answer = (body: unknown) => answerAfter(gateway, clock, gateway.chat(body), { milliseconds: 500 })
+    return { gateway, answer }
+  }
+
   test("a stream without a first event within `ttfb_ms`: the next host answers", async () => {
-    const gateway = await routed({ bad: silent, next: good("from the next") }, { limits: { ttfb_ms: 300 } })
-    const { text } = await streamOf(await gateway.chat(ask({ stream: true })))
-    expect(text).toBe("from the next")
+    const { gateway, answer } = await timed({ bad: silent, next: good("from the next") }, { ttfb_ms: 300 })
+    expect((await streamOf(await answer(ask({ stream: true })))).text).toBe("from the next")
     expect(gateway.called()).toEqual(["bad", "next"])
   })
 
   test("comments and blank lines are no first event", async () => {
     const comments: Answer = () => heldOpen(": hi\n\n\n\n: there\n\n")
-    const gateway = await routed({ bad: comments, next: good("from the next") }, { limits: { ttfb_ms: 300 } })
-    expect((await streamOf(await gateway.chat(ask({ stream: true })))).text).toBe("from the next")
+    const { answer } = await timed({ bad: comments, next: good("from the next") }, { ttfb_ms: 300 })
+    expect((await streamOf(await answer(ask({ stream: true })))).text).toBe("from the next")
   })
 
   test("as the only host, 408", async () => {
-    const gateway = await routed({ bad: silent }, { limits: { ttfb_ms: 300 } })
-    const response = await gateway.chat(ask({ stream: true }))
+    const { answer } = await timed({ bad: silent }, { ttfb_ms: 300 })
+    const response = await answer(ask({ stream: true }))
     expect(response.status).toBe(408)
     expect((await errorOf(response)).metadata).toMatchObject({ error_type: "timeout", phase: "upstream" })
   })
@@ -75,8 +83,8 @@ describe("a host that does not answer", () => {
   test.each([false, true])(
     "`deadline_ms` ends the request, and no other host is tried (stream: %p)",
     async (stream) => {
-      const gateway = await routed({ bad: silent, next: good() }, { limits: { deadline_ms: 500 } })
-      const response = await gateway.chat(ask({ stream }))
+      const { gateway, answer } = await timed({ bad: silent, next: good() }, { deadline_ms: 300 })
+      const response = await answer(ask({ stream }))
       expect(response.status).toBe(408)
       expect((await errorOf(response)).metadata).toMatchObject({ error_type: "timeout", phase: "upstream" })
       expect(gateway.called()).toEqual(["bad"])

@@ -24,7 +24,7 @@ test.each([
       }),
     )
     // The deadline is far longer than the answer takes. An answer at the deadline would be a 408.
-    const gateway = await startWatched({ config: { ...configFor({ acme: host }), limits: { deadline_ms: 4000 } } })
+    const gateway = await startWatched({ config: { ...configFor({ acme: host }), limits: { deadline_ms: 30_000 } } })
     const response = await gateway.chat({ ...ask, stream })
     expect(response.status).toBe(expected)
     await response.text()

@@ -3,7 +3,8 @@ import { describe, expect, test } from "bun:test"
 import { OpenRouterMetadata$inboundSchema } from "@openrouter/sdk/models"
 import { streamOf } from "../support/answers.ts"
 import { chunkOf, deserted, heldStream } from "../support/host.ts"
-import { type Answer, ask, closeAfterEach, good, routed, silent, status } from "../support/routed.ts"
+import { ManualClock } from "../support/manualClock.ts"
+import { type Answer, answerAfter, ask, closeAfterEach, good, routed, silent, status } from "../support/routed.ts"
 
 closeAfterEach()
 
@@ -84,10 +85,11 @@ describe.each([false, true])("an answer (stream: %p)", (stream) => {
   })
 
   test("an error has it too, once there was a plan", async () => {
-    // The first host has a second to refuse, which a busy machine may need.
+    const clock = new ManualClock()
     const limits = { deadline_ms: stream ? 10_000 : 1000, ttfb_ms: 1000 }
-    const gateway = await routed({ a: status(503), b: silent }, { limits })
-    const failed = await gateway.chat(ask({ stream }), enabled)
+    const gateway = await routed({ a: status(503), b: silent }, { limits, clock })
+    const asked = gateway.chat(ask({ stream }), enabled)
+    const failed = await answerAfter(gateway, clock, asked, { calls: 2, milliseconds: 1200 })
     expect(failed.status).toBeGreaterThan(399)
     expect(await metadataOf(failed)).toMatchObject({
       attempts: stream

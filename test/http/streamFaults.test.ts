@@ -3,11 +3,13 @@
  * Afterwards no money is held and no connection is left. docs/guarantees.md#g10
  */
 import { afterEach, describe, expect, test } from "bun:test"
+import * as Layer from "effect/Layer"
 import { isJsonObject } from "../../src/domain/Json.ts"
 import type { LedgerRow } from "../../src/services/ledger.ts"
 import { openAccount, type TestAccount } from "../support/account.ts"
 import { startGateway, type TestGateway } from "../support/gateway.ts"
 import { chunkOf, configFor, scriptedHost, streamAnswer } from "../support/host.ts"
+import { ManualClock, pass } from "../support/manualClock.ts"
 import {
   deadUrl,
   event,
@@ -51,7 +53,7 @@ interface Scene {
 /** A gateway whose host `a` is at `url`. If wanted, one before it that cannot be reached, and one after it that is good. */
 const scene = async (
   url: string,
-  options: { dead?: boolean; second?: boolean; limits?: Record<string, unknown> } = {},
+  options: { dead?: boolean; second?: boolean; limits?: Record<string, unknown>; clock?: ManualClock } = {},
 ): Promise<Scene> => {
   const second = scriptedHost(() => streamAnswer(["from ", "the second"]))
   closing.push(second.stop)
@@ -62,6 +64,7 @@ const scene = async (
   }
   const gateway = await startGateway({
     config: configFor(hosts, { routing: { strategy: "price" }, limits: options.limits ?? {} }),
+    ...(options.clock === undefined ? {} : { setting: Layer.setClock(options.clock) }),
   })
   closing.push(gateway.stop)
   const account = await openAccount(gateway)
@@ -108,7 +111,7 @@ const expectBroken = (text: string, code: number, content: string, who: string |
 describe("a fault after text was sent", () => {
   /** `fault` runs once the caller has seen the text, so that the two cannot come in one read. */
   const faults: ReadonlyArray<
-    readonly [name: string, code: number, fault: (peer: Peer) => void, limits?: Record<string, unknown>]
+    readonly [name: string, code: number, fault: (peer: Peer, clock: ManualClock) => void | Promise<void>]
   > = [
     ["an end within the framing", 502, (peer) => peer.end()],
     ["a well framed end without a finish", 502, (peer) => say(peer, lastPart)],
@@ -130,14 +133,17 @@ describe("a fault after text was sent", () => {
       502,
       (peer) => say(peer, event(`{"choices":[],"x":${"[".repeat(100_000)}${"]".repeat(100_000)}}`)),
     ],
-    ["silence", 408, () => {}, { idle_ms: 150 }],
+    ["silence", 408, (_, clock) => pass(clock, 400)],
     [
       "nothing but comments",
       408,
-      (peer) => {
-        const more = setInterval(() => (peer.isOpen() ? say(peer, part(": still here\n\n")) : clearInterval(more)), 20)
+      async (peer, clock) => {
+        for (let at = 0; at < 10; at++) {
+          if (peer.isOpen()) say(peer, part(": still here\n\n"))
+          await Bun.sleep(5)
+          await pass(clock, 50)
+        }
       },
-      { idle_ms: 150 },
     ],
   ]
 
@@ -149,12 +155,13 @@ describe("a fault after text was sent", () => {
   for (const [place, others] of places) {
     test.each(faults)(
       `%s: an error in the stream, free of charge, and no other host (${place})`,
-      async (name, code, fault, limits = {}) => {
+      async (name, code, fault) => {
         const host = raw((peer) => say(peer, streamHead, role, delta("Hel"), delta("lo")))
-        const stage = await scene(host.url, { limits, ...others })
+        const clock = new ManualClock()
+        const stage = await scene(host.url, { limits: { idle_ms: 200 }, clock, ...others })
         const response = await stage.request()
         expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "a"])
-        const text = await readAround(response, "lo", () => fault(host.peer()))
+        const text = await readAround(response, "lo", () => fault(host.peer(), clock))
         expect(expectBroken(text, code, "Hello").cost).toBe(0)
         // A connection whose answer ended normally may be kept for the next request. Otherwise we close it, even if the
         // host does not.
@@ -314,10 +321,17 @@ describe("a stream that the gateway cuts is charged", () => {
     expect(row?.cost).toBeGreaterThan(0n)
   })
 
+  /** Until the deadline, which comes when the caller has read the text. */
+  const cutAtDeadline = async (host: RawHost) => {
+    const clock = new ManualClock()
+    const stage = await scene(host.url, { limits: { deadline_ms: 1500 }, clock })
+    return { stage, text: await readAround(await stage.request(), "Hello", () => pass(clock, 1700)) }
+  }
+
   test("at the deadline: 408 in the stream, with the cost that is charged", async () => {
     const host = raw((peer) => say(peer, streamHead, delta("Hello")))
-    const stage = await scene(host.url, { limits: { deadline_ms: 1500 } })
-    const { cost } = expectBroken(await (await stage.request()).text(), 408, "Hello")
+    const { stage, text } = await cutAtDeadline(host)
+    const { cost } = expectBroken(text, 408, "Hello")
     await expectClean(stage, host, 1)
     const [row] = await stage.account.rows()
     expect(row).toMatchObject({ outcome: "cut", estimated: true })
@@ -327,16 +341,20 @@ describe("a stream that the gateway cuts is charged", () => {
 
   test("at the deadline after a running report: by the host's own count", async () => {
     const host = raw((peer) => say(peer, streamHead, delta("Hello"), usage))
-    const stage = await scene(host.url, { limits: { deadline_ms: 1500 } })
-    expectBroken(await (await stage.request()).text(), 408, "Hello")
+    const { stage, text } = await cutAtDeadline(host)
+    expectBroken(text, 408, "Hello")
     await expectClean(stage, host, 1)
     expect(await stage.account.rows()).toMatchObject([{ outcome: "cut", estimated: false, cost: costOfUsage }])
   })
 
   test("at the deadline before any event: 408, free, and no other host", async () => {
     const host = raw(() => {})
-    const stage = await scene(host.url, { limits: { deadline_ms: 150 }, second: true })
-    const response = await stage.request()
+    const clock = new ManualClock()
+    const stage = await scene(host.url, { limits: { deadline_ms: 150 }, second: true, clock })
+    const asked = stage.request()
+    await until(() => host.requests() === 1, "the call")
+    await pass(clock, 300)
+    const response = await asked
     expect(response.status).toBe(408)
     expect(await response.json()).toMatchObject({ error: { code: 408, metadata: { phase: "upstream" } } })
     await expectClean(stage, host, 0)
@@ -345,8 +363,8 @@ describe("a stream that the gateway cuts is charged", () => {
 
   test("at the deadline between the finish and [DONE]: the finish stands", async () => {
     const host = raw((peer) => say(peer, streamHead, delta("Hello"), finish, usage))
-    const stage = await scene(host.url, { limits: { deadline_ms: 1500 } })
-    const { events, done: isDone } = readStrictly(await (await stage.request()).text())
+    const { stage, text } = await cutAtDeadline(host)
+    const { events, done: isDone } = readStrictly(text)
     expect(isDone).toBe(true)
     expect(finishesOf(events)).toMatchObject([
       { choices: [{ finish_reason: "stop" }], usage: { completion_tokens: 5 } },
@@ -400,8 +418,12 @@ describe("a head that goes out before any event", () => {
 
   test("the deadline is an error in the stream, and nothing is charged", async () => {
     const host = raw(() => {})
-    const stage = await scene(host.url, { limits: { ...limits, deadline_ms: 250 } })
-    const text = await (await stage.request()).text()
+    const clock = new ManualClock()
+    const stage = await scene(host.url, { limits: { ...limits, deadline_ms: 1000 }, clock })
+    const request = stage.request()
+    await until(() => host.requests() === 1, "the call")
+    await pass(clock, 200)
+    const text = await readAround(await request, ": GW PROCESSING\n\n", () => pass(clock, 1000))
     expect(expectBroken(text, 408, "", null).cost).toBe(0)
     await expectClean(stage, host, 0)
   })

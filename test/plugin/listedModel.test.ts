@@ -25,6 +25,7 @@ const prices = {
 }
 const override: Whole<ListedPriceOverride> = {
   ...prices,
+  starts: "2027-01-01",
   min_prompt_tokens: 1000,
   utc_start: 2200,
   utc_end: 600,
@@ -38,6 +39,7 @@ const pricing: Whole<ListedPricing> = {
 const host: Whole<ListedHost> = {
   variant: "turbo",
   model: "small-2",
+  api: "chat",
   quantization: "fp8",
   pricing,
   context_length: 1000,
@@ -48,10 +50,19 @@ const host: Whole<ListedHost> = {
   supports_implicit_caching: true,
   input_modalities: ["text"],
   output_modalities: ["text"],
+  expiration_date: "2027-06-30",
+  native_tools: { "router:web_search": { type: "web_search" } },
+  supports_voice_cloning: true,
+  supports_multiple_audio_references: true,
+  supports_image_reference: true,
+  supports_diarization: true,
 }
 const model: Whole<ListedModel> = {
   id: "acme/small",
+  aliases: ["small-2026-01-01"],
+  canonical_slug: "acme/small-20260101",
   name: "Small",
+  hugging_face_id: "Acme/Small",
   description: "A small one.",
   created: 1_760_000_000,
   context_length: 1000,
@@ -62,6 +73,8 @@ const model: Whole<ListedModel> = {
     output_modalities: ["text"],
   },
   distillable: true,
+  knowledge_cutoff: "2025-12",
+  reasoning: { mandatory: true, supported_efforts: ["low", "high"], supports_max_tokens: true },
   hosts: [host, { variant: "eu", pricing: null }],
 }
 

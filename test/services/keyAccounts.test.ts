@@ -1,6 +1,8 @@
 /** What a key has spent, as the gateway keeps it in memory, by windows in UTC. */
 import { expect, test } from "bun:test"
-import { KeyAccount } from "../../src/services/KeyAccounts.ts"
+import * as Effect from "effect/Effect"
+import { KeyAccount, KeyAccounts } from "../../src/services/KeyAccounts.ts"
+import { alice } from "../sql/samples.ts"
 
 const hour = 3_600_000
 const nothing = { total: 0n, daily: 0n, weekly: 0n, monthly: 0n }
@@ -27,4 +29,25 @@ test("a clock that steps back over midnight does not reopen a window", () => {
   const account = new KeyAccount({ total: 7n, daily: 7n, weekly: 7n, monthly: 7n }, midnight - hour)
   expect(account.spendAt(midnight).daily).toBe(0n)
   expect(account.spendAt(midnight - hour).daily).toBe(0n)
+})
+
+test("a cost of a killed process that was booked while the account was being read was missing in it", async () => {
+  let spent = nothing
+  const reads: Array<() => void> = []
+  const accounts = new KeyAccounts<never>(() =>
+    Effect.promise(async () => {
+      const seen = spent
+      await new Promise<void>((resume) => reads.push(resume))
+      return { spend: seen, now: 0 }
+    }),
+  )
+  const reading = Effect.runPromise(accounts.of(alice))
+  spent = { total: 5n, daily: 5n, weekly: 5n, monthly: 5n }
+  accounts.booked(alice, 5n, 0)
+  reads[0]?.()
+  while (reads.length < 2) await Promise.resolve()
+  reads[1]?.()
+  expect((await reading).spendAt(0)).toEqual(spent)
+  accounts.booked(alice, 2n, 0)
+  expect((await reading).spendAt(0).total).toBe(7n)
 })

@@ -11,6 +11,7 @@ import { type SharedRepositories, Storage } from "../../src/services/Storage.ts"
 import { gatewayWithoutSocket } from "../support/gateway.ts"
 import { lastingStorage } from "../support/lastingStorage.ts"
 import { ManualClock } from "../support/manualClock.ts"
+import { unusedRates } from "../support/rates.ts"
 
 /** Leases by the test's clock, in a database that can be away. */
 const leasesIn = (clock: ManualClock) => {
@@ -102,6 +103,7 @@ test("without it a gateway starts no paid request, and does so again when it has
       kept: () => Effect.succeed(0n),
       want: () => Effect.void,
     },
+    rates: unusedRates,
     on: () => Effect.void,
   }
   const storage = Layer.map(lastingStorage, (context) => Effect.runSync(Effect.provide(sharing(shared), context)))

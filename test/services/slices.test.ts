@@ -10,6 +10,7 @@ import { makeSlices } from "../../src/services/Slices.ts"
 import type { SharedRepositories } from "../../src/services/Storage.ts"
 import { alice, sampleKey } from "../sql/samples.ts"
 import { ManualClock } from "../support/manualClock.ts"
+import { unusedRates } from "../support/rates.ts"
 
 const limit = 1000n
 const key = sampleKey(alice, { limit })
@@ -44,6 +45,7 @@ const scene = async () => {
       kept: (process) => Effect.suspend(() => answered(leased.get(process) ?? 0n)),
       want: () => Effect.void,
     },
+    rates: unusedRates,
     on: () => Effect.void,
   }
   const scope = Effect.runSync(Scope.make())

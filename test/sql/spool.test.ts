@@ -14,6 +14,7 @@ import { Storage } from "../../src/services/Storage.ts"
 import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
 import { SpoolFile } from "../../src/sql/spoolFile.ts"
 import { withSpool } from "../../src/sql/withSpool.ts"
+import { unusedRates } from "../support/rates.ts"
 import { until } from "../support/rawHost.ts"
 import { alice, sampleRow } from "./samples.ts"
 
@@ -181,14 +182,21 @@ test("what a key has spent is not read before its spooled rows are in the databa
 test("what the database has as a slice of a budget is not read before the costs are there that leave it", async () => {
   const server = await makeServer()
   let isBooked = false
+  const ends: Array<boolean> = []
   const shared: NonNullable<Service["shared"]> = {
-    leases: { take: () => away, renew: () => away, end: () => away, clear: away },
+    leases: {
+      take: () => away,
+      renew: () => away,
+      end: () => Effect.sync(() => void ends.push(isBooked)),
+      clear: away,
+    },
     slices: {
       take: () => away,
       giveBack: () => away,
       kept: () => Effect.sync(() => (isBooked ? 90n : 100n)),
       want: () => away,
     },
+    rates: unusedRates,
     on: () => Effect.void,
   }
   const append: Service["ledger"]["append"] = (rows) =>
@@ -198,6 +206,15 @@ test("what the database has as a slice of a budget is not read before the costs 
   const { storage } = await open({ ...server.reached, shared, ledger: { ...server.reached.ledger, append } })
   server.isAway = true
   await run(storage.ledger.append([sampleRow("a")]))
+  // The lease, whose end gives back slices, does not end before either.
+  const end = storage.shared?.leases.end("one") ?? Effect.die("there are leases")
+  expect((await run(Effect.flip(end))).reason).toBe("it is away")
+  server.isAway = false
+  await run(end)
+  expect(ends).toEqual([true])
+  server.isAway = true
+  isBooked = false
+  await run(storage.ledger.append([sampleRow("b")]))
   server.isAway = false
   const kept = storage.shared?.slices.kept("one", { key: alice, window: "total", start: 0 })
   expect(await run(kept ?? Effect.die("there are slices"))).toBe(90n)

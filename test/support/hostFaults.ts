@@ -20,9 +20,11 @@ export interface Fault {
   /** The code in `previous_errors`: the host's own, else the reason of its failure. */
   readonly code: string
   readonly limits?: Record<string, unknown>
+  /** Milliseconds of the clock that pass once the host was called. */
+  readonly silentMs?: number
 }
 
-type More = Partial<Pick<Fault, "only" | "isFinal" | "limits">>
+type More = Partial<Pick<Fault, "only" | "isFinal" | "limits" | "silentMs">>
 
 const fault = (name: string, alone: number, code: string, script: Script, more: More = {}): Fault => ({
   name,
@@ -155,17 +157,20 @@ export const faultsBefore: ReadonlyArray<Fault> = [
   fault("no head before the deadline", 408, "timeout", () => {}, {
     ...unary,
     isFinal: true,
-    limits: { deadline_ms: 800 },
+    limits: { deadline_ms: 1000 },
+    silentMs: 1200,
   }),
   fault("no end before the deadline", 408, "timeout", (peer) => peer.write(whole.slice(0, -20)), {
     ...unary,
     isFinal: true,
-    limits: { deadline_ms: 800 },
+    limits: { deadline_ms: 1000 },
+    silentMs: 1200,
   }),
-  fault("no head in time", 408, "timeout", () => {}, { ...stream, limits: { ttfb_ms: 500 } }),
+  fault("no head in time", 408, "timeout", () => {}, { ...stream, limits: { ttfb_ms: 500 }, silentMs: 600 }),
   fault("comments and a role, but no event in time", 408, "timeout", streamed(part(": still here\n\n"), role), {
     ...stream,
     limits: { ttfb_ms: 500 },
+    silentMs: 600,
   }),
   fault("comments and an end", 502, "malformed", streamed(part(": hello\n\n"), lastPart), stream),
   fault("a role and an end", 502, "unreachable", streamed(role, lastPart), stream),

@@ -1,9 +1,12 @@
 /** A gateway and its own hosts for one test: what each host answers, and the order in which they were called. */
 import { afterEach } from "bun:test"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import type { StrategyPlugin } from "../../src/plugin/Strategy.ts"
 import { gatewayWithoutSocket, ownPlugins, startGateway, type TestGateway } from "./gateway.ts"
 import { configFor, heldStream, type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "./host.ts"
+import { type ManualClock, pass } from "./manualClock.ts"
+import { until } from "./rawHost.ts"
 
 export type Answer = (body: Record<string, unknown>, request: Request, call: number) => Response | Promise<Response>
 
@@ -33,6 +36,8 @@ export interface RoutedOptions {
   readonly strategies?: ReadonlyArray<StrategyPlugin>
   /** Whether it listens on a socket; otherwise it is a function from request to response. */
   readonly socket?: boolean
+  /** In place of the machine's. */
+  readonly clock?: ManualClock
   /** More of the configuration. */
   readonly [field: string]: unknown
 }
@@ -78,7 +83,16 @@ export const closeAfterEach = (): void =>
  */
 export const routed = async (
   answers: Readonly<Record<string, Answer | string>>,
-  { models = {}, prices = {}, change = {}, disabled = [], strategies, socket = false, ...more }: RoutedOptions = {},
+  {
+    models = {},
+    prices = {},
+    change = {},
+    disabled = [],
+    strategies,
+    socket = false,
+    clock,
+    ...more
+  }: RoutedOptions = {},
 ): Promise<Routed> => {
   const called: Array<string> = []
   const hosts: Record<string, ScriptedHost> = {}
@@ -125,6 +139,7 @@ export const routed = async (
   const gateway = await (socket ? startGateway : gatewayWithoutSocket)({
     config: { routing: { strategy: "price" }, ...config, providers, models: [first, ...others], ...more },
     ...(plugins === undefined ? {} : { plugins: [...plugins, ...(strategies ?? [])] }),
+    ...(clock === undefined ? {} : { setting: Layer.setClock(clock) }),
   })
   open.unshift(gateway.stop)
   return { ...gateway, hosts, called: () => called }
@@ -135,3 +150,15 @@ export const ask = (more: Record<string, unknown> = {}): Record<string, unknown>
   messages: [{ role: "user", content: "hi" }],
   ...more,
 })
+
+/** Awaits an answer for which so many milliseconds of the clock have to pass once hosts were called so often. */
+export const answerAfter = async (
+  { called }: Pick<Routed, "called">,
+  clock: ManualClock,
+  asked: Promise<Response>,
+  { calls = 1, milliseconds }: { readonly calls?: number; readonly milliseconds: number },
+): Promise<Response> => {
+  await until(() => called().length === calls, "the call")
+  await pass(clock, milliseconds)
+  return asked
+}

@@ -28,6 +28,13 @@ export const failuresOf = async (checks: ReadonlyArray<Check>): Promise<Readonly
   return failures
 }
 
+/** What this check alone says; `undefined`: it passes. Checks of other names do not run. */
+export const failureOf = async (checks: ReadonlyArray<Check>, name: string): Promise<string | undefined> => {
+  const named = checks.filter((check) => check.name === name)
+  if (named.length !== 1) throw new Error(`${named.length} checks are called "${name}"`)
+  return (await failuresOf(named)).get(name)
+}
+
 /** Name of a check, how it is broken, the broken plugin, and a part of the check's message. */
 export type Broken<A> = readonly [check: string, what: string, broken: A, says: string]
 

@@ -23,6 +23,7 @@ import {
   type Protocol,
   partsOf,
   readDataUrl,
+  reasoningWish,
   type ToolCall,
   Unsupported,
 } from "headgate/plugin"
@@ -31,7 +32,7 @@ import {
 
 const translated = new Set(["messages", "tools", "tool_choice", "temperature", "top_p", "stop", "seed"])
 
-const encode: Protocol["encode"] = ({ payload, stream, maxTokens }, host) => {
+const encode: Protocol["encode"] = ({ payload, stream, maxTokens, reasoning }, host) => {
   const refusal = unsupportedIn(payload.messages)
   if (refusal !== undefined) return Either.left(refusal)
   const { tools, temperature, top_p, stop, seed } = payload
@@ -44,6 +45,7 @@ const encode: Protocol["encode"] = ({ payload, stream, maxTokens }, host) => {
   }
   const dropped = Object.keys(payload).filter((name) => payload[name] != null && !translated.has(name))
   if (payload.tool_choice != null && payload.tool_choice !== "auto") dropped.push("tool_choice")
+  if (reasoningWish(reasoning) !== undefined) dropped.push("reasoning")
   return Either.right({ path: "/chat", body: JSON.stringify(body), dropped })
 }
 

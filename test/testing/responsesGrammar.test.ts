@@ -18,6 +18,7 @@ const names: ResponseNames = {
   model: "acme/small",
   echo: {},
   functions: new Map(),
+  hidesReasoning: false,
   metadata: undefined,
 }
 const charge: Charge = { usage: noUsage, cost: noCost, upstream: noCost, waived: null, estimated: false }

@@ -1,8 +1,6 @@
 import { describe, expect, test } from "bun:test"
-import { existsSync, readFileSync } from "node:fs"
-import { fileURLToPath } from "node:url"
 import * as Either from "effect/Either"
-import type { HostFailed, JsonObject, Provider } from "headgate/plugin"
+import type { HostFailed, Provider } from "headgate/plugin"
 import { reporting } from "../../../test/support/recordedTable.ts"
 import {
   bodyOf,
@@ -13,7 +11,6 @@ import {
   requestWith,
 } from "../../../test/support/recordings.ts"
 import anthropic from "./index.ts"
-import { models } from "./models.ts"
 
 const provider: Provider = Either.getOrThrow(anthropic.load({}))
 
@@ -105,36 +102,6 @@ describe("errors", () => {
         const failure = failed(error.response.status, bodyOf(error), error.response.headers ?? {})
         expect([error.id, failure.reason as string]).toEqual([error.id, expected.get(error.response.status) ?? "none"])
       })()
-    }
-  })
-})
-
-const catalogue = fileURLToPath(new URL("../../../../shared/catalog/models.json", import.meta.url))
-
-describe("models", () => {
-  test("each have one host and every price that caching needs", () => {
-    expect(models.length).toBeLessThanOrEqual(8)
-    expect(new Set(models.map((model) => model["id"])).size).toBe(models.length)
-    for (const model of models) {
-      const pricing: JsonObject = { ...model.hosts?.[0]?.pricing }
-      for (const name of ["prompt", "completion", "input_cache_read", "input_cache_write", "input_cache_write_1h"]) {
-        expect(pricing[name]).toMatch(/^0\.\d+$/)
-      }
-    }
-  })
-
-  test.skipIf(!existsSync(catalogue))("cost what the catalogue says", () => {
-    const { models: listed } = JSON.parse(readFileSync(catalogue, "utf8"))
-    for (const model of models) {
-      const known = listed.find((entry: JsonObject) => entry["id"] === model["id"])
-      const found = known.hosts.find((entry: JsonObject) => entry["tag"] === "anthropic")
-      const [host] = model["hosts"] as ReadonlyArray<JsonObject>
-      expect([model["created"], model["context_length"]]).toEqual([known.created, known.context_length])
-      expect(host).toMatchObject({
-        model: found.upstream_model_id,
-        pricing: found.pricing,
-        max_completion_tokens: found.max_completion_tokens,
-      })
     }
   })
 })

@@ -1,7 +1,14 @@
 /** OpenAI's own API. Privacy as OpenAI states it for the API: no training, abuse logs are kept for 30 days. */
 import * as Schema from "effect/Schema"
-import { chatProtocol, defineProvider, embeddingsProtocol, httpError, type Provider } from "headgate/plugin"
-import { effortsOf } from "./efforts.ts"
+import {
+  chatProtocol,
+  defineProvider,
+  embeddingsProtocol,
+  httpError,
+  modelsIn,
+  type Provider,
+  responsesProtocol,
+} from "headgate/plugin"
 
 /** The common errors, except that an account without credit is reported with 429, where waiting does not help. */
 const error: typeof httpError = (status, headers, body) => {
@@ -33,14 +40,15 @@ export default defineProvider({
       chat: chatProtocol({
         maxTokens: "max_completion_tokens",
         reasoning: "effort",
-        efforts: effortsOf,
         history: "none",
         strict: true,
       }),
+      // The API refuses a bound below 16 tokens (its reference of max_output_tokens, 2026-11).
+      responses: responsesProtocol({ leastTokens: 16 }),
     },
     embeddings: embeddingsProtocol({ strict: true }),
     error,
-    models: async () => (await import("./models.ts")).models,
+    models: modelsIn(new URL("./models.json", import.meta.url)),
     cacheMultipliers,
   }),
 })

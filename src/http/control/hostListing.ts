@@ -37,6 +37,8 @@ const byWireName = <N extends PriceName, A>(names: ReadonlyArray<N>, member: (na
 const alwaysListed = priceNames.filter(isAlwaysListed)
 
 const Override = Schema.Struct({
+  /** Our own: the first day on which it holds, UTC. */
+  starts: Schema.optionalWith(Schema.String, { exact: true }),
   min_prompt_tokens: Schema.Int,
   utc_start: Schema.optionalWith(Schema.Int, { exact: true }),
   utc_end: Schema.optionalWith(Schema.Int, { exact: true }),
@@ -123,11 +125,11 @@ export const listedHost = (
   uptime_last_5m: seen.uptime5m,
   uptime_last_1d: seen.uptime1d,
   supports_implicit_caching: host.supportsImplicitCaching,
-  native_tools: {},
-  supports_voice_cloning: false,
-  supports_multiple_audio_references: false,
-  supports_image_reference: false,
-  supports_diarization: false,
+  native_tools: host.listed?.nativeTools ?? {},
+  supports_voice_cloning: host.listed?.voiceCloning ?? false,
+  supports_multiple_audio_references: host.listed?.multipleAudioReferences ?? false,
+  supports_image_reference: host.listed?.imageReference ?? false,
+  supports_diarization: host.listed?.diarization ?? false,
   // Models make text only, so this is the workload that the members without one are about.
   latency_last_30m: rounded(seen.performance30m.get("text_generation")?.latency),
   throughput_last_30m: rounded(seen.performance30m.get("text_generation")?.throughput),
@@ -195,13 +197,14 @@ export const listedPricing = (pricing: Pricing | null): typeof ListedPricing.Typ
 }
 
 const listedOverride = (base: Pricing, entry: PriceOverride): typeof Override.Type => {
-  const { prices, utcStart, utcEnd, utcDays } = entry
+  const { starts, prices, utcStart, utcEnd, utcDays } = entry
   // A cache price that is missing is listed as the price used instead of it, so an override of that one changes both.
   const moved = alwaysListed.flatMap((name) => {
     const other = standIn(name)
     return other === undefined || base[name] !== null ? [] : [[name, prices[name] ?? prices[other]]]
   })
   return {
+    ...(starts === undefined ? {} : { starts }),
     min_prompt_tokens: entry.minPromptTokens,
     ...(utcStart === undefined ? {} : { utc_start: utcStart }),
     ...(utcEnd === undefined ? {} : { utc_end: utcEnd }),

@@ -36,6 +36,21 @@ export const ListedModel = Schema.Struct({
   supported_parameters: Schema.Array(Schema.String),
   default_parameters: Schema.Null,
   supported_voices: Schema.Null,
+  /** Of its weights, at Hugging Face. */
+  hugging_face_id: Schema.NullOr(Schema.String),
+  /** A day or a month. */
+  knowledge_cutoff: Schema.NullOr(Schema.String),
+  /** The day after which none of its hosts is promised; null while one has no such day. */
+  expiration_date: Schema.NullOr(Schema.String),
+  /** Absent where nothing is known. */
+  reasoning: Schema.optionalWith(
+    Schema.Struct({
+      mandatory: Schema.Boolean,
+      supported_efforts: Schema.NullOr(Schema.Array(Schema.String)),
+      supports_max_tokens: Schema.Boolean,
+    }),
+    { exact: true },
+  ),
   links: Schema.Struct({ details: Schema.String }),
 }).annotations({ identifier: "Model" })
 
@@ -44,7 +59,7 @@ export type ListedModel = typeof ListedModel.Type
 /** `hosts`: those of the model that the list is about. */
 export const listedModel = (model: Model, hosts: ReadonlyArray<Host>, top: Host | undefined): ListedModel => ({
   id: model.id,
-  canonical_slug: model.id,
+  canonical_slug: model.canonicalSlug ?? model.id,
   name: model.name,
   created: model.created,
   description: model.description,
@@ -60,8 +75,23 @@ export const listedModel = (model: Model, hosts: ReadonlyArray<Host>, top: Host 
   supported_parameters: [...new Set(hosts.flatMap((host) => host.supportedParameters))],
   default_parameters: null,
   supported_voices: null,
+  hugging_face_id: model.huggingFaceId ?? null,
+  knowledge_cutoff: model.knowledgeCutoff ?? null,
+  expiration_date: lastDay(hosts),
+  ...listedReasoning(model),
   links: { details: `${modelsPath}/${pathOf(model.id)}/endpoints` },
 })
+
+const listedReasoning = ({ reasoning }: Model): Pick<ListedModel, "reasoning"> => {
+  if (reasoning == null) return {}
+  const { mandatory, efforts, takesTokens } = reasoning
+  return { reasoning: { mandatory, supported_efforts: efforts, supports_max_tokens: takesTokens } }
+}
+
+const lastDay = (hosts: ReadonlyArray<Host>): string | null => {
+  const days = hosts.map(({ listed }) => listed?.expirationDate ?? null)
+  return days.includes(null) ? null : (days.toSorted().at(-1) ?? null)
+}
 
 /**
  * The host whose price is listed for the model: the cheapest by the sum of prompt and output price, of those that can be

@@ -66,8 +66,7 @@ export const makeExplainRoute = ({
     state.lifetime = lifetime
     watchCaller(lifetime)
     const caller = yield* authenticate(keys, request.headers)
-    const limited = limits.admit(caller)
-    if (limited !== undefined) return yield* Exit.fail(limited)
+    yield* limits.admit(caller)
     const { seed, keyHash } = yield* queryOf(request.url)
     const key = yield* keyFor(caller, keyHash)
     const bytes = yield* readRequest(request, registry.current().limits.bodyBytes, timers, lifetime)

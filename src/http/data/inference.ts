@@ -152,15 +152,15 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const key = yield* authenticating
         if (key.kind !== "ordinary") return yield* Exit.fail(managementKey)
         lifetime.key = key.id
-        const limited = limits.admit(key)
-        if (limited !== undefined) return yield* Exit.fail(limited)
+        const counting = limits.admit(key)
+        yield* counting
         const value = idempotencyKeyOf(request.headers)
         if (value instanceof BadRequest) return yield* Exit.fail(value)
         const { bodyBytes } = registry.current().limits
         const bytes = yield* readRequest(request, bodyBytes, timers, lifetime)
         const body = yield* parseBody(bytes)
         const asked = yield* form.decode(body, bytes.byteLength, request.headers)
-        if (!isFinished(authenticating)) lifetime.look()
+        if (!isFinished(authenticating) || !isFinished(counting)) lifetime.look()
         const admitted = { form, state, request, output, lifetime, key }
         if (value === null) return yield* answer(admitted, asked, undefined)
         const { requestId } = state

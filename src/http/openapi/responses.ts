@@ -27,11 +27,16 @@ import {
   typed,
 } from "./schema.ts"
 
+const itemTypes = oneOf(
+  ...["function_call", "function_call_output", "reasoning", "image_generation_call", "web_search_call"],
+  ...["custom_tool_call", "custom_tool_call_output"],
+)
+
 /** Items are described by their types alone; the decoder names what is wrong within one. */
 const item = anyOf(
   {
     type: "object",
-    properties: { type: oneOf("function_call", "function_call_output", "reasoning", "image_generation_call") },
+    properties: { type: itemTypes },
     required: ["type"],
   },
   {
@@ -57,6 +62,7 @@ const tool = anyOf(
     "name",
     "tools",
   ),
+  typed("custom", { name: functionName, description: text, format: anyObject }, "name"),
   taken(
     {
       type: matching("^((open)?router:)?web_search(_preview)?(_\\d{4}_\\d{2}_\\d{2})?$"),
@@ -74,6 +80,7 @@ const toolChoice = described(
   anyOf(
     oneOf("none", "auto", "required"),
     namedFunction,
+    typed("custom", { name: filledText }, "name"),
     typed(
       "allowed_tools",
       { mode: oneOf("auto", "required"), tools: listOf(namedFunction, { minItems: 1, maxItems: 512 }) },

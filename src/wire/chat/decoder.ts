@@ -43,7 +43,7 @@ export const chatDecoder = (quirks: ChatQuirks): Decoder => {
   return {
     event: (name, data) => {
       if (!isJsonObject(data)) return malformed()
-      const wrong = errorOf(data, name)
+      const wrong = errorOf(data, name, quirks)
       if (wrong !== undefined) return wrong
       const listed: unknown = data["choices"]
       const usage = usageOf(data, quirks)
@@ -51,7 +51,7 @@ export const chatDecoder = (quirks: ChatQuirks): Decoder => {
       if (!Array.isArray(listed)) return malformed()
       const choices: Array<ChatChunkChoice> = []
       for (let at = 0; at < listed.length; at++) {
-        const choice = readChoice(listed[at], at, choiceAt)
+        const choice = readChoice(listed[at], at, choiceAt, quirks)
         if (choice instanceof HostFailed) return choice
         choices.push(choice)
       }
@@ -75,10 +75,15 @@ export const chatDecoder = (quirks: ChatQuirks): Decoder => {
   }
 }
 
-const readChoice = (choice: unknown, at: number, choiceAt: (index: number) => Choice): ChatChunkChoice | HostFailed => {
+const readChoice = (
+  choice: unknown,
+  at: number,
+  choiceAt: (index: number) => Choice,
+  quirks: ChatQuirks,
+): ChatChunkChoice | HostFailed => {
   if (!isJsonObject(choice)) return malformed()
   let finish = finishOf(choice["finish_reason"])
-  const wrong = choiceError(choice, finish)
+  const wrong = choiceError(choice, finish, quirks)
   if (wrong !== undefined) return wrong
   const index = typeof choice["index"] === "number" ? choice["index"] : at
   const state = choiceAt(index)

@@ -4,6 +4,7 @@
  */
 import * as Either from "effect/Either"
 import type { Message, Tool } from "../../domain/Chat.ts"
+import { Unsupported } from "../../domain/Failure.ts"
 import type { Host } from "../../domain/Host.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import type { ChatRequest } from "../../domain/Request.ts"
@@ -19,32 +20,54 @@ const additions: ReadonlyArray<string> = [
   "repetition_penalty",
   "structured_outputs",
   "image_config",
-  "cache_control",
 ]
 
 /** How requests are written for hosts with these quirks. */
 export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
   const { maxTokens = "max_tokens", strict = false, streamUsage = true, history = "reasoning" } = quirks
-  const refused = new Set([...(strict ? additions : []), ...(quirks.drop ?? [])])
-  const rewrites = strict || history !== "reasoning"
+  const { always, rewrite, path = () => "/chat/completions" } = quirks
+  const unmarked = strict || quirks.cacheControl === false
+  const refused = new Set([
+    ...(strict ? additions : []),
+    ...(unmarked ? ["cache_control"] : []),
+    ...(quirks.drop ?? []),
+  ])
+  const taken = quirks.takes === undefined ? undefined : new Set(["messages", ...quirks.takes])
+  const names = new Map(Object.entries(quirks.names ?? {}))
+  const dropInMessages = new Set(quirks.dropInMessages)
+  const changesMessages = unmarked || history !== "reasoning" || dropInMessages.size > 0
   return (request, host) => {
     const { payload } = request
     const dropped: Array<string> = []
     const out: Record<string, unknown> = { model: host.upstreamModel }
+    const written = rewrite === undefined ? payload : rewrite(payload)
+    if (written instanceof Unsupported) return Either.left(written)
     for (const name in payload) {
       if (name === "__proto__") continue
-      if (refused.has(name)) {
+      const named = names.get(name) ?? name
+      if (written[name] === undefined || refused.has(name) || taken?.has(named) === false) {
         if (payload[name] != null) dropped.push(name)
-      } else out[name] = payload[name]
+      } else out[named] = written[name]
     }
-    if (rewrites) out["messages"] = payload.messages.map((message) => plainMessage(message, strict, history))
-    if (strict && payload.tools != null && !refused.has("tools"))
-      out["tools"] = withoutCacheControl<Tool>(payload.tools)
+    if (always !== undefined) addMissing(out, always(host.upstreamModel))
+    if (rewrite === undefined) {
+      if (changesMessages)
+        out["messages"] = payload.messages.map((message) => plainMessage(message, unmarked, history, dropInMessages))
+      if (unmarked && payload.tools != null && !refused.has("tools"))
+        out["tools"] = withoutCacheControl<Tool>(payload.tools)
+    }
     if (request.maxTokens !== undefined) out[maxTokens] = request.maxTokens
     writeReasoning(out, dropped, request, host, quirks, refused)
     out["stream"] = request.stream
     if (request.stream && streamUsage && !refused.has("stream_options")) out["stream_options"] = { include_usage: true }
-    return Either.right({ path: "/chat/completions", body: JSON.stringify(out), dropped })
+    return Either.right({ path: path(host.upstreamModel), body: JSON.stringify(out), dropped })
+  }
+}
+
+/** Adds members that are not there yet. */
+const addMissing = (out: Record<string, unknown>, members: JsonObject): void => {
+  for (const name in members) {
+    if (out[name] === undefined && name !== "__proto__") out[name] = members[name]
   }
 }
 
@@ -69,21 +92,29 @@ const writeReasoning = (
   if (wish === undefined) return
   const cannot = quirks.reasoning === "none" || refused.has("reasoning_effort")
   const effort = cannot ? undefined : effortAsked(wish, request, host, quirks)
-  if (effort !== undefined) out["reasoning_effort"] = effort
+  const tokens = wish === "off" ? undefined : wish.tokens
+  const members =
+    effort === undefined
+      ? undefined
+      : typeof quirks.reasoning === "function"
+        ? quirks.reasoning({ model: host.upstreamModel, effort, tokens })
+        : { reasoning_effort: effort }
+  if (members !== undefined) addMissing(out, members)
   else dropped.push(reasoning.written["reasoning"] == null ? "reasoning_effort" : "reasoning")
 }
 
 /** The effort that the caller wants; `undefined` where it cannot be requested from the host. */
-const effortAsked = (
+export const effortAsked = (
   wish: NonNullable<ReturnType<typeof reasoningWish>>,
   { maxTokens }: ChatRequest,
   host: Host,
-  quirks: ChatQuirks,
+  quirks: Pick<ChatQuirks, "efforts">,
 ): string | undefined => {
   const parameters = host.supportedParameters
   if (parameters.length > 0 && !parameters.includes("reasoning") && !parameters.includes("reasoning_effort")) return
   const asked = wish === "off" ? "none" : (wish.effort ?? effortFor(wish.tokens, maxTokens ?? host.maxCompletionTokens))
-  const known = quirks.efforts?.(host.upstreamModel) ?? []
+  const ofQuirk = quirks.efforts?.(host.upstreamModel) ?? []
+  const known = ofQuirk.length > 0 ? ofQuirk : (host.efforts ?? [])
   return known.length === 0 ? asked : nearest(asked, known)
 }
 
@@ -109,18 +140,24 @@ const nearest = (effort: string, known: ReadonlyArray<string>): string | undefin
 
 type History = NonNullable<ChatQuirks["history"]>
 
-const plainMessage = (message: Message, strict: boolean, history: History): JsonObject => {
+const plainMessage = (
+  message: Message,
+  unmarked: boolean,
+  history: History,
+  refused: ReadonlySet<string>,
+): JsonObject => {
   const plain: Record<string, unknown> = {}
   for (const name in message) {
     const value = message[name]
+    if (refused.has(name)) continue
     switch (name) {
       case "__proto__":
         break
       case "cache_control":
-        if (!strict) plain[name] = value
+        if (!unmarked) plain[name] = value
         break
       case "content":
-        plain[name] = strict && Array.isArray(value) ? withoutCacheControl(value) : value
+        plain[name] = unmarked && Array.isArray(value) ? withoutCacheControl(value) : value
         break
       case "reasoning":
       case "reasoning_content":

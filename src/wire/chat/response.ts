@@ -11,7 +11,7 @@ import type {
 import { HostFailed } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import { newCallId } from "../callId.ts"
-import { errorInBody, malformed } from "../httpError.ts"
+import { errorInBody, judged, malformed } from "../httpError.ts"
 import type { ChatQuirks } from "./quirks.ts"
 import { thinkTags } from "./thinkTags.ts"
 import { canonicalUsage } from "./usage.ts"
@@ -62,16 +62,25 @@ export const nativeOf = (choice: JsonObject): string | null => {
 }
 
 /** The failure in a body or an event with status 200, if it holds one. */
-export const errorOf = (body: JsonObject, event: string): HostFailed | undefined => {
-  if (body["error"]) return errorInBody(body["error"])
-  if (event === "error" || body["object"] === "error") return errorInBody(body)
+export const errorOf = (body: JsonObject, event: string, quirks: ChatQuirks): HostFailed | undefined => {
+  const error = errorMemberOf(body, event) ?? quirks.errorIn?.(body)
+  return error === undefined ? undefined : judged(errorInBody(error), quirks.reasons)
+}
+
+const errorMemberOf = (body: JsonObject, event: string): unknown => {
+  if (body["error"]) return body["error"]
+  if (event === "error" || body["object"] === "error") return body
   const groq = body["x_groq"]
-  return isJsonObject(groq) && groq["error"] ? errorInBody(groq["error"]) : undefined
+  return isJsonObject(groq) && groq["error"] ? groq["error"] : undefined
 }
 
 /** The failure in one choice, if it holds one. The finish reason `error` without a detail is a failure too. */
-export const choiceError = (choice: JsonObject, finish: FinishReason | null): HostFailed | undefined => {
-  if (choice["error"]) return errorInBody(choice["error"])
+export const choiceError = (
+  choice: JsonObject,
+  finish: FinishReason | null,
+  { reasons }: ChatQuirks,
+): HostFailed | undefined => {
+  if (choice["error"]) return judged(errorInBody(choice["error"]), reasons)
   return finish === "error"
     ? new HostFailed({ reason: "overloaded", code: String(nativeOf(choice)).slice(0, 100) })
     : undefined
@@ -129,7 +138,7 @@ export const isContent = (content: unknown): boolean =>
 
 export const readAnswer = (body: unknown, quirks: ChatQuirks): ChatResponse | HostFailed => {
   if (!isJsonObject(body)) return malformed()
-  const wrong = errorOf(body, "")
+  const wrong = errorOf(body, "", quirks)
   if (wrong !== undefined) return wrong
   const listed: unknown = body["choices"]
   if (!Array.isArray(listed) || listed.length === 0) return malformed()
@@ -154,7 +163,7 @@ export const readAnswer = (body: unknown, quirks: ChatQuirks): ChatResponse | Ho
 const readChoice = (choice: unknown, at: number, quirks: ChatQuirks): ChatChoice | HostFailed => {
   if (!isJsonObject(choice)) return malformed()
   let finish = finishOf(choice["finish_reason"])
-  const wrong = choiceError(choice, finish)
+  const wrong = choiceError(choice, finish, quirks)
   if (wrong !== undefined) return wrong
   const given = choice["message"]
   // Azure's content filter may send only the finish reason (seen in a recording).

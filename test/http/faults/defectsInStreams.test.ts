@@ -47,7 +47,10 @@ test.each(defects)("%s was not logged: it is, and its place and its hold are rel
   )
   const gateway = await startWatched({
     plugins: await withOdd({ event }),
-    config: configWithOdd({ first: host }, { server: { drain_s: 0 }, limits: { max_in_flight: 1, deadline_ms: 3000 } }),
+    config: configWithOdd(
+      { first: host },
+      { server: { drain_s: 0 }, limits: { max_in_flight: 1, deadline_ms: 30_000 } },
+    ),
   })
   const account = await openAccount(gateway)
   const ask = (stream: boolean) =>

@@ -3,11 +3,13 @@
  * outcome, and leaves nothing behind. Faults within a stream: `streamFaults.test.ts`. docs/guarantees.md#g10
  */
 import { describe, expect, test } from "bun:test"
+import * as Layer from "effect/Layer"
 import { openAccount, type TestAccount } from "../../support/account.ts"
 import { errorOf, streamOf, wholeBodyOf } from "../../support/answers.ts"
 import { gatewayWithoutSocket } from "../../support/gateway.ts"
 import { configFor, type ScriptedHost, scriptedHost } from "../../support/host.ts"
 import { type Fault, faultsBefore } from "../../support/hostFaults.ts"
+import { ManualClock, pass } from "../../support/manualClock.ts"
 import { deadUrl, rawHost, until } from "../../support/rawHost.ts"
 import { good } from "../../support/routed.ts"
 import { closeAfterEach, opened } from "../../support/watched.ts"
@@ -20,6 +22,7 @@ const places: ReadonlyArray<Place> = ["the only host", "the first of two", "the 
 interface Scene {
   readonly ask: (stream: boolean) => Promise<Response>
   readonly account: TestAccount
+  readonly clock: ManualClock
 }
 
 /** A gateway whose hosts are called in this order. */
@@ -28,7 +31,10 @@ const sceneOf = async (
   limits: Record<string, unknown> = {},
 ): Promise<Scene> => {
   const hosts = Object.fromEntries(Object.entries(urls).map(([name, url]) => [name, { url }]))
-  const gateway = opened(await gatewayWithoutSocket({ config: configFor(hosts, { limits }) }))
+  const clock = new ManualClock()
+  const gateway = opened(
+    await gatewayWithoutSocket({ config: configFor(hosts, { limits }), setting: Layer.setClock(clock) }),
+  )
   const account = await openAccount(gateway)
   const asked = {
     model: "acme/small",
@@ -37,7 +43,7 @@ const sceneOf = async (
     provider: { order: Object.keys(urls) },
   }
   const headers = { authorization: `Bearer ${account.secret}` }
-  return { account, ask: (stream) => gateway.chat({ ...asked, stream }, { headers }) }
+  return { account, clock, ask: (stream) => gateway.chat({ ...asked, stream }, { headers }) }
 }
 
 const next = (): ScriptedHost => opened(scriptedHost(good("fine")))
@@ -69,8 +75,13 @@ describe("a host's fault", () => {
   test.each(rows)("%s (%s, %s): one outcome", async (_name, _kind, place, fault, stream) => {
     const { address, host } = started(fault, stream)
     const other = next()
-    const { ask, account } = await sceneOf(around(place, address, other.url), fault.limits)
-    const response = await ask(stream)
+    const { ask, account, clock } = await sceneOf(around(place, address, other.url), fault.limits)
+    const asked = ask(stream)
+    if (host !== undefined && fault.silentMs !== undefined) {
+      await until(() => host.requests() === 1, "the call")
+      await pass(clock, fault.silentMs)
+    }
+    const response = await asked
     if (place === "the first of two" && fault.isFinal !== true) {
       expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "next"])
       const text = stream ? (await streamOf(response)).text : (await wholeBodyOf(response)).choices[0]?.message.content

@@ -45,7 +45,7 @@ const good = (text: string): ScriptedHost =>
 const start = async (odd: Odd, hosts: Record<string, ScriptedHost>) => {
   const gateway = await startWatched({
     plugins: await withOdd(odd),
-    config: configWithOdd(hosts, { server: { drain_s: 0 }, limits: { deadline_ms: 3000 } }),
+    config: configWithOdd(hosts, { server: { drain_s: 0 }, limits: { deadline_ms: 30_000 } }),
   })
   const account = await openAccount(gateway)
   const messages = [{ role: "user", content: "hi" }]

@@ -3,8 +3,10 @@
  * docs/guarantees.md#g14
  */
 import { describe, expect, test } from "bun:test"
+import * as Layer from "effect/Layer"
 import { openAccount } from "../../support/account.ts"
 import { scriptedHost, streamAnswer, wholeAnswer } from "../../support/host.ts"
+import { ManualClock, pass } from "../../support/manualClock.ts"
 import { configWithOdd, withOdd } from "../../support/oddPlugin.ts"
 import { until } from "../../support/rawHost.ts"
 import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
@@ -23,16 +25,26 @@ const cases = Object.entries(transports).flatMap(([name, transport]) =>
 )
 
 /** One place, and two hosts: the first never answers, the second always does. */
-const start = async (transport: () => Response | Promise<Response>, limits: Record<string, unknown>) => {
+const start = async (
+  transport: () => Response | Promise<Response>,
+  limits: Record<string, unknown> = {},
+  setting: Layer.Layer<never> = Layer.empty,
+) => {
+  let calls = 0
+  const counted = () => {
+    calls += 1
+    return transport()
+  }
   const second = opened(
     scriptedHost((body) => (body["stream"] === true ? streamAnswer(["fine"]) : wholeAnswer("fine"))),
   )
   const gateway = await startWatched({
-    plugins: await withOdd({ transport }),
+    plugins: await withOdd({ transport: counted }),
     config: configWithOdd(
       { first: { url: "http://127.0.0.1:1/v1" }, second },
       { limits: { max_in_flight: 1, ...limits }, server: { drain_s: 0 } },
     ),
+    setting,
   })
   const account = await openAccount(gateway)
   const ask = (order: string, more: Record<string, unknown>, init: RequestInit = {}) => {
@@ -42,6 +54,7 @@ const start = async (transport: () => Response | Promise<Response>, limits: Reco
   }
   return {
     ask,
+    called: () => until(() => calls === 1, "the call"),
     account,
     expectFree: async () => {
       await until(async () => (await ask("second", {})).status === 200, "the place")
@@ -63,14 +76,18 @@ describe("a transport", () => {
   test.each(cases)(
     "%s outlived the deadline, %s: 408, and its place is free",
     async (_name, _kind, transport, stream) => {
-      const { ask, expectFree } = await start(transport, { deadline_ms: 200 })
-      expect((await settled(ask("first", { stream }))).status).toBe(408)
+      const clock = new ManualClock()
+      const { ask, called, expectFree } = await start(transport, { deadline_ms: 200 }, Layer.setClock(clock))
+      const asked = ask("first", { stream })
+      await called()
+      await pass(clock, 400)
+      expect((await settled(asked)).status).toBe(408)
       await expectFree()
     },
   )
 
   test.each(cases)("%s outlived its caller, %s: its place is free", async (_name, _kind, transport, stream) => {
-    const { ask, account, expectFree } = await start(transport, {})
+    const { ask, account, expectFree } = await start(transport)
     const leave = new AbortController()
     const asked = ask("first", { stream }, { signal: leave.signal }).catch(() => "left")
     await until(async () => (await account.held()) > 0n, "the call")
@@ -80,8 +97,12 @@ describe("a transport", () => {
   })
 
   test.each(Object.entries(transports))("%s outlived `ttfb_ms`: the next host answers", async (_name, transport) => {
-    const { ask, expectFree } = await start(transport, { ttfb_ms: 100 })
-    const response = await settled(ask("first", { stream: true }))
+    const clock = new ManualClock()
+    const { ask, called, expectFree } = await start(transport, { ttfb_ms: 1000 }, Layer.setClock(clock))
+    const asked = ask("first", { stream: true })
+    await called()
+    await pass(clock, 1200)
+    const response = await settled(asked)
     expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "second"])
     expect(await response.text()).toContain("fine")
     await expectFree()

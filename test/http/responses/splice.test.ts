@@ -16,6 +16,7 @@ const names = {
   model: "m",
   echo: {},
   functions: new Map(),
+  hidesReasoning: false,
   metadata: undefined,
 }
 const charge = { usage: noUsage, cost: noCost, upstream: noCost, waived: null, estimated: false }

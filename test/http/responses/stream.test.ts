@@ -4,9 +4,10 @@ import type { JsonObject } from "../../../src/domain/Json.ts"
 import { openAccount } from "../../support/account.ts"
 import { errorOf } from "../../support/answers.ts"
 import { chunkOf, type HeldStream, heldStream, sse } from "../../support/host.ts"
+import { ManualClock, pass } from "../../support/manualClock.ts"
 import { until } from "../../support/rawHost.ts"
 import { postResponses, readResponses, responseOf, responsesStreamOf } from "../../support/responsesForm.ts"
-import { type Answer, closeAfterEach, routed, says, silent, status } from "../../support/routed.ts"
+import { type Answer, answerAfter, closeAfterEach, routed, says, silent, status } from "../../support/routed.ts"
 
 closeAfterEach()
 
@@ -506,9 +507,15 @@ describe("a fault in the stream", () => {
   })
 
   test("at a silent host: comments, and the failure when the head had to go out before", async () => {
-    const limits = { commit_after_ms: 20, ttfb_ms: 60 }
-    const gateway = await routed({ a: silent }, { socket: true, limits })
-    const written = await (await postResponses(gateway, { stream: true })).text()
+    const clock = new ManualClock()
+    const gateway = await routed(
+      { a: silent },
+      { socket: true, limits: { commit_after_ms: 100, ttfb_ms: 1000 }, clock },
+    )
+    const asked = postResponses(gateway, { stream: true })
+    const answer = await answerAfter(gateway, clock, asked, { milliseconds: 200 })
+    await pass(clock, 1000)
+    const written = await answer.text()
     expect(written).toStartWith(": GW PROCESSING\n\nevent: response.created\n")
     expect(readResponses(written).response).toMatchObject({
       status: "failed",

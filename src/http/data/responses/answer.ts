@@ -1,6 +1,6 @@
 /** The response object of the Responses form: whole answers, and the state of a streamed one in its events. */
 import type { Charge } from "../../../domain/Charge.ts"
-import type { ChatMessage, FinishReason } from "../../../domain/Chat.ts"
+import type { ChatMessage, ChatResponse, FinishReason } from "../../../domain/Chat.ts"
 import type { Host } from "../../../domain/Host.ts"
 import type { JsonObject } from "../../../domain/Json.ts"
 import { isJsonObject } from "../../../domain/Json.ts"
@@ -20,6 +20,8 @@ export interface ResponseNames extends ItemNames {
   readonly now: () => number
   /** The model's name until a host has answered. */
   readonly model: string
+  /** Whether reasoning is kept from the caller. */
+  readonly hidesReasoning: boolean
   /** Members of the request that the response repeats. */
   readonly echo: JsonObject
   /** `openrouter_metadata` once this host answers; `undefined`: the caller did not ask for it. */
@@ -28,13 +30,14 @@ export interface ResponseNames extends ItemNames {
 
 export const namesOf = (
   context: RequestContext,
-  { routing, native }: ChatRequest,
+  { routing, native, reasoning }: ChatRequest,
   shown: ShownRoute | undefined,
 ): ResponseNames => ({
   suffix: context.generationId.slice("gen-".length),
   createdAt: Math.floor(context.admittedAt / 1000),
   now: () => Math.floor((context.admittedAt + context.elapsedMs()) / 1000),
   model: routing.models[0] ?? "",
+  hidesReasoning: reasoning.exclude,
   echo: echoOf(native?.body ?? {}),
   functions: namespacedFunctions(native?.body["tools"]),
   metadata: shown && ((host) => routeMetadata(shown, context, host)),
@@ -91,6 +94,15 @@ export const endOf = (reason: FinishReason | null | undefined): ResponseState =>
 /** The status of the items of a response that ended so. */
 export const itemStatusOf = ({ status }: ResponseState) => (status === "completed" ? "completed" : "incomplete")
 
+/** The members that say how a response stands. */
+export const stateMembers = (names: ResponseNames, state: ResponseState): JsonObject => ({
+  completed_at: state.status === "completed" || state.status === "incomplete" ? names.now() : null,
+  status: state.status,
+  error: state.status === "failed" ? { code: state.code, message: state.message } : null,
+  ...(state.status === "failed" ? { error_type: state.errorType } : {}),
+  incomplete_details: state.status === "incomplete" ? { reason: state.reason } : null,
+})
+
 /** The response without its usage. `tier`: the service tier in the host's words. */
 export const responseBody = (
   names: ResponseNames,
@@ -104,14 +116,10 @@ export const responseBody = (
     id: `resp_${names.suffix}`,
     object: "response",
     created_at: names.createdAt,
-    completed_at: isOver && state.status !== "failed" ? names.now() : null,
-    status: state.status,
     model: host?.model ?? names.model,
     ...names.echo,
     service_tier: tierOf(tier, host),
-    error: state.status === "failed" ? { code: state.code, message: state.message } : null,
-    ...(state.status === "failed" ? { error_type: state.errorType } : {}),
-    incomplete_details: state.status === "incomplete" ? { reason: state.reason } : null,
+    ...stateMembers(names, state),
     output: items === undefined ? [] : items.written(itemStatusOf(state)),
     ...(isOver ? { output_text: items?.text ?? "", openrouter_metadata: names.metadata?.(host) } : {}),
   }
@@ -133,17 +141,50 @@ export const usageBody = ({ usage, cost, upstream }: Pick<Charge, "usage" | "cos
   },
 })
 
+/** `native`: the answer of a host of the form, of which ids, model, usage and cost are exchanged. */
 export const answerWriter =
-  (names: ResponseNames, excludeReasoning: boolean): AnswerWriter =>
-  (host, { choices, service_tier: tier }) => {
-    const [choice] = choices
-    const items = new OutputItems(names)
-    if (choice !== undefined) addMessage(items, choice.message, choice.logprobs, excludeReasoning)
-    const state = endOf(choice?.finish_reason)
-    items.close(itemStatusOf(state))
-    const text = JSON.stringify(responseBody(names, host, state, items, tier))
+  (names: ResponseNames): AnswerWriter =>
+  (host, response, native) => {
+    const { usage: _, ...body }: JsonObject =
+      native === undefined ? translated(names, host, response) : exchanged(names, host, native)
+    const text = JSON.stringify(body)
     return (charge) => `${text.slice(0, -1)},"usage":${JSON.stringify(usageBody(charge))}}`
   }
+
+const translated = (names: ResponseNames, host: Host, { choices, service_tier: tier }: ChatResponse): JsonObject => {
+  const [choice] = choices
+  const items = new OutputItems(names)
+  if (choice !== undefined) addMessage(items, choice.message, choice.logprobs, names.hidesReasoning)
+  const state = endOf(choice?.finish_reason)
+  items.close(itemStatusOf(state))
+  return responseBody(names, host, state, items, tier)
+}
+
+/**
+ * A response object of a host of the form, in any state, under our names. Hosts that repeat little of the request get its
+ * members from the request. Not its usage.
+ */
+export const exchanged = (names: ResponseNames, host: Host | undefined, response: JsonObject): JsonObject => {
+  const { usage: _, ...own } = response
+  const isOver = own["status"] !== "in_progress" && own["status"] !== "queued"
+  return {
+    ...names.echo,
+    ...own,
+    id: `resp_${names.suffix}`,
+    model: host?.model ?? names.model,
+    max_output_tokens: names.echo["max_output_tokens"],
+    service_tier: tierOf(own["service_tier"], host),
+    ...(Array.isArray(own["output"]) ? { output: own["output"].map((item: unknown) => shownItem(names, item)) } : {}),
+    ...(isOver ? { openrouter_metadata: names.metadata?.(host) } : {}),
+  }
+}
+
+/** An item of such a host. Reasoning that the caller does not want to see keeps what a later turn needs. */
+export const shownItem = ({ hidesReasoning }: Pick<ResponseNames, "hidesReasoning">, item: unknown): unknown => {
+  if (!hidesReasoning || !isJsonObject(item) || item["type"] !== "reasoning") return item
+  const { content: _, ...rest }: JsonObject = item
+  return { ...rest, summary: [] }
+}
 
 /** A whole message is one delta with all calls. */
 const addMessage = (items: OutputItems, message: ChatMessage, logprobs: unknown, excludeReasoning: boolean): void => {

@@ -4,9 +4,10 @@
  */
 import * as Either from "effect/Either"
 import type { ChatPayload } from "../../../domain/Chat.ts"
-import { BadRequest } from "../../../domain/Failure.ts"
+import { BadRequest, Unsupported } from "../../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
 import { type ChatRequest, routerOnly } from "../../../domain/Request.ts"
+import { responsesForm } from "../../../wire/responses/native.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
 import {
   anyObject,
@@ -32,12 +33,9 @@ import {
   tokenCount,
 } from "../../decode/members.ts"
 import { checkReasoning, reasoningOf } from "../../decode/reasoning.ts"
-import { input, requireInput, translatedInput } from "./input.ts"
+import { input, isCustomItem, requireInput, translatedInput } from "./input.ts"
 import { refusedMembers } from "./refused.ts"
 import { checkChoice, textConfig, toolChoice, tools, translatedFormat, translatedTools } from "./tools.ts"
-
-/** The name of the form: in the ledger, and for hosts that speak it. */
-export const responsesForm = "responses"
 
 const encrypted = "reasoning.encrypted_content"
 const outputLogprobs = "message.output_text.logprobs"
@@ -117,11 +115,22 @@ export const decodeResponses = (body: JsonObject, bytes: number): Either.Either<
       body: sentMembers(body),
       headers: {},
       untranslated: dropped,
-      unsupported: undefined,
+      unsupported: onlyHere(body),
       pathOf,
     },
   })
 }
+
+/** What only hosts of this form have: tools that take text in place of JSON, and calls of them. */
+const onlyHere = ({ tools, input, tool_choice: choice }: JsonObject): Unsupported | undefined => {
+  const tool = Array.isArray(tools) ? tools.findIndex(isCustom) : -1
+  const item = Array.isArray(input) ? input.findIndex(isCustomItem) : -1
+  if (tool === -1 && item === -1 && !isCustom(choice)) return undefined
+  const path = tool !== -1 ? `tools[${tool}]` : item !== -1 ? `input[${item}]` : "tool_choice"
+  return new Unsupported({ path, reason: "only hosts of the Responses form have custom tools" })
+}
+
+const isCustom = (tool: unknown): boolean => isJsonObject(tool) && tool["type"] === "custom"
 
 /** The body as a host of this form would get it. */
 const sentMembers = (body: JsonObject): JsonObject =>

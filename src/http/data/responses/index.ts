@@ -1,9 +1,10 @@
 /** `POST /responses`, without stored responses: each request has the whole conversation. */
 import type { WriterFor } from "../../../services/StreamWriter.ts"
+import { responsesForm } from "../../../wire/responses/native.ts"
 import { chatErrorBody } from "../../ErrorBody.ts"
 import type { ClientProtocol } from "../ClientProtocol.ts"
 import { answerWriter, namesOf, type ResponseNames } from "./answer.ts"
-import { decodeResponses, responsesForm } from "./decode.ts"
+import { decodeResponses } from "./decode.ts"
 import { responseWriter } from "./stream.ts"
 
 /** Outside of the protocol, so that the writers do not keep the request. */
@@ -25,7 +26,7 @@ export const responses: ClientProtocol = {
   name: responsesForm,
   decode: decodeResponses,
   ownNames,
-  answer: (context, request, shown) => answerWriter(namesOf(context, request, shown), request.reasoning.exclude),
+  answer: (context, request, shown) => answerWriter(namesOf(context, request, shown)),
   stream: (context, request, shown) => writersFor(namesOf(context, request, shown)),
   // Failures before the answer have the body of the chat form.
   error: chatErrorBody,

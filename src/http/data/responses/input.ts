@@ -10,6 +10,7 @@ import type {
 } from "../../../domain/Chat.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
 import {
+  anyObject,
   type Check,
   filledText,
   type Issues,
@@ -55,7 +56,17 @@ const items: ReadonlyMap<string, Check> = new Map([
     "image_generation_call",
     objectOf({ result: text, status: oneOf("in_progress", "completed", "generating", "failed") }),
   ],
+  // Said by hosts of this form, and given back to them. Others are sent the text that came of the search.
+  ["web_search_call", objectOf({ id: text, action: anyObject })],
+  ["custom_tool_call", objectOf({ call_id: filledText, name: filledText, input: text }, "call_id", "name", "input")],
+  ["custom_tool_call_output", objectOf({ call_id: filledText, output: inputContent }, "call_id", "output")],
 ])
+
+/** Calls of custom tools and their results: only hosts of this form take them. */
+const customTypes = ["custom_tool_call", "custom_tool_call_output"]
+
+export const isCustomItem = (item: unknown): boolean =>
+  isJsonObject(item) && customTypes.some((type) => item["type"] === type)
 
 const item: Check = (value, path, issues) => {
   if (!isJsonObject(value)) return report(issues, path, "must be an object")
@@ -200,7 +211,7 @@ const ownPath = (path: string, places: ReadonlyArray<Place>): string => {
 
 /** `undefined` for an item of the assistant. */
 const messageOf = (item: JsonObject, path: string, dropped: Dropped): Message | undefined => {
-  if (item["type"] === "function_call_output") {
+  if (item["type"] === "function_call_output" || item["type"] === "custom_tool_call_output") {
     dropOthers(item, known.function_call_output, path, dropped)
     const content = translatedContent(item["output"], `${path}.output`, dropped)
     return { role: "tool", tool_call_id: textOr(item["call_id"]), content }
@@ -227,6 +238,17 @@ const addItem = (turn: AssistantTurn, item: JsonObject, path: string, dropped: D
         id: textOr(item["call_id"]),
         type: "function",
         function: { name: calledName(item), arguments: textOr(item["arguments"]) },
+      })
+      return
+    case "web_search_call":
+      dropped.push(path)
+      return
+    case "custom_tool_call":
+      turn.callPaths.push(path)
+      turn.calls.push({
+        id: textOr(item["call_id"]),
+        type: "custom",
+        function: { name: textOr(item["name"]), arguments: textOr(item["input"]) },
       })
       return
     case "image_generation_call":

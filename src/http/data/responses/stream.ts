@@ -10,6 +10,7 @@ import { sseComment, sseDone } from "../../../wire/sse.ts"
 import { defect, type Rendered, render } from "../../ErrorBody.ts"
 import { endOf, itemStatusOf, type ResponseNames, type ResponseState, responseBody, usageBody } from "./answer.ts"
 import { EventSink } from "./events.ts"
+import { NativeEvents } from "./native.ts"
 import { OutputItems } from "./OutputItems.ts"
 
 const nothing = { usage: noUsage, cost: noCost, upstream: noCost }
@@ -22,6 +23,7 @@ const before = '{"delta":{"content":"'
 const after = '"}}'
 
 class ResponseWriter implements StreamWriter {
+  readonly native: NativeEvents
   readonly heartbeat = sseComment
   readonly spliceable = {
     json: () => `${before}${JSON.stringify(this.lastText).slice(1, -1)}${after}`,
@@ -39,6 +41,7 @@ class ResponseWriter implements StreamWriter {
     this.names = names
     this.host = host
     this.items = new OutputItems(names, this.events)
+    this.native = new NativeEvents(names, host)
   }
 
   chunk({ choices, service_tier: tier }: ChatChunk): string {
@@ -49,6 +52,7 @@ class ResponseWriter implements StreamWriter {
 
   finish(chunk: ChatChunk, charge: Charge): string {
     const { choices, service_tier: tier } = chunk
+    if (this.native.hasStarted) return this.native.finish(choices[0], charge) + sseDone
     this.begin(tier)
     this.add(choices)
     return this.end(endOf(choices.find(({ index }) => index === 0)?.finish_reason), tier, charge)
@@ -56,6 +60,9 @@ class ResponseWriter implements StreamWriter {
 
   failure(failure: Failure | undefined, charge: Charge | undefined): string {
     const rendered = failure === undefined ? defect : render(failure)
+    if (this.native.hasStarted) {
+      return this.native.ended(isLength(rendered) ? endOf("length") : failedOf(rendered), charge ?? nothing) + sseDone
+    }
     const hadBegun = this.hasBegun
     this.begin(undefined)
     return this.end(hadBegun && isLength(rendered) ? endOf("length") : failedOf(rendered), undefined, charge ?? nothing)

@@ -54,7 +54,10 @@ const namespace: Check = (value, path, issues) => {
     name(nameWithin(value["name"], textOr(tool["name"])), `${path}.tools[${at}].name`, issues)
 }
 
-const toolTypes: ReadonlyMap<string, Check> = new Map([...functionTypes, ["namespace", namespace]])
+/** A tool that takes text. Only hosts of this form have them, so the format of the text is left to them. */
+const custom = objectOf({ name, description: maybeText, format: anyObject }, "name")
+
+const toolTypes: ReadonlyMap<string, Check> = new Map([...functionTypes, ["namespace", namespace], ["custom", custom]])
 
 export const tools = listOf(
   byType(toolTypes, (type, tool, path, issues) => {
@@ -63,7 +66,7 @@ export const tools = listOf(
       report(
         issues,
         `${path}.type`,
-        `${quoted(type)} is a tool that this gateway neither runs nor can pass on: it takes functions, namespaces of them and web_search`,
+        `${quoted(type)} is a tool that this gateway neither runs nor can pass on: it takes functions, namespaces of them, custom tools and web_search`,
       )
   }),
   most.tools,
@@ -73,6 +76,7 @@ const namedFunction = objectOf({ type: oneOf("function"), name: filledText }, "t
 
 const choices: ReadonlyMap<string, Check> = new Map([
   ["function", namedFunction],
+  ["custom", objectOf({ name: filledText }, "name")],
   [
     "allowed_tools",
     objectOf({ mode: oneOf("auto", "required"), tools: listOf(namedFunction, most.tools, 1) }, "mode", "tools"),
@@ -103,7 +107,7 @@ export const checkChoice = (body: JsonObject, issues: Issues): void => {
     if (!offered.has(calledName(wanted)))
       report(issues, `${path}.name`, `${quoted(calledName(wanted))} is not the name of a function in tools`)
   }
-  if (chosen["type"] === "function") demand(chosen, "tool_choice")
+  if (chosen["type"] === "function" || chosen["type"] === "custom") demand(chosen, "tool_choice")
   for (const [at, tool] of listIn(chosen["tools"]).entries()) demand(tool, `tool_choice.tools[${at}]`)
 }
 
@@ -166,7 +170,7 @@ export const translatedTools = (body: JsonObject, dropped: Dropped): TranslatedT
         dropOthers(inner, functionMembers, `tools[${at}].tools[${place}]`, dropped)
         functions.push(functionTool(inner, tool["name"]))
       }
-    } else {
+    } else if (tool["type"] !== "custom") {
       dropOthers(tool, searchMembers, `tools[${at}]`, dropped)
       search = searchOptions(tool)
     }
@@ -176,6 +180,7 @@ export const translatedTools = (body: JsonObject, dropped: Dropped): TranslatedT
     const word = chosen === "none" || chosen === "auto" || chosen === "required" ? chosen : undefined
     return { tools: orNone(functions), choice: word, search }
   }
+  if (chosen["type"] === "custom") return { tools: orNone(functions), choice: undefined, search }
   if (chosen["type"] === "function") {
     return { tools: functions, choice: { type: "function", function: { name: calledName(chosen) } }, search }
   }

@@ -1,0 +1,15 @@
+/**
+ * DeepInfra. Facts: docs.deepinfra.com (chat completions, embeddings, data privacy), read in 2026-11. Prompts for models of Google and
+ * Anthropic go on to those vendors. Untested against recorded traffic.
+ */
+import { chatHost, modelsIn } from "headgate/plugin"
+
+export default chatHost({
+  id: "deepinfra",
+  name: "DeepInfra",
+  baseUrl: "https://api.deepinfra.com/v1/openai",
+  keyVariable: ["DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN"],
+  privacy: { mayTrain: false, retainsPrompts: false },
+  embeddings: {},
+  models: modelsIn(new URL("./models.json", import.meta.url)),
+})

@@ -1,0 +1,23 @@
+/**
+ * DeepSeek. Facts: api-docs.deepseek.com (thinking mode, error codes), read in 2026-11; privacy: the project's catalogue, 2026-08.
+ */
+import { chatHost, modelsIn } from "headgate/plugin"
+
+export default chatHost({
+  id: "deepseek",
+  name: "DeepSeek",
+  baseUrl: "https://api.deepseek.com/v1",
+  keyVariable: "DEEPSEEK_API_KEY",
+  privacy: { mayTrain: true, retainsPrompts: true },
+  chat: {
+    // In a conversation with tools the reasoning has to come back under this name.
+    history: "reasoning_content",
+    // It thinks unless told otherwise, and maps other efforts to its own (low, high, max) itself.
+    reasoning: ({ effort }) =>
+      effort === "none"
+        ? { thinking: { type: "disabled" } }
+        : { thinking: { type: "enabled" }, reasoning_effort: effort },
+  },
+  cache: { read: 0.1 },
+  models: modelsIn(new URL("./models.json", import.meta.url)),
+})

@@ -1,0 +1,25 @@
+/**
+ * Fireworks. Facts: docs.fireworks.ai (chat completions, reasoning, error codes), read in 2026-11; privacy: the project's
+ * catalogue, 2026-08. Untested against recorded traffic.
+ */
+import { chatHost, modelsIn } from "headgate/plugin"
+
+export default chatHost({
+  id: "fireworks",
+  name: "Fireworks",
+  baseUrl: "https://api.fireworks.ai/inference/v1",
+  keyVariable: "FIREWORKS_API_KEY",
+  privacy: { mayTrain: false, retainsPrompts: false },
+  chat: {
+    history: "reasoning_content",
+    // It refuses members that it does not know: "Extra inputs are not permitted".
+    cacheControl: false,
+    drop: ["structured_outputs", "top_a", "image_config"],
+    dropInMessages: ["annotations", "refusal"],
+  },
+  embeddings: {},
+  rerank: {},
+  // The account is suspended, such as for a spending limit.
+  reasons: { "412": "account" },
+  models: modelsIn(new URL("./models.json", import.meta.url)),
+})

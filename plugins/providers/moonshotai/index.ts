@@ -1,0 +1,30 @@
+/**
+ * Moonshot AI (Kimi). Facts: platform.moonshot.ai/docs (chat, thinking models, errors), read in 2026-11; privacy: the project's
+ * catalogue, 2026-08. Untested against recorded traffic.
+ */
+import { chatHost, modelsIn } from "headgate/plugin"
+
+// These can be told not to think. Others either always think or never do.
+const canStop = /^kimi-k2\.[56]/
+
+export default chatHost({
+  id: "moonshotai",
+  name: "Moonshot AI",
+  baseUrl: "https://api.moonshot.ai/v1",
+  keyVariable: "MOONSHOT_API_KEY",
+  privacy: { mayTrain: false, retainsPrompts: false },
+  chat: {
+    maxTokens: "max_completion_tokens",
+    // A call of a tool without the reasoning before it is refused.
+    history: "reasoning_content",
+    reasoning: ({ model, effort }) => {
+      if (model.startsWith("kimi-k3")) return { reasoning_effort: effort }
+      return canStop.test(model) ? { thinking: { type: effort === "none" ? "disabled" : "enabled" } } : undefined
+    },
+    efforts: (model) => (model.startsWith("kimi-k3") ? ["low", "high", "max"] : []),
+  },
+  // Both come with 429.
+  reasons: { exceeded_current_quota_error: "account", engine_overloaded_error: "overloaded" },
+  cache: { read: 0.25 },
+  models: modelsIn(new URL("./models.json", import.meta.url)),
+})

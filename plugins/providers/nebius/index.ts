@@ -1,0 +1,15 @@
+/**
+ * Nebius Token Factory. Facts: docs.nebius.com, read in 2026-11; privacy: the project's catalogue, 2026-08. Untested against recorded
+ * traffic.
+ */
+import { chatHost, modelsIn } from "headgate/plugin"
+
+export default chatHost({
+  id: "nebius",
+  name: "Nebius Token Factory",
+  baseUrl: "https://api.tokenfactory.nebius.com/v1",
+  keyVariable: "NEBIUS_API_KEY",
+  privacy: { mayTrain: false, retainsPrompts: false },
+  embeddings: {},
+  models: modelsIn(new URL("./models.json", import.meta.url)),
+})

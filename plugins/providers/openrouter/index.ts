@@ -1,0 +1,14 @@
+/**
+ * OpenRouter. Facts: openrouter.ai/docs (parameters, reasoning tokens, errors), read in 2026-11. The vendors behind it differ in what
+ * they do with prompts, so the worst is assumed.
+ */
+import { chatHost } from "headgate/plugin"
+
+export default chatHost({
+  id: "openrouter",
+  name: "OpenRouter",
+  baseUrl: "https://openrouter.ai/api/v1",
+  keyVariable: "OPENROUTER_API_KEY",
+  chat: { reasoning: "router" },
+  embeddings: {},
+})

@@ -1,0 +1,25 @@
+/**
+ * SGLang's server. Facts: docs.sglang.ai (OpenAI-compatible APIs, reasoning), read in 2026-11. A key is needed only where the server was
+ * started with one. Untested against recorded traffic.
+ */
+import { chatHost } from "headgate/plugin"
+
+export default chatHost({
+  id: "sglang",
+  name: "SGLang",
+  baseUrl: "http://127.0.0.1:30000/v1",
+  network: "private",
+  keyVariable: "SGLANG_API_KEY",
+  discoveredBy: [],
+  privacy: { mayTrain: false, retainsPrompts: false },
+  chat: {
+    history: "reasoning_content",
+    // Templates of different models read different names.
+    reasoning: ({ effort }) => {
+      const thinks = effort !== "none"
+      return { chat_template_kwargs: { enable_thinking: thinks, thinking: thinks } }
+    },
+  },
+  embeddings: {},
+  rerank: {},
+})

@@ -1,0 +1,22 @@
+/**
+ * Together. Facts: docs.together.ai (reasoning models, rerank), read in 2026-11; `<think>` in the text: recordings of 2026;
+ * privacy: the project's catalogue, 2026-08.
+ */
+import { chatHost, modelsIn } from "headgate/plugin"
+
+export default chatHost({
+  id: "together",
+  name: "Together",
+  baseUrl: "https://api.together.xyz/v1",
+  keyVariable: "TOGETHER_API_KEY",
+  privacy: { mayTrain: false, retainsPrompts: false },
+  chat: {
+    thinkTags: true,
+    reasoning: ({ model, effort }) =>
+      model.startsWith("openai/") ? { reasoning_effort: effort } : { reasoning: { enabled: effort !== "none" } },
+    efforts: (model) => (model.startsWith("openai/") ? ["low", "medium", "high"] : []),
+  },
+  embeddings: {},
+  rerank: {},
+  models: modelsIn(new URL("./models.json", import.meta.url)),
+})

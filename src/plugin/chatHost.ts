@@ -1,0 +1,71 @@
+/**
+ * A provider that is nothing but data: a vendor that speaks the chat completion protocol, and how it deviates. Whatever does
+ * not fit in here is a `defineProvider` with a protocol.
+ */
+import * as Record from "effect/Record"
+import * as Schema from "effect/Schema"
+import type { CacheMultipliers } from "../domain/CacheMultipliers.ts"
+import type { ChatQuirks } from "../wire/chat/quirks.ts"
+import { chatProtocol } from "../wire/chat.ts"
+import { type EmbeddingsQuirks, embeddingsProtocol } from "../wire/embeddings.ts"
+import { type HostReasons, httpErrorWith } from "../wire/httpError.ts"
+import type { Protocol } from "../wire/Protocol.ts"
+import { type RerankQuirks, rerankProtocol } from "../wire/rerank.ts"
+import { defineProvider, type Provider, type ProviderPlugin } from "./Provider.ts"
+
+/** The argument of `chatHost`. The facts of the vendor are those of `ProviderPlugin`. */
+export interface ChatHost extends Omit<ProviderPlugin, "kind" | "contract" | "load" | "variables"> {
+  /** Fields that the base URL needs, in braces there, each with the environment variable that usually holds it. */
+  readonly fields?: Readonly<Record<string, string>>
+  /** How its chat completions deviate. Default: not at all. */
+  readonly chat?: Omit<ChatQuirks, "reasons">
+  /** It makes embeddings, too, with these deviations. Default: it does not. */
+  readonly embeddings?: EmbeddingsQuirks
+  /** It ranks documents, too, with these deviations. Default: it does not. */
+  readonly rerank?: RerankQuirks
+  /** What its own error codes or statuses mean, where common words do not tell: `{ "1113": "account" }`. */
+  readonly reasons?: HostReasons
+  /** What its answers other than 200 mean, where that is not enough. Default: `httpErrorWith(reasons)`. */
+  readonly error?: Provider["error"]
+  /** The rule for the prices of its prompt cache, where it is the same for all models. */
+  readonly cache?: CacheMultipliers
+  /** Further protocols of its hosts, after `chat`, which stays the default. */
+  readonly protocols?: Readonly<Record<string, Protocol>>
+  readonly models?: Provider["models"]
+  readonly listModels?: Provider["listModels"]
+}
+
+/** What may stand in a base URL without changing its shape. */
+const Segment = Schema.String.pipe(
+  Schema.pattern(/^[\w-]+(\.[\w-]+)*$/, { description: "letters, digits, -, _ and single dots" }),
+)
+
+/** Makes a provider plugin out of facts: the default export of `plugins/providers/<id>/index.ts`. */
+export const chatHost = (host: ChatHost): ProviderPlugin<Provider> => {
+  const { fields = {}, chat, embeddings, rerank, reasons = {}, cache, protocols, ...more } = host
+  const { error = httpErrorWith(reasons), models, listModels, ...facts } = more
+  const { baseUrl, ...others } = facts
+  const hasFields = Object.keys(fields).length > 0
+  return defineProvider({
+    ...(hasFields || baseUrl === undefined ? others : facts),
+    ...(hasFields ? { variables: fields, discoveredBy: host.discoveredBy ?? setsOf(host, fields) } : {}),
+    config: Schema.Struct(Record.map(fields, () => Segment)),
+    load: (config) => ({
+      protocols: { chat: chatProtocol({ ...chat, reasons }), ...protocols },
+      ...(embeddings === undefined ? {} : { embeddings: embeddingsProtocol(embeddings) }),
+      ...(rerank === undefined ? {} : { rerank: rerankProtocol(rerank) }),
+      error,
+      ...(hasFields && baseUrl !== undefined ? { baseUrl: filled(baseUrl, config) } : {}),
+      ...(cache === undefined ? {} : { cacheMultipliers: () => cache }),
+      ...(models === undefined ? {} : { models }),
+      ...(listModels === undefined ? {} : { listModels }),
+    }),
+  })
+}
+
+/** A key variable together with the variables of all fields. */
+const setsOf = ({ keyVariable = [] }: ChatHost, fields: Readonly<Record<string, string>>) =>
+  [keyVariable].flat().map((key) => [key, ...Object.values(fields)])
+
+const filled = (baseUrl: string, config: Readonly<Record<string, string>>): string =>
+  baseUrl.replace(/\{(\w+)\}/g, (_, field: string) => config[field] ?? "")

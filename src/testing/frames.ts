@@ -1,0 +1,34 @@
+/** The frames of a recorded stream, cut as the gateway cuts them. */
+import { frameReader } from "../wire/framing.ts"
+import type { Protocol } from "../wire/Protocol.ts"
+import { parsed } from "./sent.ts"
+import type { StreamSample } from "./subject.ts"
+
+export const bytesOf = ({ bytes }: Pick<StreamSample, "bytes">): Uint8Array =>
+  typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes
+
+export type Event = readonly [name: string, data: unknown]
+
+/** The events in a stream's bytes that are JSON. */
+export const eventsOf = ({ framing }: Protocol, sample: StreamSample): ReadonlyArray<Event> => {
+  const reader = frameReader(framing)
+  const frames = [...reader.push(bytesOf(sample)), ...reader.end()]
+  return frames.flatMap(({ name, data }): ReadonlyArray<Event> => {
+    const json = parsed(data)
+    return json === undefined ? [] : [[name, json]]
+  })
+}
+
+/** The stream in pieces that each end a frame; the last one may have no end. */
+export const piecesOf = ({ framing }: Protocol, sample: StreamSample): ReadonlyArray<Uint8Array> => {
+  const bytes = bytesOf(sample)
+  const reader = frameReader(framing)
+  const pieces: Array<Uint8Array> = []
+  let from = 0
+  for (let at = 0; at < bytes.length; at++) {
+    if (reader.push(bytes.subarray(at, at + 1)).length === 0) continue
+    pieces.push(bytes.subarray(from, at + 1))
+    from = at + 1
+  }
+  return from === bytes.length ? pieces : [...pieces, bytes.subarray(from)]
+}

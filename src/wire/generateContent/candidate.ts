@@ -1,0 +1,175 @@
+/** One of the answers of a response, whole or in pieces. Both are read by the same code: a whole one is one piece. */
+import type {
+  Annotation,
+  ChatDelta,
+  FinishReason,
+  OutputImage,
+  ReasoningDetail,
+  ToolCallDelta,
+} from "../../domain/Chat.ts"
+import { HostFailed } from "../../domain/Failure.ts"
+import { randomText } from "../../domain/Ids.ts"
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { newCallId } from "../callId.ts"
+import { objectsIn, textOr } from "./json.ts"
+import { annotationsOf, logprobsOf, searchesOf } from "./sources.ts"
+import { imageId, signed, textId, thought } from "./thoughts.ts"
+
+export interface Finish {
+  readonly reason: FinishReason
+  /** In Google's words. */
+  readonly native: string
+}
+
+/** What a piece adds. Members that nothing was added to are absent. */
+export interface Piece {
+  readonly delta: ChatDelta
+  readonly logprobs: JsonObject | undefined
+  readonly finish: Finish | undefined
+}
+
+const contentFilters: ReadonlySet<string> = new Set([
+  ...["SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"],
+  ...["IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"],
+])
+
+/** The model's own mistakes: nothing of such an answer can be used, and another attempt may do better. */
+const broken: ReadonlySet<string> = new Set([
+  ...["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"],
+  ...["MISSING_THOUGHT_SIGNATURE", "NO_IMAGE", "IMAGE_OTHER"],
+])
+
+/** Unknown reasons count as a stop. */
+const finishOf = (native: string, hasCalls: boolean): FinishReason => {
+  if (native === "MAX_TOKENS") return "length"
+  if (contentFilters.has(native)) return "content_filter"
+  return hasCalls ? "tool_calls" : "stop"
+}
+
+/** Not an interface: those have no members besides the listed ones. */
+type Delta = {
+  content?: string
+  refusal?: string
+  reasoning?: string
+  reasoning_details?: Array<ReasoningDetail>
+  tool_calls?: Array<ToolCallDelta>
+  images?: Array<OutputImage>
+  audio?: { readonly id: string; readonly data: string }
+  annotations?: ReadonlyArray<Annotation>
+}
+
+export class CandidateReader {
+  /** Web searches that are billed. */
+  searches = 0
+  isFinished = false
+  private text = ""
+  private calls = 0
+  private images = 0
+  /** Places of reasoning, so far. */
+  private thoughts = 0
+  /** The thought that may go on. */
+  private openThought: number | undefined
+  private readonly cited = new Set<string>()
+  private readonly isThird: boolean
+
+  constructor(isThird: boolean) {
+    this.isThird = isThird
+  }
+
+  /** `HostFailed`: what came is of no use. */
+  read(candidate: JsonObject): Piece | HostFailed {
+    const delta: Delta = {}
+    const { content, finishReason, finishMessage } = candidate
+    for (const part of objectsIn(isJsonObject(content) ? content["parts"] : undefined)) this.part(part, delta)
+    this.searches = Math.max(this.searches, searchesOf(candidate, this.isThird))
+    const annotations = annotationsOf(candidate, this.text).filter((each) => this.isNew(each))
+    if (annotations.length > 0) delta.annotations = annotations
+    const logprobs = logprobsOf(candidate)
+    if (finishReason == null || this.isFinished) return { delta, logprobs, finish: undefined }
+    const native = String(finishReason)
+    const reason = finishOf(native, this.calls > 0)
+    // A call of an undeclared function is there all the same: the caller can answer it.
+    if (broken.has(native) && this.calls === 0) return new HostFailed({ reason: "malformed", code: native })
+    this.isFinished = true
+    if (reason === "content_filter" && typeof finishMessage === "string") delta.refusal = finishMessage
+    return { delta, logprobs, finish: { reason, native } }
+  }
+
+  private part(part: JsonObject, delta: Delta): void {
+    const { text, thought: isThought, functionCall, inlineData, fileData } = part
+    const signature = textOr(part["thoughtSignature"], undefined) || undefined
+    if (isThought === true) {
+      if (typeof text === "string") this.thought(text, signature, delta)
+      return
+    }
+    if (isJsonObject(functionCall)) this.call(functionCall, signature, delta)
+    else if (isJsonObject(inlineData)) this.media(inlineData, signature, delta)
+    else if (isJsonObject(fileData)) this.image(textOr(fileData["fileUri"], ""), fileData, signature, delta)
+    // Parts without a text are steps of Google's own tools, of which nothing is passed on.
+    else if (typeof text === "string") this.said(text, signature, delta)
+  }
+
+  private thought(text: string, signature: string | undefined, delta: Delta): void {
+    if (text === "" && signature === undefined) return
+    this.openThought ??= this.thoughts++
+    delta.reasoning = (delta.reasoning ?? "") + text
+    detailsOf(delta).push(thought(this.openThought, text, signature))
+    if (signature !== undefined) this.openThought = undefined
+  }
+
+  private said(text: string, signature: string | undefined, delta: Delta): void {
+    const from = this.text.length
+    if (text !== "") {
+      this.openThought = undefined
+      this.text += text
+      delta.content = (delta.content ?? "") + text
+    }
+    if (signature !== undefined) this.sign(text === "" ? null : textId(from, this.text.length), signature, delta)
+  }
+
+  private call({ id, name, args }: JsonObject, signature: string | undefined, delta: Delta): void {
+    const callId = typeof id === "string" && id !== "" ? id : newCallId()
+    delta.tool_calls ??= []
+    delta.tool_calls.push({
+      index: this.calls++,
+      id: callId,
+      type: "function",
+      function: { name: textOr(name, ""), arguments: JSON.stringify(isJsonObject(args) ? args : {}) },
+    })
+    this.openThought = undefined
+    if (signature !== undefined) this.sign(callId, signature, delta)
+  }
+
+  private media({ mimeType, data }: JsonObject, signature: string | undefined, delta: Delta): void {
+    if (typeof mimeType !== "string" || typeof data !== "string") return
+    if (mimeType.startsWith("audio/")) {
+      delta.audio = { id: `audio_${randomText(12)}`, data: (delta.audio?.data ?? "") + data }
+    } else this.image(`data:${mimeType};base64,${data}`, { mimeType }, signature, delta)
+  }
+
+  private image(url: string, { mimeType }: JsonObject, signature: string | undefined, delta: Delta): void {
+    if (url === "" || typeof mimeType !== "string" || !mimeType.startsWith("image/")) return
+    delta.images ??= []
+    delta.images.push({ type: "image_url", image_url: { url } })
+    const place = this.images++
+    if (signature !== undefined) this.sign(imageId(place), signature, delta)
+  }
+
+  private sign(of: string | null, signature: string, delta: Delta): void {
+    detailsOf(delta).push(signed(this.thoughts++, of, signature))
+    this.openThought = undefined
+  }
+
+  /** Google repeats its sources while a stream goes on. */
+  private isNew({ url_citation: { url, start_index: start, end_index: end } }: Annotation): boolean {
+    const key = `${start} ${end} ${url}`
+    if (this.cited.has(key)) return false
+    this.cited.add(key)
+    return true
+  }
+}
+
+const detailsOf = (delta: Delta): Array<ReasoningDetail> => {
+  delta.reasoning_details ??= []
+  return delta.reasoning_details
+}

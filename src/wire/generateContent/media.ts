@@ -1,0 +1,86 @@
+/** Images, audio, video and files as parts: embedded (`inlineData`), or by an address that Google fetches (`fileData`). */
+import type { ContentPart, FilePart } from "../../domain/Chat.ts"
+import type { JsonObject } from "../../domain/Json.ts"
+import { base64Of, readDataUrl } from "../content.ts"
+import type { ModelFacts } from "./models.ts"
+
+/** Where and by which model a request is read. */
+export interface Reader {
+  readonly facts: ModelFacts
+  /** Vertex AI, and not the Gemini API of AI Studio. */
+  readonly vertex: boolean
+}
+
+/** The part, or why the host cannot take it. */
+export type Carried = JsonObject | string
+
+/** Types by the end of an address, where nothing else says what is there. */
+const typesByEnding: Readonly<Record<string, string>> = {
+  ...{ png: "image/png", jpg: "image/jpeg", jpeg: "image/jpeg", webp: "image/webp", gif: "image/gif" },
+  ...{ heic: "image/heic", heif: "image/heif", avif: "image/avif", bmp: "image/bmp" },
+  ...{ pdf: "application/pdf", txt: "text/plain", md: "text/markdown", html: "text/html", csv: "text/csv" },
+  ...{ mp4: "video/mp4", mov: "video/quicktime", webm: "video/webm", mpeg: "video/mpeg", mpg: "video/mpeg" },
+  ...{ mp3: "audio/mpeg", wav: "audio/wav", flac: "audio/flac", ogg: "audio/ogg", m4a: "audio/m4a" },
+}
+
+const imageDefault = "image/jpeg"
+const videoDefault = "video/mp4"
+const fileDefault = "application/pdf"
+
+/** Files that were uploaded to the Gemini API, and videos of YouTube: their type is known to Google. */
+const knownToGoogle = /^https:\/\/(?:generativelanguage\.googleapis\.com\/|(?:www\.)?youtube\.com\/|youtu\.be\/)/i
+
+/** The Gemini API fetches addresses for models from 2.5 on (its page on file input methods, 2026-11). */
+const fetches = ({ vertex, facts }: Reader): boolean => vertex || facts.generation >= 2.5
+
+export const inline = (mimeType: string, data: string): JsonObject => ({
+  inlineData: { mimeType: mimeType === "image/jpg" ? "image/jpeg" : mimeType, data },
+})
+
+const fromAddress = (url: string, otherwise: string, reader: Reader): Carried => {
+  const embedded = readDataUrl(url)
+  if (embedded !== undefined) return inline(textual(embedded.mediaType || otherwise), base64Of(embedded))
+  const mimeType = typesByEnding[endingOf(url)] ?? otherwise
+  if (/^gs:\/\//i.test(url)) {
+    return reader.vertex ? { fileData: { mimeType, fileUri: url } } : "this host takes no addresses of Google's storage"
+  }
+  if (!reader.vertex && knownToGoogle.test(url)) return { fileData: { fileUri: url } }
+  if (!/^https:/i.test(url)) return "this host fetches https addresses only"
+  return fetches(reader) ? { fileData: { mimeType, fileUri: url } } : "this model takes embedded media only"
+}
+
+const endingOf = (url: string): string => /\.(\w+)(?:[?#].*)?$/.exec(url)?.[1]?.toLowerCase() ?? ""
+
+/** Google has no type for JSON, which is text. */
+const textual = (mimeType: string): string => (mimeType === "application/json" ? "text/plain" : mimeType)
+
+/** A part that is not text. */
+export const mediaPart = (part: Exclude<ContentPart, { type: "text" | "refusal" }>, reader: Reader): Carried => {
+  switch (part.type) {
+    case "image_url":
+      return fromAddress(part.image_url.url, imageDefault, reader)
+    case "video_url":
+    case "input_video":
+      return fromAddress(part.video_url.url, videoDefault, reader)
+    case "input_audio":
+      return audioPart(part.input_audio)
+    case "file":
+      return filePart(part, reader)
+    default:
+      return "this host has no such part"
+  }
+}
+
+const audioPart = ({ data, format }: { readonly data: string; readonly format: string }): Carried => {
+  if (format.startsWith("pcm")) return "this host takes no raw audio"
+  return inline(typesByEnding[format] ?? `audio/${format}`, data)
+}
+
+const filePart = ({ file }: FilePart, reader: Reader): Carried => {
+  const { file_data: data, file_id: id } = file
+  if (data != null) {
+    return /^(?:data:|https?:|gs:)/i.test(data) ? fromAddress(data, fileDefault, reader) : inline(fileDefault, data)
+  }
+  if (id == null) return "the file has neither data nor an id"
+  return id.includes("://") ? fromAddress(id, fileDefault, reader) : "this host knows files by their whole address"
+}

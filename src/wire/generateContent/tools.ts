@@ -1,0 +1,78 @@
+/** Tools and the choice among them. Tools that Google runs itself have a member each; functions share one. */
+import * as Either from "effect/Either"
+import type { ChatPayload, FunctionTool, Tool, ToolChoice } from "../../domain/Chat.ts"
+import { Unsupported } from "../../domain/Failure.ts"
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { given } from "./json.ts"
+import type { Reader } from "./media.ts"
+
+export interface ToolFields {
+  readonly tools?: ReadonlyArray<JsonObject>
+  readonly toolConfig?: JsonObject
+}
+
+/** Google's own tools, by the `type` that asks for them. Other members of the tool are its settings. */
+const ownTools: ReadonlyMap<string, string> = new Map(
+  ["googleSearch", "urlContext", "codeExecution", "googleMaps", "fileSearch", "enterpriseWebSearch"].flatMap((name) => [
+    [name, name],
+    [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), name],
+  ]),
+)
+
+export const toolFields = (payload: ChatPayload, reader: Reader): Either.Either<ToolFields, Unsupported> => {
+  const declarations: Array<JsonObject> = []
+  const own: Array<JsonObject> = []
+  for (const [at, tool] of (payload.tools ?? []).entries()) {
+    const ownTool = ownTools.get(tool.type)
+    if (isFunction(tool)) declarations.push(declarationOf(tool))
+    else if (ownTool !== undefined) own.push({ [ownTool]: settingsOf(tool) })
+    else return Either.left(new Unsupported({ path: `tools[${at}]`, reason: "this host has no such tool" }))
+  }
+  if (payload["web_search_options"] != null && !own.some((tool) => tool["googleSearch"] !== undefined)) {
+    own.push({ googleSearch: {} })
+  }
+  const tools = declarations.length === 0 ? own : [{ functionDeclarations: declarations }, ...own]
+  if (tools.length === 0) return Either.right({})
+  return Either.map(callingOf(payload.tool_choice, declarations.length > 0), (functionCallingConfig) => {
+    // The Gemini API requires this where functions stand beside its own tools.
+    const isMixed = declarations.length > 0 && own.length > 0 && reader.facts.isThird && !reader.vertex
+    const toolConfig = given({
+      functionCallingConfig,
+      includeServerSideToolInvocations: isMixed ? true : undefined,
+    })
+    return { tools, ...(Object.keys(toolConfig).length === 0 ? {} : { toolConfig }) }
+  })
+}
+
+const isFunction = (tool: Tool): tool is FunctionTool => tool.function !== undefined
+
+const settingsOf = ({ type: _, ...settings }: JsonObject): JsonObject => settings
+
+const declarationOf = ({ function: { name, description, parameters } }: FunctionTool): JsonObject => {
+  // An empty schema is refused; without one the function takes no arguments.
+  const schema = isJsonObject(parameters) && Object.keys(parameters).length > 0 ? parameters : undefined
+  return given({ name, description: description ?? undefined, parametersJsonSchema: schema })
+}
+
+const callingOf = (
+  choice: ToolChoice | null | undefined,
+  hasFunctions: boolean,
+): Either.Either<JsonObject | undefined, Unsupported> => {
+  if (choice == null || !hasFunctions) return Either.right(undefined)
+  if (choice === "none") return Either.right({ mode: "NONE" })
+  if (choice === "auto") return Either.right({ mode: "AUTO" })
+  if (choice === "required") return Either.right({ mode: "ANY" })
+  const { type, function: named, allowed_tools: allowed } = choice
+  if (type === "function" && isJsonObject(named)) {
+    return Either.right({ mode: "ANY", allowedFunctionNames: [named["name"]] })
+  }
+  if (type === "allowed_tools" && isJsonObject(allowed) && Array.isArray(allowed["tools"])) {
+    // With `VALIDATED` the model may also answer in words; with `AUTO` the names would not be looked at.
+    const mode = allowed["mode"] === "required" ? "ANY" : "VALIDATED"
+    return Either.right({ mode, allowedFunctionNames: allowed["tools"].map(functionName) })
+  }
+  return Either.left(new Unsupported({ path: "tool_choice", reason: "this host has no such choice" }))
+}
+
+const functionName = (tool: unknown): unknown =>
+  isJsonObject(tool) && isJsonObject(tool["function"]) ? tool["function"]["name"] : undefined

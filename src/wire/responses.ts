@@ -1,0 +1,28 @@
+/**
+ * OpenAI's Responses API as the protocol of a host. Input and output are lists of items, reasoning is encrypted and goes back in
+ * later turns, events have names. Nothing is ever stored at the host. Source: OpenAI's API reference, read in 2026-11, and the
+ * recorded traffic of five vendors.
+ */
+
+import { ours } from "./ownProtocols.ts"
+import type { Protocol } from "./Protocol.ts"
+import { responsesAnswer } from "./responses/answer.ts"
+import { responsesDecoder } from "./responses/decoder.ts"
+import { encodeNative, responsesForm } from "./responses/native.ts"
+import { defaultFormat, type ResponsesQuirks } from "./responses/quirks.ts"
+import { encodeResponses } from "./responses/request.ts"
+
+/** The protocol with these quirks, relative to a base URL that ends with `/v1`. */
+export const responsesProtocol = (quirks: ResponsesQuirks = {}): Protocol => {
+  const { format = defaultFormat } = quirks
+  return ours({
+    framing: "sse",
+    encode: (request, host) => encodeResponses(quirks, request, host),
+    native: {
+      form: responsesForm,
+      encode: (request, native, host) => encodeNative(quirks, request, native, host),
+    },
+    decode: (_head, body) => responsesAnswer(body, format),
+    decoder: () => responsesDecoder(format),
+  })
+}

@@ -1,0 +1,181 @@
+/**
+ * The body of a Responses caller for a host of the Responses form. It is sent as it came, but for the model's name, the output
+ * bound, the service tier, parameters that the host lacks, and reasoning that came from hosts of other vendors. Nothing is stored.
+ */
+import * as Either from "effect/Either"
+import type { Unsupported } from "../../domain/Failure.ts"
+import type { Host } from "../../domain/Host.ts"
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import type { ChatRequest, NativeRequest } from "../../domain/Request.ts"
+import { effortAsked } from "../chat/request.ts"
+import { reasoningWish } from "../effort.ts"
+import type { Encoded } from "../Protocol.ts"
+import { defaultFormat, type ResponsesQuirks } from "./quirks.ts"
+import { belowLeast, encrypted, lacking, unpricedSearch, wantsEncrypted } from "./request.ts"
+
+/** Name of the form. */
+export const responsesForm = "responses"
+
+/** Members that the canonical form has under the same name. Where that was taken out, the host lacks the parameter. */
+const counterparts: ReadonlySet<string> = new Set([
+  ...["temperature", "top_p", "top_logprobs", "tool_choice", "parallel_tool_calls"],
+])
+
+/** Written anew. */
+const own: ReadonlySet<string> = new Set([
+  ...["model", "input", "store", "stream", "max_output_tokens", "tools", "text", "reasoning", "include"],
+  ...["service_tier", "web_search_options", "background"],
+])
+
+export const encodeNative = (
+  quirks: ResponsesQuirks,
+  request: ChatRequest,
+  { body, headers }: NativeRequest,
+  host: Host,
+): Either.Either<Encoded, Unsupported> => {
+  const { payload } = request
+  const refusal = belowLeast(request, quirks, "max_output_tokens") ?? unpricedSearch(payload, host, "tools")
+  if (refusal !== undefined) return Either.left(refusal)
+  const dropped: Array<string> = []
+  const refused = new Set(quirks.drop)
+  const sent: Record<string, unknown> = {
+    model: host.upstreamModel,
+    input: inputOf(body["input"], quirks),
+    store: false,
+  }
+  for (const name in body) {
+    const value = body[name]
+    const isLacking = counterparts.has(name) && payload[name] === undefined && !isCustom(value)
+    if (value === null || own.has(name) || isLacking) continue
+    if (!lacking.has(name) && !refused.has(name)) sent[name] = value
+    // What is no longer in the payload was named already.
+    else if (payload[name] !== undefined) dropped.push(name)
+  }
+  if (request.maxTokens !== undefined) sent["max_output_tokens"] = request.maxTokens
+  if (typeof payload.service_tier === "string") sent["service_tier"] = payload.service_tier
+  const tools = toolsOf(body["tools"], request)
+  if (tools.length > 0) sent["tools"] = tools
+  // A choice among tools that are not sent is refused.
+  else delete sent["tool_choice"]
+  setText(sent, body["text"], request)
+  setReasoning(sent, body["reasoning"], request, host, quirks)
+  setInclude(sent, body["include"], request, host, quirks)
+  sent["stream"] = request.stream
+  return Either.right({ path: "/responses", headers, body: JSON.stringify(sent), dropped })
+}
+
+/** An id that the gateway made (`http/data/responses/reasoningItem.ts`): it says nothing to a host, but may name a format. */
+const ownId = /^(?:msg|rs|fc|ig)_\d{1,12}-[0-9A-Za-z]{20}-\d+(?:-([a-z0-9-]{1,64}))?$/
+
+const inputOf = (input: unknown, quirks: ResponsesQuirks): unknown => {
+  if (!Array.isArray(input)) return input
+  return input.flatMap((item: unknown): ReadonlyArray<unknown> => (isJsonObject(item) ? itemOf(item, quirks) : [item]))
+}
+
+/** An item without what is the gateway's: its ids, its members, and marks of other forms. */
+const itemOf = (item: JsonObject, quirks: ResponsesQuirks): ReadonlyArray<JsonObject> => {
+  const isReasoning = item["type"] === "reasoning"
+  if (isReasoning && !isHosts(item, quirks)) return []
+  const hasOwnId = typeof item["id"] === "string" && ownId.test(item["id"])
+  const kept: Record<string, unknown> = {}
+  for (const name in item) {
+    const value = item[name]
+    if (name === "__proto__" || (name === "id" && hasOwnId)) continue
+    if (isReasoning && (name === "format" || name === "signature")) continue
+    kept[name] = (name === "content" || name === "output") && Array.isArray(value) ? value.map(withoutMark) : value
+  }
+  return [kept]
+}
+
+/** Whether reasoning can be read by this host, which does not know items of its own that came without encrypted content. */
+const isHosts = (item: JsonObject, { format = defaultFormat, history = "encrypted" }: ResponsesQuirks): boolean => {
+  const { id, format: named, encrypted_content: data } = item
+  const given = named ?? (typeof id === "string" ? ownId.exec(id)?.[1] : undefined)
+  if (given !== undefined && given !== format) return false
+  // Stands for signed reasoning of another vendor (`wire/messages/foreignThinking.ts`).
+  if (typeof data === "string" && data.startsWith("headgate.v1.")) return false
+  if (history === "none") return false
+  return history === "text" || (typeof data === "string" && data !== "")
+}
+
+const withoutMark = (part: unknown): unknown => {
+  if (!isJsonObject(part) || part["cache_control"] === undefined) return part
+  const { cache_control: _, ...rest }: JsonObject = part
+  return rest
+}
+
+/** Functions, and the search, where the host was not found to lack them. */
+const toolsOf = (tools: unknown, { payload }: ChatRequest): ReadonlyArray<unknown> => {
+  const kept = (Array.isArray(tools) ? tools : []).filter((tool: unknown) => {
+    const type = isJsonObject(tool) ? String(tool["type"]) : ""
+    if (type.includes("web_search")) return payload["web_search_options"] !== undefined
+    return isCustom(tool) || payload.tools !== undefined
+  })
+  const listed = kept.map(withoutMark).map(withoutPrefix)
+  const asked = payload["web_search_options"] !== undefined && !kept.some(isSearch)
+  return asked ? [...listed, { type: "web_search" }] : listed
+}
+
+/** Custom tools have no counterpart in the canonical form. */
+const isCustom = (value: unknown): boolean => isJsonObject(value) && value["type"] === "custom"
+
+const isSearch = (tool: unknown): boolean => isJsonObject(tool) && String(tool["type"]).includes("web_search")
+
+/** Routers write the names of their tools with a prefix. */
+const withoutPrefix = (tool: unknown): unknown =>
+  isJsonObject(tool) && typeof tool["type"] === "string" && tool["type"].includes(":")
+    ? { ...tool, type: tool["type"].slice(tool["type"].indexOf(":") + 1) }
+    : tool
+
+const setText = (sent: Record<string, unknown>, text: unknown, { payload }: ChatRequest): void => {
+  if (!isJsonObject(text)) return
+  const kept = Object.entries(text).filter(
+    ([name, value]) =>
+      value !== null &&
+      (name !== "verbosity" || payload.verbosity !== undefined) &&
+      (name !== "format" || payload.response_format !== undefined || isText(value)),
+  )
+  if (kept.length > 0) sent["text"] = Object.fromEntries(kept)
+}
+
+const isText = (format: unknown): boolean => isJsonObject(format) && format["type"] === "text"
+
+/** The caller's `reasoning` without the router's members, its effort as the host knows it. */
+const setReasoning = (
+  sent: Record<string, unknown>,
+  given: unknown,
+  request: ChatRequest,
+  host: Host,
+  quirks: ResponsesQuirks,
+): void => {
+  const { effort: _, max_tokens: __, enabled: ___, exclude, ...others }: JsonObject = isJsonObject(given) ? given : {}
+  const wish = reasoningWish(request.reasoning)
+  const effort = wish === undefined ? undefined : effortAsked(wish, request, host, quirks)
+  const kept: Record<string, unknown> = effort === undefined ? {} : { effort }
+  // The host does not reason, and requestFor says so.
+  const lacks = isJsonObject(given) && given["effort"] != null && effort === undefined
+  for (const name in others) {
+    const isShown = name !== "summary" || exclude !== true
+    if (others[name] !== null && !lacks && isShown) kept[name] = others[name]
+  }
+  if (Object.keys(kept).length > 0) sent["reasoning"] = kept
+}
+
+/** What the caller includes, and what the next turn needs. */
+const setInclude = (
+  sent: Record<string, unknown>,
+  given: unknown,
+  request: ChatRequest,
+  host: Host,
+  quirks: ResponsesQuirks,
+): void => {
+  const wants = wantsEncrypted(request, host, quirks, sent["input"])
+  const named: ReadonlyArray<unknown> = Array.isArray(given) ? given : []
+  const kept = named.filter(
+    (name) =>
+      name !== encrypted && (name !== "message.output_text.logprobs" || request.payload["logprobs"] !== undefined),
+  )
+  const asked = wants || (named.includes(encrypted) && host.supportedParameters.length === 0)
+  const include = asked ? [...kept, encrypted] : kept
+  if (include.length > 0) sent["include"] = include
+}

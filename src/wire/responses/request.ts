@@ -1,0 +1,204 @@
+/** Writes a canonical request in the Responses form. Nothing is stored at the host: each request has the whole conversation. */
+import * as Either from "effect/Either"
+import type { ChatPayload, Tool, ToolChoice } from "../../domain/Chat.ts"
+import { Unsupported } from "../../domain/Failure.ts"
+import type { Host } from "../../domain/Host.ts"
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { sortPrice } from "../../domain/Price.ts"
+import type { ChatRequest } from "../../domain/Request.ts"
+import { effortAsked } from "../chat/request.ts"
+import { reasoningWish } from "../effort.ts"
+import type { Encoded } from "../Protocol.ts"
+import { hasReasoning, inputOf } from "./input.ts"
+import type { ResponsesQuirks } from "./quirks.ts"
+
+/** Members of the canonical form that this form has no counterpart for. */
+export const lacking: ReadonlySet<string> = new Set([
+  ...["stop", "n", "best_of", "seed", "logit_bias", "frequency_penalty", "presence_penalty", "repetition_penalty"],
+  ...["top_k", "top_a", "min_p", "structured_outputs", "modalities", "audio", "image_config", "prediction"],
+  ...["cache_control", "functions", "function_call"],
+])
+
+/** Members that are translated. Other members are passed on, since the host may know them. */
+const reworded: ReadonlySet<string> = new Set([
+  ...["__proto__", "messages", "tools", "tool_choice", "response_format", "verbosity", "logprobs", "include", "store"],
+  ...["web_search_options", "text", "reasoning"],
+])
+
+export const encodeResponses = (
+  quirks: ResponsesQuirks,
+  request: ChatRequest,
+  host: Host,
+): Either.Either<Encoded, Unsupported> => {
+  const { payload } = request
+  const refusal = belowLeast(request, quirks) ?? unpricedSearch(payload, host, "web_search_options")
+  if (refusal !== undefined) return Either.left(refusal)
+  const input = inputOf(payload.messages, quirks, host)
+  if (input instanceof Unsupported) return Either.left(input)
+  const dropped: Array<string> = []
+  const refused = new Set(quirks.drop)
+  const out: Record<string, unknown> = { model: host.upstreamModel, input, store: false }
+  for (const name in payload) {
+    const value = payload[name]
+    if (value == null || reworded.has(name)) continue
+    if (lacking.has(name) || refused.has(name)) {
+      if (!asksNothing(name, value)) dropped.push(name)
+    } else out[name] = value
+  }
+  for (const [at, message] of payload.messages.entries()) {
+    // Images that the model made are no input of an assistant in this form.
+    if (Array.isArray(message["images"]) && message["images"].length > 0) dropped.push(`messages[${at}].images`)
+  }
+  if (request.maxTokens !== undefined) out["max_output_tokens"] = request.maxTokens
+  Object.assign(out, toolFields(payload))
+  const text = textField(payload)
+  if (text !== undefined) out["text"] = text
+  const reasoning = reasoningField(request, host, quirks, dropped)
+  if (reasoning !== undefined) out["reasoning"] = reasoning
+  const include = includeFor(request, host, quirks, input)
+  if (include.length > 0) out["include"] = include
+  out["stream"] = request.stream
+  return Either.right({ path: "/responses", body: JSON.stringify(out), dropped })
+}
+
+/** The bound is never raised, since the hold depends on it. */
+export const belowLeast = (
+  { maxTokens }: ChatRequest,
+  { leastTokens = 1 }: ResponsesQuirks,
+  path = "max_tokens",
+): Unsupported | undefined =>
+  maxTokens === undefined || maxTokens >= leastTokens
+    ? undefined
+    : new Unsupported({ path, reason: `this host takes no bound below ${leastTokens}` })
+
+/** A search costs extra, so a host whose tokens have a price needs one for searches too. */
+export const unpricedSearch = (payload: ChatPayload, { pricing }: Host, path: string): Unsupported | undefined => {
+  if (payload["web_search_options"] == null || pricing === null) return undefined
+  if (pricing.webSearch > 0n || sortPrice(pricing) === 0n) return undefined
+  return new Unsupported({ path, reason: "this host has no price for web searches" })
+}
+
+/** One answer, and an empty list, are what the host does anyway. */
+const asksNothing = (name: string, value: unknown): boolean =>
+  ((name === "n" || name === "best_of") && value === 1) || (Array.isArray(value) && value.length === 0)
+
+// --- tools
+
+/** Without tools a choice among them says nothing, and hosts refuse it. */
+const toolFields = (payload: ChatPayload): JsonObject => {
+  const { tools, tool_choice: choice } = payload
+  const search = searchTool(payload["web_search_options"])
+  const listed = [...(tools ?? []).map(toolOf), ...(search === undefined ? [] : [search])]
+  if (listed.length === 0) return {}
+  return { tools: listed, ...(choice == null ? {} : { tool_choice: choiceOf(choice) }) }
+}
+
+/** `strict` is on by default in this form, and off in the canonical one. */
+const toolOf = (tool: Tool): JsonObject => {
+  if (tool.function === undefined) return flattened(tool)
+  const { name, description, parameters, strict } = tool.function
+  return {
+    type: "function",
+    name,
+    ...(typeof description === "string" ? { description } : {}),
+    parameters: parameters ?? { type: "object", properties: {} },
+    strict: strict ?? false,
+  }
+}
+
+/** Other kinds have the members of the kind beside its name: `{ type: "custom", custom: { ... } }` loses a level. */
+const flattened = (one: JsonObject & { readonly type: string }): JsonObject => {
+  const { [one.type]: inner, ...rest }: JsonObject = one
+  return isJsonObject(inner) ? { ...rest, ...inner } : one
+}
+
+const choiceOf = (choice: ToolChoice): unknown => {
+  if (typeof choice === "string") return choice
+  const flat = flattened(choice)
+  if (flat["type"] !== "allowed_tools" || !Array.isArray(flat["tools"])) return flat
+  const tools: ReadonlyArray<unknown> = flat["tools"]
+  return { ...flat, tools: tools.map((tool) => (isTyped(tool) ? flattened(tool) : tool)) }
+}
+
+const isTyped = (value: unknown): value is JsonObject & { readonly type: string } =>
+  isJsonObject(value) && typeof value["type"] === "string"
+
+const searchTool = (options: unknown): JsonObject | undefined => {
+  if (!isJsonObject(options)) return undefined
+  const { search_context_size: size, user_location: place } = options
+  const { approximate, ...rest }: JsonObject = isJsonObject(place) ? place : {}
+  return {
+    type: "web_search",
+    ...(size == null ? {} : { search_context_size: size }),
+    ...(place == null ? {} : { user_location: { ...rest, ...(isJsonObject(approximate) ? approximate : {}) } }),
+  }
+}
+
+// --- output
+
+const textField = ({ response_format: format, verbosity }: ChatPayload): JsonObject | undefined => {
+  const wanted = format == null || format.type === "text" ? undefined : formatOf(format)
+  if (wanted === undefined && verbosity == null) return undefined
+  return { ...(wanted === undefined ? {} : { format: wanted }), ...(verbosity == null ? {} : { verbosity }) }
+}
+
+const formatOf = (format: NonNullable<ChatPayload["response_format"]>): JsonObject =>
+  format.json_schema === undefined ? format : { type: format.type, ...format.json_schema }
+
+/** A summary is asked for with the reasoning, since the form shows nothing else of it. */
+const reasoningField = (
+  request: ChatRequest,
+  host: Host,
+  quirks: ResponsesQuirks,
+  dropped: Array<string>,
+): JsonObject | undefined => {
+  const { reasoning } = request
+  const { effort: _, max_tokens: __, enabled: ___, exclude: ____, summary, ...others } = writtenReasoning(request)
+  const wish = reasoningWish(reasoning)
+  const effort = wish === undefined ? undefined : effortAsked(wish, request, host, quirks)
+  if (wish !== undefined && effort === undefined) {
+    dropped.push(reasoning.written["reasoning"] == null ? "reasoning_effort" : "reasoning")
+    return undefined
+  }
+  const shown = reasoning.exclude ? undefined : (summary ?? (wish === undefined || wish === "off" ? undefined : "auto"))
+  const field = {
+    ...others,
+    ...(effort === undefined ? {} : { effort }),
+    ...(shown == null ? {} : { summary: shown }),
+  }
+  return Object.keys(field).length === 0 ? undefined : field
+}
+
+/** `reasoning` as the caller wrote it, without members that are null. */
+export const writtenReasoning = ({ reasoning }: ChatRequest): JsonObject => {
+  const { reasoning: asked } = reasoning.written
+  return isJsonObject(asked) ? Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null)) : {}
+}
+
+export const encrypted = "reasoning.encrypted_content"
+
+const includeFor = (
+  request: ChatRequest,
+  host: Host,
+  quirks: ResponsesQuirks,
+  input: unknown,
+): ReadonlyArray<string> => [
+  ...(wantsEncrypted(request, host, quirks, input) ? [encrypted] : []),
+  ...(request.payload.logprobs === true ? ["message.output_text.logprobs"] : []),
+]
+
+/**
+ * Whether the model may reason, so that a later turn needs its encrypted reasoning. Models that do not reason refuse the wish.
+ * Where nothing is known of a model, the request says it.
+ */
+export const wantsEncrypted = (
+  request: ChatRequest,
+  { supportedParameters: known }: Host,
+  { history = "encrypted" }: ResponsesQuirks,
+  input: unknown,
+): boolean => {
+  if (history === "none") return false
+  if (known.length > 0) return known.includes("reasoning") || known.includes("reasoning_effort")
+  const wish = reasoningWish(request.reasoning)
+  return (wish !== undefined && wish !== "off") || hasReasoning(input)
+}

@@ -1,0 +1,126 @@
+/** Samples of a vendor whose protocol is like Gemini's, written for the kit, and what they come to. */
+import type { ProviderPlugin } from "headgate/plugin"
+import type { ProviderSubject } from "headgate/testing"
+
+const event = (value: unknown) => `data: ${JSON.stringify(value)}\r\n\r\n`
+const said = (parts: ReadonlyArray<unknown>, more = {}) => ({
+  candidates: [{ content: { parts, role: "model" }, index: 0, ...more }],
+})
+const counting = (candidates: number) => ({
+  usageMetadata: {
+    promptTokenCount: 50,
+    candidatesTokenCount: candidates,
+    thoughtsTokenCount: 7,
+    cachedContentTokenCount: 32,
+    totalTokenCount: 57 + candidates,
+  },
+})
+const call = (city: string) => ({ functionCall: { name: "weather", args: { city } } })
+
+const answer = async (request: Request) => {
+  if (!new URL(request.url).pathname.endsWith(":generateContent")) return new Response("no such path", { status: 404 })
+  return Response.json({ ...said([{ text: "Héllo" }], { finishReason: "STOP" }), ...counting(2) })
+}
+
+/** What their author expects is left out as far as the contract allows: the kit has to see the rest by itself. */
+export const subjectOf = (plugin: ProviderPlugin): ProviderSubject => ({
+  plugin,
+  config: { api_key: "AIza-a-key-that-must-not-leak" },
+  answer,
+  streams: [
+    {
+      name: "text after a thought",
+      bytes: [
+        { ...said([{ text: "Let me think.", thought: true }]), ...counting(0) },
+        { ...said([{ text: "Hé" }]), ...counting(1) },
+        {
+          ...said([{ text: "llo", thoughtSignature: "c2lnbmF0dXJlIG9uZQ==" }], { finishReason: "MAX_TOKENS" }),
+          ...counting(2),
+        },
+      ]
+        .map(event)
+        .join(""),
+      expects: { text: "Héllo", reasoning: "Let me think.", finishReason: "length" },
+    },
+    {
+      name: "two calls",
+      bytes: [
+        { ...said([{ ...call("Oslo"), thoughtSignature: "c2lnbmF0dXJlIHR3bw==" }]), ...counting(1) },
+        { ...said([call("Rome")], { finishReason: "STOP" }), ...counting(3) },
+      ]
+        .map(event)
+        .join(""),
+      expects: {
+        text: "",
+        toolCalls: [
+          { name: "weather", arguments: { city: "Oslo" } },
+          { name: "weather", arguments: { city: "Rome" } },
+        ],
+      },
+    },
+    {
+      name: "a refused prompt",
+      bytes: event({
+        promptFeedback: { blockReason: "SAFETY", blockReasonMessage: "No." },
+        usageMetadata: { promptTokenCount: 5, totalTokenCount: 5 },
+      }),
+      expects: { text: "", finishReason: "content_filter", refusal: "No." },
+    },
+    {
+      name: "an error within",
+      bytes: event(said([{ text: "Hé" }])) + event({ error: { code: 503, message: "busy", status: "UNAVAILABLE" } }),
+      expects: { failure: { reason: "overloaded" } },
+    },
+  ],
+  answers: [
+    {
+      name: "a whole call",
+      body: { ...said([call("Oslo")], { finishReason: "STOP" }), ...counting(4) },
+      expects: { text: "", toolCalls: [{ name: "weather", arguments: { city: "Oslo" } }] },
+    },
+    {
+      name: "a picture with its source",
+      body: {
+        ...said([{ inlineData: { mimeType: "image/png", data: "AAAA" } }, { text: "Here." }], {
+          finishReason: "STOP",
+          groundingMetadata: { groundingChunks: [{ web: { uri: "https://example.com/a", title: "A" } }] },
+        }),
+        ...counting(5),
+      },
+      expects: {
+        text: "Here.",
+        finishReason: "stop",
+        images: ["data:image/png;base64,AAAA"],
+        annotations: ["https://example.com/a"],
+      },
+    },
+  ],
+  errors: [
+    {
+      name: "a rate limit",
+      status: 429,
+      body: {
+        error: {
+          code: 429,
+          message: "Resource has been exhausted",
+          status: "RESOURCE_EXHAUSTED",
+          details: [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "34.5s" }],
+        },
+      },
+      expects: { reason: "rate-limited" },
+    },
+    {
+      name: "a key that is not valid",
+      status: 400,
+      body: {
+        error: {
+          code: 400,
+          message: "API key not valid.",
+          status: "INVALID_ARGUMENT",
+          details: [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" }],
+        },
+      },
+      expects: { reason: "account" },
+    },
+  ],
+})

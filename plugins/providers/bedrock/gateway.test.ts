@@ -151,16 +151,16 @@ beforeAll(async () => {
         thief: provider({ ...keys, secret_access_key: "guessed" }),
       },
       models: [
-        modelOf("anthropic/claude-sonnet-4.5", ["bedrock"]),
-        modelOf("anthropic/claude-two-hosts", ["throttled-1", "throttled-2"]),
-        modelOf("anthropic/claude-throttled-later", ["throttled-3"]),
-        modelOf("anthropic/claude-wrong-checksum", ["broken"]),
-        modelOf("anthropic/claude-cut", ["cut"]),
-        modelOf("anthropic/claude-bearer", ["bearer"]),
-        modelOf("anthropic/claude-both", ["both"]),
-        modelOf("anthropic/claude-thief", ["thief"]),
+        modelOf("acme/claude-sonnet-4.5", ["bedrock"]),
+        modelOf("acme/claude-two-hosts", ["throttled-1", "throttled-2"]),
+        modelOf("acme/claude-throttled-later", ["throttled-3"]),
+        modelOf("acme/claude-wrong-checksum", ["broken"]),
+        modelOf("acme/claude-cut", ["cut"]),
+        modelOf("acme/claude-bearer", ["bearer"]),
+        modelOf("acme/claude-both", ["both"]),
+        modelOf("acme/claude-thief", ["thief"]),
         {
-          ...modelOf("amazon/titan-embed-text-v2", ["bedrock"]),
+          ...modelOf("acme/titan", ["bedrock"]),
           architecture: { input_modalities: ["text"], output_modalities: ["embeddings"] },
           hosts: [
             {
@@ -182,7 +182,7 @@ afterAll(async () => {
 })
 
 const weather = { type: "function", function: { name: "weather", parameters: { type: "object" } } }
-const ask = { model: "anthropic/claude-sonnet-4.5", max_tokens: 3000, tools: [weather] }
+const ask = { model: "acme/claude-sonnet-4.5", max_tokens: 3000, tools: [weather] }
 const user = { role: "user", content: "How warm is it in Rome?" }
 
 const chat = async (body: object): Promise<Anything> => {
@@ -268,7 +268,7 @@ describe("a caller of the chat form", () => {
 
   test("an API key of Bedrock in place of a signature, also where there are keys to sign with", async () => {
     for (const name of ["bearer", "both"]) {
-      const { status } = await chat({ model: `anthropic/claude-${name}` })
+      const { status } = await chat({ model: `acme/claude-${name}` })
       expect(status).toBe(200)
       expect(lastCall().headers.get("authorization")).toBe("Bearer bedrock-api-key-1")
       expect(lastCall().headers.get("x-amz-date")).toBeNull()
@@ -276,7 +276,7 @@ describe("a caller of the chat form", () => {
   })
 
   test("a wrong secret is the operator's matter: nothing of it is shown", async () => {
-    const { status, body } = await chat({ model: "anthropic/claude-thief" })
+    const { status, body } = await chat({ model: "acme/claude-thief" })
     expect(status).toBe(502)
     for (const part of ["AKIDEXAMPLE", "Signature=", "guessed"]) expect(JSON.stringify(body)).not.toContain(part)
   })
@@ -284,7 +284,7 @@ describe("a caller of the chat form", () => {
   test("an exception before anything was said: another host answers", async () => {
     const before = calls.length
     const { status, chunks } = await streamedChat({
-      model: "anthropic/claude-two-hosts",
+      model: "acme/claude-two-hosts",
       ...instructed("throttled at once"),
     })
     // Both are throttled, so the caller hears of it.
@@ -294,7 +294,7 @@ describe("a caller of the chat form", () => {
   })
 
   test.each(["throttled later", "wrong checksum", "cut"])("%s: the stream ends with an error", async (text) => {
-    const { chunks } = await streamedChat({ model: `anthropic/claude-${text.replace(" ", "-")}`, ...instructed(text) })
+    const { chunks } = await streamedChat({ model: `acme/claude-${text.replace(" ", "-")}`, ...instructed(text) })
     expect(joined(chunks, "content")).toBe("Let me look 🌞")
     expect(chunks.at(-1).error).toBeObject()
     expect(chunks.at(-1).choices[0].finish_reason).toBe("error")
@@ -370,7 +370,7 @@ test("embeddings are signed and billed", async () => {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({
-      model: "amazon/titan-embed-text-v2",
+      model: "acme/titan",
       input: "a",
       dimensions: 256,
       encoding_format: "float",

@@ -143,7 +143,7 @@ describe("a request", () => {
     ["plain text", { response_format: { type: "text" } }, {}, []],
     ["a grammar", { response_format: { type: "grammar" } }, {}, ["response_format"]],
     ["sampling", { top_p: 1, top_k: 700, seed: 3 }, { p: 0.99, k: 500, seed: 3 }, []],
-    ["penalties", { frequency_penalty: 1.5, presence_penalty: -1 }, { frequency_penalty: 1 }, ["presence_penalty"]],
+    ["penalties", { frequency_penalty: 1, presence_penalty: -1 }, { frequency_penalty: 1 }, ["presence_penalty"]],
     ["a stop", { stop: "END" }, { stop_sequences: ["END"] }, []],
     ["stops", { stop: ["A", ""] }, { stop_sequences: ["A"] }, []],
     [

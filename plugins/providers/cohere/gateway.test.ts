@@ -88,9 +88,9 @@ beforeAll(async () => {
         cohere: { api_key: "cohere-key-1", base_url: `http://127.0.0.1:${host.port}/v2`, network: "private" },
       },
       models: [
-        modelOf("cohere/command", { prompt: "0.000003", completion: "0.000015", input_cache_read: "0.0000003" }),
-        modelOf("cohere/embed", { prompt: "0.0000001", completion: "0" }, "embeddings"),
-        modelOf("cohere/rerank", { prompt: "0", completion: "0", request: "0.002" }, "rerank"),
+        modelOf("acme/command", { prompt: "0.000003", completion: "0.000015", input_cache_read: "0.0000003" }),
+        modelOf("acme/embed", { prompt: "0.0000001", completion: "0" }, "embeddings"),
+        modelOf("acme/rerank", { prompt: "0", completion: "0", request: "0.002" }, "rerank"),
       ],
     },
   })
@@ -106,7 +106,7 @@ const post = async (path: string, body: object): Promise<Response> =>
 
 const user = { role: "user", content: "How warm is it in Rome?" }
 const tools = [{ type: "function", function: { name: "weather", parameters: { type: "object" } } }]
-const ask = { model: "cohere/command", max_tokens: 100, messages: [user], tools }
+const ask = { model: "acme/command", max_tokens: 100, messages: [user], tools }
 
 const lastMessages = (): Anything => calls.at(-1)?.body.messages
 
@@ -183,12 +183,12 @@ test("a caller of the Messages form gets blocks, and gives them back", async () 
 
 test("embeddings and rerank are billed by their own units", async () => {
   const embedded: Anything = await (
-    await post("/embeddings", { model: "cohere/embed", input: ["a", "b"], encoding_format: "float" })
+    await post("/embeddings", { model: "acme/embed", input: ["a", "b"], encoding_format: "float" })
   ).json()
   expect(embedded.data.map(({ embedding }: Anything) => embedding)).toEqual([[0.5], [0.25]])
   expect(embedded.usage.prompt_tokens).toBe(5)
   const ranked: Anything = await (
-    await post("/rerank", { model: "cohere/rerank", query: "q", documents: ["a", "b"] })
+    await post("/rerank", { model: "acme/rerank", query: "q", documents: ["a", "b"] })
   ).json()
   expect(ranked.results.map(({ index }: Anything) => index)).toEqual([1, 0])
   expect(ranked.usage.cost).toBeCloseTo(0.002, 9)

@@ -3,9 +3,11 @@ import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
 import { HostFailed, Unsupported } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
+import type { Operation } from "../domain/Request.ts"
 import type { CheckedProtocol, CheckedProvider } from "../plugin/checked.ts"
 import { type Auth, bearer, type Credentials, noAuth } from "../plugin/Provider.ts"
 import type { Network } from "../upstream/addresses.ts"
+import { normalBaseUrl } from "./baseUrl.ts"
 import { type LoadedProvider, protocolOf } from "./providers.ts"
 
 /** How one host is called. */
@@ -43,8 +45,10 @@ const noChat: CheckedProtocol = {
 }
 const noAnswer = new HostFailed({ reason: "malformed" })
 
-export const endpointOf = (host: Host, loaded: LoadedProvider): Endpoint => {
-  const { settings, plugin, provider, baseUrl, network } = loaded
+export const endpointOf = (host: Host, loaded: LoadedProvider, operation: Operation): Endpoint => {
+  const { settings, plugin, provider, network } = loaded
+  const protocol = protocolOf(host, loaded) ?? noChat
+  const own = settings.baseUrl === null && operation === "chat" ? protocol.baseUrl : undefined
   const { embeddings, rerank } = provider
   const credentials: Credentials = {
     ...provider.credentials,
@@ -54,11 +58,11 @@ export const endpointOf = (host: Host, loaded: LoadedProvider): Endpoint => {
   const fixedHeaders = { "accept-encoding": "identity", ...authHeaders(auth, settings.apiKey) }
   return {
     host,
-    protocol: protocolOf(host, loaded) ?? noChat,
+    protocol,
     ...(embeddings === undefined ? {} : { embeddings }),
     ...(rerank === undefined ? {} : { rerank }),
     provider,
-    baseUrl,
+    baseUrl: own === undefined ? loaded.baseUrl : normalBaseUrl(own),
     headers: { "content-type": "application/json", accept: "application/json, text/event-stream", ...fixedHeaders },
     fixedHeaders,
     credentials,

@@ -44,7 +44,7 @@ import {
   expectedOfUnaryProtocol,
 } from "./shapes.ts"
 
-export interface CheckedProtocol extends Pick<Protocol, "framing" | "usage" | "transparent"> {
+export interface CheckedProtocol extends Pick<Protocol, "framing" | "baseUrl" | "usage" | "transparent"> {
   readonly encode: (request: ChatRequest, host: Host) => Either.Either<Encoded, Unsupported | HostFailed>
   readonly native?: {
     readonly form: string
@@ -115,9 +115,10 @@ const failed = (cause: PluginFault): HostFailed => new HostFailed({ reason: "mal
 
 const checkedProtocol = (plugin: string, name: string, protocol: Protocol): CheckedProtocol => {
   const hook = (of: string) => hookOf(plugin, `protocols.${name}`, of)
-  const { framing, usage, transparent, native } = protocol
+  const { framing, baseUrl, usage, transparent, native } = protocol
   return {
     framing,
+    ...(baseUrl === undefined ? {} : { baseUrl }),
     ...(usage === undefined ? {} : { usage }),
     ...(transparent === undefined ? {} : { transparent }),
     encode: checkedEncode(hook("encode"), (request, host) => protocol.encode(request, host)),

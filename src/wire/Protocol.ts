@@ -90,6 +90,11 @@ export interface Protocol {
    * last, for hosts that repeat a running estimate which may also shrink. It makes no difference where they stand.
    */
   readonly usage?: "largest" | "last"
+  /**
+   * Whether the usage of a stream may follow an error in it, as a router sends what the vendor behind it counted. A few more
+   * events are read then, before the stream fails. Default false.
+   */
+  readonly usageAfterError?: boolean
   /** Whether events are chunks of the chat form, so that plain text deltas can bypass the decoder. Default false. */
   readonly transparent?: boolean
   /**

@@ -30,18 +30,11 @@ const finishReasons: ReadonlyMap<unknown, FinishReason> = new Map<unknown, Finis
 /** Unknown reasons count as a stop. */
 export const finishReasonOf = (stopReason: string): FinishReason => finishReasons.get(stopReason) ?? "stop"
 
-/** Longer texts are an answer that was broken off, and not the model's words for a refusal. In UTF-16 units. */
-const longestRefusal = 1000
-
-/**
- * Why the host refused; `undefined`: it did not. That is its explanation, else what the model said, which has gone out as
- * text. Models that stop in the middle of an answer say nothing of it.
- */
-export const refusalOf = (stopReason: string, stopDetails: unknown, text: string): string | undefined => {
-  if (stopReason !== "refusal") return undefined
-  const explanation = isJsonObject(stopDetails) ? stopDetails["explanation"] : undefined
-  if (typeof explanation === "string" && explanation !== "") return explanation
-  return text.trim() === "" || text.length > longestRefusal ? "The model refused to answer." : text
+/** The host's explanation of a refusal, if it has one. */
+export const refusalOf = (stopDetails: unknown): string | undefined => {
+  const explanation =
+    isJsonObject(stopDetails) && stopDetails["type"] === "refusal" ? stopDetails["explanation"] : undefined
+  return typeof explanation === "string" ? explanation : undefined
 }
 
 /** The chat form's name of the tier that served. */
@@ -169,7 +162,7 @@ export const messagesAnswer = (body: unknown): ChatResponse | HostFailed => {
         finish_reason: finishReasonOf(native),
         native_finish_reason: native,
         logprobs: null,
-        message: messageOf(gathered, refusalOf(native, body["stop_details"], gathered.text)),
+        message: messageOf(gathered, refusalOf(body["stop_details"])),
       },
     ],
     ...(counted === undefined ? {} : { usage: counted }),

@@ -41,8 +41,8 @@ class MessagesDecoder implements Decoder {
   private usage: JsonObject = {}
   private tools = 0
   private thoughts = 0
-  /** The text so far. */
-  private said = ""
+  /** UTF-16 units of text so far. */
+  private textLength = 0
   private spoke = false
   private finished = false
   private stopped = false
@@ -89,7 +89,7 @@ class MessagesDecoder implements Decoder {
     if (!isJsonObject(block)) return nothing
     switch (block["type"]) {
       case "text":
-        this.blocks.set(place, { kind: "text", start: this.said.length, citations: listOf(block["citations"]) })
+        this.blocks.set(place, { kind: "text", start: this.textLength, citations: listOf(block["citations"]) })
         return this.text(block["text"])
       case "thinking": {
         const index = this.thoughts++
@@ -135,7 +135,7 @@ class MessagesDecoder implements Decoder {
   private text(text: unknown): ReadonlyArray<ChatChunk> {
     if (typeof text !== "string" || text === "") return nothing
     this.spoke = true
-    this.said += text
+    this.textLength += text.length
     return chunkOf({ content: text })
   }
 
@@ -164,7 +164,7 @@ class MessagesDecoder implements Decoder {
     if (block?.kind === "tool" && block.empty) return this.input(block, argumentsOf(block.input))
     if (block?.kind !== "text") return nothing
     // The end of the cited text is known only now.
-    const annotations = annotationsOf(block.citations, block.start, this.said.length)
+    const annotations = annotationsOf(block.citations, block.start, this.textLength)
     return annotations.length === 0 ? nothing : chunkOf({ annotations })
   }
 
@@ -173,7 +173,7 @@ class MessagesDecoder implements Decoder {
     const delta = data["delta"]
     const reason = isJsonObject(delta) ? delta["stop_reason"] : undefined
     if (typeof reason !== "string" || this.finished) return nothing
-    const refusal = isJsonObject(delta) ? refusalOf(reason, delta["stop_details"], this.said) : undefined
+    const refusal = isJsonObject(delta) ? refusalOf(delta["stop_details"]) : undefined
     return this.finish(finishReasonOf(reason), reason, refusal)
   }
 

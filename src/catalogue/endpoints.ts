@@ -5,9 +5,11 @@ import { HostFailed, Unsupported } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import type { LimitReset } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
+import type { Operation } from "../domain/Request.ts"
 import type { CheckedProtocol, CheckedProvider } from "../plugin/checked.ts"
 import { type Auth, bearer, type Credentials, noAuth } from "../plugin/Provider.ts"
 import type { Network } from "../upstream/addresses.ts"
+import { normalBaseUrl } from "./baseUrl.ts"
 import { type LoadedProvider, protocolOf } from "./providers.ts"
 
 /** How one host is called. */
@@ -63,9 +65,9 @@ const noChat: CheckedProtocol = {
 }
 const noAnswer = new HostFailed({ reason: "malformed" })
 
-export const endpointOf = (host: Host, loaded: LoadedProvider): Endpoint => {
+export const endpointOf = (host: Host, loaded: LoadedProvider, operation: Operation): Endpoint => {
   const { apiKey, apiKeys } = loaded.settings
-  if (apiKeys === null) return endpointWith(host, loaded, apiKey)
+  if (apiKeys === null) return endpointWith(host, loaded, operation, apiKey)
   const all = apiKeys.map(({ key }) => Redacted.value(key.secret))
   const withAll = (endpoint: Endpoint): Endpoint => ({
     ...endpoint,
@@ -77,11 +79,11 @@ export const endpointOf = (host: Host, loaded: LoadedProvider): Endpoint => {
     keys.push({
       ...{ place: at + 1, weight, limit, limitReset, siblings: keys },
       label: key.variable === null ? `key ${at + 1}` : `key ${at + 1} (${key.variable})`,
-      endpoint: withAll(endpointWith(host, loaded, key.secret)),
+      endpoint: withAll(endpointWith(host, loaded, operation, key.secret)),
       idIn: (installation) => keyName(installation, loaded.settings.slug, Redacted.value(key.secret)),
     })
   }
-  return { ...withAll(endpointWith(host, loaded, apiKey)), keys }
+  return { ...withAll(endpointWith(host, loaded, operation, apiKey)), keys }
 }
 
 /** Of the secret and not of its place, so that keys may change places. */
@@ -90,8 +92,15 @@ const keyName = (installation: string, slug: string, secret: string): string => 
   return `${slug}/${hash.slice(0, 16)}`
 }
 
-const endpointWith = (host: Host, loaded: LoadedProvider, apiKey: Redacted.Redacted | null): Endpoint => {
-  const { settings, plugin, provider, baseUrl, network } = loaded
+const endpointWith = (
+  host: Host,
+  loaded: LoadedProvider,
+  operation: Operation,
+  apiKey: Redacted.Redacted | null,
+): Endpoint => {
+  const { settings, plugin, provider, network } = loaded
+  const protocol = protocolOf(host, loaded) ?? noChat
+  const own = settings.baseUrl === null && operation === "chat" ? protocol.baseUrl : undefined
   const { embeddings, rerank } = provider
   const credentials: Credentials = {
     ...provider.credentials,
@@ -101,11 +110,11 @@ const endpointWith = (host: Host, loaded: LoadedProvider, apiKey: Redacted.Redac
   const fixedHeaders = { "accept-encoding": "identity", ...authHeaders(auth, apiKey) }
   return {
     host,
-    protocol: protocolOf(host, loaded) ?? noChat,
+    protocol,
     ...(embeddings === undefined ? {} : { embeddings }),
     ...(rerank === undefined ? {} : { rerank }),
     provider,
-    baseUrl,
+    baseUrl: own === undefined ? loaded.baseUrl : normalBaseUrl(own),
     headers: { "content-type": "application/json", accept: "application/json, text/event-stream", ...fixedHeaders },
     fixedHeaders,
     credentials,

@@ -234,8 +234,9 @@ const withAddress = (
     const message = "expected a URL, got nothing: this plugin has no address of its own"
     problems.push({ path: at("base_url"), message })
   }
-  if (settings.baseUrl === null && provider.baseUrl !== undefined) {
-    const why = checkBaseUrl(provider.baseUrl, network)
+  const made = [provider.baseUrl, ...Object.values(provider.protocols).map((each) => each.baseUrl)]
+  for (const address of settings.baseUrl === null ? made : []) {
+    const why = address === undefined ? undefined : checkBaseUrl(address, network)
     if (why !== undefined) problems.push({ path: at(), message: `its plugin makes an address out of it: ${why}` })
   }
   const protocols = Object.entries(provider.protocols)

@@ -50,6 +50,8 @@ export interface ProviderOptions {
   readonly configured: ReadonlyArray<ProviderSettings>
   /** Providers that are on without configuration. One that cannot be used is off, and is not reported as a problem. */
   readonly discovered?: ReadonlyArray<ProviderSettings>
+  /** Servers that the gateway looks for while it runs (`localServers.ts`). A host may name them before they are found. */
+  readonly local?: ReadonlyArray<ProviderSettings>
   /** Slugs of providers whose configuration could not be decoded. A host may name them. */
   readonly unread?: ReadonlySet<string>
   /** In the form of `models` of the configuration. The models of the plugins are added after them. */
@@ -97,17 +99,21 @@ export interface LoadedProviders {
 }
 
 const disabled: ProviderOff = { callable: false, reason: "its provider is disabled" }
+/** Of a server on this machine, while nothing answers there. */
+export const notFound: ProviderOff = { callable: false, reason: "its server was not found" }
 const broken: ProviderOff = { callable: false, reason: "its provider could not be loaded" }
 
 /** Loads the providers that are on, concurrently. Of the others only the settings are read. */
 export const loadProviders = (options: ProviderOptions): Effect.Effect<LoadedProviders> =>
   Effect.gen(function* () {
-    const { configured, discovered = [], unread = new Set(), brokenPlugins = new Set<string>() } = options
+    const { configured, discovered = [], local = [], unread = new Set(), brokenPlugins = new Set<string>() } = options
     const plugins = new Map(options.plugins.map((plugin) => [plugin.id, plugin]))
     const wanted = [...configured, ...discovered]
     const facts = new Map([
       ...Array.from([...unread, ...brokenPlugins], (slug) => [slug, { ...unknownFacts, name: slug }] as const),
-      ...wanted.map((settings) => [settings.slug, factsOf(settings, plugins.get(settings.plugin))] as const),
+      ...[...local, ...wanted].map(
+        (settings) => [settings.slug, factsOf(settings, plugins.get(settings.plugin))] as const,
+      ),
     ])
     const written = decodeModels(options.models, facts)
     const sources = [written.models]
@@ -125,6 +131,7 @@ export const loadProviders = (options: ProviderOptions): Effect.Effect<LoadedPro
         })),
       { concurrency: "unbounded" },
     )
+    for (const { slug } of local) providers.set(slug, notFound)
     for (const { slug } of wanted) providers.set(slug, disabled)
     for (const { settings, result } of opened) {
       const { slug, plugin } = settings
@@ -191,6 +198,17 @@ const open = (
     const provider = yield* Either.mapLeft(decoded, ({ issue }) => problemsOf(issue, ["providers", slug]))
     const loaded = yield* withAddress(settings, plugin, provider)
     return { loaded, models: yield* modelsOf(loaded, facts) }
+  })
+
+/** Loads the provider of a server on this machine. Its models are those that the server lists. */
+export const openLocal = (
+  settings: ProviderSettings,
+  plugin: ProviderPlugin,
+): Effect.Effect<LoadedProvider, PluginInvalid | ReadonlyArray<Problem>> =>
+  Effect.gen(function* () {
+    const decoded = yield* loadProvider(plugin, settings.own)
+    const provider = yield* Either.mapLeft(decoded, ({ issue }) => problemsOf(issue, ["providers", settings.slug]))
+    return yield* withAddress(settings, plugin, provider)
   })
 
 interface Known {
@@ -273,7 +291,7 @@ const withCachePrices = (host: Host, providers: Providers): Host | PluginFault =
 /** Assumed of a provider of which nothing is known. */
 const unknownFacts = { privacy: { mayTrain: true, retainsPrompts: true }, local: false }
 
-const factsOf = (settings: ProviderSettings, plugin: ProviderPlugin | undefined): ProviderFacts => ({
+export const factsOf = (settings: ProviderSettings, plugin: ProviderPlugin | undefined): ProviderFacts => ({
   // Under another slug the plugin's name may mean several providers, so the slug is the name.
   name: settings.name ?? (settings.slug === plugin?.id ? plugin.name : settings.slug),
   privacy: settings.privacy ?? plugin?.privacy ?? unknownFacts.privacy,

@@ -5,6 +5,7 @@ import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import type { LocalServer } from "../catalogue/localServers.ts"
 import type { ProviderSettings } from "../catalogue/providers.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import { type GatewayConfig, unconfigured } from "./GatewayConfig.ts"
@@ -29,6 +30,44 @@ export const discoverProviders = (
         .map(({ id }) => completed(unconfigured(id))),
     }
   })
+
+/** Hostnames of this machine that mean the same to a server. */
+const loopback = /^(?:localhost|127\.0\.0\.1|\[::1\])$/
+
+/** Where a base URL leads to, whatever its path. */
+const originOf = (baseUrl: string): string | undefined => {
+  const url = URL.parse(baseUrl)
+  if (url === null) return undefined
+  return loopback.test(url.hostname) ? `loopback:${url.port}` : url.host
+}
+
+/**
+ * Servers of this machine to look for: one for each plugin that knows where they listen, under the plugin's id and `-local`. Not
+ * where the configuration has a provider of that slug or at that address, which is the operator's own word about it.
+ */
+export const localServers = (
+  { providers, discovery }: GatewayConfig,
+  plugins: ReadonlyArray<ProviderPlugin>,
+): ReadonlyArray<LocalServer> => {
+  if (!discovery.local) return []
+  const byId = new Map(plugins.map((plugin) => [plugin.id, plugin]))
+  const taken = new Set(
+    Array.from(providers.values(), ({ baseUrl, plugin }) => originOf(baseUrl ?? byId.get(plugin)?.baseUrl ?? "")),
+  )
+  return plugins.flatMap((plugin): ReadonlyArray<LocalServer> => {
+    const slug = `${plugin.id}-local`
+    if (plugin.local === undefined || providers.has(slug) || taken.has(originOf(plugin.local.baseUrl))) return []
+    const settings: ProviderSettings = {
+      ...unconfigured(slug),
+      plugin: plugin.id,
+      name: `${plugin.name} (local)`,
+      baseUrl: plugin.local.baseUrl,
+      network: "private",
+      privacy: { mayTrain: false, retainsPrompts: false },
+    }
+    return [{ settings, plugin }]
+  })
+}
 
 /** What the environment has for one plugin. */
 interface FromEnvironment {

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as Redacted from "effect/Redacted"
 import { HostFailed } from "../domain/Failure.ts"
 import { KeyId } from "../domain/Ids.ts"
 import { isJsonObject } from "../domain/Json.ts"
@@ -18,6 +19,7 @@ import type { Protocol } from "../wire/Protocol.ts"
 import { type Check, must, shown } from "./check.ts"
 import { piecesOf } from "./frames.ts"
 import { contextOf, head, host, maxTokens, publicModel, requestOf } from "./samples.ts"
+import { reading } from "./streams.ts"
 import {
   answerBody,
   answerOf,
@@ -26,6 +28,7 @@ import {
   type NamedSample,
   type ProtocolSubject,
   type ProviderSubject,
+  secretsOf,
 } from "./subject.ts"
 import { readUsage } from "./usage.ts"
 
@@ -42,6 +45,10 @@ export const gatewayChecks = (subject: ProtocolSubject): ReadonlyArray<Check> =>
       run: () => endsWithCaller(subject, sample),
     })
   }
+  checks.push({
+    name: `${subject.name}: no secret is shown, whatever the host repeats`,
+    run: () => showsNoSecret(subject),
+  })
   return checks
 }
 
@@ -78,36 +85,91 @@ const isAnswered = async (subject: ProtocolSubject): Promise<void> => {
   )
 }
 
-/** Sends the sample frame by frame without the last one, so that the host is still sending when the caller leaves. */
+/** The caller leaves after the first frames that it sees, and after each of a few more: the host is still sending each time. */
 const endsWithCaller = async (subject: ProtocolSubject, sample: NamedSample): Promise<void> => {
   const protocol = subject.protocol()
   const frames = piecesOf(protocol, sample)
-  const aborted = Promise.withResolvers<true>()
+  const first = Math.min(speakingAfter(protocol, frames), frames.length - 1)
+  const ends = [0, 1, 2].map((more) => first + more).filter((end) => end > 0 && end < frames.length)
   // A plugin with `sign` may send its own request first.
   const answerToSigning = load(subject.subject).sign === undefined ? undefined : subject.subject.answer
+  let kept = 0
+  let aborted = Promise.withResolvers<true>()
   const answer = (request: Request) => {
     if (answerToSigning !== undefined && !isInference(subject, request)) return answerToSigning(request)
     const { signal } = request
-    signal.addEventListener("abort", () => aborted.resolve(true), { once: true })
-    return new Response(unfinished(frames.slice(0, -1), signal), {
+    const { resolve } = aborted
+    signal.addEventListener("abort", () => resolve(true), { once: true })
+    return new Response(unfinished(frames.slice(0, kept), signal), {
       headers: { "content-type": mediaTypes[protocol.framing] },
     })
   }
   await inGateway(subject, alone(subject.subject.plugin, false), answer, async (ask, log) => {
-    const { body } = await ask(true)
-    const reader = body?.getReader()
-    const began = reader === undefined ? undefined : await within(firstText(reader))
-    await reader?.cancel()
-    must(
-      began === true,
-      `Nothing of ${sample.name} reached the caller before its end: the decoder holds its chunks back${log.map((line) => `; ${line}`).join("")}`,
-      "Decoder.event",
-    )
-    must(
-      (await within(aborted.promise)) === true,
-      "The caller left, and the call to the host went on",
-      "Provider.transport",
-    )
+    for (kept of ends.length === 0 ? [frames.length - 1] : ends) {
+      aborted = Promise.withResolvers<true>()
+      const { body } = await ask(true)
+      const reader = body?.getReader()
+      const began = reader === undefined ? undefined : await within(firstText(reader))
+      await reader?.cancel()
+      must(
+        began === true,
+        `Nothing of ${sample.name} reached the caller before its end: the decoder holds its chunks back${log.map((line) => `; ${line}`).join("")}`,
+        "Decoder.event",
+      )
+      must(
+        (await within(aborted.promise)) === true,
+        `The caller left after ${kept} of ${frames.length} frames, and the call to the host went on`,
+        "Provider.transport",
+      )
+    }
+  })
+}
+
+/** How many frames it takes until a caller sees something. */
+const speakingAfter = (protocol: Protocol, frames: ReadonlyArray<Uint8Array>): number => {
+  const { stream } = reading(protocol)
+  const at = frames.findIndex((frame) => {
+    stream.push(frame)
+    return stream.state !== "silent"
+  })
+  return at + 1
+}
+
+const canary = "sk-headgate-canary-5f2c91e07ab4"
+
+/** The host quotes all that it was sent, as an error of each kind: the gateway takes every credential out of it that it knows. */
+const showsNoSecret = async (given: ProtocolSubject): Promise<void> => {
+  const { subject } = given
+  const { plugin, config = {} } = subject
+  const isKeyless = plugin.auth?._tag === "None" || config["api_key"] !== undefined
+  const keyed = isKeyless ? given : { ...given, subject: { ...subject, config: { ...config, api_key: canary } } }
+  const provider = load(subject)
+  const secrets = [
+    ...secretsOf(keyed.subject),
+    ...Object.values(provider.credentials ?? {}).map((secret) => Redacted.value(secret)),
+  ].filter(({ length }) => length >= 8)
+  if (secrets.length === 0 || provider.transport !== undefined) return
+  let status = 400
+  const answer = (request: Request) => {
+    if (provider.sign !== undefined && subject.answer !== undefined && !isInference(given, request))
+      return subject.answer(request)
+    const said = `${request.url} ${JSON.stringify(Object.fromEntries(request.headers))} ${secrets.join(" ")}`
+    const error = { message: said, code: said, type: said, status: said }
+    return Response.json({ error, message: said, detail: said }, { status })
+  }
+  await inGateway(keyed, alone(plugin, false), answer, async (ask, log) => {
+    for (status of [400, 401, 403, 404, 429, 500]) {
+      for (const stream of [false, true]) {
+        const response = await ask(stream)
+        const shownToAll = `${JSON.stringify(Object.fromEntries(response.headers))} ${await response.text()} ${log.join(" ")}`
+        const leak = secrets.find((secret) => shownToAll.includes(secret))
+        must(
+          leak === undefined,
+          `A secret is shown to the caller or in the log where the host answers ${status} and quotes it: the gateway knows \`api_key\` and \`credentials\`, and nothing else`,
+          "Provider.credentials, HostFailed.cause",
+        )
+      }
+    }
   })
 }
 

@@ -1,8 +1,10 @@
 import { answerChecks } from "./answers.ts"
 import type { Check } from "./check.ts"
+import { coverageChecks } from "./coverage.ts"
 import { errorChecks } from "./errors.ts"
 import { factChecks } from "./facts.ts"
 import { gatewayChecks } from "./gateway.ts"
+import { hookChecks } from "./hooks.ts"
 import { meaningChecks } from "./meaning.ts"
 import { requestChecks } from "./requests.ts"
 import { streamChecks } from "./streams.ts"
@@ -28,7 +30,9 @@ export const providerChecks = async (given: ProviderSubject): Promise<ReadonlyAr
       ...wholeChecks(protocol),
       ...streamChecks(protocol),
       ...gatewayChecks(protocol),
+      ...coverageChecks(protocol),
     ]),
+    ...hookChecks(subject),
     ...unaryChecks(subject),
     ...errorChecks(subject),
   ]

@@ -37,7 +37,7 @@ export const streamChecks = (subject: ProtocolSubject): ReadonlyArray<Check> =>
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
 
 /** A stream as the gateway reads it, and what its decoder gave so far. */
-const reading = (protocol: Protocol) => {
+export const reading = (protocol: Protocol) => {
   const { framing, usage } = protocol
   const gatherer = new Gatherer()
   const decoder = protocol.decoder(head, contextOf(true))

@@ -86,7 +86,7 @@ export interface ProviderSubject {
   readonly errors?: ReadonlyArray<ErrorSample>
   readonly embeddings?: ReadonlyArray<EmbeddingsSample>
   readonly rerank?: ReadonlyArray<RerankSample>
-  /** The body that `listModels` reads, and the ids (or, without an author, the names) of the models in it. */
+  /** A body that `listModels` reads, and the ids of the models in it. */
   readonly listed?: { readonly body: unknown; readonly expects: ReadonlyArray<string> }
   /** What the vendor's API does not have. Default: nothing is missing. */
   readonly lacks?: ReadonlyArray<Lack>
@@ -115,7 +115,12 @@ export const gatewayConfig = ({ plugin, config = {} }: ProviderSubject, api?: st
   const raw = {
     storage: "memory:",
     server: { drain_s: 0 },
-    limits: { commit_after_ms: 500 },
+    // Every request reaches the host, whatever it answered before.
+    limits: {
+      commit_after_ms: 500,
+      breaker: { consecutive_failures: 0, error_rate: 0 },
+      cooldown: { account_s: 0, not_found_s: 0, rate_limit_s: 0 },
+    },
     discovery: { environment: false, local: false },
     providers: {
       [slug]: {

@@ -2,12 +2,13 @@
 import * as Either from "effect/Either"
 import type { ChatPayload } from "../domain/Chat.ts"
 import { HostFailed } from "../domain/Failure.ts"
+import { isOurs } from "../wire/ownProtocols.ts"
 import { attempt, type Check, must, shown } from "./check.ts"
 import { type ChoiceOutcome, callsWell, comesTo, failsAs, outcomeOf, signaturesIn } from "./outcome.ts"
 import { chatRequest, contextOf, head, host, marks, tools } from "./samples.ts"
 import { sentIn } from "./sent.ts"
 import { streamOutcome } from "./streams.ts"
-import { isLacking, type NamedAnswer, type ProtocolSubject } from "./subject.ts"
+import { answerBody, isLacking, type NamedAnswer, type ProtocolSubject } from "./subject.ts"
 import { isBilledRight } from "./usage.ts"
 
 const contract = "Protocol.decode"
@@ -17,6 +18,14 @@ export const wholeChecks = (given: ProtocolSubject): ReadonlyArray<Check> => [
     name: `${given.name}: ${sample.name} comes to what is expected, and is counted`,
     run: () => isRead(given, sample),
   })),
+  ...(isOurs(given.protocol()) || given.subject.answer === undefined
+    ? []
+    : [
+        {
+          name: `${given.name}: the given answer is read and counted as its host means it`,
+          run: async () => isRead(given, { name: "the given answer", body: await answerBody(given), expects: {} }),
+        },
+      ]),
   ...(hasSamples(given) && !isLacking(given.subject, "reasoning in history")
     ? [
         {

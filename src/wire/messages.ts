@@ -10,6 +10,7 @@ import { messagesHttpError } from "./messages/failure.ts"
 import { encodeNative, messagesForm } from "./messages/native.ts"
 import { encodeMessages } from "./messages/request.ts"
 import type { ThinkingKind } from "./messages/thinking.ts"
+import { ours } from "./ownProtocols.ts"
 import type { Protocol } from "./Protocol.ts"
 
 export interface MessagesOptions {
@@ -26,14 +27,15 @@ export interface MessagesProtocol extends Protocol {
 }
 
 /** Relative to a base URL that ends with `/v1`. */
-export const messagesProtocol = ({ thinking = () => "budget" }: MessagesOptions = {}): MessagesProtocol => ({
-  framing: "sse",
-  encode: (request, host) => encodeMessages(thinking(host.upstreamModel), request, host),
-  native: {
-    form: messagesForm,
-    encode: (request, native, host) => encodeNative(thinking(host.upstreamModel), request, native, host),
-  },
-  decode: (_head, body) => messagesAnswer(body),
-  decoder: () => messagesDecoder(),
-  error: messagesHttpError,
-})
+export const messagesProtocol = ({ thinking = () => "budget" }: MessagesOptions = {}): MessagesProtocol =>
+  ours({
+    framing: "sse",
+    encode: (request, host) => encodeMessages(thinking(host.upstreamModel), request, host),
+    native: {
+      form: messagesForm,
+      encode: (request, native, host) => encodeNative(thinking(host.upstreamModel), request, native, host),
+    },
+    decode: (_head, body) => messagesAnswer(body),
+    decoder: () => messagesDecoder(),
+    error: messagesHttpError,
+  })

@@ -4,6 +4,7 @@
  * recorded traffic of five vendors.
  */
 
+import { ours } from "./ownProtocols.ts"
 import type { Protocol } from "./Protocol.ts"
 import { responsesAnswer } from "./responses/answer.ts"
 import { responsesDecoder } from "./responses/decoder.ts"
@@ -14,7 +15,7 @@ import { encodeResponses } from "./responses/request.ts"
 /** The protocol with these quirks, relative to a base URL that ends with `/v1`. */
 export const responsesProtocol = (quirks: ResponsesQuirks = {}): Protocol => {
   const { format = defaultFormat } = quirks
-  return {
+  return ours({
     framing: "sse",
     encode: (request, host) => encodeResponses(quirks, request, host),
     native: {
@@ -23,5 +24,5 @@ export const responsesProtocol = (quirks: ResponsesQuirks = {}): Protocol => {
     },
     decode: (_head, body) => responsesAnswer(body, format),
     decoder: () => responsesDecoder(format),
-  }
+  })
 }

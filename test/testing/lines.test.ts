@@ -3,7 +3,7 @@
  * server-sent events.
  */
 import { expect, test } from "bun:test"
-import { providerChecks } from "headgate/testing"
+import { type ProviderSubject, providerChecks } from "headgate/testing"
 import { failuresOf } from "./acme.ts"
 import { pluginWith } from "./lines.ts"
 
@@ -12,6 +12,8 @@ const line = (message: object, more: object = { done: false }) =>
 const end = { done: true, done_reason: "stop", prompt_eval_count: 41, eval_count: 7, total_duration: 9 }
 const counted = { prompt_tokens: 41, completion_tokens: 7 }
 const call = { function: { name: "weather", arguments: { city: "Rome" } } }
+
+const called = { name: "weather", arguments: { city: "Rome" } }
 
 const answer = () => new Response(line({ content: "About 20 degrees." }, end))
 const text =
@@ -28,8 +30,21 @@ const subject = {
       bytes: tool.replaceAll("\n", "\r\n"),
       expects: { text: "Let me look.", finishReason: "tool_calls", counted },
     },
+    {
+      name: "two calls",
+      bytes: line({ content: "", tool_calls: [call, call] }) + line({ content: "" }, end),
+      expects: { text: "", toolCalls: [called, called], counted },
+    },
   ],
-} as const
+  answers: [
+    {
+      name: "a whole call",
+      body: JSON.parse(line({ content: "", tool_calls: [call] }, end)),
+      expects: { text: "", toolCalls: [called], finishReason: "tool_calls", counted },
+    },
+  ],
+  lacks: ["reasoning", "cache", "waits"],
+} as const satisfies ProviderSubject
 
 for (const check of await providerChecks(subject)) test(check.name, check.run)
 

@@ -83,8 +83,18 @@ const streams = [
   { name: "tool calls", bytes: tool, expects: { text: "Let me look.", finishReason: "tool_calls", counted: expected } },
 ] as const
 
+const errors = [
+  {
+    name: "throttling",
+    status: 429,
+    headers: { "x-amzn-errortype": "ThrottlingException" },
+    body: { message: "Too many requests, please wait before trying again." },
+    expects: { reason: "rate-limited" },
+  },
+] as const
+
 const byKey = { region: "eu-west-1", api_key: "bedrock-own-0123456789abcdef" }
-for (const check of await providerChecks({ plugin: bedrock, config: byKey, answer, streams }))
+for (const check of await providerChecks({ plugin: bedrock, config: byKey, answer, streams, errors, lacks: ["waits"] }))
   test(check.name, check.run)
 
 const bySignature = {
@@ -92,6 +102,13 @@ const bySignature = {
   access_key_id: "AKIDEXAMPLE",
   secret_access_key: "wJalrXUtnFEMI-own-EXAMPLEKEY",
 }
-for (const check of await providerChecks({ plugin: bedrock, config: bySignature, answer, streams })) {
+for (const check of await providerChecks({
+  plugin: bedrock,
+  config: bySignature,
+  answer,
+  streams,
+  errors,
+  lacks: ["waits"],
+})) {
   test(`signed: ${check.name}`, check.run)
 }

@@ -67,6 +67,28 @@ const checks = await providerChecks({
   plugin: google,
   config: { api_key: "AIza-own-0123456789abcdef" },
   answer,
+  answers: [
+    {
+      name: "a whole call",
+      body: { ...candidate([call("Rome")], "STOP"), usageMetadata: counted(10, 4) },
+      expects: { text: "", finishReason: "tool_calls", toolCalls: [{ name: "weather", arguments: { city: "Rome" } }] },
+    },
+  ],
+  errors: [
+    {
+      name: "a rate limit",
+      status: 429,
+      body: {
+        error: {
+          code: 429,
+          message: "You exceeded your current quota.",
+          status: "RESOURCE_EXHAUSTED",
+          details: [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "35s" }],
+        },
+      },
+      expects: { reason: "rate-limited", retryAfterSeconds: 35 },
+    },
+  ],
   streams: [
     {
       name: "thinking and text",

@@ -1,0 +1,95 @@
+/**
+ * What samples a protocol of a plugin's own needs. A check can only find what a sample shows: without two calls in one stream
+ * nobody sees that both have the same index. The gateway's own protocols are tested with the gateway.
+ */
+import { HostFailed } from "../domain/Failure.ts"
+import { parseUsage } from "../domain/Usage.ts"
+import { isOurs } from "../wire/ownProtocols.ts"
+import { type Check, must } from "./check.ts"
+import type { Lack } from "./expected.ts"
+import { type ChoiceOutcome, outcomeOf } from "./outcome.ts"
+import { contextOf, head } from "./samples.ts"
+import { streamOutcome } from "./streams.ts"
+import { answerBody, isLacking, type ProtocolSubject } from "./subject.ts"
+
+/** What a sample has to show, and what to declare where the vendor has no such thing. */
+interface Shown {
+  readonly what: string
+  readonly member: "streams" | "answers" | "errors"
+  readonly unless?: ReadonlyArray<Lack>
+  readonly isShown: (seen: Seen) => boolean
+}
+
+interface Seen {
+  readonly streams: ReadonlyArray<ChoiceOutcome>
+  readonly answers: ReadonlyArray<ChoiceOutcome>
+  readonly usages: ReadonlyArray<NonNullable<ReturnType<typeof parseUsage>>>
+  readonly rateLimits: number
+}
+
+const callsIn = ({ calls }: ChoiceOutcome): number => calls.filter((call) => call !== undefined).length
+
+const wanted: ReadonlyArray<Shown> = [
+  { what: "text in a stream", member: "streams", isShown: ({ streams }) => streams.some(({ text }) => text !== "") },
+  {
+    what: "two tool calls in one stream",
+    member: "streams",
+    unless: ["tools", "parallel tools"],
+    isShown: ({ streams }) => streams.some((choice) => callsIn(choice) > 1),
+  },
+  {
+    what: "a tool call in a whole answer",
+    member: "answers",
+    unless: ["tools"],
+    isShown: ({ answers }) => answers.some((choice) => callsIn(choice) > 0),
+  },
+  {
+    what: "reasoning",
+    member: "streams",
+    unless: ["reasoning"],
+    isShown: ({ streams }) => streams.some(({ reasoning, details }) => reasoning !== "" || details.length > 0),
+  },
+  {
+    what: "tokens that were read from a cache",
+    member: "answers",
+    unless: ["cache", "usage"],
+    isShown: ({ usages }) => usages.some(({ cachedTokens }) => cachedTokens > 0),
+  },
+  {
+    what: "a rate limit with the time to wait",
+    member: "errors",
+    unless: ["waits"],
+    isShown: ({ rateLimits }) => rateLimits > 0,
+  },
+]
+
+export const coverageChecks = (given: ProtocolSubject): ReadonlyArray<Check> =>
+  isOurs(given.protocol())
+    ? []
+    : [{ name: `${given.name}: samples show what a protocol can get wrong`, run: () => isCovered(given) }]
+
+const isCovered = async (given: ProtocolSubject): Promise<void> => {
+  const seen = seenIn(given, await answerBody(given))
+  const missing = wanted
+    .filter(({ unless = [] }) => !unless.some((lack) => isLacking(given.subject, lack)))
+    .filter(({ isShown }) => !isShown(seen))
+    .map(({ what, member, unless = [] }) => {
+      const lack = unless[unless.length > 1 && unless[0] === "tools" ? 1 : 0]
+      return `\`${member}\`: ${what}${lack === undefined ? "" : ` (or \`lacks: ["${lack}"]\`)`}`
+    })
+  must(missing.length === 0, `No sample shows these: ${missing.join("; ")}`, "ProviderSubject")
+}
+
+const seenIn = ({ protocol, streams, answers, subject }: ProtocolSubject, given: unknown): Seen => {
+  const read = streams.map((sample) => streamOutcome(protocol(), sample))
+  const whole = [...answers.map(({ body }) => body), given].flatMap((body) => {
+    const answer = protocol().decode(head, body, contextOf(false))
+    return answer instanceof HostFailed ? [] : [outcomeOf(answer)]
+  })
+  return {
+    streams: read.flatMap(({ choices }) => choices[0] ?? []),
+    answers: whole.flatMap(({ choices }) => choices[0] ?? []),
+    usages: [...read, ...whole].flatMap(({ usage }) => parseUsage(usage) ?? []),
+    rateLimits: (subject.errors ?? []).filter(({ expects }) => expects.reason === "rate-limited").length,
+  }
+}

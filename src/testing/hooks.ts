@@ -1,0 +1,274 @@
+/** Checks of the hooks beside the protocols: `sign`, `transport`, `listModels`. */
+import { isDeepStrictEqual } from "node:util"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Redacted from "effect/Redacted"
+import { decodeModels, servedBy } from "../catalogue/models.ts"
+import { HostFailed } from "../domain/Failure.ts"
+import { isJsonObject } from "../domain/Json.ts"
+import type { Provider, SideAnswer, SideRequest, SignContext } from "../plugin/Provider.ts"
+import { expectedOfEncoded } from "../plugin/shapes.ts"
+import { HostStream } from "../wire/hostStream.ts"
+import type { Encoded, Protocol } from "../wire/Protocol.ts"
+import { attempt, type Check, must, shown } from "./check.ts"
+import { anyJson, contextOf, forAll, head, host, noAnswers, requestOf, slug } from "./samples.ts"
+import { gatewayConfig, load, type ProviderSubject, secretsOf } from "./subject.ts"
+
+export const hookChecks = (subject: ProviderSubject): ReadonlyArray<Check> => {
+  const provider = loaded(subject)
+  if (provider === undefined) return []
+  const { sign, transport, listModels } = provider
+  return [
+    { name: "keeps its secrets where the gateway can see them", run: () => declaresSecrets(subject) },
+    ...(sign === undefined
+      ? []
+      : [
+          { name: "sign() completes a request, and keeps its body", run: () => signs(subject) },
+          { name: "sign() fails as a host where it cannot sign", run: () => failsToSign(subject) },
+        ]),
+    ...(transport === undefined
+      ? []
+      : [{ name: "transport() answers with streams of its protocol", run: () => transports(subject) }]),
+    ...(listModels === undefined
+      ? []
+      : [
+          { name: "listModels asks for a list, without credentials", run: () => asksForList(subject) },
+          { name: "listModels reads its host's list, and throws at nothing", run: () => readsList(subject) },
+        ]),
+  ]
+}
+
+/** Nothing when it does not load, which another check reports. */
+const loaded = (subject: ProviderSubject): Provider | undefined => {
+  try {
+    return load(subject)
+  } catch {
+    return undefined
+  }
+}
+
+const credentialsOf = (subject: ProviderSubject): Record<string, Redacted.Redacted> => {
+  const apiKey = gatewayConfig(subject).providers.get(slug)?.apiKey ?? null
+  return { ...load(subject).credentials, ...(apiKey === null ? {} : { api_key: apiKey }) }
+}
+
+const declaresSecrets = (subject: ProviderSubject): void => {
+  const declared = new Set(Object.values(credentialsOf(subject)).map((secret) => Redacted.value(secret)))
+  const hidden = secretsOf(subject).some((secret) => !declared.has(secret))
+  must(
+    !hidden,
+    "A secret of the configuration is not among `credentials`: the gateway could not take it out of what a host says",
+    "Provider.credentials",
+  )
+}
+
+// --- sign
+
+/** A request of the provider's first protocol, or of another operation. */
+const someRequest = (subject: ProviderSubject): Encoded | undefined => {
+  const [protocol] = Object.values(load(subject).protocols)
+  const encoded = protocol?.encode(requestOf(true, { lacks: subject.lacks }), host)
+  return encoded !== undefined && Either.isRight(encoded) ? encoded.right : undefined
+}
+
+const baseUrlOf = ({ plugin, config = {} }: ProviderSubject, { baseUrl }: Provider): string =>
+  String(config["base_url"] ?? baseUrl ?? plugin.baseUrl ?? "https://host.test/v1")
+
+const unreachable = new HostFailed({ reason: "unreachable" })
+
+/** The vendor's answers to the requests that `sign` makes. */
+const sideAnswers =
+  ({ answer }: ProviderSubject) =>
+  ({ url, method = "GET", headers = {}, body }: SideRequest): Effect.Effect<SideAnswer, HostFailed> =>
+    answer === undefined
+      ? Effect.fail(unreachable)
+      : Effect.tryPromise({
+          try: async () => {
+            const request = new Request(url, { method, headers, ...(body === undefined ? {} : { body }) })
+            const response = await answer(request)
+            return { status: response.status, headers: response.headers, body: await response.text() }
+          },
+          catch: () => unreachable,
+        })
+
+type Signing = Pick<SignContext, "credentials" | "http">
+
+const signed = (subject: ProviderSubject, encoded: Encoded, given: Signing): Promise<Exit.Exit<Encoded, unknown>> => {
+  const provider = load(subject)
+  return Effect.runPromiseExit(
+    Effect.suspend(() => {
+      const signing = provider.sign?.(encoded, {
+        url: `${baseUrlOf(subject, provider)}${encoded.path}`,
+        now: 1_800_000_000_000,
+        ...given,
+      })
+      must(Effect.isEffect(signing), `sign() gave ${shown(signing)}, which is no Effect`, "Provider.sign")
+      return signing
+    }),
+  )
+}
+
+const signs = async (subject: ProviderSubject): Promise<void> => {
+  const encoded = someRequest(subject)
+  if (encoded === undefined) return
+  const before = structuredClone(encoded)
+  const exit = await signed(subject, encoded, { credentials: credentialsOf(subject), http: sideAnswers(subject) })
+  must(
+    Exit.isSuccess(exit),
+    () =>
+      `sign() does not sign with the given configuration and \`answer\`: ${String(Exit.isFailure(exit) && exit.cause)}`,
+    "Provider.sign",
+  )
+  must(isDeepStrictEqual(encoded, before), "sign() changes the request that it is given", "Provider.sign")
+  const { value } = exit
+  const expected = expectedOfEncoded(value)
+  must(expected === undefined, `sign() must return an Effect of ${expected}`, "Provider.sign")
+  must(
+    isDeepStrictEqual(value.body, before.body) && (value.method ?? "POST") === (before.method ?? "POST"),
+    "sign() changes the body or the method: the money is held for what encode() gave",
+    "Provider.sign",
+  )
+  const sent = `${value.path} ${typeof value.body === "string" ? value.body : new TextDecoder().decode(value.body)}`
+  for (const secret of Object.values(credentialsOf(subject)).map((each) => Redacted.value(each))) {
+    must(
+      !sent.includes(secret) && !sent.includes(encodeURIComponent(secret)),
+      "sign() writes a secret into the path or the body: it belongs into a header",
+      "Provider.sign",
+    )
+  }
+}
+
+const failsToSign = async (subject: ProviderSubject): Promise<void> => {
+  const encoded = someRequest(subject)
+  if (encoded === undefined) return
+  const broken: ReadonlyArray<readonly [what: string, given: Signing]> = [
+    ["without credentials", { credentials: {}, http: sideAnswers(subject) }],
+    [
+      "where the vendor cannot be reached",
+      { credentials: credentialsOf(subject), http: () => Effect.fail(unreachable) },
+    ],
+    ...["", "<html>", "{}", "[]", "null"].map(
+      (body) =>
+        [
+          `where the vendor answers ${shown(body)}`,
+          {
+            credentials: credentialsOf(subject),
+            http: () => Effect.succeed({ status: 200, headers: new Headers(), body }),
+          },
+        ] as const,
+    ),
+  ]
+  for (const [what, given] of broken) {
+    const exit = await signed(subject, encoded, given)
+    const failure = Exit.isFailure(exit) && exit.cause._tag === "Fail" ? exit.cause.error : undefined
+    must(
+      Exit.isSuccess(exit) || failure instanceof HostFailed,
+      () => `sign() ${what} ends with ${String(Exit.isFailure(exit) && exit.cause)}, not with a HostFailed`,
+      "Provider.sign",
+    )
+  }
+}
+
+// --- transport
+
+const transports = async (subject: ProviderSubject): Promise<void> => {
+  const provider = load(subject)
+  for (const [name, protocol] of Object.entries(provider.protocols)) {
+    const encoded = protocol.encode(requestOf(true, { lacks: subject.lacks }), host)
+    if (Either.isLeft(encoded)) continue
+    const { method = "POST", path, headers = {}, body } = encoded.right
+    const request = new Request(`http://host.test/v1${path}`, { method, headers, body })
+    const answer = attempt("transport()", "Provider.transport", () => provider.transport?.(request))
+    must(answer instanceof Promise, "transport() gave no promise", "Provider.transport")
+    const response = await answer
+    must(
+      response instanceof Response,
+      `transport() gave ${shown(response)}, which is no Response`,
+      "Provider.transport",
+    )
+    must(
+      response.status === 200,
+      `transport() answers a stream's request of ${name} with ${response.status}`,
+      "Provider.transport",
+    )
+    const state = streamState(protocol, new Uint8Array(await response.arrayBuffer()))
+    must(
+      state === "ended",
+      `transport() answers a stream's request of ${name} with what its own decoder reads as "${state}"`,
+      "Provider.transport, Protocol.decoder",
+    )
+  }
+}
+
+const streamState = (protocol: Protocol, bytes: Uint8Array): string => {
+  const { framing, usage } = protocol
+  const stream = new HostStream({
+    framing,
+    usage,
+    decoder: protocol.decoder(head, contextOf(true)),
+    writer: { chunk: () => "" },
+    transparent: false,
+    excludeReasoning: false,
+    choices: 1,
+  })
+  stream.push(bytes)
+  stream.end()
+  return stream.state
+}
+
+// --- listModels
+
+const asksForList = (subject: ProviderSubject): void => {
+  const { listModels } = load(subject)
+  const request: unknown = listModels?.request
+  const expected = expectedOfEncoded(request)
+  must(expected === undefined, `listModels.request must be ${expected}`, "ListModels.request")
+  const text = JSON.stringify(request)
+  for (const secret of secretsOf(subject)) {
+    must(!text.includes(secret), "listModels.request has a secret of the configuration", "ListModels.request")
+  }
+  must(
+    !/https?:\/\//.test(text),
+    "listModels.request has an address: it is relative to the base URL",
+    "ListModels.request",
+  )
+}
+
+const readsList = (subject: ProviderSubject): void => {
+  const { listModels } = load(subject)
+  const decoded = (body: unknown): unknown =>
+    attempt(
+      () => `listModels.decode() of ${shown(body)}`,
+      "ListModels.decode",
+      () => listModels?.decode(body),
+    )
+  const isList = (body: unknown): void => {
+    const models = decoded(body)
+    must(
+      models instanceof HostFailed || (Array.isArray(models) && models.every(isJsonObject)),
+      () => `listModels.decode() of ${shown(body)} gave ${shown(models)}, which is no list of models`,
+      "ListModels.decode",
+    )
+  }
+  for (const body of noAnswers) isList(body)
+  forAll(anyJson, isList)
+  const { listed, plugin } = subject
+  if (listed === undefined) return
+  const models = decoded(listed.body)
+  const list = Array.isArray(models) ? models : []
+  const ids = list.map((each: unknown) => (isJsonObject(each) ? each["id"] : undefined))
+  must(
+    isDeepStrictEqual(ids, [...listed.expects]),
+    `listModels.decode() finds the models ${shown(ids)}, expected ${shown(listed.expects)}`,
+    "ListModels.decode",
+  )
+  const facts = { name: plugin.name, privacy: { mayTrain: true, retainsPrompts: true }, local: false }
+  const { problems } = decodeModels(servedBy(list, slug), new Map([[slug, facts]]))
+  const [problem] = problems
+  must(
+    problem === undefined,
+    `listModels.decode() gives a model that the catalogue does not take: ${problem?.path}: ${problem?.message}`,
+    "ListedModel",
+  )
+}

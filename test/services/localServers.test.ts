@@ -6,7 +6,8 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
-import type { GatewayConfigInput } from "../../src/config/GatewayConfig.ts"
+import { modelsOf } from "../../src/catalogue/localServers.ts"
+import { type GatewayConfigInput, unconfigured } from "../../src/config/GatewayConfig.ts"
 import { decodeConfig } from "../../src/config/loadConfig.ts"
 import { resolveConfig } from "../../src/config/resolveConfig.ts"
 import type { ProviderPlugin } from "../../src/plugin/Provider.ts"
@@ -109,7 +110,8 @@ const watching = async (ports: Readonly<Record<string, number>>, config: Gateway
   const layer = Layer.provide(Layer.unwrapEffect(built), Layer.merge(Layer.setClock(clock), quiet))
   const context = await Effect.runPromise(Layer.buildWithScope(layer, scope))
   const registry = Context.get(context, ProviderRegistry)
-  const ids = () => registry.current().models.map(({ id }) => String(id))
+  /** Without those of the plugin that is always on. */
+  const ids = () => registry.current().models.flatMap(({ id }) => (id.startsWith("headgate/") ? [] : [String(id)]))
   return { registry, ids, log, look: () => pass(clock, 30_000), clock }
 }
 
@@ -119,19 +121,17 @@ const until = async (holds: () => boolean): Promise<void> => {
   expect(holds()).toBe(true)
 }
 
-const own = ["headgate/echo"]
-
 describe("a server that runs when the gateway starts", () => {
   test("is found with its models, which cost nothing, and is asked without a key", async () => {
     const host = ollama(["llama3.2:3b", "nomic-embed-text:latest"])
     const { registry, ids, log } = await watching({ ollama: host.port })
-    await until(() => ids().length === 3)
-    expect(ids()).toEqual([...own, "ollama/llama3.2:3b", "ollama/nomic-embed-text:latest"])
+    await until(() => ids().length === 2)
+    expect(ids()).toEqual(["ollama/llama3.2:3b", "ollama/nomic-embed-text:latest"])
     expect(log.filter((line) => line.startsWith("Found"))).toEqual([
       `Found Ollama (local) at http://127.0.0.1:${host.port}: 2 models, such as ollama/llama3.2:3b.`,
     ])
     expect(host.calls.toSorted()).toEqual(["GET /", "GET /api/tags", "POST /api/show", "POST /api/show"])
-    const [, chat, vectors] = registry.current().models
+    const [chat, vectors] = registry.current().models.filter(({ id }) => id.startsWith("ollama/"))
     expect(chat?.hosts[0]).toMatchObject({
       tag: "ollama-local",
       providerName: "Ollama (local)",
@@ -164,11 +164,12 @@ describe("a server that runs when the gateway starts", () => {
     }
     const ports = Object.fromEntries(Object.entries(hosts).map(([id, { port }]) => [id, port]))
     const { registry, ids } = await watching(ports)
-    await until(() => ids().length === 5)
+    await until(() => ids().length === 4)
     const found = registry
       .current()
-      .models.map(({ id, contextLength, hosts: [host] }) => [String(id), host?.upstreamModel, contextLength])
-    expect(found.slice(1).toSorted()).toEqual([
+      .models.filter(({ id }) => ids().includes(id))
+      .map(({ id, contextLength, hosts: [host] }) => [String(id), host?.upstreamModel, contextLength])
+    expect(found.toSorted()).toEqual([
       ["llamacpp/Qwen3-1.7B-Q4_K_M", "/models/Qwen3-1.7B-Q4_K_M.gguf", 8192],
       ["lmstudio/gemma-3", "gemma-3", 2048],
       ["sglang/Qwen/Qwen3-0.6B", "Qwen/Qwen3-0.6B", 32_768],
@@ -185,10 +186,10 @@ describe("while the gateway runs", () => {
     await host.stop()
     const { ids, look, log } = await watching({ ollama: host.port })
     await look()
-    expect(ids()).toEqual(own)
+    expect(ids()).toEqual([])
     host.start()
     await look()
-    await until(() => ids().length === 2)
+    await until(() => ids().length === 1)
     const asked = host.calls.length
     await look()
     await until(() => host.calls.length > asked)
@@ -196,22 +197,22 @@ describe("while the gateway runs", () => {
     expect(host.calls.slice(asked)).toEqual(["GET /api/tags"])
     names.push("qwen3:4b")
     await look()
-    await until(() => ids().length === 3)
+    await until(() => ids().length === 2)
     names.shift()
     await look()
-    await until(() => ids().length === 2)
-    expect(ids()).toEqual([...own, "ollama/qwen3:4b"])
+    await until(() => ids().length === 1)
+    expect(ids()).toEqual(["ollama/qwen3:4b"])
     await host.stop()
     await look()
     // It may only be busy.
-    expect(ids()).toEqual([...own, "ollama/qwen3:4b"])
+    expect(ids()).toEqual(["ollama/qwen3:4b"])
     await look()
-    await until(() => ids().length === 1)
+    await until(() => ids().length === 0)
     for (let more = 0; more < 5; more++) await look()
     expect(log.map((line) => line.slice(0, 24))).toEqual(["Found Ollama (local) at ", "Ollama (local) at http:/"])
     host.start()
     await look()
-    await until(() => ids().length === 2)
+    await until(() => ids().length === 1)
   })
 
   test("something else at its port is left alone, and asked seldom", async () => {
@@ -222,7 +223,7 @@ describe("while the gateway runs", () => {
     expect(host.calls.toSorted()).toEqual(["GET /", "GET /", "GET /api/tags", "GET /v1/models"])
     await look()
     await until(() => host.calls.length === 6)
-    expect([ids(), log]).toEqual([own, []])
+    expect([ids(), log]).toEqual([[], []])
   })
 
   test("one that accepts and never answers holds up nothing, and is given up", async () => {
@@ -231,14 +232,14 @@ describe("while the gateway runs", () => {
     const { ids, clock } = await watching({ vllm: host.port, ollama: working.port })
     await until(() => host.calls.length === 1)
     await pass(clock, 3000)
-    await until(() => ids().length === 2)
+    await until(() => ids().length === 1)
   })
 
   test("one that needs a key is not used", async () => {
     const host = server(() => Response.json({ error: "no key" }, { status: 401 }))
     const { ids } = await watching({ vllm: host.port })
     await until(() => host.calls.length === 2)
-    expect([ids(), host.calls]).toEqual([own, ["GET /", "GET /v1/models"]])
+    expect([ids(), host.calls]).toEqual([[], ["GET /", "GET /v1/models"]])
   })
 })
 
@@ -265,7 +266,7 @@ describe("names", () => {
     const priced = registry.current().models.find(({ id }) => id === "ollama/llama3.2:3b")
     expect(priced?.hosts.map((one) => registry.unavailable(one))).toEqual(["its server was not found"])
     await until(() => registry.endpoint(priced?.hosts[0] as never) !== undefined)
-    expect(ids()).toEqual(["acme/small", "ollama/llama3.2:3b", "ollama/small", ...own])
+    expect(ids()).toEqual(["acme/small", "ollama/llama3.2:3b", "ollama/small"])
     const hostsOf = (wanted: string) =>
       registry.current().models.flatMap(({ id, hosts }) => (id === wanted ? hosts : []))
     // Its price is the operator's.
@@ -282,12 +283,15 @@ describe("names", () => {
       models: [model("acme/small", "acme")],
     }
     const { registry, ids } = await watching({ ollama: host.port }, config)
-    await until(() => ids().length === 3)
+    await until(() => ids().length === 2)
     expect(registry.resolve("small")).toMatchObject({ right: { model: { id: "acme/small" } } })
     expect(registry.resolve("ollama/small")).toMatchObject({ right: { model: { id: "ollama/small" } } })
 
-    const [ollamaPlugin] = at({ ollama: host.port }).filter(({ id }) => id === "ollama")
-    expect(ollamaPlugin?.local?.baseUrl).toContain(String(host.port))
+    const [plugin] = at({ ollama: host.port }).filter(({ id }) => id === "ollama")
+    if (plugin === undefined) throw new Error("no plugin")
+    const settings = { ...unconfigured("ollama-local"), plugin: "ollama" }
+    const listed = ["openai/gpt-6-sol", "ollama/", "ollama/a b", "ollama/fine"].map((id) => ({ id, context_length: 1 }))
+    expect(modelsOf(listed, { settings, plugin }).map(({ id }) => String(id))).toEqual(["ollama/fine"])
   })
 
   test("an address that the configuration has is the operator's, and is not looked at", async () => {

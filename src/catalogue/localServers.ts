@@ -1,5 +1,5 @@
 /**
- * Model servers that were found on this machine, in the resolved configuration: their providers, and their models at no cost. What a
+ * Model servers that list what is installed there, in the resolved configuration: their providers, and their models at no cost. What a
  * server lists is not trusted: it cannot take the name of another model.
  */
 import type { Model } from "../domain/Host.ts"
@@ -11,10 +11,12 @@ import { modelNames } from "./names.ts"
 import { factsOf, type LoadedProvider, type ProviderSettings } from "./providers.ts"
 import { type ResolvedConfig, resolvedConfig } from "./ResolvedConfig.ts"
 
-/** A server to look for. */
+/** A server to ask for its models. */
 export interface LocalServer {
   readonly settings: ProviderSettings
   readonly plugin: ProviderPlugin
+  /** Whether the operator said that it is there. One that was only looked for gets no key. */
+  readonly isConfigured: boolean
 }
 
 /** One that was found. */
@@ -34,7 +36,7 @@ const mostModels = 512
  */
 export const modelsOf = (
   listed: ReadonlyArray<ListedModel>,
-  { settings, plugin }: LocalServer,
+  { settings, plugin }: Omit<LocalServer, "isConfigured">,
 ): ReadonlyArray<Model> => {
   const own = listed.filter(({ id }) => String(id).startsWith(`${plugin.id}/`)).slice(0, mostModels)
   const priced = own.map(({ hosts = [{}], ...model }) => ({

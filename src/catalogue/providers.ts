@@ -253,14 +253,23 @@ const withAddress = (
   return Either.right({ ...loaded, baseUrl: normalBaseUrl(baseUrl) })
 }
 
+/**
+ * Whether a provider is a server of the operator's own, which has what was installed there, and not what the vendor of the plugin
+ * serves.
+ */
+export const isOwnServer = (settings: ProviderSettings, plugin: ProviderPlugin): boolean =>
+  plugin.local !== undefined && networkOf(settings, plugin) === "private"
+
 const networkOf = (settings: ProviderSettings, plugin: ProviderPlugin | undefined): Network =>
   settings.network ?? plugin?.network ?? "public"
 
 /** The plugin's own models. An invalid one, and more than 5 seconds, turn the provider off. */
 const modelsOf = (
-  { settings: { slug }, plugin, provider }: LoadedProvider,
+  { settings, plugin, provider }: LoadedProvider,
   facts: ReadonlyMap<string, ProviderFacts>,
 ): Effect.Effect<ReadonlyArray<Model>, PluginInvalid> => {
+  if (isOwnServer(settings, plugin)) return Effect.succeed([])
+  const { slug } = settings
   const invalid = (reason: string) => new PluginInvalid({ plugin: plugin.id, phase: "load", reason })
   return Effect.tryPromise({
     try: async () => {

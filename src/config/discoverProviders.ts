@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import type { LocalServer } from "../catalogue/localServers.ts"
-import type { ProviderSettings } from "../catalogue/providers.ts"
+import { isOwnServer, type ProviderSettings } from "../catalogue/providers.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import { type GatewayConfig, unconfigured } from "./GatewayConfig.ts"
 
@@ -42,21 +42,22 @@ const originOf = (baseUrl: string): string | undefined => {
 }
 
 /**
- * Servers of this machine to look for: one for each plugin that knows where they listen, under the plugin's id and `-local`. Not
- * where the configuration has a provider of that slug or at that address, which is the operator's own word about it.
+ * Servers whose models are asked for while the gateway runs. One of this machine for each plugin that knows where they listen, under
+ * the plugin's id and `-local`, without a key; not where the configuration has a provider of that slug or at that address. And
+ * providers of the configuration that are such servers: what is installed there is known to them alone.
  */
 export const localServers = (
-  { providers, discovery }: GatewayConfig,
+  { discovery }: GatewayConfig,
   plugins: ReadonlyArray<ProviderPlugin>,
+  configured: ReadonlyArray<ProviderSettings>,
 ): ReadonlyArray<LocalServer> => {
   if (!discovery.local) return []
   const byId = new Map(plugins.map((plugin) => [plugin.id, plugin]))
-  const taken = new Set(
-    Array.from(providers.values(), ({ baseUrl, plugin }) => originOf(baseUrl ?? byId.get(plugin)?.baseUrl ?? "")),
-  )
-  return plugins.flatMap((plugin): ReadonlyArray<LocalServer> => {
+  const slugs = new Set(configured.map(({ slug }) => slug))
+  const taken = new Set(configured.map(({ baseUrl, plugin }) => originOf(baseUrl ?? byId.get(plugin)?.baseUrl ?? "")))
+  const found = plugins.flatMap((plugin): ReadonlyArray<LocalServer> => {
     const slug = `${plugin.id}-local`
-    if (plugin.local === undefined || providers.has(slug) || taken.has(originOf(plugin.local.baseUrl))) return []
+    if (plugin.local === undefined || slugs.has(slug) || taken.has(originOf(plugin.local.baseUrl))) return []
     const settings: ProviderSettings = {
       ...unconfigured(slug),
       plugin: plugin.id,
@@ -65,8 +66,15 @@ export const localServers = (
       network: "private",
       privacy: { mayTrain: false, retainsPrompts: false },
     }
-    return [{ settings, plugin }]
+    return [{ settings, plugin, isConfigured: false }]
   })
+  const known = configured.flatMap((settings): ReadonlyArray<LocalServer> => {
+    const plugin = byId.get(settings.plugin)
+    return plugin !== undefined && settings.enabled && isOwnServer(settings, plugin)
+      ? [{ settings, plugin, isConfigured: true }]
+      : []
+  })
+  return [...found, ...known]
 }
 
 /** What the environment has for one plugin. */

@@ -51,10 +51,11 @@ export const resolveConfig = (
     const invalid = [...notFound, ...refused]
     const providerPlugins = plugins.filter((plugin): plugin is ProviderPlugin => plugin.kind === "provider")
     const strategyPlugins = plugins.filter((plugin): plugin is StrategyPlugin => plugin.kind === "strategy")
-    const local = localServers(config, providerPlugins)
+    const found = yield* discoverProviders(config, providerPlugins)
+    const local = localServers(config, providerPlugins, found.configured)
     const loaded = yield* loadProviders({
-      local: local.map(({ settings }) => settings),
-      ...(yield* discoverProviders(config, providerPlugins)),
+      ...found,
+      local: local.flatMap(({ settings, isConfigured }) => (isConfigured ? [] : settings)),
       plugins: providerPlugins,
       brokenPlugins: brokenBeside("strategies", invalid),
       unread: new Set(unread.flatMap(([section, slug]) => (section === "providers" ? [String(slug)] : []))),

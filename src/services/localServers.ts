@@ -1,18 +1,20 @@
 /**
- * Looks for model servers on this machine while the gateway runs: their models appear in the configuration in force when they answer,
- * and are gone when they do not. Nothing waits for it. No key is ever sent, and only an answer of the right shape counts, since
- * anything may listen at these ports.
+ * Looks for model servers while the gateway runs: on this machine, and those of the configuration. Their models appear in the
+ * configuration in force when they answer, and are gone when they do not. Nothing waits for it. What was only looked for gets no
+ * key, and only an answer of the right shape counts, since anything may listen at these ports.
  */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
+import { authHeaders } from "../catalogue/endpoints.ts"
 import { type FoundServer, type LocalServer, modelsOf, withServers } from "../catalogue/localServers.ts"
 import { type LoadedProvider, openLocal } from "../catalogue/providers.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { ListedModel } from "../domain/ListedModel.ts"
 import type { CheckedListing } from "../plugin/checked.ts"
+import { bearer } from "../plugin/Provider.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import type { Encoded } from "../wire/Protocol.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
@@ -76,6 +78,11 @@ class Watched {
     this.server = server
   }
 
+  private get name(): string {
+    const { settings, plugin } = this.server
+    return settings.name ?? (settings.slug === plugin.id ? plugin.name : settings.slug)
+  }
+
   /** Whether something changed. Never fails, and says at most a line when it finds or loses the server. */
   look(): Effect.Effect<boolean> {
     if (this.rest > 0) {
@@ -102,12 +109,12 @@ class Watched {
   private listing(): Effect.Effect<CheckedListing | undefined> {
     if (this.loaded !== undefined) return Effect.succeed(this.loaded.provider.listModels)
     return Effect.gen(this, function* () {
-      const { settings, plugin } = this.server
-      if (!(yield* this.isThere())) return undefined
+      const { settings, plugin, isConfigured } = this.server
+      if (!isConfigured && !(yield* this.isThere())) return undefined
       const opened = yield* Effect.either(openLocal(settings, plugin))
       if (Either.isLeft(opened) || opened.right.provider.listModels === undefined) {
         this.rest = Number.POSITIVE_INFINITY
-        yield* Effect.logWarning(`${settings.name} was not looked for: its plugin "${plugin.id}" lists no models.`)
+        yield* Effect.logWarning(`${this.name} was not looked for: its plugin "${plugin.id}" lists no models.`)
         return undefined
       }
       this.loaded = opened.right
@@ -128,8 +135,7 @@ class Watched {
       if (isNew) {
         const [first] = this.found.models
         const such = first === undefined ? "" : `, such as ${first.id}`
-        const { name, baseUrl } = this.server.settings
-        yield* Effect.logInfo(`Found ${name} at ${baseUrl}: ${this.found.models.length} models${such}.`)
+        yield* Effect.logInfo(`Found ${this.name} at ${loaded.baseUrl}: ${this.found.models.length} models${such}.`)
       }
       return true
     })
@@ -159,8 +165,13 @@ class Watched {
     if (this.found === undefined) return Effect.succeed(false)
     this.found = undefined
     this.described.clear()
-    const { name, baseUrl } = this.server.settings
-    return Effect.as(Effect.logInfo(`${name} at ${baseUrl} does not answer any more.`), true)
+    return Effect.as(Effect.logInfo(`${this.name} at ${this.loaded?.baseUrl} does not answer any more.`), true)
+  }
+
+  /** A key goes to servers of the configuration alone. */
+  private credentials(): Readonly<Record<string, string>> {
+    const { isConfigured, settings, plugin } = this.server
+    return isConfigured ? authHeaders(plugin.auth ?? bearer, settings.apiKey) : {}
   }
 
   /** Whether anything at all speaks HTTP there. */
@@ -173,7 +184,7 @@ class Watched {
   }
 
   private ask(request: Encoded, fromRoot: boolean): Effect.Effect<Answer | undefined> {
-    const baseUrl = this.server.settings.baseUrl ?? ""
+    const baseUrl = this.loaded?.baseUrl ?? ""
     const address = (fromRoot ? new URL(baseUrl).origin : baseUrl) + request.path
     return Effect.map(this.call(address, request), (answer) => (typeof answer === "object" ? answer : undefined))
   }
@@ -189,10 +200,11 @@ class Watched {
         "accept-encoding": "identity",
         "content-type": "application/json",
         ...headers,
+        ...this.credentials(),
       },
       body: method === "GET" ? null : body,
       network: "private" as const,
-      proxy: undefined,
+      proxy: this.server.settings.proxy ?? undefined,
     }
     return Effect.async<Answer | "none">((resume) => {
       const text = new BodyText(longestAnswer)

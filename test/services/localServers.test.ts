@@ -294,6 +294,21 @@ describe("names", () => {
     expect(modelsOf(listed, { settings, plugin }).map(({ id }) => String(id))).toEqual(["ollama/fine"])
   })
 
+  test("a server of the configuration lists its own models, with its key, in place of those of the vendor", async () => {
+    const host = ollama(["llama3.2:3b"])
+    const base_url = `http://127.0.0.1:${host.port}`
+    const box = { plugin: "ollama", base_url, network: "private" as const, api_key: "key-of-the-box" }
+    const { registry, ids, look } = await watching({ ollama: host.port }, { providers: { box } })
+    await until(() => ids().length === 1)
+    const [model] = registry.current().models.filter(({ id }) => id === "ollama/llama3.2:3b")
+    expect(model?.hosts.map(({ tag }) => String(tag))).toEqual(["box"])
+    expect(host.calls).toEqual(["GET /api/tags authorization", "POST /api/show authorization"])
+    await host.stop()
+    await look()
+    await look()
+    await until(() => ids().length === 0)
+  })
+
   test("an address that the configuration has is the operator's, and is not looked at", async () => {
     const host = ollama(["llama3.2:3b"])
     const asked = async (config: GatewayConfigInput) => {

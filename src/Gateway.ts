@@ -20,6 +20,7 @@ import { Idempotency } from "./services/Idempotency.ts"
 import { InFlight } from "./services/InFlight.ts"
 import type { KeyStore } from "./services/KeyStore.ts"
 import { layerKeptStats } from "./services/keptStats.ts"
+import { layerLocalServers } from "./services/localServers.ts"
 import { Meter } from "./services/Meter.ts"
 import { ProviderKeys } from "./services/ProviderKeys.ts"
 import { ProviderRegistry } from "./services/ProviderRegistry.ts"
@@ -75,7 +76,10 @@ export const servicesOf = ({
   Layer.unwrapEffect(Effect.map(resolveConfig(parts, { config, problems: [], unread: [] }), servicesFrom))
 
 /** The same for a resolved configuration. */
-export const servicesFrom = ({ config, resolved }: Setup): Layer.Layer<Services, never, Surroundings> => {
+export const servicesFrom = ({
+  config,
+  resolved,
+}: Pick<Setup, "config" | "resolved">): Layer.Layer<Services, never, Surroundings> => {
   const { server } = config
   const { limits } = resolved
   // `fresh`, because a constant layer would be shared by all gateways of a program, and so would their accounts.
@@ -102,6 +106,13 @@ export const servicesFrom = ({ config, resolved }: Setup): Layer.Layer<Services,
     Layer.provideMerge(basis),
   )
 }
+
+/**
+ * Looks for model servers on this machine while the gateway runs (`discovery.local`). An embedder's gateway does not, unless this
+ * is added to its services.
+ */
+export const localServers = ({ local }: Pick<Setup, "local">): Layer.Layer<never, never, ProviderRegistry | Upstream> =>
+  layerLocalServers(local)
 
 /** Every route of both planes, for an app of `HttpLayerRouter`. */
 export const routes: Layer.Layer<never, never, HttpLayerRouter.HttpRouter | Services | KeyStore | Storage> =

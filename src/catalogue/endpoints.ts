@@ -128,7 +128,7 @@ const endpointWith = (
   }
 }
 
-const authHeaders = (auth: Auth, key: Redacted.Redacted | null): Readonly<Record<string, string>> => {
+export const authHeaders = (auth: Auth, key: Redacted.Redacted | null): Readonly<Record<string, string>> => {
   if (key === null || auth._tag === "None") return {}
   const secret = Redacted.value(key)
   return auth._tag === "Bearer" ? { authorization: `Bearer ${secret}` } : { [auth.name.toLowerCase()]: secret }

@@ -65,6 +65,8 @@ export interface ProviderOptions {
   readonly configured: ReadonlyArray<ProviderSettings>
   /** Providers that are on without configuration. One that cannot be used is off, and is not reported as a problem. */
   readonly discovered?: ReadonlyArray<ProviderSettings>
+  /** Servers that the gateway looks for while it runs (`localServers.ts`). A host may name them before they are found. */
+  readonly local?: ReadonlyArray<ProviderSettings>
   /** Slugs of providers whose configuration could not be decoded. A host may name them. */
   readonly unread?: ReadonlySet<string>
   /** In the form of `models` of the configuration. The models of the plugins are added after them. */
@@ -112,17 +114,21 @@ export interface LoadedProviders {
 }
 
 const disabled: ProviderOff = { callable: false, reason: "its provider is disabled" }
+/** Of a server on this machine, while nothing answers there. */
+export const notFound: ProviderOff = { callable: false, reason: "its server was not found" }
 const broken: ProviderOff = { callable: false, reason: "its provider could not be loaded" }
 
 /** Loads the providers that are on, concurrently. Of the others only the settings are read. */
 export const loadProviders = (options: ProviderOptions): Effect.Effect<LoadedProviders> =>
   Effect.gen(function* () {
-    const { configured, discovered = [], unread = new Set(), brokenPlugins = new Set<string>() } = options
+    const { configured, discovered = [], local = [], unread = new Set(), brokenPlugins = new Set<string>() } = options
     const plugins = new Map(options.plugins.map((plugin) => [plugin.id, plugin]))
     const wanted = [...configured, ...discovered]
     const facts = new Map([
       ...Array.from([...unread, ...brokenPlugins], (slug) => [slug, { ...unknownFacts, name: slug }] as const),
-      ...wanted.map((settings) => [settings.slug, factsOf(settings, plugins.get(settings.plugin))] as const),
+      ...[...local, ...wanted].map(
+        (settings) => [settings.slug, factsOf(settings, plugins.get(settings.plugin))] as const,
+      ),
     ])
     const written = decodeModels(options.models, facts)
     const sources = [written.models]
@@ -140,6 +146,7 @@ export const loadProviders = (options: ProviderOptions): Effect.Effect<LoadedPro
         })),
       { concurrency: "unbounded" },
     )
+    for (const { slug } of local) providers.set(slug, notFound)
     for (const { slug } of wanted) providers.set(slug, disabled)
     for (const { settings, result } of opened) {
       const { slug, plugin } = settings
@@ -208,6 +215,17 @@ const open = (
     return { loaded, models: yield* modelsOf(loaded, facts) }
   })
 
+/** Loads the provider of a server on this machine. Its models are those that the server lists. */
+export const openLocal = (
+  settings: ProviderSettings,
+  plugin: ProviderPlugin,
+): Effect.Effect<LoadedProvider, PluginInvalid | ReadonlyArray<Problem>> =>
+  Effect.gen(function* () {
+    const decoded = yield* loadProvider(plugin, settings.own)
+    const provider = yield* Either.mapLeft(decoded, ({ issue }) => problemsOf(issue, ["providers", settings.slug]))
+    return yield* withAddress(settings, plugin, provider)
+  })
+
 interface Known {
   readonly plugins: ReadonlyMap<string, ProviderPlugin>
   readonly brokenPlugins: ReadonlySet<string>
@@ -251,14 +269,23 @@ const withAddress = (
   return Either.right({ ...loaded, baseUrl: normalBaseUrl(baseUrl) })
 }
 
+/**
+ * Whether a provider is a server of the operator's own, which has what was installed there, and not what the vendor of the plugin
+ * serves.
+ */
+export const isOwnServer = (settings: ProviderSettings, plugin: ProviderPlugin): boolean =>
+  plugin.local !== undefined && networkOf(settings, plugin) === "private"
+
 const networkOf = (settings: ProviderSettings, plugin: ProviderPlugin | undefined): Network =>
   settings.network ?? plugin?.network ?? "public"
 
 /** The plugin's own models. An invalid one, and more than 5 seconds, turn the provider off. */
 const modelsOf = (
-  { settings: { slug }, plugin, provider }: LoadedProvider,
+  { settings, plugin, provider }: LoadedProvider,
   facts: ReadonlyMap<string, ProviderFacts>,
 ): Effect.Effect<ReadonlyArray<Model>, PluginInvalid> => {
+  if (isOwnServer(settings, plugin)) return Effect.succeed([])
+  const { slug } = settings
   const invalid = (reason: string) => new PluginInvalid({ plugin: plugin.id, phase: "load", reason })
   return Effect.tryPromise({
     try: async () => {
@@ -289,7 +316,7 @@ const withCachePrices = (host: Host, providers: Providers): Host | PluginFault =
 /** Assumed of a provider of which nothing is known. */
 const unknownFacts = { privacy: { mayTrain: true, retainsPrompts: true }, local: false }
 
-const factsOf = (settings: ProviderSettings, plugin: ProviderPlugin | undefined): ProviderFacts => ({
+export const factsOf = (settings: ProviderSettings, plugin: ProviderPlugin | undefined): ProviderFacts => ({
   // Under another slug the plugin's name may mean several providers, so the slug is the name.
   name: settings.name ?? (settings.slug === plugin?.id ? plugin.name : settings.slug),
   privacy: settings.privacy ?? plugin?.privacy ?? unknownFacts.privacy,

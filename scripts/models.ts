@@ -1,8 +1,8 @@
 /**
  * Writes `plugins/providers/<slug>/models.json` from a catalogue: `bun scripts/models.ts FILE`. The file has one of the forms of
- * docs/catalogue.md. Nothing is written when it does not validate.
+ * docs/catalogue.md. Nothing is written when it does not validate, and nothing for a provider that has no plugin.
  */
-import { mkdir } from "node:fs/promises"
+import { existsSync } from "node:fs"
 import { join } from "node:path"
 import * as Either from "effect/Either"
 import { problemsIn, readCatalogue, writtenList } from "../src/catalogue/catalogueFile.ts"
@@ -18,7 +18,10 @@ if (Either.isLeft(read) || problems.length > 0) {
 }
 const providers = join(import.meta.dir, "../plugins/providers")
 for (const [slug, list] of read.right) {
-  await mkdir(join(providers, slug), { recursive: true })
+  if (!existsSync(join(providers, slug, "index.ts"))) {
+    process.stdout.write(`${slug}: no plugin\n`)
+    continue
+  }
   await Bun.write(join(providers, slug, "models.json"), writtenList(list))
   process.stdout.write(`${slug}: ${list.length} models\n`)
 }

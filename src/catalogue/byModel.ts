@@ -99,6 +99,7 @@ const listedHosts = (model: JsonObject, host: JsonObject, caches: boolean): Read
   const plain: ListedHost = {
     ...(variant === "" ? {} : { variant }),
     ...unread<ListedHost>({ model: host["upstream_model_id"] }),
+    ...(provider === "openai" && onlyResponses.test(idOf(model)) ? { api: "responses" } : {}),
     ...(host["quantization"] === "unknown" ? {} : present(host, ["quantization"])),
     ...(host["price_status"] === "unpriced" ? {} : unread<ListedHost>({ pricing: pricingOf(host) })),
     ...present(host, ["context_length", "max_completion_tokens", "max_prompt_tokens", "input_modalities"]),
@@ -139,6 +140,9 @@ const ofTier = (host: ListedHost, variant: string, prices: JsonObject): ListedHo
     ...(Number.isFinite(most) ? { max_prompt_tokens: most } : {}),
   }
 }
+
+// From OpenAI's model pages, read in 2026-11: its -pro, Codex and deep-research models do not have chat completions.
+const onlyResponses = /^openai\/(?:o\d(?:-mini)?-(?:pro|deep-research)|gpt-5(?:\.\d)?-pro|.*codex)/
 
 // From Anthropic's migration guides, read in 2026-11: what lists of models derive from flags, and get wrong. Thinking can be
 // switched off for Opus 4.7 to 5, Sonnet 5 and Haiku 5.5. The 5.5 models, Fable and Mythos refuse a tool choice that forces a call,

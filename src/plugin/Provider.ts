@@ -58,11 +58,23 @@ export interface SignContext {
   readonly now: number
 }
 
-/** Asks a host for the models that are installed there: local servers. Not called yet: only its shape is checked. */
+/** Asks a server for the models that are installed there. No key is sent with it. */
 export interface ListModels {
+  /** Relative to the base URL, or to the root of the server where `fromRoot` says so. */
   readonly request: Encoded
-  /** `body` is parsed JSON, or text where it was none. Pure. */
-  readonly decode: (body: unknown) => ReadonlyArray<ListedModel>
+  readonly fromRoot?: boolean
+  /**
+   * `body` is parsed JSON, or text where it was none, of an answer with status 200. `undefined`: what answers is no server of this
+   * kind, since anything may listen at its port. A host without `pricing` costs nothing. Pure.
+   */
+  readonly decode: (body: unknown) => ReadonlyArray<ListedModel> | undefined
+  /** For servers that say of a model only when asked what it can do. Called once for each new model. */
+  readonly detail?: {
+    /** `model`: what the server calls it. */
+    readonly request: (model: string) => Encoded
+    /** Pure. */
+    readonly decode: (model: ListedModel, body: unknown) => ListedModel
+  }
 }
 
 /** A host, as its vendor knows it. */
@@ -105,6 +117,7 @@ export interface Provider {
    * host that cannot be reached, unless it is a `HostFailed`.
    */
   readonly transport?: (request: Request) => Promise<Response>
+  /** Its models, for servers that are found: `ProviderPlugin.local`. */
   readonly listModels?: ListModels
   /**
    * Models that this vendor serves. Called once, when the provider is loaded, and not at all when it is off. An entry that is
@@ -149,6 +162,11 @@ export interface ProviderPlugin<P extends Loading = Loading> {
   readonly network?: "private"
   /** The provider is on without configuration and without a key. */
   readonly always?: boolean
+  /**
+   * Where a server of this kind usually listens on its own machine, as a base URL. The gateway looks there for one, unless it is
+   * told not to (`discovery.local`), and asks it for its models: `Provider.listModels`.
+   */
+  readonly local?: { readonly baseUrl: string }
   /** What the vendor says it does with prompts of this API. */
   readonly privacy?: { readonly mayTrain: boolean; readonly retainsPrompts: boolean }
   /**

@@ -41,7 +41,7 @@ const Segment = Schema.String.pipe(
 )
 
 /** Makes a provider plugin out of facts: the default export of `plugins/providers/<id>/index.ts`. */
-export const chatHost = (host: ChatHost): ProviderPlugin => {
+export const chatHost = (host: ChatHost): ProviderPlugin<Provider> => {
   const { fields = {}, chat, embeddings, rerank, reasons = {}, cache, protocols, ...more } = host
   const { error = httpErrorWith(reasons), models, listModels, ...facts } = more
   const { baseUrl, ...others } = facts

@@ -29,7 +29,7 @@ import type {
 } from "../wire/Protocol.ts"
 import { but } from "./misfit.ts"
 import { type Hook, hookOf, type PluginFault } from "./PluginFault.ts"
-import type { Provider, ProviderPlugin, VendorHost } from "./Provider.ts"
+import type { ListModels, Provider, ProviderPlugin, VendorHost } from "./Provider.ts"
 import type { Candidate, RankContext, Reasons, Why } from "./Strategy.ts"
 import {
   expectedOfAnswer,
@@ -65,6 +65,15 @@ export interface CheckedUnary<Request, Answer> {
   readonly decode: (head: ResponseHead, body: unknown, request: Request) => Answer | HostFailed
 }
 
+export interface CheckedListing extends Pick<ListModels, "request" | "fromRoot"> {
+  readonly decode: (body: unknown) => ReadonlyArray<ListedModel> | HostFailed | undefined
+  readonly detail?: {
+    readonly request: (model: string) => Encoded | HostFailed
+    /** The model as it was, where the hook fails. */
+    readonly decode: (model: ListedModel, body: unknown) => ListedModel
+  }
+}
+
 /** The hooks of a provider, which never throw and always return values of their type. */
 export interface CheckedProvider extends Pick<Provider, "error" | "baseUrl" | "credentials" | "sign"> {
   readonly protocols: Readonly<Record<string, CheckedProtocol>>
@@ -72,10 +81,7 @@ export interface CheckedProvider extends Pick<Provider, "error" | "baseUrl" | "c
   readonly rerank?: CheckedUnary<RerankRequest, RerankResponse>
   /** Rejects only with a `HostFailed`. */
   readonly transport?: (request: Request) => Promise<Response>
-  readonly listModels?: {
-    readonly request: Encoded
-    readonly decode: (body: unknown) => ReadonlyArray<ListedModel> | HostFailed
-  }
+  readonly listModels?: CheckedListing
   /** Objects, not looked at further: the catalogue decodes them. Rejects with a `PluginFault` and nothing else. */
   readonly models?: () => Promise<ReadonlyArray<ListedModel>>
   /** Never throws. */
@@ -99,9 +105,7 @@ export const checkedProvider = (plugin: ProviderPlugin, provider: Provider): Che
     ...(credentials === undefined ? {} : { credentials }),
     ...(sign === undefined ? {} : { sign: checkedSign(hook("sign"), sign.bind(provider)) }),
     ...(transport === undefined ? {} : { transport: checkedTransport(hook("transport"), transport.bind(provider)) }),
-    ...(listModels === undefined
-      ? {}
-      : { listModels: checkedListing(hookOf(plugin.id, "listModels", "decode"), listModels) }),
+    ...(listModels === undefined ? {} : { listModels: checkedListing(plugin.id, listModels) }),
     ...(models === undefined ? {} : { models: checkedModels(hook("models"), models.bind(provider)) }),
     ...(cacheMultipliers === undefined
       ? {}
@@ -316,17 +320,45 @@ const checkedTransport = (hook: Hook, transport: NonNullable<Provider["transport
   }
 }
 
-const checkedListing = (hook: Hook, listing: NonNullable<Provider["listModels"]>) => ({
-  request: listing.request,
-  decode: (body: unknown): ReadonlyArray<ListedModel> | HostFailed => {
-    try {
-      const models = listing.decode(body)
-      return isList(models) ? models : failed(hook.returned(but("a list of models", models), models))
-    } catch (cause) {
-      return failed(hook.threw(cause))
-    }
-  },
-})
+const checkedListing = (plugin: string, { request, fromRoot, decode, detail }: ListModels): CheckedListing => {
+  const hook = (name: string) => hookOf(plugin, "listModels", name)
+  return {
+    request,
+    ...(fromRoot === undefined ? {} : { fromRoot }),
+    decode: (body) => {
+      try {
+        const models = decode(body)
+        if (models === undefined || isList(models)) return models
+        return failed(hook("decode").returned(but("a list of models, or nothing", models), models))
+      } catch (cause) {
+        return failed(hook("decode").threw(cause))
+      }
+    },
+    ...(detail === undefined
+      ? {}
+      : {
+          detail: {
+            request: (model) => {
+              try {
+                const asked = detail.request(model)
+                const expected = expectedOfEncoded(asked)
+                return expected === undefined ? asked : failed(hook("detail.request").returned(expected, asked))
+              } catch (cause) {
+                return failed(hook("detail.request").threw(cause))
+              }
+            },
+            decode: (model, body) => {
+              try {
+                const described: unknown = detail.decode(model, body)
+                return isJsonObject(described) ? { ...model, ...described } : model
+              } catch {
+                return model
+              }
+            },
+          },
+        }),
+  }
+}
 
 const checkedModels = (hook: Hook, models: NonNullable<Provider["models"]>) => async () => {
   const listed = await attempted(models, hook.threw)

@@ -3,7 +3,9 @@
  * from `headgate/plugin`, so that it is loaded only where such a host is on. See docs/decisions/0028-googles-protocol.md.
  */
 export {
+  embedContentProtocol,
   type GenerateContentOptions,
   type GenerateContentProtocol,
   generateContentProtocol,
+  vertexEmbeddingsProtocol,
 } from "../wire/generateContent.ts"

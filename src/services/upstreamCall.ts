@@ -84,7 +84,9 @@ const sideCall = (
           resume(Effect.fail(new HostFailed({ reason: "malformed" })))
         },
         end: () => {
-          if (head !== undefined) resume(Effect.succeed({ ...head, body: text.take() }))
+          if (head === undefined) return
+          // The head may be a `Response`, whose members are no own ones.
+          resume(Effect.succeed({ status: head.status, headers: head.headers, body: text.take() }))
         },
         failed: (failure) => resume(Effect.fail(failure)),
       },

@@ -15,14 +15,14 @@ export interface EmbeddingsQuirks {
   /** The host's own names of members: `{ dimensions: "output_dimension" }`. */
   readonly names?: Readonly<Record<string, string>>
   /** Below the base URL. Default `/embeddings`. */
-  readonly path?: string
+  readonly path?: (upstreamModel: string) => string
   /** The host sends its vectors as base64 of signed bytes, which become numbers. Default: numbers, or base64 of 32-bit floats. */
   readonly signedBytes?: boolean
 }
 
 /** The protocol with these quirks. */
 export const embeddingsProtocol = (quirks: EmbeddingsQuirks = {}): EmbeddingsProtocol => {
-  const { strict = false, drop = [], names = {}, path = "/embeddings", signedBytes = false } = quirks
+  const { strict = false, drop = [], names = {}, path = () => "/embeddings", signedBytes = false } = quirks
   const refused = new Set([...(strict ? ["input_type"] : []), ...drop])
   return {
     encode: ({ payload }, host) => {
@@ -33,7 +33,7 @@ export const embeddingsProtocol = (quirks: EmbeddingsQuirks = {}): EmbeddingsPro
       const lost = dropped.filter((name) => name !== "encoding_format")
       const named = Object.fromEntries(Object.entries(body).map(([name, value]) => [names[name] ?? name, value]))
       const text = JSON.stringify({ ...named, model: host.upstreamModel, input: written })
-      return Either.right({ path, body: text, dropped: lost })
+      return Either.right({ path: path(host.upstreamModel), body: text, dropped: lost })
     },
     decode: (_head, body, { payload }) => {
       const answer = answerIn(body)

@@ -10,6 +10,8 @@ import { encodeGenerateContent } from "./generateContent/request.ts"
 import type { ResponseHeaders } from "./Head.ts"
 import type { Protocol } from "./Protocol.ts"
 
+export { embedContentProtocol, vertexEmbeddingsProtocol } from "./generateContent/embeddings.ts"
+
 export interface GenerateContentOptions {
   /**
    * Vertex AI, whose models are called by their publisher, relative to a base URL that ends with a project's location. Default

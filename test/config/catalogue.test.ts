@@ -36,6 +36,12 @@ describe("a model", () => {
     const common = {
       model: "acme/small:free",
       upstreamModel: "small:free",
+      api: null,
+      efforts: [],
+      listed: {
+        ...{ expirationDate: null, nativeTools: {}, voiceCloning: false, multipleAudioReferences: false },
+        ...{ imageReference: false, diarization: false },
+      },
       quantization: "unknown",
       pricing: null,
       maxPromptTokens: null,

@@ -408,7 +408,7 @@ describe("hooks that return promises", () => {
   test("an invalid listing", () => {
     const listModels = { request: { method: "GET", path: "/models", body: "" }, decode: () => wrongly<[]>({}) } as const
     expect(faultOf(load({ listModels }).listModels?.decode({}))).toBe(
-      "acme.listModels.decode must return a list of models, not an object",
+      "acme.listModels.decode must return a list of models, or nothing, not an object",
     )
   })
 })

@@ -2,7 +2,7 @@
  * Alibaba Cloud Model Studio (Qwen), international. Facts: help.aliyun.com/model-studio (OpenAI-compatible chat, deep thinking, error
  * codes), read in 2026-11; privacy: the project's catalogue, 2026-08. Untested against recorded traffic.
  */
-import { chatHost } from "headgate/plugin"
+import { chatHost, modelsIn } from "headgate/plugin"
 
 export default chatHost({
   id: "alibaba",
@@ -26,4 +26,5 @@ export default chatHost({
   },
   // Caches that were asked for; those that were not cost nothing to write and 0.2 to read.
   cache: { read: 0.1, write: 1.25 },
+  models: modelsIn(new URL("./models.json", import.meta.url)),
 })

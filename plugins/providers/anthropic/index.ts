@@ -1,16 +1,8 @@
 /** Anthropic's own API. */
 import * as Schema from "effect/Schema"
-import { authHeader, defineProvider, messagesProtocol, modelsIn } from "headgate/plugin"
+import { authHeader, defineProvider, messagesProtocol, modelsIn, thinkingOfClaude } from "headgate/plugin"
 
-// From Anthropic's migration guides, read in 2026-11. Thinking budgets end with Claude 4.6. Thinking can be turned off
-// for Opus 4.7 to 5, Sonnet 5 and Haiku 5.5, but not for Fable, Mythos, Opus 5.5 and Sonnet 5.5. Later models are assumed
-// to be like the last ones.
-const givenBudget = /^claude-(?:\d|instant|(?:opus|sonnet|haiku)-4(?!-[7-9]))/
-const canStop = /^claude-(?:(?:opus|sonnet|haiku)-(?:4|5(?!-[5-9]))|haiku-5)/
-
-const messages = messagesProtocol({
-  thinking: (model) => (givenBudget.test(model) ? "budget" : canStop.test(model) ? "adaptive" : "always"),
-})
+const messages = messagesProtocol({ thinking: thinkingOfClaude })
 
 export default defineProvider({
   id: "anthropic",

@@ -1,5 +1,5 @@
 /** How Bedrock is called with the configuration of one provider. */
-import type { Credentials, Provider } from "headgate/plugin"
+import { type Credentials, modelsIn, type Provider } from "headgate/plugin"
 import { converse } from "./converse.ts"
 import { embeddings } from "./embeddings.ts"
 import { bedrockHttpError } from "./failure.ts"
@@ -20,6 +20,7 @@ export const provider = (config: BedrockConfig): Provider => {
     embeddings,
     error: bedrockHttpError,
     credentials,
+    models: modelsIn(new URL("./models.json", import.meta.url)),
     ...(id === undefined ? {} : { sign: signer(region) }),
     // "Prompt caching" of Bedrock's pricing page for Claude and Nova, read in 2026-11.
     cacheMultipliers: ({ model }) => cacheRule(model),

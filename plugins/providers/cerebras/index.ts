@@ -2,7 +2,7 @@
  * Cerebras. Facts: inference-docs.cerebras.ai (OpenAI compatibility, reasoning), read in 2026-11; no `[DONE]`: a recording of
  * 2025; privacy: the project's catalogue, 2026-08.
  */
-import { chatHost } from "headgate/plugin"
+import { chatHost, modelsIn } from "headgate/plugin"
 
 export default chatHost({
   id: "cerebras",
@@ -21,4 +21,5 @@ export default chatHost({
     },
     efforts: (model) => (model.startsWith("gpt-oss") ? ["low", "medium", "high"] : []),
   },
+  models: modelsIn(new URL("./models.json", import.meta.url)),
 })

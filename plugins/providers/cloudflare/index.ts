@@ -2,7 +2,7 @@
  * Cloudflare Workers AI. Facts: developers.cloudflare.com/workers-ai (OpenAI-compatible endpoints, errors), read in 2026-11. How long
  * prompts are kept is not known. Untested against recorded traffic.
  */
-import { chatHost } from "headgate/plugin"
+import { chatHost, modelsIn } from "headgate/plugin"
 
 export default chatHost({
   id: "cloudflare",
@@ -17,4 +17,5 @@ export default chatHost({
     // The key is wrong, or the neurons of the day are used up.
     ...{ "10000": "account", "3036": "account", "4006": "account" },
   },
+  models: modelsIn(new URL("./models.json", import.meta.url)),
 })

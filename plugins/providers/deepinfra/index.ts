@@ -2,7 +2,7 @@
  * DeepInfra. Facts: docs.deepinfra.com (chat completions, embeddings, data privacy), read in 2026-11. Prompts for models of Google and
  * Anthropic go on to those vendors. Untested against recorded traffic.
  */
-import { chatHost } from "headgate/plugin"
+import { chatHost, modelsIn } from "headgate/plugin"
 
 export default chatHost({
   id: "deepinfra",
@@ -11,4 +11,5 @@ export default chatHost({
   keyVariable: ["DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN"],
   privacy: { mayTrain: false, retainsPrompts: false },
   embeddings: {},
+  models: modelsIn(new URL("./models.json", import.meta.url)),
 })

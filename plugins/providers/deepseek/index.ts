@@ -1,7 +1,7 @@
 /**
  * DeepSeek. Facts: api-docs.deepseek.com (thinking mode, error codes), read in 2026-11; privacy: the project's catalogue, 2026-08.
  */
-import { chatHost } from "headgate/plugin"
+import { chatHost, modelsIn } from "headgate/plugin"
 
 export default chatHost({
   id: "deepseek",
@@ -19,4 +19,5 @@ export default chatHost({
         : { thinking: { type: "enabled" }, reasoning_effort: effort },
   },
   cache: { read: 0.1 },
+  models: modelsIn(new URL("./models.json", import.meta.url)),
 })

@@ -2,7 +2,7 @@
  * Fireworks. Facts: docs.fireworks.ai (chat completions, reasoning, error codes), read in 2026-11; privacy: the project's
  * catalogue, 2026-08. Untested against recorded traffic.
  */
-import { chatHost } from "headgate/plugin"
+import { chatHost, modelsIn } from "headgate/plugin"
 
 export default chatHost({
   id: "fireworks",
@@ -21,4 +21,5 @@ export default chatHost({
   rerank: {},
   // The account is suspended, such as for a spending limit.
   reasons: { "412": "account" },
+  models: modelsIn(new URL("./models.json", import.meta.url)),
 })

@@ -1,10 +1,12 @@
 /**
  * Groq. Facts: console.groq.com/docs (openai, reasoning, errors), read in 2026-11; privacy: the project's catalogue, 2026-08.
  */
-import { chatHost } from "headgate/plugin"
+import { chatHost, modelsIn } from "headgate/plugin"
 
 // Members of messages that it refuses with "property is unsupported".
 const refusedInMessages = ["name", "reasoning_content", "reasoning_details", "annotations"]
+
+const isQwen = (model: string): boolean => model.startsWith("qwen/")
 
 export default chatHost({
   id: "groq",
@@ -27,6 +29,5 @@ export default chatHost({
   // 413 with this code: more tokens a minute than the account has. 498: no capacity.
   reasons: { rate_limit_exceeded: "rate-limited", "498": "overloaded" },
   cache: { read: 0.5 },
+  models: modelsIn(new URL("./models.json", import.meta.url)),
 })
-
-const isQwen = (model: string): boolean => model.startsWith("qwen/")

@@ -2,7 +2,7 @@
  * MiniMax. Facts: platform.minimax.io/docs (chat completions, error codes), read in 2026-11; the form of streams: a recording of
  * 2026; privacy: the project's catalogue, 2026-08.
  */
-import { chatHost, isJsonObject, type JsonObject } from "headgate/plugin"
+import { chatHost, isJsonObject, type JsonObject, modelsIn } from "headgate/plugin"
 
 /** Errors that come with status 200. */
 const errorIn = ({ base_resp: base }: JsonObject): JsonObject | undefined => {
@@ -31,4 +31,5 @@ export default chatHost({
     ...{ "1004": "account", "1008": "account", "2049": "account", "2056": "account" },
     ...{ "1026": "request", "1027": "request", "2013": "request", "1042": "request" },
   },
+  models: modelsIn(new URL("./models.json", import.meta.url)),
 })

@@ -2,7 +2,7 @@
  * Moonshot AI (Kimi). Facts: platform.moonshot.ai/docs (chat, thinking models, errors), read in 2026-11; privacy: the project's
  * catalogue, 2026-08. Untested against recorded traffic.
  */
-import { chatHost } from "headgate/plugin"
+import { chatHost, modelsIn } from "headgate/plugin"
 
 // These can be told not to think. Others either always think or never do.
 const canStop = /^kimi-k2\.[56]/
@@ -26,4 +26,5 @@ export default chatHost({
   // Both come with 429.
   reasons: { exceeded_current_quota_error: "account", engine_overloaded_error: "overloaded" },
   cache: { read: 0.25 },
+  models: modelsIn(new URL("./models.json", import.meta.url)),
 })

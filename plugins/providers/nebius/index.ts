@@ -2,7 +2,7 @@
  * Nebius Token Factory. Facts: docs.nebius.com, read in 2026-11; privacy: the project's catalogue, 2026-08. Untested against recorded
  * traffic.
  */
-import { chatHost } from "headgate/plugin"
+import { chatHost, modelsIn } from "headgate/plugin"
 
 export default chatHost({
   id: "nebius",
@@ -11,4 +11,5 @@ export default chatHost({
   keyVariable: "NEBIUS_API_KEY",
   privacy: { mayTrain: false, retainsPrompts: false },
   embeddings: {},
+  models: modelsIn(new URL("./models.json", import.meta.url)),
 })

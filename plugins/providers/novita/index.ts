@@ -2,7 +2,7 @@
  * Novita AI. Facts: novita.ai/docs (chat completions, error codes), read in 2026-11; privacy: the project's catalogue, 2026-08.
  * Untested against recorded traffic.
  */
-import { chatHost } from "headgate/plugin"
+import { chatHost, modelsIn } from "headgate/plugin"
 
 export default chatHost({
   id: "novita",
@@ -17,4 +17,5 @@ export default chatHost({
   embeddings: {},
   // Codes of `reason` in its own form of errors, which come with 403, 400 and 404.
   reasons: { NOT_ENOUGH_BALANCE: "account", INVALID_API_KEY: "account", MODEL_NOT_FOUND: "not-found" },
+  models: modelsIn(new URL("./models.json", import.meta.url)),
 })

@@ -2,7 +2,7 @@
  * NVIDIA NIM (build.nvidia.com). Facts: docs.api.nvidia.com, read in 2026-11. What happens to prompts is not known, so the worst is
  * assumed. Untested against recorded traffic.
  */
-import { chatHost } from "headgate/plugin"
+import { chatHost, modelsIn } from "headgate/plugin"
 
 export default chatHost({
   id: "nvidia",
@@ -19,4 +19,5 @@ export default chatHost({
     efforts: (model) => (model.startsWith("openai/") ? ["low", "medium", "high"] : []),
   },
   embeddings: {},
+  models: modelsIn(new URL("./models.json", import.meta.url)),
 })

@@ -1,13 +1,14 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
 import { chatRecordingTests } from "../../../test/support/chatRecordings.ts"
+import { providerOf } from "../../../test/support/recordedTable.ts"
 import { encodedBy, hostFor, recordings, requestWith } from "../../../test/support/recordings.ts"
 import plugin from "./index.ts"
 
-// OpenAI's own recordings test the plugin `openai`; everyone else's test this one, with no quirk set.
-const provider = Either.getOrThrow(plugin.load({}))
-const cases = recordings("openai-chat").filter((recorded) => recorded.provider !== "openai")
-chatRecordingTests(provider, cases, 129)
+// The recordings of vendors without a plugin of their own, with no quirk set. Those of Ollama are of its compatible API.
+const vendors = new Set(["openai-compatible", "ollama"])
+const cases = recordings("openai-chat").filter((recorded) => vendors.has(providerOf(recorded)))
+chatRecordingTests(Either.getOrThrow(plugin.load({})), cases, 15)
 
 const chatOf = (config: unknown) => {
   const { chat } = Either.getOrThrow(plugin.load(config)).protocols

@@ -2,33 +2,9 @@ import { test } from "bun:test"
 import { providerChecks } from "headgate/testing"
 import openai from "./index.ts"
 
-const responses = {
-  id: "resp_1",
-  object: "response",
-  created_at: 1_790_000_000,
-  status: "completed",
-  model: "name-at-the-host-2026-09-01",
-  output: [
-    {
-      id: "msg_1",
-      type: "message",
-      status: "completed",
-      role: "assistant",
-      content: [{ type: "output_text", text: "About 20 degrees.", annotations: [] }],
-    },
-  ],
-  usage: {
-    input_tokens: 82,
-    output_tokens: 30,
-    total_tokens: 112,
-    input_tokens_details: { cached_tokens: 64 },
-    output_tokens_details: { reasoning_tokens: 22 },
-  },
-}
+const answer = (request: Request) => (request.url.endsWith("/responses") ? response() : completion())
 
-const answer = ({ url }: Request) => (url.endsWith("/responses") ? Response.json(responses) : chatAnswer())
-
-const chatAnswer = () =>
+const completion = () =>
   Response.json({
     id: "chatcmpl-1",
     object: "chat.completion",
@@ -52,6 +28,97 @@ const chatAnswer = () =>
     service_tier: "default",
     system_fingerprint: "fp_1",
   })
+
+const items = [
+  {
+    id: "rs_1",
+    type: "reasoning",
+    summary: [{ type: "summary_text", text: "Rome, then." }],
+    encrypted_content: "Zm9v",
+  },
+  {
+    id: "msg_1",
+    type: "message",
+    status: "completed",
+    role: "assistant",
+    content: [{ type: "output_text", annotations: [], logprobs: [], text: "About 20 degrees." }],
+  },
+]
+const responseOf = (output: ReadonlyArray<object>, more: object = {}) => ({
+  id: "resp_1",
+  object: "response",
+  created_at: 1_790_000_000,
+  status: "completed",
+  error: null,
+  incomplete_details: null,
+  model: "name-at-the-host-2026-09-01",
+  output,
+  service_tier: "default",
+  store: false,
+  usage: {
+    input_tokens: 82,
+    input_tokens_details: { cached_tokens: 64, cache_write_tokens: 0 },
+    output_tokens: 30,
+    output_tokens_details: { reasoning_tokens: 22 },
+    total_tokens: 112,
+  },
+  ...more,
+})
+const response = () => Response.json(responseOf(items))
+
+const events = (...written: ReadonlyArray<{ readonly type: string; readonly [member: string]: unknown }>) =>
+  written
+    .map((event, at) => `event: ${event.type}\ndata: ${JSON.stringify({ ...event, sequence_number: at })}\n\n`)
+    .join("")
+const created = { type: "response.created", response: responseOf([], { status: "in_progress", usage: null }) }
+const place = { item_id: "msg_1", output_index: 0, content_index: 0 }
+const spoken = ["About", " 20", " °C", ".\n"]
+const inResponses = {
+  text: events(
+    created,
+    { type: "response.output_item.added", output_index: 0, item: { ...items[1], status: "in_progress", content: [] } },
+    { type: "response.content_part.added", ...place, part: { type: "output_text", annotations: [], text: "" } },
+    ...spoken.map((delta) => ({
+      type: "response.output_text.delta",
+      ...place,
+      delta,
+      logprobs: [],
+      obfuscation: "x1",
+    })),
+    { type: "response.output_text.done", ...place, text: spoken.join(""), logprobs: [] },
+    { type: "response.output_item.done", output_index: 0, item: items[1] },
+    { type: "response.completed", response: responseOf([items[1] ?? {}]) },
+  ),
+  call: events(
+    created,
+    {
+      type: "response.output_item.added",
+      output_index: 0,
+      item: { id: "fc_1", type: "function_call", call_id: "call_7", name: "weather", arguments: "" },
+    },
+    ...['{"city"', ':"Rome"}'].map((delta) => ({
+      type: "response.function_call_arguments.delta",
+      item_id: "fc_1",
+      output_index: 0,
+      delta,
+    })),
+    { type: "response.completed", response: responseOf([]) },
+  ),
+  cut: events(
+    created,
+    { type: "response.output_text.delta", ...place, delta: "About" },
+    {
+      type: "response.incomplete",
+      response: responseOf([], { status: "incomplete", incomplete_details: { reason: "max_output_tokens" } }),
+    },
+  ),
+}
+const counted = {
+  prompt_tokens: 82,
+  completion_tokens: 30,
+  prompt_tokens_details: { cached_tokens: 64 },
+  completion_tokens_details: { reasoning_tokens: 22 },
+}
 
 const chunk = (more: object) =>
   `data: ${JSON.stringify({
@@ -88,6 +155,24 @@ const checks = await providerChecks({
   streams: [
     { name: "text", bytes: text, expects: { text: 'About 20 °C in "Rome".\n', finishReason: "stop" } },
     { name: "a tool call", bytes: tool, expects: { text: "", finishReason: "tool_calls" } },
+    {
+      protocol: "responses",
+      name: "text",
+      bytes: inResponses.text,
+      expects: { text: "About 20 °C.\n", finishReason: "stop", counted },
+    },
+    {
+      protocol: "responses",
+      name: "a call",
+      bytes: inResponses.call,
+      expects: { text: "", finishReason: "tool_calls", counted },
+    },
+    {
+      protocol: "responses",
+      name: "an answer that its bound cuts",
+      bytes: inResponses.cut,
+      expects: { text: "About", finishReason: "length", counted },
+    },
   ],
 })
 for (const check of checks) test(check.name, check.run)

@@ -2,7 +2,7 @@
  * Perplexity. Facts: docs.perplexity.ai (chat completions, embeddings), read in 2026-11; the form of vectors and errors:
  * recordings of 2026; privacy: the project's catalogue, 2026-08.
  */
-import { chatHost } from "headgate/plugin"
+import { chatHost, modelsIn } from "headgate/plugin"
 
 export default chatHost({
   id: "perplexity",
@@ -17,5 +17,6 @@ export default chatHost({
     efforts: () => ["minimal", "low", "medium", "high"],
   },
   // It sends no other form of vectors than base64 of signed bytes.
-  embeddings: { path: "/v1/embeddings", strict: true, drop: ["encoding_format", "user"], signedBytes: true },
+  embeddings: { path: () => "/v1/embeddings", strict: true, drop: ["encoding_format", "user"], signedBytes: true },
+  models: modelsIn(new URL("./models.json", import.meta.url)),
 })

@@ -2,7 +2,7 @@
  * Together. Facts: docs.together.ai (reasoning models, rerank), read in 2026-11; `<think>` in the text: recordings of 2026;
  * privacy: the project's catalogue, 2026-08.
  */
-import { chatHost } from "headgate/plugin"
+import { chatHost, modelsIn } from "headgate/plugin"
 
 export default chatHost({
   id: "together",
@@ -18,4 +18,5 @@ export default chatHost({
   },
   embeddings: {},
   rerank: {},
+  models: modelsIn(new URL("./models.json", import.meta.url)),
 })

@@ -2,7 +2,7 @@
  * xAI. Facts: docs.x.ai (chat completions, reasoning), read in 2026-11; the form of errors: a recording of 2026; privacy: the
  * project's catalogue, 2026-08.
  */
-import { chatHost, httpError } from "headgate/plugin"
+import { chatHost, httpError, modelsIn } from "headgate/plugin"
 
 // Models that refuse `reasoning_effort`. Later ones are assumed to take it.
 const givenEffort = /^grok-(?:2|3(?!-mini)|4(?!\.[3-9])|code)/
@@ -15,7 +15,7 @@ export default chatHost({
   privacy: { mayTrain: false, retainsPrompts: true },
   chat: {
     maxTokens: "max_completion_tokens",
-    history: "none",
+    history: "reasoning_content",
     reasoning: ({ model, effort }) => (givenEffort.test(model) ? undefined : { reasoning_effort: effort }),
     efforts: (model) => (model.startsWith("grok-3-mini") ? ["low", "high"] : ["none", "low", "medium", "high"]),
   },
@@ -27,4 +27,5 @@ export default chatHost({
       : failed
   },
   cache: { read: 0.25 },
+  models: modelsIn(new URL("./models.json", import.meta.url)),
 })

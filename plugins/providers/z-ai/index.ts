@@ -2,7 +2,7 @@
  * Z.AI (GLM). Facts: docs.z.ai (chat completions, thinking mode, error codes), read in 2026-11; privacy: the project's catalogue,
  * 2026-08.
  */
-import { chatHost } from "headgate/plugin"
+import { chatHost, modelsIn } from "headgate/plugin"
 
 export default chatHost({
   id: "z-ai",
@@ -23,4 +23,5 @@ export default chatHost({
     // The content was refused, or the prompt is too long.
     ...{ "1301": "request", "1261": "request" },
   },
+  models: modelsIn(new URL("./models.json", import.meta.url)),
 })

@@ -62,6 +62,8 @@ export interface ChatQuirks {
   readonly errorIn?: (body: JsonObject) => JsonObject | undefined
   /** What the host's own error codes or statuses mean, where common words do not tell. */
   readonly reasons?: HostReasons
+  /** Below the base URL. Default `/chat/completions`. */
+  readonly path?: (upstreamModel: string) => string
   /** As `Protocol.usage`. */
   readonly usage?: "largest" | "last"
 }

@@ -25,7 +25,7 @@ const additions: ReadonlyArray<string> = [
 /** How requests are written for hosts with these quirks. */
 export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
   const { maxTokens = "max_tokens", strict = false, streamUsage = true, history = "reasoning" } = quirks
-  const { always, rewrite } = quirks
+  const { always, rewrite, path = () => "/chat/completions" } = quirks
   const unmarked = strict || quirks.cacheControl === false
   const refused = new Set([
     ...(strict ? additions : []),
@@ -60,7 +60,7 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
     writeReasoning(out, dropped, request, host, quirks, refused)
     out["stream"] = request.stream
     if (request.stream && streamUsage && !refused.has("stream_options")) out["stream_options"] = { include_usage: true }
-    return Either.right({ path: "/chat/completions", body: JSON.stringify(out), dropped })
+    return Either.right({ path: path(host.upstreamModel), body: JSON.stringify(out), dropped })
   }
 }
 

@@ -12,6 +12,16 @@ import type { Turn } from "./content.ts"
 
 export type ThinkingKind = "budget" | "adaptive" | "always"
 
+// From Anthropic's migration guides, read in 2026-11. Thinking budgets end with Claude 4.6. Thinking can be turned off
+// for Opus 4.7 to 5, Sonnet 5 and Haiku 5.5, but not for Fable, Mythos, Opus 5.5 and Sonnet 5.5. Later models are assumed
+// to be like the last ones.
+const givenBudget = /(?:^|[./])claude-(?:\d|instant|(?:opus|sonnet|haiku)-4(?!-[7-9]))/
+const canStop = /(?:^|[./])claude-(?:(?:opus|sonnet|haiku)-(?:4|5(?!-[5-9]))|haiku-5)/
+
+/** How a Claude model is asked to think, by its name at any host: `claude-opus-4-1`, `anthropic.claude-opus-4-1-v1:0`. */
+export const thinkingOfClaude = (upstreamModel: string): ThinkingKind =>
+  givenBudget.test(upstreamModel) ? "budget" : canStop.test(upstreamModel) ? "adaptive" : "always"
+
 export interface Thinking {
   /** Value of the `thinking` member; `undefined`: it is left out. */
   readonly thinking: unknown

@@ -1,0 +1,91 @@
+/**
+ * Azure OpenAI and Foundry models, by key. A host's `model` is the name of its deployment. Facts: learn.microsoft.com (v1 API, api-version
+ * lifecycle, Claude in Foundry), read in 2026-11; answers and filters: recordings of 2025 and 2026; privacy: the project's catalogue,
+ * 2026-08 (abuse monitoring for 30 days, unless Microsoft excepts the account).
+ *
+ * Claude models are called by the protocol `messages`, at another address of the resource: they need an entry of their own with `api:
+ * "messages"` and `base_url: "https://<resource>.services.ai.azure.com/anthropic/v1"`.
+ */
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import {
+  authHeader,
+  chatProtocol,
+  defineProvider,
+  embeddingsProtocol,
+  httpErrorWith,
+  isJsonObject,
+  messagesProtocol,
+  modelsIn,
+  responsesProtocol,
+  thinkingOfClaude,
+} from "headgate/plugin"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+const Config = Schema.Struct({
+  /** Name of the resource. It makes the base URL, unless `base_url` has it. */
+  resource: optional(Schema.String.pipe(Schema.pattern(/^[a-z0-9][a-z0-9-]*$/i, { description: "a resource's name" }))),
+  /** Calls deployments by their own paths with this version, as before the v1 API: `2025-04-01-preview`. */
+  api_version: optional(
+    Schema.String.pipe(
+      Schema.pattern(/^\d{4}-\d\d-\d\d(-preview)?$/, { description: "a date, with or without -preview" }),
+    ),
+  ),
+})
+
+const messages = messagesProtocol({ thinking: thinkingOfClaude })
+
+/** An account without quota is reported with 429, where waiting does not help. */
+const reasons = { insufficient_quota: "account" } as const
+const error = httpErrorWith(reasons)
+
+export default defineProvider({
+  id: "azure",
+  name: "Azure",
+  auth: authHeader("api-key"),
+  keyVariable: ["AZURE_API_KEY", "AZURE_OPENAI_API_KEY"],
+  variables: { resource: "AZURE_RESOURCE_NAME", api_version: "AZURE_API_VERSION" },
+  discoveredBy: [
+    ["AZURE_API_KEY", "AZURE_RESOURCE_NAME"],
+    ["AZURE_OPENAI_API_KEY", "AZURE_RESOURCE_NAME"],
+  ],
+  privacy: { mayTrain: false, retainsPrompts: true },
+  config: Config,
+  load: ({ resource, api_version: version }) => {
+    // Before the v1 API each deployment had its own path.
+    const pathOf = (operation: string) => (deployment: string) =>
+      version === undefined
+        ? operation
+        : `/deployments/${encodeURIComponent(deployment)}${operation}?api-version=${version}`
+    const root = `https://${resource}.openai.azure.com/openai`
+    return {
+      protocols: {
+        chat: chatProtocol({
+          maxTokens: "max_completion_tokens",
+          history: "none",
+          strict: true,
+          path: pathOf("/chat/completions"),
+          reasons,
+        }),
+        ...(version === undefined ? { responses: responsesProtocol({ format: "azure-openai-responses-v1" }) } : {}),
+        messages,
+      },
+      models: modelsIn(new URL("./models.json", import.meta.url)),
+      embeddings: embeddingsProtocol({ strict: true, path: pathOf("/embeddings") }),
+      error: (status, headers, body) =>
+        isJsonObject(body) && body["type"] === "error"
+          ? messages.error(status, headers, body)
+          : error(status, headers, body),
+      ...(resource === undefined ? {} : { baseUrl: version === undefined ? `${root}/v1` : root }),
+      // Claude models want the key under Anthropic's name of the header.
+      sign: (encoded, { credentials: { api_key: key } }) =>
+        Effect.succeed(
+          encoded.path === "/messages" && key !== undefined
+            ? { ...encoded, headers: { ...encoded.headers, "x-api-key": Redacted.value(key) } }
+            : encoded,
+        ),
+    }
+  },
+})

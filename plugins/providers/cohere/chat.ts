@@ -1,0 +1,15 @@
+/**
+ * Cohere's chat, `POST /v2/chat`. Messages look like the canonical form, but for reasoning, documents and sources; events have
+ * names of their own, and `message-end` brings the usage. From its API reference, read in 2026-11.
+ */
+import type { Protocol } from "headgate/plugin"
+import { cohereAnswer } from "./chat/answer.ts"
+import { cohereDecoder } from "./chat/decoder.ts"
+import { encodeChat } from "./chat/request.ts"
+
+export const chat: Protocol = {
+  framing: "sse",
+  encode: encodeChat,
+  decode: (_head, body) => cohereAnswer(body),
+  decoder: () => cohereDecoder(),
+}

@@ -1,0 +1,147 @@
+/** A canonical request as a call of Cohere's chat. The host refuses members that it does not know. */
+import * as Either from "effect/Either"
+import {
+  type ChatPayload,
+  type ChatRequest,
+  type Encoded,
+  type Host,
+  isJsonObject,
+  type JsonObject,
+  reasoningWish,
+  tokensFor,
+  Unsupported,
+} from "headgate/plugin"
+import { type Conversation, conversationOf } from "./content.ts"
+
+/** Cohere's own members, and those that it calls as the canonical form does. */
+const passed = ["citation_options", "safety_mode", "strict_tools", "seed"] as const
+
+export const encodeChat = (request: ChatRequest, host: Host): Either.Either<Encoded, Unsupported> => {
+  const { payload } = request
+  const conversation = conversationOf(payload.messages)
+  if (conversation instanceof Unsupported) return Either.left(conversation)
+  const tools = toolsOf(payload)
+  if (tools instanceof Unsupported) return Either.left(tools)
+  const documents = documentsOf(payload, conversation)
+  const thinking = thinkingOf(request, host)
+  const body: JsonObject = {
+    model: host.upstreamModel,
+    messages: conversation.messages,
+    stream: request.stream,
+    max_tokens: boundOf(request, host),
+    ...Object.fromEntries(passed.flatMap((name) => (payload[name] == null ? [] : [[name, payload[name]]]))),
+    ...tools,
+    ...(documents.length === 0 ? {} : { documents }),
+    ...formatOf(payload),
+    ...samplingOf(payload),
+    ...stopOf(payload.stop),
+    ...(thinking === undefined ? {} : { thinking }),
+  }
+  return Either.right({ path: "/chat", body: JSON.stringify(body), dropped: droppedOf(payload, body) })
+}
+
+const boundOf = ({ maxTokens }: ChatRequest, { maxCompletionTokens }: Host): number =>
+  Math.min(maxTokens ?? maxCompletionTokens, maxCompletionTokens)
+
+/** The caller's documents, and the files of the conversation. */
+const documentsOf = ({ documents }: ChatPayload, conversation: Conversation): ReadonlyArray<unknown> => [
+  ...(Array.isArray(documents) ? documents : []),
+  ...conversation.documents,
+]
+
+const toolsOf = ({ tools, tool_choice: choice }: ChatPayload): JsonObject | Unsupported => {
+  const none: JsonObject = {}
+  if (tools == null || tools.length === 0) return none
+  const foreign = tools.findIndex((tool) => tool.function === undefined)
+  if (foreign !== -1) return new Unsupported({ path: `tools[${foreign}]`, reason: "this host takes functions only" })
+  const functions = tools.flatMap((tool) => tool.function ?? [])
+  const named: unknown =
+    isJsonObject(choice) && isJsonObject(choice["function"]) ? choice["function"]["name"] : undefined
+  if (isJsonObject(choice) && named === undefined) {
+    const reason = "this host knows auto, none, required and one function only"
+    return new Unsupported({ path: "tool_choice", reason })
+  }
+  // A single function cannot be chosen, but it can be the only one.
+  const offered = named === undefined ? functions : functions.filter(({ name }) => name === named)
+  const required = choice === "required" || named !== undefined
+  return {
+    ...none,
+    tools: offered.map(({ name, description, parameters }) => ({
+      type: "function",
+      function: {
+        name,
+        ...(typeof description === "string" ? { description } : {}),
+        parameters: isJsonObject(parameters) ? parameters : { type: "object", properties: {} },
+      },
+    })),
+    ...(required ? { tool_choice: "REQUIRED" } : choice === "none" ? { tool_choice: "NONE" } : {}),
+    ...(offered.every(({ strict }) => strict === true) ? { strict_tools: true } : {}),
+  }
+}
+
+const formatOf = ({ response_format: format }: ChatPayload): JsonObject => {
+  if (format?.type === "json_object") return { response_format: { type: "json_object" } }
+  if (format?.type !== "json_schema") return {}
+  const schema = format.json_schema?.schema
+  return { response_format: { type: "json_object", ...(schema == null ? {} : { json_schema: schema }) } }
+}
+
+const samplingOf = (payload: ChatPayload): JsonObject => {
+  const { temperature, top_p: p, top_k: k, frequency_penalty: frequency, presence_penalty: presence } = payload
+  return {
+    ...(temperature == null ? {} : { temperature }),
+    // From 0.01 to 0.99 here.
+    ...(p == null ? {} : { p: Math.min(Math.max(p, 0.01), 0.99) }),
+    ...(k == null ? {} : { k: Math.min(k, 500) }),
+    // From 0 to 1 here: less than nothing has no counterpart.
+    ...(frequency == null || frequency < 0 ? {} : { frequency_penalty: Math.min(frequency, 1) }),
+    ...(presence == null || presence < 0 ? {} : { presence_penalty: Math.min(presence, 1) }),
+  }
+}
+
+const stopOf = (stop: ChatPayload["stop"]): JsonObject => {
+  const texts = (typeof stop === "string" ? [stop] : (stop ?? [])).filter((text) => text !== "")
+  return texts.length === 0 ? {} : { stop_sequences: texts }
+}
+
+/** Cohere's models think without a bound unless they are given one. */
+const thinkingOf = (request: ChatRequest, host: Host): unknown => {
+  const given = request.payload["thinking"]
+  if (isJsonObject(given)) return given
+  const wish = reasoningWish(request.reasoning)
+  if (wish === undefined) return undefined
+  if (wish === "off" || wish.tokens === 0) return { type: "disabled" }
+  const tokens = wish.tokens ?? tokensFor(wish.effort, boundOf(request, host))
+  return { type: "enabled", token_budget: Math.max(1, Math.floor(tokens)) }
+}
+
+/** Members that are translated, as far as that is possible. */
+const counterparts: ReadonlyMap<string, string> = new Map([
+  ...["messages", "tools", "documents", "temperature", "thinking", ...passed].map((name) => [name, name] as const),
+  ...["frequency_penalty", "presence_penalty"].map((name) => [name, name] as const),
+  ["top_p", "p"],
+  ["top_k", "k"],
+  ["stop", "stop_sequences"],
+])
+
+/** Names of the caller's members that are not sent to the host in any form. */
+const droppedOf = (payload: ChatPayload, body: JsonObject): ReadonlyArray<string> =>
+  Object.keys(payload).filter((name) => payload[name] != null && !isSent(name, payload, body))
+
+const isSent = (name: string, payload: ChatPayload, body: JsonObject): boolean => {
+  const { tools, response_format: format } = payload
+  const hasTools = tools != null && tools.length > 0
+  switch (name) {
+    case "tools":
+    case "tool_choice":
+      return true
+    case "parallel_tool_calls":
+      return payload.parallel_tool_calls === true || !hasTools
+    case "response_format":
+      return format?.type === "text" || body["response_format"] !== undefined
+    case "stop":
+      return body["stop_sequences"] !== undefined || payload.stop?.length === 0
+    default:
+      return body[counterparts.get(name) ?? ""] !== undefined
+  }
+}

@@ -1,0 +1,38 @@
+/**
+ * Ollama's own API. It streams lines of JSON; arguments of tool calls are objects, images bare base64, sampling parameters stand in
+ * `options`. Source: docs.ollama.com and api/types.go of the server, read in 2026-11; recordings of 2024 to 2026.
+ */
+import { httpError, isJsonObject, type Protocol, type Provider } from "headgate/plugin"
+import { chatAnswer } from "./answer.ts"
+import { chatDecoder } from "./decoder.ts"
+import { embeddings } from "./embeddings.ts"
+import { listing } from "./listing.ts"
+import { encodeChat } from "./request.ts"
+
+export interface Options {
+  /** `options.num_ctx`: tokens of the context that the server reserves memory for. Absent: the server decides. */
+  readonly contextTokens: number | undefined
+}
+
+/** A prompt that is too long comes as 400, by some versions as 500. */
+const error: typeof httpError = (status, headers, body) => {
+  const failed = httpError(status, headers, body)
+  const said = isJsonObject(body) ? body["error"] : undefined
+  return status === 500 && typeof said === "string" && /context (?:length|size|window)/i.test(said)
+    ? failed.with({ reason: "request", detail: said })
+    : failed
+}
+
+export const chat = (options: Options): Protocol => ({
+  framing: "ndjson",
+  encode: (request, host) => encodeChat(options, request, host),
+  decode: (_head, body) => chatAnswer(body),
+  decoder: () => chatDecoder(),
+})
+
+export const provider = (options: Options): Provider => ({
+  protocols: { chat: chat(options) },
+  embeddings: embeddings(options),
+  error,
+  listModels: listing,
+})

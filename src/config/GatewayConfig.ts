@@ -202,13 +202,15 @@ const Discovery = Schema.Struct({
   local: field(Schema.Boolean, true),
 })
 
+const packageName = /^(@[a-z0-9][\w.-]*\/)?[a-z0-9][\w.-]*$/i
+
 const builtInPlugins = fileURLToPath(new URL("../../plugins", import.meta.url))
 
 const Plugins = Schema.Struct({
   /** Searched for plugins; these replace the default. Default: "./plugins", then the plugins that come with the gateway. */
   folders: field(Schema.Array(name), ["./plugins", builtInPlugins]),
-  /** Names of packages that are plugins. Default: none. */
-  packages: later(Schema.Array(Schema.String), []),
+  /** Names of packages that are plugins, found from the folder of the configuration file. Default: none. */
+  packages: field(Schema.Array(text("the name of a package", (written) => packageName.test(written))), []),
   /** Ids of plugins without which the gateway does not start. Default: none. */
   required: field(Schema.Array(name), []),
 })

@@ -31,6 +31,8 @@ export interface LoadedConfig extends Reading {
   readonly managementKey: Redacted.Redacted | null
   /** For the log at start: a sentence each, without secrets. */
   readonly warnings: ReadonlyArray<string>
+  /** The folder of the configuration file; without a file, that of the gateway. */
+  readonly directory: string
 }
 
 /** Reads a raw configuration, and the variables that its secrets name. */
@@ -107,6 +109,7 @@ export const loadConfigIn = (directory: string): Effect.Effect<LoadedConfig, Con
       unread,
       managementKey: environment.managementKey,
       warnings: warningsOf(raw, inForce),
+      directory: file === null ? directory : dirname(file),
     }
   })
 
@@ -122,7 +125,8 @@ export const workerProblems = (
 }
 
 const hidesPlugins = ([section, member]: Path): boolean =>
-  section === undefined || (section === "plugins" && (member === undefined || member === "folders"))
+  section === undefined ||
+  (section === "plugins" && (member === undefined || member === "folders" || member === "packages"))
 
 /** The configuration of a gateway that runs in the working directory. */
 export const loadConfig: Effect.Effect<LoadedConfig, ConfigInvalid> = Effect.suspend(() => loadConfigIn(process.cwd()))

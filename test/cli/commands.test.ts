@@ -6,7 +6,7 @@ import type { Ended } from "../support/commands.ts"
 import { firstKey, firstManagementKey, type Installation, install, type RunningGateway } from "../support/process.ts"
 import { until } from "../support/rawHost.ts"
 
-const patience = 120_000
+const patience = 240_000
 
 let installation: Installation
 let gateway: RunningGateway

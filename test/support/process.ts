@@ -163,7 +163,7 @@ export const costsBeforeKill = (): ReadonlyArray<number> =>
   Array.from({ length: killRounds }, (_, round) => [1, 160, 40, 2, 7][round % 5] ?? 1)
 
 /** Milliseconds for these rounds, on a busy machine. */
-export const killPatience = 60_000 + killRounds * 12_000
+export const killPatience = 240_000 + killRounds * 12_000
 
 /** The ordinary key of the first start's message. */
 export const firstKey = (out: string): string => /ordinary key\s+(\S+)/.exec(out)?.[1] ?? ""

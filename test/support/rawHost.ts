@@ -142,11 +142,11 @@ export const deadUrl = (): string => {
   return `http://127.0.0.1:${port}/v1`
 }
 
-/** Waits until something holds; throws after ten seconds, which a busy machine may need, or so many milliseconds. */
+/** Waits until something holds; throws after half a minute, which a busy machine may need, or so many milliseconds. */
 export const until = async (
   holds: () => boolean | Promise<boolean>,
   what = "the condition",
-  withinMs = 10_000,
+  withinMs = 30_000,
 ): Promise<void> => {
   const end = performance.now() + withinMs
   while (!(await holds())) {

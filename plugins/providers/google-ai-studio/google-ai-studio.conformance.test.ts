@@ -76,6 +76,31 @@ const checks = await providerChecks({
   ],
   errors: [
     {
+      name: "an invalid key",
+      status: 400,
+      body: {
+        error: {
+          code: 400,
+          message: "API key not valid. Please pass a valid API key.",
+          status: "INVALID_ARGUMENT",
+          details: [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" }],
+        },
+      },
+      expects: { reason: "account", hasDetail: false },
+    },
+    {
+      name: "a prompt that is too long",
+      status: 400,
+      body: {
+        error: {
+          code: 400,
+          message: "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+          status: "INVALID_ARGUMENT",
+        },
+      },
+      expects: { reason: "request", code: "context_length_exceeded", hasDetail: true },
+    },
+    {
       name: "a rate limit",
       status: 429,
       body: {
@@ -96,6 +121,8 @@ const checks = await providerChecks({
       expects: {
         text: "About 20 °C 🌞",
         finishReason: "stop",
+        reasoning: "Rome, then.",
+        signatures: ["c2ln"],
         counted: {
           prompt_tokens: 82,
           completion_tokens: 28,
@@ -110,6 +137,11 @@ const checks = await providerChecks({
       expects: {
         text: "Let me look.",
         finishReason: "tool_calls",
+        signatures: ["c2ln"],
+        toolCalls: [
+          { name: "weather", arguments: { city: "Rome" } },
+          { name: "weather", arguments: { city: "Oslo" } },
+        ],
         counted: { prompt_tokens: 82, completion_tokens: 16, ...details },
       },
     },

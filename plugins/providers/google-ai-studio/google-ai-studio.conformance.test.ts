@@ -44,7 +44,11 @@ const text =
     ...candidate([{ text: "Rome, then.", thought: true }]),
     usageMetadata: { promptTokenCount: 82, totalTokenCount: 82 },
   }) +
-  event({ ...candidate([{ text: "About 20" }]), usageMetadata: counted(3, 22) }) +
+  // A running estimate, which the last count corrects.
+  event({
+    ...candidate([{ text: "About 20" }]),
+    usageMetadata: { ...counted(3, 22), promptTokenCount: 120, totalTokenCount: 145 },
+  }) +
   event({ ...candidate([{ text: " °C 🌞" }]), usageMetadata: counted(6, 22) }) +
   event({ ...candidate([{ text: "", thoughtSignature: "c2ln" }], "STOP"), usageMetadata: counted(6, 22) })
 
@@ -60,6 +64,14 @@ const blocked = event({
   promptFeedback: { blockReason: "SAFETY" },
   usageMetadata: { promptTokenCount: 82, totalTokenCount: 82 },
 })
+
+const unsafe =
+  event({ ...candidate([{ text: "How" }]), usageMetadata: counted(1, 0) }) +
+  event({ candidates: [{ finishReason: "SAFETY", finishMessage: "Unsafe.", index: 0 }], usageMetadata: counted(1, 0) })
+
+const broken =
+  event({ ...candidate([{ text: "How" }]), usageMetadata: counted(1, 0) }) +
+  event({ error: { code: 503, message: "The model is overloaded.", status: "UNAVAILABLE" } })
 
 const details = { prompt_tokens_details: { cached_tokens: 64 } }
 
@@ -145,6 +157,17 @@ const checks = await providerChecks({
         counted: { prompt_tokens: 82, completion_tokens: 16, ...details },
       },
     },
+    {
+      name: "an answer that was stopped",
+      bytes: unsafe,
+      expects: {
+        text: "How",
+        finishReason: "content_filter",
+        refusal: "Unsafe.",
+        counted: { prompt_tokens: 82, completion_tokens: 1, ...details },
+      },
+    },
+    { name: "an error", bytes: broken, expects: { failure: { reason: "overloaded", hasDetail: false } } },
     {
       name: "a refused prompt",
       bytes: blocked,

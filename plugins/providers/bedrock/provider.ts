@@ -4,6 +4,7 @@ import { converse } from "./converse.ts"
 import { embeddings } from "./embeddings.ts"
 import { bedrockHttpError } from "./failure.ts"
 import type { BedrockConfig } from "./index.ts"
+import { messages } from "./messages.ts"
 import { signer } from "./sign.ts"
 
 export const provider = (config: BedrockConfig): Provider => {
@@ -16,7 +17,7 @@ export const provider = (config: BedrockConfig): Provider => {
   const domain = region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com"
   return {
     baseUrl: `https://bedrock-runtime.${region}.${domain}`,
-    protocols: { converse },
+    protocols: { converse, messages },
     embeddings,
     error: bedrockHttpError,
     credentials,

@@ -136,7 +136,7 @@ const claudeFields = (
   const { payload, reasoning } = request
   const lastTurns = turns.slice(-2).map(asThinkingSeesIt)
   const { thinking, effort, sampling } = thinkingFor(
-    thinkingKindOf(host),
+    thinkingKindOf(host.upstreamModel, host.model),
     request,
     boundOf(request, host),
     forced,

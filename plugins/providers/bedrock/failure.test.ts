@@ -12,7 +12,7 @@ describe("errors", () => {
     bedrockHttpError(status, new Headers(headers), body)
   const coral = (name: string) => ({ "x-amzn-errortype": `${name}:http://internal.amazon.com/coral/` })
 
-  // Of the page "Troubleshooting Amazon Bedrock API Error Codes" and the errors of Converse.
+  // Names of the API reference.
   test.each([
     [400, "ValidationException", "request"],
     [400, "ServiceQuotaExceededException", "rate-limited"],
@@ -44,6 +44,8 @@ describe("errors", () => {
     ],
     ["The maximum context length is 8192 tokens", "context_length_exceeded"],
     ["temperature: must be at most 1", "ValidationException"],
+    ["The maximum tokens you requested exceeds the model limit of 8192.", "ValidationException"],
+    ["Image input for this model is not supported.", "ValidationException"],
   ])("%s: %s", (message, code) => {
     const failure = failed(400, { message }, coral("ValidationException"))
     expect(failure).toMatchObject({ reason: "request", code, detail: message })

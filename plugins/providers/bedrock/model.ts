@@ -27,5 +27,5 @@ export const thinkingKindOf = (upstreamModel: string, model = ""): ThinkingKind 
   return canStop.test(name) ? "adaptive" : "always"
 }
 
-/** Whether it takes an effort: Nova 2, "extended thinking" of its user guide, read in 2026-11. */
+/** Whether it takes an effort: Nova 2, by its user guide (2026-11). Untested against recorded traffic. */
 export const novaReasons = ({ upstreamModel, model }: Host): boolean => /nova-2/.test(`${upstreamModel} ${model}`)

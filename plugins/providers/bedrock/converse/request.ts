@@ -101,7 +101,7 @@ const ownFields = (
     case "claude":
       return claudeFields(request, host, turns, tools)
     case "nova": {
-      // The highest effort is not offered: with it the host refuses a bound on the output.
+      // The highest effort is not offered: with it the host takes no bound on the output, and the hold needs one.
       const effort = asked && novaReasons(host) ? effortOf(request, host, ["low", "medium"]) : undefined
       const config = effort === undefined ? {} : { reasoningConfig: { type: "enabled", maxReasoningEffort: effort } }
       const sampled = k === undefined ? {} : { inferenceConfig: { topK: k } }

@@ -22,6 +22,7 @@ import type { KeyStore } from "./services/KeyStore.ts"
 import { layerKeptStats } from "./services/keptStats.ts"
 import { layerLocalServers } from "./services/localServers.ts"
 import { Meter } from "./services/Meter.ts"
+import { ProviderKeys } from "./services/ProviderKeys.ts"
 import { ProviderRegistry } from "./services/ProviderRegistry.ts"
 import { RequestLimits } from "./services/RequestLimits.ts"
 import { Router } from "./services/Router.ts"
@@ -46,6 +47,7 @@ export type Services =
   | InFlight
   | Inference
   | Meter
+  | ProviderKeys
   | ProviderRegistry
   | RequestLimits
   | Router
@@ -95,7 +97,7 @@ export const servicesFrom = ({
     }),
     RequestLimits.layer(config.billing.freeModels),
   ).pipe(Layer.provideMerge(Layer.fresh(Timers.layer)))
-  const basis = Layer.provideMerge(Layer.fresh(layerKeptStats), state)
+  const basis = Layer.mergeAll(Layer.fresh(layerKeptStats), ProviderKeys.layer(limits)).pipe(Layer.provideMerge(state))
   return DataPlane.layer(server).pipe(
     Layer.provideMerge(Layer.fresh(Inference.layer)),
     Layer.provideMerge(layerDrain(server.drainSeconds * 1000)),

@@ -1,11 +1,11 @@
 /** One process that serves: all layers of the gateway, for a configuration. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { discoverPlugins } from "./config/discoverPlugins.ts"
 import type { LoadedConfig } from "./config/loadConfig.ts"
 import { resolveConfig } from "./config/resolveConfig.ts"
 import { firstStart } from "./firstStart.ts"
 import * as Gateway from "./Gateway.ts"
-import { discover } from "./plugin/discover.ts"
 import { watchImports } from "./plugin/importWatch.ts"
 import { KeyStore } from "./services/KeyStore.ts"
 import * as MemoryStorage from "./sql/MemoryStorage.ts"
@@ -31,9 +31,7 @@ export const runGateway = Effect.fnUntraced(function* (
   { managementKey, warnings, ...reading }: LoadedConfig,
   speaks: boolean,
 ) {
-  const found = yield* Effect.scoped(
-    Effect.flatMap(watchImports, (importing) => discover(reading.config.plugins.folders, importing)),
-  )
+  const found = yield* Effect.scoped(Effect.flatMap(watchImports, (importing) => discoverPlugins(reading, importing)))
   const setup = yield* resolveConfig(found, reading)
   const { config } = setup
   if (speaks) for (const warning of [...warnings, ...runtimeWarnings(config)]) yield* Effect.logWarning(warning)

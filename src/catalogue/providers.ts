@@ -8,6 +8,8 @@ import type * as Redacted from "effect/Redacted"
 import { withMultiplied } from "../domain/CacheMultipliers.ts"
 import type { Host, Model, Privacy } from "../domain/Host.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import type { LimitReset } from "../domain/Key.ts"
+import type { Picodollars } from "../domain/Money.ts"
 import { hint, type Problem, problemsOf, renderPath, sentence } from "../domain/Problem.ts"
 import type { Operation } from "../domain/Request.ts"
 import type { CheckedProtocol, CheckedProvider } from "../plugin/checked.ts"
@@ -15,6 +17,7 @@ import { loadProvider } from "../plugin/load.ts"
 import { PluginFault } from "../plugin/PluginFault.ts"
 import { PluginInvalid, reasonOf } from "../plugin/PluginInvalid.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
+import type { NamedSecret } from "../plugin/Secret.ts"
 import type { Network } from "../upstream/addresses.ts"
 import { checkBaseUrl, normalBaseUrl } from "./baseUrl.ts"
 import { decodeModels, mergeModels, type ProviderFacts, servedBy } from "./models.ts"
@@ -27,6 +30,8 @@ export interface ProviderSettings {
   readonly name: string | null
   readonly baseUrl: string | null
   readonly apiKey: Redacted.Redacted | null
+  /** Keys to choose from for each call, in place of `apiKey`; `null`: there is only that. */
+  readonly apiKeys: ReadonlyArray<ProviderKeySettings> | null
   readonly privacy: Privacy | null
   /** Milliseconds to the first event of a stream. */
   readonly ttfbMs: number | null
@@ -40,6 +45,16 @@ export interface ProviderSettings {
   readonly api: string | null
   /** The fields that are not the gateway's. The plugin's own schema decodes them. */
   readonly own: JsonObject
+}
+
+/** One of several keys of a provider. */
+export interface ProviderKeySettings {
+  readonly key: NamedSecret
+  /** How often it is used in relation to the others. Above 0. */
+  readonly weight: number
+  /** What it may spend at the provider, in each window of `limitReset`; `null`: no bound. */
+  readonly limit: Picodollars | null
+  readonly limitReset: LimitReset | null
 }
 
 export interface ProviderOptions {
@@ -237,8 +252,9 @@ const withAddress = (
     const message = "expected a URL, got nothing: this plugin has no address of its own"
     problems.push({ path: at("base_url"), message })
   }
-  if (settings.baseUrl === null && provider.baseUrl !== undefined) {
-    const why = checkBaseUrl(provider.baseUrl, network)
+  const made = [provider.baseUrl, ...Object.values(provider.protocols).map((each) => each.baseUrl)]
+  for (const address of settings.baseUrl === null ? made : []) {
+    const why = address === undefined ? undefined : checkBaseUrl(address, network)
     if (why !== undefined) problems.push({ path: at(), message: `its plugin makes an address out of it: ${why}` })
   }
   const protocols = Object.entries(provider.protocols)

@@ -2,10 +2,10 @@
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
+import { discoverPlugins } from "../config/discoverPlugins.ts"
 import { loadConfig } from "../config/loadConfig.ts"
 import { resolveConfig } from "../config/resolveConfig.ts"
 import type { Pricing } from "../domain/Price.ts"
-import { discover } from "../plugin/discover.ts"
 import { watchImports } from "../plugin/importWatch.ts"
 import type { LedgerRow } from "../services/ledger.ts"
 import { CommandFailed, exitCodes } from "./CommandFailed.ts"
@@ -19,7 +19,7 @@ export const pricesIn = (file: string): Effect.Effect<PricesOf, CommandFailed> =
   Effect.gen(function* () {
     const reading = yield* loadConfig
     const importing = yield* watchImports
-    const found = yield* discover(reading.config.plugins.folders, importing)
+    const found = yield* discoverPlugins(reading, importing)
     const { resolved } = yield* resolveConfig(found, reading)
     const prices = new Map<string, Pricing | null>()
     for (const { hosts } of resolved.models)

@@ -9,6 +9,7 @@ import { audit, reconcile } from "./books.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { keys } from "./keys.ts"
 import { helpOf, misspelt, treeOf } from "./misspelt.ts"
+import { plugin } from "./plugin.ts"
 import { spend } from "./spend.ts"
 
 const serve = Command.make("serve", {}, () => Effect.promise(() => import("../serve.ts"))).pipe(
@@ -17,10 +18,10 @@ const serve = Command.make("serve", {}, () => Effect.promise(() => import("../se
 
 const program = Command.make("headgate").pipe(
   Command.withDescription("A self-hosted gateway for language models."),
-  Command.withSubcommands([serve, keys.command, spend, reconcile, audit.command]),
+  Command.withSubcommands([serve, keys.command, spend, reconcile, audit.command, plugin.command]),
 )
 
-const tree = treeOf(program, [treeOf(serve), keys.tree, treeOf(spend), treeOf(reconcile), audit.tree])
+const tree = treeOf(program, [treeOf(serve), keys.tree, treeOf(spend), treeOf(reconcile), audit.tree, plugin.tree])
 
 const versionOfPackage = Effect.promise(async (): Promise<string> => {
   const { version } = await Bun.file(new URL("../../package.json", import.meta.url)).json()

@@ -20,7 +20,8 @@ export const discoverProviders = (
     for (const plugin of plugins) found.set(plugin.id, yield* fromEnvironment(plugin))
     const completed = (settings: ProviderSettings): ProviderSettings => {
       const { key = null, own = {} } = found.get(settings.plugin) ?? {}
-      return { ...settings, apiKey: settings.apiKey ?? key, own: { ...own, ...settings.own } }
+      const apiKey = settings.apiKey ?? settings.apiKeys?.[0]?.key.secret ?? key
+      return { ...settings, apiKey, own: { ...own, ...settings.own } }
     }
     return {
       configured: Array.from(providers.values(), completed),

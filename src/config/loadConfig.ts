@@ -31,6 +31,8 @@ export interface LoadedConfig extends Reading {
   readonly managementKey: Redacted.Redacted | null
   /** For the log at start: a sentence each, without secrets. */
   readonly warnings: ReadonlyArray<string>
+  /** The folder of the configuration file; without a file, that of the gateway. */
+  readonly directory: string
 }
 
 /** Reads a raw configuration, and the variables that its secrets name. */
@@ -107,6 +109,7 @@ export const loadConfigIn = (directory: string): Effect.Effect<LoadedConfig, Con
       unread,
       managementKey: environment.managementKey,
       warnings: warningsOf(raw, inForce),
+      directory: file === null ? directory : dirname(file),
     }
   })
 
@@ -122,7 +125,8 @@ export const workerProblems = (
 }
 
 const hidesPlugins = ([section, member]: Path): boolean =>
-  section === undefined || (section === "plugins" && (member === undefined || member === "folders"))
+  section === undefined ||
+  (section === "plugins" && (member === undefined || member === "folders" || member === "packages"))
 
 /** The configuration of a gateway that runs in the working directory. */
 export const loadConfig: Effect.Effect<LoadedConfig, ConfigInvalid> = Effect.suspend(() => loadConfigIn(process.cwd()))
@@ -230,9 +234,15 @@ const readRaw = (file: string): Effect.Effect<unknown, Problem> => {
 const warningsOf = (raw: unknown, config: GatewayConfig): ReadonlyArray<string> => {
   const providers = isJsonObject(raw) && isJsonObject(raw["providers"]) ? Object.entries(raw["providers"]) : []
   const written = providers.filter(([, entry]) => isJsonObject(entry) && typeof entry["api_key"] === "string")
-  const warnings = written.map(
-    ([slug]) =>
-      `${renderPath(["providers", slug, "api_key"])}: a secret stands in the file; { "env": "NAME" } keeps it out.`,
+  const listed = providers.flatMap(([slug, entry]) => {
+    const keys: unknown = isJsonObject(entry) ? entry["api_keys"] : undefined
+    if (!Array.isArray(keys)) return []
+    return keys.flatMap((key: unknown, at) =>
+      isJsonObject(key) && typeof key["key"] === "string" ? [["providers", slug, "api_keys", at, "key"]] : [],
+    )
+  })
+  const warnings = [...written.map(([slug]) => ["providers", slug, "api_key"]), ...listed].map(
+    (path) => `${renderPath(path)}: a secret stands in the file; { "env": "NAME" } keeps it out.`,
   )
   const storage = isJsonObject(raw) ? raw["storage"] : undefined
   if (typeof storage === "string" && URL.canParse(storage) && new URL(storage).password !== "")

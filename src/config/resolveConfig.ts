@@ -95,13 +95,16 @@ export const resolveConfig = (
     return { config, resolved, local }
   })
 
-/** Ids of plugins that could not be used, without those of the other kind. Their paths are `<folder>/<kind>/<id>`. */
+/**
+ * Ids of plugins that could not be used, without those of the other kind. Their paths are `<folder>/<kind>/<id>`. The plugin of
+ * the package `headgate-acme` is taken to be `acme`.
+ */
 const brokenBeside = (otherKind: string, invalid: ReadonlyArray<PluginInvalid>): ReadonlySet<string> =>
   new Set(
     invalid
       .map(({ plugin }) => plugin)
       .filter((path) => basename(dirname(path)) !== otherKind)
-      .map((path) => basename(path)),
+      .flatMap((path) => [basename(path), basename(path).replace(/^headgate-/, "")]),
   )
 
 const missing = (required: ReadonlyArray<string>, usable: ReadonlyArray<string>): ReadonlyArray<Problem> =>

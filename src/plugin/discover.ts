@@ -1,10 +1,10 @@
 /**
  * Finds plugins in folders: the default exports of `<folder>/providers/<id>/index.ts` and
- * `<folder>/strategies/<id>/index.ts`. Unusable ones are reported and left out. A failed import does not stop the
- * gateway.
+ * `<folder>/strategies/<id>/index.ts`; and in packages, whose default export is a plugin or a list of plugins. Unusable ones
+ * are reported and left out. A failed import does not stop the gateway.
  */
 import { readdir, stat } from "node:fs/promises"
-import { join, resolve } from "node:path"
+import { dirname, join, resolve } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { isJsonObject } from "../domain/Json.ts"
@@ -20,24 +20,44 @@ export type Plugin = ProviderPlugin | StrategyPlugin
 export interface Discovered {
   readonly plugins: ReadonlyArray<Plugin>
   readonly invalid: ReadonlyArray<PluginInvalid>
+  /** Where each comes from: the path of its folder, or the name of its package. */
+  readonly origins: ReadonlyMap<Plugin, string>
 }
+
+export interface Packages {
+  readonly names: ReadonlyArray<string>
+  /** The folder from which they are resolved. */
+  readonly from: string
+}
+
+const noPackages: Packages = { names: [], from: "." }
 
 const kinds = { providers: "provider", strategies: "strategy" } as const
 
 /**
- * The plugins in `folders`, by folder, then by name. A missing folder holds none. They are imported one after another,
- * so that `importing` always knows the current one.
+ * The plugins in `folders`, by folder, then by name, and after them those in packages. A missing folder holds none. They are
+ * imported one after another, so that `importing` always knows the current one.
  */
-export const discover = (folders: ReadonlyArray<string>, importing: Importing = () => {}): Effect.Effect<Discovered> =>
+export const discover = (
+  folders: ReadonlyArray<string>,
+  importing: Importing = () => {},
+  packages: Packages = noPackages,
+): Effect.Effect<Discovered> =>
   Effect.gen(function* () {
     const found = yield* Effect.promise(() => candidates(folders))
-    yield* Effect.promise(() => registerModules(found.map(({ path }) => path)))
+    const entries = packages.names.map((name) => [name, entryOfPackage(name, packages.from)] as const)
+    const places = entries.map(([, entry]) => dirname(Either.getOrElse(entry, () => packages.from)))
+    yield* Effect.promise(() => registerModules([...found.map(({ path }) => path), ...places]))
     const tried = yield* Effect.forEach(found, (plugin) => {
       importing(plugin.path)
       return load(plugin)
     })
+    const packaged = yield* Effect.forEach(entries, ([name, entry]) => {
+      importing(name)
+      return loadPackage(name, entry)
+    })
     importing(null)
-    return withoutDuplicates(tried)
+    return withoutDuplicates([...tried, ...packaged.flat()])
   })
 
 interface Found {
@@ -66,30 +86,68 @@ interface Imported {
   readonly path: string
 }
 
+type Invalid = (phase: PluginInvalid["phase"], reason: string) => PluginInvalid
+
+const invalidIn =
+  (plugin: string): Invalid =>
+  (phase, reason) =>
+    new PluginInvalid({ plugin, phase, reason })
+
+/** The default export of a module. */
+const defaultOf = (entry: string, invalid: Invalid): Effect.Effect<unknown, PluginInvalid> =>
+  Effect.tryPromise({
+    try: async (): Promise<unknown> => {
+      const module: unknown = await import(entry)
+      return isJsonObject(module) ? module["default"] : undefined
+    },
+    catch: (cause) => invalid("import", reasonOf(cause)),
+  }).pipe(
+    Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => invalid("import", "not loaded after 5 seconds") }),
+  )
+
+const usable = (plugin: unknown, invalid: Invalid): Effect.Effect<Plugin, PluginInvalid> => {
+  if (!isPlugin(plugin)) return invalid("shape", "the default export is not made by defineProvider or defineStrategy")
+  const mismatch = contractMismatch(plugin)
+  return mismatch === undefined ? Effect.succeed(plugin) : invalid("shape", mismatch)
+}
+
 const load = ({ path, id, kind }: Found): Effect.Effect<Either.Either<Imported, PluginInvalid>> => {
-  const invalid = (phase: PluginInvalid["phase"], reason: string) => new PluginInvalid({ plugin: path, phase, reason })
+  const invalid = invalidIn(path)
   return Effect.gen(function* () {
     const entry = yield* Effect.tryPromise({
       try: () => entryOf(path),
       catch: (cause) => invalid("find", reasonOf(cause)),
     })
-    const module: unknown = yield* Effect.tryPromise({
-      try: () => import(entry),
-      catch: (cause) => invalid("import", reasonOf(cause)),
-    }).pipe(
-      Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => invalid("import", "not loaded after 5 seconds") }),
-    )
-    const plugin = isJsonObject(module) ? module["default"] : undefined
-    if (!isPlugin(plugin))
-      return yield* invalid("shape", "the default export is not made by defineProvider or defineStrategy")
-    const mismatch = contractMismatch(plugin)
-    if (mismatch !== undefined) return yield* invalid("shape", mismatch)
+    const plugin = yield* usable(yield* defaultOf(entry, invalid), invalid)
     if (plugin.kind !== kind)
       return yield* invalid("shape", `a ${plugin.kind} stands among the plugins of kind ${kind}`)
     if (plugin.id !== id) return yield* invalid("shape", `its id "${plugin.id}" is not the name of its folder`)
     return { plugin, path }
   }).pipe(Effect.either)
 }
+
+const entryOfPackage = (name: string, from: string): Either.Either<string, PluginInvalid> =>
+  Either.try({
+    try: () => Bun.resolveSync(name, from),
+    catch: () => invalidIn(name)("find", `there is no such package in ${from}`),
+  })
+
+/** A package may have several plugins. */
+const loadPackage = (
+  name: string,
+  entry: Either.Either<string, PluginInvalid>,
+): Effect.Effect<ReadonlyArray<Either.Either<Imported, PluginInvalid>>> =>
+  Effect.gen(function* () {
+    const invalid = invalidIn(name)
+    const exported = yield* defaultOf(yield* entry, invalid)
+    const plugins: ReadonlyArray<unknown> = Array.isArray(exported) && exported.length > 0 ? exported : [exported]
+    return yield* Effect.forEach(plugins, (plugin) =>
+      usable(plugin, invalid).pipe(
+        Effect.map((each): Imported => ({ plugin: each, path: name })),
+        Effect.either,
+      ),
+    )
+  }).pipe(Effect.catchAll((failure) => Effect.succeed([Either.left(failure)])))
 
 const entryOf = async (path: string): Promise<string> => {
   for (const name of ["index.ts", "index.js"]) {
@@ -120,5 +178,10 @@ const withoutDuplicates = (tried: ReadonlyArray<Either.Either<Imported, PluginIn
     if (before === undefined) kept.set(name, result.right)
     else invalid.push(new PluginInvalid({ plugin: path, phase: "duplicate", reason: `${before.path} has its id` }))
   }
-  return { plugins: Array.from(kept.values(), ({ plugin }) => plugin), invalid }
+  const imported = [...kept.values()]
+  return {
+    plugins: imported.map(({ plugin }) => plugin),
+    invalid,
+    origins: new Map(imported.map(({ plugin, path }) => [plugin, path])),
+  }
 }

@@ -1,5 +1,6 @@
 /**
- * Lets configurations and plugins import `headgate`, `headgate/plugin`, its protocols and `effect/*` without a `node_modules` folder.
+ * Lets configurations, plugins and their tests import `headgate`, `headgate/plugin`, its protocols, `headgate/testing` and
+ * `effect/*` without a `node_modules` folder.
  * They get the instances of this process, so a plugin's `HostFailed` is the gateway's class. Bun registers modules for
  * the whole process only.
  */
@@ -7,7 +8,7 @@
 const ownFolder = import.meta.dir
 
 /** What plugins may import of the gateway. */
-const ownModules = ["headgate/plugin", "headgate/plugin/generate-content"]
+const ownModules = ["headgate/plugin", "headgate/plugin/generate-content", "headgate/testing"]
 
 const canResolve = (folder: string): boolean => {
   try {

@@ -1,0 +1,58 @@
+/**
+ * Runs the tests in a plugin's folder, which need not be in a package: what they import of the gateway and of Effect is found
+ * in this installation, unless the folder has its own.
+ */
+import { readdir, stat } from "node:fs/promises"
+import { join, resolve } from "node:path"
+import { fileURLToPath } from "node:url"
+import * as Effect from "effect/Effect"
+import { CommandFailed, exitCodes } from "./CommandFailed.ts"
+import { plain } from "./output.ts"
+
+const preload = fileURLToPath(new URL("../plugin/preload.ts", import.meta.url))
+const bareTest = fileURLToPath(new URL("../testing/bare.ts", import.meta.url))
+
+/** The exit code of the tests. */
+export const testPlugin = (folder: string): Effect.Effect<number, CommandFailed> =>
+  Effect.gen(function* () {
+    const path = resolve(folder)
+    const isFolder = yield* Effect.promise(
+      async () => (await stat(path).catch(() => undefined))?.isDirectory() === true,
+    )
+    if (!isFolder) return yield* failure(`there is no folder ${path}`)
+    const hasTests = yield* Effect.promise(() => holdsTests(path))
+    const isPlugin = yield* Effect.promise(async () => (await entryIn(path)) !== undefined)
+    if (!hasTests && !isPlugin) return yield* failure(`${path} has neither an index.ts nor a test`)
+    if (!hasTests) {
+      process.stderr.write(
+        "headgate: no *.test.ts there: the kit runs without samples, so it sees what is sent and not what is read\n",
+      )
+    }
+    return yield* Effect.promise(async () => {
+      const child = Bun.spawn([process.execPath, "test", "--preload", preload, ...(hasTests ? [] : [bareTest])], {
+        cwd: path,
+        env: { ...process.env, HEADGATE_PLUGIN_FOLDER: path },
+        stdout: "inherit",
+        stderr: "inherit",
+      })
+      return child.exited
+    })
+  })
+
+const failure = (message: string): CommandFailed =>
+  new CommandFailed({ code: exitCodes.noFile, message: plain(message) })
+
+const entryIn = async (path: string): Promise<string | undefined> => {
+  for (const name of ["index.ts", "index.js"]) if (await Bun.file(join(path, name)).exists()) return name
+  return undefined
+}
+
+const isTest = /[._](test|spec)\.[cm]?[jt]sx?$/
+
+const holdsTests = async (path: string): Promise<boolean> => {
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    if (entry.isDirectory() && entry.name !== "node_modules" && (await holdsTests(join(path, entry.name)))) return true
+    if (entry.isFile() && isTest.test(entry.name)) return true
+  }
+  return false
+}

@@ -1,0 +1,10 @@
+/** A test file of the kit without samples, for a plugin's folder that has no test of its own: `headgate plugin test`. */
+import { test } from "bun:test"
+import { isPlugin } from "../plugin/discover.ts"
+import { providerChecks } from "./provider.ts"
+import { strategyChecks } from "./strategy.ts"
+
+const { default: plugin }: { default?: unknown } = await import(Bun.resolveSync("./index", process.cwd()))
+if (!isPlugin(plugin)) throw new Error("the default export is not made by defineProvider or defineStrategy")
+const checks = plugin.kind === "provider" ? await providerChecks({ plugin }) : strategyChecks({ plugin })
+for (const check of checks) test(check.name, check.run)

@@ -1,6 +1,7 @@
 /** One process that serves: all layers of the gateway, for a configuration. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { installedCatalogue } from "./config/installedCatalogue.ts"
 import type { LoadedConfig } from "./config/loadConfig.ts"
 import { resolveConfig } from "./config/resolveConfig.ts"
 import { firstStart } from "./firstStart.ts"
@@ -34,7 +35,8 @@ export const runGateway = Effect.fnUntraced(function* (
   const found = yield* Effect.scoped(
     Effect.flatMap(watchImports, (importing) => discover(reading.config.plugins.folders, importing)),
   )
-  const setup = yield* resolveConfig(found, reading)
+  const catalogue = yield* installedCatalogue(reading.config)
+  const setup = yield* resolveConfig({ ...found, catalogue }, reading)
   const { config } = setup
   if (speaks) for (const warning of [...warnings, ...runtimeWarnings(config)]) yield* Effect.logWarning(warning)
 

@@ -2,6 +2,7 @@
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
+import { installedCatalogue } from "../config/installedCatalogue.ts"
 import { loadConfig } from "../config/loadConfig.ts"
 import { resolveConfig } from "../config/resolveConfig.ts"
 import type { Pricing } from "../domain/Price.ts"
@@ -20,7 +21,8 @@ export const pricesIn = (file: string): Effect.Effect<PricesOf, CommandFailed> =
     const reading = yield* loadConfig
     const importing = yield* watchImports
     const found = yield* discover(reading.config.plugins.folders, importing)
-    const { resolved } = yield* resolveConfig(found, reading)
+    const catalogue = yield* installedCatalogue(reading.config)
+    const { resolved } = yield* resolveConfig({ ...found, catalogue }, reading)
     const prices = new Map<string, Pricing | null>()
     for (const { hosts } of resolved.models)
       for (const { model, tag, pricing } of hosts) prices.set(`${model} ${tag}`, pricing)

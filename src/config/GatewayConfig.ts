@@ -202,6 +202,14 @@ const Discovery = Schema.Struct({
   local: field(Schema.Boolean, true),
 })
 
+const CatalogueSettings = Schema.Struct({
+  /**
+   * A file with lists of models, which replace those of the plugins (`headgate catalogue refresh --apply` writes it). Relative to
+   * the working directory; it may be absent. Default "./data/catalogue.json".
+   */
+  file: field(name, "./data/catalogue.json"),
+})
+
 const packageName = /^(@[a-z0-9][\w.-]*\/)?[a-z0-9][\w.-]*$/i
 
 const builtInPlugins = fileURLToPath(new URL("../../plugins", import.meta.url))
@@ -418,6 +426,7 @@ export const GatewayConfig = Schema.Struct({
   privacy: part(ContentPrivacy),
   discovery: part(Discovery),
   plugins: part(Plugins),
+  catalogue: part(CatalogueSettings),
   /** Names that callers may use, and the ids of the models that they mean. Default: none. */
   aliases: field(Aliases, new Map()),
   /** By slug. Default: none but what is discovered. */

@@ -140,6 +140,8 @@ export interface Correction extends Pick<LedgerRow, "key" | "model" | "host"> {
 export interface Corrections {
   /** Each key and host whose cost changes, in the order of their first rows. */
   readonly changes: ReadonlyArray<Correction>
+  /** The same of every key and host that was computed anew. */
+  readonly hosts: ReadonlyArray<Correction>
   /** Rows that were computed anew, also those that stay as they are, and what they cost. */
   readonly rows: number
   readonly charged: Picodollars
@@ -150,11 +152,11 @@ export interface Corrections {
 
 /**
  * What the rows would have cost at other prices: those that `pricingOf` gives for a host, `null` for a price that is
- * unknown, `undefined` for a host that it does not know. What was waived stays waived.
+ * unknown, `undefined` for a row that is to be left out, such as one of a host that it does not know. What was waived stays waived.
  */
 export const correctedLedger = (
   { ledger }: Pick<Read, "ledger">,
-  pricingOf: (host: Pick<LedgerRow, "model" | "host">) => Pricing | null | undefined,
+  pricingOf: (row: Pick<LedgerRow, "model" | "host" | "admittedAt">) => Pricing | null | undefined,
 ): Effect.Effect<Corrections, StorageUnavailable> =>
   Effect.gen(function* () {
     const sums = new Map<string, Correction>()
@@ -182,6 +184,7 @@ export const correctedLedger = (
     const all = [...sums.values()]
     return {
       changes: all.filter(({ charged, corrected }) => charged !== corrected),
+      hosts: all,
       rows: all.reduce((sum, { rows }) => sum + rows, 0),
       charged: all.reduce((sum, { charged }) => sum + charged, 0n),
       corrected: all.reduce((sum, { corrected }) => sum + corrected, 0n),

@@ -239,6 +239,11 @@ test("a correction of prices: what would have been, by key and host", async () =
       { ...here, key: alice, rows: 3, charged: 2n * right, corrected: 2n * (right - 20n) },
       { ...here, key: bob, rows: 1, charged: right, corrected: right - 20n },
     ],
+    hosts: [
+      { ...here, key: alice, rows: 3, charged: 2n * right, corrected: 2n * (right - 20n) },
+      { ...here, key: bob, rows: 1, charged: right, corrected: right - 20n },
+      { model: "acme/small", host: "acme/us", key: alice, rows: 1, charged: right, corrected: right },
+    ],
     rows: 5,
     charged: 4n * right,
     corrected: 4n * right - 60n,

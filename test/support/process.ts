@@ -4,8 +4,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { isJsonObject } from "../../src/domain/Json.ts"
 import type { Storage } from "../../src/services/Storage.ts"
 import * as SqliteStorage from "../../src/sql/SqliteStorage.ts"
+import { ownPluginsFolder } from "./ownPlugins.ts"
 
 const root = new URL("../..", import.meta.url).pathname
 
@@ -106,6 +108,13 @@ const run = (
   }
 }
 
+/** Unless the configuration says where plugins are: those of the project, and no others. */
+const withOwnPlugins = (config: unknown): unknown => {
+  if (!isJsonObject(config)) return config
+  const { plugins = {} } = config
+  return isJsonObject(plugins) ? { ...config, plugins: { folders: [ownPluginsFolder()], ...plugins } } : config
+}
+
 export const install = (): Installation => {
   const folder = mkdtempSync(join(tmpdir(), "headgate-test-"))
   const database = join(folder, "data", "headgate.db")
@@ -121,7 +130,7 @@ export const install = (): Installation => {
     folder,
     database,
     start: ({ config, env = {}, asScript = false } = {}) => {
-      if (config !== undefined) writeFileSync(file, JSON.stringify(config))
+      if (config !== undefined) writeFileSync(file, JSON.stringify(withOwnPlugins(config)))
       const gateway = run({ ...environment, ...env }, asScript ? folder : undefined)
       running.add(gateway)
       void gateway.exited.then(() => running.delete(gateway))

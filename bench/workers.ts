@@ -6,7 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { cpus, loadavg, tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Pg from "pg"
-import { password, startOnce, stopPostgres } from "../test/support/postgresServer.ts"
+import { password, startOnce } from "../test/support/postgresServer.ts"
 import { type Kind, saturated, say } from "./load/loads.ts"
 import { descendants, stopAll, withDescendants } from "./load/processes.ts"
 import { type Round, ratioFigure, table } from "./load/report.ts"
@@ -108,7 +108,6 @@ const measure = async (folder: string): Promise<void> => {
 const folder = await mkdtemp(join(tmpdir(), "headgate-bench-"))
 const cleanUp = async () => {
   await stopAll()
-  await stopPostgres()
   await rm(folder, { recursive: true, force: true })
 }
 process.once("SIGINT", () => void cleanUp().finally(() => process.exit(130)))

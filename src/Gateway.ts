@@ -20,7 +20,9 @@ import { Idempotency } from "./services/Idempotency.ts"
 import { InFlight } from "./services/InFlight.ts"
 import type { KeyStore } from "./services/KeyStore.ts"
 import { layerKeptStats } from "./services/keptStats.ts"
+import { layerLocalServers } from "./services/localServers.ts"
 import { Meter } from "./services/Meter.ts"
+import { ProviderKeys } from "./services/ProviderKeys.ts"
 import { ProviderRegistry } from "./services/ProviderRegistry.ts"
 import { RequestLimits } from "./services/RequestLimits.ts"
 import { Router } from "./services/Router.ts"
@@ -45,6 +47,7 @@ export type Services =
   | InFlight
   | Inference
   | Meter
+  | ProviderKeys
   | ProviderRegistry
   | RequestLimits
   | Router
@@ -73,7 +76,10 @@ export const servicesOf = ({
   Layer.unwrapEffect(Effect.map(resolveConfig(parts, { config, problems: [], unread: [] }), servicesFrom))
 
 /** The same for a resolved configuration. */
-export const servicesFrom = ({ config, resolved }: Setup): Layer.Layer<Services, never, Surroundings> => {
+export const servicesFrom = ({
+  config,
+  resolved,
+}: Pick<Setup, "config" | "resolved">): Layer.Layer<Services, never, Surroundings> => {
   const { server } = config
   const { limits } = resolved
   // `fresh`, because a constant layer would be shared by all gateways of a program, and so would their accounts.
@@ -91,7 +97,7 @@ export const servicesFrom = ({ config, resolved }: Setup): Layer.Layer<Services,
     }),
     RequestLimits.layer(config.billing.freeModels),
   ).pipe(Layer.provideMerge(Layer.fresh(Timers.layer)))
-  const basis = Layer.provideMerge(Layer.fresh(layerKeptStats), state)
+  const basis = Layer.mergeAll(Layer.fresh(layerKeptStats), ProviderKeys.layer(limits)).pipe(Layer.provideMerge(state))
   return DataPlane.layer(server).pipe(
     Layer.provideMerge(Layer.fresh(Inference.layer)),
     Layer.provideMerge(layerDrain(server.drainSeconds * 1000)),
@@ -100,6 +106,13 @@ export const servicesFrom = ({ config, resolved }: Setup): Layer.Layer<Services,
     Layer.provideMerge(basis),
   )
 }
+
+/**
+ * Looks for model servers on this machine while the gateway runs (`discovery.local`). An embedder's gateway does not, unless this
+ * is added to its services.
+ */
+export const localServers = ({ local }: Pick<Setup, "local">): Layer.Layer<never, never, ProviderRegistry | Upstream> =>
+  layerLocalServers(local)
 
 /** Every route of both planes, for an app of `HttpLayerRouter`. */
 export const routes: Layer.Layer<never, never, HttpLayerRouter.HttpRouter | Services | KeyStore | Storage> =

@@ -116,6 +116,7 @@ export {
   unseenHost,
   type Why,
 } from "./plugin/Strategy.ts"
+export { type ServerListing, serverListing } from "./plugin/serverListing.ts"
 export { newCallId } from "./wire/callId.ts"
 export type { AskedReasoning, ChatQuirks } from "./wire/chat/quirks.ts"
 export { chatProtocol } from "./wire/chat.ts"

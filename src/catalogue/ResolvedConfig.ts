@@ -68,8 +68,8 @@ export const resolvedConfig = (parts: Omit<ResolvedConfig, "names" | "endpoints"
     const operation = operationOf(architecture)
     for (const host of hosts) {
       const provider = parts.providers.get(host.provider)
-      if (provider?.callable === true && serves(provider, host, operation))
-        endpoints.set(host, endpointOf(host, provider))
+      if (operation !== undefined && provider?.callable === true && serves(provider, host, operation))
+        endpoints.set(host, endpointOf(host, provider, operation))
     }
   }
   return { ...parts, names: modelNames(parts.models, parts.aliases), endpoints }

@@ -3,9 +3,13 @@ import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
 import { HostFailed, Unsupported } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
+import type { LimitReset } from "../domain/Key.ts"
+import type { Picodollars } from "../domain/Money.ts"
+import type { Operation } from "../domain/Request.ts"
 import type { CheckedProtocol, CheckedProvider } from "../plugin/checked.ts"
 import { type Auth, bearer, type Credentials, noAuth } from "../plugin/Provider.ts"
 import type { Network } from "../upstream/addresses.ts"
+import { normalBaseUrl } from "./baseUrl.ts"
 import { type LoadedProvider, protocolOf } from "./providers.ts"
 
 /** How one host is called. */
@@ -32,6 +36,24 @@ export interface Endpoint extends Pick<CheckedProvider, "embeddings" | "rerank">
   readonly proxy: string | undefined
   /** Which addresses may be dialled. */
   readonly network: Network
+  /** The keys of `api_keys`, each with the endpoint to call with it; `undefined`: the provider has one key at most. */
+  readonly keys?: ReadonlyArray<EndpointKey>
+}
+
+/** One of several keys of a provider, for one of its hosts. */
+export interface EndpointKey {
+  /** From 1, in the order of the configuration. */
+  readonly place: number
+  /** For logs and explanations: its place, and its environment variable where it has one. */
+  readonly label: string
+  readonly weight: number
+  readonly limit: Picodollars | null
+  readonly limitReset: LimitReset | null
+  /** All keys of the provider for this host, this one too. */
+  readonly siblings: ReadonlyArray<EndpointKey>
+  readonly endpoint: Endpoint
+  /** A name of the key for the database of an installation. It does not tell the key. */
+  readonly idIn: (installation: string) => string
 }
 
 /** Of a provider whose hosts do not chat. Never called: no host of a model that chats has an endpoint there. */
@@ -43,22 +65,56 @@ const noChat: CheckedProtocol = {
 }
 const noAnswer = new HostFailed({ reason: "malformed" })
 
-export const endpointOf = (host: Host, loaded: LoadedProvider): Endpoint => {
-  const { settings, plugin, provider, baseUrl, network } = loaded
+export const endpointOf = (host: Host, loaded: LoadedProvider, operation: Operation): Endpoint => {
+  const { apiKey, apiKeys } = loaded.settings
+  if (apiKeys === null) return endpointWith(host, loaded, operation, apiKey)
+  const all = apiKeys.map(({ key }) => Redacted.value(key.secret))
+  const withAll = (endpoint: Endpoint): Endpoint => ({
+    ...endpoint,
+    // A host may quote a key that it was sent in another call.
+    secrets: [...new Set([...endpoint.secrets, ...all])],
+  })
+  const keys: Array<EndpointKey> = []
+  for (const [at, { key, weight, limit, limitReset }] of apiKeys.entries()) {
+    keys.push({
+      ...{ place: at + 1, weight, limit, limitReset, siblings: keys },
+      label: key.variable === null ? `key ${at + 1}` : `key ${at + 1} (${key.variable})`,
+      endpoint: withAll(endpointWith(host, loaded, operation, key.secret)),
+      idIn: (installation) => keyName(installation, loaded.settings.slug, Redacted.value(key.secret)),
+    })
+  }
+  return { ...withAll(endpointWith(host, loaded, operation, apiKey)), keys }
+}
+
+/** Of the secret and not of its place, so that keys may change places. */
+const keyName = (installation: string, slug: string, secret: string): string => {
+  const hash = new Bun.CryptoHasher("sha256", installation).update(`${slug} ${secret}`).digest("hex")
+  return `${slug}/${hash.slice(0, 16)}`
+}
+
+const endpointWith = (
+  host: Host,
+  loaded: LoadedProvider,
+  operation: Operation,
+  apiKey: Redacted.Redacted | null,
+): Endpoint => {
+  const { settings, plugin, provider, network } = loaded
+  const protocol = protocolOf(host, loaded) ?? noChat
+  const own = settings.baseUrl === null && operation === "chat" ? protocol.baseUrl : undefined
   const { embeddings, rerank } = provider
   const credentials: Credentials = {
     ...provider.credentials,
-    ...(settings.apiKey === null ? {} : { api_key: settings.apiKey }),
+    ...(apiKey === null ? {} : { api_key: apiKey }),
   }
   const auth = plugin.auth ?? (provider.transport === undefined ? bearer : noAuth)
-  const fixedHeaders = { "accept-encoding": "identity", ...authHeaders(auth, settings.apiKey) }
+  const fixedHeaders = { "accept-encoding": "identity", ...authHeaders(auth, apiKey) }
   return {
     host,
-    protocol: protocolOf(host, loaded) ?? noChat,
+    protocol,
     ...(embeddings === undefined ? {} : { embeddings }),
     ...(rerank === undefined ? {} : { rerank }),
     provider,
-    baseUrl,
+    baseUrl: own === undefined ? loaded.baseUrl : normalBaseUrl(own),
     headers: { "content-type": "application/json", accept: "application/json, text/event-stream", ...fixedHeaders },
     fixedHeaders,
     credentials,
@@ -72,7 +128,7 @@ export const endpointOf = (host: Host, loaded: LoadedProvider): Endpoint => {
   }
 }
 
-const authHeaders = (auth: Auth, key: Redacted.Redacted | null): Readonly<Record<string, string>> => {
+export const authHeaders = (auth: Auth, key: Redacted.Redacted | null): Readonly<Record<string, string>> => {
   if (key === null || auth._tag === "None") return {}
   const secret = Redacted.value(key)
   return auth._tag === "Bearer" ? { authorization: `Bearer ${secret}` } : { [auth.name.toLowerCase()]: secret }

@@ -8,6 +8,8 @@ import type * as Redacted from "effect/Redacted"
 import { withMultiplied } from "../domain/CacheMultipliers.ts"
 import type { Host, Model, Privacy } from "../domain/Host.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import type { LimitReset } from "../domain/Key.ts"
+import type { Picodollars } from "../domain/Money.ts"
 import { hint, type Problem, problemsOf, renderPath, sentence } from "../domain/Problem.ts"
 import type { Operation } from "../domain/Request.ts"
 import type { CheckedProtocol, CheckedProvider } from "../plugin/checked.ts"
@@ -15,6 +17,7 @@ import { loadProvider } from "../plugin/load.ts"
 import { PluginFault } from "../plugin/PluginFault.ts"
 import { PluginInvalid, reasonOf } from "../plugin/PluginInvalid.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
+import type { NamedSecret } from "../plugin/Secret.ts"
 import type { Network } from "../upstream/addresses.ts"
 import { checkBaseUrl, normalBaseUrl } from "./baseUrl.ts"
 import { decodeModels, mergeModels, type ProviderFacts, servedBy } from "./models.ts"
@@ -27,6 +30,8 @@ export interface ProviderSettings {
   readonly name: string | null
   readonly baseUrl: string | null
   readonly apiKey: Redacted.Redacted | null
+  /** Keys to choose from for each call, in place of `apiKey`; `null`: there is only that. */
+  readonly apiKeys: ReadonlyArray<ProviderKeySettings> | null
   readonly privacy: Privacy | null
   /** Milliseconds to the first event of a stream. */
   readonly ttfbMs: number | null
@@ -42,6 +47,16 @@ export interface ProviderSettings {
   readonly own: JsonObject
 }
 
+/** One of several keys of a provider. */
+export interface ProviderKeySettings {
+  readonly key: NamedSecret
+  /** How often it is used in relation to the others. Above 0. */
+  readonly weight: number
+  /** What it may spend at the provider, in each window of `limitReset`; `null`: no bound. */
+  readonly limit: Picodollars | null
+  readonly limitReset: LimitReset | null
+}
+
 export interface ProviderOptions {
   readonly plugins: ReadonlyArray<ProviderPlugin>
   /** Ids of plugins that could not be loaded. To name one is no mistake in the configuration. */
@@ -50,6 +65,8 @@ export interface ProviderOptions {
   readonly configured: ReadonlyArray<ProviderSettings>
   /** Providers that are on without configuration. One that cannot be used is off, and is not reported as a problem. */
   readonly discovered?: ReadonlyArray<ProviderSettings>
+  /** Servers that the gateway looks for while it runs (`localServers.ts`). A host may name them before they are found. */
+  readonly local?: ReadonlyArray<ProviderSettings>
   /** Slugs of providers whose configuration could not be decoded. A host may name them. */
   readonly unread?: ReadonlySet<string>
   /** In the form of `models` of the configuration. The models of the plugins are added after them. */
@@ -97,17 +114,21 @@ export interface LoadedProviders {
 }
 
 const disabled: ProviderOff = { callable: false, reason: "its provider is disabled" }
+/** Of a server on this machine, while nothing answers there. */
+export const notFound: ProviderOff = { callable: false, reason: "its server was not found" }
 const broken: ProviderOff = { callable: false, reason: "its provider could not be loaded" }
 
 /** Loads the providers that are on, concurrently. Of the others only the settings are read. */
 export const loadProviders = (options: ProviderOptions): Effect.Effect<LoadedProviders> =>
   Effect.gen(function* () {
-    const { configured, discovered = [], unread = new Set(), brokenPlugins = new Set<string>() } = options
+    const { configured, discovered = [], local = [], unread = new Set(), brokenPlugins = new Set<string>() } = options
     const plugins = new Map(options.plugins.map((plugin) => [plugin.id, plugin]))
     const wanted = [...configured, ...discovered]
     const facts = new Map([
       ...Array.from([...unread, ...brokenPlugins], (slug) => [slug, { ...unknownFacts, name: slug }] as const),
-      ...wanted.map((settings) => [settings.slug, factsOf(settings, plugins.get(settings.plugin))] as const),
+      ...[...local, ...wanted].map(
+        (settings) => [settings.slug, factsOf(settings, plugins.get(settings.plugin))] as const,
+      ),
     ])
     const written = decodeModels(options.models, facts)
     const sources = [written.models]
@@ -125,6 +146,7 @@ export const loadProviders = (options: ProviderOptions): Effect.Effect<LoadedPro
         })),
       { concurrency: "unbounded" },
     )
+    for (const { slug } of local) providers.set(slug, notFound)
     for (const { slug } of wanted) providers.set(slug, disabled)
     for (const { settings, result } of opened) {
       const { slug, plugin } = settings
@@ -193,6 +215,17 @@ const open = (
     return { loaded, models: yield* modelsOf(loaded, facts) }
   })
 
+/** Loads the provider of a server on this machine. Its models are those that the server lists. */
+export const openLocal = (
+  settings: ProviderSettings,
+  plugin: ProviderPlugin,
+): Effect.Effect<LoadedProvider, PluginInvalid | ReadonlyArray<Problem>> =>
+  Effect.gen(function* () {
+    const decoded = yield* loadProvider(plugin, settings.own)
+    const provider = yield* Either.mapLeft(decoded, ({ issue }) => problemsOf(issue, ["providers", settings.slug]))
+    return yield* withAddress(settings, plugin, provider)
+  })
+
 interface Known {
   readonly plugins: ReadonlyMap<string, ProviderPlugin>
   readonly brokenPlugins: ReadonlySet<string>
@@ -219,8 +252,9 @@ const withAddress = (
     const message = "expected a URL, got nothing: this plugin has no address of its own"
     problems.push({ path: at("base_url"), message })
   }
-  if (settings.baseUrl === null && provider.baseUrl !== undefined) {
-    const why = checkBaseUrl(provider.baseUrl, network)
+  const made = [provider.baseUrl, ...Object.values(provider.protocols).map((each) => each.baseUrl)]
+  for (const address of settings.baseUrl === null ? made : []) {
+    const why = address === undefined ? undefined : checkBaseUrl(address, network)
     if (why !== undefined) problems.push({ path: at(), message: `its plugin makes an address out of it: ${why}` })
   }
   const protocols = Object.entries(provider.protocols)
@@ -235,14 +269,23 @@ const withAddress = (
   return Either.right({ ...loaded, baseUrl: normalBaseUrl(baseUrl) })
 }
 
+/**
+ * Whether a provider is a server of the operator's own, which has what was installed there, and not what the vendor of the plugin
+ * serves.
+ */
+export const isOwnServer = (settings: ProviderSettings, plugin: ProviderPlugin): boolean =>
+  plugin.local !== undefined && networkOf(settings, plugin) === "private"
+
 const networkOf = (settings: ProviderSettings, plugin: ProviderPlugin | undefined): Network =>
   settings.network ?? plugin?.network ?? "public"
 
 /** The plugin's own models. An invalid one, and more than 5 seconds, turn the provider off. */
 const modelsOf = (
-  { settings: { slug }, plugin, provider }: LoadedProvider,
+  { settings, plugin, provider }: LoadedProvider,
   facts: ReadonlyMap<string, ProviderFacts>,
 ): Effect.Effect<ReadonlyArray<Model>, PluginInvalid> => {
+  if (isOwnServer(settings, plugin)) return Effect.succeed([])
+  const { slug } = settings
   const invalid = (reason: string) => new PluginInvalid({ plugin: plugin.id, phase: "load", reason })
   return Effect.tryPromise({
     try: async () => {
@@ -273,7 +316,7 @@ const withCachePrices = (host: Host, providers: Providers): Host | PluginFault =
 /** Assumed of a provider of which nothing is known. */
 const unknownFacts = { privacy: { mayTrain: true, retainsPrompts: true }, local: false }
 
-const factsOf = (settings: ProviderSettings, plugin: ProviderPlugin | undefined): ProviderFacts => ({
+export const factsOf = (settings: ProviderSettings, plugin: ProviderPlugin | undefined): ProviderFacts => ({
   // Under another slug the plugin's name may mean several providers, so the slug is the name.
   name: settings.name ?? (settings.slug === plugin?.id ? plugin.name : settings.slug),
   privacy: settings.privacy ?? plugin?.privacy ?? unknownFacts.privacy,

@@ -12,8 +12,10 @@ import { checkBaseUrl, normalBaseUrl } from "../catalogue/baseUrl.ts"
 import type { ProviderSettings } from "../catalogue/providers.ts"
 import { field, isModelId, type ModelInput, ProviderSlug, wholeNumber } from "../catalogue/schema.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { limitResets } from "../domain/Key.ts"
+import { type Picodollars, parseUsd, roundUsd } from "../domain/Money.ts"
 import { kindOf } from "../domain/Problem.ts"
-import { Secret } from "../plugin/Secret.ts"
+import { NamedSecret, Secret } from "../plugin/Secret.ts"
 
 /** A part of the configuration whose own fields have defaults, so that it may be left out. */
 const part = <A, I>(struct: Schema.Schema<A, I>) =>
@@ -196,7 +198,7 @@ const ContentPrivacy = Schema.Struct({
 const Discovery = Schema.Struct({
   /** Providers whose key variable is set. Default true. */
   environment: field(Schema.Boolean, true),
-  /** Model servers on loopback, at their usual ports. Default true. This version looks for none. */
+  /** Model servers on loopback, at their usual ports: the gateway's process looks for them every 30 seconds. Default true. */
   local: field(Schema.Boolean, true),
 })
 
@@ -249,6 +251,36 @@ export const StorageText = Schema.transformOrFail(
 
 const isProxyUrl = (written: string): boolean => /^https?:\/\/[^/]/i.test(written) && URL.canParse(written)
 
+/** USD, as a number or as text. */
+const usd = Schema.transformOrFail(
+  Schema.Union(Schema.Number, Schema.String),
+  Schema.declare((value: unknown): value is Picodollars => typeof value === "bigint"),
+  {
+    strict: true,
+    decode: (written, _options, ast) => {
+      const amount = typeof written === "number" ? roundUsd(written) : parseUsd(written)
+      return amount === undefined || amount < 0n
+        ? ParseResult.fail(new ParseResult.Type(ast, written, `expected USD, at least 0, got ${kindOf(written)}`))
+        : ParseResult.succeed(amount)
+    },
+    encode: (value, _options, ast) =>
+      ParseResult.fail(new ParseResult.Forbidden(ast, value, "a configuration is not written")),
+  },
+).annotations({ description: "USD" })
+
+const isWeight = (written: number): boolean => written > 0 && written <= 1_000_000
+
+const ProviderKey = Schema.Struct({
+  /** `{ "env": "NAME" }`. */
+  key: NamedSecret,
+  /** How often it is used in relation to the others. Default 1. */
+  weight: field(Schema.Number.pipe(Schema.filter(isWeight, { description: "a number above 0, at most 1000000" })), 1),
+  /** USD that the provider may charge for it, in each window of `limit_reset`. Default: no bound. */
+  limit: field(Schema.NullOr(usd), null),
+  /** "daily", "weekly" or "monthly", at 00:00 UTC. Default: never. */
+  limitReset: field(Schema.NullOr(Schema.Literal(...limitResets)), null).pipe(Schema.fromKey("limit_reset")),
+})
+
 /** The gateway's own fields of a provider; whatever else is there is its plugin's. */
 const ProviderFields = Schema.Struct({
   /** Id of the plugin. Default: the slug. */
@@ -259,6 +291,8 @@ const ProviderFields = Schema.Struct({
   baseUrl: field(Schema.NullOr(Schema.String), null).pipe(Schema.fromKey("base_url")),
   /** `{ "env": "NAME" }`. Default: the variable that the plugin names. */
   apiKey: field(Schema.NullOr(Secret), null).pipe(Schema.fromKey("api_key")),
+  /** Several keys in place of `api_key`, of which each call uses one. Default: there is only `api_key`. */
+  apiKeys: field(Schema.NullOr(Schema.NonEmptyArray(ProviderKey)), null).pipe(Schema.fromKey("api_keys")),
   /** What the provider does with prompts; a member left out counts as true. Default: what the plugin says. */
   privacy: field(
     Schema.NullOr(
@@ -298,6 +332,14 @@ const decodeProvider = ParseResult.decodeUnknown(ProviderFields, { errors: "all"
 /** The slug is not in the entry, and `plugin` may be left to it. */
 type ProviderEntry = Omit<ProviderSettings, "slug" | "plugin"> & { readonly plugin: string | null }
 
+/** What is wrong with the keys of a provider as a whole. */
+const keysFault = ({ api_key: key, api_keys: keys }: ProviderInput): string | undefined => {
+  if (!Array.isArray(keys)) return undefined
+  if (key != null) return "expected nothing beside api_key: a provider has either"
+  const written = keys.map((each: unknown) => JSON.stringify(isJsonObject(each) ? each["key"] : each))
+  return new Set(written).size < written.length ? "expected each key once" : undefined
+}
+
 const Provider = Schema.transformOrFail(
   // Any object: its members are checked below, so that one pass finds all problems of the gateway's fields.
   Schema.declare((value: unknown): value is ProviderInput => isJsonObject(value), { description: "an object" }),
@@ -317,11 +359,15 @@ const Provider = Schema.transformOrFail(
         baseUrl: decodedFields.baseUrl === null ? null : normalBaseUrl(decodedFields.baseUrl),
         own,
       }))
-      if (url === undefined) return decoded
-      const wrong = new ParseResult.Pointer("base_url", raw, new ParseResult.Type(ast, raw.base_url, url))
+      const wrongAt = (member: keyof ProviderInput & string, message: string | undefined) =>
+        message === undefined
+          ? []
+          : [new ParseResult.Pointer(member, raw, new ParseResult.Type(ast, raw[member], message))]
+      const [first, ...more] = [...wrongAt("base_url", url), ...wrongAt("api_keys", keysFault(raw))]
+      if (first === undefined) return decoded
       return ParseResult.flatMap(
-        ParseResult.mapError(decoded, (issue) => new ParseResult.Composite(ast, raw, [issue, wrong])),
-        () => ParseResult.fail(wrong),
+        ParseResult.mapError(decoded, (issue) => new ParseResult.Composite(ast, raw, [issue, first, ...more])),
+        () => ParseResult.fail(new ParseResult.Composite(ast, raw, [first, ...more])),
       )
     },
     encode: (settings, _options, ast) =>

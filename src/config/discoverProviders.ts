@@ -5,7 +5,8 @@ import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import type { ProviderSettings } from "../catalogue/providers.ts"
+import type { LocalServer } from "../catalogue/localServers.ts"
+import { isOwnServer, type ProviderSettings } from "../catalogue/providers.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import { type GatewayConfig, unconfigured } from "./GatewayConfig.ts"
 
@@ -19,7 +20,8 @@ export const discoverProviders = (
     for (const plugin of plugins) found.set(plugin.id, yield* fromEnvironment(plugin))
     const completed = (settings: ProviderSettings): ProviderSettings => {
       const { key = null, own = {} } = found.get(settings.plugin) ?? {}
-      return { ...settings, apiKey: settings.apiKey ?? key, own: { ...own, ...settings.own } }
+      const apiKey = settings.apiKey ?? settings.apiKeys?.[0]?.key.secret ?? key
+      return { ...settings, apiKey, own: { ...own, ...settings.own } }
     }
     return {
       configured: Array.from(providers.values(), completed),
@@ -29,6 +31,52 @@ export const discoverProviders = (
         .map(({ id }) => completed(unconfigured(id))),
     }
   })
+
+/** Hostnames of this machine that mean the same to a server. */
+const loopback = /^(?:localhost|127\.0\.0\.1|\[::1\])$/
+
+/** Where a base URL leads to, whatever its path. */
+const originOf = (baseUrl: string): string | undefined => {
+  const url = URL.parse(baseUrl)
+  if (url === null) return undefined
+  return loopback.test(url.hostname) ? `loopback:${url.port}` : url.host
+}
+
+/**
+ * Servers whose models are asked for while the gateway runs. One of this machine for each plugin that knows where they listen, under
+ * the plugin's id and `-local`, without a key; not where the configuration has a provider of that slug or at that address. And
+ * providers of the configuration that are such servers: what is installed there is known to them alone.
+ */
+export const localServers = (
+  { discovery }: GatewayConfig,
+  plugins: ReadonlyArray<ProviderPlugin>,
+  configured: ReadonlyArray<ProviderSettings>,
+): ReadonlyArray<LocalServer> => {
+  if (!discovery.local) return []
+  const byId = new Map(plugins.map((plugin) => [plugin.id, plugin]))
+  const slugs = new Set(configured.map(({ slug }) => slug))
+  const taken = new Set(configured.map(({ baseUrl, plugin }) => originOf(baseUrl ?? byId.get(plugin)?.baseUrl ?? "")))
+  const found = plugins.flatMap((plugin): ReadonlyArray<LocalServer> => {
+    const slug = `${plugin.id}-local`
+    if (plugin.local === undefined || slugs.has(slug) || taken.has(originOf(plugin.local.baseUrl))) return []
+    const settings: ProviderSettings = {
+      ...unconfigured(slug),
+      plugin: plugin.id,
+      name: `${plugin.name} (local)`,
+      baseUrl: plugin.local.baseUrl,
+      network: "private",
+      privacy: { mayTrain: false, retainsPrompts: false },
+    }
+    return [{ settings, plugin, isConfigured: false }]
+  })
+  const known = configured.flatMap((settings): ReadonlyArray<LocalServer> => {
+    const plugin = byId.get(settings.plugin)
+    return plugin !== undefined && settings.enabled && isOwnServer(settings, plugin)
+      ? [{ settings, plugin, isConfigured: true }]
+      : []
+  })
+  return [...found, ...known]
+}
 
 /** What the environment has for one plugin. */
 interface FromEnvironment {

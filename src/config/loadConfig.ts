@@ -234,9 +234,15 @@ const readRaw = (file: string): Effect.Effect<unknown, Problem> => {
 const warningsOf = (raw: unknown, config: GatewayConfig): ReadonlyArray<string> => {
   const providers = isJsonObject(raw) && isJsonObject(raw["providers"]) ? Object.entries(raw["providers"]) : []
   const written = providers.filter(([, entry]) => isJsonObject(entry) && typeof entry["api_key"] === "string")
-  const warnings = written.map(
-    ([slug]) =>
-      `${renderPath(["providers", slug, "api_key"])}: a secret stands in the file; { "env": "NAME" } keeps it out.`,
+  const listed = providers.flatMap(([slug, entry]) => {
+    const keys: unknown = isJsonObject(entry) ? entry["api_keys"] : undefined
+    if (!Array.isArray(keys)) return []
+    return keys.flatMap((key: unknown, at) =>
+      isJsonObject(key) && typeof key["key"] === "string" ? [["providers", slug, "api_keys", at, "key"]] : [],
+    )
+  })
+  const warnings = [...written.map(([slug]) => ["providers", slug, "api_key"]), ...listed].map(
+    (path) => `${renderPath(path)}: a secret stands in the file; { "env": "NAME" } keeps it out.`,
   )
   const storage = isJsonObject(raw) ? raw["storage"] : undefined
   if (typeof storage === "string" && URL.canParse(storage) && new URL(storage).password !== "")

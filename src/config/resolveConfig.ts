@@ -5,6 +5,7 @@
 import { basename, dirname } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Record from "effect/Record"
+import type { LocalServer } from "../catalogue/localServers.ts"
 import { nearModels } from "../catalogue/names.ts"
 import { type LoadedProviders, loadProviders } from "../catalogue/providers.ts"
 import { type Limits, type ResolvedConfig, resolvedConfig } from "../catalogue/ResolvedConfig.ts"
@@ -16,7 +17,7 @@ import { ofThisContract } from "../plugin/load.ts"
 import type { PluginInvalid } from "../plugin/PluginInvalid.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import type { Rank, StrategyPlugin } from "../plugin/Strategy.ts"
-import { discoverProviders } from "./discoverProviders.ts"
+import { discoverProviders, localServers } from "./discoverProviders.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
 import type { Reading } from "./loadConfig.ts"
 import { loadStrategies } from "./strategies.ts"
@@ -36,6 +37,8 @@ export interface Setup {
   readonly config: GatewayConfig
   /** What requests read. */
   readonly resolved: ResolvedConfig
+  /** Servers of this machine to look for while the gateway runs. */
+  readonly local: ReadonlyArray<LocalServer>
 }
 
 /** Fails with the problems of the reading and those that are found with the plugins. */
@@ -48,8 +51,11 @@ export const resolveConfig = (
     const invalid = [...notFound, ...refused]
     const providerPlugins = plugins.filter((plugin): plugin is ProviderPlugin => plugin.kind === "provider")
     const strategyPlugins = plugins.filter((plugin): plugin is StrategyPlugin => plugin.kind === "strategy")
+    const found = yield* discoverProviders(config, providerPlugins)
+    const local = localServers(config, providerPlugins, found.configured)
     const loaded = yield* loadProviders({
-      ...(yield* discoverProviders(config, providerPlugins)),
+      ...found,
+      local: local.flatMap(({ settings, isConfigured }) => (isConfigured ? [] : settings)),
       plugins: providerPlugins,
       brokenPlugins: brokenBeside("strategies", invalid),
       unread: new Set(unread.flatMap(([section, slug]) => (section === "providers" ? [String(slug)] : []))),
@@ -85,7 +91,8 @@ export const resolveConfig = (
         ? { strategies, whys, strategy: config.routing.strategy }
         : { strategies: new Map([...strategies, ["own", strategy]]), whys, strategy: "own" }
     const limits = limitsOf(config.limits)
-    return { config, resolved: resolvedConfig({ models, providers, limits, routing, aliases: config.aliases }) }
+    const resolved = resolvedConfig({ models, providers, limits, routing, aliases: config.aliases })
+    return { config, resolved, local }
   })
 
 /**

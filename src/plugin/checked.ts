@@ -44,7 +44,8 @@ import {
   expectedOfUnaryProtocol,
 } from "./shapes.ts"
 
-export interface CheckedProtocol extends Pick<Protocol, "framing" | "usage" | "transparent"> {
+export interface CheckedProtocol
+  extends Pick<Protocol, "framing" | "baseUrl" | "usage" | "usageAfterError" | "transparent"> {
   readonly encode: (request: ChatRequest, host: Host) => Either.Either<Encoded, Unsupported | HostFailed>
   readonly native?: {
     readonly form: string
@@ -119,10 +120,12 @@ const failed = (cause: PluginFault): HostFailed => new HostFailed({ reason: "mal
 
 const checkedProtocol = (plugin: string, name: string, protocol: Protocol): CheckedProtocol => {
   const hook = (of: string) => hookOf(plugin, `protocols.${name}`, of)
-  const { framing, usage, transparent, native } = protocol
+  const { framing, baseUrl, usage, usageAfterError, transparent, native } = protocol
   return {
     framing,
+    ...(baseUrl === undefined ? {} : { baseUrl }),
     ...(usage === undefined ? {} : { usage }),
+    ...(usageAfterError === undefined ? {} : { usageAfterError }),
     ...(transparent === undefined ? {} : { transparent }),
     encode: checkedEncode(hook("encode"), (request, host) => protocol.encode(request, host)),
     ...(native === undefined

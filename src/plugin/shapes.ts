@@ -212,10 +212,14 @@ export const expectedOfUnaryProtocol = (protocol: JsonObject): Misfit => {
 }
 
 export const expectedOfProtocol = (protocol: JsonObject, isFraming: (value: unknown) => boolean): Misfit => {
-  const { framing, usage, transparent, native } = protocol
+  const { framing, baseUrl, usage, usageAfterError, transparent, native } = protocol
   if (!isFraming(framing)) return butWord("framing is one that this gateway has", framing)
   if (usage !== undefined && usage !== "largest" && usage !== "last") {
     return butWord('usage is "largest" or "last"', usage)
+  }
+  if (baseUrl !== undefined && typeof baseUrl !== "string") return but("baseUrl is a text", baseUrl)
+  if (usageAfterError !== undefined && typeof usageAfterError !== "boolean") {
+    return but("usageAfterError is true or false", usageAfterError)
   }
   if (transparent !== undefined && typeof transparent !== "boolean") {
     return but("transparent is true or false", transparent)

@@ -8,6 +8,7 @@ import type { Host } from "../domain/Host.ts"
 import type { Exchange } from "../upstream/exchange.ts"
 import type { Permit } from "./HostHealth.ts"
 import type { Hold } from "./Meter.ts"
+import type { ChosenKey } from "./ProviderKeys.ts"
 import type { RequestContext } from "./RequestContext.ts"
 
 export class Attempt {
@@ -17,6 +18,8 @@ export class Attempt {
   readonly hold: Hold
   /** Its place at the host. Given back when it is closed. */
   readonly permit: Permit
+  /** Which of several keys of its provider it is made with; `undefined`: there are no several. */
+  readonly key: ChosenKey | undefined
   /** Members of the request that are not sent to the host. */
   readonly dropped: ReadonlyArray<string>
   /** The tools of the request; `undefined`: it has none. */
@@ -37,6 +40,7 @@ export class Attempt {
     host: Host,
     hold: Hold,
     permit: Permit,
+    key: ChosenKey | undefined,
     dropped: ReadonlyArray<string>,
     tools: ReadonlyArray<Tool> | null | undefined,
   ) {
@@ -44,6 +48,7 @@ export class Attempt {
     this.host = host
     this.hold = hold
     this.permit = permit
+    this.key = key
     this.dropped = dropped
     this.tools = tools != null && tools.length > 0 ? tools : undefined
     this.beganMs = context.elapsedMs()

@@ -22,6 +22,7 @@ import { HostHealth } from "./HostHealth.ts"
 import { HostStats } from "./HostStats.ts"
 import type { HedgeOptions } from "./hedge.ts"
 import { Meter } from "./Meter.ts"
+import { ProviderKeys } from "./ProviderKeys.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
 import type { RequestContext } from "./RequestContext.ts"
 import { RequestLimits } from "./RequestLimits.ts"
@@ -107,15 +108,16 @@ const make = (options: DispatcherOptions) =>
     const registry = yield* ProviderRegistry
     const meter = yield* Meter
     const health = yield* HostHealth
+    const keys = yield* ProviderKeys
     const timers = yield* Timers
     const limits = yield* RequestLimits
     const runner = makeStepRunner(yield* Effect.runtime<never>())
     const client = makeUpstreamClient(yield* Upstream)
     const log = (effect: Effect.Effect<void>) => runner.effect(effect, () => {})
     const stats = yield* HostStats
-    const endAttempt = makeEndAttempt(meter, stats, log)
+    const endAttempt = makeEndAttempt(meter, stats, keys, log)
     const services = {
-      ...{ registry, meter, limits, health, stats, timers, runner, client, log, endAttempt },
+      ...{ registry, meter, limits, health, keys, stats, timers, runner, client, log, endAttempt },
       retries: new RetryBudget(options.retries),
       hedging: options.hedge,
       hedges: new HedgeBudget(options.hedge.maxCostShare),

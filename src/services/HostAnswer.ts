@@ -132,6 +132,7 @@ export class HostAnswer implements Sink {
       tools: this.attempt.tools,
       writer: this.writer,
       transparent: protocol.transparent === true,
+      usageAfterError: protocol.usageAfterError,
       native: protocol.native?.form === this.attempt.context.form,
       excludeReasoning: context.request.reasoning.exclude,
       output: this.attempt.hold.output,

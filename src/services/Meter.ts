@@ -32,6 +32,7 @@ import { makeLedgerWriter } from "./LedgerWriter.ts"
 import { type HeldIn, type LedgerRow, orUnavailable, rareUsage } from "./ledger.ts"
 import { PriceVersions } from "./PriceVersions.ts"
 import { makeProcessLease } from "./ProcessLease.ts"
+import type { UsedKey } from "./ProviderKeys.ts"
 import type { RequestContext } from "./RequestContext.ts"
 import { makeSlices, type Slices } from "./Slices.ts"
 import { wait } from "./Steps.ts"
@@ -57,6 +58,8 @@ export interface Hold extends HoldSize {
   readonly output: OutputAllowance | undefined
   /** That the amount is taken from; `undefined`: this process has the whole budget. */
   readonly slice: Slice | undefined
+  /** Which of several keys of the provider is used; `undefined`: there are no several. */
+  readonly providerKey: UsedKey | undefined
   /** How far its attempt has come, for the journal. Set by the attempt. */
   progress: "held" | "dispatched" | Streamed
 }
@@ -71,6 +74,7 @@ export interface Streamed {
 
 export interface HoldAsk extends HoldRequest {
   readonly streamed: boolean
+  readonly providerKey?: UsedKey | undefined
 }
 
 /** What is known of an answer when it has ended, in addition to its hold. */
@@ -210,7 +214,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
           account: Account,
           money: KeyAccount,
           context: RequestContext,
-          { streamed, bounds, grows = false, maxTokens }: HoldAsk,
+          { streamed, bounds, grows = false, maxTokens, providerKey }: HoldAsk,
           host: Host,
           { amount, outputBound, outputTokens }: HoldSize,
           slice: Slice | undefined,
@@ -224,6 +228,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
             streamed,
             bounds,
             slice,
+            providerKey,
             output: undefined,
             progress: "held",
           }
@@ -298,7 +303,10 @@ export class Meter extends Context.Tag("headgate/Meter")<
               }
               // A row in the backlog stays held, so that the key cannot spend the money again. A refused row is not held.
               ledger.add({ row, lateCost }, onResult, (booked) => {
-                if (booked !== undefined) money.spend(booked.cost, booked.admittedAt)
+                if (booked !== undefined) {
+                  money.spend(booked.cost, booked.admittedAt)
+                  hold.providerKey?.booked(booked.upstreamCost, booked.admittedAt)
+                }
                 giveBack(hold, money, booked?.cost ?? 0n, since)
                 journal.closed(hold)
               })
@@ -352,7 +360,7 @@ const heldIn = ({ amount }: Hold, { process, budget }: Slice): HeldIn => ({ proc
 const nothingYet: Streamed = { outputBytes: 0, usageSoFar: undefined }
 
 const ledgerRow = (
-  { context, host, streamed, bounds }: Hold,
+  { context, host, streamed, bounds, providerKey }: Hold,
   settlement: Settlement,
   charge: Charge,
   priceVersion: number | null,
@@ -390,4 +398,5 @@ const ledgerRow = (
   waived: charge.waived,
   form: context.form,
   operation: context.operation,
+  providerKey: providerKey?.id ?? "",
 })

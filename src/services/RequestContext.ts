@@ -71,6 +71,8 @@ export interface Booked {
   readonly cost: Picodollars
 }
 
+const noKeys: ReadonlyArray<string> = []
+
 export interface RequestFacts {
   readonly requestId: string
   readonly generationId: string
@@ -109,6 +111,8 @@ export class RequestContext implements RequestFacts {
   lost: { readonly host: Host; readonly wasFirst: boolean } | undefined
   /** Set when its answer is booked; not by a call of it that another one was faster than. */
   booked: Booked | undefined
+  /** Keys of providers that were used for it and failed: `UsedKey.id`. */
+  triedKeys: ReadonlyArray<string> = noKeys
   readonly conversation: ConversationRecord | undefined
   private readonly nowMs: () => number
   private readonly startedMs: number

@@ -28,6 +28,7 @@ import { type Candidate, type Rank, type RankContext, type Reasons, unknownConve
 import type { Conversation } from "./Conversations.ts"
 import { HostHealth } from "./HostHealth.ts"
 import { HostStats } from "./HostStats.ts"
+import { ProviderKeys } from "./ProviderKeys.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
 import { type PlanFailure, type PlannedRequest, planRefusal } from "./planRefusal.ts"
 import { ranked, StrategyFaults } from "./ranking.ts"
@@ -89,6 +90,7 @@ export class Router extends Context.Tag("headgate/Router")<
       const registry = yield* ProviderRegistry
       const stats = yield* HostStats
       const health = yield* HostHealth
+      const keys = yield* ProviderKeys
       const clock = yield* Effect.clock
       const runner = makeStepRunner(yield* Effect.runtime<never>())
       // One number of Effect's random service decides the seeds of all plans, so that a test can make them deterministic.
@@ -140,7 +142,7 @@ export class Router extends Context.Tag("headgate/Router")<
             : hosts
 
         const excluded = new Exclusions()
-        const states = { registry, health, budget, maxTokens: request.maxTokens, permissions, probes: [] }
+        const states = { registry, health, keys, budget, maxTokens: request.maxTokens, permissions, probes: [] }
         const kept = wanted.map((one) => {
           const bounds = one.variants.includes("online") ? searching(request.bounds) : request.bounds
           return usableHosts({ routing: request.routing, bounds, wanted: one, now }, states, excluded)

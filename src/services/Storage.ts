@@ -77,6 +77,8 @@ export interface LedgerRepository {
   readonly takesRequests: () => Effect.Effect<boolean, StorageUnavailable>
   /** What the key has spent in total, and in the windows that contain `now` (Unix milliseconds). */
   readonly spend: (key: KeyId, now: number) => Effect.Effect<Spend, StorageUnavailable>
+  /** The same of a key of a provider (`LedgerRow.providerKey`): its rows' upstream costs. */
+  readonly providerSpend: (providerKey: string, now: number) => Effect.Effect<Spend, StorageUnavailable>
   /** The row of a request; `undefined` when there is none. */
   readonly find: (requestId: string) => Effect.Effect<LedgerRow | undefined, StorageUnavailable>
   /** Rows of a key, newest admission first, at most `limit`. */

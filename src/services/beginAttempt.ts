@@ -26,13 +26,14 @@ import { Attempt } from "./Attempt.ts"
 import { encodeFor } from "./encodeFor.ts"
 import { type HostHealth, type Inadmissible, Permit } from "./HostHealth.ts"
 import type { Hold, Meter } from "./Meter.ts"
+import type { KeysOut, ProviderKeys } from "./ProviderKeys.ts"
 import type { Lifetime, RequestContext } from "./RequestContext.ts"
 import type { RequestLimits } from "./RequestLimits.ts"
 import { eitherOf, isFinished, type StepRunner, type Steps, wait } from "./Steps.ts"
 import type { UpstreamClient } from "./upstreamCall.ts"
 
 /** Why a host of the plan was skipped just before its call. */
-export type Skipped = PaymentRequired | RateLimited | Unavailable | Unsupported | Inadmissible
+export type Skipped = PaymentRequired | RateLimited | Unavailable | Unsupported | Inadmissible | KeysOut
 
 export interface Begun {
   readonly attempt: Attempt
@@ -45,21 +46,25 @@ export interface BeginServices {
   readonly meter: Context.Tag.Service<Meter>
   readonly limits: Context.Tag.Service<RequestLimits>
   readonly health: Context.Tag.Service<HostHealth>
+  readonly keys: Context.Tag.Service<ProviderKeys>
   readonly client: UpstreamClient
   readonly runner: StepRunner
 }
 
 export const beginAttempt = function* (
-  { meter, limits, health, client, runner }: BeginServices,
+  { meter, limits, health, keys, client, runner }: BeginServices,
   context: RequestContext,
   asked: AnyRequest,
   plan: Plan,
-  endpoint: Endpoint,
+  planned: Endpoint,
 ): Steps<Begun | Skipped | HostFailed> {
-  const { host } = endpoint
+  const { host } = planned
   const isEmergency = plan.probes.includes(host)
-  const refusal = health.refusal(endpoint, isEmergency)
+  const refusal = health.refusal(planned, isEmergency)
   if (refusal !== undefined) return refusal
+  const key = planned.keys === undefined ? undefined : keys.choose(planned.keys, context)
+  if (key !== undefined && "because" in key) return key
+  const endpoint = key?.key.endpoint ?? planned
   const { request, dropped: unsupported } = requestFor(asked, host, plan.adjustments?.get(host))
   const first = encodeFor(endpoint, request, host)
   if (Either.isLeft(first)) return first.left
@@ -69,6 +74,7 @@ export const beginAttempt = function* (
     sentBytes: byteLength(first.right.body),
     streamed: request.stream,
     grows: request.operation === "chat" && canGrow(request, host),
+    providerKey: key?.used,
   }
   const reserving = meter.reserve({ _tag: "Key", key: context.key }, context, ask, host)
   const reserved = yield* eitherOf(reserving)
@@ -102,7 +108,7 @@ export const beginAttempt = function* (
   const { dropped: untranslated = [] } = signed.right
   const dropped = unsupported.length === 0 ? untranslated : [...unsupported, ...untranslated]
   const tools = request.operation === "chat" ? request.payload.tools : undefined
-  const attempt = new Attempt(context, host, hold, permit, dropped, tools)
+  const attempt = new Attempt(context, host, hold, permit, key, dropped, tools)
   return { attempt, endpoint, encoded: signed.right, answerContext: narrow(request, host) }
 }
 

@@ -15,6 +15,7 @@ import { PluginFault } from "../plugin/PluginFault.ts"
 import type { Attempt } from "./Attempt.ts"
 import type { HostStats } from "./HostStats.ts"
 import type { Meter, Settlement } from "./Meter.ts"
+import type { ProviderKeys } from "./ProviderKeys.ts"
 import type { RequestContext } from "./RequestContext.ts"
 
 /** An answer, or the part of it that came. */
@@ -54,13 +55,18 @@ export interface EndAttempt {
 export const makeEndAttempt = (
   meter: Context.Tag.Service<Meter>,
   stats: Context.Tag.Service<HostStats>,
+  keys: Context.Tag.Service<ProviderKeys>,
   log: (effect: Effect.Effect<void>) => void,
 ): EndAttempt => {
-  const blame = ({ context, host, permit }: Attempt, failure: HostFailed): void => {
-    stats.failed(host, failure)
-    permit.failed(failure)
-    context.conversation?.failed(host, failure)
-    log(failureLog(context.requestId, host, failure))
+  const blame = ({ context, host, permit, key }: Attempt, failure: HostFailed): void => {
+    // A refused key says nothing of its host.
+    if (key === undefined || !keys.failed(key, failure)) {
+      stats.failed(host, failure)
+      permit.failed(failure)
+      context.conversation?.failed(host, failure)
+    }
+    if (key !== undefined) context.triedKeys = [...context.triedKeys, key.used.id]
+    log(failureLog(context.requestId, host, failure, key?.key.label))
   }
 
   return {
@@ -142,9 +148,9 @@ const wasTooSlow = (attempt: Attempt): boolean => {
  * The log line for a failed host. A fault of a plugin is logged as an error, since it does not go away by itself. The line
  * has nothing of the prompt or the answer, nor the host's own message (`detail`).
  */
-export const failureLog = (requestId: string, host: Host, failure: HostFailed): Effect.Effect<void> => {
+export const failureLog = (requestId: string, host: Host, failure: HostFailed, key?: string): Effect.Effect<void> => {
   const { reason, status, code, cause } = failure
-  const attempt = { requestId, host: host.tag, model: host.model }
+  const attempt = { requestId, host: host.tag, model: host.model, ...(key === undefined ? {} : { key }) }
   if (cause instanceof PluginFault) {
     const { plugin, member, hook, message: problem, thrownAt } = cause
     return Effect.logError("a plugin made a mistake", { ...attempt, plugin, member, hook, problem, thrownAt })

@@ -15,6 +15,7 @@ import type { AnyRequest } from "../domain/Request.ts"
 import type { Reasons } from "../plugin/Strategy.ts"
 import { byteLength, type Skipped } from "./beginAttempt.ts"
 import { encodeFor } from "./encodeFor.ts"
+import type { ProviderKeys } from "./ProviderKeys.ts"
 import type { ProviderRegistry } from "./ProviderRegistry.ts"
 import type { PlanFailure } from "./planRefusal.ts"
 import type { PlanOptions, Router } from "./Router.ts"
@@ -28,6 +29,8 @@ export interface ExplainedAttempt {
   readonly why: Reasons | null
   /** Members of the request that the host would not be sent. */
   readonly dropped: ReadonlyArray<string>
+  /** The key that would be used, by its label; `undefined`: the provider has no several. */
+  readonly key: string | undefined
 }
 
 export interface Explanation {
@@ -48,7 +51,12 @@ export type Explain = (
 
 /** `now`: Unix milliseconds, for prices that depend on the time. */
 export const makeExplain =
-  (router: Context.Tag.Service<Router>, registry: Context.Tag.Service<ProviderRegistry>, now: () => number): Explain =>
+  (
+    router: Context.Tag.Service<Router>,
+    registry: Context.Tag.Service<ProviderRegistry>,
+    keys: Context.Tag.Service<ProviderKeys>,
+    now: () => number,
+  ): Explain =>
   (request, budget, options) =>
     Either.map(router.explain(request, budget, options), ({ plan, whys, failure }) => {
       const at = now()
@@ -80,7 +88,14 @@ export const makeExplain =
         // The plan knows only the size of the caller's body. A hold is made for the bytes that are sent.
         const refused = budgetRefusal(budget, { ...sent.request, sentBytes: byteLength(body) }, host)
         if (refused === undefined) {
-          attempts.push({ host, expectedCost: expectedCost(request, host, at), why: whys.get(host) ?? null, dropped })
+          const chosen = endpoint.keys && keys.choose(endpoint.keys, { seed: plan.seed, triedKeys: [] })
+          attempts.push({
+            host,
+            expectedCost: expectedCost(request, host, at),
+            why: whys.get(host) ?? null,
+            dropped,
+            key: chosen !== undefined && "key" in chosen ? chosen.key.label : undefined,
+          })
         } else {
           skipped.push(paymentRequired(budget, refused))
           exclude(host, "budget", refused)

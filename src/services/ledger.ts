@@ -83,6 +83,8 @@ export interface LedgerRow {
   /** The client's protocol, such as `chat`, and what was asked for. "" in rows from before these columns. */
   readonly form: string
   readonly operation: string
+  /** Which of several keys of the provider was used (`UsedKey.id`); "": it has no several. */
+  readonly providerKey: string
 }
 
 /** A row that is not in the ledger yet. */

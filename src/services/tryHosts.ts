@@ -5,6 +5,7 @@
 import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type { Endpoint } from "../catalogue/endpoints.ts"
 import {
   BadRequest,
   type FailedAttempt,
@@ -61,16 +62,17 @@ class TriedHosts {
   hedged: Host | undefined
   readonly refused = new RefusedModels()
   private readonly context: RequestContext
-  private readonly services: Pick<TryServices, "health" | "endAttempt">
+  private readonly services: Pick<TryServices, "health" | "keys" | "endAttempt">
 
-  constructor(context: RequestContext, services: Pick<TryServices, "health" | "endAttempt">) {
+  constructor(context: RequestContext, services: Pick<TryServices, "health" | "keys" | "endAttempt">) {
     this.context = context
     this.services = services
   }
 
   failed(host: Host, failure: HostFailed): void {
+    const { health, keys } = this.services
     const isTold = failure.reason === "rate-limited" || failure.retryAfterSeconds !== undefined
-    const coolsMs = isTold ? this.services.health.admissible(host)?.retryAfterMs : undefined
+    const coolsMs = isTold ? (health.admissible(host) ?? keys.refusal(host))?.retryAfterMs : undefined
     const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure }
     this.context.failed.push(coolsMs === undefined ? attempt : { ...attempt, coolsMs })
     this.refused.add(host, failure)
@@ -103,10 +105,11 @@ export const tryHosts = function* <A extends object>(
   /** Whether the next call may be made. The first one may; each further one is taken from the retry budget. */
   let mayCall = true
   let isBudgetSpent = false
-  for (const host of plan.attempts) {
+  for (let at = 0; at < plan.attempts.length; at++) {
     if (lifetime.ending !== undefined) break
-    const endpoint = registry.endpoint(host)
-    if (endpoint === undefined || tried.isDone(host)) continue
+    const host = plan.attempts[at]
+    const endpoint = host === undefined ? undefined : registry.endpoint(host)
+    if (host === undefined || endpoint === undefined || tried.isDone(host)) continue
     if (!mayCall) {
       if (!hasTime(services, lifetime)) break
       if (!retries.take(timers.now())) {
@@ -149,10 +152,29 @@ export const tryHosts = function* <A extends object>(
       break
     }
     tried.callFailed(begun, answer)
+    if (hasAnotherKey(services, endpoint, begun, answer, context)) {
+      // The same host once more, which is no retry: it has not been asked with that key.
+      at -= 1
+      mayCall = true
+    }
   }
   if (lifetime.ending !== undefined) return yield* Exit.fail(lifetime.ending)
   return yield* Exit.fail(outcomeOf(context.failed, tried.skipped, plan, isBudgetSpent))
 }
+
+/** Whether the call failed for its key, and the host can be called with another one. */
+const hasAnotherKey = (
+  services: TryServices,
+  { keys }: Endpoint,
+  { attempt }: Begun,
+  { reason }: HostFailed,
+  context: RequestContext,
+): boolean =>
+  keys !== undefined &&
+  attempt.stopped === undefined &&
+  (reason === "account" || reason === "forbidden" || reason === "rate-limited") &&
+  hasTime(services, context.lifetime) &&
+  !("because" in services.keys.choose(keys, context))
 
 /** Whether there is time for a further call before the deadline. */
 const hasTime = ({ timers }: TryServices, lifetime: Lifetime): boolean =>

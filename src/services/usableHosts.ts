@@ -9,12 +9,14 @@ import { forbiddenBy, type Permissions } from "../domain/Permissions.ts"
 import type { AnyRequest } from "../domain/Request.ts"
 import { type Asked, type Excludes, type Filter, hardFilters, softFilters } from "../domain/routeFilters.ts"
 import type { HostHealth } from "./HostHealth.ts"
+import type { ProviderKeys } from "./ProviderKeys.ts"
 import type { ProviderRegistry } from "./ProviderRegistry.ts"
 
 /** What decides besides the request. */
 export interface States {
   readonly registry: Context.Tag.Service<ProviderRegistry>
   readonly health: Context.Tag.Service<HostHealth>
+  readonly keys: Context.Tag.Service<ProviderKeys>
   readonly budget: BudgetSnapshot
   readonly permissions: Permissions
   /** The bound on output tokens that hosts are sent. */
@@ -142,7 +144,14 @@ const passes = (
   return false
 }
 
-const isHealthy = (host: Host, { health }: States, excluded: Exclusions): boolean => {
+const isHealthy = (host: Host, { health, keys }: States, excluded: Exclusions): boolean => {
+  const withoutKey = keys.refusal(host)
+  if (withoutKey !== undefined) {
+    const { because, reason, retryAfterMs } = withoutKey
+    const finding = { by: because, reason: `none of its keys may be used: ${reason}` }
+    excluded.add(host, retryAfterMs === undefined ? finding : { ...finding, retryAfterMs }, stages.health)
+    return false
+  }
   const out = health.admissible(host)
   if (out === undefined) return true
   const { because, reason, retryAfterMs } = out
@@ -166,8 +175,8 @@ const addProbe = (
   usable: Array<HostFacts>,
   excluded: Exclusions,
 ): void => {
-  const { health, probes } = states
-  const hosts = refused.map(({ host }) => host)
+  const { health, keys, probes } = states
+  const hosts = refused.flatMap(({ host }) => (keys.refusal(host) === undefined ? host : []))
   if (hosts.some((host) => health.admissible(host) === undefined)) return
   const probe = health.emergencyProbe(hosts)
   const facts = refused.find(({ host }) => host === probe)

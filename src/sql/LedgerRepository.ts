@@ -58,6 +58,7 @@ const columns = {
   waived: column("waived", Schema.NullOr(Schema.Literal(...waivers))),
   form: column("form", Schema.String),
   operation: column("operation", Schema.String),
+  providerKey: column("provider_key", Schema.String),
 }
 
 export const ledger = table<LedgerRow>(columns)
@@ -82,11 +83,12 @@ export const ledgerLength = (sql: SqlClient): Effect.Effect<number, StorageUnava
 
 /** The ledger without what is specific to each database. */
 export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append" | "takesRequests"> => {
-  const sumOf = (key: KeyId, kind: string, start: number) =>
-    sql`(SELECT ${sql.literal(castToText("amount"))} FROM spend
-      WHERE key_id = ${storedText(key)} AND window_kind = ${kind} AND window_start = ${start})`
-  return {
-    spend: (key, now) =>
+  /** Reads the sums of a key, which `column` of that table names. */
+  const spendIn = (sums: "spend" | "provider_spend", column: "key_id" | "provider_key") => {
+    const sumOf = (key: string, kind: string, start: number) =>
+      sql`(SELECT ${sql.literal(castToText("amount"))} FROM ${sql.literal(sums)}
+        WHERE ${sql.literal(column)} = ${storedText(key)} AND window_kind = ${kind} AND window_start = ${start})`
+    return (key: string, now: number) =>
       Effect.map(
         query(sql<Record<LimitReset | "total", string | null>>`SELECT
           ${sumOf(key, "total", 0)} AS total,
@@ -99,7 +101,11 @@ export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append"
           weekly: BigInt(row?.weekly ?? 0),
           monthly: BigInt(row?.monthly ?? 0),
         }),
-      ),
+      )
+  }
+  return {
+    spend: spendIn("spend", "key_id"),
+    providerSpend: spendIn("provider_spend", "provider_key"),
     find: (requestId) =>
       firstRowOf(
         ledger,

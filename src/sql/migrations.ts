@@ -452,6 +452,18 @@ export const steps = {
   ]),
 
   "12_shares_of_rate_limits": inOrder(({ rateShares }) => rateShares),
+
+  // Of providers with several keys: which one a row's call was made with, and the sums of what was charged for it, as in `spend`.
+  "13_keys_of_providers": inOrder(({ integer, optionsByKey }) => [
+    "ALTER TABLE ledger ADD COLUMN provider_key TEXT NOT NULL DEFAULT ''",
+    `CREATE TABLE provider_spend (
+      provider_key TEXT NOT NULL,
+      window_kind TEXT NOT NULL,
+      window_start ${integer} NOT NULL,
+      amount ${integer} NOT NULL CHECK (amount >= 0),
+      PRIMARY KEY (provider_key, window_kind, window_start)
+    ) ${optionsByKey}`,
+  ]),
 }
 
 /** The version of the schema that this program writes. */

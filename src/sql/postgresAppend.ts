@@ -26,7 +26,7 @@ WITH added AS (
   INSERT INTO ledger (${columns})
     SELECT ${columns} FROM jsonb_populate_recordset(NULL::ledger, $1::jsonb) WITH ORDINALITY ORDER BY ordinality
     ON CONFLICT (request_id) DO NOTHING
-    RETURNING request_id, key_id, cost, admitted_at - admitted_at % 86400000 AS day
+    RETURNING request_id, key_id, cost, provider_key, upstream_cost, admitted_at - admitted_at % 86400000 AS day
 ), windows AS (
   SELECT kind, day, start
     FROM jsonb_array_elements($2::jsonb) AS starts, LATERAL (SELECT (starts->>0)::bigint AS day) AS of_row,
@@ -42,13 +42,20 @@ INSERT INTO spend (key_id, window_kind, window_start, amount)
   SELECT key_id, kind, start, amount FROM sums ORDER BY key_id, kind, start
   ON CONFLICT (key_id, window_kind, window_start) DO UPDATE SET amount = spend.amount + EXCLUDED.amount`
 
-/** Where no row was held in a slice. */
-const statement = addition + booking
+/** The sums of keys of providers, where a row has one. Always after those of callers' keys. */
+const providerBooking = `, provider_booked AS (
+  INSERT INTO provider_spend (provider_key, window_kind, window_start, amount)
+    SELECT provider_key, kind, start, SUM(upstream_cost)::bigint
+      FROM added JOIN windows USING (day) WHERE provider_key <> '' AND upstream_cost > 0
+      GROUP BY provider_key, kind, start ORDER BY provider_key, kind, start
+    ON CONFLICT (provider_key, window_kind, window_start)
+      DO UPDATE SET amount = provider_spend.amount + EXCLUDED.amount
+)`
 
 /**
  * $3: the slices of rows, as objects. A slice changes after its sum is locked (as in `take_slice`), which `booked` sees to.
  */
-const statementWithSlices = `${addition}, booked AS (${booking}
+const bookingWithSlices = `, booked AS (${booking}
   RETURNING key_id, window_kind, window_start
 ), used AS (
   SELECT key_id, kind, start, process, SUM(LEAST(cost, amount))::bigint AS amount
@@ -76,9 +83,12 @@ const preparedFor = (rows: ReadonlyArray<NewRow>): Prepared => {
       : [{ request_id: requestId, process: heldIn.process, kind: heldIn.window, amount: heldIn.amount.toString() }],
   )
   const values = [JSON.stringify(rows.map(ledger.columnsOf)), JSON.stringify(windows)]
+  const hasKeys = rows.some(({ providerKey }) => providerKey !== "")
+  const name = hasKeys ? "append with keys" : "append"
+  const added = hasKeys ? addition + providerBooking : addition
   return held.length === 0
-    ? { name: "append", text: statement, values }
-    : { name: "append with slices", text: statementWithSlices, values: [...values, JSON.stringify(held)] }
+    ? { name, text: added + booking, values }
+    : { name: `${name} with slices`, text: added + bookingWithSlices, values: [...values, JSON.stringify(held)] }
 }
 
 /**

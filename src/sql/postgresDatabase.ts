@@ -94,18 +94,24 @@ export const recognise = (address: string) =>
     return version
   })
 
-/** Runs the missing steps, one process at a time, on connections without time-outs. */
+/**
+ * Runs the missing steps, one process at a time, on connections without time-outs. Where none is missing it takes no lock: those
+ * of the migrator wait for every reader of its table, such as a dump of the database.
+ */
 export const migrateDatabase = (connecting: Connecting, name: string, patience: Patience) =>
   Effect.gen(function* () {
     const pool = yield* openPool(connecting, { ...patience, statementMs: 0, silenceMs: 0 }, { name, max: 2 })
+    const sql = yield* clientOf(pool)
+    const known = recognise(addressOf(connecting.url))
     const steps = Effect.gen(function* () {
-      const sql = yield* SqlClient
-      yield* recognise(addressOf(connecting.url))
+      yield* known
       yield* sql`CREATE SCHEMA IF NOT EXISTS ${sql(schema)}`
       yield* migrate
     })
-    const sql = yield* clientOf(pool)
-    yield* whileMigrating(pool, Effect.provideService(steps, SqlClient, sql))
+    const missing = Effect.flatMap(known, (version) =>
+      version === schemaVersion ? Effect.void : whileMigrating(pool, steps),
+    )
+    yield* Effect.provideService(missing, SqlClient, sql)
   }).pipe(Effect.scoped)
 
 /** The storage, until the scope closes. */

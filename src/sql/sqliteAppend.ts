@@ -19,12 +19,22 @@ const placeOf = (member: keyof LedgerRow): number => ledger.members.indexOf(memb
 const keyAt = placeOf("key")
 const costAt = placeOf("cost")
 const admittedAt = placeOf("admittedAt")
+const providerKeyAt = placeOf("providerKey")
+const upstreamCostAt = placeOf("upstreamCost")
 
-/** What a key spent on one UTC day in one batch. A day belongs to one week and one month. */
+/** What a key, of a caller or of a provider, spent on one UTC day in one batch. A day belongs to one week and one month. */
 interface BatchSpend {
   readonly key: string
   readonly day: number
   amount: bigint
+}
+
+const addTo = (sums: Map<string, BatchSpend>, key: string, day: number, cost: string): void => {
+  if (cost === "0") return
+  const place = `${key} ${day}`
+  const sum = sums.get(place)
+  if (sum === undefined) sums.set(place, { key, day, amount: BigInt(cost) })
+  else sum.amount += BigInt(cost)
 }
 
 /**
@@ -40,32 +50,37 @@ export const makeAppend = (db: Database, ballast?: Pick<Ballast, "release">): ((
   const addRow = db.query<never, Array<Stored>>(
     `INSERT INTO ledger (${ledger.names}) VALUES (${ledger.names.map(() => "?")}) ON CONFLICT (request_id) DO NOTHING`,
   )
-  const addSum = db.query<never, [key: string, amount: string, day: number, week: number, month: number]>(
-    `INSERT INTO spend (key_id, amount, window_kind, window_start)
-      VALUES (?1, ?2, 'total', 0), (?1, ?2, 'daily', ?3), (?1, ?2, 'weekly', ?4), (?1, ?2, 'monthly', ?5)
-      ON CONFLICT (key_id, window_kind, window_start) DO UPDATE SET amount = spend.amount + excluded.amount`,
-  )
+  const sumsIn = (table: string, keyColumn: string) => {
+    const add = db.query<never, [key: string, amount: string, day: number, week: number, month: number]>(
+      `INSERT INTO ${table} (${keyColumn}, amount, window_kind, window_start)
+        VALUES (?1, ?2, 'total', 0), (?1, ?2, 'daily', ?3), (?1, ?2, 'weekly', ?4), (?1, ?2, 'monthly', ?5)
+        ON CONFLICT (${keyColumn}, window_kind, window_start) DO UPDATE SET amount = ${table}.amount + excluded.amount`,
+    )
+    return (sums: ReadonlyMap<string, BatchSpend>) => {
+      for (const { key, day, amount } of sums.values()) {
+        add.run(key, amount.toString(), day, windowStart("weekly", day), windowStart("monthly", day))
+      }
+    }
+  }
+  const addSums = sumsIn("spend", "key_id")
+  const addProviderSums = sumsIn("provider_spend", "provider_key")
 
   const countRows = makeCountRows(db)
 
   const write = (rows: ReadonlyArray<Encoded>) => {
     const sums = new Map<string, BatchSpend>()
+    const providerSums = new Map<string, BatchSpend>()
     let added = 0
     for (const row of rows) {
       if (addRow.run(...row).changes === 0) continue
       added += 1
-      const cost = String(row[costAt])
-      if (cost === "0") continue
-      const key = String(row[keyAt])
       const day = windowStart("daily", Number(row[admittedAt]))
-      const place = `${key} ${day}`
-      const sum = sums.get(place)
-      if (sum === undefined) sums.set(place, { key, day, amount: BigInt(cost) })
-      else sum.amount += BigInt(cost)
+      addTo(sums, String(row[keyAt]), day, String(row[costAt]))
+      const providerKey = String(row[providerKeyAt])
+      if (providerKey !== "") addTo(providerSums, providerKey, day, String(row[upstreamCostAt]))
     }
-    for (const { key, day, amount } of sums.values()) {
-      addSum.run(key, amount.toString(), day, windowStart("weekly", day), windowStart("monthly", day))
-    }
+    addSums(sums)
+    addProviderSums(providerSums)
     countRows(added)
   }
 

@@ -1,6 +1,9 @@
 /** Starts the thread of SQLite. It takes as long to load as the program does, so it may be started before it is needed. */
 
-const start = (options: WorkerOptions = {}) => new Worker(new URL("./sqliteThread.ts", import.meta.url), options)
+const urlOf = (file: string) => new URL(file, import.meta.url)
+
+const start = (options: WorkerOptions = {}) =>
+  new Worker(urlOf("./sqliteThread.ts"), { ...options, preload: urlOf("./withoutFastCheck.ts").pathname })
 
 /** Started and not taken yet. */
 let ahead: Worker | undefined

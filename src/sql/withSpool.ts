@@ -172,6 +172,7 @@ export const withSpool = <P extends Parts>(
         append,
         takesRequests: () => (spool.isEmpty ? ledger.takesRequests() : Effect.succeed(false)),
         spend: (key, now) => afterReplay(ledger.spend(key, now)),
+        providerSpend: (key, now) => afterReplay(ledger.providerSpend(key, now)),
       },
       prices: { ...prices, put: (versions) => Effect.asVoid(put(versions)) },
       journal: {

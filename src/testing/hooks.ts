@@ -246,8 +246,8 @@ const readsList = (subject: ProviderSubject): void => {
   const isList = (body: unknown): void => {
     const models = decoded(body)
     must(
-      models instanceof HostFailed || (Array.isArray(models) && models.every(isJsonObject)),
-      () => `listModels.decode() of ${shown(body)} gave ${shown(models)}, which is no list of models`,
+      models === undefined || models instanceof HostFailed || (Array.isArray(models) && models.every(isJsonObject)),
+      () => `listModels.decode() of ${shown(body)} gave ${shown(models)}, which is no list of models, and not nothing`,
       "ListModels.decode",
     )
   }

@@ -81,10 +81,20 @@ export interface NativeProtocol {
 export interface Protocol {
   readonly framing: Framing
   /**
+   * Where hosts are called by this protocol, where it is not the provider's base URL: a vendor may have Anthropic's API at
+   * another address. `base_url` of the configuration wins.
+   */
+  readonly baseUrl?: string
+  /**
    * Which of several `ChatChunk.usage` in a stream counts: the one with the largest sum of its totals (default), or the
    * last, for hosts that repeat a running estimate which may also shrink. It makes no difference where they stand.
    */
   readonly usage?: "largest" | "last"
+  /**
+   * Whether the usage of a stream may follow an error in it, as a router sends what the vendor behind it counted. A few more
+   * events are read then, before the stream fails. Default false.
+   */
+  readonly usageAfterError?: boolean
   /** Whether events are chunks of the chat form, so that plain text deltas can bypass the decoder. Default false. */
   readonly transparent?: boolean
   /**

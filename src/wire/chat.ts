@@ -14,6 +14,7 @@ export const chatProtocol = (quirks: ChatQuirks = {}): Protocol =>
   ours({
     framing: "sse",
     ...(quirks.usage === undefined ? {} : { usage: quirks.usage }),
+    ...(quirks.usageAfterError === true ? { usageAfterError: true } : {}),
     transparent: quirks.thinkTags !== true,
     encode: encodeChat(quirks),
     decode: (_head, body) => readAnswer(body, quirks),

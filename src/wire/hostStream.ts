@@ -60,6 +60,8 @@ export interface HostStreamOptions {
   readonly usage?: Protocol["usage"] | undefined
   /** `Protocol.transparent`. */
   readonly transparent: boolean
+  /** `Protocol.usageAfterError`. Default false. */
+  readonly usageAfterError?: boolean | undefined
   /** Whether the events are of the caller's own form: then `ChunkWriter.native` writes them. */
   readonly native?: boolean
   readonly decoder: Decoder
@@ -105,6 +107,9 @@ export class HostStream {
   private reservedTokens: number
   private reservedBytes: number
   private notJson = 0
+  /** The host's error, while its usage may still come. */
+  private failing: HostFailed | undefined
+  private eventsSinceError = 0
   /** Kept only where the request has tools. */
   private toolCalls: ToolCallFragments | undefined
 
@@ -130,7 +135,7 @@ export class HostStream {
   /** The host's body ended. Returns the rest of the caller's text. */
   end(): string {
     if (this.closed) return ""
-    const text = this.read(this.reader.end(), () => this.chunks(this.options.decoder.end()))
+    const text = this.read(this.reader.end(), () => this.lastChunks())
     this.failUnlessReadable()
     if (this.closed) return text
     if (this.isComplete) this.state = "ended"
@@ -169,6 +174,12 @@ export class HostStream {
     if (this.closed) return
     const wrong = this.reader.overlong() ? "a frame is too long" : this.reader.fault?.()
     if (wrong !== undefined) this.fail(malformed(wrong))
+  }
+
+  private lastChunks(): string {
+    if (this.failing === undefined) return this.chunks(this.options.decoder.end())
+    this.fail(this.failing)
+    return ""
   }
 
   private get closed(): boolean {
@@ -236,6 +247,7 @@ export class HostStream {
 
   private frame(name: string, data: string): string {
     this.events += 1
+    if (this.failing !== undefined) return this.afterError(this.failing, name, data)
     // An event with a name goes to the decoder, which knows its meaning.
     const spliced = name === "" ? this.splicer?.exchange(data) : undefined
     if (spliced !== undefined && this.splicer !== undefined) {
@@ -264,7 +276,8 @@ export class HostStream {
     }
     const decoded = this.options.decoder.event(name, json)
     if (decoded instanceof HostFailed) {
-      this.fail(decoded)
+      if (this.options.usageAfterError === true && this.state === "speaking") this.failing = decoded
+      else this.fail(decoded)
       return ""
     }
     const text = this.chunks(decoded) + this.passed(name, json, data)
@@ -272,6 +285,20 @@ export class HostStream {
     if (this.options.decoder.done?.() === true) return text + this.done()
     this.learn(data, decoded, text)
     return text
+  }
+
+  /** Reads the usage that follows an error, and nothing else. The stream fails with it, or after a few events without one. */
+  private afterError(failure: HostFailed, name: string, data: string): string {
+    this.eventsSinceError += 1
+    const json = isTooDeep(data) ? undefined : parse(data)
+    const decoded = json === undefined ? [] : this.options.decoder.event(name, json)
+    const usage = decoded instanceof HostFailed ? undefined : decoded.findLast((chunk) => chunk.usage != null)?.usage
+    if (usage != null) {
+      this.usage = this.options.usage === "last" ? usage : larger(this.usage, usage)
+      this.reportedBytes = this.outputBytes
+    }
+    if (usage != null || data === "[DONE]" || this.eventsSinceError >= mostEventsSinceError) this.fail(failure)
+    return ""
   }
 
   /** The caller's text for an event of the caller's own form. */
@@ -370,6 +397,9 @@ export class HostStream {
     if (text !== undefined && written !== "") this.splicer.learn(data, spliceable.json(written), text)
   }
 }
+
+/** Events after an error that are looked at for a usage. */
+const mostEventsSinceError = 8
 
 /** `cause`: what is wrong, for the log. */
 const malformed = (cause: string): HostFailed => new HostFailed({ reason: "malformed", cause })

@@ -36,7 +36,6 @@ describe("a model", () => {
     const common = {
       model: "acme/small:free",
       upstreamModel: "small:free",
-      api: null,
       efforts: [],
       listed: {
         ...{ expirationDate: null, nativeTools: {}, voiceCloning: false, multipleAudioReferences: false },

@@ -407,6 +407,30 @@ const bad: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>]> = [
     ['providers.acme.api_key: expected a secret: { "env": "NAME" }, got object'],
   ],
   [
+    "a key and several keys",
+    { providers: { acme: { api_key: "one", api_keys: [{ key: "two" }] } } },
+    ["providers.acme.api_keys: expected nothing beside api_key: a provider has either"],
+  ],
+  [
+    "keys that are wrong",
+    {
+      providers: {
+        acme: { api_keys: [] },
+        b: { api_keys: [{ key: "one", weight: 0, limit: -1, limit_reset: "hourly" }, { key: { env: "B_KEY" } }, {}] },
+        c: { api_keys: [{ key: "one" }, { key: "one", weight: 2 }] },
+      },
+    },
+    [
+      "providers.acme.api_keys[0]: expected an object, got nothing",
+      "providers.b.api_keys[0].weight: expected a number above 0, at most 1000000, got 0",
+      "providers.b.api_keys[0].limit: expected USD, at least 0, got number",
+      'providers.b.api_keys[0].limit_reset: expected "daily", "weekly" or "monthly", got string',
+      "providers.b.api_keys[1].key: environment variable B_KEY is not set",
+      'providers.b.api_keys[2].key: expected a secret: { "env": "NAME" }, got nothing',
+      "providers.c.api_keys: expected each key once",
+    ],
+  ],
+  [
     "http to the world",
     { providers: { acme: { base_url: "http://api.acme.example/v1" } } },
     ['providers.acme.base_url: expected https (http needs "network": "private"), got http'],

@@ -385,6 +385,14 @@ describe("the cost of a usage", () => {
     ["on Monday", weekend, "2026-03-09T00:00:00Z", false],
     ["when only one condition holds", { ...weekend, utcEnd: 1200 }, "2026-03-07T12:00:00Z", false],
     ["when both hold", { ...weekend, utcEnd: 1200 }, "2026-03-07T11:59:00Z", true],
+    ["the day before an announced price", { ...weekend, starts: "2026-03-08" }, "2026-03-07T23:59:59.999Z", false],
+    ["on the day of an announced price", { ...weekend, starts: "2026-03-08" }, "2026-03-08T00:00:00Z", true],
+    [
+      "later, when another condition does not hold",
+      { ...weekend, starts: "2026-03-08" },
+      "2026-03-09T00:00:00Z",
+      false,
+    ],
   ])("by the clock: %s", (_name, entry, when, free) => {
     expect(costOf({ ...plain, overrides: [entry] }, usage, at(when)).total).toBe(free ? 0n : 3_500_000_000n)
   })

@@ -10,7 +10,10 @@ const override: fc.Arbitrary<PriceOverride> = fc
   .tuple(
     fc.nat(2 ** 31),
     fc.record(
-      { utcStart: clock, utcEnd: clock, utcDays: fc.subarray(["monday", "sunday"]) },
+      {
+        ...{ starts: fc.constantFrom("2026-12-01", "2027-01-01"), utcStart: clock, utcEnd: clock },
+        utcDays: fc.subarray(["monday", "sunday"]),
+      },
       { requiredKeys: [], noNullPrototype: true },
     ),
     someOf,

@@ -289,7 +289,7 @@ describe("models", () => {
     expect([data.length, links.next, total_count]).toEqual([7, null, 7])
     expect(data[0]).toEqual({
       id: "acme/small-2.5:free",
-      canonical_slug: "acme/small-2.5:free",
+      canonical_slug: "acme/small-2.5-20251009",
       name: "Acme Small",
       created: 1_760_000_000,
       description: "A small one.",
@@ -308,9 +308,23 @@ describe("models", () => {
       supported_parameters: ["seed", "tools"],
       default_parameters: null,
       supported_voices: null,
+      hugging_face_id: "Acme/Small-2.5",
+      knowledge_cutoff: "2025-06",
+      // Of the host that is promised for longest.
+      expiration_date: "2026-12-31",
+      reasoning: { mandatory: false, supported_efforts: ["low", "high"], supports_max_tokens: true },
       links: { details: "/api/v1/models/acme/small-2.5:free/endpoints" },
     })
     expect(data[1].pricing).toMatchObject({ prompt: "-1", completion: "-1" })
+    expect(data[1]).toMatchObject({ canonical_slug: "acme/m0", hugging_face_id: null, expiration_date: null })
+    expect(data[1]).not.toHaveProperty("reasoning")
+  })
+
+  test("one of them, by further names that the catalogue has for it", async () => {
+    for (const name of ["acme/small-2.5-20251009", "acme/small-2.5-latest"]) {
+      const found = await json(await gateway.send(`/api/v1/model/${name}`, bearer(key)))
+      expect([name, found.data.id]).toEqual([name, "acme/small-2.5:free"])
+    }
   })
 
   test("page by page", async () => {
@@ -380,6 +394,15 @@ describe("hosts of a model", () => {
       throughput_last_30m: null,
       perf_last_30m_by_workload: {},
       native_tools: {},
+      supports_voice_cloning: false,
+      supports_diarization: false,
+    })
+    expect(endpoints[0]).toMatchObject({
+      native_tools: { "router:web_search": { type: "web_search" } },
+      supports_voice_cloning: true,
+      supports_multiple_audio_references: true,
+      supports_image_reference: true,
+      supports_diarization: true,
     })
     expect(endpoints[1].pricing).toMatchObject({
       prompt: "0.000001",

@@ -194,6 +194,7 @@ const slowLedger = () => {
   const unused = () => Effect.die(new Error("unused"))
   const ledger: LedgerRepository = {
     spend: unused,
+    providerSpend: unused,
     rows: unused,
     find: (id) => Effect.succeed(written.includes(id) ? sampleRow(id) : undefined),
     takesRequests: () => Effect.succeed(true),

@@ -106,6 +106,9 @@ const ourTables = [
   "migrations",
   "open_requests",
   "price_versions",
+  "provider_spend",
+  "rate_shares",
+  "rate_uses",
   "slices",
   "spend",
   "summed_ledger",
@@ -362,6 +365,20 @@ describePostgres("migrations", () => {
     expect(await tablesOf(database)).toEqual(ourTables)
     const [steps] = await execute(database, "SELECT migration_id FROM headgate.migrations ORDER BY 1")
     expect(steps?.rows.map(({ migration_id: step }) => step)).toEqual(allSteps)
+  })
+
+  test("where none is missing: a start waited for a dump of the database, and for one that held the lock", async () => {
+    const database = await makeDatabase()
+    await (await open(redactedUrlOf(database))).close()
+    const dump = await connect(database)
+    closing.push(() => dump.end())
+    await dump.query("BEGIN")
+    await dump.query("LOCK TABLE headgate.migrations IN ACCESS SHARE MODE")
+    const migrating = await connect(database)
+    closing.push(() => migrating.end())
+    await migrating.query(`SELECT pg_advisory_lock(${0x68646774}, 2)`)
+    const { storage } = await open(redactedUrlOf(database))
+    expect(storage.installation).not.toBe("")
   })
 
   test("of a ledger whose sums by day do not fit: it kept the gateway from starting", async () => {

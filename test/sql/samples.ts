@@ -61,5 +61,6 @@ export const sampleRow = (requestId: string, members: Partial<LedgerRow> = {}): 
   waived: "unreported",
   form: "chat",
   operation: "chat",
+  providerKey: "",
   ...members,
 })

@@ -63,6 +63,7 @@ describePostgres("slices of a budget", () => {
         let limit = 1000n
         let rows = 0
         let spent = 0n
+        let charged = 0n
         let before = 0n
         const start = async (name: string) => {
           const process = `${key} ${name} ${crypto.randomUUID()}`
@@ -87,7 +88,9 @@ describePostgres("slices of a budget", () => {
             // One that could not be booked in time is free.
             const cost = act === "late" ? 0n : BigInteger.min(amount, hold)
             const heldIn = { process: slice.process, window: "total", amount: hold } as const
-            const row = { ...sampleRow(`${key}-${rows++}`, { key, cost }), heldIn }
+            const providerKey = rows % 2 === 0 ? "" : `several/${key}`
+            charged += providerKey === "" ? 0n : 2n
+            const row = { ...sampleRow(`${key}-${rows++}`, { key, cost, providerKey }), heldIn }
             await run(storage.ledger.append([row]))
             // A second try of the same batch changes nothing.
             await run(storage.ledger.append([row]))
@@ -108,6 +111,7 @@ describePostgres("slices of a budget", () => {
           // A lower limit takes back nothing that is leased, and gives nothing more.
           expect(spend + leased).toBeLessThanOrEqual(BigInteger.max(limit, before))
           expect(leased).toBe(all.reduce((sum, { slice: { free, held } }) => sum + free + held, 0n))
+          expect((await run(storage.ledger.providerSpend(`several/${key}`, 0))).total).toBe(charged)
           spent = spend
           before = spend + leased
         }
@@ -127,7 +131,11 @@ describePostgres("slices of a budget", () => {
     const heldIn = (process: string) => ({ process, window: "total", amount: 10n }) as const
     const batch = (at: number, process: string) => {
       const rows = keys.map((key) => ({
-        ...sampleRow(`${process}-${at}-${key}`, { key, cost: 7n }),
+        ...sampleRow(`${process}-${at}-${key}`, {
+          key,
+          cost: 7n,
+          providerKey: at % 3 === 0 ? "" : `several/${at % 3}`,
+        }),
         heldIn: heldIn(process),
       }))
       return storage.ledger.append(at % 2 === 0 ? rows : rows.toReversed())

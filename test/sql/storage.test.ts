@@ -520,6 +520,8 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
       requestId: FastCheck.integer({ min: 0, max: 30 }).map((n) => `r${n}`),
       key: FastCheck.constantFrom(alice, bob),
       cost: FastCheck.bigInt({ min: 0n, max: 10n ** 15n }),
+      upstreamCost: FastCheck.bigInt({ min: 0n, max: 10n ** 15n }),
+      providerKey: FastCheck.constantFrom("", "acme/1", "acme/2"),
       admittedAt: FastCheck.integer({ min: 0, max: 100 }).map((n) => Date.UTC(2026, 0, 1) + n * (day / 3)),
       finishReason: text,
       appTitle: text,
@@ -534,27 +536,45 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
             .map((each) => [each.requestId, each]),
         )
         const now = Date.UTC(2026, 0, 20)
-        const [spends, rows] = await inside((storage) =>
+        const providerKeys = ["acme/1", "acme/2", ""]
+        const [spends, rows, charged] = await inside((storage) =>
           Effect.gen(function* () {
             for (const batch of members)
               yield* storage.ledger.append(batch.map((each) => sampleRow(each.requestId, each)))
             return [
               yield* Effect.forEach([alice, bob], (key) => storage.ledger.spend(key, now)),
               (yield* Effect.forEach([alice, bob], (key) => storage.ledger.rows(key, 100))).flat(),
+              yield* Effect.forEach(providerKeys, (key) => storage.ledger.providerSpend(key, now)),
             ] as const
           }),
         )
-        const sum = (key: string, from: number, to: number) =>
-          [...kept.values()]
-            .filter((each) => each.key === key && each.admittedAt >= from && each.admittedAt < to)
-            .reduce((total, each) => total + each.cost, 0n)
-        expect(spends).toEqual(
-          [alice, bob].map((key) => ({
-            total: sum(key, 0, Number.POSITIVE_INFINITY),
-            daily: sum(key, now, now + day),
-            weekly: sum(key, Date.UTC(2026, 0, 19), Date.UTC(2026, 0, 26)),
-            monthly: sum(key, Date.UTC(2026, 0, 1), Date.UTC(2026, 1, 1)),
-          })),
+        type Kept = (typeof members)[number][number]
+        const windowsOf = (isOfKey: (each: Kept) => boolean, costOf: (each: Kept) => bigint) => {
+          const sum = (from: number, to: number) =>
+            [...kept.values()]
+              .filter((each) => isOfKey(each) && each.admittedAt >= from && each.admittedAt < to)
+              .reduce((total, each) => total + costOf(each), 0n)
+          return {
+            total: sum(0, Number.POSITIVE_INFINITY),
+            daily: sum(now, now + day),
+            weekly: sum(Date.UTC(2026, 0, 19), Date.UTC(2026, 0, 26)),
+            monthly: sum(Date.UTC(2026, 0, 1), Date.UTC(2026, 1, 1)),
+          }
+        }
+        const costs = [alice, bob].map((key) =>
+          windowsOf(
+            (each) => each.key === key,
+            ({ cost }) => cost,
+          ),
+        )
+        expect(spends).toEqual(costs)
+        expect(charged).toEqual(
+          providerKeys.map((key) =>
+            windowsOf(
+              (each) => key !== "" && each.providerKey === key,
+              ({ upstreamCost }) => upstreamCost,
+            ),
+          ),
         )
         expect(new Map(rows.map((each) => [each.requestId, each]))).toEqual(
           new Map(Array.from(kept.values(), (each) => [each.requestId, sampleRow(each.requestId, each)])),
@@ -562,5 +582,5 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
       }),
       { numRuns: 12 },
     )
-  })
+  }, 60_000)
 })

@@ -30,7 +30,8 @@ export const signatureOf = ({ method, target, headers, body }: SignedRequest, se
       authorization,
     ) ?? []
   const [path = "", query = ""] = target.split("?", 2)
-  const lines = names.split(";").map((name) => `${name}:${(headers.get(name) ?? "").trim().replace(/ +/g, " ")}\n`)
+  const listed = names.split(";").filter((name) => name !== "")
+  const lines = listed.map((name) => `${name}:${(headers.get(name) ?? "").trim().replace(/ +/g, " ")}\n`)
   const canonical = [
     method,
     path.split("/").map(encoded).join("/"),
@@ -43,5 +44,5 @@ export const signatureOf = ({ method, target, headers, body }: SignedRequest, se
   const toSign = ["AWS4-HMAC-SHA256", time, `${day}/${scope}/aws4_request`, sha256(canonical)].join("\n")
   const keyOfScope = [...scope.split("/"), "aws4_request"].reduce(hmac, hmac(`AWS4${secret}`, day))
   const expected = hmac(keyOfScope, toSign).toString("hex")
-  return { key, scope, time, names: names.split(";"), expected, found, isValid: found !== "" && found === expected }
+  return { key, scope, time, names: listed, expected, found, isValid: found !== "" && found === expected }
 }

@@ -52,10 +52,24 @@ export const models = [
     created: 1_760_000_000,
     context_length: 8192,
     architecture: { input_modalities: ["text", "image"] },
+    canonical_slug: "acme/small-2.5-20251009",
+    aliases: ["small-2.5-latest"],
+    hugging_face_id: "Acme/Small-2.5",
+    knowledge_cutoff: "2025-06",
+    reasoning: { supported_efforts: ["low", "high"], supports_max_tokens: true },
     hosts: [
-      { provider: "toy", variant: "dear", pricing: { prompt: "1", completion: "1" }, supported_parameters: ["seed"] },
-      { provider: "toy", pricing, max_completion_tokens: 4096, supported_parameters: ["tools"], quantization: "fp8" },
-      { provider: "toy", variant: "unpriced" },
+      {
+        ...{ provider: "toy", variant: "dear", pricing: { prompt: "1", completion: "1" } },
+        ...{ supported_parameters: ["seed"], expiration_date: "2026-10-01" },
+        native_tools: { "router:web_search": { type: "web_search" } },
+        ...{ supports_voice_cloning: true, supports_multiple_audio_references: true },
+        ...{ supports_image_reference: true, supports_diarization: true },
+      },
+      {
+        ...{ provider: "toy", pricing, max_completion_tokens: 4096, supported_parameters: ["tools"] },
+        ...{ quantization: "fp8", expiration_date: "2026-12-31" },
+      },
+      { provider: "toy", variant: "unpriced", expiration_date: "2026-01-01" },
     ],
   },
   {
@@ -225,4 +239,5 @@ export const row = (secret: string, cost: string, admittedAt: number): LedgerRow
   waived: null,
   form: "chat",
   operation: "chat",
+  providerKey: "",
 })

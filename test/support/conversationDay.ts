@@ -17,6 +17,7 @@ import { noUsage, type Usage } from "../../src/domain/Usage.ts"
 import { Conversations } from "../../src/services/Conversations.ts"
 import { HostHealth } from "../../src/services/HostHealth.ts"
 import { HostStats } from "../../src/services/HostStats.ts"
+import { ProviderKeys } from "../../src/services/ProviderKeys.ts"
 import { ProviderRegistry } from "../../src/services/ProviderRegistry.ts"
 import { Router } from "../../src/services/Router.ts"
 import { ownPlugins } from "./gateway.ts"
@@ -135,6 +136,7 @@ const services = async (market: Readonly<Record<string, Offer>>, policy: Policy,
         ProviderRegistry.layer(resolved),
         HostStats.layer,
         HostHealth.layer(resolved.limits),
+        ProviderKeys.layerNone,
         Conversations.layer,
       ),
     ),

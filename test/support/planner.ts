@@ -9,6 +9,7 @@ import { decodeChat } from "../../src/http/data/chat/decode.ts"
 import type { Plugin } from "../../src/plugin/discover.ts"
 import { HostHealth } from "../../src/services/HostHealth.ts"
 import { HostStats } from "../../src/services/HostStats.ts"
+import { ProviderKeys } from "../../src/services/ProviderKeys.ts"
 import { ProviderRegistry } from "../../src/services/ProviderRegistry.ts"
 import type { PlanFailure } from "../../src/services/planRefusal.ts"
 import { Router } from "../../src/services/Router.ts"
@@ -64,7 +65,12 @@ export const plannerFor = async (
     config,
   )
   const clock = new ManualClock()
-  const observed = Layer.mergeAll(HostStats.layer, HostHealth.layer(resolved.limits), ProviderRegistry.layer(resolved))
+  const observed = Layer.mergeAll(
+    HostStats.layer,
+    HostHealth.layer(resolved.limits),
+    ProviderKeys.layerNone,
+    ProviderRegistry.layer(resolved),
+  )
   const services = Layer.provideMerge(Router.layer, observed).pipe(Layer.provide(Layer.setClock(clock)))
   const { router, stats, health } = await Effect.runPromise(
     Effect.all({ router: Router, stats: HostStats, health: HostHealth }).pipe(Effect.provide(services)),

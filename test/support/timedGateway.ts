@@ -150,7 +150,8 @@ export interface TimedGateway {
   readonly pass: (milliseconds: number) => Promise<void>
   /** Lets everything happen that does not wait for the clock. */
   readonly settle: () => Promise<void>
-  readonly rows: () => Promise<ReadonlyArray<LedgerRow>>
+  /** The newest first. */
+  readonly rows: (limit?: number) => Promise<ReadonlyArray<LedgerRow>>
   /** Closes it as SIGTERM would. */
   readonly stop: () => Promise<void>
   readonly held: () => Promise<bigint>
@@ -261,7 +262,7 @@ export const inTimedGateway = (
         },
         settle: gathered,
         stop: () => run(stop),
-        rows: () => run(Context.get(context, Storage).ledger.rows(record.id, 10_000)),
+        rows: (limit = 10_000) => run(Context.get(context, Storage).ledger.rows(record.id, limit)),
         held: async () => (await spent()).held,
         total: async () => (await spent()).total,
       }),

@@ -25,7 +25,12 @@ const encode = (text: string) => new TextEncoder().encode(text)
 const ours = { id: "gen-7-ours", provider: "Acme", model: "acme/small", object: "chat.completion.chunk", created: 7 }
 
 /** Everything that comes of a stream: what the caller got, and what the gateway knows of it. */
-const relayed = (pieces: Iterable<Uint8Array>, transparent: boolean, decoder: Decoder = chatDecoder({})) => {
+const relayed = (
+  pieces: Iterable<Uint8Array>,
+  transparent: boolean,
+  decoder: Decoder = chatDecoder({}),
+  usageAfterError = false,
+) => {
   const plain = chunkText(ours)
   let parsed = 0
   let spliced = 0
@@ -33,6 +38,7 @@ const relayed = (pieces: Iterable<Uint8Array>, transparent: boolean, decoder: De
     framing: "sse",
     decoder,
     transparent,
+    usageAfterError,
     excludeReasoning: false,
     choices: 1,
     writer: {
@@ -190,6 +196,51 @@ describe("any stream of the chat form", () => {
         expect(withoutMadeUpIds(fast.written)).toEqual(withoutMadeUpIds(slow.written))
         expect(fast.known).toEqual(slow.known)
       }
+    }
+  })
+})
+
+describe("an error in a stream, with a usage after it", () => {
+  const event = (members: object) => `data: ${JSON.stringify(members)}\n\n`
+  const said = (content: string) => event({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })
+  const error = event({
+    choices: [{ index: 0, delta: {}, finish_reason: "error" }],
+    error: { code: 502, message: "Provider returned error" },
+  })
+  const usage = { prompt_tokens: 41, completion_tokens: 243 }
+  const counted = event({ choices: [], usage })
+  const read = (text: string, usageAfterError = true) =>
+    splits(encode(text), 3).map(({ pieces }) => relayed(pieces, true, chatDecoder({}), usageAfterError).known)
+
+  test.each([
+    ["as the last event", said("Hel") + error + counted],
+    ["before more", said("Hel") + error + counted + said("lo")],
+    ["after events without one", `${said("Hel") + error + said("x")}: ping\n\n${counted}data: [DONE]\n\n`],
+  ])("is counted, %s: the stream fails all the same, at any split", (_where, text) => {
+    for (const known of read(text)) {
+      expect(known).toMatchObject({ state: "failed", failed: "overloaded", usage, outputBytes: 3 })
+    }
+  })
+
+  test("is not waited for at other hosts, before anything was said, or for long", () => {
+    for (const known of read(said("Hel") + error + counted, false)) expect(known.usage).toBeUndefined()
+    for (const known of read(error + counted)) expect(known).toMatchObject({ state: "failed", usage: undefined })
+    for (const known of read(said("Hel") + error + said("x").repeat(9) + counted)) {
+      expect(known).toMatchObject({ state: "failed", usage: undefined })
+    }
+    for (const known of read(`${said("Hel")}${error}data: [DONE]\n\n`)) expect(known.state).toBe("failed")
+    for (const known of read(said("Hel") + error))
+      expect(known).toMatchObject({ state: "failed", failed: "overloaded" })
+  })
+
+  test.skipIf(!recordingsPresent())("as it was recorded of a router", () => {
+    const recorded = recordings("openai-chat").find(
+      ({ provider, categories }) => provider === "openrouter" && categories.includes("error-midstream"),
+    )
+    if (recorded === undefined) throw new Error("no such recording")
+    for (const { pieces } of splits(bytesOf(recorded), 5)) {
+      const { known } = relayed(pieces, true, chatDecoder({}), true)
+      expect(known.usage).toMatchObject({ prompt_tokens: 41, completion_tokens: 243 })
     }
   })
 })

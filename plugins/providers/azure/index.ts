@@ -3,8 +3,7 @@
  * lifecycle, Claude in Foundry), read in 2026-11; answers and filters: recordings of 2025 and 2026; privacy: the project's catalogue,
  * 2026-08 (abuse monitoring for 30 days, unless Microsoft excepts the account).
  *
- * Claude models are called by the protocol `messages`, at another address of the resource: they need an entry of their own with `api:
- * "messages"` and `base_url: "https://<resource>.services.ai.azure.com/anthropic/v1"`.
+ * Claude models are called by the protocol `messages`, at another address of the resource: their hosts have `api: "messages"`.
  */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -46,7 +45,7 @@ export default defineProvider({
   name: "Azure",
   auth: authHeader("api-key"),
   keyVariable: ["AZURE_API_KEY", "AZURE_OPENAI_API_KEY"],
-  variables: { resource: "AZURE_RESOURCE_NAME", api_version: "AZURE_API_VERSION" },
+  variables: { resource: "AZURE_RESOURCE_NAME" },
   discoveredBy: [
     ["AZURE_API_KEY", "AZURE_RESOURCE_NAME"],
     ["AZURE_OPENAI_API_KEY", "AZURE_RESOURCE_NAME"],
@@ -70,7 +69,10 @@ export default defineProvider({
           reasons,
         }),
         ...(version === undefined ? { responses: responsesProtocol({ format: "azure-openai-responses-v1" }) } : {}),
-        messages,
+        messages:
+          resource === undefined
+            ? messages
+            : { ...messages, baseUrl: `https://${resource}.services.ai.azure.com/anthropic/v1` },
       },
       models: modelsIn(new URL("./models.json", import.meta.url)),
       embeddings: embeddingsProtocol({ strict: true, path: pathOf("/embeddings") }),

@@ -1,5 +1,5 @@
 import { test } from "bun:test"
-import { eventStreamEvent, providerChecks } from "headgate/testing"
+import { eventStreamEvent, eventStreamMessage, providerChecks } from "headgate/testing"
 import bedrock from "./index.ts"
 
 // Written for this test, after the event types of AWS's documentation. AWS pads its events with `p`.
@@ -57,30 +57,75 @@ const tool = stream(
   ...end("tool_use"),
 )
 
-const answer = () =>
-  Response.json({
-    metrics: { latencyMs: 400 },
-    output: {
-      message: {
-        role: "assistant",
-        content: [
-          { reasoningContent: { reasoningText: { text: "Rome, then.", signature: "c2ln" } } },
-          { text: "About 20 °C" },
-          { toolUse: { toolUseId: "tooluse_1", name: "weather", input: { city: "Rome" } } },
-        ],
+const calls = [
+  { id: "tooluse_1", name: "weather", arguments: { city: "Rome" } },
+  { id: "tooluse_2", name: "weather", arguments: {} },
+]
+
+const answers = [
+  {
+    name: "thinking, text and a call",
+    body: {
+      metrics: { latencyMs: 400 },
+      output: {
+        message: {
+          role: "assistant",
+          content: [
+            { reasoningContent: { reasoningText: { text: "Rome, then.", signature: "c2ln" } } },
+            { reasoningContent: { redactedContent: "aGlkZGVu" } },
+            { text: "About 20 °C" },
+            { toolUse: { toolUseId: "tooluse_1", name: "weather", input: { city: "Rome" } } },
+          ],
+        },
       },
+      stopReason: "tool_use",
+      usage: counted,
     },
-    stopReason: "tool_use",
-    usage: counted,
-  })
+    expects: {
+      text: "About 20 °C",
+      reasoning: "Rome, then.",
+      signatures: ["c2ln", "aGlkZGVu"],
+      finishReason: "tool_calls",
+      toolCalls: calls.slice(0, 1),
+      counted: expected,
+    },
+  },
+  {
+    name: "a call that the host could not read",
+    body: { output: { message: { role: "assistant", content: [] } }, stopReason: "malformed_tool_use", usage: counted },
+    expects: { failure: { reason: "malformed", code: "malformed_tool_use" } },
+  },
+] as const
 
 const streams = [
   {
     name: "thinking and text",
     bytes: text,
-    expects: { text: "About 20 °C 🌞", finishReason: "stop", counted: expected },
+    expects: {
+      text: "About 20 °C 🌞",
+      reasoning: "Rome, then.",
+      signatures: ["c2ln"],
+      finishReason: "stop",
+      counted: expected,
+    },
   },
-  { name: "tool calls", bytes: tool, expects: { text: "Let me look.", finishReason: "tool_calls", counted: expected } },
+  {
+    name: "tool calls",
+    bytes: tool,
+    expects: { text: "Let me look.", finishReason: "tool_calls", toolCalls: calls, counted: expected },
+  },
+  {
+    name: "an exception",
+    bytes: stream(
+      start,
+      delta(0, { text: "Let me" }),
+      eventStreamMessage(
+        { ":message-type": "exception", ":exception-type": "throttlingException" },
+        '{"message":"Too many requests"}',
+      ),
+    ),
+    expects: { text: "Let me", failure: { reason: "rate-limited" } },
+  },
 ] as const
 
 const errors = [
@@ -89,26 +134,25 @@ const errors = [
     status: 429,
     headers: { "x-amzn-errortype": "ThrottlingException" },
     body: { message: "Too many requests, please wait before trying again." },
-    expects: { reason: "rate-limited" },
+    expects: { reason: "rate-limited", hasDetail: true },
+  },
+  {
+    name: "expired keys",
+    status: 403,
+    headers: { "x-amzn-errortype": "ExpiredTokenException:http://internal.amazon.com/coral/" },
+    body: { message: "The security token included in the request is expired" },
+    expects: { reason: "account", hasDetail: false },
   },
 ] as const
 
+const shared = { plugin: bedrock, answers, streams, errors, lacks: ["waits"] } as const
+
 const byKey = { region: "eu-west-1", api_key: "bedrock-own-0123456789abcdef" }
-for (const check of await providerChecks({ plugin: bedrock, config: byKey, answer, streams, errors, lacks: ["waits"] }))
-  test(check.name, check.run)
+for (const check of await providerChecks({ ...shared, config: byKey })) test(check.name, check.run)
 
 const bySignature = {
   region: "eu-west-1",
   access_key_id: "AKIDEXAMPLE",
   secret_access_key: "wJalrXUtnFEMI-own-EXAMPLEKEY",
 }
-for (const check of await providerChecks({
-  plugin: bedrock,
-  config: bySignature,
-  answer,
-  streams,
-  errors,
-  lacks: ["waits"],
-})) {
-  test(`signed: ${check.name}`, check.run)
-}
+for (const check of await providerChecks({ ...shared, config: bySignature })) test(`signed: ${check.name}`, check.run)

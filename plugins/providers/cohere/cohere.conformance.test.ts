@@ -50,48 +50,104 @@ const tool =
   call(1, "weather_2", []) +
   end("TOOL_CALL")
 
-const answer = async (request: Request) => {
-  if (request.url.endsWith("/embed")) {
-    return Response.json({
+const toolCalls = [
+  { id: "weather_1", name: "weather", arguments: { city: "Rome" } },
+  { id: "weather_2", name: "weather", arguments: {} },
+]
+
+const answers = [
+  {
+    name: "a plan, text and a source",
+    body: {
       id: "1",
-      embeddings: { float: [[0.5], [0.25]] },
-      meta: { billed_units: { input_tokens: 5 } },
-    })
-  }
-  if (request.url.endsWith("/rerank")) {
-    const results = [
-      { index: 1, relevance_score: 0.9 },
-      { index: 0, relevance_score: 0.1 },
-    ]
-    return Response.json({ id: "1", results, meta: { billed_units: { search_units: 1 } } })
-  }
-  return Response.json({
-    id: "1",
-    message: {
-      role: "assistant",
-      content: [
-        { type: "thinking", thinking: "Rome, then." },
-        { type: "text", text: "About 20 °C" },
-      ],
-      tool_plan: "I will look.",
-      tool_calls: [{ id: "weather_1", type: "function", function: { name: "weather", arguments: '{"city":"Rome"}' } }],
+      message: {
+        role: "assistant",
+        content: [
+          { type: "thinking", thinking: "Rome, then." },
+          { type: "text", text: "About 20 °C" },
+        ],
+        tool_plan: " I will look.",
+        tool_calls: [
+          { id: "weather_1", type: "function", function: { name: "weather", arguments: '{"city":"Rome"}' } },
+        ],
+        citations: [{ start: 6, end: 8, text: "20", sources: [{ type: "tool", id: "w:0" }], content_index: 1 }],
+      },
+      finish_reason: "TOOL_CALL",
+      usage: counted,
     },
-    finish_reason: "TOOL_CALL",
-    usage: counted,
-  })
-}
+    expects: {
+      text: "About 20 °C",
+      reasoning: "Rome, then. I will look.",
+      finishReason: "tool_calls",
+      toolCalls: toolCalls.slice(0, 1),
+      annotations: ["w:0"],
+      counted: expected,
+    },
+  },
+  {
+    name: "an answer that broke off",
+    body: { id: "1", message: { role: "assistant", content: [] }, finish_reason: "ERROR" },
+    expects: { failure: { reason: "overloaded", code: "ERROR" } },
+  },
+] as const
+
+const errors = [
+  {
+    status: 429,
+    body: { message: "You are past the per minute request limit" },
+    expects: { reason: "rate-limited", hasDetail: true },
+  },
+  {
+    name: "a long prompt",
+    status: 400,
+    body: { message: "too many tokens: size limit exceeded by 9 tokens.", error_type: "TOO_MANY_TOKENS" },
+    expects: { reason: "request", code: "context_length_exceeded", hasDetail: true },
+  },
+] as const
 
 const checks = await providerChecks({
   plugin: cohere,
   config: { api_key: "cohere-own-0123456789abcdef" },
-  answer,
   streams: [
     {
       name: "thinking and text",
       bytes: text,
-      expects: { text: "About 20 °C 🌞", finishReason: "stop", counted: expected },
+      expects: {
+        text: "About 20 °C 🌞",
+        reasoning: "Rome, then.",
+        finishReason: "stop",
+        annotations: ["w:0"],
+        counted: expected,
+      },
     },
-    { name: "tool calls", bytes: tool, expects: { text: "", finishReason: "tool_calls", counted: expected } },
+    {
+      name: "tool calls",
+      bytes: tool,
+      expects: { text: "", reasoning: "I will look.", finishReason: "tool_calls", toolCalls, counted: expected },
+    },
   ],
+  answers,
+  errors,
+  embeddings: [
+    {
+      body: { id: "1", embeddings: { float: [[0.5], [0.25]] }, meta: { billed_units: { input_tokens: 5 } } },
+      expects: { vectors: [[0.5], [0.25]], counted: { prompt_tokens: 5, completion_tokens: 0 } },
+    },
+  ],
+  rerank: [
+    {
+      body: {
+        id: "1",
+        results: [
+          { index: 1, relevance_score: 0.9 },
+          { index: 0, relevance_score: 0.1 },
+        ],
+        meta: { billed_units: { search_units: 1 } },
+      },
+      expects: { scores: [0.1, 0.9] },
+    },
+  ],
+  // What was read from a cache is counted, but has no part in what is billed.
+  lacks: ["cache", "waits"],
 })
 for (const check of checks) test(check.name, check.run)

@@ -2,7 +2,7 @@
  * llama.cpp's `llama-server`. Facts: its README (tools/server), read in 2026-11; errors: recordings of 2026. A key is needed only where
  * the server was started with one.
  */
-import { chatHost, httpError, isJsonObject } from "headgate/plugin"
+import { chatHost, httpError, isJsonObject, serverListing } from "headgate/plugin"
 
 /** What the model or the server's size does not allow comes with 500, and would make a healthy server look ill. */
 const faultOfRequest = /^(?:(?:image|audio) input is not supported|input \(\d+ tokens\) is too large)/
@@ -15,6 +15,18 @@ const error: typeof httpError = (status, headers, body) => {
     : failed
 }
 
+/** Without an alias the server names a model by the path of its file. */
+const nameOf = (id: string): string =>
+  id.slice(Math.max(id.lastIndexOf("/"), id.lastIndexOf("\\")) + 1).replace(/\.gguf$/, "")
+
+const listModels = serverListing({
+  plugin: "llamacpp",
+  isOwn: (entry) => entry["owned_by"] === "llamacpp",
+  // What the model was trained with: what the server was started with is told elsewhere.
+  contextLength: ({ meta }) => (isJsonObject(meta) ? (meta["n_ctx"] ?? meta["n_ctx_train"]) : undefined),
+  name: nameOf,
+})
+
 export default chatHost({
   id: "llamacpp",
   name: "llama.cpp",
@@ -22,6 +34,8 @@ export default chatHost({
   network: "private",
   keyVariable: "LLAMA_API_KEY",
   discoveredBy: [],
+  local: { baseUrl: "http://127.0.0.1:8080/v1" },
+  listModels,
   privacy: { mayTrain: false, retainsPrompts: false },
   chat: {
     history: "reasoning_content",

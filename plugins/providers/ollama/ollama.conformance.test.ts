@@ -24,30 +24,71 @@ const answer = (request: Request) =>
       })
 
 const usage = { prompt_tokens: 60, completion_tokens: 9 }
-const call = (index: number, name: string, given: object) => ({
-  tool_calls: [{ id: `call_${index}`, function: { index, name, arguments: given } }],
+const called = (index: number, name: string, given: object) => ({
+  id: `call_${index}`,
+  function: { index, name, arguments: given },
 })
+const call = (index: number, name: string, given: object) => ({ tool_calls: [called(index, name, given)] })
+const callAt = (at: number) => (at === 0 ? called(0, "weather", { city: "Rome" }) : called(1, "time", {}))
+const calls = [
+  { id: "call_0", name: "weather", arguments: { city: "Rome" } },
+  { id: "call_1", name: "time", arguments: {} },
+]
 const streams = [
   {
     name: "text after a thought",
     bytes: `${said({ thinking: "Rome, " })}${said({ thinking: "then." })}${said({ content: "About " })}${said({ content: "20 °C 🌞" })}${end()}`,
-    expects: { text: "About 20 °C 🌞", finishReason: "stop", counted: usage },
+    expects: { text: "About 20 °C 🌞", reasoning: "Rome, then.", finishReason: "stop", counted: usage },
   },
   {
     name: "two calls",
     bytes: `${said(call(0, "weather", { city: "Rome" }))}${said(call(1, "time", {}))}${end()}`,
-    expects: { text: "", finishReason: "tool_calls", counted: usage },
+    expects: { text: "", toolCalls: calls, finishReason: "tool_calls", counted: usage },
   },
   {
     name: "an answer that its bound cuts",
     bytes: `${said({ content: "About" })}${end("length")}`,
     expects: { text: "About", finishReason: "length", counted: usage },
   },
+  {
+    name: "a failure",
+    bytes: `${said({ content: "About" })}${JSON.stringify({ error: "llama runner process has terminated" })}\n`,
+    expects: { failure: { reason: "overloaded" } },
+  },
 ] as const
 
-const ofCloud = await providerChecks({ plugin, config: { api_key: "key-of-ollama-0123456789" }, answer, streams })
+const subject = {
+  plugin,
+  answer,
+  streams,
+  answers: [
+    {
+      name: "two calls",
+      body: {
+        message: { role: "assistant", content: "", thinking: "Ask.", tool_calls: [0, 1].map((at) => callAt(at)) },
+        done: true,
+        done_reason: "stop",
+        ...counts,
+      },
+      expects: { text: "", reasoning: "Ask.", toolCalls: calls, finishReason: "tool_calls", counted: usage },
+    },
+  ],
+  embeddings: [
+    {
+      body: { embeddings: [[0.25], [-0.5]], prompt_eval_count: 7 },
+      expects: { vectors: [[0.25], [-0.5]], counted: { prompt_tokens: 7, completion_tokens: 0 } },
+    },
+  ],
+  listed: {
+    body: { models: [{ name: "llama3.2:3b", model: "llama3.2:3b", digest: "a80c" }] },
+    expects: ["ollama/llama3.2:3b"],
+  },
+  // It thinks in plain text, counts neither that nor its cache, and has no rate limits of its own.
+  lacks: ["cache", "waits"],
+} as const
+const ofCloud = await providerChecks({ ...subject, config: { api_key: "key-of-ollama-0123456789" } })
 const own = { base_url: "http://127.0.0.1:11434", network: "private", num_ctx: 8192 }
-const ofOwn = await providerChecks({ plugin, config: own, answer, streams: [] })
+const ofOwn = await providerChecks({ ...subject, config: own })
 
 describe("the cloud", () => {
   for (const check of ofCloud) test(check.name, check.run)

@@ -2,7 +2,7 @@
  * Ollama's own API. It streams lines of JSON; arguments of tool calls are objects, images bare base64, sampling parameters stand in
  * `options`. Source: docs.ollama.com and api/types.go of the server, read in 2026-11; recordings of 2024 to 2026.
  */
-import { httpError, isJsonObject, type Protocol, type Provider } from "headgate/plugin"
+import { httpError, isJsonObject, modelsIn, type Protocol, type Provider } from "headgate/plugin"
 import { chatAnswer } from "./answer.ts"
 import { chatDecoder } from "./decoder.ts"
 import { embeddings } from "./embeddings.ts"
@@ -34,5 +34,6 @@ export const provider = (options: Options): Provider => ({
   protocols: { chat: chat(options) },
   embeddings: embeddings(options),
   error,
+  models: modelsIn(new URL("./models.json", import.meta.url)),
   listModels: listing,
 })

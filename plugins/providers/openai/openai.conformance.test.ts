@@ -89,19 +89,57 @@ const inResponses = {
     { type: "response.output_item.done", output_index: 0, item: items[1] },
     { type: "response.completed", response: responseOf([items[1] ?? {}]) },
   ),
-  call: events(
+  // Two calls at a time, whose pieces come by turns; the encrypted content at the end of the thought is another than at its start.
+  calls: events(
     created,
     {
       type: "response.output_item.added",
       output_index: 0,
-      item: { id: "fc_1", type: "function_call", call_id: "call_7", name: "weather", arguments: "" },
+      item: { ...items[0], summary: [], encrypted_content: "bm90" },
     },
-    ...['{"city"', ':"Rome"}'].map((delta) => ({
-      type: "response.function_call_arguments.delta",
-      item_id: "fc_1",
+    ...["Rome, ", "then."].map((delta) => ({
+      type: "response.reasoning_summary_text.delta",
+      item_id: "rs_1",
       output_index: 0,
+      summary_index: 0,
       delta,
     })),
+    { type: "response.output_item.done", output_index: 0, item: items[0] },
+    ...["weather", "time"].map((name, at) => ({
+      type: "response.output_item.added",
+      output_index: at + 1,
+      item: { id: `fc_${at}`, type: "function_call", call_id: `call_${at}`, name, arguments: "" },
+    })),
+    ...['{"city"', ':"Rome"}'].flatMap((delta) =>
+      [1, 2].map((output_index) => ({ type: "response.function_call_arguments.delta", output_index, delta })),
+    ),
+    { type: "response.completed", response: responseOf([]) },
+  ),
+  refused: events(
+    created,
+    { type: "response.output_item.added", output_index: 0, item: { ...items[1], content: [] } },
+    { type: "response.refusal.delta", ...place, delta: "I cannot." },
+    { type: "response.completed", response: responseOf([]) },
+  ),
+  failed: events(created, {
+    type: "response.failed",
+    response: responseOf([], { status: "failed", error: { code: "rate_limit_exceeded", message: "Slow down." } }),
+  }),
+  searched: events(
+    created,
+    {
+      type: "response.output_item.done",
+      output_index: 0,
+      item: { id: "ws_1", type: "web_search_call", status: "completed", action: { type: "search", query: "Rome" } },
+    },
+    { type: "response.output_item.added", output_index: 1, item: { ...items[1], content: [] } },
+    { type: "response.output_text.delta", ...place, output_index: 1, delta: "About 20." },
+    {
+      type: "response.output_text.annotation.added",
+      ...place,
+      output_index: 1,
+      annotation: { type: "url_citation", url: "https://a.example/", title: "A", start_index: 0, end_index: 5 },
+    },
     { type: "response.completed", response: responseOf([]) },
   ),
   cut: events(
@@ -152,6 +190,35 @@ const checks = await providerChecks({
   plugin: openai,
   config: { api_key: "sk-own-0123456789abcdef" },
   answer,
+  answers: [
+    {
+      protocol: "responses",
+      name: "two calls after a thought",
+      body: responseOf([
+        items[0] ?? {},
+        ...["weather", "time"].map((name) => ({
+          type: "function_call",
+          call_id: `call_${name}`,
+          name,
+          arguments: '{"city":"Rome"}',
+        })),
+      ]),
+      expects: {
+        text: "",
+        reasoning: "Rome, then.",
+        signatures: ["Zm9v"],
+        toolCalls: ["weather", "time"].map((name) => ({ id: `call_${name}`, name, arguments: { city: "Rome" } })),
+        finishReason: "tool_calls",
+        counted,
+      },
+    },
+    {
+      protocol: "responses",
+      name: "one that the content filter cut",
+      body: responseOf([items[1] ?? {}], { status: "incomplete", incomplete_details: { reason: "content_filter" } }),
+      expects: { text: "About 20 degrees.", finishReason: "content_filter" },
+    },
+  ],
   streams: [
     { name: "text", bytes: text, expects: { text: 'About 20 °C in "Rome".\n', finishReason: "stop" } },
     { name: "a tool call", bytes: tool, expects: { text: "", finishReason: "tool_calls" } },
@@ -163,9 +230,38 @@ const checks = await providerChecks({
     },
     {
       protocol: "responses",
-      name: "a call",
-      bytes: inResponses.call,
-      expects: { text: "", finishReason: "tool_calls", counted },
+      name: "two calls after a thought",
+      bytes: inResponses.calls,
+      expects: {
+        text: "",
+        reasoning: "Rome, then.",
+        signatures: ["Zm9v"],
+        toolCalls: ["weather", "time"].map((name, at) => ({ id: `call_${at}`, name, arguments: { city: "Rome" } })),
+        finishReason: "tool_calls",
+        counted,
+      },
+    },
+    {
+      protocol: "responses",
+      name: "a refusal",
+      bytes: inResponses.refused,
+      expects: { text: "", refusal: "I cannot.", finishReason: "stop" },
+    },
+    {
+      protocol: "responses",
+      name: "a failure",
+      bytes: inResponses.failed,
+      expects: { failure: { reason: "rate-limited" } },
+    },
+    {
+      protocol: "responses",
+      name: "a search",
+      bytes: inResponses.searched,
+      expects: {
+        text: "About 20.",
+        annotations: ["https://a.example/"],
+        counted: { ...counted, server_tool_use_details: { web_search_requests: 1 } },
+      },
     },
     {
       protocol: "responses",

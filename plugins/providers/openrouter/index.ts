@@ -9,6 +9,10 @@ export default chatHost({
   name: "OpenRouter",
   baseUrl: "https://openrouter.ai/api/v1",
   keyVariable: "OPENROUTER_API_KEY",
-  chat: { reasoning: "router" },
+  chat: {
+    reasoning: "router",
+    // What the vendor counted follows an error in a stream (a recording of 2025).
+    usageAfterError: true,
+  },
   embeddings: {},
 })

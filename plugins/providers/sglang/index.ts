@@ -2,7 +2,13 @@
  * SGLang's server. Facts: docs.sglang.ai (OpenAI-compatible APIs, reasoning), read in 2026-11. A key is needed only where the server was
  * started with one. Untested against recorded traffic.
  */
-import { chatHost } from "headgate/plugin"
+import { chatHost, serverListing } from "headgate/plugin"
+
+const listModels = serverListing({
+  plugin: "sglang",
+  isOwn: (entry) => entry["owned_by"] === "sglang",
+  contextLength: (entry) => entry["max_model_len"],
+})
 
 export default chatHost({
   id: "sglang",
@@ -11,6 +17,8 @@ export default chatHost({
   network: "private",
   keyVariable: "SGLANG_API_KEY",
   discoveredBy: [],
+  local: { baseUrl: "http://127.0.0.1:30000/v1" },
+  listModels,
   privacy: { mayTrain: false, retainsPrompts: false },
   chat: {
     history: "reasoning_content",

@@ -2,7 +2,13 @@
  * vLLM's own server. Facts: docs.vllm.ai (OpenAI-compatible server, reasoning outputs), read in 2026-11. A key is needed only where the
  * server was started with one.
  */
-import { chatHost } from "headgate/plugin"
+import { chatHost, serverListing } from "headgate/plugin"
+
+const listModels = serverListing({
+  plugin: "vllm",
+  isOwn: (entry) => entry["owned_by"] === "vllm",
+  contextLength: (entry) => entry["max_model_len"],
+})
 
 export default chatHost({
   id: "vllm",
@@ -11,6 +17,8 @@ export default chatHost({
   network: "private",
   keyVariable: "VLLM_API_KEY",
   discoveredBy: [],
+  local: { baseUrl: "http://127.0.0.1:8000/v1" },
+  listModels,
   privacy: { mayTrain: false, retainsPrompts: false },
   chat: {
     reasoning: ({ effort }) =>

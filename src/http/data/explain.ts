@@ -113,13 +113,14 @@ const badQuery = (path: string, message: string) => new BadRequest({ issues: [{ 
 const explained = ({ strategy, seed, attempts, excluded, failure }: Explanation) => ({
   strategy,
   seed,
-  attempts: attempts.map(({ host, expectedCost, why }, at) => ({
+  attempts: attempts.map(({ host, expectedCost, why, key }, at) => ({
     model: host.model,
     host: host.tag,
     provider: host.providerName,
     rank: at + 1,
     estimated_cost_usd: expectedCost === null ? null : formatUsd(expectedCost),
     why,
+    ...(key === undefined ? {} : { api_key: key }),
   })),
   excluded: excluded.map(({ model, host, by, reason }) => ({ model, host, by, reason })),
   dropped_parameters: droppedBy(attempts),

@@ -21,6 +21,7 @@ import { type Claim, Idempotency } from "../../services/Idempotency.ts"
 import { InFlight } from "../../services/InFlight.ts"
 import { KeyStore } from "../../services/KeyStore.ts"
 import { Meter } from "../../services/Meter.ts"
+import { ProviderKeys } from "../../services/ProviderKeys.ts"
 import { ProviderRegistry } from "../../services/ProviderRegistry.ts"
 import { type Lifetime, monotonic, RequestContext } from "../../services/RequestContext.ts"
 import { RequestLimits } from "../../services/RequestLimits.ts"
@@ -275,7 +276,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
           }),
       })
 
-      const explain = makeExplain(router, registry, () => clock.unsafeCurrentTimeMillis())
+      const explain = makeExplain(router, registry, yield* ProviderKeys, () => clock.unsafeCurrentTimeMillis())
       const explained = makeExplainRoute({ keys, limits, meter, inFlight, timers, registry, conversations, explain })
       const counted = makeCountRoute({ keys, limits, inFlight, timers, registry })
       return {

@@ -251,14 +251,18 @@ const explanation = given(
     strategy: text,
     seed: count,
     attempts: listOf(
-      given({
-        model: text,
-        host: text,
-        provider: text,
-        rank: integer(1, 4096),
-        estimated_cost_usd: orNull(text),
-        why: anything,
-      }),
+      given(
+        {
+          model: text,
+          host: text,
+          provider: text,
+          rank: integer(1, 4096),
+          estimated_cost_usd: orNull(text),
+          why: anything,
+          api_key: text,
+        },
+        "api_key",
+      ),
     ),
     excluded: listOf(given({ model: text, host: anything, by: text, reason: text }, "host")),
     dropped_parameters: described("By tag of the host.", { type: "object", additionalProperties: listOf(text) }),

@@ -66,4 +66,6 @@ export interface ChatQuirks {
   readonly path?: (upstreamModel: string) => string
   /** As `Protocol.usage`. */
   readonly usage?: "largest" | "last"
+  /** As `Protocol.usageAfterError`. */
+  readonly usageAfterError?: boolean
 }

@@ -27,8 +27,17 @@ const imageDefault = "image/jpeg"
 const videoDefault = "video/mp4"
 const fileDefault = "application/pdf"
 
-/** Files that were uploaded to the Gemini API, and videos of YouTube: their type is known to Google. */
-const knownToGoogle = /^https:\/\/(?:generativelanguage\.googleapis\.com\/|(?:www\.)?youtube\.com\/|youtu\.be\/)/i
+/** Videos of YouTube, whose type Google knows. */
+const isYouTube = (host: string): boolean => /^(?:(?:www|m)\.)?youtube\.com$|^youtu\.be$/.test(host)
+
+/**
+ * What Google may read by the right of our key or account: files and caches of the Gemini API, buckets of the same project. It
+ * belongs to the operator, or to another caller.
+ */
+const isOperators = (host: string, vertex: boolean): boolean =>
+  /(?:^|\.)(?:generativelanguage|aiplatform)\.googleapis\.com$|-aiplatform\.googleapis\.com$/.test(host) ||
+  /(?:^|\.)storage\.cloud\.google\.com$/.test(host) ||
+  (vertex && /(?:^|\.)storage\.googleapis\.com$/.test(host))
 
 /** The Gemini API fetches addresses for models from 2.5 on (its page on file input methods, 2026-11). */
 const fetches = ({ vertex, facts }: Reader): boolean => vertex || facts.generation >= 2.5
@@ -40,13 +49,21 @@ export const inline = (mimeType: string, data: string): JsonObject => ({
 const fromAddress = (url: string, otherwise: string, reader: Reader): Carried => {
   const embedded = readDataUrl(url)
   if (embedded !== undefined) return inline(textual(embedded.mediaType || otherwise), base64Of(embedded))
-  const mimeType = typesByEnding[endingOf(url)] ?? otherwise
-  if (/^gs:\/\//i.test(url)) {
-    return reader.vertex ? { fileData: { mimeType, fileUri: url } } : "this host takes no addresses of Google's storage"
+  const host = /^https:/i.test(url) ? hostOf(url) : undefined
+  if (host === undefined) return "this host fetches https addresses only"
+  if (isOperators(host, reader.vertex)) return "the address is of what belongs to the operator"
+  if (!fetches(reader)) return "this model takes embedded media only"
+  if (isYouTube(host) && !reader.vertex) return { fileData: { fileUri: url } }
+  return { fileData: { mimeType: typesByEnding[endingOf(url)] ?? otherwise, fileUri: url } }
+}
+
+/** The name of the host, as a resolver would have it; `undefined` where it is no address. */
+const hostOf = (url: string): string | undefined => {
+  try {
+    return new URL(url).hostname.replace(/\.+$/, "")
+  } catch {
+    return undefined
   }
-  if (!reader.vertex && knownToGoogle.test(url)) return { fileData: { fileUri: url } }
-  if (!/^https:/i.test(url)) return "this host fetches https addresses only"
-  return fetches(reader) ? { fileData: { mimeType, fileUri: url } } : "this model takes embedded media only"
 }
 
 const endingOf = (url: string): string => /\.(\w+)(?:[?#].*)?$/.exec(url)?.[1]?.toLowerCase() ?? ""
@@ -77,10 +94,9 @@ const audioPart = ({ data, format }: { readonly data: string; readonly format: s
 }
 
 const filePart = ({ file }: FilePart, reader: Reader): Carried => {
-  const { file_data: data, file_id: id } = file
-  if (data != null) {
-    return /^(?:data:|https?:|gs:)/i.test(data) ? fromAddress(data, fileDefault, reader) : inline(fileDefault, data)
-  }
-  if (id == null) return "the file has neither data nor an id"
-  return id.includes("://") ? fromAddress(id, fileDefault, reader) : "this host knows files by their whole address"
+  const { file_data: data } = file
+  if (data == null) return "this host takes files by their data or address"
+  return /^(?:data:|[a-z][a-z0-9+.-]*:\/\/)/i.test(data)
+    ? fromAddress(data, fileDefault, reader)
+    : inline(fileDefault, data)
 }

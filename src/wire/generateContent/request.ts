@@ -18,7 +18,7 @@ import { toolFields } from "./tools.ts"
 const carried: ReadonlySet<string> = new Set([
   ...["messages", "tools", "tool_choice", "web_search_options", "response_format", "temperature", "top_p", "top_k"],
   ...["stop", "seed", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs", "n", "modalities"],
-  ...["image_config", "audio", "service_tier", "safetySettings", "cachedContent"],
+  ...["image_config", "audio", "service_tier", "safetySettings"],
 ])
 
 export const encodeGenerateContent = (
@@ -40,8 +40,6 @@ export const encodeGenerateContent = (
       ...tools,
       generationConfig: Object.keys(config).length === 0 ? undefined : config,
       safetySettings: payload["safetySettings"] ?? undefined,
-      cachedContent: payload["cachedContent"] ?? undefined,
-      labels: vertex ? (payload["labels"] ?? undefined) : undefined,
       service_tier: vertex ? undefined : tier,
     })
     const method = request.stream ? "streamGenerateContent?alt=sse" : "generateContent"
@@ -70,11 +68,10 @@ const tierOf = (tier: string | null | undefined): string | undefined =>
   tier === "flex" || tier === "priority" ? tier : undefined
 
 /** Names of the caller's members that are not sent to the host in any form. */
-const droppedOf = ({ payload, reasoning }: ChatRequest, { vertex, facts }: Reader, config: JsonObject) => {
-  const isLost = (name: string) => !carried.has(name) && !(vertex && name === "labels")
+const droppedOf = ({ payload, reasoning }: ChatRequest, { facts }: Reader, config: JsonObject) => {
   // Several calls in an answer are what Google's models do anyway.
   const isUsual = (name: string) => name === "parallel_tool_calls" && payload[name] === true
-  const dropped = Object.keys(payload).filter((name) => payload[name] != null && isLost(name) && !isUsual(name))
+  const dropped = Object.keys(payload).filter((name) => payload[name] != null && !carried.has(name) && !isUsual(name))
   const format = payload.response_format
   if (format != null && format.type !== "text" && config["responseMimeType"] === undefined) {
     dropped.push("response_format")

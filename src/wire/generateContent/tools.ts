@@ -1,4 +1,4 @@
-/** Tools and the choice among them. Tools that Google runs itself have a member each; functions share one. */
+/** Tools and the choice among them. Functions share one member; Google's search is a tool of its own. */
 import * as Either from "effect/Either"
 import type { ChatPayload, FunctionTool, Tool, ToolChoice } from "../../domain/Chat.ts"
 import { Unsupported } from "../../domain/Failure.ts"
@@ -11,26 +11,15 @@ export interface ToolFields {
   readonly toolConfig?: JsonObject
 }
 
-/** Google's own tools, by the `type` that asks for them. Other members of the tool are its settings. */
-const ownTools: ReadonlyMap<string, string> = new Map(
-  ["googleSearch", "urlContext", "codeExecution", "googleMaps", "fileSearch", "enterpriseWebSearch"].flatMap((name) => [
-    [name, name],
-    [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), name],
-  ]),
-)
-
 export const toolFields = (payload: ChatPayload, reader: Reader): Either.Either<ToolFields, Unsupported> => {
   const declarations: Array<JsonObject> = []
-  const own: Array<JsonObject> = []
+  let searches = payload["web_search_options"] != null
   for (const [at, tool] of (payload.tools ?? []).entries()) {
-    const ownTool = ownTools.get(tool.type)
     if (isFunction(tool)) declarations.push(declarationOf(tool))
-    else if (ownTool !== undefined) own.push({ [ownTool]: settingsOf(tool) })
+    else if (isSearch(tool)) searches = true
     else return Either.left(new Unsupported({ path: `tools[${at}]`, reason: "this host has no such tool" }))
   }
-  if (payload["web_search_options"] != null && !own.some((tool) => tool["googleSearch"] !== undefined)) {
-    own.push({ googleSearch: {} })
-  }
+  const own = searches ? [{ googleSearch: {} }] : []
   const tools = declarations.length === 0 ? own : [{ functionDeclarations: declarations }, ...own]
   if (tools.length === 0) return Either.right({})
   return Either.map(callingOf(payload.tool_choice, declarations.length > 0), (functionCallingConfig) => {
@@ -46,7 +35,8 @@ export const toolFields = (payload: ChatPayload, reader: Reader): Either.Either<
 
 const isFunction = (tool: Tool): tool is FunctionTool => tool.function !== undefined
 
-const settingsOf = ({ type: _, ...settings }: JsonObject): JsonObject => settings
+/** The usual names of a search; the hold counts what it may cost. Google's other tools have no price in a price list. */
+const isSearch = ({ type }: Tool): boolean => type.includes("web_search")
 
 const declarationOf = ({ function: { name, description, parameters } }: FunctionTool): JsonObject => {
   // An empty schema is refused; without one the function takes no arguments.

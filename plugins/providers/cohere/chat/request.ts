@@ -93,11 +93,13 @@ const samplingOf = (payload: ChatPayload): JsonObject => {
     // From 0.01 to 0.99 here.
     ...(p == null ? {} : { p: Math.min(Math.max(p, 0.01), 0.99) }),
     ...(k == null ? {} : { k: Math.min(k, 500) }),
-    // From 0 to 1 here: less than nothing has no counterpart.
-    ...(frequency == null || frequency < 0 ? {} : { frequency_penalty: Math.min(frequency, 1) }),
-    ...(presence == null || presence < 0 ? {} : { presence_penalty: Math.min(presence, 1) }),
+    // Only from 0 to 1 here; what is beyond has no counterpart.
+    ...(isShare(frequency) ? { frequency_penalty: frequency } : {}),
+    ...(isShare(presence) ? { presence_penalty: presence } : {}),
   }
 }
+
+const isShare = (value: number | null | undefined): value is number => value != null && value >= 0 && value <= 1
 
 const stopOf = (stop: ChatPayload["stop"]): JsonObject => {
   const texts = (typeof stop === "string" ? [stop] : (stop ?? [])).filter((text) => text !== "")

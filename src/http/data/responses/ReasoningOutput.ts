@@ -3,7 +3,7 @@ import type { ReasoningDetail } from "../../../domain/Chat.ts"
 import type { JsonObject } from "../../../domain/Json.ts"
 import { type DeltaHead, deltaHead, type EventSink } from "./events.ts"
 import type { ItemStatus, OutputItem } from "./OutputItem.ts"
-import { signedContent, withFormat } from "./reasoningItem.ts"
+import { sealedContent, signedContent, withFormat } from "./reasoningItem.ts"
 
 type PartKind = "summary" | "text"
 
@@ -74,8 +74,11 @@ export class ReasoningOutput implements OutputItem {
     const summary = this.textsOf("summary").map((text) => ({ type: "summary_text", text }))
     const texts = this.textsOf("text")
     const content = texts.map((text) => ({ type: "reasoning_text", text }))
+    const format = this.format ?? "unknown"
     const encrypted =
-      this.encrypted ?? (this.signature && signedContent(texts.join(""), this.signature, this.format ?? "unknown"))
+      this.encrypted === undefined
+        ? this.signature && signedContent(texts.join(""), this.signature, format)
+        : sealedContent(this.encrypted, this.givenId, format)
     return {
       id: this.id,
       type: "reasoning",

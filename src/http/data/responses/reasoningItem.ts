@@ -40,6 +40,15 @@ export const withFormat = (id: string, format: string | undefined): string =>
 export const signedContent = (text: string, signature: string, format: string): string =>
   wrappedWhole({ type: "reasoning.text", text, signature, format })
 
+/**
+ * Encrypted content for the same callers, where the item's id is the host's own: then the id does not name the format, which
+ * has to stand in the content. Vendors of this form read their own.
+ */
+export const sealedContent = (data: string, id: string | undefined, format: string): string =>
+  id === undefined || format === "unknown" || format.endsWith("responses-v1")
+    ? data
+    : wrappedWhole({ type: "reasoning.encrypted", data, id, format })
+
 /** `suffix`: the generation's id without its prefix; `at`: the item's place in the output. */
 export const itemId = (kind: "msg" | "rs" | "fc" | "ig", suffix: string, at: number): string =>
   `${kind}_${suffix}-${at}`
@@ -65,7 +74,7 @@ export const readReasoning = (item: JsonObject, index: number): ReadReasoning =>
   const signed = unwrapped(encrypted)
   const given = textsOf(item["content"])
   const content = given.length === 0 && signed?.text !== undefined ? [textOr(signed.text)] : given
-  const data = signed === undefined ? encrypted : undefined
+  const data = signed === undefined ? encrypted : signed.data
   const signature = item["signature"] ?? signed?.signature
   const format =
     typeof named === "string"

@@ -1,0 +1,50 @@
+/** How servers with OpenAI's `GET /models` list what they serve. */
+import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import type { ListedHost, ListedModel } from "../domain/ListedModel.ts"
+import type { ListModels } from "./Provider.ts"
+
+/** What a model is assumed to hold whose length its server does not say. The server refuses what is too long for it. */
+export const unknownLength = 131_072
+
+export interface ServerListing {
+  /** Id of the plugin: models are `<plugin>/<name>`. */
+  readonly plugin: string
+  /** Whether an entry is one of this kind of server: anything may listen at its port. */
+  readonly isOwn: (entry: JsonObject) => boolean
+  /** Tokens that a model holds, where the entry says so. */
+  readonly contextLength: (entry: JsonObject) => unknown
+  /** Default: the entry's `id`. */
+  readonly name?: (id: string) => string
+  readonly architecture?: (entry: JsonObject) => ListedModel["architecture"]
+  readonly host?: (entry: JsonObject) => ListedHost
+  /** Default `/models`, relative to the base URL. */
+  readonly pathFromRoot?: string
+}
+
+/** For `Provider.listModels`. A listing with a foreign entry is one of another server. */
+export const serverListing = (options: ServerListing): ListModels => {
+  const { plugin, isOwn, contextLength, name = (id) => id, architecture, host, pathFromRoot } = options
+  const listed = (entry: JsonObject): ListedModel => {
+    const id = String(entry["id"])
+    const length = contextLength(entry)
+    const known = architecture?.(entry)
+    return {
+      id: `${plugin}/${name(id)}`,
+      context_length: typeof length === "number" && Number.isInteger(length) && length > 0 ? length : unknownLength,
+      ...(known === undefined ? {} : { architecture: known }),
+      hosts: [{ model: id, ...host?.(entry) }],
+    }
+  }
+  return {
+    request: { method: "GET", path: pathFromRoot ?? "/models", body: "" },
+    ...(pathFromRoot === undefined ? {} : { fromRoot: true }),
+    decode: (body) => {
+      const entries = isJsonObject(body) ? body["data"] : undefined
+      const isListing =
+        Array.isArray(entries) && entries.length > 0 && entries.every((entry) => isEntry(entry) && isOwn(entry))
+      return isListing ? entries.map(listed) : undefined
+    },
+  }
+}
+
+const isEntry = (entry: unknown): entry is JsonObject => isJsonObject(entry) && typeof entry["id"] === "string"

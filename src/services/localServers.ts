@@ -1,0 +1,227 @@
+/**
+ * Looks for model servers while the gateway runs: on this machine, and those of the configuration. Their models appear in the
+ * configuration in force when they answer, and are gone when they do not. Nothing waits for it. What was only looked for gets no
+ * key, and only an answer of the right shape counts, since anything may listen at these ports.
+ */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
+import { authHeaders } from "../catalogue/endpoints.ts"
+import { type FoundServer, type LocalServer, modelsOf, withServers } from "../catalogue/localServers.ts"
+import { type LoadedProvider, openLocal } from "../catalogue/providers.ts"
+import { HostFailed } from "../domain/Failure.ts"
+import type { ListedModel } from "../domain/ListedModel.ts"
+import type { CheckedListing } from "../plugin/checked.ts"
+import { bearer } from "../plugin/Provider.ts"
+import { Upstream } from "../upstream/Upstream.ts"
+import type { Encoded } from "../wire/Protocol.ts"
+import { ProviderRegistry } from "./ProviderRegistry.ts"
+import { BodyText, parsedBody } from "./upstreamCall.ts"
+
+/** Between two looks. */
+const every = "30 seconds"
+/** For one answer. A server of one's own machine that is well takes milliseconds. */
+const patience = "2 seconds"
+/** Looks in a row without an answer after which a server counts as gone: it may be busy loading a model. */
+const patientLooks = 2
+/** Looks that are left out where something else listens, so that it is not asked twice a minute. */
+const restAfterStranger = 9
+const longestAnswer = 4 * 1_048_576
+
+export const layerLocalServers = (
+  servers: ReadonlyArray<LocalServer>,
+): Layer.Layer<never, never, ProviderRegistry | Upstream> =>
+  servers.length === 0
+    ? Layer.empty
+    : Layer.scopedDiscard(
+        Effect.gen(function* () {
+          const registry = yield* ProviderRegistry
+          const upstream = yield* Upstream
+          const base = registry.current()
+          const watched = servers.map((server) => new Watched(upstream, server))
+          const look = Effect.gen(function* () {
+            const changes = yield* Effect.forEach(watched, (one) => one.look(), { concurrency: "unbounded" })
+            if (!changes.includes(true)) return
+            registry.replace(
+              withServers(
+                base,
+                watched.flatMap(({ found }) => found ?? []),
+              ),
+            )
+          })
+          yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(every)))
+        }),
+      )
+
+interface Answer {
+  readonly status: number
+  readonly body: unknown
+}
+
+/** One server, and what is known of it. */
+class Watched {
+  found: FoundServer | undefined
+  private readonly upstream: Context.Tag.Service<Upstream>
+  private readonly server: LocalServer
+  private loaded: LoadedProvider | undefined
+  /** The listing that `found` was made of. */
+  private listed = ""
+  /** Models as their details describe them, by what the listing said of them. */
+  private readonly described = new Map<string, ListedModel>()
+  private silentLooks = 0
+  private rest = 0
+
+  constructor(upstream: Context.Tag.Service<Upstream>, server: LocalServer) {
+    this.upstream = upstream
+    this.server = server
+  }
+
+  private get name(): string {
+    const { settings, plugin } = this.server
+    return settings.name ?? (settings.slug === plugin.id ? plugin.name : settings.slug)
+  }
+
+  /** Whether something changed. Never fails, and says at most a line when it finds or loses the server. */
+  look(): Effect.Effect<boolean> {
+    if (this.rest > 0) {
+      this.rest -= 1
+      return Effect.succeed(false)
+    }
+    return Effect.gen(this, function* () {
+      const listing = yield* this.listing()
+      if (listing === undefined) return false
+      const { request, fromRoot } = listing
+      const answer = yield* this.ask(request, fromRoot === true)
+      if (answer === undefined || answer.status >= 500) return yield* this.silent()
+      const models = answer.status === 200 ? listing.decode(answer.body) : undefined
+      if (models === undefined || models instanceof HostFailed) {
+        this.rest = restAfterStranger
+        return yield* this.gone()
+      }
+      this.silentLooks = 0
+      return yield* this.lists(models, listing)
+    })
+  }
+
+  /** How it is asked for its models. The plugin's code is loaded only where something listens. */
+  private listing(): Effect.Effect<CheckedListing | undefined> {
+    if (this.loaded !== undefined) return Effect.succeed(this.loaded.provider.listModels)
+    return Effect.gen(this, function* () {
+      const { settings, plugin, isConfigured } = this.server
+      if (!isConfigured && !(yield* this.isThere())) return undefined
+      const opened = yield* Effect.either(openLocal(settings, plugin))
+      if (Either.isLeft(opened) || opened.right.provider.listModels === undefined) {
+        this.rest = Number.POSITIVE_INFINITY
+        yield* Effect.logWarning(`${this.name} was not looked for: its plugin "${plugin.id}" lists no models.`)
+        return undefined
+      }
+      this.loaded = opened.right
+      return opened.right.provider.listModels
+    })
+  }
+
+  private lists(models: ReadonlyArray<ListedModel>, listing: CheckedListing): Effect.Effect<boolean> {
+    const text = JSON.stringify(models)
+    if (this.found !== undefined && this.listed === text) return Effect.succeed(false)
+    return Effect.gen(this, function* () {
+      const { loaded } = this
+      if (loaded === undefined) return false
+      const described = yield* Effect.forEach(models, (model) => this.describe(model, listing), { concurrency: 4 })
+      const isNew = this.found === undefined
+      this.found = { loaded, models: modelsOf(described, this.server) }
+      this.listed = text
+      if (isNew) {
+        const [first] = this.found.models
+        const such = first === undefined ? "" : `, such as ${first.id}`
+        yield* Effect.logInfo(`Found ${this.name} at ${loaded.baseUrl}: ${this.found.models.length} models${such}.`)
+      }
+      return true
+    })
+  }
+
+  private describe(model: ListedModel, { detail }: CheckedListing): Effect.Effect<ListedModel> {
+    const key = JSON.stringify(model)
+    const known = this.described.get(key)
+    if (known !== undefined || detail === undefined) return Effect.succeed(known ?? model)
+    const asked = detail.request(model.hosts?.[0]?.model ?? model.id)
+    if (asked instanceof HostFailed) return Effect.succeed(model)
+    return Effect.map(this.ask(asked, false), (answer) => {
+      if (answer?.status !== 200) return model
+      const described = detail.decode(model, answer.body)
+      this.described.set(key, described)
+      return described
+    })
+  }
+
+  private silent(): Effect.Effect<boolean> {
+    this.silentLooks += 1
+    return this.silentLooks < patientLooks ? Effect.succeed(false) : this.gone()
+  }
+
+  private gone(): Effect.Effect<boolean> {
+    this.silentLooks = 0
+    if (this.found === undefined) return Effect.succeed(false)
+    this.found = undefined
+    this.described.clear()
+    return Effect.as(Effect.logInfo(`${this.name} at ${this.loaded?.baseUrl} does not answer any more.`), true)
+  }
+
+  /** A key goes to servers of the configuration alone. */
+  private credentials(): Readonly<Record<string, string>> {
+    const { isConfigured, settings, plugin } = this.server
+    return isConfigured ? authHeaders(plugin.auth ?? bearer, settings.apiKey) : {}
+  }
+
+  /** Whether anything at all speaks HTTP there. */
+  private isThere(): Effect.Effect<boolean> {
+    const { origin } = new URL(this.server.settings.baseUrl ?? "")
+    return Effect.map(this.call(`${origin}/`, { method: "GET", path: "/", body: "" }), (answer) => {
+      if (answer === "late") this.rest = restAfterStranger
+      return typeof answer === "object"
+    })
+  }
+
+  private ask(request: Encoded, fromRoot: boolean): Effect.Effect<Answer | undefined> {
+    const baseUrl = this.loaded?.baseUrl ?? ""
+    const address = (fromRoot ? new URL(baseUrl).origin : baseUrl) + request.path
+    return Effect.map(this.call(address, request), (answer) => (typeof answer === "object" ? answer : undefined))
+  }
+
+  /** An answer; or nothing that could be read as one, or none in time. */
+  private call(url: string, request: Encoded): Effect.Effect<Answer | "none" | "late"> {
+    const { method = "POST", headers = {}, body } = request
+    const call = {
+      url,
+      method,
+      headers: {
+        accept: "application/json",
+        "accept-encoding": "identity",
+        "content-type": "application/json",
+        ...headers,
+        ...this.credentials(),
+      },
+      body: method === "GET" ? null : body,
+      network: "private" as const,
+      proxy: this.server.settings.proxy ?? undefined,
+    }
+    return Effect.async<Answer | "none">((resume) => {
+      const text = new BodyText(longestAnswer)
+      let status = 0
+      const exchange = this.upstream.exchange(call, {
+        head: (head) => {
+          status = head.status
+        },
+        data: (bytes) => {
+          if (text.add(bytes)) return
+          exchange.cancel()
+          resume(Effect.succeed("none"))
+        },
+        end: () => resume(Effect.succeed({ status, body: parsedBody(text.take()) })),
+        failed: () => resume(Effect.succeed("none")),
+      })
+      return Effect.sync(() => exchange.cancel())
+    }).pipe(Effect.timeoutTo({ duration: patience, onTimeout: () => "late" as const, onSuccess: (answer) => answer }))
+  }
+}

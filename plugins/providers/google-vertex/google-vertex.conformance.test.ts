@@ -69,6 +69,36 @@ const checks = await providerChecks({
   plugin: vertex,
   config: { location: "europe-west4", credentials },
   answer,
+  answers: [
+    {
+      name: "a whole call",
+      body: {
+        candidates: [
+          {
+            content: { role: "model", parts: [{ functionCall: { name: "weather", args: { city: "Rome" } } }] },
+            finishReason: "STOP",
+          },
+        ],
+        usageMetadata: counted(10, 4),
+      },
+      expects: { text: "", finishReason: "tool_calls", toolCalls: [{ name: "weather", arguments: { city: "Rome" } }] },
+    },
+  ],
+  errors: [
+    {
+      name: "a rate limit",
+      status: 429,
+      body: {
+        error: {
+          code: 429,
+          message: "Resource exhausted. Please try again later.",
+          status: "RESOURCE_EXHAUSTED",
+          details: [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "12s" }],
+        },
+      },
+      expects: { reason: "rate-limited", retryAfterSeconds: 12 },
+    },
+  ],
   streams: [
     {
       name: "thinking and text",

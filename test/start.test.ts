@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test"
 import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { chunkOf, configFor } from "./support/host.ts"
+import { ownPluginsFolder } from "./support/ownPlugins.ts"
 import { firstKey, type Installation, install, type StartOptions } from "./support/process.ts"
 import { event, lastPart, type Peer, rawHost, streamHead, until } from "./support/rawHost.ts"
 import { contentOf, readStrictly } from "./support/strictSse.ts"
@@ -26,7 +27,7 @@ const withPlugin = (installation: Installation, id: string, source: string) => {
   const folder = join(installation.folder, "plugins")
   mkdirSync(join(folder, "strategies", id), { recursive: true })
   writeFileSync(join(folder, "strategies", id, "index.ts"), source)
-  return { plugins: { folders: [folder, join(import.meta.dir, "../plugins")] } }
+  return { plugins: { folders: [folder, ownPluginsFolder()] } }
 }
 
 const words = Array.from({ length: 200 }, (_, at) => `word${at} `)

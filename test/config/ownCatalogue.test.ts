@@ -14,8 +14,9 @@ import type { Host, Model } from "../../src/domain/Host.ts"
 import { isJsonObject, type JsonObject } from "../../src/domain/Json.ts"
 import { formatUsd } from "../../src/domain/Money.ts"
 import { priceFields, priceNames } from "../../src/domain/Price.ts"
+import { ownPluginsFolder } from "../support/ownPlugins.ts"
 
-const folder = join(import.meta.dir, "../../plugins/providers")
+const folder = join(ownPluginsFolder(), "providers")
 const sources = join(import.meta.dir, "../../../shared/catalog/models.json")
 
 /** By slug: the entries as they are in the files. */

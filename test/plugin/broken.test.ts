@@ -30,6 +30,7 @@ import { KeyStore } from "../../src/services/KeyStore.ts"
 import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
 import { Upstream } from "../../src/upstream/Upstream.ts"
 import { gatewayWithoutSocket } from "../support/gateway.ts"
+import { ownPluginsFolder } from "../support/ownPlugins.ts"
 import { install } from "../support/process.ts"
 
 const whole = { protocols: { chat: chatProtocol() }, error: httpError }
@@ -300,8 +301,7 @@ const wrong = {
   ],
 }
 
-/** All strategies in the project's own folder, including those that an operator added. */
-const strategies = readdirSync(join(import.meta.dir, "../../plugins/strategies")).toSorted()
+const strategies = readdirSync(join(ownPluginsFolder(), "strategies")).toSorted()
 
 const allWrong = [
   "config error: server.port: expected a whole number from 0 to 65535, got -1",
@@ -319,7 +319,7 @@ const allWrong = [
 describe("the gateway as it is run", () => {
   const installation = install()
   const folder = join(installation.folder, "plugins")
-  const config = { plugins: { folders: [folder, join(import.meta.dir, "../../plugins")] } }
+  const config = { plugins: { folders: [folder, ownPluginsFolder()] } }
 
   beforeAll(async () => {
     const source = `

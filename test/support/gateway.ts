@@ -21,13 +21,12 @@ import type { Storage } from "../../src/services/Storage.ts"
 import { Upstream } from "../../src/upstream/Upstream.ts"
 import { checkedStream } from "./checkedStreams.ts"
 import { lastingStorage } from "./lastingStorage.ts"
-
-const pluginFolder = new URL("../../plugins", import.meta.url).pathname
+import { ownPluginsFolder } from "./ownPlugins.ts"
 
 /** The plugins in the project's own folder, looked for once: they are the same for every gateway. */
 export const ownPlugins = Effect.runSync(
   Effect.cached(
-    Effect.map(discover([pluginFolder]), ({ plugins, invalid }) => {
+    Effect.map(discover([ownPluginsFolder()]), ({ plugins, invalid }) => {
       if (invalid.length > 0) throw new Error(invalid.map(({ message }) => message).join("\n"))
       return plugins
     }),

@@ -4,9 +4,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { isJsonObject } from "../../src/domain/Json.ts"
 import type { Storage } from "../../src/services/Storage.ts"
 import * as SqliteStorage from "../../src/sql/SqliteStorage.ts"
 import { type Ended, runCommand } from "./commands.ts"
+import { ownPluginsFolder } from "./ownPlugins.ts"
 
 const root = new URL("../..", import.meta.url).pathname
 
@@ -97,6 +99,13 @@ const run = (env: Readonly<Record<string, string>>, script?: string): RunningGat
   }
 }
 
+/** Unless the configuration says where plugins are: those of the project, and no others. */
+const withOwnPlugins = (config: unknown): unknown => {
+  if (!isJsonObject(config)) return config
+  const { plugins = {} } = config
+  return isJsonObject(plugins) ? { ...config, plugins: { folders: [ownPluginsFolder()], ...plugins } } : config
+}
+
 export const install = (): Installation => {
   const folder = mkdtempSync(join(tmpdir(), "headgate-test-"))
   const database = join(folder, "data", "headgate.db")
@@ -112,7 +121,7 @@ export const install = (): Installation => {
     folder,
     database,
     start: ({ config, env = {}, asScript = false } = {}) => {
-      if (config !== undefined) writeFileSync(file, JSON.stringify(config))
+      if (config !== undefined) writeFileSync(file, JSON.stringify(withOwnPlugins(config)))
       const gateway = run({ ...environment, ...env }, asScript ? folder : undefined)
       running.add(gateway)
       void gateway.exited.then(() => running.delete(gateway))

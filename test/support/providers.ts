@@ -1,13 +1,11 @@
 /** The provider plugins that come with the gateway. */
-import { fileURLToPath } from "node:url"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { discover } from "../../src/plugin/discover.ts"
 import type { Provider, ProviderPlugin } from "../../src/plugin/Provider.ts"
+import { ownPluginsFolder } from "./ownPlugins.ts"
 
-const folder = fileURLToPath(new URL("../../plugins", import.meta.url))
-
-const { plugins } = await Effect.runPromise(discover([folder]))
+const { plugins } = await Effect.runPromise(discover([ownPluginsFolder()]))
 
 /** By id. */
 export const providerPlugins: ReadonlyMap<string, ProviderPlugin> = new Map(

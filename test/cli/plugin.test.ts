@@ -1,0 +1,189 @@
+/** `headgate plugin …` and `plugins.packages`, outside of the repository and in a package. docs/plugins.md */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as Effect from "effect/Effect"
+import { discover } from "../../src/plugin/discover.ts"
+
+const root = new URL("../../", import.meta.url).pathname
+const patience = 120_000
+
+let home = ""
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), "headgate-cli-"))
+})
+afterAll(() => rm(home, { recursive: true }))
+
+const run = async (command: ReadonlyArray<string>, cwd: string, env: Readonly<Record<string, string>> = {}) => {
+  const child = Bun.spawn([process.execPath, ...command], {
+    cwd,
+    env: { PATH: process.env["PATH"] ?? "", HOME: tmpdir(), ...env },
+    stdout: "pipe",
+    stderr: "pipe",
+  })
+  const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+  return { out, err, code }
+}
+const headgate = (words: ReadonlyArray<string>, cwd: string, env?: Readonly<Record<string, string>>) =>
+  run([join(root, "src/main.ts"), "plugin", ...words], cwd, env)
+
+describe("plugin new and test, in a folder without node_modules", () => {
+  test.each([
+    ["providers/acme-labs", []],
+    ["providers/tide", ["--protocol"]],
+    ["strategies/steady", ["--strategy"]],
+  ])(
+    "%s passes at once, and is not overwritten",
+    async (path, flags) => {
+      const name = path.split("/").at(-1) ?? ""
+      const made = await headgate(["new", name, ...flags], home)
+      expect(made).toMatchObject({ code: 0, err: "" })
+      expect(made.out).toContain(join(home, "plugins", path, `${name}.test.ts`))
+      const tested = await headgate(["test", join("plugins", path)], home)
+      expect(tested).toMatchObject({ code: 0 })
+      expect(tested.err).toContain(" 0 fail")
+
+      const index = Bun.file(join(home, "plugins", path, "index.ts"))
+      await Bun.write(index, `${await index.text()}// mine\n`)
+      const again = await headgate(["new", name, ...flags], home)
+      expect(again).toMatchObject({ code: 1, out: "" })
+      expect(again.err).toContain("is there already")
+      expect(await index.text()).toEndWith("// mine\n")
+    },
+    patience,
+  )
+
+  test(
+    "a fault fails, a folder without tests is checked by the kit, and a missing one is said to be missing",
+    async () => {
+      await headgate(["new", "faulty", "--protocol"], home)
+      const folder = join(home, "plugins/providers/faulty")
+      const request = Bun.file(join(folder, "request.ts"))
+      await Bun.write(request, (await request.text()).replace("...{ temperature, ", "...{ "))
+      await rm(join(folder, "faulty.test.ts"))
+      const tested = await headgate(["test", folder], home)
+      expect(tested.code).toBe(1)
+      expect(tested.err).toContain("neither sends its value nor names it in `dropped`")
+      expect(await headgate(["test", "nowhere"], home)).toMatchObject({ code: 66 })
+      expect(await headgate(["new", "No Name"], home)).toMatchObject({ code: 64 })
+      expect(await headgate(["new", "both", "--protocol", "--strategy"], home)).toMatchObject({ code: 64 })
+    },
+    patience,
+  )
+})
+
+const packaged = (id: string) => `
+import * as Schema from "effect/Schema"
+import { chatProtocol, defineProvider, httpError } from "headgate/plugin"
+export default defineProvider({
+  id: "${id}",
+  name: "Some",
+  baseUrl: "https://api.acme.example/v1",
+  config: Schema.Struct({}),
+  load: () => ({ protocols: { chat: chatProtocol() }, error: httpError }),
+})`
+
+describe("packages", () => {
+  const install = async (folder: string, name: string, source: string) => {
+    const path = join(folder, "node_modules", name)
+    await Bun.write(join(path, "package.json"), JSON.stringify({ name, type: "module", exports: "./index.ts" }))
+    await Bun.write(join(path, "index.ts"), source)
+  }
+  let folder = ""
+  beforeAll(async () => {
+    folder = await mkdtemp(join(root, "node_modules/.headgate-packages-"))
+    await install(folder, "headgate-acme", packaged("acme"))
+    await install(
+      folder,
+      "@some/several",
+      `${packaged("one")}`.replace("export default", "const one =") + "\nexport default [one, { ...one, id: 'two' }]",
+    )
+    await install(folder, "headgate-torn", "export default {")
+    await install(folder, "headgate-none", "export default 7")
+  })
+  afterAll(() => rm(folder, { recursive: true }))
+
+  test.each([
+    ["headgate-acme", ["acme"], []],
+    ["@some/several", ["one", "two"], []],
+    ["headgate-torn", [], [/^plugin headgate-torn: import: /]],
+    ["headgate-none", [], [/^plugin headgate-none: shape: the default export is not made by/]],
+    ["headgate-missing", [], [/^plugin headgate-missing: find: there is no such package in /]],
+  ] as const)("%s of a package is loaded, or is off with one line", async (name, ids, lines) => {
+    const { plugins, invalid, origins } = await Effect.runPromise(
+      discover([], undefined, { names: [name], from: folder }),
+    )
+    expect(plugins.map(({ id }) => id)).toEqual([...ids])
+    for (const plugin of plugins) expect(origins.get(plugin)).toBe(name)
+    expect(invalid.length).toBe(lines.length)
+    for (const [at, line] of lines.entries()) expect(invalid[at]?.message).toMatch(line)
+  })
+
+  test(
+    "list says what is on, what is off and why, and where it comes from",
+    async () => {
+      const config = {
+        plugins: { folders: [], packages: ["headgate-acme", "headgate-torn"] },
+        discovery: { environment: true },
+      }
+      await Bun.write(join(folder, "headgate.config.json"), JSON.stringify(config))
+      const listed = await headgate(["list", "--json"], folder)
+      expect(listed).toMatchObject({ code: 0 })
+      expect(JSON.parse(listed.out)).toEqual([
+        { id: "acme", kind: "provider", from: "headgate-acme", state: "off", why: "not configured" },
+        {
+          id: "headgate-torn",
+          kind: "provider",
+          from: "headgate-torn",
+          state: "off",
+          why: expect.stringContaining("import: "),
+        },
+      ])
+      await Bun.write(
+        join(folder, "headgate.config.json"),
+        JSON.stringify({ ...config, providers: { ours: { plugin: "acme", api_key: "a-key" } } }),
+      )
+      const on = await headgate(["list"], folder)
+      expect(on.out).toContain("acme\tprovider\ton\tconfigured as ours\theadgate-acme\n")
+    },
+    patience,
+  )
+})
+
+describe("the packed package", () => {
+  test(
+    "has what a plugin in an app needs: its tests run with `bun test`, and the program writes and tests plugins",
+    async () => {
+      const app = join(home, "app")
+      const modules = join(app, "node_modules")
+      await mkdir(modules, { recursive: true })
+      const packed = await run(["pm", "pack", "--quiet", "--ignore-scripts", "--destination", home], root)
+      expect(packed.code).toBe(0)
+      const tarball = (await readdir(home)).find((name) => name.endsWith(".tgz")) ?? ""
+      await mkdir(join(modules, "headgate"))
+      const unpacked = Bun.spawnSync([
+        "tar",
+        "-xzf",
+        join(home, tarball),
+        "--strip-components=1",
+        "-C",
+        join(modules, "headgate"),
+      ])
+      expect(unpacked.exitCode).toBe(0)
+      // Its dependencies, as a package manager would install them, without a registry.
+      for (const name of await readdir(join(root, "node_modules"))) {
+        if (!name.startsWith(".") && name !== "headgate")
+          await symlink(join(root, "node_modules", name), join(modules, name))
+      }
+      const program = ["node_modules/headgate/src/main.ts", "plugin"]
+      expect(await run([...program, "new", "tide", "--protocol"], app)).toMatchObject({ code: 0, err: "" })
+      const tested = await run(["test"], join(app, "plugins/providers/tide"))
+      expect(tested.err).toContain(" 0 fail")
+      expect(tested.code).toBe(0)
+      const listed = await run([...program, "list"], app, { TIDE_API_KEY: "a-key" })
+      expect(listed.out).toContain("tide\tprovider\ton\tits environment variables are set\t")
+    },
+    patience,
+  )
+})

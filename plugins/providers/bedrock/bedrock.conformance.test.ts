@@ -183,6 +183,11 @@ const streams = [
     expects: { text: "Let me look.", finishReason: "tool_calls", toolCalls: calls, counted: expected },
   },
   {
+    name: "an answer that was cut",
+    bytes: stream(start, delta(0, { text: "Ab" }), stop(0), ...end("max_tokens")),
+    expects: { text: "Ab", finishReason: "length", counted: expected },
+  },
+  {
     name: "an exception",
     bytes: stream(
       start,

@@ -198,7 +198,7 @@ const ContentPrivacy = Schema.Struct({
 const Discovery = Schema.Struct({
   /** Providers whose key variable is set. Default true. */
   environment: field(Schema.Boolean, true),
-  /** Model servers on loopback, at their usual ports: the gateway's process looks for them every 30 seconds. Default true. */
+  /** Model servers on loopback, at their usual ports: they are looked for every 30 seconds. Default true; embedded: false. */
   local: field(Schema.Boolean, true),
 })
 

@@ -59,8 +59,10 @@ describe("recorded traffic", () => {
 
   for (const found of cases.filter(({ kind }) => kind === "chat")) {
     if (found.response.raw === undefined) {
-      const check = () => expect(wholeOf(protocol, found)).toEqual(expectedTranscript(found))
-      test(found.id, reporting(found, check))
+      test(
+        found.id,
+        reporting(found, () => expect(wholeOf(protocol, found)).toEqual(expectedTranscript(found))),
+      )
       continue
     }
     for (const { name, pieces } of splits(bytesOf(found), 7)) {
@@ -241,6 +243,21 @@ describe("an answer", () => {
     ])
     expect(new Set(calls.map(({ id }: Anything) => id)).size).toBe(3)
     expect(second.at(-1).choices[0].finish_reason).toBe("tool_calls")
+  })
+
+  test("has its thoughts and its text apart, and logprobs with their text", () => {
+    const logprobs = [{ token: "a", logprob: -0.1 }]
+    const [first, second] = read([
+      { message: { role: "assistant", content: "", thinking: "Hm." }, done: false },
+      { message: { role: "assistant", content: "a" }, logprobs, done: false },
+    ]) as Anything
+    expect(first).toEqual([{ choices: [{ index: 0, delta: { reasoning: "Hm." }, finish_reason: null }] }])
+    expect(second[0].choices[0]).toEqual({
+      index: 0,
+      delta: { content: "a" },
+      finish_reason: null,
+      logprobs: { content: logprobs },
+    })
   })
 
   test("that a line breaks off with an error is a failure", () => {

@@ -163,13 +163,14 @@ describe("recorded traffic", () => {
     const asked = recorded.request?.body as { instances: ReadonlyArray<{ content: string }>; parameters: JsonObject }
     const input = asked.instances.map(({ content }) => content)
 
-    test(`${recorded.id}: the request`, () => {
+    const request = () => {
       const { body, path } = encoded(vertex, { input, dimensions: 768 }, recorded.model ?? "")
       expect(body).toEqual({ ...asked })
       expect(recorded.request?.path).toEndWith(path)
-    })
+    }
+    test(`${recorded.id}: the request`, reporting(recorded, request))
 
-    const check = () => {
+    const answer = () => {
       const body = bodyOf(recorded) as {
         predictions: ReadonlyArray<{
           embeddings: { values: ReadonlyArray<number>; statistics: { token_count: number } }
@@ -181,7 +182,7 @@ describe("recorded traffic", () => {
         usage: { prompt_tokens: first?.embeddings.statistics.token_count, completion_tokens: 0 },
       })
     }
-    test(`${recorded.id}: the answer`, reporting(recorded, check))
+    test(`${recorded.id}: the answer`, reporting(recorded, answer))
   }
 
   for (const recorded of recordings("gemini-embed")) {

@@ -105,8 +105,10 @@ describe("recorded answers", () => {
       }
       test(found.id, reporting(found, check))
     } else if (found.response.raw === undefined) {
-      const check = () => expect(wholeOf(protocol, found)).toEqual(expectedTranscript(found))
-      test(found.id, reporting(found, check))
+      test(
+        found.id,
+        reporting(found, () => expect(wholeOf(protocol, found)).toEqual(expectedTranscript(found))),
+      )
     } else {
       for (const { name, pieces } of splits(bytesOf(found), 7)) {
         const check = () => expect(replay(protocol, found, pieces)).toEqual(expectedTranscript(found))

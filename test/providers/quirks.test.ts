@@ -287,6 +287,15 @@ describe("Azure", () => {
     expect(pathOf(provider)).toBe("/deployments/my%20gpt/chat/completions?api-version=2025-04-01-preview")
   })
 
+  test("calls Claude models by Messages, and the others by its default", async () => {
+    const models = (await load({ resource: "acme" }).models?.()) ?? []
+    expect(models.length).toBeGreaterThan(20)
+    for (const { id, hosts = [] } of models) {
+      const api = id.startsWith("anthropic/") ? "messages" : undefined
+      expect([id, hosts.map((host) => host.api)]).toEqual([id, hosts.map(() => api)])
+    }
+  })
+
   test("has no address without a resource, and takes no resource that is a whole address", () => {
     expect(load({}).baseUrl).toBeUndefined()
     expect(Either.isLeft(pluginOf("azure").load({ resource: "evil.example/x" }))).toBe(true)

@@ -24,7 +24,8 @@ interface Read {
 
 /** A window in which the kept sum of a key is not the sum of its rows. */
 export interface SumDifference extends Pick<LedgerSum, "window" | "start"> {
-  readonly key: KeyId
+  /** A caller's key, or one of several keys of a provider. */
+  readonly key: string
   readonly rows: Picodollars
   readonly kept: Picodollars
 }
@@ -39,29 +40,32 @@ export interface Reconciliation {
 const keysAtOnce = 500
 const rowsAtOnce = 1000
 
-/** Compares the sum of the rows with what was kept along with them, for every key and window. */
+/** Compares the sum of the rows with what was kept along with them, for every key and window, of callers and of providers. */
 export const reconcile = ({
   ledger,
 }: {
-  readonly ledger: Pick<Service["ledger"], "keys" | "sums">
+  readonly ledger: Pick<Service["ledger"], "keys" | "sums" | "providerSums">
 }): Effect.Effect<Reconciliation, StorageUnavailable> =>
   Effect.gen(function* () {
     const differences: Array<SumDifference> = []
     let keys = 0
     let windows = 0
+    const compare = (key: string, sums: ReadonlyArray<LedgerSum>) => {
+      const compared = comparedSums(sums)
+      keys += 1
+      windows += compared.length
+      for (const { rows, kept, ...window } of compared) {
+        if (rows !== kept) differences.push({ key, ...window, rows, kept })
+      }
+    }
     let after: string | undefined = ""
     while (after !== undefined) {
       const page: ReadonlyArray<KeyId> = yield* ledger.keys(after, keysAtOnce)
-      for (const key of page) {
-        const compared = comparedSums(yield* ledger.sums(key))
-        keys += 1
-        windows += compared.length
-        for (const { rows, kept, ...window } of compared) {
-          if (rows !== kept) differences.push({ key, ...window, rows, kept })
-        }
-      }
+      for (const key of page) compare(key, yield* ledger.sums(key))
       after = page.at(-1)
     }
+    const ofProviders = Map.groupBy(yield* ledger.providerSums(), ({ providerKey }) => providerKey)
+    for (const [key, sums] of ofProviders) compare(key, sums)
     return { keys, windows, differences }
   })
 

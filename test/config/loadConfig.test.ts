@@ -574,7 +574,6 @@ const later: ReadonlyArray<readonly [path: string, value: unknown, fallback: str
   ["server.trusted_proxies", ["10.0.0.0/8"], "[]"],
   ["server.open_metrics", true, "false"],
   ["privacy.log_content", true, "false"],
-
 ]
 
 const at = (path: string, value: unknown): unknown =>

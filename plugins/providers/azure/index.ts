@@ -1,6 +1,5 @@
 /**
- * Azure OpenAI and Foundry models, by key. A host's `model` is the name of its deployment. Facts: learn.microsoft.com (v1 API, api-version
- * lifecycle, Claude in Foundry), read in 2026-11; answers and filters: recordings of 2025 and 2026; privacy: the project's catalogue,
+ * Azure OpenAI and Foundry models, by key. A host's `model` is the name of its deployment. Facts: learn.microsoft.com (v1 API), read in 2026-11; answers and filters: recordings of 2025 and 2026; privacy: the project's catalogue,
  * 2026-08 (abuse monitoring for 30 days, unless Microsoft excepts the account).
  *
  * Claude models are called by the protocol `messages`, at another address of the resource: their hosts have `api: "messages"`.

@@ -59,10 +59,8 @@ describe("recorded traffic", () => {
 
   for (const found of cases.filter(({ kind }) => kind === "chat")) {
     if (found.response.raw === undefined) {
-      test(
-        found.id,
-        reporting(found, () => expect(wholeOf(protocol, found)).toEqual(expectedTranscript(found))),
-      )
+      const check = () => expect(wholeOf(protocol, found)).toEqual(expectedTranscript(found))
+      test(found.id, reporting(found, check))
       continue
     }
     for (const { name, pieces } of splits(bytesOf(found), 7)) {

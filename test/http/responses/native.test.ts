@@ -33,6 +33,7 @@ const models = (provider: string) =>
   ].map(({ id, parameters }) => ({
     id,
     context_length: 8192,
+    ...(id === "acme/small" ? { reasoning: { supported_efforts: ["low", "medium", "high"] } } : {}),
     hosts: [
       {
         provider,

@@ -105,10 +105,8 @@ describe("recorded answers", () => {
       }
       test(found.id, reporting(found, check))
     } else if (found.response.raw === undefined) {
-      test(
-        found.id,
-        reporting(found, () => expect(wholeOf(protocol, found)).toEqual(expectedTranscript(found))),
-      )
+      const check = () => expect(wholeOf(protocol, found)).toEqual(expectedTranscript(found))
+      test(found.id, reporting(found, check))
     } else {
       for (const { name, pieces } of splits(bytesOf(found), 7)) {
         const check = () => expect(replay(protocol, found, pieces)).toEqual(expectedTranscript(found))

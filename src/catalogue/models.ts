@@ -68,7 +68,14 @@ export const decodeModels = (
       inputModalities: orText(known.inputModalities),
       outputModalities: orText(known.outputModalities),
     }
-    const model = { ...facts, architecture, id: ModelId.make(id, checked), name: name ?? id, contextLength: length, hosts }
+    const model = {
+      ...facts,
+      architecture,
+      id: ModelId.make(id, checked),
+      name: name ?? id,
+      contextLength: length,
+      hosts,
+    }
     models.set(id, { model, path })
   }
   return { models: Array.from(models.values(), ({ model }) => model), problems }

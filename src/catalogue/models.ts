@@ -68,7 +68,14 @@ export const decodeModels = (
       inputModalities: orText(known.inputModalities),
       outputModalities: orText(known.outputModalities),
     }
-    const model = { ...facts, architecture, id: ModelId.make(id), name: name ?? id, contextLength: length, hosts }
+    const model = {
+      ...facts,
+      architecture,
+      id: ModelId.make(id, checked),
+      name: name ?? id,
+      contextLength: length,
+      hosts,
+    }
     models.set(id, { model, path })
   }
   return { models: Array.from(models.values(), ({ model }) => model), problems }
@@ -125,6 +132,9 @@ const decodeHosts = (
   return Array.from(hosts.values(), ({ host }) => host)
 }
 
+/** The schema of the entry knows the form of ids and slugs. */
+const checked = { disableValidation: true }
+
 const hostOf = (
   written: typeof HostEntry.Type,
   id: string,
@@ -139,9 +149,9 @@ const hostOf = (
   const tools = rest.supportedParameters.length === 0 || rest.supportedParameters.includes("tools")
   return {
     ...rest,
-    tag: HostTag.make(tag),
+    tag: HostTag.make(tag, checked),
     providerName: facts.name,
-    model: ModelId.make(id),
+    model: ModelId.make(id, checked),
     ...(api === null ? {} : { api }),
     upstreamModel: model ?? id.slice(id.indexOf("/") + 1),
     pricing: pricing === null ? null : pricingOf(pricing),

@@ -7,7 +7,17 @@ import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { parseUsd } from "../domain/Money.ts"
 import { quantizations } from "../domain/Preferences.ts"
 import { priceFields, priceNames, standIn } from "../domain/Price.ts"
-import { type HostEntry, isDay, isDayOrMonth, isModelId, isSlug, isVariant, type ModelEntry } from "./schema.ts"
+import {
+  type HostEntry,
+  isClock,
+  isDay,
+  isDayOrMonth,
+  isModelId,
+  isSlug,
+  isVariant,
+  type ModelEntry,
+  weekdays,
+} from "./schema.ts"
 
 type Host = typeof HostEntry.Type
 type Model = typeof ModelEntry.Type
@@ -76,16 +86,23 @@ const pricingMembers = new Set([...priceWires, "discount", "overrides"])
 const conditions = ["starts", "min_prompt_tokens", "utc_start", "utc_end", "utc_days"]
 const overrideMembers = new Set([...priceWires, ...conditions])
 
+const clock = (value: unknown): number => (typeof value === "number" && isClock(value) ? value : leave())
+
+const weekday = (value: unknown): (typeof weekdays)[number] => weekdays.find((day) => day === value) ?? leave()
+
 const overrideOf = (value: unknown): Override => {
   const entry = objectOf(value, overrideMembers)
-  // Times of the day and dates are rare, and left to the schema.
-  if (conditions.some((name) => name !== "min_prompt_tokens" && name in entry)) return leave()
+  const { starts, utc_start: start, utc_end: end, utc_days: days } = entry
   const prices = priceNames.flatMap((name) => {
     const { wire } = priceFields[name]
     return wire in entry ? [[name, price(entry[wire])] as const] : []
   })
   return {
+    ...("starts" in entry ? { starts: textThat(isDay)(starts) } : {}),
     minPromptTokens: or(whole(0, 2 ** 31), entry["min_prompt_tokens"], 0),
+    ...("utc_start" in entry ? { utcStart: clock(start) } : {}),
+    ...("utc_end" in entry ? { utcEnd: clock(end) } : {}),
+    ...("utc_days" in entry ? { utcDays: list(days).map(weekday) } : {}),
     ...Object.fromEntries(prices),
   }
 }

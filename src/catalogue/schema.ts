@@ -90,8 +90,12 @@ export const isDayOrMonth = (text: string): boolean => isDay(/^\d{4}-\d\d$/.test
 
 const day = Schema.String.pipe(Schema.filter(isDay, { description: "a day such as 2027-01-31" }))
 
+export const isClock = (n: number): boolean => Number.isInteger(n) && n >= 0 && n <= 2400 && n % 100 < 60
+
+export const weekdays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] as const
+
 const clock = Schema.Number.pipe(
-  Schema.filter((n) => Number.isInteger(n) && n >= 0 && n <= 2400 && n % 100 < 60, {
+  Schema.filter(isClock, {
     description: "a time of the UTC day as a number HHMM from 0 to 2400",
   }),
 )
@@ -106,10 +110,9 @@ const Override = Schema.Struct({
   utcStart: Schema.optionalWith(clock, { exact: true }).pipe(Schema.fromKey("utc_start")),
   utcEnd: Schema.optionalWith(clock, { exact: true }).pipe(Schema.fromKey("utc_end")),
   /** Weekdays in UTC. Default: all. */
-  utcDays: Schema.optionalWith(
-    Schema.Array(Schema.Literal("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")),
-    { exact: true },
-  ).pipe(Schema.fromKey("utc_days")),
+  utcDays: Schema.optionalWith(Schema.Array(Schema.Literal(...weekdays)), { exact: true }).pipe(
+    Schema.fromKey("utc_days"),
+  ),
   ...overridePrices,
 })
 

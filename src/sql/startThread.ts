@@ -1,9 +1,10 @@
 /** Starts the thread of SQLite. It takes as long to load as the program does, so it may be started before it is needed. */
+import { fileURLToPath } from "node:url"
 
 const urlOf = (file: string) => new URL(file, import.meta.url)
 
 const start = (options: WorkerOptions = {}) =>
-  new Worker(urlOf("./sqliteThread.ts"), { ...options, preload: urlOf("./withoutFastCheck.ts").pathname })
+  new Worker(urlOf("./sqliteThread.ts"), { ...options, preload: fileURLToPath(urlOf("./withoutFastCheck.ts")) })
 
 /** Started and not taken yet. */
 let ahead: Worker | undefined

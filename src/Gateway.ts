@@ -56,7 +56,10 @@ export type Services =
 /** What an embedder provides: who may call, where data is kept, and how hosts are called. */
 export type Surroundings = KeyStore | Storage | Upstream
 
-/** Builds the services of a gateway. Fails with every problem of the configuration. */
+/**
+ * Builds the services of a gateway. Fails with every problem of the configuration. It looks for model servers on this machine only
+ * where the configuration says `discovery.local: true`: an app may not want that without having said so.
+ */
 export const services = ({
   config = {},
   ...parts
@@ -64,7 +67,11 @@ export const services = ({
   Layer.unwrapEffect(
     readConfig(config).pipe(
       Effect.flatMap((reading) => resolveConfig(parts, reading)),
-      Effect.map(servicesFrom),
+      Effect.map((setup) =>
+        config.discovery?.local === true
+          ? Layer.provideMerge(localServers(setup), servicesFrom(setup))
+          : servicesFrom(setup),
+      ),
     ),
   )
 
@@ -107,10 +114,7 @@ export const servicesFrom = ({
   )
 }
 
-/**
- * Looks for model servers on this machine while the gateway runs (`discovery.local`). An embedder's gateway does not, unless this
- * is added to its services.
- */
+/** Looks for model servers while the gateway runs. */
 export const localServers = ({ local }: Pick<Setup, "local">): Layer.Layer<never, never, ProviderRegistry | Upstream> =>
   layerLocalServers(local)
 

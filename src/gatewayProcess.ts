@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { discoverPlugins } from "./config/discoverPlugins.ts"
+import { installedCatalogue } from "./config/installedCatalogue.ts"
 import type { LoadedConfig } from "./config/loadConfig.ts"
 import { resolveConfig } from "./config/resolveConfig.ts"
 import { firstStart } from "./firstStart.ts"
@@ -32,7 +33,8 @@ export const runGateway = Effect.fnUntraced(function* (
   speaks: boolean,
 ) {
   const found = yield* Effect.scoped(Effect.flatMap(watchImports, (importing) => discoverPlugins(reading, importing)))
-  const setup = yield* resolveConfig(found, reading)
+  const catalogue = yield* installedCatalogue(reading.config)
+  const setup = yield* resolveConfig({ ...found, catalogue }, reading)
   const { config } = setup
   if (speaks) for (const warning of [...warnings, ...runtimeWarnings(config)]) yield* Effect.logWarning(warning)
 

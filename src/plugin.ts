@@ -133,7 +133,7 @@ export {
 export { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "./wire/effort.ts"
 export { type EmbeddingsQuirks, embeddingsProtocol } from "./wire/embeddings.ts"
 export type { ResponseHead, ResponseHeaders } from "./wire/Head.ts"
-export { errorInBody, type HostReasons, httpError, httpErrorWith, judged, malformed } from "./wire/httpError.ts"
+export { errorInBody, type HostReasons, httpError, httpErrorWith, malformed } from "./wire/httpError.ts"
 export { type Thinking, type ThinkingKind, thinkingFor, thinkingOfClaude } from "./wire/messages/thinking.ts"
 export { type MessagesOptions, type MessagesProtocol, messagesProtocol } from "./wire/messages.ts"
 export type {

@@ -8,7 +8,7 @@ import { firstKey, type Installation, install, type StartOptions } from "./suppo
 import { event, lastPart, type Peer, rawHost, streamHead, until } from "./support/rawHost.ts"
 import { contentOf, readStrictly } from "./support/strictSse.ts"
 
-const patience = 60_000
+const patience = 240_000
 
 /** The tests run side by side, since each waits for a process. */
 const closing: Array<() => unknown> = []

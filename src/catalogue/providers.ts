@@ -20,6 +20,7 @@ import type { ProviderPlugin } from "../plugin/Provider.ts"
 import type { NamedSecret } from "../plugin/Secret.ts"
 import type { Network } from "../upstream/addresses.ts"
 import { checkBaseUrl, normalBaseUrl } from "./baseUrl.ts"
+import type { Catalogue } from "./catalogueFile.ts"
 import { decodeModels, mergeModels, type ProviderFacts, servedBy } from "./models.ts"
 
 /** One provider as it is configured. `null`: the plugin's default, or the gateway's. */
@@ -71,6 +72,8 @@ export interface ProviderOptions {
   readonly unread?: ReadonlySet<string>
   /** In the form of `models` of the configuration. The models of the plugins are added after them. */
   readonly models: ReadonlyArray<unknown>
+  /** Lists of models in the place of those that the plugins bring, by the plugin's id. */
+  readonly catalogue?: Catalogue
 }
 
 /** A provider that can be called. */
@@ -122,6 +125,7 @@ const broken: ProviderOff = { callable: false, reason: "its provider could not b
 export const loadProviders = (options: ProviderOptions): Effect.Effect<LoadedProviders> =>
   Effect.gen(function* () {
     const { configured, discovered = [], local = [], unread = new Set(), brokenPlugins = new Set<string>() } = options
+    const { catalogue = new Map() } = options
     const plugins = new Map(options.plugins.map((plugin) => [plugin.id, plugin]))
     const wanted = [...configured, ...discovered]
     const facts = new Map([
@@ -140,7 +144,7 @@ export const loadProviders = (options: ProviderOptions): Effect.Effect<LoadedPro
     const opened = yield* Effect.forEach(
       wanted.filter(({ enabled }) => enabled),
       (settings) =>
-        Effect.map(Effect.either(open(settings, { plugins, brokenPlugins, facts })), (result) => ({
+        Effect.map(Effect.either(open(settings, { plugins, brokenPlugins, facts, catalogue })), (result) => ({
           settings,
           result,
         })),
@@ -201,7 +205,7 @@ interface Opened {
 /** Loads one provider. Fails with the plugin's mistake, or with the problems of its part of the configuration. */
 const open = (
   settings: ProviderSettings,
-  { plugins, brokenPlugins, facts }: Known,
+  { plugins, brokenPlugins, facts, catalogue }: Known,
 ): Effect.Effect<Opened, PluginInvalid | ReadonlyArray<Problem>> =>
   Effect.gen(function* () {
     const { slug, own } = settings
@@ -212,7 +216,7 @@ const open = (
     const decoded = yield* loadProvider(plugin, own)
     const provider = yield* Either.mapLeft(decoded, ({ issue }) => problemsOf(issue, ["providers", slug]))
     const loaded = yield* withAddress(settings, plugin, provider)
-    return { loaded, models: yield* modelsOf(loaded, facts) }
+    return { loaded, models: yield* modelsOf(loaded, facts, catalogue) }
   })
 
 /** Loads the provider of a server on this machine. Its models are those that the server lists. */
@@ -230,6 +234,7 @@ interface Known {
   readonly plugins: ReadonlyMap<string, ProviderPlugin>
   readonly brokenPlugins: ReadonlySet<string>
   readonly facts: ReadonlyMap<string, ProviderFacts>
+  readonly catalogue: Catalogue
 }
 
 const noSuchPlugin = ({ slug, plugin }: ProviderSettings, ids: Iterable<string>): Problem => ({
@@ -279,17 +284,18 @@ export const isOwnServer = (settings: ProviderSettings, plugin: ProviderPlugin):
 const networkOf = (settings: ProviderSettings, plugin: ProviderPlugin | undefined): Network =>
   settings.network ?? plugin?.network ?? "public"
 
-/** The plugin's own models. An invalid one, and more than 5 seconds, turn the provider off. */
+/** The plugin's own models, or those of the catalogue file in their place. An invalid one, and more than 5 seconds, turn the provider off. */
 const modelsOf = (
   { settings, plugin, provider }: LoadedProvider,
   facts: ReadonlyMap<string, ProviderFacts>,
+  catalogue: Catalogue,
 ): Effect.Effect<ReadonlyArray<Model>, PluginInvalid> => {
   if (isOwnServer(settings, plugin)) return Effect.succeed([])
   const { slug } = settings
   const invalid = (reason: string) => new PluginInvalid({ plugin: plugin.id, phase: "load", reason })
   return Effect.tryPromise({
     try: async () => {
-      const entries = (await provider.models?.()) ?? []
+      const entries = catalogue.get(plugin.id) ?? (await provider.models?.()) ?? []
       const { models, problems } = decodeModels(servedBy(entries, slug), facts)
       if (problems.length > 0) throw new Error(sentence(problems))
       return models

@@ -82,9 +82,12 @@ const corrected = (file: string, json: boolean): Effect.Effect<void, CommandFail
     // Its plugins are loaded for this alone.
     const { pricesIn } = yield* Effect.promise(() => import("./pricesIn.ts"))
     const pricesOf = yield* pricesIn(file)
-    const { changes, leftOut, ...all } = yield* reading((sql) =>
-      correctedLedger({ ledger: makeLedgerReads(sql) }, pricesOf),
-    )
+    const {
+      changes,
+      leftOut,
+      hosts: _,
+      ...all
+    } = yield* reading((sql) => correctedLedger({ ledger: makeLedgerReads(sql) }, pricesOf))
     if (json) {
       const usd = ({ charged, corrected }: typeof all) => ({
         charged_usd: formatUsd(charged),

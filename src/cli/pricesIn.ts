@@ -3,6 +3,7 @@ import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import { discoverPlugins } from "../config/discoverPlugins.ts"
+import { installedCatalogue } from "../config/installedCatalogue.ts"
 import { loadConfig } from "../config/loadConfig.ts"
 import { resolveConfig } from "../config/resolveConfig.ts"
 import type { Pricing } from "../domain/Price.ts"
@@ -20,7 +21,8 @@ export const pricesIn = (file: string): Effect.Effect<PricesOf, CommandFailed> =
     const reading = yield* loadConfig
     const importing = yield* watchImports
     const found = yield* discoverPlugins(reading, importing)
-    const { resolved } = yield* resolveConfig(found, reading)
+    const catalogue = yield* installedCatalogue(reading.config)
+    const { resolved } = yield* resolveConfig({ ...found, catalogue }, reading)
     const prices = new Map<string, Pricing | null>()
     for (const { hosts } of resolved.models)
       for (const { model, tag, pricing } of hosts) prices.set(`${model} ${tag}`, pricing)

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { audit, reconcile } from "./books.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
+import { catalogue } from "./catalogue.ts"
 import { keys } from "./keys.ts"
 import { helpOf, misspelt, treeOf } from "./misspelt.ts"
 import { plugin } from "./plugin.ts"
@@ -18,10 +19,18 @@ const serve = Command.make("serve", {}, () => Effect.promise(() => import("../se
 
 const program = Command.make("headgate").pipe(
   Command.withDescription("A self-hosted gateway for language models."),
-  Command.withSubcommands([serve, keys.command, spend, reconcile, audit.command, plugin.command]),
+  Command.withSubcommands([serve, keys.command, spend, reconcile, audit.command, catalogue.command, plugin.command]),
 )
 
-const tree = treeOf(program, [treeOf(serve), keys.tree, treeOf(spend), treeOf(reconcile), audit.tree, plugin.tree])
+const tree = treeOf(program, [
+  treeOf(serve),
+  keys.tree,
+  treeOf(spend),
+  treeOf(reconcile),
+  audit.tree,
+  catalogue.tree,
+  plugin.tree,
+])
 
 const versionOfPackage = Effect.promise(async (): Promise<string> => {
   const { version } = await Bun.file(new URL("../../package.json", import.meta.url)).json()

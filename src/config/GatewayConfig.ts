@@ -198,8 +198,16 @@ const ContentPrivacy = Schema.Struct({
 const Discovery = Schema.Struct({
   /** Providers whose key variable is set. Default true. */
   environment: field(Schema.Boolean, true),
-  /** Model servers on loopback, at their usual ports: the gateway's process looks for them every 30 seconds. Default true. */
+  /** Model servers on loopback, at their usual ports: they are looked for every 30 seconds. Default true; embedded: false. */
   local: field(Schema.Boolean, true),
+})
+
+const CatalogueSettings = Schema.Struct({
+  /**
+   * A file with lists of models, which replace those of the plugins (`headgate catalogue refresh --apply` writes it). Relative to
+   * the working directory; it may be absent. Default "./data/catalogue.json".
+   */
+  file: field(name, "./data/catalogue.json"),
 })
 
 const packageName = /^(@[a-z0-9][\w.-]*\/)?[a-z0-9][\w.-]*$/i
@@ -418,6 +426,7 @@ export const GatewayConfig = Schema.Struct({
   privacy: part(ContentPrivacy),
   discovery: part(Discovery),
   plugins: part(Plugins),
+  catalogue: part(CatalogueSettings),
   /** Names that callers may use, and the ids of the models that they mean. Default: none. */
   aliases: field(Aliases, new Map()),
   /** By slug. Default: none but what is discovered. */

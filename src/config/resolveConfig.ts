@@ -5,6 +5,7 @@
 import { basename, dirname } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Record from "effect/Record"
+import type { Catalogue } from "../catalogue/catalogueFile.ts"
 import type { LocalServer } from "../catalogue/localServers.ts"
 import { nearModels } from "../catalogue/names.ts"
 import { type LoadedProviders, loadProviders } from "../catalogue/providers.ts"
@@ -29,6 +30,8 @@ export interface Parts {
   readonly invalid?: ReadonlyArray<PluginInvalid>
   /** Orders the hosts in place of a strategy plugin. */
   readonly strategy?: Rank
+  /** Lists of models in the place of those that the plugins bring, by the plugin's id: `installedCatalogue`. */
+  readonly catalogue?: Catalogue
 }
 
 /** What a gateway is built from. */
@@ -43,7 +46,7 @@ export interface Setup {
 
 /** Fails with the problems of the reading and those that are found with the plugins. */
 export const resolveConfig = (
-  { plugins: given, invalid: notFound = [], strategy }: Parts,
+  { plugins: given, invalid: notFound = [], strategy, catalogue = new Map() }: Parts,
   { config, problems: read, unread }: Reading,
 ): Effect.Effect<Setup, ConfigInvalid> =>
   Effect.gen(function* () {
@@ -57,6 +60,7 @@ export const resolveConfig = (
       ...found,
       local: local.flatMap(({ settings, isConfigured }) => (isConfigured ? [] : settings)),
       plugins: providerPlugins,
+      catalogue,
       brokenPlugins: brokenBeside("strategies", invalid),
       unread: new Set(unread.flatMap(([section, slug]) => (section === "providers" ? [String(slug)] : []))),
       // Without slugs every host would be reported for naming an unknown provider.

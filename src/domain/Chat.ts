@@ -85,8 +85,9 @@ export interface ReasoningDetail extends JsonObject {
   readonly type: "reasoning.text" | "reasoning.summary" | "reasoning.encrypted"
   /**
    * Which vendor's API can read it. Known: `anthropic-claude-v1`, `google-gemini-v1`, `openai-responses-v1`,
-   * `azure-openai-responses-v1`, `bedrock-openai-responses-v1`, `xai-responses-v1`, `meta-responses-v1`, `unknown`. A
-   * protocol gives its pieces one format, and sends back those of that format only.
+   * `azure-openai-responses-v1`, `bedrock-openai-responses-v1`, `xai-responses-v1`, `meta-responses-v1`,
+   * `amazon-bedrock-v1`, `cohere-v2`, `unknown`. A protocol gives its pieces one format, and sends back those of that
+   * format only.
    */
   readonly format?: string | null
   /** Place of the block in the answer, from 0. Fragments of one block share it. */

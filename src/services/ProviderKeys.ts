@@ -65,6 +65,10 @@ export class ProviderKeys extends Context.Tag("headgate/ProviderKeys")<
   })
 }
 
+/** Whether a failure may be a matter of the key that was used. */
+export const isOfKey = ({ reason }: HostFailed): boolean =>
+  reason === "account" || reason === "forbidden" || reason === "rate-limited"
+
 /** How often what keys have spent is read again: other processes spend, too, and what a killed one left is booked late. */
 const readEveryMs = 5000
 
@@ -196,9 +200,8 @@ const make = (cooldown: Cooldowns) =>
       },
       failed: ({ key, used }, failure) => {
         const { reason } = failure
-        if (reason !== "account" && reason !== "rate-limited" && reason !== "forbidden") return false
         const { siblings } = key
-        if (siblings.length === 1) return false
+        if (!isOfKey(failure) || siblings.length === 1) return false
         const isOtherLeft = siblings.some((other) => other.place !== key.place && isFree(other))
         // A host may forbid the request itself. So the last key is not left alone for that.
         if (reason === "forbidden" && !isOtherLeft) return false

@@ -111,7 +111,7 @@ export class RequestContext implements RequestFacts {
   lost: { readonly host: Host; readonly wasFirst: boolean } | undefined
   /** Set when its answer is booked; not by a call of it that another one was faster than. */
   booked: Booked | undefined
-  /** Keys of providers that were used for it and failed: `UsedKey.id`. */
+  /** Keys of providers that were refused for it: `UsedKey.id`. */
   triedKeys: ReadonlyArray<string> = noKeys
   readonly conversation: ConversationRecord | undefined
   private readonly nowMs: () => number

@@ -35,6 +35,8 @@ const idleMs = 10_000
 const othersMs = 60
 const askAgainMs = 12
 const pruneEvery = "1 hour"
+/** Names of a share whose statements may still run. */
+const mostUncertain = 8
 /** Time for giving back all shares at a stop. Those that are left count until they have ended. */
 const stopMs = 2000
 
@@ -144,7 +146,8 @@ export const makeSharedWindows = ({
         const asked = { holders, have: share.permits, needed, preferred: preferredPermits(limit), limit, leaseMs }
         return Effect.matchEffect(rates.take(window, asked), {
           onFailure: (failure) => {
-            served.holders = [...holders, crypto.randomUUID()]
+            // Of a long outage the first, which the database has, and the last ones, which it may have.
+            served.holders = [holders[0], ...holders.slice(1).slice(-mostUncertain), crypto.randomUUID()]
             return Effect.fail(failure)
           },
           onSuccess: ({ permits, others, freeInMs }) => {
@@ -240,7 +243,8 @@ export const makeSharedWindows = ({
         remembered += served.share.size
         if (served.isBusy || served.usedAt > now - idleMs) continue
         served.share.waitFor(served.limit, now)
-        if (served.share.isExact || remembered > mostRemembered) idle.push(served)
+        const { share } = served
+        if (share.permits === 0 || share.isExact || remembered > mostRemembered) idle.push(served)
       }
       return Effect.forEach(
         idle,

@@ -91,6 +91,8 @@ export interface LedgerRepository {
   readonly keys: (after: string, limit: number) => Effect.Effect<ReadonlyArray<KeyId>, StorageUnavailable>
   /** What the rows of a key cost by UTC day, and the sums that `spend` reads: both at one moment. */
   readonly sums: (key: KeyId) => Effect.Effect<ReadonlyArray<LedgerSum>, StorageUnavailable>
+  /** The same of the keys of providers, all of them: upstream costs, and the sums that `providerSpend` reads. */
+  readonly providerSums: () => Effect.Effect<ReadonlyArray<ProviderSum>, StorageUnavailable>
 }
 
 export interface StoredRow extends LedgerRow {
@@ -105,6 +107,11 @@ export interface LedgerSum {
   /** The window's first Unix millisecond; 0 for `total`. */
   readonly start: number
   readonly amount: Picodollars
+}
+
+export interface ProviderSum extends LedgerSum {
+  /** `LedgerRow.providerKey`. */
+  readonly providerKey: string
 }
 
 /**

@@ -15,7 +15,7 @@ import { PluginFault } from "../plugin/PluginFault.ts"
 import type { Attempt } from "./Attempt.ts"
 import type { HostStats } from "./HostStats.ts"
 import type { Meter, Settlement } from "./Meter.ts"
-import type { ProviderKeys } from "./ProviderKeys.ts"
+import { isOfKey, type ProviderKeys } from "./ProviderKeys.ts"
 import type { RequestContext } from "./RequestContext.ts"
 
 /** An answer, or the part of it that came. */
@@ -65,7 +65,7 @@ export const makeEndAttempt = (
       permit.failed(failure)
       context.conversation?.failed(host, failure)
     }
-    if (key !== undefined) context.triedKeys = [...context.triedKeys, key.used.id]
+    if (key !== undefined && isOfKey(failure)) context.triedKeys = [...context.triedKeys, key.used.id]
     log(failureLog(context.requestId, host, failure, key?.key.label))
   }
 

@@ -24,7 +24,8 @@ interface Read {
 
 /** A window in which the kept sum of a key is not the sum of its rows. */
 export interface SumDifference extends Pick<LedgerSum, "window" | "start"> {
-  readonly key: KeyId
+  /** A caller's key, or one of several keys of a provider. */
+  readonly key: string
   readonly rows: Picodollars
   readonly kept: Picodollars
 }
@@ -39,29 +40,32 @@ export interface Reconciliation {
 const keysAtOnce = 500
 const rowsAtOnce = 1000
 
-/** Compares the sum of the rows with what was kept along with them, for every key and window. */
+/** Compares the sum of the rows with what was kept along with them, for every key and window, of callers and of providers. */
 export const reconcile = ({
   ledger,
 }: {
-  readonly ledger: Pick<Service["ledger"], "keys" | "sums">
+  readonly ledger: Pick<Service["ledger"], "keys" | "sums" | "providerSums">
 }): Effect.Effect<Reconciliation, StorageUnavailable> =>
   Effect.gen(function* () {
     const differences: Array<SumDifference> = []
     let keys = 0
     let windows = 0
+    const compare = (key: string, sums: ReadonlyArray<LedgerSum>) => {
+      const compared = comparedSums(sums)
+      keys += 1
+      windows += compared.length
+      for (const { rows, kept, ...window } of compared) {
+        if (rows !== kept) differences.push({ key, ...window, rows, kept })
+      }
+    }
     let after: string | undefined = ""
     while (after !== undefined) {
       const page: ReadonlyArray<KeyId> = yield* ledger.keys(after, keysAtOnce)
-      for (const key of page) {
-        const compared = comparedSums(yield* ledger.sums(key))
-        keys += 1
-        windows += compared.length
-        for (const { rows, kept, ...window } of compared) {
-          if (rows !== kept) differences.push({ key, ...window, rows, kept })
-        }
-      }
+      for (const key of page) compare(key, yield* ledger.sums(key))
       after = page.at(-1)
     }
+    const ofProviders = Map.groupBy(yield* ledger.providerSums(), ({ providerKey }) => providerKey)
+    for (const [key, sums] of ofProviders) compare(key, sums)
     return { keys, windows, differences }
   })
 
@@ -136,6 +140,8 @@ export interface Correction extends Pick<LedgerRow, "key" | "model" | "host"> {
 export interface Corrections {
   /** Each key and host whose cost changes, in the order of their first rows. */
   readonly changes: ReadonlyArray<Correction>
+  /** The same of every key and host that was computed anew. */
+  readonly hosts: ReadonlyArray<Correction>
   /** Rows that were computed anew, also those that stay as they are, and what they cost. */
   readonly rows: number
   readonly charged: Picodollars
@@ -146,11 +152,11 @@ export interface Corrections {
 
 /**
  * What the rows would have cost at other prices: those that `pricingOf` gives for a host, `null` for a price that is
- * unknown, `undefined` for a host that it does not know. What was waived stays waived.
+ * unknown, `undefined` for a row that is to be left out, such as one of a host that it does not know. What was waived stays waived.
  */
 export const correctedLedger = (
   { ledger }: Pick<Read, "ledger">,
-  pricingOf: (host: Pick<LedgerRow, "model" | "host">) => Pricing | null | undefined,
+  pricingOf: (row: Pick<LedgerRow, "model" | "host" | "admittedAt">) => Pricing | null | undefined,
 ): Effect.Effect<Corrections, StorageUnavailable> =>
   Effect.gen(function* () {
     const sums = new Map<string, Correction>()
@@ -178,6 +184,7 @@ export const correctedLedger = (
     const all = [...sums.values()]
     return {
       changes: all.filter(({ charged, corrected }) => charged !== corrected),
+      hosts: all,
       rows: all.reduce((sum, { rows }) => sum + rows, 0),
       charged: all.reduce((sum, { charged }) => sum + charged, 0n),
       corrected: all.reduce((sum, { corrected }) => sum + corrected, 0n),

@@ -27,6 +27,7 @@ import { type EndAttempt, failureLog } from "./endAttempt.ts"
 import { exhausted } from "./exhausted.ts"
 import type { HostStats } from "./HostStats.ts"
 import { type Hedge, type HedgeOptions, type HedgeServices, hedgeFor, mayHedge, raceHosts } from "./hedge.ts"
+import { isOfKey } from "./ProviderKeys.ts"
 import type { ProviderRegistry } from "./ProviderRegistry.ts"
 import type { Ending, Lifetime, RequestContext } from "./RequestContext.ts"
 import { eitherOf, type Steps } from "./Steps.ts"
@@ -167,12 +168,12 @@ const hasAnotherKey = (
   services: TryServices,
   { keys }: Endpoint,
   { attempt }: Begun,
-  { reason }: HostFailed,
+  failure: HostFailed,
   context: RequestContext,
 ): boolean =>
   keys !== undefined &&
   attempt.stopped === undefined &&
-  (reason === "account" || reason === "forbidden" || reason === "rate-limited") &&
+  isOfKey(failure) &&
   hasTime(services, context.lifetime) &&
   !("because" in services.keys.choose(keys, context))
 

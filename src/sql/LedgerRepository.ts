@@ -7,7 +7,7 @@ import { priceBases } from "../domain/Host.ts"
 import { type KeyId, requestOfGeneration } from "../domain/Ids.ts"
 import { dayMs, type LimitReset, limitResets, type Spend, windowStart } from "../domain/Key.ts"
 import type { LedgerRow, StorageUnavailable } from "../services/ledger.ts"
-import type { LedgerRepository, LedgerSum, StoredRow } from "../services/Storage.ts"
+import type { LedgerRepository, LedgerSum, ProviderSum, StoredRow } from "../services/Storage.ts"
 import { firstRowOf, query, rowsOf } from "./query.ts"
 import { castToText, column, flag, keyIdText, money, optionalJson, storedText, table, text } from "./table.ts"
 
@@ -67,12 +67,15 @@ const storedLedger = table<StoredRow>({ ...columns, seq: column("seq", Schema.Nu
 
 const keysOfRows = table<{ readonly key: KeyId }>({ key: keyIdText("key_id") })
 
-const sums = table<LedgerSum>({
+const sumColumns = {
   source: column("source", Schema.Literal("rows", "spend")),
   window: column("window_kind", Schema.Literal("total", ...limitResets)),
   start: column("window_start", Schema.Number),
   amount: money("amount"),
-})
+}
+
+const sums = table<LedgerSum>(sumColumns)
+const providerSums = table<ProviderSum>({ ...sumColumns, providerKey: column("provider_key", Schema.String) })
 
 /** Rows of the whole ledger. */
 export const ledgerLength = (sql: SqlClient): Effect.Effect<number, StorageUnavailable> =>
@@ -159,6 +162,17 @@ export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append"
           FROM ledger WHERE key_id = ${storedText(key)} GROUP BY 3
           UNION ALL
           SELECT 'spend', window_kind, window_start, amount FROM spend WHERE key_id = ${storedText(key)}
+        ) known`,
+      ),
+    providerSums: () =>
+      rowsOf(
+        providerSums,
+        sql`SELECT ${sql.literal(providerSums.selection)} FROM (
+          SELECT provider_key, 'rows' AS source, 'daily' AS window_kind, admitted_at - admitted_at % ${dayMs} AS window_start,
+            SUM(upstream_cost) AS amount
+          FROM ledger WHERE provider_key <> '' GROUP BY provider_key, 4
+          UNION ALL
+          SELECT provider_key, 'spend', window_kind, window_start, amount FROM provider_spend
         ) known`,
       ),
   }

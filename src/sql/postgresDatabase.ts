@@ -94,25 +94,35 @@ export const recognise = (address: string) =>
     return version
   })
 
-/**
- * Runs the missing steps, one process at a time, on connections without time-outs. Where none is missing it takes no lock: those
- * of the migrator wait for every reader of its table, such as a dump of the database.
- */
+/** Runs the missing steps, one process at a time, on connections without time-outs. */
 export const migrateDatabase = (connecting: Connecting, name: string, patience: Patience) =>
   Effect.gen(function* () {
     const pool = yield* openPool(connecting, { ...patience, statementMs: 0, silenceMs: 0 }, { name, max: 2 })
-    const sql = yield* clientOf(pool)
-    const known = recognise(addressOf(connecting.url))
     const steps = Effect.gen(function* () {
-      yield* known
+      const sql = yield* SqlClient
+      yield* recognise(addressOf(connecting.url))
       yield* sql`CREATE SCHEMA IF NOT EXISTS ${sql(schema)}`
       yield* migrate
     })
-    const missing = Effect.flatMap(known, (version) =>
-      version === schemaVersion ? Effect.void : whileMigrating(pool, steps),
-    )
-    yield* Effect.provideService(missing, SqlClient, sql)
+    const sql = yield* clientOf(pool)
+    yield* whileMigrating(pool, Effect.provideService(steps, SqlClient, sql))
   }).pipe(Effect.scoped)
+
+/**
+ * Whether steps may be missing. Where none is, a start takes no lock and has time-outs: the migrator's locks wait for every
+ * reader of its table, such as a dump of the database. While another process migrates, the question times out.
+ */
+const mayMissSteps = (address: string) =>
+  recognise(address).pipe(
+    Effect.map((version) => version < schemaVersion),
+    Effect.catchIf(
+      (error) => sqlState(error) === queryCanceled,
+      () => Effect.succeed(true),
+    ),
+  )
+
+/** SQLSTATE of a statement that took too long. */
+const queryCanceled = "57014"
 
 /** The storage, until the scope closes. */
 export const openDatabase = (
@@ -123,8 +133,9 @@ export const openDatabase = (
   const name = makeSessionName()
   return Effect.gen(function* () {
     const pool = yield* openPool(connecting, patience, { name, max: connections })
-    yield* migrateDatabase(connecting, name, patience)
     const sql = yield* clientOf(pool)
+    if (yield* Effect.provideService(mayMissSteps(address), SqlClient, sql))
+      yield* migrateDatabase(connecting, name, patience)
     const runner = makeStepRunner(yield* Effect.runtime<never>())
     const countRows = makeCountRows(pool, (cause) =>
       runner.effect(Effect.logWarning("the sums of the ledger by day were not advanced", reasonOf(cause)), () => {}),

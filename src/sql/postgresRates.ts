@@ -1,4 +1,4 @@
-/** Shares of rate limits in PostgreSQL: see the function `take_permits` in `migrations.ts`. */
+/** Shares of rate limits in PostgreSQL: see the function `take_permits` in `postgresShared.ts`. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { mostSeconds } from "../domain/SlidingWindow.ts"

@@ -1,4 +1,4 @@
-/** Slices of budgets in PostgreSQL: see the function `take_slice` in `migrations.ts`. */
+/** Slices of budgets in PostgreSQL: see the function `take_slice` in `postgresShared.ts`. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { BudgetWindow } from "../domain/Slice.ts"

@@ -5,43 +5,47 @@ import type { ResponseHeaders } from "./Head.ts"
 
 /**
  * The failure for an HTTP answer with another status than 200. `body` is parsed JSON, or text where it is not JSON. The
- * host's code and, where it helps the caller, its message are taken from it.
+ * host's code and, where it helps the caller, its message are taken from it. `reasons`: what the host's own codes mean.
  */
-export const httpError = (status: number, headers: ResponseHeaders, body: unknown): HostFailed => {
+export const httpError = (
+  status: number,
+  headers: ResponseHeaders,
+  body: unknown,
+  reasons: HostReasons = {},
+): HostFailed => {
   const error = errorMember(body)
+  const code = codeOf(error)
+  const own = ownReason(code, status, reasons)
+  const isShown = own === undefined ? shown(status) : helps(own)
   return failed({
-    reason: reasonOf(status),
+    reason: own ?? reasonOf(status),
     status,
-    code: codeOf(error),
-    detail: shown(status) ? detailOf(error) : undefined,
-    retryAfterSeconds: waitOf(status, headers),
+    code,
+    detail: isShown ? detailOf(error) : undefined,
+    retryAfterSeconds: own === "account" ? undefined : waitOf(status, headers),
   })
 }
 
 /** What a host's own error codes (`HostFailed.code`) mean, or statuses that mean something else there: `{ "412": "account" }`. */
 export type HostReasons = Readonly<Record<string, HostReason>>
 
-/**
- * The failure with the reason that its code has at this host. A failure of our own account shows nothing of the host's
- * message, and no wait.
- */
-export const judged = (failure: HostFailed, reasons: HostReasons = {}): HostFailed => {
-  const { code, status, reason, detail, retryAfterSeconds } = failure
+/** `httpError` for a host whose own error codes mean these things. For `Provider.error`. */
+export const httpErrorWith =
+  (reasons: HostReasons) =>
+  (status: number, headers: ResponseHeaders, body: unknown): HostFailed =>
+    httpError(status, headers, body, reasons)
+
+const ownReason = (
+  code: string | undefined,
+  status: number | undefined,
+  reasons: HostReasons,
+): HostReason | undefined => {
   const named = [code, String(status)].find((name) => name !== undefined && Object.hasOwn(reasons, name))
-  const own = named === undefined ? undefined : reasons[named]
-  if (own === undefined || own === reason) return failure
-  return failure.with({
-    reason: own,
-    detail: own === "request" || own === "rate-limited" ? detail : undefined,
-    retryAfterSeconds: own === "rate-limited" || own === "overloaded" ? retryAfterSeconds : undefined,
-  })
+  return named === undefined ? undefined : reasons[named]
 }
 
-/** `httpError` for a host whose own error codes mean these things. */
-export const httpErrorWith =
-  (reasons: HostReasons): typeof httpError =>
-  (status, headers, body) =>
-    judged(httpError(status, headers, body), reasons)
+/** Whether the host's message helps the caller to fix the request, and reveals nothing about our account. */
+const helps = (reason: HostReason): boolean => reason === "request" || reason === "rate-limited"
 
 const waitOf = (status: number, headers: ResponseHeaders): number | undefined => {
   if (status === 429) return retryAfter(headers)
@@ -53,14 +57,16 @@ const waitOf = (status: number, headers: ResponseHeaders): number | undefined =>
  * The failure for an error object that came with status 200, as a body or as an event: by its numeric code or status,
  * else by known words in it, else `overloaded`.
  */
-export const errorInBody = (error: unknown): HostFailed => {
+export const errorInBody = (error: unknown, reasons: HostReasons = {}): HostFailed => {
   const status = numericStatus(error)
-  const reason = status === undefined ? (knownReason(error) ?? "overloaded") : reasonOf(status)
+  const code = codeOf(error)
+  const common = status === undefined ? (knownReason(error) ?? "overloaded") : reasonOf(status)
+  const reason = ownReason(code, status, reasons) ?? common
   return failed({
     reason,
     status,
-    code: codeOf(error),
-    detail: reason === "request" || reason === "rate-limited" ? detailOf(error) : undefined,
+    code,
+    detail: helps(reason) ? detailOf(error) : undefined,
     retryAfterSeconds: undefined,
   })
 }

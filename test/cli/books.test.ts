@@ -7,7 +7,7 @@ import { describePostgres, execute, makeDatabase, urlOf } from "../support/postg
 import { firstKey, firstManagementKey, type Installation, install } from "../support/process.ts"
 import { until } from "../support/rawHost.ts"
 
-const patience = 60_000
+const patience = 240_000
 const bare = { discovery: { environment: false, local: false } }
 
 const installations: Array<Installation> = []

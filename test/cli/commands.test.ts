@@ -2,17 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { mkdirSync, readFileSync, symlinkSync } from "node:fs"
 import { dirname, join } from "node:path"
-import {
-  type Ended,
-  firstKey,
-  firstManagementKey,
-  type Installation,
-  install,
-  type RunningGateway,
-} from "../support/process.ts"
+import type { Ended } from "../support/commands.ts"
+import { firstKey, firstManagementKey, type Installation, install, type RunningGateway } from "../support/process.ts"
 import { until } from "../support/rawHost.ts"
 
-const patience = 120_000
+const patience = 240_000
 
 let installation: Installation
 let gateway: RunningGateway
@@ -32,19 +26,6 @@ afterAll(() => installation.remove())
 
 const headgate = (...words: ReadonlyArray<string>): Promise<Ended> =>
   installation.command(words, { HEADGATE_MANAGEMENT_KEY: managementKey, HEADGATE_PORT: new URL(url).port })
-
-/** The same for many commands, in one process. */
-const headgateEach = async (commands: ReadonlyArray<ReadonlyArray<string>>): Promise<ReadonlyArray<Ended>> => {
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, "manyCommands.ts"), JSON.stringify(commands)], {
-    env: {
-      HEADGATE_CONFIG: join(installation.folder, "headgate.config.json"),
-      HEADGATE_MANAGEMENT_KEY: managementKey,
-      HEADGATE_PORT: new URL(url).port,
-    },
-    stderr: "inherit",
-  })
-  return JSON.parse(await new Response(child.stdout).text())
-}
 
 /** Lines of values, as a script reads them. */
 const linesOf = ({ out }: Ended) =>
@@ -227,16 +208,12 @@ describe("refused", () => {
     [["keys", "create", ""], 1, "the gateway answered 400: name: expected a text of 1 to 200 characters, got string."],
     [["keys", "show", "0".repeat(63)], 1, `no key begins with ${"0".repeat(63)}`],
   ]
-  let ended: ReadonlyArray<Ended> = []
-  beforeAll(async () => {
-    ended = await headgateEach(refusals.map(([words]) => words))
-  }, patience)
-
-  test.each(refusals.map((refusal, at) => [...refusal, at] as const))(
+  test.each(refusals)(
     "%j: exit code %i, and one line says why",
-    (_words, code, why, at) => {
-      expect(ended[at]).toEqual({ code, out: "", err: `headgate: ${why}\n` })
+    async (words, code, why) => {
+      expect(await headgate(...words)).toEqual({ code, out: "", err: `headgate: ${why}\n` })
     },
+    patience,
   )
 
   test(

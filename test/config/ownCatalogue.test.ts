@@ -231,3 +231,34 @@ describe("a catalogue as a file", () => {
     expect(problems.join()).toContain(says)
   })
 })
+
+describe("a start", () => {
+  const started = async (env: Readonly<Record<string, string>>) => {
+    const child = Bun.spawn([process.execPath, join(import.meta.dir, "../support/loadedPlugins.ts")], {
+      env: { PATH: process.env["PATH"] ?? "", ...env },
+      stderr: "inherit",
+    })
+    const { files, models: listed }: Started = JSON.parse(await new Response(child.stdout).text())
+    return { files, listed: new Map(listed) }
+  }
+  interface Started {
+    readonly files: ReadonlyArray<string>
+    readonly models: ReadonlyArray<[id: string, tags: ReadonlyArray<string>]>
+  }
+
+  test("reads the models and the code of providers with a key, and of no other", async () => {
+    const { files, listed } = await started({ GEMINI_API_KEY: "k" })
+    // The deviations of a host that is data are part of its index.
+    const own = /^(?:echo|google-ai-studio)\/|^mistral\/payload\.ts$/
+    expect(files.filter((path) => !own.test(path))).toEqual([])
+    expect(files).toContain("google-ai-studio/models.json")
+    expect(files).toContain("google-ai-studio/provider.ts")
+    expect(listed.get("google/gemini-2.5-pro")).toEqual(["google-ai-studio"])
+    expect(listed.has("openai/gpt-5-mini")).toBe(false)
+  }, 60_000)
+
+  test("gives a model as many hosts as there are keys", async () => {
+    const { listed } = await started({ GROQ_API_KEY: "k", TOGETHER_API_KEY: "k", DEEPINFRA_API_KEY: "k" })
+    expect(listed.get("meta-llama/llama-3.3-70b-instruct")?.toSorted()).toEqual(["deepinfra", "groq", "together"])
+  }, 60_000)
+})

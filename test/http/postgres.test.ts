@@ -65,7 +65,7 @@ const accountIn = (database: string, secret: string) =>
   )
 
 describePostgres("a gateway on PostgreSQL", () => {
-  const patience = 60_000
+  const patience = 240_000
 
   const installed = (): Installation => {
     const installation = install()

@@ -2,8 +2,9 @@
 import { describe, expect, test } from "bun:test"
 import { OpenRouterMetadata$inboundSchema } from "@openrouter/sdk/models"
 import { streamOf } from "../support/answers.ts"
-import { chunkOf, deserted, heldStream } from "../support/host.ts"
+import { chunkOf, heldStream } from "../support/host.ts"
 import { ManualClock } from "../support/manualClock.ts"
+import { deadUrl } from "../support/rawHost.ts"
 import { type Answer, answerAfter, ask, closeAfterEach, good, routed, silent, status } from "../support/routed.ts"
 
 closeAfterEach()
@@ -30,7 +31,7 @@ const dataOf = (text: string): ReadonlyArray<Record<string, unknown>> =>
 
 describe.each([false, true])("an answer (stream: %p)", (stream) => {
   test("has the attempts that were made, in their order", async () => {
-    const gateway = await routed({ gone: await deserted(), bad: status(500), fine: good(), spare: good() })
+    const gateway = await routed({ gone: deadUrl(), bad: status(500), fine: good(), spare: good() })
     const body = ask({ stream, provider: { ignore: ["spare"] } })
     expect(await metadataOf(await gateway.chat(body, enabled))).toEqual({
       requested: "acme/small",

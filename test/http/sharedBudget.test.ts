@@ -117,7 +117,7 @@ const endless = () =>
 
 const statusOf = async (answer: Promise<Response>): Promise<number> => (await answer).status
 
-const patience = 60_000
+const patience = 240_000
 
 describePostgres("two gateways on one database", () => {
   test(

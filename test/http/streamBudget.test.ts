@@ -185,7 +185,7 @@ describe("a stream is cut when its key has no more money", () => {
       }),
       { numRuns: 25 },
     )
-  }, 60_000)
+  }, 240_000)
 })
 
 /** A host whose answers may be long. */

@@ -1,6 +1,7 @@
 /** The conformance kit for every provider that is data, and for Azure and Mistral, with answers in each host's own manner. */
 import { describe, test } from "bun:test"
 import { type ProviderSubject, providerChecks } from "headgate/testing"
+import { messagesSamples } from "../support/messagesSamples.ts"
 import { pluginOf } from "../support/providers.ts"
 
 const usage = {
@@ -43,6 +44,8 @@ interface Manner {
   /** Whether `[DONE]` ends a stream. Default true. */
   readonly done?: boolean
   readonly lacks?: ProviderSubject["lacks"]
+  /** Samples of its other protocols. */
+  readonly others?: Pick<ProviderSubject, "answers" | "streams">
   readonly errors?: ProviderSubject["errors"]
 }
 
@@ -110,6 +113,7 @@ const subjectOf = (id: string, manner: Manner): ProviderSubject => {
     plugin: pluginOf(id),
     config: { api_key: "key-of-0123456789abcdef", ...manner.config },
     answers: [
+      ...(manner.others?.answers ?? []),
       {
         name: "reasoning and text",
         body: bodyOf(messageOf(manner, text), "stop"),
@@ -125,6 +129,7 @@ const subjectOf = (id: string, manner: Manner): ProviderSubject => {
       },
     ],
     streams: [
+      ...(manner.others?.streams ?? []),
       {
         name: "reasoning and text",
         bytes: [
@@ -178,6 +183,7 @@ const account = { reason: "account", hasDetail: false } as const
 const manners: Readonly<Record<string, Manner>> = {
   alibaba: { errors: [{ status: 400, body: { error: { code: "Arrearage", message: "Unpaid." } }, expects: account }] },
   azure: {
+    others: messagesSamples,
     config: { resource: "acme", base_url: "https://host.test/openai/v1" },
     errors: [{ status: 429, body: { error: { code: "insufficient_quota", message: "No quota." } }, expects: account }],
   },

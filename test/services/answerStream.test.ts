@@ -432,7 +432,7 @@ describe("several causes that may end a stream, in any order", () => {
             expect(JSON.parse(JSON.stringify(last?.["usage"])).cost).toBe(Number(row?.cost) / 1e12)
           }
         }),
-        { numRuns: 400 },
+        { numRuns: 200 },
       )
     }))
 })
@@ -484,7 +484,7 @@ describe("two hosts, either of which may fail anywhere", () => {
           else if (content === "" && second.last === "finish") expect([status, second.said]).toEqual([200, 0])
           expect(await gateway.held()).toBe(0n)
         }),
-        { numRuns: 300 },
+        { numRuns: 150 },
       )
     }))
 })

@@ -195,6 +195,7 @@ const slowLedger = () => {
   const ledger: LedgerRepository = {
     spend: unused,
     providerSpend: unused,
+    providerSums: unused,
     rows: unused,
     find: (id) => Effect.succeed(written.includes(id) ? sampleRow(id) : undefined),
     takesRequests: () => Effect.succeed(true),

@@ -88,7 +88,12 @@ test("after any requests every row costs what its usage and the prices then give
   const gateway = await gatewayWithoutSocket({
     config: {
       discovery: { environment: false, local: false },
-      providers: { acme: { plugin: "openai-compatible", base_url: "http://127.0.0.1:1/v1", network: "private" } },
+      providers: {
+        acme: {
+          ...{ plugin: "openai-compatible", base_url: "http://127.0.0.1:1/v1", network: "private" },
+          api_keys: [{ key: "one", weight: 2 }, { key: "two" }],
+        },
+      },
       models: ["plain", "tiers", "unpriced"].map((slug) => ({
         id: `acme/${slug}`,
         context_length: 2 ** 21,
@@ -127,14 +132,15 @@ test("after any requests every row costs what its usage and the prices then give
   expect(repriced).toEqual({ rows: asked, tooOld: 0, differences: [] })
   const { keys: checked, windows, differences } = await gateway.run(reconcile(storage))
   expect(differences).toEqual([])
-  expect(checked).toBe(2)
+  // Two of callers, two of the provider.
+  expect(checked).toBe(4)
   expect(windows).toBeGreaterThan(50)
   const same = await gateway.run(correctedLedger(storage, () => null))
   expect(same.charged).toBe(BigInt(shown))
   expect(same.corrected).toBe(0n)
   expect(await gateway.run(storage.prices.list(-1, 9))).toHaveLength(2)
   await gateway.stop()
-}, 30_000)
+}, 240_000)
 
 const pricing: Pricing = { ...freePricing, prompt: 3n, completion: 5n, inputCacheWrite1h: 1n, image: 100n }
 const version = priceVersion(pricing)
@@ -149,18 +155,22 @@ const rightRow = (requestId: string, members: Partial<Parameters<typeof sampleRo
 describe("a ledger that was damaged", () => {
   test("a sum that is not that of its rows is named by key and window", async () => {
     const path = newFile()
-    await using(path, ({ ledger }) => ledger.append([rightRow("r1"), rightRow("r2", { key: bob })]))
+    await using(path, ({ ledger }) =>
+      ledger.append([rightRow("r1", { providerKey: "acme/1" }), rightRow("r2", { key: bob })]),
+    )
     const db = new Database(path)
     db.run("UPDATE spend SET amount = amount + 1 WHERE window_kind = 'weekly' AND key_id = ?", [bob])
     db.run("DELETE FROM spend WHERE window_kind = 'daily' AND key_id = ?", [alice])
     db.run("INSERT INTO spend VALUES ('unknown', 'total', 0, 7)")
+    db.run("UPDATE provider_spend SET amount = amount - 1 WHERE window_kind = 'monthly'")
     db.close()
     const { differences, keys } = await using(path, reconcile)
-    expect(keys).toBe(3)
+    expect(keys).toBe(4)
     expect(differences).toEqual([
       { key: alice, window: "daily", start: Date.UTC(2025, 9, 9), rows: right, kept: 0n },
       { key: bob, window: "weekly", start: Date.UTC(2025, 9, 6), rows: right, kept: right + 1n },
       { key: KeyId.make("unknown"), window: "total", start: 0, rows: 0n, kept: 7n },
+      { key: "acme/1", window: "monthly", start: Date.UTC(2025, 9, 1), rows: right, kept: right - 1n },
     ])
   })
 
@@ -228,6 +238,11 @@ test("a correction of prices: what would have been, by key and host", async () =
     changes: [
       { ...here, key: alice, rows: 3, charged: 2n * right, corrected: 2n * (right - 20n) },
       { ...here, key: bob, rows: 1, charged: right, corrected: right - 20n },
+    ],
+    hosts: [
+      { ...here, key: alice, rows: 3, charged: 2n * right, corrected: 2n * (right - 20n) },
+      { ...here, key: bob, rows: 1, charged: right, corrected: right - 20n },
+      { model: "acme/small", host: "acme/us", key: alice, rows: 1, charged: right, corrected: right },
     ],
     rows: 5,
     charged: 4n * right,

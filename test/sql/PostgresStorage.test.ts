@@ -381,6 +381,16 @@ describePostgres("migrations", () => {
     expect(storage.installation).not.toBe("")
   })
 
+  test("where none is missing: a start hung at a server that takes connections and then says nothing", async () => {
+    const database = await makeDatabase()
+    await (await open(redactedUrlOf(database))).close()
+    const proxy = await tcpProxy(port)
+    closing.push(proxy.close)
+    // Once the session is open: after its settings, the reply to the first question is late for ever.
+    proxy.delay(3_600_000)
+    expect((await notOpened(redactedUrlOf(database, proxy.port))).reason).toBe("unreachable")
+  })
+
   test("of a ledger whose sums by day do not fit: it kept the gateway from starting", async () => {
     const url = redactedUrlOf(await makeDatabase())
     const rows = ["r1", "r2"].map((id) => sampleRow(id, { upstreamCost: 2n ** 63n - 1n, admittedAt: at }))

@@ -118,7 +118,7 @@ describePostgres("slices of a budget", () => {
       },
     )
     await FastCheck.assert(property, { numRuns: 15 })
-  }, 60_000)
+  }, 240_000)
 
   test("asks, batches and returns of several processes at once wait for each other in no circle", async () => {
     const { storage, shared, books } = await opened()
@@ -154,7 +154,7 @@ describePostgres("slices of a budget", () => {
       expect([ledger, spend]).toEqual([420n, 420n])
       expect(spend + leased).toBeLessThanOrEqual(limit)
     }
-  }, 30_000)
+  }, 240_000)
 
   test("a process without a lease gets none, and loses what it had", async () => {
     const { shared, books, client } = await opened()

@@ -101,13 +101,6 @@ export const configFor = (
   ...more,
 })
 
-/** `base_url` of a port at which nothing listens: connections are refused. */
-export const deserted = async (): Promise<string> => {
-  const { url, stop } = scriptedHost(() => new Response())
-  await stop()
-  return url
-}
-
 export interface HeldStream {
   /** The answer to give; it stays open until the test says otherwise. */
   readonly response: Response

@@ -7,6 +7,7 @@ import * as Layer from "effect/Layer"
 import { isJsonObject } from "../../src/domain/Json.ts"
 import type { Storage } from "../../src/services/Storage.ts"
 import * as SqliteStorage from "../../src/sql/SqliteStorage.ts"
+import { type Ended, runCommand } from "./commands.ts"
 import { ownPluginsFolder } from "./ownPlugins.ts"
 
 const root = new URL("../..", import.meta.url).pathname
@@ -16,19 +17,13 @@ export interface Installation {
   readonly database: string
   /** Starts a process; `config` stays in force until another one is given. */
   readonly start: (options?: StartOptions) => RunningGateway
-  /** Runs a command of the program to its end. */
+  /** Runs a command to its end, in a process that other tests' commands share. */
   readonly command: (words: ReadonlyArray<string>, env?: Readonly<Record<string, string>>) => Promise<Ended>
   /** The same in a terminal; what it shows. */
   readonly inTerminal: (words: ReadonlyArray<string>, env?: Readonly<Record<string, string>>) => Promise<string>
   /** Reads the ledger and the keys while no gateway runs. */
   readonly ask: <A, E>(question: Effect.Effect<A, E, Storage>) => Promise<A>
   readonly remove: () => Promise<void>
-}
-
-export interface Ended {
-  readonly code: number
-  readonly out: string
-  readonly err: string
 }
 
 export interface StartOptions {
@@ -57,23 +52,19 @@ const collect = async (stream: ReadableStream<Uint8Array>, into: (text: string) 
   for await (const bytes of stream) into(decoder.decode(bytes, { stream: true }))
 }
 
-const spawn = (env: Readonly<Record<string, string>>, script: string | undefined, words: ReadonlyArray<string>) => {
+const spawn = (env: Readonly<Record<string, string>>, script: string | undefined) => {
   const options = { env, stdout: "pipe", stderr: "pipe" } as const
-  if (script === undefined) return Bun.spawn([process.execPath, "src/main.ts", ...words], { ...options, cwd: root })
+  if (script === undefined) return Bun.spawn([process.execPath, "src/main.ts"], { ...options, cwd: root })
   const scripts = { start: `${process.execPath} ${join(root, "src/main.ts")}` }
   writeFileSync(join(script, "package.json"), JSON.stringify({ scripts }))
   return Bun.spawn([process.execPath, "run", "start"], { ...options, cwd: script, detached: true })
 }
 
 /** `script`: the folder of the package whose script it is. */
-const run = (
-  env: Readonly<Record<string, string>>,
-  script?: string,
-  words: ReadonlyArray<string> = [],
-): RunningGateway => {
+const run = (env: Readonly<Record<string, string>>, script?: string): RunningGateway => {
   let out = ""
   let err = ""
-  const child = spawn(env, script, words)
+  const child = spawn(env, script)
   const told = Promise.all([
     collect(child.stdout, (text) => {
       out += text
@@ -136,10 +127,7 @@ export const install = (): Installation => {
       void gateway.exited.then(() => running.delete(gateway))
       return gateway
     },
-    command: async (words, env = {}) => {
-      const command = run({ ...environment, ...env }, undefined, words)
-      return { code: await command.exited, out: command.out(), err: command.err() }
-    },
+    command: (words, env = {}) => runCommand({ words, env: { ...environment, ...env } }),
     inTerminal: async (words, env = {}) => {
       let shown = ""
       const closed = Promise.withResolvers<void>()
@@ -184,7 +172,7 @@ export const costsBeforeKill = (): ReadonlyArray<number> =>
   Array.from({ length: killRounds }, (_, round) => [1, 160, 40, 2, 7][round % 5] ?? 1)
 
 /** Milliseconds for these rounds, on a busy machine. */
-export const killPatience = 60_000 + killRounds * 12_000
+export const killPatience = 240_000 + killRounds * 12_000
 
 /** The ordinary key of the first start's message. */
 export const firstKey = (out: string): string => /ordinary key\s+(\S+)/.exec(out)?.[1] ?? ""

@@ -3,7 +3,7 @@
  * has ended (with `bun test --parallel`: after each file, of that file).
  */
 import { afterAll } from "bun:test"
-import type { RecordedCase } from "./recordings.ts"
+import { type RecordedCase, recordedIds } from "./recordings.ts"
 
 /** `excluded`: not tested, with the reason. */
 export type Outcome = "held" | "failed" | { readonly excluded: string }
@@ -74,9 +74,11 @@ export const tableOf = (cases: Reported): string => {
   const excluded = cases.flatMap(({ recorded, outcome }) =>
     typeof outcome === "object" ? [`excluded: ${recorded.id}: ${outcome.excluded}`] : [],
   )
+  const all = recordedIds()
+  const missing = all.filter((id) => !cases.some(({ recorded }) => recorded.id === id))
   const failed = cases.flatMap(({ recorded, outcome }) => (outcome === "failed" ? [`failed: ${recorded.id}`] : []))
   return [
-    `Recorded traffic: ${cases.length} cases, ${held(cases)} held, ${failed.length} failed, ${excluded.length} excluded.`,
+    `Recorded traffic: ${cases.length} of ${all.length} cases, ${held(cases)} held, ${failed.length} failed, ${excluded.length} excluded.`,
     rendered([
       ["", ...providers, "all"],
       row("cases", () => true),
@@ -85,6 +87,8 @@ export const tableOf = (cases: Reported): string => {
     ]),
     ...failed,
     ...excluded,
+    // A run of a few files leaves out most of them, and does not say so.
+    ...(missing.length <= 20 ? missing.map((id) => `no test ran: ${id}`) : []),
     "",
   ].join("\n")
 }

@@ -48,6 +48,16 @@ const folder = fileURLToPath(new URL("../../../shared/fixtures/", import.meta.ur
 /** Whether the recordings are there. */
 export const recordingsPresent = (): boolean => existsSync(folder)
 
+/** The ids of all recorded cases, whatever the dialect; none where the folder is absent. */
+export const recordedIds = (): ReadonlyArray<string> =>
+  recordingsPresent()
+    ? readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+        entry.isDirectory()
+          ? readdirSync(`${folder}${entry.name}`).map((file) => `${entry.name}/${file.replace(/\.json$/, "")}`)
+          : [],
+      )
+    : []
+
 /** Every recorded case of a dialect, such as "openai-chat", whatever the provider; none where the folder is absent. */
 export const recordings = (dialect: string): ReadonlyArray<RecordedCase> => {
   if (!recordingsPresent()) return []

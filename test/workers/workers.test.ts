@@ -10,10 +10,10 @@ import { firstKey, install, type RunningGateway } from "../support/process.ts"
 import { event, lastPart, type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
 import { contentOf, finishesOf, readStrictly } from "../support/strictSse.ts"
 
-const patience = 120_000
+const patience = 240_000
 
 /** For processes to start or end, on a busy machine. */
-const processMs = 60_000
+const processMs = 180_000
 
 const closing: Array<() => unknown> = []
 afterAll(async () => {

@@ -1,6 +1,6 @@
 /**
- * Alibaba Cloud Model Studio (Qwen), international. Facts: help.aliyun.com/model-studio (OpenAI-compatible chat, deep thinking, error
- * codes), read in 2026-11; privacy: the project's catalogue, 2026-08. Untested against recorded traffic.
+ * Alibaba Cloud Model Studio (Qwen), international. Facts: help.aliyun.com/model-studio (deep thinking), read in 2026-11; error
+ * codes: unverified; privacy: the project's catalogue, 2026-08. Untested against recorded traffic.
  */
 import { chatHost, modelsIn } from "headgate/plugin"
 

@@ -1,7 +1,7 @@
 /**
- * Azure OpenAI and Foundry models, by key. A host's `model` is the name of its deployment. Facts: learn.microsoft.com (v1 API, api-version
- * lifecycle, Claude in Foundry), read in 2026-11; answers and filters: recordings of 2025 and 2026; privacy: the project's catalogue,
- * 2026-08 (abuse monitoring for 30 days, unless Microsoft excepts the account).
+ * Azure OpenAI and Foundry models, by key. A host's `model` is the name of its deployment. Facts:
+ * learn.microsoft.com (v1 API), read in 2026-11; answers and filters: recordings of 2025 and 2026; privacy: the project's
+ * catalogue, 2026-08 (abuse monitoring for 30 days, unless Microsoft excepts the account).
  *
  * Claude models are called by the protocol `messages`, at another address of the resource: their hosts have `api: "messages"`.
  */
@@ -15,6 +15,7 @@ import {
   embeddingsProtocol,
   httpErrorWith,
   isJsonObject,
+  type ListedModel,
   messagesProtocol,
   modelsIn,
   responsesProtocol,
@@ -33,6 +34,14 @@ const Config = Schema.Struct({
     ),
   ),
 })
+
+const listed = modelsIn(new URL("./models.json", import.meta.url))
+
+/** Claude models have no other protocol. */
+const withProtocol = (model: ListedModel): ListedModel =>
+  model.id.startsWith("anthropic/")
+    ? { ...model, hosts: (model.hosts ?? []).map((host) => ({ ...host, api: "messages" })) }
+    : model
 
 const messages = messagesProtocol({ thinking: thinkingOfClaude })
 
@@ -74,7 +83,7 @@ export default defineProvider({
             ? messages
             : { ...messages, baseUrl: `https://${resource}.services.ai.azure.com/anthropic/v1` },
       },
-      models: modelsIn(new URL("./models.json", import.meta.url)),
+      models: async () => (await listed()).map(withProtocol),
       embeddings: embeddingsProtocol({ strict: true, path: pathOf("/embeddings") }),
       error: (status, headers, body) =>
         isJsonObject(body) && body["type"] === "error"

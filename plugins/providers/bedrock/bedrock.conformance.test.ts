@@ -62,7 +62,62 @@ const calls = [
   { id: "tooluse_2", name: "weather", arguments: {} },
 ]
 
+// Of Claude by InvokeModel: events of Anthropic's own form, each in base64.
+const wrapped = (data: object): Uint8Array =>
+  event("chunk", { bytes: Buffer.from(JSON.stringify(data)).toString("base64") })
+const begin = (index: number, content_block: object) => wrapped({ type: "content_block_start", index, content_block })
+const more = (index: number, given: object) => wrapped({ type: "content_block_delta", index, delta: given })
+const close = (index: number) => wrapped({ type: "content_block_stop", index })
+const claudeCounts = {
+  input_tokens: 30,
+  cache_read_input_tokens: 12,
+  cache_creation_input_tokens: 8,
+  cache_creation: { ephemeral_1h_input_tokens: 5, ephemeral_5m_input_tokens: 3 },
+  output_tokens: 21,
+}
+
+const wrappedStream = stream(
+  wrapped({ type: "message_start", message: { role: "assistant", content: [], usage: claudeCounts } }),
+  begin(0, { type: "thinking", thinking: "", signature: "" }),
+  more(0, { type: "thinking_delta", thinking: "Rome, then." }),
+  more(0, { type: "signature_delta", signature: "c2ln" }),
+  close(0),
+  begin(1, { type: "text", text: "" }),
+  more(1, { type: "text_delta", text: "Let me look 🌞" }),
+  close(1),
+  begin(2, { type: "tool_use", id: "tooluse_1", name: "weather", input: {} }),
+  more(2, { type: "input_json_delta", partial_json: '{"city":' }),
+  more(2, { type: "input_json_delta", partial_json: '"Rome"}' }),
+  close(2),
+  begin(3, { type: "tool_use", id: "tooluse_2", name: "weather", input: {} }),
+  close(3),
+  wrapped({ type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 21 } }),
+  wrapped({ type: "message_stop", "amazon-bedrock-invocationMetrics": { inputTokenCount: 30 } }),
+)
+
 const answers = [
+  {
+    name: "an answer of Claude's own form",
+    protocol: "messages",
+    body: {
+      role: "assistant",
+      content: [
+        { type: "thinking", thinking: "Rome, then.", signature: "c2ln" },
+        { type: "text", text: "About 20 °C" },
+        { type: "tool_use", id: "tooluse_1", name: "weather", input: { city: "Rome" } },
+      ],
+      stop_reason: "tool_use",
+      usage: claudeCounts,
+    },
+    expects: {
+      text: "About 20 °C",
+      reasoning: "Rome, then.",
+      signatures: ["c2ln"],
+      finishReason: "tool_calls",
+      toolCalls: calls.slice(0, 1),
+      counted: expected,
+    },
+  },
   {
     name: "thinking, text and a call",
     body: {
@@ -99,6 +154,19 @@ const answers = [
 
 const streams = [
   {
+    name: "Claude's own form",
+    protocol: "messages",
+    bytes: wrappedStream,
+    expects: {
+      text: "Let me look 🌞",
+      reasoning: "Rome, then.",
+      signatures: ["c2ln"],
+      finishReason: "tool_calls",
+      toolCalls: calls,
+      counted: expected,
+    },
+  },
+  {
     name: "thinking and text",
     bytes: text,
     expects: {
@@ -113,6 +181,11 @@ const streams = [
     name: "tool calls",
     bytes: tool,
     expects: { text: "Let me look.", finishReason: "tool_calls", toolCalls: calls, counted: expected },
+  },
+  {
+    name: "an answer that was cut",
+    bytes: stream(start, delta(0, { text: "Ab" }), stop(0), ...end("max_tokens")),
+    expects: { text: "Ab", finishReason: "length", counted: expected },
   },
   {
     name: "an exception",

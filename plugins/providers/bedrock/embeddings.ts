@@ -1,6 +1,7 @@
 /**
  * Embeddings by InvokeModel, whose bodies are those of each vendor: Cohere's Embed, and Amazon's Titan and Nova, which make one
- * vector in a call. From the pages of their request parameters in AWS's user guide, read in 2026-11.
+ * vector in a call. From the pages of their request parameters in AWS's user guide (2026-11); Titan and Nova are untested
+ * against recorded traffic.
  */
 import * as Either from "effect/Either"
 import {

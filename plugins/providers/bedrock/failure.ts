@@ -1,6 +1,7 @@
 /**
  * The meaning of Bedrock's errors, by the name of their exception: in `x-amzn-errortype` of an answer, in the name of an
- * event within a stream. From "Troubleshooting Amazon Bedrock API Error Codes" and the errors of Converse, read in 2026-11.
+ * event within a stream. The names are those of AWS's API reference of Converse and ConverseStream and of the errors that all
+ * of its APIs have (2026-11); there are no recordings of exceptions within a stream.
  */
 import { HostFailed, type HostReason, httpError, isJsonObject, type ResponseHeaders } from "headgate/plugin"
 
@@ -28,11 +29,10 @@ const reasons: ReadonlyMap<string, HostReason> = new Map([
 ])
 
 /** Refusals of the model's name, which are the operator's matter. Bedrock calls them invalid requests. */
-const wrongModel =
-  /model identifier is invalid|on-demand throughput isn.t supported|end of its life|model .* is not supported/i
+const wrongModel = /model identifier is invalid|on-demand throughput isn.t supported|end of its life/i
 
 const tooLong =
-  /too long|context (length|window)|maximum (context|number of (input )?tokens)|exceeds? the (model|maximum)/i
+  /(input|prompt|messages?) (is|are) too long|context (length|window)|maximum number of (input )?tokens|(input|prompt)[^.]* exceeds? /i
 
 /** An answer whose status is not 200. */
 export const bedrockHttpError = (status: number, headers: ResponseHeaders, body: unknown): HostFailed => {

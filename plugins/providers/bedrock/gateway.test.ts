@@ -71,6 +71,19 @@ const whole = {
   usage,
 }
 
+const wrapped = (data: object) => event("chunk", { bytes: Buffer.from(JSON.stringify(data)).toString("base64") })
+const ownForm = [
+  wrapped({
+    type: "message_start",
+    message: { role: "assistant", content: [], usage: { input_tokens: 20, output_tokens: 1 } },
+  }),
+  wrapped({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } }),
+  wrapped({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Hello 🌞" } }),
+  wrapped({ type: "content_block_stop", index: 0 }),
+  wrapped({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 10 } }),
+  wrapped({ type: "message_stop" }),
+]
+
 const calls: Array<{ readonly target: string; readonly headers: Headers; readonly body: Anything }> = []
 
 const refusal = (status: number, name: string, message: string) =>
@@ -105,7 +118,8 @@ const host = Bun.serve({
     }
     const parsed = JSON.parse(body)
     calls.push({ target, headers, body: parsed })
-    if (target.endsWith("/invoke")) return Response.json({ embedding: [0.5, 0.25], inputTextTokenCount: 7 })
+    if (target.includes("titan")) return Response.json({ embedding: [0.5, 0.25], inputTextTokenCount: 7 })
+    if (target.includes("/invoke")) return inOddReads(ownForm)
     if (target.endsWith("/converse")) return Response.json(whole)
     return inOddReads(streams[parsed.system?.[0]?.text] ?? streams["all"] ?? [])
   },
@@ -145,6 +159,7 @@ beforeAll(async () => {
         "throttled-2": provider({ ...keys, session_token: "two" }),
         "throttled-3": provider(keys),
         broken: provider(keys),
+        "own-form": provider({ ...keys, api: "messages" }),
         cut: provider(keys),
         bearer: provider({ api_key: "bedrock-api-key-1" }),
         both: provider({ ...keys, api_key: "bedrock-api-key-1" }),
@@ -156,6 +171,7 @@ beforeAll(async () => {
         modelOf("acme/claude-throttled-later", ["throttled-3"]),
         modelOf("acme/claude-wrong-checksum", ["broken"]),
         modelOf("acme/claude-cut", ["cut"]),
+        modelOf("acme/claude-own-form", ["own-form"]),
         modelOf("acme/claude-bearer", ["bearer"]),
         modelOf("acme/claude-both", ["both"]),
         modelOf("acme/claude-thief", ["thief"]),
@@ -273,6 +289,16 @@ describe("a caller of the chat form", () => {
       expect(lastCall().headers.get("authorization")).toBe("Bearer bedrock-api-key-1")
       expect(lastCall().headers.get("x-amz-date")).toBeNull()
     }
+  })
+
+  test("Claude in its own form, where the configuration says so", async () => {
+    const { status, chunks } = await streamedChat({ model: "acme/claude-own-form" })
+    expect([status, joined(chunks, "content")]).toEqual([200, "Hello 🌞"])
+    const { target, body } = lastCall()
+    expect(target).toBe(`/model/${encodeURIComponent(model)}/invoke-with-response-stream`)
+    expect(body).toMatchObject({ anthropic_version: "bedrock-2023-05-31", max_tokens: 3000 })
+    const counted = chunks.findLast(({ usage: its }) => its).usage
+    expect(counted.cost * 1_000_000).toBeCloseTo(20 * 3 + 10 * 15, 6)
   })
 
   test("a wrong secret is the operator's matter: nothing of it is shown", async () => {

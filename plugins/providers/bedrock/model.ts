@@ -20,12 +20,12 @@ export const pathOf = ({ upstreamModel }: Host, operation: string): string =>
 const givenBudget = /^claude-(?:\d|v\d|instant|(?:opus|sonnet|haiku)-4(?!-[7-9]))/
 const canStop = /^claude-(?:(?:opus|sonnet|haiku)-(?:4|5(?!-[5-9]))|haiku-5)/
 
-/** How thinking is requested from a Claude model. */
-export const thinkingKindOf = ({ upstreamModel, model }: Host): ThinkingKind => {
+/** How thinking is requested from a Claude model: by its id or ARN, else by our own name of it. */
+export const thinkingKindOf = (upstreamModel: string, model = ""): ThinkingKind => {
   const name = (/claude-[\w-]+/.exec(upstreamModel) ?? /claude-[\w.-]+/.exec(model))?.[0].replaceAll(".", "-") ?? ""
   if (givenBudget.test(name)) return "budget"
   return canStop.test(name) ? "adaptive" : "always"
 }
 
-/** Whether it takes an effort: Nova 2, "extended thinking" of its user guide, read in 2026-11. */
+/** Whether it takes an effort: Nova 2, by its user guide (2026-11). Untested against recorded traffic. */
 export const novaReasons = ({ upstreamModel, model }: Host): boolean => /nova-2/.test(`${upstreamModel} ${model}`)

@@ -1,5 +1,5 @@
 /**
- * Cerebras. Facts: inference-docs.cerebras.ai (OpenAI compatibility, reasoning), read in 2026-11; no `[DONE]`: a recording of
+ * Cerebras. Facts: pages about its OpenAI compatibility, read in 2026-11; reasoning: unverified; no `[DONE]`: a recording of
  * 2025; privacy: the project's catalogue, 2026-08.
  */
 import { chatHost, modelsIn } from "headgate/plugin"

@@ -13,9 +13,9 @@ export default chatHost({
   privacy: { mayTrain: false, retainsPrompts: true },
   embeddings: {},
   reasons: {
-    ...{ "5007": "not-found", "3007": "timeout", "3040": "overloaded" },
-    // The key is wrong, or the neurons of the day are used up.
-    ...{ "10000": "account", "3036": "account", "4006": "account" },
+    ...{ "5007": "not-found", "3040": "overloaded", "5018": "forbidden", "3041": "forbidden" },
+    // The key is wrong, the account is blocked, or the neurons of the day are used up.
+    ...{ "10000": "account", "3023": "account", "3036": "account" },
   },
   models: modelsIn(new URL("./models.json", import.meta.url)),
 })

@@ -121,6 +121,11 @@ const checks = await providerChecks({
       },
     },
     {
+      name: "an answer that was cut",
+      bytes: start + delta("content-delta", { content: { text: "Ab" } }, 0) + end("MAX_TOKENS"),
+      expects: { text: "Ab", finishReason: "length", counted: expected },
+    },
+    {
       name: "tool calls",
       bytes: tool,
       expects: { text: "", reasoning: "I will look.", finishReason: "tool_calls", toolCalls, counted: expected },
@@ -144,7 +149,11 @@ const checks = await providerChecks({
         ],
         meta: { billed_units: { search_units: 1 } },
       },
-      expects: { scores: [0.1, 0.9] },
+      expects: {
+        scores: [0.1, 0.9],
+        // Tokens are estimated, since none are billed.
+        counted: { prompt_tokens: 10, completion_tokens: 0, search_units: 1 },
+      },
     },
   ],
   // What was read from a cache is counted, but has no part in what is billed.

@@ -329,6 +329,10 @@ describe("an answer", () => {
 })
 
 describe("errors", () => {
+  test("a wait is kept", () => {
+    expect(cohereHttpError(429, new Headers({ "retry-after": "9" }), { message: "m" }).retryAfterSeconds).toBe(9)
+  })
+
   // Of the page "Errors" of Cohere's documentation.
   test.each([
     [400, "invalid request: message must be at least 1 token long", "request", undefined],

@@ -62,7 +62,7 @@ const host = Bun.serve({
         { index: 1, relevance_score: 0.9 },
         { index: 0, relevance_score: 0.1 },
       ]
-      return Response.json({ results, meta: { billed_units: { search_units: 1 } } })
+      return Response.json({ results, meta: { billed_units: { search_units: 2 } } })
     }
     if (body.messages[0].content === "too long") {
       return Response.json({ message: "too many tokens: size limit exceeded by 9 tokens." }, { status: 400 })
@@ -191,5 +191,5 @@ test("embeddings and rerank are billed by their own units", async () => {
     await post("/rerank", { model: "acme/rerank", query: "q", documents: ["a", "b"] })
   ).json()
   expect(ranked.results.map(({ index }: Anything) => index)).toEqual([1, 0])
-  expect(ranked.usage.cost).toBeCloseTo(0.002, 9)
+  expect(ranked.usage.cost).toBeCloseTo(0.004, 9)
 })

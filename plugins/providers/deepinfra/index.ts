@@ -1,5 +1,5 @@
 /**
- * DeepInfra. Facts: docs.deepinfra.com (chat completions, embeddings, data privacy), read in 2026-11. Prompts for models of Google and
+ * DeepInfra. Facts: the project's catalogue, 2026-08. Prompts for models of Google and
  * Anthropic go on to those vendors. Untested against recorded traffic.
  */
 import { chatHost, modelsIn } from "headgate/plugin"

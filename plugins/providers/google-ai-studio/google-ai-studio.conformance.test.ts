@@ -44,7 +44,11 @@ const text =
     ...candidate([{ text: "Rome, then.", thought: true }]),
     usageMetadata: { promptTokenCount: 82, totalTokenCount: 82 },
   }) +
-  event({ ...candidate([{ text: "About 20" }]), usageMetadata: counted(3, 22) }) +
+  // A running estimate, which the last count corrects.
+  event({
+    ...candidate([{ text: "About 20" }]),
+    usageMetadata: { ...counted(3, 22), promptTokenCount: 120, totalTokenCount: 145 },
+  }) +
   event({ ...candidate([{ text: " °C 🌞" }]), usageMetadata: counted(6, 22) }) +
   event({ ...candidate([{ text: "", thoughtSignature: "c2ln" }], "STOP"), usageMetadata: counted(6, 22) })
 
@@ -61,6 +65,14 @@ const blocked = event({
   usageMetadata: { promptTokenCount: 82, totalTokenCount: 82 },
 })
 
+const unsafe =
+  event({ ...candidate([{ text: "How" }]), usageMetadata: counted(1, 0) }) +
+  event({ candidates: [{ finishReason: "SAFETY", finishMessage: "Unsafe.", index: 0 }], usageMetadata: counted(1, 0) })
+
+const broken =
+  event({ ...candidate([{ text: "How" }]), usageMetadata: counted(1, 0) }) +
+  event({ error: { code: 503, message: "The model is overloaded.", status: "UNAVAILABLE" } })
+
 const details = { prompt_tokens_details: { cached_tokens: 64 } }
 
 const checks = await providerChecks({
@@ -75,6 +87,31 @@ const checks = await providerChecks({
     },
   ],
   errors: [
+    {
+      name: "an invalid key",
+      status: 400,
+      body: {
+        error: {
+          code: 400,
+          message: "API key not valid. Please pass a valid API key.",
+          status: "INVALID_ARGUMENT",
+          details: [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" }],
+        },
+      },
+      expects: { reason: "account", hasDetail: false },
+    },
+    {
+      name: "a prompt that is too long",
+      status: 400,
+      body: {
+        error: {
+          code: 400,
+          message: "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+          status: "INVALID_ARGUMENT",
+        },
+      },
+      expects: { reason: "request", code: "context_length_exceeded", hasDetail: true },
+    },
     {
       name: "a rate limit",
       status: 429,
@@ -96,6 +133,8 @@ const checks = await providerChecks({
       expects: {
         text: "About 20 °C 🌞",
         finishReason: "stop",
+        reasoning: "Rome, then.",
+        signatures: ["c2ln"],
         counted: {
           prompt_tokens: 82,
           completion_tokens: 28,
@@ -110,9 +149,25 @@ const checks = await providerChecks({
       expects: {
         text: "Let me look.",
         finishReason: "tool_calls",
+        signatures: ["c2ln"],
+        toolCalls: [
+          { name: "weather", arguments: { city: "Rome" } },
+          { name: "weather", arguments: { city: "Oslo" } },
+        ],
         counted: { prompt_tokens: 82, completion_tokens: 16, ...details },
       },
     },
+    {
+      name: "an answer that was stopped",
+      bytes: unsafe,
+      expects: {
+        text: "How",
+        finishReason: "content_filter",
+        refusal: "Unsafe.",
+        counted: { prompt_tokens: 82, completion_tokens: 1, ...details },
+      },
+    },
+    { name: "an error", bytes: broken, expects: { failure: { reason: "overloaded", hasDetail: false } } },
     {
       name: "a refused prompt",
       bytes: blocked,

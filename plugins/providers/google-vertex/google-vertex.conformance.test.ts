@@ -72,16 +72,13 @@ const checks = await providerChecks({
   answers: [
     {
       name: "a whole call",
-      body: {
-        candidates: [
-          {
-            content: { role: "model", parts: [{ functionCall: { name: "weather", args: { city: "Rome" } } }] },
-            finishReason: "STOP",
-          },
-        ],
-        usageMetadata: counted(10, 4),
+      body: { ...candidate([{ ...call("Rome"), thoughtSignature: "c2ln" }], "STOP"), usageMetadata: counted(10, 4) },
+      expects: {
+        text: "",
+        finishReason: "tool_calls",
+        signatures: ["c2ln"],
+        toolCalls: [{ name: "weather", arguments: { city: "Rome" } }],
       },
-      expects: { text: "", finishReason: "tool_calls", toolCalls: [{ name: "weather", arguments: { city: "Rome" } }] },
     },
   ],
   errors: [
@@ -93,10 +90,18 @@ const checks = await providerChecks({
           code: 429,
           message: "Resource exhausted. Please try again later.",
           status: "RESOURCE_EXHAUSTED",
-          details: [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "12s" }],
+          details: [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "7.5s" }],
         },
       },
-      expects: { reason: "rate-limited", retryAfterSeconds: 12 },
+      expects: { reason: "rate-limited", retryAfterSeconds: 8 },
+    },
+    {
+      name: "an account without the right",
+      status: 403,
+      body: {
+        error: { code: 403, message: "Permission denied on resource project acme-1.", status: "PERMISSION_DENIED" },
+      },
+      expects: { reason: "account", hasDetail: false },
     },
   ],
   streams: [
@@ -106,6 +111,8 @@ const checks = await providerChecks({
       expects: {
         text: "About 20 °C 🌞",
         finishReason: "stop",
+        reasoning: "Rome, then.",
+        signatures: ["c2ln"],
         counted: {
           prompt_tokens: 82,
           completion_tokens: 28,
@@ -120,6 +127,11 @@ const checks = await providerChecks({
       expects: {
         text: "",
         finishReason: "tool_calls",
+        signatures: ["c2ln"],
+        toolCalls: [
+          { name: "weather", arguments: { city: "Rome" } },
+          { name: "weather", arguments: { city: "Oslo" } },
+        ],
         counted: {
           prompt_tokens: 82,
           completion_tokens: 20,

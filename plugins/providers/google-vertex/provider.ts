@@ -1,8 +1,9 @@
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { HostFailed, modelsIn, type Provider } from "headgate/plugin"
-import { generateContentProtocol, vertexEmbeddingsProtocol } from "headgate/plugin/generate-content"
+import { vertexEmbeddingsProtocol } from "headgate/plugin/generate-content"
 import { type ServiceAccount, serviceAccount } from "./account.ts"
+import { vertexError, vertexProtocol } from "./publishers.ts"
 import { tokenSource } from "./token.ts"
 
 export interface VertexSettings {
@@ -11,23 +12,26 @@ export interface VertexSettings {
   readonly credentials?: Redacted.Redacted
 }
 
-const generateContent = generateContentProtocol({ vertex: true })
-
 export const provider = async ({ project, location, credentials }: VertexSettings): Promise<Provider> => {
   const account = credentials === undefined ? undefined : await serviceAccount(Redacted.value(credentials))
   const named = project ?? account?.project
   if (named === undefined) throw new Error("project: it is not named, and the credentials do not name one")
   return {
-    protocols: { generate_content: generateContent },
+    protocols: { generate_content: vertexProtocol },
     embeddings: vertexEmbeddingsProtocol(),
-    error: generateContent.error,
+    error: vertexError,
     models: modelsIn(new URL("./models.json", import.meta.url)),
     baseUrl: `https://${hostName(location)}/v1beta1/projects/${named}/locations/${location}`,
     ...(account === undefined ? {} : { credentials: { private_key: Redacted.make(account.privateKey) } }),
     sign: signer(account),
-    // Reading from the cache costs a quarter up to Gemini 2.0 and a tenth later; writing to it costs nothing more.
-    cacheMultipliers: ({ model }) => ({ read: /gemini-(?:1|2\.0)/.test(model) ? 0.25 : 0.1 }),
+    cacheMultipliers: ({ model }) => cacheRule(model),
   }
+}
+
+/** Gemini: a quarter for reading up to 2.0 and a tenth later, nothing more for writing. Claude: as Anthropic has it. */
+const cacheRule = (model: string) => {
+  if (model.startsWith("claude-")) return { read: 0.1, write: 1.25, write1h: 2 }
+  return model.includes("gemini") ? { read: /gemini-(?:1|2\.0)/.test(model) ? 0.25 : 0.1 } : undefined
 }
 
 /** `global` and the two continents have host names of another form than regions. */

@@ -1,5 +1,5 @@
 /**
- * Hugging Face's router for partners' servers. Facts: huggingface.co/docs/inference-providers, read in 2026-11; privacy is that of the
+ * Hugging Face's router for partners' servers. Facts: the project's catalogue, 2026-08, and recordings of 2025; privacy is that of the
  * router: the partner behind it has its own.
  */
 import { chatHost, modelsIn } from "headgate/plugin"

@@ -1,5 +1,5 @@
 /**
- * llama.cpp's `llama-server`. Facts: its README (tools/server), read in 2026-11; errors: recordings of 2026. A key is needed only where
+ * llama.cpp's `llama-server`. Facts: recordings of 2025 and 2026; how reasoning is turned off: unverified. A key is needed only where
  * the server was started with one.
  */
 import { chatHost, httpError, isJsonObject, serverListing } from "headgate/plugin"

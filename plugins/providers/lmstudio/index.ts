@@ -1,4 +1,4 @@
-/** LM Studio's server. Facts: lmstudio.ai/docs (OpenAI compatibility), read in 2026-11. It needs no key. Untested against recorded traffic. */
+/** LM Studio's server. Facts: not read again, unverified. It needs no key. Untested against recorded traffic. */
 import { chatHost, serverListing } from "headgate/plugin"
 
 /** Its own API says more of a model than the compatible one. */

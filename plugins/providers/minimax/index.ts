@@ -1,5 +1,5 @@
 /**
- * MiniMax. Facts: platform.minimax.io/docs (chat completions, error codes), read in 2026-11; the form of streams: a recording of
+ * MiniMax. Facts: pages about its OpenAI-compatible API, read in 2026-11; error codes: not read again, unverified; the form of streams: a recording of
  * 2026; privacy: the project's catalogue, 2026-08.
  */
 import { chatHost, isJsonObject, type JsonObject, modelsIn } from "headgate/plugin"
@@ -17,7 +17,7 @@ export default chatHost({
   keyVariable: "MINIMAX_API_KEY",
   privacy: { mayTrain: false, retainsPrompts: true },
   chat: {
-    // `max_tokens` is deprecated there and bounds nothing but the text.
+    // `max_tokens` is deprecated there.
     maxTokens: "max_completion_tokens",
     // Without it the reasoning is part of the text. It comes back as `reasoning_details`.
     always: () => ({ reasoning_split: true }),

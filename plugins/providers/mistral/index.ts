@@ -1,5 +1,5 @@
 /**
- * Mistral. Facts: docs.mistral.ai (chat, reasoning, embeddings) and its client library, read in 2026-11; privacy: the project's
+ * Mistral. Facts: its client library's requests, read in 2026-11, and recordings of 2025 and 2026; embeddings' members: unverified; privacy: the project's
  * catalogue, 2026-08.
  */
 import { chatHost, modelsIn } from "headgate/plugin"

@@ -1,5 +1,5 @@
 /**
- * Moonshot AI (Kimi). Facts: platform.moonshot.ai/docs (chat, thinking models, errors), read in 2026-11; privacy: the project's
+ * Moonshot AI (Kimi). Facts: pages about its API, read in 2026-11; error codes: unverified; privacy: the project's
  * catalogue, 2026-08. Untested against recorded traffic.
  */
 import { chatHost, modelsIn } from "headgate/plugin"

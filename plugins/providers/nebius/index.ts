@@ -1,5 +1,5 @@
 /**
- * Nebius Token Factory. Facts: docs.nebius.com, read in 2026-11; privacy: the project's catalogue, 2026-08. Untested against recorded
+ * Nebius Token Factory. Facts: the project's catalogue, 2026-08. Untested against recorded
  * traffic.
  */
 import { chatHost, modelsIn } from "headgate/plugin"

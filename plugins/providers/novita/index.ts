@@ -1,5 +1,5 @@
 /**
- * Novita AI. Facts: novita.ai/docs (chat completions, error codes), read in 2026-11; privacy: the project's catalogue, 2026-08.
+ * Novita AI. Facts: the project's catalogue, 2026-08; reasoning and error codes: not read again, unverified; privacy: the project's catalogue, 2026-08.
  * Untested against recorded traffic.
  */
 import { chatHost, modelsIn } from "headgate/plugin"

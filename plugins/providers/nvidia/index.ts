@@ -1,5 +1,5 @@
 /**
- * NVIDIA NIM (build.nvidia.com). Facts: docs.api.nvidia.com, read in 2026-11. What happens to prompts is not known, so the worst is
+ * NVIDIA NIM (build.nvidia.com). Facts: the project's catalogue, 2026-08; reasoning: unverified. What happens to prompts is not known, so the worst is
  * assumed. Untested against recorded traffic.
  */
 import { chatHost, modelsIn } from "headgate/plugin"

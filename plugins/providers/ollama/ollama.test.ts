@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import * as Either from "effect/Either"
+import { reporting } from "../../../test/support/recordedTable.ts"
 import {
   bodyOf,
   bytesOf,
@@ -58,16 +59,20 @@ describe("recorded traffic", () => {
 
   for (const found of cases.filter(({ kind }) => kind === "chat")) {
     if (found.response.raw === undefined) {
-      test(found.id, () => expect(wholeOf(protocol, found)).toEqual(expectedTranscript(found)))
+      test(
+        found.id,
+        reporting(found, () => expect(wholeOf(protocol, found)).toEqual(expectedTranscript(found))),
+      )
       continue
     }
     for (const { name, pieces } of splits(bytesOf(found), 7)) {
-      test(`${found.id}, ${name}`, () => expect(replay(protocol, found, pieces)).toEqual(expectedTranscript(found)))
+      const check = () => expect(replay(protocol, found, pieces)).toEqual(expectedTranscript(found))
+      test(`${found.id}, ${name}`, reporting(found, check))
     }
   }
 
   for (const found of cases.filter(({ kind }) => kind === "embeddings")) {
-    test(found.id, () => {
+    const check = () => {
       const { embeddings: vectors, prompt_eval_count: prompt }: Anything = bodyOf(found)
       const { input } = Object(found.request?.body)
       const request: Anything = { operation: "embeddings", payload: { input } }
@@ -75,7 +80,8 @@ describe("recorded traffic", () => {
         data: [{ object: "embedding", index: 0, embedding: vectors[0] }],
         usage: { prompt_tokens: prompt, completion_tokens: 0 },
       })
-    })
+    }
+    test(found.id, reporting(found, check))
   }
 })
 
@@ -237,6 +243,21 @@ describe("an answer", () => {
     ])
     expect(new Set(calls.map(({ id }: Anything) => id)).size).toBe(3)
     expect(second.at(-1).choices[0].finish_reason).toBe("tool_calls")
+  })
+
+  test("has its thoughts and its text apart, and logprobs with their text", () => {
+    const logprobs = [{ token: "a", logprob: -0.1 }]
+    const [first, second] = read([
+      { message: { role: "assistant", content: "", thinking: "Hm." }, done: false },
+      { message: { role: "assistant", content: "a" }, logprobs, done: false },
+    ]) as Anything
+    expect(first).toEqual([{ choices: [{ index: 0, delta: { reasoning: "Hm." }, finish_reason: null }] }])
+    expect(second[0].choices[0]).toEqual({
+      index: 0,
+      delta: { content: "a" },
+      finish_reason: null,
+      logprobs: { content: logprobs },
+    })
   })
 
   test("that a line breaks off with an error is a failure", () => {

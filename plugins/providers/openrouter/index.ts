@@ -1,5 +1,5 @@
 /**
- * OpenRouter. Facts: openrouter.ai/docs (parameters, reasoning tokens, errors), read in 2026-11. The vendors behind it differ in what
+ * OpenRouter. Facts: recordings of 2025 and 2026. The vendors behind it differ in what
  * they do with prompts, so the worst is assumed.
  */
 import { chatHost } from "headgate/plugin"

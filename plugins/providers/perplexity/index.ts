@@ -1,5 +1,5 @@
 /**
- * Perplexity. Facts: docs.perplexity.ai (chat completions, embeddings), read in 2026-11; the form of vectors and errors:
+ * Perplexity. Facts: the project's catalogue, 2026-08; reasoning: unverified; the form of vectors and errors:
  * recordings of 2026; privacy: the project's catalogue, 2026-08.
  */
 import { chatHost, modelsIn } from "headgate/plugin"

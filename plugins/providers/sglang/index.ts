@@ -1,5 +1,5 @@
 /**
- * SGLang's server. Facts: docs.sglang.ai (OpenAI-compatible APIs, reasoning), read in 2026-11. A key is needed only where the server was
+ * SGLang's server. Facts: not read again, unverified. A key is needed only where the server was
  * started with one. Untested against recorded traffic.
  */
 import { chatHost, serverListing } from "headgate/plugin"

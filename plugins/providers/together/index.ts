@@ -1,5 +1,5 @@
 /**
- * Together. Facts: docs.together.ai (reasoning models, rerank), read in 2026-11; `<think>` in the text: recordings of 2026;
+ * Together. Facts: the project's catalogue, 2026-08; reasoning: unverified; `<think>` in the text: recordings of 2026;
  * privacy: the project's catalogue, 2026-08.
  */
 import { chatHost, modelsIn } from "headgate/plugin"

@@ -1,5 +1,5 @@
 /**
- * vLLM's own server. Facts: docs.vllm.ai (OpenAI-compatible server, reasoning outputs), read in 2026-11. A key is needed only where the
+ * vLLM's own server. Facts: recordings of 2025 and 2026; how reasoning is turned off: unverified. A key is needed only where the
  * server was started with one.
  */
 import { chatHost, serverListing } from "headgate/plugin"

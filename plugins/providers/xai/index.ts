@@ -1,5 +1,5 @@
 /**
- * xAI. Facts: docs.x.ai (chat completions, reasoning), read in 2026-11; the form of errors: a recording of 2026; privacy: the
+ * xAI. Facts: pages about its API, read in 2026-11; the form of errors: a recording of 2026; privacy: the
  * project's catalogue, 2026-08.
  */
 import { chatHost, httpError, modelsIn } from "headgate/plugin"

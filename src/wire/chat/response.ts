@@ -11,7 +11,7 @@ import type {
 import { HostFailed } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import { newCallId } from "../callId.ts"
-import { errorInBody, judged, malformed } from "../httpError.ts"
+import { errorInBody, malformed } from "../httpError.ts"
 import type { ChatQuirks } from "./quirks.ts"
 import { thinkTags } from "./thinkTags.ts"
 import { canonicalUsage } from "./usage.ts"
@@ -64,7 +64,7 @@ export const nativeOf = (choice: JsonObject): string | null => {
 /** The failure in a body or an event with status 200, if it holds one. */
 export const errorOf = (body: JsonObject, event: string, quirks: ChatQuirks): HostFailed | undefined => {
   const error = errorMemberOf(body, event) ?? quirks.errorIn?.(body)
-  return error === undefined ? undefined : judged(errorInBody(error), quirks.reasons)
+  return error === undefined ? undefined : errorInBody(error, quirks.reasons)
 }
 
 const errorMemberOf = (body: JsonObject, event: string): unknown => {
@@ -80,7 +80,7 @@ export const choiceError = (
   finish: FinishReason | null,
   { reasons }: ChatQuirks,
 ): HostFailed | undefined => {
-  if (choice["error"]) return judged(errorInBody(choice["error"]), reasons)
+  if (choice["error"]) return errorInBody(choice["error"], reasons)
   return finish === "error"
     ? new HostFailed({ reason: "overloaded", code: String(nativeOf(choice)).slice(0, 100) })
     : undefined

@@ -2,81 +2,128 @@
  * Every fault of a host before its first event, whole and streamed, at the only host, at the first of two and at the second of two. Each has one
  * outcome, and leaves nothing behind. Faults within a stream: `streamFaults.test.ts`. docs/guarantees.md#g10
  */
-import { describe, expect, test } from "bun:test"
+import { afterAll, describe, expect, test } from "bun:test"
 import * as Layer from "effect/Layer"
-import { openAccount, type TestAccount } from "../../support/account.ts"
+import { openAccount } from "../../support/account.ts"
 import { errorOf, streamOf, wholeBodyOf } from "../../support/answers.ts"
-import { gatewayWithoutSocket } from "../../support/gateway.ts"
-import { configFor, type ScriptedHost, scriptedHost } from "../../support/host.ts"
+import { gatewayWithoutSocket, type TestGateway } from "../../support/gateway.ts"
+import { scriptedHost } from "../../support/host.ts"
 import { type Fault, faultsBefore } from "../../support/hostFaults.ts"
 import { ManualClock, pass } from "../../support/manualClock.ts"
 import { deadUrl, rawHost, until } from "../../support/rawHost.ts"
 import { good } from "../../support/routed.ts"
-import { closeAfterEach, opened } from "../../support/watched.ts"
 
-closeAfterEach()
+const closing: Array<() => unknown> = []
+afterAll(async () => {
+  for (const close of closing.toReversed()) await close()
+})
 
 type Place = "the only host" | "the first of two" | "the second of two"
 const places: ReadonlyArray<Place> = ["the only host", "the first of two", "the second of two"]
 
-interface Scene {
-  readonly ask: (stream: boolean) => Promise<Response>
-  readonly account: TestAccount
-  readonly clock: ManualClock
+/** One fault at one place of the plan: the hosts of a model of its own. */
+interface Case {
+  readonly fault: Fault
+  readonly stream: boolean
+  readonly place: Place
+  readonly model: string
+  /** The provider that fails. */
+  readonly bad: string
 }
 
-/** A gateway whose hosts are called in this order. */
-const sceneOf = async (
-  urls: Readonly<Record<string, string>>,
-  limits: Record<string, unknown> = {},
-): Promise<Scene> => {
-  const hosts = Object.fromEntries(Object.entries(urls).map(([name, url]) => [name, { url }]))
-  const clock = new ManualClock()
-  const gateway = opened(
-    await gatewayWithoutSocket({ config: configFor(hosts, { limits }), setting: Layer.setClock(clock) }),
+const cases: ReadonlyArray<Case> = faultsBefore
+  .flatMap((fault) =>
+    [false, true]
+      .filter((stream) => fault.only === undefined || (fault.only === "stream") === stream)
+      .flatMap((stream) => places.map((place) => ({ fault, stream, place }))),
   )
-  const account = await openAccount(gateway)
-  const asked = {
-    model: "acme/small",
-    messages: [{ role: "user", content: "hi" }],
-    max_tokens: 50,
-    provider: { order: Object.keys(urls) },
+  .map((each, at) => ({ ...each, model: `acme/small-${at}`, bad: `bad-${at}` }))
+
+/** The providers of a case, in the order in which they are called. One that precedes the bad one cannot be reached. */
+const planOf = ({ place, bad }: Case): ReadonlyArray<string> => {
+  if (place === "the only host") return [bad]
+  return place === "the first of two" ? [bad, "next"] : ["dead", bad]
+}
+
+const started = ({ fault: { script, url = deadUrl }, stream }: Case) => {
+  if (script === undefined) return { url: url(), host: undefined }
+  const host = rawHost((peer) => script(peer, stream))
+  closing.push(host.stop)
+  return { url: host.url, host }
+}
+
+/** One gateway for all cases with the same limits. */
+const gatewayFor = async (limits: Fault["limits"]) => {
+  const next = scriptedHost(good("fine"))
+  closing.push(next.stop)
+  const mine = cases.filter(({ fault }) => Bun.deepEquals(fault.limits, limits))
+  const hosts = new Map(mine.map((each) => [each.bad, started(each)]))
+  const urls = {
+    next: next.url,
+    dead: deadUrl(),
+    ...Object.fromEntries(Array.from(hosts, ([slug, { url }]) => [slug, url])),
   }
-  const headers = { authorization: `Bearer ${account.secret}` }
-  return { account, clock, ask: (stream) => gateway.chat({ ...asked, stream }, { headers }) }
+  const clock = new ManualClock()
+  const gateway = await gatewayWithoutSocket({
+    config: {
+      providers: Object.fromEntries(
+        Object.entries(urls).map(([slug, base_url]) => [
+          slug,
+          { plugin: "openai-compatible", base_url, network: "private", api_key: `key-of-${slug}` },
+        ]),
+      ),
+      models: mine.map((each) => ({
+        id: each.model,
+        context_length: 8192,
+        hosts: planOf(each).map((provider) => ({
+          provider,
+          model: "upstream",
+          pricing: { prompt: "0.000001", completion: "0.000002" },
+          max_completion_tokens: 4096,
+        })),
+      })),
+      // What one case does must not count in the next.
+      limits: { ...limits, retries: 0, breaker: { open_s: 0 } },
+    },
+    setting: Layer.setClock(clock),
+  })
+  closing.push(gateway.stop)
+  return { gateway, clock, next, hosts }
 }
 
-const next = (): ScriptedHost => opened(scriptedHost(good("fine")))
-
-/** The hosts around the one that fails. A host that precedes it cannot be reached. */
-const around = (place: Place, bad: string, next: string): Readonly<Record<string, string>> => {
-  if (place === "the only host") return { bad }
-  return place === "the first of two" ? { bad, next } : { dead: deadUrl(), bad }
+const gateways = new Map<string, ReturnType<typeof gatewayFor>>()
+const sceneOf = ({ fault: { limits } }: Case) => {
+  const name = JSON.stringify(limits ?? {})
+  const scene = gateways.get(name) ?? gatewayFor(limits)
+  gateways.set(name, scene)
+  return scene
 }
 
-const started = ({ script, url = deadUrl }: Fault, stream: boolean) => {
-  if (script === undefined) return { address: url(), host: undefined }
-  const host = opened(rawHost((peer) => script(peer, stream)))
-  return { address: host.url, host }
-}
+const asking = (gateway: TestGateway, secret: string, each: Case) =>
+  gateway.chat(
+    {
+      model: each.model,
+      messages: [{ role: "user", content: "hi" }],
+      max_tokens: 50,
+      provider: { order: planOf(each) },
+      stream: each.stream,
+    },
+    { headers: { authorization: `Bearer ${secret}` } },
+  )
 
 /** The status when the only other host of the plan could not be reached. */
 const besideUnreachable = ({ alone, isFinal = false }: Fault): number => (isFinal || alone === 403 ? alone : 502)
 
-const rows = faultsBefore.flatMap((fault) =>
-  [false, true]
-    .filter((stream) => fault.only === undefined || (fault.only === "stream") === stream)
-    .flatMap((stream) =>
-      places.map((place) => [fault.name, stream ? "streamed" : "whole", place, fault, stream] as const),
-    ),
-)
+const rows = cases.map((each) => [each.fault.name, each.stream ? "streamed" : "whole", each.place, each] as const)
 
 describe("a host's fault", () => {
-  test.each(rows)("%s (%s, %s): one outcome", async (_name, _kind, place, fault, stream) => {
-    const { address, host } = started(fault, stream)
-    const other = next()
-    const { ask, account, clock } = await sceneOf(around(place, address, other.url), fault.limits)
-    const asked = ask(stream)
+  test.each(rows)("%s (%s, %s): one outcome", async (_name, _kind, place, each) => {
+    const { fault, stream, bad } = each
+    const { gateway, clock, next, hosts } = await sceneOf(each)
+    const host = hosts.get(bad)?.host
+    const account = await openAccount(gateway)
+    const callsBefore = next.calls.length
+    const asked = asking(gateway, account.secret, each)
     if (host !== undefined && fault.silentMs !== undefined) {
       await until(() => host.requests() === 1, "the call")
       await pass(clock, fault.silentMs)
@@ -97,9 +144,9 @@ describe("a host's fault", () => {
       const before = place === "the second of two" ? [{ provider: "dead", code: "unreachable", status: null }] : []
       // At the deadline the request is ended, whatever its hosts did.
       if (fault.limits?.["deadline_ms"] === undefined) {
-        expect(metadata?.["previous_errors"]).toMatchObject([...before, { provider: "bad", code: fault.code }])
+        expect(metadata?.["previous_errors"]).toMatchObject([...before, { provider: bad, code: fault.code }])
       }
-      expect(other.calls.length).toBe(0)
+      expect(next.calls.length).toBe(callsBefore)
       expect(await account.rows()).toEqual([])
     }
     if (host !== undefined) expect(host.requests()).toBe(1)

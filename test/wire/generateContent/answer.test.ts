@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test"
 import { HostFailed } from "../../../src/domain/Failure.ts"
 import type { JsonObject } from "../../../src/domain/Json.ts"
 import { parseUsage } from "../../../src/domain/Usage.ts"
+import { HostStream } from "../../../src/wire/hostStream.ts"
 import { answered, candidateOf, contextFor, gathered, gemini, head, sentAny, streamed, user } from "./build.ts"
 
 const usage = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 }
@@ -301,6 +302,32 @@ describe("usage", () => {
     expect(reports).toEqual([false, true, true, true])
   })
 
+  test("the last report counts, also where it is smaller", () => {
+    const stream = new HostStream({
+      framing: gemini.framing,
+      usage: gemini.usage,
+      decoder: gemini.decoder(head, contextFor()),
+      writer: { chunk: () => "" },
+      transparent: false,
+      excludeReasoning: false,
+      choices: 1,
+    })
+    const reports = [
+      {
+        candidates: [candidateOf([{ text: "a" }])],
+        usageMetadata: { ...usage, promptTokenCount: 20, totalTokenCount: 25 },
+      },
+      { candidates: [candidateOf([], { finishReason: "STOP" })], usageMetadata: usage },
+    ]
+    for (const report of reports) stream.push(new TextEncoder().encode(`data: ${JSON.stringify(report)}\r\n\r\n`))
+    stream.end()
+    expect([stream.state as string, stream.usage?.prompt_tokens, stream.usage?.completion_tokens]).toEqual([
+      "ended",
+      10,
+      5,
+    ])
+  })
+
   test("the tier that served", () => {
     expect(
       answered({ candidates: [candidateOf([{ text: "a" }])], usageMetadata: { ...usage, serviceTier: "flex" } }),
@@ -340,6 +367,20 @@ describe("sources and probabilities", () => {
       { candidates: [candidateOf([], { groundingMetadata })] },
     ]
     expect(gathered(streamed(events))["annotations"]).toEqual(expected)
+  })
+
+  test("a text that occurs twice is marked where Google says, with or without its words", () => {
+    const text = "é Rome é Rome"
+    const place = { startIndex: 11, endIndex: 15 }
+    for (const segment of [place, { ...place, text: "Rome" }]) {
+      const groundingMetadata = {
+        groundingChunks: chunks,
+        groundingSupports: [{ segment, groundingChunkIndices: [0] }],
+      }
+      expect(messageIn([{ text }], { groundingMetadata })["annotations"]).toEqual([
+        citation("https://a.example", "A", { start_index: 9, end_index: 13 }),
+      ])
+    }
   })
 
   test("a place that does not fit is looked for, or left out", () => {

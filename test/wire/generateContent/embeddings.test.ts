@@ -10,6 +10,7 @@ import {
   generateContentProtocol,
   vertexEmbeddingsProtocol,
 } from "../../../src/wire/generateContent.ts"
+import { reporting } from "../../support/recordedTable.ts"
 import { bodyOf, hostFor, recordings, requestWith } from "../../support/recordings.ts"
 import { head } from "./build.ts"
 
@@ -162,13 +163,14 @@ describe("recorded traffic", () => {
     const asked = recorded.request?.body as { instances: ReadonlyArray<{ content: string }>; parameters: JsonObject }
     const input = asked.instances.map(({ content }) => content)
 
-    test(`${recorded.id}: the request`, () => {
+    const request = () => {
       const { body, path } = encoded(vertex, { input, dimensions: 768 }, recorded.model ?? "")
       expect(body).toEqual({ ...asked })
       expect(recorded.request?.path).toEndWith(path)
-    })
+    }
+    test(`${recorded.id}: the request`, reporting(recorded, request))
 
-    test(`${recorded.id}: the answer`, () => {
+    const answer = () => {
       const body = bodyOf(recorded) as {
         predictions: ReadonlyArray<{
           embeddings: { values: ReadonlyArray<number>; statistics: { token_count: number } }
@@ -179,11 +181,12 @@ describe("recorded traffic", () => {
         data: [{ index: 0, embedding: first?.embeddings.values ?? [] }],
         usage: { prompt_tokens: first?.embeddings.statistics.token_count, completion_tokens: 0 },
       })
-    })
+    }
+    test(`${recorded.id}: the answer`, reporting(recorded, answer))
   }
 
   for (const recorded of recordings("gemini-embed")) {
-    test(`${recorded.id}: the request, and the error`, () => {
+    const check = () => {
       const { requests } = Object(recorded.request?.body) as {
         requests: ReadonlyArray<{ content: { parts: ReadonlyArray<{ text: string }> } }>
       }
@@ -195,7 +198,8 @@ describe("recorded traffic", () => {
       expect(recorded.request?.path.split("?")[0]).toEndWith(path)
       const failure = generateContentProtocol().error(recorded.response.status, new Headers(), bodyOf(recorded))
       expect([failure.reason as string, failure.code]).toEqual(["not-found", "NOT_FOUND"])
-    })
+    }
+    test(`${recorded.id}: the request, and the error`, reporting(recorded, check))
   }
 
   test.skipIf(recordings("gemini").length === 0)("two recorded cases", () => {

@@ -292,6 +292,26 @@ describe("recorded sources", () => {
   }
 })
 
+test("recorded images and probabilities are those of the answer", () => {
+  for (const recorded of cases.filter(({ categories }) => categories.includes("media-out"))) {
+    const images = partsIn(recorded).flatMap(({ inlineData }) => (inlineData ? [mediaUrl(inlineData)] : []))
+    const read = gathered(streamed(eventsIn(recorded), recorded.model ?? ""))["images"] as ReadonlyArray<Anything>
+    expect(read.map(({ image_url }) => image_url.url)).toEqual(images)
+  }
+  for (const recorded of cases.filter(({ categories }) => categories.includes("logprobs"))) {
+    const [{ candidates }] = eventsIn(recorded) as [Anything]
+    const { chosenCandidates, topCandidates } = candidates[0].logprobsResult
+    const [chunk] = streamed(eventsIn(recorded), recorded.model ?? "") as [Anything]
+    const pairs = (tokens: Anything) => tokens.map(({ token, logprob }: Anything) => [token, logprob])
+    const expected = (tokens: Anything) => tokens.map(({ token, logProbability }: Anything) => [token, logProbability])
+    const { content } = chunk.choices[0].logprobs
+    expect(pairs(content)).toEqual(expected(chosenCandidates))
+    expect(content.map((token: Anything) => pairs(token.top_logprobs))).toEqual(
+      topCandidates.map(({ candidates: others }: Anything) => expected(others)),
+    )
+  }
+})
+
 test("a whole answer and a stream of it say the same", () => {
   for (const recorded of cases.filter(({ response }) => response.raw === undefined && response.status === 200)) {
     const model = recorded.model ?? ""

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test"
 import type { HostReason } from "../../../src/domain/Failure.ts"
 import { generateContentProtocol } from "../../../src/wire/generateContent.ts"
 import type { Protocol } from "../../../src/wire/Protocol.ts"
+import { reporting } from "../../support/recordedTable.ts"
 import {
   bodyOf,
   bytesOf,
@@ -116,21 +117,22 @@ describe("recorded traffic", () => {
     const { status, headers, raw } = recorded.response
     const protocol = protocolFor(recorded)
     if (status !== 200) {
-      test(`${recorded.id}: ${status}`, () => {
+      const check = () => {
         const failed = generateContentProtocol().error(status, new Headers(headers ?? {}), bodyOf(recorded))
         expect([failed.reason, failed.status]).toEqual([reasons[status] ?? "malformed", status])
         const { error }: Anything = bodyOf(recorded)
         expect(failed.code).toBe(error.status)
         expect(failed.detail).toBe([400, 429].includes(status) ? error.message : undefined)
         expect(failed.retryAfterSeconds).toBe(status === 429 ? 35 : undefined)
-      })
+      }
+      test(`${recorded.id}: ${status}`, reporting(recorded, check))
     } else if (raw === undefined) {
-      test(recorded.id, () => expect(withoutOwnIds(wholeOf(protocol, recorded))).toEqual(expectedOf(recorded)))
+      const check = () => expect(withoutOwnIds(wholeOf(protocol, recorded))).toEqual(expectedOf(recorded))
+      test(recorded.id, reporting(recorded, check))
     } else {
       for (const { name, pieces } of splits(bytesOf(recorded), recorded.id.length)) {
-        test(`${recorded.id}: ${name}`, () => {
-          expect(withoutOwnIds(replay(protocol, recorded, pieces))).toEqual(expectedOf(recorded))
-        })
+        const check = () => expect(withoutOwnIds(replay(protocol, recorded, pieces))).toEqual(expectedOf(recorded))
+        test(`${recorded.id}: ${name}`, reporting(recorded, check))
       }
     }
   }

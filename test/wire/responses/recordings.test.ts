@@ -4,6 +4,7 @@ import type { HostReason } from "../../../src/domain/Failure.ts"
 import type { JsonObject } from "../../../src/domain/Json.ts"
 import { httpError } from "../../../src/wire/httpError.ts"
 import { responsesProtocol } from "../../../src/wire/responses.ts"
+import { reporting } from "../../support/recordedTable.ts"
 import {
   bodyOf,
   bytesOf,
@@ -97,16 +98,21 @@ describe("recorded answers", () => {
 
   for (const found of recorded) {
     if (found.response.status !== 200) {
-      test(found.id, () => {
+      const check = () => {
         const failed = httpError(found.response.status, new Headers(), bodyOf(found))
         expect(failed.reason).toBe(errors[found.response.status] ?? "malformed")
         expect(failed.detail?.length).toBeGreaterThan(0)
-      })
+      }
+      test(found.id, reporting(found, check))
     } else if (found.response.raw === undefined) {
-      test(found.id, () => expect(wholeOf(protocol, found)).toEqual(expectedTranscript(found)))
+      test(
+        found.id,
+        reporting(found, () => expect(wholeOf(protocol, found)).toEqual(expectedTranscript(found))),
+      )
     } else {
       for (const { name, pieces } of splits(bytesOf(found), 7)) {
-        test(`${found.id}, ${name}`, () => expect(replay(protocol, found, pieces)).toEqual(expectedTranscript(found)))
+        const check = () => expect(replay(protocol, found, pieces)).toEqual(expectedTranscript(found))
+        test(`${found.id}, ${name}`, reporting(found, check))
       }
     }
   }

@@ -101,7 +101,7 @@ const ownFields = (
     case "claude":
       return claudeFields(request, host, turns, tools)
     case "nova": {
-      // The highest effort is not offered: with it the host refuses a bound on the output.
+      // The highest effort is not offered: with it the host takes no bound on the output, and the hold needs one.
       const effort = asked && novaReasons(host) ? effortOf(request, host, ["low", "medium"]) : undefined
       const config = effort === undefined ? {} : { reasoningConfig: { type: "enabled", maxReasoningEffort: effort } }
       const sampled = k === undefined ? {} : { inferenceConfig: { topK: k } }
@@ -136,7 +136,7 @@ const claudeFields = (
   const { payload, reasoning } = request
   const lastTurns = turns.slice(-2).map(asThinkingSeesIt)
   const { thinking, effort, sampling } = thinkingFor(
-    thinkingKindOf(host),
+    thinkingKindOf(host.upstreamModel, host.model),
     request,
     boundOf(request, host),
     forced,

@@ -1,0 +1,316 @@
+/** What each host is sent where it differs from the others, and errors of forms that only one host has. */
+import { describe, expect, test } from "bun:test"
+import * as Either from "effect/Either"
+import { HostFailed } from "../../src/domain/Failure.ts"
+import type { JsonObject } from "../../src/domain/Json.ts"
+import type { Provider } from "../../src/plugin/Provider.ts"
+import type { Protocol } from "../../src/wire/Protocol.ts"
+import { pluginOf, providerOfPlugin } from "../support/providers.ts"
+import { encodedBy, hostFor, requestWith } from "../support/recordings.ts"
+
+const head = { status: 200, headers: new Headers() }
+const hi = [{ role: "user", content: "hi" }]
+
+const chatOf = ({ protocols: { chat } }: Provider): Protocol => {
+  if (chat === undefined) throw new Error("no chat protocol")
+  return chat
+}
+
+const sentTo = async (id: string, body: JsonObject, { model = "m", stream = false, maxTokens = 50 } = {}) =>
+  encodedBy(
+    chatOf(await providerOfPlugin(id)),
+    requestWith({ messages: hi, ...body }, { stream, maxTokens }),
+    hostFor(model),
+  )
+
+describe("reasoning is asked for in the host's own words", () => {
+  const off = { effort: "none" }
+  test.each<[id: string, model: string, reasoning: JsonObject, members: JsonObject]>([
+    ["alibaba", "qwen3.8-max", { effort: "high" }, { enable_thinking: true }],
+    ["alibaba", "qwen3.8-max", { max_tokens: 2000 }, { enable_thinking: true, thinking_budget: 2000 }],
+    ["alibaba", "qwen3.8-max", off, { enable_thinking: false }],
+    ["cerebras", "gpt-oss-120b", { effort: "max" }, { reasoning_effort: "high" }],
+    ["cerebras", "zai-glm-4.7", off, { disable_reasoning: true }],
+    ["deepseek", "deepseek-v4-pro", { effort: "max" }, { thinking: { type: "enabled" }, reasoning_effort: "max" }],
+    ["deepseek", "deepseek-v4-pro", off, { thinking: { type: "disabled" } }],
+    ["groq", "openai/gpt-oss-120b", { effort: "xhigh" }, { reasoning_effort: "high" }],
+    ["groq", "qwen/qwen3-32b", { effort: "low" }, { reasoning_effort: "default", reasoning_format: "parsed" }],
+    ["groq", "qwen/qwen3-32b", off, { reasoning_effort: "none", reasoning_format: "parsed" }],
+    ["minimax", "MiniMax-M3", off, { reasoning_split: true, thinking: { type: "disabled" } }],
+    ["mistral", "magistral-medium-latest", { effort: "low" }, { prompt_mode: "reasoning" }],
+    ["mistral", "mistral-small-latest", { effort: "low" }, { reasoning_effort: "high" }],
+    ["mistral", "mistral-small-latest", off, { reasoning_effort: "none" }],
+    ["moonshotai", "kimi-k3", { effort: "medium" }, { reasoning_effort: "low" }],
+    ["moonshotai", "kimi-k2.6", off, { thinking: { type: "disabled" } }],
+    ["novita", "zai-org/glm-4.7", off, { enable_thinking: false }],
+    ["nvidia", "deepseek-ai/deepseek-v4", off, { chat_template_kwargs: { enable_thinking: false, thinking: false } }],
+    ["openrouter", "acme/small", { effort: "high", exclude: true }, { reasoning: { effort: "high", exclude: true } }],
+    ["sglang", "m", { effort: "high" }, { chat_template_kwargs: { enable_thinking: true, thinking: true } }],
+    ["together", "deepseek-ai/DeepSeek-V4", off, { reasoning: { enabled: false } }],
+    ["together", "openai/gpt-oss-20b", { effort: "minimal" }, { reasoning_effort: "low" }],
+    ["vllm", "m", { effort: "minimal" }, { reasoning_effort: "low" }],
+    ["vllm", "m", off, { chat_template_kwargs: { enable_thinking: false } }],
+    ["llamacpp", "m", { effort: "high" }, { reasoning_effort: "high" }],
+    ["xai", "grok-4.3", off, { reasoning_effort: "none" }],
+    ["xai", "grok-3-mini", { effort: "medium" }, { reasoning_effort: "low" }],
+    ["z-ai", "glm-5.1", { effort: "high" }, { thinking: { type: "enabled" } }],
+  ])("%s, %s, %j", async (id, model, reasoning, members) => {
+    const { body, dropped } = await sentTo(id, { reasoning }, { model })
+    const { messages: _, model: __, stream: ___, max_tokens: ____, max_completion_tokens: _____, ...rest } = body
+    expect(rest).toEqual(members)
+    expect(dropped).toEqual([])
+  })
+
+  test.each([
+    ["minimax", "MiniMax-M2.5", "high"],
+    ["moonshotai", "moonshot-v1-8k", "high"],
+    ["moonshotai", "kimi-k3", "none"],
+    ["xai", "grok-4-0709", "high"],
+    ["cerebras", "llama-3.3-70b", "high"],
+    ["groq", "openai/gpt-oss-20b", "none"],
+  ])("%s, %s cannot do %s, and says so", async (id, model, effort) => {
+    expect((await sentTo(id, { reasoning_effort: effort }, { model })).dropped).toEqual(["reasoning_effort"])
+  })
+
+  test("what the caller wrote in the host's words wins", async () => {
+    const written = { reasoning_effort: "high", thinking: { type: "disabled" }, reasoning_split: false }
+    expect((await sentTo("deepseek", written)).body["thinking"]).toEqual({ type: "disabled" })
+    expect((await sentTo("minimax", written)).body["reasoning_split"]).toBe(false)
+  })
+})
+
+describe("the bound of the output has the host's name", () => {
+  const newer = new Set(["azure", "cerebras", "groq", "minimax", "moonshotai", "xai"])
+  const all = [
+    "alibaba",
+    "deepseek",
+    "fireworks",
+    "huggingface",
+    "mistral",
+    "openrouter",
+    "together",
+    "vllm",
+    "z-ai",
+    ...newer,
+  ]
+  test.each(all)("%s", async (id) => {
+    const { body } = await sentTo(id, { max_tokens: 9 }, { maxTokens: 77 })
+    expect([body["max_tokens"], body["max_completion_tokens"]]).toEqual(
+      newer.has(id) ? [undefined, 77] : [77, undefined],
+    )
+  })
+})
+
+describe("members that the host refuses are left out, and named", () => {
+  const body = {
+    top_k: 4,
+    logit_bias: { 5: 1 },
+    frequency_penalty: 0.5,
+    seed: 3,
+    x_unknown: 1,
+    cache_control: { type: "ephemeral" },
+  }
+  test.each([
+    ["groq", ["top_k", "logit_bias", "cache_control"]],
+    ["cerebras", ["top_k", "logit_bias", "frequency_penalty", "cache_control"]],
+    ["fireworks", ["cache_control"]],
+    ["mistral", ["top_k", "logit_bias", "x_unknown", "cache_control"]],
+    ["azure", ["top_k", "cache_control"]],
+    ["together", []],
+  ])("%s", async (id, dropped) => {
+    expect((await sentTo(id, body)).dropped).toEqual(dropped)
+  })
+
+  test("in messages, too", async () => {
+    const messages = [
+      { role: "user", name: "Ada", content: [{ type: "text", text: "a", cache_control: { type: "ephemeral" } }] },
+      { role: "assistant", content: "b", reasoning: "r", reasoning_details: [{ type: "reasoning.text", text: "r" }] },
+    ]
+    expect((await sentTo("groq", { messages })).body["messages"]).toEqual([
+      { role: "user", content: [{ type: "text", text: "a" }] },
+      { role: "assistant", content: "b", reasoning: "r" },
+    ])
+    expect((await sentTo("deepseek", { messages })).body["messages"]).toEqual([
+      messages[0],
+      { role: "assistant", content: "b", reasoning_content: "r" },
+    ])
+    expect((await sentTo("fireworks", { messages })).body["messages"]).toEqual([
+      { role: "user", name: "Ada", content: [{ type: "text", text: "a" }] },
+      { role: "assistant", content: "b", reasoning_content: "r" },
+    ])
+    expect((await sentTo("openrouter", { messages })).body["messages"]).toEqual(messages)
+  })
+})
+
+describe("MiniMax", () => {
+  const failure = (code: number) => ({ id: "1", choices: null, base_resp: { status_code: code, status_msg: "said" } })
+
+  test.each([
+    [1002, "rate-limited", "said"],
+    [1008, "account", undefined],
+    [1027, "request", "said"],
+    [1000, "overloaded", undefined],
+  ] as const)("its error %d with status 200 is %s, whole and streamed", async (code, reason, detail) => {
+    const provider = await providerOfPlugin("minimax")
+    const context = { request: requestWith({}), host: hostFor("m") }
+    const whole = chatOf(provider).decode(head, failure(code), context)
+    const streamed = chatOf(provider).decoder(head, context).event("", failure(code))
+    for (const one of [whole, streamed]) {
+      if (!(one instanceof HostFailed)) throw new Error("no failure")
+      expect([one.reason, one.detail, one.code]).toEqual([reason, detail, String(code)])
+    }
+  })
+
+  test("is no error where its code is 0", async () => {
+    const body = {
+      choices: [{ index: 0, message: { content: "hi" }, finish_reason: "stop" }],
+      base_resp: { status_code: 0, status_msg: "" },
+    }
+    const context = { request: requestWith({}), host: hostFor("m") }
+    expect(chatOf(await providerOfPlugin("minimax")).decode(head, body, context)).toMatchObject({
+      choices: [{ message: { content: "hi" } }],
+    })
+  })
+})
+
+describe("Mistral", () => {
+  test("gets messages of its own form", async () => {
+    const messages = [
+      { role: "developer", content: "Be brief.", name: "x" },
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "a", cache_control: { type: "ephemeral" } },
+          { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,AAAA" } },
+          { type: "file", file: { file_data: "data:text/plain;base64,aGk=" } },
+          { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } },
+        ],
+      },
+      {
+        role: "assistant",
+        content: "b",
+        reasoning: "r",
+        refusal: null,
+        annotations: [],
+        tool_calls: [
+          { id: "call_0123456789", type: "function", function: { name: "f", arguments: "{}" } },
+          { id: "abcDEF123", type: "function", function: { name: "f", arguments: "{}" } },
+        ],
+      },
+      { role: "tool", tool_call_id: "call_0123456789", content: "1", name: "f" },
+      { role: "tool", tool_call_id: "abcDEF123", content: "2" },
+      { role: "assistant", content: "It is" },
+    ]
+    const { body, dropped } = await sentTo("mistral", {
+      messages,
+      seed: 3,
+      tools: [{ type: "function", function: { name: "f" } }],
+      tool_choice: "required",
+    })
+    const id = expect.stringMatching(/^[A-Za-z0-9]{9}$/)
+    expect(body).toEqual({
+      model: "m",
+      messages: [
+        { role: "system", content: "Be brief." },
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "a" },
+            { type: "document_url", document_url: "data:application/pdf;base64,AAAA", document_name: "a.pdf" },
+            { type: "text", text: "hi" },
+            { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } },
+          ],
+        },
+        {
+          role: "assistant",
+          content: [
+            { type: "thinking", thinking: [{ type: "text", text: "r" }] },
+            { type: "text", text: "b" },
+          ],
+          tool_calls: [
+            { id, type: "function", function: { name: "f", arguments: "{}" } },
+            { id: "abcDEF123", type: "function", function: { name: "f", arguments: "{}" } },
+          ],
+        },
+        { role: "tool", tool_call_id: id, content: "1", name: "f" },
+        { role: "tool", tool_call_id: "abcDEF123", content: "2" },
+        { role: "assistant", content: "It is", prefix: true },
+      ],
+      random_seed: 3,
+      tools: [{ type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } }],
+      tool_choice: "any",
+      max_tokens: 50,
+      stream: false,
+    })
+    const [, , called, answered] = body["messages"] as ReadonlyArray<Record<string, never>>
+    expect(Object(called?.["tool_calls"])[0].id).toBe(answered?.["tool_call_id"])
+    expect(dropped).toEqual([])
+  })
+
+  test("takes no video", async () => {
+    const video = { type: "video_url", video_url: { url: "https://example.com/a.mp4" } }
+    const request = requestWith({ messages: [...hi, { role: "user", content: [video] }] })
+    const refused = chatOf(await providerOfPlugin("mistral")).encode(request, hostFor("m"))
+    expect(Either.isLeft(refused) && refused.left).toMatchObject({ path: "messages[1].content[0]" })
+  })
+
+  test("does not ask for the usage of a stream, and reads its own finish reasons", async () => {
+    expect((await sentTo("mistral", {}, { stream: true })).body).not.toHaveProperty("stream_options")
+    const body = { choices: [{ index: 0, message: { content: "hi" }, finish_reason: "model_length" }] }
+    const context = { request: requestWith({}), host: hostFor("m") }
+    expect(chatOf(await providerOfPlugin("mistral")).decode(head, body, context)).toMatchObject({
+      choices: [{ finish_reason: "length", native_finish_reason: "model_length" }],
+    })
+  })
+})
+
+describe("Azure", () => {
+  const load = (config: object): Provider => {
+    const loaded = Either.getOrThrow(pluginOf("azure").load(config))
+    if (loaded instanceof Promise) throw new Error("it comes later")
+    return loaded
+  }
+  const pathOf = (provider: Provider) =>
+    encodedBy(chatOf(provider), requestWith({ messages: hi }), hostFor("my gpt")).path
+
+  test("is called by its v1 API", () => {
+    const provider = load({ resource: "acme" })
+    expect(provider.baseUrl).toBe("https://acme.openai.azure.com/openai/v1")
+    expect(pathOf(provider)).toBe("/chat/completions")
+    expect(Object.keys(provider.protocols)).toEqual(["chat", "responses", "messages"])
+    expect(provider.protocols["messages"]?.baseUrl).toBe("https://acme.services.ai.azure.com/anthropic/v1")
+  })
+
+  test("is called by the paths of its deployments where there is a version", () => {
+    const provider = load({ resource: "acme", api_version: "2025-04-01-preview" })
+    expect(provider.baseUrl).toBe("https://acme.openai.azure.com/openai")
+    expect(pathOf(provider)).toBe("/deployments/my%20gpt/chat/completions?api-version=2025-04-01-preview")
+  })
+
+  test("calls Claude models by Messages, and the others by its default", async () => {
+    const models = (await load({ resource: "acme" }).models?.()) ?? []
+    expect(models.length).toBeGreaterThan(20)
+    for (const { id, hosts = [] } of models) {
+      const api = id.startsWith("anthropic/") ? "messages" : undefined
+      expect([id, hosts.map((host) => host.api)]).toEqual([id, hosts.map(() => api)])
+    }
+  })
+
+  test("has no address without a resource, and takes no resource that is a whole address", () => {
+    expect(load({}).baseUrl).toBeUndefined()
+    expect(Either.isLeft(pluginOf("azure").load({ resource: "evil.example/x" }))).toBe(true)
+    expect(Either.isLeft(pluginOf("azure").load({ api_version: "../x" }))).toBe(true)
+  })
+})
+
+describe("Cloudflare", () => {
+  test("has the account in its address, and nothing else", async () => {
+    expect((await providerOfPlugin("cloudflare")).baseUrl).toBe(
+      "https://api.cloudflare.com/client/v4/accounts/acme/ai/v1",
+    )
+    for (const id of ["", "../x", "a/b", "a?b", 7]) {
+      expect(Either.isLeft(pluginOf("cloudflare").load({ account_id: id }))).toBe(true)
+    }
+    expect(Either.isLeft(pluginOf("cloudflare").load({}))).toBe(true)
+  })
+})

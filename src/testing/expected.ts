@@ -59,6 +59,7 @@ export interface Expected {
  * - `cache`: answers do not count what was read from a cache.
  * - `waits`: rate limits do not say for how long.
  * - `usage`: answers do not count tokens.
+ * - `temperature`, `stop`: these parameters, which nearly every vendor has.
  */
 export type Lack =
   | "system"
@@ -69,3 +70,5 @@ export type Lack =
   | "cache"
   | "waits"
   | "usage"
+  | "temperature"
+  | "stop"

@@ -5,16 +5,14 @@
 import { isDeepStrictEqual } from "node:util"
 import * as Either from "effect/Either"
 import type { ChatPayload } from "../domain/Chat.ts"
-import { Unsupported } from "../domain/Failure.ts"
-import type { ChatRequest, Reasoning } from "../domain/Request.ts"
 import type { Encoded } from "../wire/Protocol.ts"
-import { attempt, type Check, must, shown } from "./check.ts"
+import { type Check, must, shown } from "./check.ts"
+import { encodedBy, essence, kinds } from "./encoding.ts"
 import type { Lack } from "./expected.ts"
-import { calls, chatRequest, host, marks, requestOf, tools, unknownMembers } from "./samples.ts"
+import { sendsParameters } from "./parameters.ts"
+import { calls, chatRequest, marks, requestOf, tools, unknownMembers } from "./samples.ts"
 import { parsed, type Sent, sentIn } from "./sent.ts"
 import { isLacking, type ProtocolSubject } from "./subject.ts"
-
-const contract = "Protocol.encode"
 
 export const meaningChecks = (given: ProtocolSubject): ReadonlyArray<Check> => {
   const { name, subject } = given
@@ -39,17 +37,6 @@ export const meaningChecks = (given: ProtocolSubject): ReadonlyArray<Check> => {
     check("passes on what it does not know, and names what it leaves out", passesOn),
     check("asks for a stream only where one is wanted", asksForStream),
   ]
-}
-
-const kinds = [
-  [false, "a whole answer"],
-  [true, "a stream"],
-] as const
-
-const encodedBy = (given: ProtocolSubject, request: ChatRequest): Either.Either<Encoded, Unsupported> => {
-  const encoded = attempt("encode()", contract, () => given.protocol().encode(request, host))
-  must(Either.isEither(encoded), `encode() gave ${shown(encoded)}, which is no Either`, contract)
-  return encoded
 }
 
 /** What is sent for the sample. */
@@ -216,128 +203,6 @@ const sendsResults = (given: ProtocolSubject): void => {
     )
   }
 }
-
-// --- parameters
-
-interface Parameter {
-  /** What `dropped` calls it, and its member of the payload unless `reasoning` is given. */
-  readonly name: string
-  readonly value?: unknown
-  readonly reasoning?: Partial<Reasoning>
-  /** Must stand in what is sent, where it can be seen there. */
-  readonly texts?: ReadonlyArray<string>
-  readonly number?: number
-  /** Other members that it needs. */
-  readonly beside?: Partial<ChatPayload>
-  readonly contract?: string
-}
-
-const schema = { type: "object", properties: { headgate_schema: { type: "string" } }, required: ["headgate_schema"] }
-
-const numbers = {
-  ...{ temperature: 0.375, top_p: 0.625, top_k: 37, min_p: 0.0625, top_a: 0.4375, frequency_penalty: 0.875 },
-  ...{ presence_penalty: 1.125, repetition_penalty: 1.0625, seed: 90_210 },
-}
-
-const wish = (reasoning: Partial<Reasoning>, written: object): Parameter => ({
-  name: "reasoning",
-  reasoning: { ...reasoning, written: { reasoning: written } },
-  contract: "ChatRequest.reasoning",
-})
-
-const parameters: ReadonlyArray<Parameter> = [
-  ...Object.entries(numbers).map(([name, value]) => ({ name, value, number: value })),
-  { name: "stop", value: [marks.stop, "HEADGATE-END"], texts: [marks.stop, "HEADGATE-END"] },
-  { name: "stop", value: marks.stop, texts: [marks.stop] },
-  { name: "logprobs", value: true },
-  { name: "top_logprobs", value: 3, beside: { logprobs: true } },
-  { name: "n", value: 2 },
-  { name: "user", value: "headgate-user", texts: ["headgate-user"] },
-  { name: "metadata", value: { ticket: "headgate-ticket" }, texts: ["headgate-ticket"] },
-  { name: "service_tier", value: "flex" },
-  { name: "verbosity", value: "low" },
-  { name: "response_format", value: { type: "json_object" } },
-  {
-    name: "response_format",
-    value: { type: "json_schema", json_schema: { name: "headgate", strict: true, schema } },
-    texts: ["headgate_schema"],
-  },
-  wish({ effort: "high" }, { effort: "high" }),
-  wish({ maxTokens: 700 }, { max_tokens: 700 }),
-]
-
-const parametersOfTools: ReadonlyArray<Parameter> = [
-  { name: "parallel_tool_calls", value: false, beside: { tools } },
-  { name: "tool_choice", value: "none", beside: { tools } },
-  { name: "tool_choice", value: "required", beside: { tools } },
-  { name: "tool_choice", value: { type: "function", function: { name: "weather" } }, beside: { tools } },
-]
-
-const messages: ChatPayload["messages"] = [
-  { role: "system", content: marks.system },
-  { role: "user", content: marks.question },
-]
-
-const sendsParameters = (given: ProtocolSubject): void => {
-  const { subject } = given
-  const plain = isLacking(subject, "system") ? messages.slice(1) : messages
-  const all = isLacking(subject, "tools") ? parameters : [...parameters, ...parametersOfTools]
-  for (const parameter of all) {
-    for (const [stream, kind] of kinds) isSent(given, parameter, { stream, kind, messages: plain })
-  }
-}
-
-interface Setting {
-  readonly stream: boolean
-  readonly kind: string
-  readonly messages: ChatPayload["messages"]
-}
-
-/** Sends the request with the parameter and without it: something has to be different, or `dropped` says that it is not sent. */
-const isSent = (given: ProtocolSubject, parameter: Parameter, { stream, kind, messages: said }: Setting): void => {
-  const {
-    name,
-    value,
-    reasoning,
-    texts = [],
-    number,
-    beside = {},
-    contract: member = `ChatPayload.${name}`,
-  } = parameter
-  const payload: ChatPayload = { messages: said, ...beside }
-  const withIt = reasoning === undefined ? { ...payload, [name]: value } : payload
-  const what = `encode() for ${kind}, given ${name} ${shown(reasoning?.written ?? value)},`
-  const encoded = encodedBy(given, chatRequest(stream, withIt, reasoning))
-  if (Either.isLeft(encoded)) {
-    const { left } = encoded
-    must(
-      left instanceof Unsupported && left.path.startsWith(name),
-      `${what} refuses the request with ${shown(left)}, which is no Unsupported at the path "${name}"`,
-      "Unsupported.path",
-    )
-    return
-  }
-  const { dropped = [] } = encoded.right
-  const sent = sentIn(encoded.right)
-  const isThere = texts.every(sent.hasText) && (number === undefined || sent.hasNumber(number))
-  if (dropped.includes(name)) {
-    must(
-      (texts.length === 0 && number === undefined) || !isThere,
-      `${what} sends it, and names it in \`dropped\` all the same`,
-      "Encoded.dropped",
-    )
-    return
-  }
-  must(isThere, `${what} neither sends its value nor names it in \`dropped\``, member)
-  const without = encodedBy(given, chatRequest(stream, payload))
-  must(
-    Either.isLeft(without) || !isDeepStrictEqual(essence(without.right), essence(encoded.right)),
-    `${what} sends the same as without it, and does not name it in \`dropped\``,
-    member,
-  )
-}
-
-const essence = ({ method = "POST", path, headers = {}, body }: Encoded) => ({ method, path, headers, body })
 
 const passesOn = (given: ProtocolSubject): void => {
   for (const [stream, kind] of kinds) {

@@ -19,7 +19,7 @@ export interface StreamSample {
   /** Which of the plugin's protocols reads it. Default: the first. */
   readonly protocol?: string
   readonly bytes: string | Uint8Array
-  /** What it comes to. `text`: "" where it has none; needed unless it is a failure. */
+  /** What it comes to. */
   readonly expects: Expected
 }
 

@@ -153,6 +153,15 @@ const brokenProviders: ReadonlyArray<Broken<ProviderSubject>> = [
     "temperature",
   ],
   [
+    "chat: encode() sends every parameter, or says that it drops it",
+    "a parameter that every vendor has, dropped without a word of the author",
+    writing((encoded) => {
+      const { temperature, ...body } = bodyOf(encoded)
+      return { ...encoded, body: JSON.stringify(body), dropped: temperature === undefined ? [] : ["temperature"] }
+    }),
+    'lacks: ["temperature"]',
+  ],
+  [
     passesOn,
     "every member named as dropped, and sent",
     writing((encoded) => ({ ...encoded, dropped: Object.keys(bodyOf(encoded)).filter((name) => name !== "messages") })),

@@ -24,12 +24,11 @@ const preludeLength = 12
 const crcLength = 4
 const shortestMessage = preludeLength + crcLength
 
-const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
-
 class AwsEventStreamReader implements FrameReader {
   /** A message that came in part: its first `size` bytes. Large enough for all of it once its length is known. */
   private begun = new Uint8Array(preludeLength)
   private size = 0
+  private last: { readonly written: Buffer; readonly headers: Headers } | undefined
   private tooLong = false
   private wrong: string | undefined
 
@@ -111,17 +110,26 @@ class AwsEventStreamReader implements FrameReader {
   }
 
   private read(message: Uint8Array, frames: Array<Frame>): void {
-    const view = viewOf(message)
-    const end = message.length - crcLength
-    if (crc32(message.subarray(0, end)) !== view.getUint32(end)) {
+    const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
+    const end = bytes.length - crcLength
+    if (crc32(bytes.subarray(0, end)) !== bytes.readUInt32BE(end)) {
       this.wrong = "the checksum of a message is wrong"
       return
     }
-    const payloadAt = preludeLength + view.getUint32(4)
-    const headers = headersIn(message.subarray(preludeLength, payloadAt))
-    const frame = headers === undefined ? undefined : frameOf(headers, message.subarray(payloadAt, end))
+    const payloadAt = preludeLength + bytes.readUInt32BE(4)
+    const headers = this.headersIn(bytes, payloadAt)
+    const frame = headers === undefined ? undefined : frameOf(headers, bytes.toString("utf8", payloadAt, end))
     if (frame === undefined) this.wrong = "the headers of a message are wrong"
     else frames.push(frame)
+  }
+
+  /** Most messages of a stream have the headers of the one before, which are then not read again. */
+  private headersIn(bytes: Buffer, end: number): Headers | undefined {
+    const written = bytes.subarray(preludeLength, end)
+    if (this.last?.written.equals(written)) return this.last.headers
+    const headers = readHeaders(bytes, end)
+    if (headers !== undefined) this.last = { written: Buffer.from(written), headers }
+    return headers
   }
 }
 
@@ -129,13 +137,13 @@ const viewOf = ({ buffer, byteOffset, byteLength }: Uint8Array): DataView =>
   new DataView(buffer, byteOffset, byteLength)
 
 /** `undefined`: it is none of the three kinds of messages. */
-const frameOf = (headers: Headers, payload: Uint8Array): Frame | undefined => {
+const frameOf = (headers: Headers, payload: string): Frame | undefined => {
   switch (headers[":message-type"]) {
     case "event":
-      return { name: headers[":event-type"] ?? "", data: decoder.decode(payload) }
+      return { name: headers[":event-type"] ?? "", data: payload }
     case "exception":
       // A frame without data would not reach the protocol.
-      return { name: `exception:${headers[":exception-type"] ?? ""}`, data: decoder.decode(payload) || "{}" }
+      return { name: `exception:${headers[":exception-type"] ?? ""}`, data: payload === "" ? "{}" : payload }
     case "error": {
       const message = headers[":error-message"] ?? ""
       return { name: `error:${headers[":error-code"] ?? ""}`, data: JSON.stringify({ message }) }
@@ -152,27 +160,22 @@ const textKind = 7
 
 type Headers = Readonly<Record<string, string>>
 
-/** The headers that are text, which all that are read here are; `undefined`: they go beyond their own length. */
-const headersIn = (bytes: Uint8Array): Headers | undefined => {
+/** The headers that are text, which all that are read here are; `undefined`: they go beyond `end`. */
+const readHeaders = (bytes: Buffer, end: number): Headers | undefined => {
   const headers: Record<string, string> = {}
-  let at = 0
-  /** The next `length` bytes. */
-  const take = (length: number): Uint8Array => {
-    at += length
-    return bytes.subarray(at - length, at)
-  }
-  const number = (of: Uint8Array): number => of.reduce((sum, byte) => sum * 256 + byte, 0)
-  while (at < bytes.length) {
-    const name = decoder.decode(take(number(take(1))))
-    const kind = number(take(1))
-    if (kind === bytesKind || kind === textKind) {
-      const value = take(number(take(2)))
-      if (kind === textKind) headers[name] = decoder.decode(value)
-    } else {
-      const length = fixedLengths[kind]
-      if (length === undefined) return undefined
-      take(length)
+  let at = preludeLength
+  while (at < end) {
+    const nameEnd = at + 1 + (bytes[at] ?? 0)
+    const kind = bytes[nameEnd] ?? -1
+    const isSized = kind === bytesKind || kind === textKind
+    const valueAt = nameEnd + (isSized ? 3 : 1)
+    if (valueAt > end) return undefined
+    const length = isSized ? bytes.readUInt16BE(nameEnd + 1) : fixedLengths[kind]
+    if (length === undefined || valueAt + length > end) return undefined
+    if (kind === textKind) {
+      headers[bytes.toString("utf8", at + 1, nameEnd)] = bytes.toString("utf8", valueAt, valueAt + length)
     }
+    at = valueAt + length
   }
-  return at === bytes.length ? headers : undefined
+  return headers
 }

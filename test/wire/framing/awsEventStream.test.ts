@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test"
+import { crc32 } from "node:zlib"
 import { EventStreamCodec, Int64 } from "@smithy/eventstream-codec"
 import * as FastCheck from "effect/FastCheck"
 import { HostFailed } from "../../../src/domain/Failure.ts"
@@ -139,6 +140,23 @@ describe("awsEventStreamReader", () => {
     ["an unknown kind of message", { ":message-type": "gossip" }],
   ])("%s is no frame", (_, headers) => {
     expect(readAll([eventStreamMessage(headers, "{}")]).fault).toBe("the headers of a message are wrong")
+  })
+
+  test("headers that go beyond their own length, or have unknown kinds, are no frame", () => {
+    FastCheck.assert(
+      FastCheck.property(FastCheck.uint8Array({ maxLength: 40 }), (headers) => {
+        const prelude = Buffer.alloc(12)
+        prelude.writeUInt32BE(headers.length + 16, 0)
+        prelude.writeUInt32BE(headers.length, 4)
+        prelude.writeUInt32BE(crc32(prelude.subarray(0, 8)), 8)
+        const message = Buffer.concat([prelude, headers])
+        const crc = Buffer.alloc(4)
+        crc.writeUInt32BE(crc32(message))
+        const read = readAll([Buffer.concat([message, crc])])
+        expect([read.frames.length, read.fault]).toEqual([0, "the headers of a message are wrong"])
+      }),
+      { numRuns: 500 },
+    )
   })
 
   test("a message is as long as a frame may be, at most, and is not waited for", () => {

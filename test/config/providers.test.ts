@@ -49,6 +49,22 @@ const endpointOf = async (provider: Partial<Provider>, facts: Facts = {}, settin
 }
 
 describe("an endpoint", () => {
+  test("may be in this network where its plugin says so, and the configuration does not", async () => {
+    const facts = { network: "private", baseUrl: "http://127.0.0.1:8000/v1" } as const
+    expect(await endpointOf({}, facts)).toMatchObject({ network: "private", host: { local: true } })
+    expect(await endpointOf({}, facts, { network: "public" })).toMatchObject({ network: "public" })
+    expect(await endpointOf({}, {}, { network: "private" })).toMatchObject({ network: "private" })
+  })
+
+  test("has the address of its protocol, unless one is configured", async () => {
+    const [chat] = Object.values(silentProvider.protocols)
+    if (chat === undefined) throw new Error("no protocol")
+    const protocols = { chat: { ...chat, baseUrl: "https://other.acme.example/v2/" } }
+    expect(await endpointOf({ protocols })).toMatchObject({ baseUrl: "https://other.acme.example/v2" })
+    const configured = { base_url: "https://mine.example/v1" }
+    expect(await endpointOf({ protocols }, {}, configured)).toMatchObject({ baseUrl: "https://mine.example/v1" })
+  })
+
   const key = { api_key: "sk-of-acme" }
 
   test.each<[string, Partial<Provider>, Facts, Record<string, string>]>([

@@ -156,3 +156,30 @@ describe("errorInBody", () => {
     expect(errorInBody({ code: 500, message: "stack at /srv/app" }).detail).toBeUndefined()
   })
 })
+
+describe("odd bodies", () => {
+  const read = (status: number, body: unknown, reasons = {}) => {
+    const { reason, code, detail } = httpError(status, new Headers(), body, reasons)
+    return [reason, code, detail]
+  }
+
+  test.each<[string, number, unknown, ReadonlyArray<string | undefined>]>([
+    ["a text as the error", 400, { error: "no" }, ["request", undefined, "no"]],
+    ["a text beside its code", 400, { code: "bad-thing", error: "no" }, ["request", "bad-thing", "no"]],
+    ["a list of errors", 400, { errors: [{ code: 5004, message: "no" }] }, ["request", "5004", "no"]],
+    ["a reason for a code", 422, { code: 422, reason: "BAD", message: "no" }, ["request", "BAD", "no"]],
+    ["an error in the detail", 422, { detail: { error: "no" } }, ["request", undefined, "no"]],
+  ])("%s", (_what, status, body, expected) => expect(read(status, body)).toEqual([...expected]))
+
+  test("own codes and statuses decide, a code before a status; what is the account's shows nothing", () => {
+    const reasons = { poor: "account", "418": "overloaded", fine: "request" }
+    expect(read(429, { error: { code: "poor", message: "no" } }, reasons)).toEqual(["account", "poor", undefined])
+    expect(read(418, { error: { message: "no" } }, reasons)).toEqual(["overloaded", undefined, undefined])
+    expect(read(418, { error: { code: "fine", message: "no" } }, reasons)).toEqual(["request", "fine", "no"])
+    expect(read(400, { error: { code: "constructor", message: "no" } }, reasons)).toEqual([
+      "request",
+      "constructor",
+      "no",
+    ])
+  })
+})

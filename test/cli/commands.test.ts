@@ -310,6 +310,7 @@ test(
       .flatMap((page) => page.match(/^(?:headgate|bun start --) \w.*$/gm) ?? [])
       .map((line) => line.replace("bun start --", "headgate").replace("8f3a1c", hash))
     expect(lines.length).toBeGreaterThan(12)
+    await Bun.write(join(installation.folder, "models.json"), JSON.stringify({ format: 1, providers: {} }))
     const run = async (line: string) => {
       const child = Bun.spawn(["bash", "-c", line], {
         cwd: installation.folder,

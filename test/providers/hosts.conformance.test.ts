@@ -183,6 +183,8 @@ const account = { reason: "account", hasDetail: false } as const
 const manners: Readonly<Record<string, Manner>> = {
   alibaba: { errors: [{ status: 400, body: { error: { code: "Arrearage", message: "Unpaid." } }, expects: account }] },
   azure: {
+    // Claude of a name that is not known takes none.
+    lacks: ["temperature"],
     others: messagesSamples,
     config: { resource: "acme", base_url: "https://host.test/openai/v1" },
     errors: [{ status: 429, body: { error: { code: "insufficient_quota", message: "No quota." } }, expects: account }],

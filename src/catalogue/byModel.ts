@@ -3,7 +3,7 @@
  * `ListedModel`, by the provider's slug. Only facts that the gateway has a place for are taken over; docs/catalogue.md names the
  * others. What it makes is checked afterwards, by the schema of all models. Pure.
  */
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../domain/Json.ts"
 import type { ListedHost, ListedModel, ListedPricing } from "../domain/ListedModel.ts"
 
 export const isByModel = (raw: JsonObject): boolean => Array.isArray(raw["models"]) && isJsonObject(raw["providers"])
@@ -12,9 +12,9 @@ export const isByModel = (raw: JsonObject): boolean => Array.isArray(raw["models
 export const byProvider = (raw: JsonObject): ReadonlyMap<string, ReadonlyArray<ListedModel>> => {
   const facts = isJsonObject(raw["providers"]) ? raw["providers"] : {}
   const lists = new Map<string, Array<ListedModel>>()
-  for (const model of objects(raw["models"])) {
+  for (const model of objectsIn(raw["models"])) {
     // Where neither the model nor the host says how long a prompt may be, no request can be routed.
-    const hosts = objects(model["hosts"]).filter(
+    const hosts = objectsIn(model["hosts"]).filter(
       (host) => host["status"] !== "retired" && (host["context_length"] ?? model["context_length"]) != null,
     )
     for (const [provider, own] of Map.groupBy(hosts, (host) => String(host["provider"]))) {
@@ -33,8 +33,6 @@ export const byProvider = (raw: JsonObject): ReadonlyMap<string, ReadonlyArray<L
   }
   return lists
 }
-
-const objects = (value: unknown): ReadonlyArray<JsonObject> => (Array.isArray(value) ? value.filter(isJsonObject) : [])
 
 const texts = (value: unknown): ReadonlyArray<string> =>
   Array.isArray(value) ? value.filter((text) => typeof text === "string") : []

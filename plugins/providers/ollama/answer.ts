@@ -2,13 +2,13 @@
 import {
   type ChatResponse,
   type ChatUsage,
+  callIdOf,
   errorInBody,
   type FinishReason,
   type HostFailed,
   isJsonObject,
   type JsonObject,
   malformed,
-  newCallId,
   type ToolCall,
 } from "headgate/plugin"
 
@@ -40,7 +40,7 @@ export const callsOf = ({ tool_calls: calls }: JsonObject): ReadonlyArray<ToolCa
   (Array.isArray(calls) ? calls : []).filter(isJsonObject).map(({ id, function: called }) => {
     const { name, arguments: given }: JsonObject = isJsonObject(called) ? called : {}
     return {
-      id: typeof id === "string" && id !== "" ? id : newCallId(),
+      id: callIdOf(id),
       type: "function",
       function: {
         name: typeof name === "string" ? name : "",

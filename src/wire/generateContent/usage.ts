@@ -1,8 +1,7 @@
 /** What Google counted, and which tier served. */
 import type { ChatUsage } from "../../domain/Chat.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
 import { isCount } from "../../domain/Usage.ts"
-import { objectsIn } from "./json.ts"
 
 /**
  * The canonical usage; `undefined` where Google did not count. Thoughts stand beside the candidates' tokens, and what its own

@@ -4,16 +4,15 @@
  */
 import type { ChatChunk, ChatDelta, FinishReason } from "../../domain/Chat.ts"
 import type { HostFailed } from "../../domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { isJsonObject, type JsonObject, textOr } from "../../domain/Json.ts"
+import { callIdOf } from "../callId.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
 import {
   annotationsOf,
   argumentsOf,
-  callIdOf,
   finishReasonOf,
   refusalOf,
-  textOr,
   thoughtHidden,
   thoughtText,
   tierField,

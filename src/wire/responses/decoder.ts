@@ -3,7 +3,7 @@
  */
 import type { ChatChunk, ChatDelta, ReasoningDetail } from "../../domain/Chat.ts"
 import type { HostFailed } from "../../domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
 import {
@@ -16,7 +16,6 @@ import {
   imageOf,
   indicesOf,
   isSearch,
-  objectsIn,
   tierOf,
   usageOf,
 } from "./answer.ts"

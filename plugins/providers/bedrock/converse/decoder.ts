@@ -5,22 +5,22 @@
 import {
   type ChatChunk,
   type ChatDelta,
+  callIdOf,
   type Decoder,
   type HostFailed,
   isJsonObject,
   type JsonObject,
   malformed,
+  textOr,
 } from "headgate/plugin"
 import { bedrockErrorInStream } from "../failure.ts"
 import type { Family } from "../model.ts"
 import {
   annotationsOf,
-  callIdOf,
   finishReasonOf,
   hiddenThought,
   imageOf,
   isOfHost,
-  textOr,
   thought,
   tierField,
   usageOf,

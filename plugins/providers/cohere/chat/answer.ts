@@ -3,14 +3,15 @@ import {
   type Annotation,
   type ChatResponse,
   type ChatUsage,
+  callIdOf,
   type FinishReason,
   type HostFailed,
   isJsonObject,
   type JsonObject,
   malformed,
-  newCallId,
   type ReasoningDetail,
   type ToolCall,
+  textOr,
 } from "headgate/plugin"
 import { brokenOff } from "../failure.ts"
 import { planId, reasoningFormat } from "./content.ts"
@@ -49,11 +50,6 @@ export const usageOf = (usage: unknown): ChatUsage | undefined => {
     completion_tokens_details: { reasoning_tokens: parts["reasoning_tokens"] ?? 0 },
   }
 }
-
-export const textOr = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise)
-
-/** The id of a call; a generated one where the host sent none. */
-export const callIdOf = (id: unknown): string => (typeof id === "string" && id !== "" ? id : newCallId())
 
 export const thought = (index: number, text: string): ReasoningDetail => ({
   type: "reasoning.text",

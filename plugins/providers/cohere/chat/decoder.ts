@@ -5,14 +5,16 @@
 import {
   type ChatChunk,
   type ChatDelta,
+  callIdOf,
   type Decoder,
   errorInBody,
   type HostFailed,
   isJsonObject,
   type JsonObject,
   malformed,
+  textOr,
 } from "headgate/plugin"
-import { annotationsOf, callIdOf, finishReasonOf, plan, textOr, thought, usageOf } from "./answer.ts"
+import { annotationsOf, finishReasonOf, plan, thought, usageOf } from "./answer.ts"
 
 interface Call {
   readonly index: number

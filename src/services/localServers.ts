@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import { authHeaders } from "../catalogue/endpoints.ts"
 import { type FoundServer, type LocalServer, modelsOf, withServers } from "../catalogue/localServers.ts"
-import { type LoadedProvider, openLocal } from "../catalogue/providers.ts"
+import { type LoadedProvider, openWithoutModels } from "../catalogue/providers.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { ListedModel } from "../domain/ListedModel.ts"
 import type { CheckedListing } from "../plugin/checked.ts"
@@ -111,7 +111,7 @@ class Watched {
     return Effect.gen(this, function* () {
       const { settings, plugin, isConfigured } = this.server
       if (!isConfigured && !(yield* this.isThere())) return undefined
-      const opened = yield* Effect.either(openLocal(settings, plugin))
+      const opened = yield* Effect.either(openWithoutModels(settings, plugin))
       if (Either.isLeft(opened) || opened.right.provider.listModels === undefined) {
         this.rest = Number.POSITIVE_INFINITY
         yield* Effect.logWarning(`${this.name} was not looked for: its plugin "${plugin.id}" lists no models.`)

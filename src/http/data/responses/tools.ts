@@ -38,7 +38,7 @@ const functionTypes: ReadonlyMap<string, Check> = new Map([
 ])
 
 /** What hosts of other forms call a function of a namespace. */
-export const nameWithin = (namespace: unknown, name: string): string =>
+const nameWithin = (namespace: unknown, name: string): string =>
   typeof namespace === "string" && namespace !== "" ? `${namespace}__${name}` : name
 
 const spaceShape = objectOf(

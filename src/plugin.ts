@@ -130,6 +130,7 @@ export {
   textOf,
   textOfDataUrl,
 } from "./wire/content.ts"
+export { chunkOf } from "./wire/delta.ts"
 export { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "./wire/effort.ts"
 export { type EmbeddingsQuirks, embeddingsProtocol } from "./wire/embeddings.ts"
 export type { ResponseHead, ResponseHeaders } from "./wire/Head.ts"

@@ -4,8 +4,8 @@
  */
 import {
   type ChatChunk,
-  type ChatDelta,
   callIdOf,
+  chunkOf,
   type Decoder,
   type HostFailed,
   isJsonObject,
@@ -42,10 +42,6 @@ interface Block {
 }
 
 const nothing: ReadonlyArray<ChatChunk> = []
-
-const chunkOf = (delta: ChatDelta): ReadonlyArray<ChatChunk> => [
-  { choices: [{ index: 0, delta, finish_reason: null }] },
-]
 
 export const converseDecoder = (family: Family): Decoder => new ConverseDecoder(family)
 

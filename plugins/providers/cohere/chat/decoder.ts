@@ -4,8 +4,8 @@
  */
 import {
   type ChatChunk,
-  type ChatDelta,
   callIdOf,
+  chunkOf,
   type Decoder,
   errorInBody,
   type HostFailed,
@@ -29,10 +29,6 @@ interface TextBlock {
 }
 
 const nothing: ReadonlyArray<ChatChunk> = []
-
-const chunkOf = (delta: ChatDelta): ReadonlyArray<ChatChunk> => [
-  { choices: [{ index: 0, delta, finish_reason: null }] },
-]
 
 export const cohereDecoder = (): Decoder => new CohereDecoder()
 

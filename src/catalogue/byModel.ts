@@ -5,8 +5,34 @@
  */
 import { isJsonObject, type JsonObject, objectsIn } from "../domain/Json.ts"
 import type { ListedHost, ListedModel, ListedPricing } from "../domain/ListedModel.ts"
+import { kindOf, type Problem } from "../domain/Problem.ts"
+import { isSlug } from "./schema.ts"
 
 export const isByModel = (raw: JsonObject): boolean => Array.isArray(raw["models"]) && isJsonObject(raw["providers"])
+
+/** Entries that could not be read at all. What else is wrong is seen in what they become. */
+export const shapeProblems = (raw: JsonObject): ReadonlyArray<Problem> => {
+  const problems: Array<Problem> = []
+  const expected = (holds: boolean, path: string, wanted: string, value: unknown): void => {
+    if (!holds) problems.push({ path, message: `expected ${wanted}, got ${kindOf(value)}` })
+  }
+  const models: ReadonlyArray<unknown> = Array.isArray(raw["models"]) ? raw["models"] : []
+  for (const [at, model] of models.entries()) {
+    const path = `models[${at}]`
+    expected(isJsonObject(model), path, "an object", model)
+    if (!isJsonObject(model)) continue
+    const { id, hosts } = model
+    expected(typeof id === "string", `${path}.id`, "text", id)
+    expected(Array.isArray(hosts), `${path}.hosts`, "a list", hosts)
+    const own: ReadonlyArray<unknown> = Array.isArray(hosts) ? hosts : []
+    for (const [place, host] of own.entries()) {
+      const provider = isJsonObject(host) ? host["provider"] : undefined
+      const isNamed = typeof provider === "string" && isSlug(provider)
+      expected(isNamed, `${path}.hosts[${place}].provider`, "a slug of a provider", provider)
+    }
+  }
+  return problems
+}
 
 /** Models and hosts in the order of the catalogue. */
 export const byProvider = (raw: JsonObject): ReadonlyMap<string, ReadonlyArray<ListedModel>> => {

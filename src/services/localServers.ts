@@ -9,7 +9,7 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import { authHeaders } from "../catalogue/endpoints.ts"
-import { type FoundServer, type LocalServer, modelsOf, withServers } from "../catalogue/localServers.ts"
+import { type FoundServer, type LocalServer, modelsOf, mostModels, withServers } from "../catalogue/localServers.ts"
 import { type LoadedProvider, openWithoutModels } from "../catalogue/providers.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { ListedModel } from "../domain/ListedModel.ts"
@@ -24,6 +24,8 @@ import { BodyText, parsedBody } from "./upstreamCall.ts"
 const every = "30 seconds"
 /** For one answer. A server of one's own machine that is well takes milliseconds. */
 const answerWithin = "2 seconds"
+/** For the details of all models of a server: others wait for it. What is missing then is asked for at the next look. */
+const detailsWithin = "10 seconds"
 /** Looks in a row without an answer after which a server counts as gone: it may be busy loading a model. */
 const looksUntilGone = 2
 /** Looks that are left out where something else listens, so that it is not asked twice a minute. */
@@ -101,7 +103,7 @@ class Watched {
         return yield* this.gone()
       }
       this.unansweredLooks = 0
-      return yield* this.lists(models, listing)
+      return yield* this.lists(models.slice(0, mostModels), listing)
     })
   }
 
@@ -128,10 +130,14 @@ class Watched {
     return Effect.gen(this, function* () {
       const { loaded } = this
       if (loaded === undefined) return false
-      const described = yield* Effect.forEach(models, (model) => this.describe(model, listing), { concurrency: 4 })
+      this.forgetAllBut(models)
+      const inTime = yield* Effect.forEach(models, (model) => this.describe(model, listing), { concurrency: 4 }).pipe(
+        Effect.timeoutTo({ duration: detailsWithin, onTimeout: () => undefined, onSuccess: (all) => all }),
+      )
+      const described = inTime ?? models.map((model) => this.described.get(JSON.stringify(model)) ?? model)
       const isNew = this.found === undefined
       this.found = { loaded, models: modelsOf(described, this.server) }
-      this.listed = text
+      this.listed = inTime === undefined ? "" : text
       if (isNew) {
         const [first] = this.found.models
         const such = first === undefined ? "" : `, such as ${first.id}`
@@ -139,6 +145,11 @@ class Watched {
       }
       return true
     })
+  }
+
+  private forgetAllBut(models: ReadonlyArray<ListedModel>): void {
+    const current = new Set(models.map((model) => JSON.stringify(model)))
+    for (const key of this.described.keys()) if (!current.has(key)) this.described.delete(key)
   }
 
   private describe(model: ListedModel, { detail }: CheckedListing): Effect.Effect<ListedModel> {

@@ -236,6 +236,28 @@ describe("while the gateway runs", () => {
     await until(() => ids().length === 1)
   })
 
+  test("one whose details never come holds up no other; they are asked for again", async () => {
+    const listing = { object: "list", data: [{ id: "qwen", object: "model", owned_by: "vllm", max_model_len: 4096 }] }
+    const working = server(() => Response.json(listing))
+    const names = Array.from({ length: 2000 }, (_, at) => `m${at}:latest`)
+    const slow = ollama(names)
+    const answer = slow.answer
+    let isSlow = true
+    slow.answer = (request) =>
+      isSlow && request.url.endsWith("/api/show") ? new Promise<Response>(() => {}) : answer(request)
+    const shows = () => slow.calls.filter((call) => call === "POST /api/show").length
+    const { ids, clock, look } = await watching({ ollama: slow.port, vllm: working.port })
+    await until(() => shows() === 4)
+    await pass(clock, 12_000)
+    await until(() => ids().includes("vllm/qwen") && ids().length === 513)
+    isSlow = false
+    const before = shows()
+    await look()
+    await until(() => shows() >= before + 400)
+    expect(shows() - before).toBeLessThanOrEqual(512)
+    expect(ids()).toHaveLength(513)
+  })
+
   test("one that needs a key is not used", async () => {
     const host = server(() => Response.json({ error: "no key" }, { status: 401 }))
     const { ids } = await watching({ vllm: host.port })

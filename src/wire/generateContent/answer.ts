@@ -137,7 +137,7 @@ class GenerateContentDecoder implements Decoder {
   /** Running reports without output are not passed on: an answer that is cut would be charged by one. */
   private chunks(metadata: unknown, choices: ReadonlyArray<ChatChunkChoice>): ReadonlyArray<ChatChunk> {
     const counted = usageOf(metadata, this.searches)
-    const isReport = counted !== undefined && (counted.completion_tokens !== 0 || this.hasEnded)
+    const isReport = counted !== undefined && (Boolean(counted.completion_tokens) || this.hasEnded)
     if (choices.length === 0 && !isReport) return nothing
     const usage = isReport ? { usage: counted } : {}
     return [{ choices, ...usage, ...tierField(metadata) }]

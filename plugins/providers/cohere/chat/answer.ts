@@ -40,12 +40,12 @@ export const usageOf = (usage: unknown): ChatUsage | undefined => {
   const counted = isJsonObject(billed) ? billed : tokens
   if (!isJsonObject(counted)) return undefined
   const { input_tokens: input, output_tokens: output } = counted
-  if (input === undefined && output === undefined) return undefined
+  // Without a count it is estimated: nobody says that zeros are left out.
+  if (input == null || output == null) return undefined
   const parts = isJsonObject(tokens) ? tokens : {}
   return {
-    // A count that is zero may be left out.
-    prompt_tokens: input ?? 0,
-    completion_tokens: output ?? 0,
+    prompt_tokens: input,
+    completion_tokens: output,
     prompt_tokens_details: { image_tokens: parts["image_tokens"] ?? 0 },
     completion_tokens_details: { reasoning_tokens: parts["reasoning_tokens"] ?? 0 },
   }

@@ -10,8 +10,8 @@ import type { ChatRequest } from "../domain/Request.ts"
 import { expectedOfEncoded } from "../plugin/shapes.ts"
 import type { Encoded } from "../wire/Protocol.ts"
 import { attempt, type Check, deepFreeze, must, shown } from "./check.ts"
-import { everyPart, host, maxTokens, requestOf, upstreamModel } from "./samples.ts"
-import { parsed, sentIn } from "./sent.ts"
+import { everyPart, host, maxTokens, publicModel, requestOf, upstreamModel } from "./samples.ts"
+import { isNameOf, parsed, sentIn } from "./sent.ts"
 import { isLacking, type ProtocolSubject, secretsOf } from "./subject.ts"
 
 const contract = "Protocol.encode"
@@ -149,12 +149,19 @@ const firstUrl = (value: unknown): string | undefined => {
   return undefined
 }
 
-const namesModel = ({ encoded: { path }, json }: Written): void => {
-  const named = isJsonObject(json) ? (json["model"] ?? json["modelId"]) : undefined
-  const inPath = decodeURIComponent(path).includes(upstreamModel)
+const namesModel = ({ encoded, json }: Written): void => {
+  const sent = sentIn(encoded)
+  const wrong = sent.hasText(publicModel)
   must(
-    named === upstreamModel || (named === undefined && inPath),
-    `encode() asks for the model ${shown(named ?? path)}, the host calls it ${shown(upstreamModel)}`,
+    !wrong && sent.hasModel(upstreamModel),
+    `encode() ${wrong ? `names the model ${shown(publicModel)}, as callers do` : "does not name the model: neither the path, a header nor the body has it"}; ` +
+      `the host calls it ${shown(upstreamModel)}`,
+    "Host.upstreamModel",
+  )
+  const named = isJsonObject(json) ? (json["model"] ?? json["modelId"]) : undefined
+  must(
+    typeof named !== "string" || isNameOf(named, upstreamModel),
+    `encode() asks for the model ${shown(named)}, the host calls it ${shown(upstreamModel)}`,
     "Host.upstreamModel",
   )
 }

@@ -4,7 +4,7 @@ import { cp, mkdtemp, rm } from "node:fs/promises"
 import { join } from "node:path"
 import type { JsonObject } from "headgate/plugin"
 import { type ProviderSubject, providerChecks } from "headgate/testing"
-import { bodyOf, failureOf, failuresOf, subject, withBody, writing } from "./acme.ts"
+import { bodyOf, chat, failureOf, failuresOf, subject, withBody, withProtocol, writing } from "./acme.ts"
 
 const namesModel = "chat: encode() asks for the model by the host's own name"
 const sendsParameters = "chat: encode() sends every parameter, or says that it drops it"
@@ -64,4 +64,32 @@ test("a folder without a test passes without samples, in a protocol of its own t
   } finally {
     await rm(folder, { recursive: true })
   }
+})
+
+test("a finish that end() invents is found where the host has a last event", async () => {
+  const ending = (isInvented: boolean, hasLast: boolean) =>
+    withProtocol({
+      decoder: (head, context) => {
+        const decoder = chat.decoder(head, context)
+        let isFinished = false
+        return {
+          event: (name, data) => {
+            const chunks = decoder.event(name, data)
+            isFinished ||= Array.isArray(chunks) && chunks.some(({ choices }) => choices[0]?.finish_reason === "stop")
+            return chunks
+          },
+          end: () =>
+            isInvented && !isFinished ? [{ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }] : decoder.end(),
+          ...(hasLast ? { done: () => isFinished } : {}),
+        }
+      },
+    })
+  const failure = async (isInvented: boolean, hasLast: boolean) =>
+    failureOf(
+      await providerChecks(ending(isInvented, hasLast)),
+      "chat: words is given no finish where it is broken off",
+    )
+  expect(await failure(true, true)).toContain("a finish_reason that the host did not send")
+  expect(await failure(false, true)).toBeUndefined()
+  expect(await failure(true, false)).toBeUndefined()
 })

@@ -61,14 +61,18 @@ export interface Expected {
  * - `usage`: answers do not count tokens.
  * - `temperature`, `stop`: these parameters, which nearly every vendor has.
  */
-export type Lack =
-  | "system"
-  | "tools"
-  | "parallel tools"
-  | "reasoning"
-  | "reasoning in history"
-  | "cache"
-  | "waits"
-  | "usage"
-  | "temperature"
-  | "stop"
+export const everyLack = [
+  "system",
+  "tools",
+  "parallel tools",
+  "reasoning",
+  "reasoning in history",
+  "cache",
+  "waits",
+  "usage",
+  "temperature",
+  "stop",
+] as const
+
+/** One of `everyLack`. */
+export type Lack = (typeof everyLack)[number]

@@ -11,6 +11,7 @@ import { PluginFault } from "../plugin/PluginFault.ts"
 import { contractVersion } from "../plugin/Provider.ts"
 import { isHeaderName } from "../wire/Head.ts"
 import { attempt, type Check, must, shown } from "./check.ts"
+import { everyLack } from "./expected.ts"
 import { slug } from "./samples.ts"
 import { load, ownConfig, type ProviderSubject } from "./subject.ts"
 
@@ -129,6 +130,13 @@ const namesVariables = (subject: ProviderSubject): void => {
 }
 
 const loads = (subject: ProviderSubject): void => {
+  const known: ReadonlyArray<string> = everyLack
+  const unknown = (subject.lacks ?? []).find((lack) => !known.includes(lack))
+  must(
+    unknown === undefined,
+    `\`lacks\` has ${shown(unknown)}, which it cannot have: ${everyLack.join(", ")}`,
+    "ProviderSubject.lacks",
+  )
   const provider = load(subject)
   const checked = attempt("Checking what load() gave", "Provider", () => checkedProvider(subject.plugin, provider))
   const multipliers = checked.cacheMultipliers?.({ model: "acme-1", baseUrl: "https://api.acme.example/v1" })

@@ -24,6 +24,7 @@ export const meaningChecks = (given: ProtocolSubject): ReadonlyArray<Check> => {
   return [
     check("sends the system prompt", sendsSystem),
     check("sends the conversation in its order", sendsConversation),
+    check("sends every part of text", sendsParts),
     hasTools
       ? check("sends tools, with their descriptions and parameters", sendsTools)
       : check("refuses tools, or says that it drops them", refusesTools),
@@ -95,6 +96,22 @@ const sendsSystem = (given: ProtocolSubject): void => {
     "encode() loses instructions that stand between other messages: they may stand anywhere",
     "SystemMessage",
   )
+  developerIsSystem(given)
+}
+
+/** Both roles give one request, but for the name of the role where the host knows it. */
+const developerIsSystem = (given: ProtocolSubject): void => {
+  const [system, developer] = (["system", "developer"] as const).map((role) => {
+    const messages = [{ role, content: marks.system } as const, { role: "user", content: marks.last } as const]
+    const encoded = encodedBy(given, chatRequest(false, { messages }))
+    if (Either.isLeft(encoded)) return shown(encoded.left)
+    return sentIn(encoded.right).body.replaceAll('"developer"', '"system"')
+  })
+  must(
+    system === developer,
+    'encode() sends instructions with role "developer" in another way than with role "system": both are instructions',
+    "SystemMessage.role",
+  )
 }
 
 const refusesSystem = (given: ProtocolSubject): void => {
@@ -125,6 +142,26 @@ const sendsConversation = (given: ProtocolSubject): void => {
       "ChatPayload.messages",
     )
   }
+}
+
+/** The content of each message in two parts. */
+const sendsParts = (given: ProtocolSubject): void => {
+  const whole = requestOf(false, { lacks: given.subject.lacks })
+  const marked: Array<readonly [role: string, mark: string]> = []
+  const messages = whole.payload.messages.map((message, at) => {
+    const texts = [`HEADGATE-PART-${at}-A`, `HEADGATE-PART-${at}-B`]
+    for (const text of texts) marked.push([message.role, text])
+    return { ...message, content: texts.map((text) => ({ type: "text", text }) as const) }
+  })
+  const encoded = encodedBy(given, { ...whole, payload: { ...whole.payload, messages } })
+  must(Either.isRight(encoded), () => `encode() refuses messages with two parts of text: ${shown(encoded)}`, "TextPart")
+  const sent = sentIn(encoded.right)
+  const lost = marked.find(([, mark]) => !sent.hasText(mark))
+  must(
+    lost === undefined,
+    `encode() loses a part of text where a message with role ${shown(lost?.[0])} has two`,
+    "ContentPart",
+  )
 }
 
 const sendsTools = (given: ProtocolSubject): void => {
@@ -199,6 +236,28 @@ const sendsResults = (given: ProtocolSubject): void => {
     must(
       first === undefined || second === undefined || first < second || calls.every(({ id }) => sent.hasText(id)),
       `encode() for ${kind} sends results without ids, and in another order than the caller's`,
+      "ToolMessage.tool_call_id",
+    )
+  }
+  resultsHaveCalls(given)
+}
+
+/** Results that are exchanged between two calls must give another request, unless the host goes by the order and takes no ids. */
+const resultsHaveCalls = (given: ProtocolSubject): void => {
+  for (const [stream, kind] of kinds) {
+    const request = requestOf(stream, { lacks: given.subject.lacks })
+    const ids: ReadonlyArray<string> = calls.map(({ id }) => id)
+    const { sent, encoded } = sampleSent(given, stream)
+    if (!ids.some(sent.hasText)) continue
+    const messages = request.payload.messages.map((message) =>
+      message.role === "tool"
+        ? { ...message, tool_call_id: ids.find((id) => id !== message.tool_call_id) ?? "" }
+        : message,
+    )
+    const exchanged = encodedBy(given, { ...request, payload: { ...request.payload, messages } })
+    must(
+      Either.isLeft(exchanged) || !isDeepStrictEqual(essence(exchanged.right), essence(encoded)),
+      `encode() for ${kind} loses which call a result belongs to: two results that are exchanged give the same request`,
       "ToolMessage.tool_call_id",
     )
   }

@@ -18,7 +18,8 @@ interface Parameter {
   readonly reasoning?: Partial<Reasoning>
   /** Must stand in what is sent, where it can be seen there. */
   readonly texts?: ReadonlyArray<string>
-  readonly number?: number
+  /** Must give another request than `value`, since a vendor may have a scale of its own. */
+  readonly another?: number
   /** Other members that it needs. */
   readonly beside?: Partial<ChatPayload>
   readonly contract?: string
@@ -26,9 +27,17 @@ interface Parameter {
 
 const schema = { type: "object", properties: { headgate_schema: { type: "string" } }, required: ["headgate_schema"] }
 
-const numbers = {
-  ...{ temperature: 0.375, top_p: 0.625, top_k: 37, min_p: 0.0625, top_a: 0.4375, frequency_penalty: 0.875 },
-  ...{ presence_penalty: 1.125, repetition_penalty: 1.0625, seed: 90_210 },
+/** Each with two values. */
+const numbers: Readonly<Record<string, readonly [value: number, another: number]>> = {
+  temperature: [0.375, 0.75],
+  top_p: [0.625, 0.875],
+  top_k: [37, 21],
+  min_p: [0.0625, 0.125],
+  top_a: [0.4375, 0.25],
+  frequency_penalty: [0.875, 0.5],
+  presence_penalty: [1.125, 0.625],
+  repetition_penalty: [1.0625, 1.25],
+  seed: [90_210, 4711],
 }
 
 const wish = (reasoning: Partial<Reasoning>, written: object): Parameter => ({
@@ -38,7 +47,7 @@ const wish = (reasoning: Partial<Reasoning>, written: object): Parameter => ({
 })
 
 const parameters: ReadonlyArray<Parameter> = [
-  ...Object.entries(numbers).map(([name, value]) => ({ name, value, number: value })),
+  ...Object.entries(numbers).map(([name, [value, another]]) => ({ name, value, another })),
   { name: "stop", value: [marks.stop, "HEADGATE-END"], texts: [marks.stop, "HEADGATE-END"] },
   { name: "stop", value: marks.stop, texts: [marks.stop] },
   { name: "logprobs", value: true },
@@ -74,10 +83,19 @@ export const sendsParameters = (given: ProtocolSubject): void => {
   const { subject } = given
   const plain = isLacking(subject, "system") ? messages.slice(1) : messages
   const all = isLacking(subject, "tools") ? parameters : [...parameters, ...parametersOfTools]
-  for (const parameter of all) {
-    for (const [stream, kind] of kinds) isSent(given, parameter, { stream, kind, messages: plain })
-  }
+  const wrong = all.flatMap((parameter) => {
+    try {
+      for (const [stream, kind] of kinds) isSent(given, parameter, { stream, kind, messages: plain })
+      return []
+    } catch (cause) {
+      return [cause]
+    }
+  })
+  // All at once, so that an author does not find them one by one.
+  if (wrong.length > 0) throw new Error(wrong.map(messageOf).join("\n"), { cause: wrong[0] })
 }
+
+const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
 interface Setting {
   readonly stream: boolean
@@ -92,7 +110,7 @@ const isSent = (given: ProtocolSubject, parameter: Parameter, { stream, kind, me
     value,
     reasoning,
     texts = [],
-    number,
+    another,
     beside = {},
     contract: member = `ChatPayload.${name}`,
   } = parameter
@@ -111,7 +129,7 @@ const isSent = (given: ProtocolSubject, parameter: Parameter, { stream, kind, me
   }
   const { dropped = [] } = encoded.right
   const sent = sentIn(encoded.right)
-  const isThere = texts.every(sent.hasText) && (number === undefined || sent.hasNumber(number))
+  const isThere = texts.every(sent.hasText)
   if (dropped.includes(name)) {
     must(
       (name !== "temperature" && name !== "stop") || isLacking(given.subject, name) || isOurs(given.protocol()),
@@ -119,7 +137,7 @@ const isSent = (given: ProtocolSubject, parameter: Parameter, { stream, kind, me
       "ProviderSubject.lacks",
     )
     must(
-      (texts.length === 0 && number === undefined) || !isThere,
+      !(texts.length > 0 && isThere) && !(typeof value === "number" && another !== undefined && sent.hasNumber(value)),
       `${what} sends it, and names it in \`dropped\` all the same`,
       "Encoded.dropped",
     )
@@ -130,6 +148,13 @@ const isSent = (given: ProtocolSubject, parameter: Parameter, { stream, kind, me
   must(
     Either.isLeft(without) || !isDeepStrictEqual(essence(without.right), essence(encoded.right)),
     `${what} sends the same as without it, and does not name it in \`dropped\``,
+    member,
+  )
+  if (another === undefined) return
+  const other = encodedBy(given, chatRequest(stream, { ...payload, [name]: another }))
+  must(
+    Either.isLeft(other) || !isDeepStrictEqual(essence(other.right), essence(encoded.right)),
+    `${what} sends the same as with ${another}, and does not name it in \`dropped\``,
     member,
   )
 }

@@ -10,8 +10,9 @@ import type { ChatRequest } from "../domain/Request.ts"
 import { expectedOfEncoded } from "../plugin/shapes.ts"
 import type { Encoded } from "../wire/Protocol.ts"
 import { attempt, type Check, deepFreeze, must, shown } from "./check.ts"
-import { everyPart, host, maxTokens, requestOf, upstreamModel } from "./samples.ts"
-import { parsed, sentIn } from "./sent.ts"
+import { encodedBy } from "./encoding.ts"
+import { chatRequest, everyPart, host, marks, maxTokens, publicModel, requestOf, upstreamModel } from "./samples.ts"
+import { isNameOf, parsed, sentIn } from "./sent.ts"
 import { isLacking, type ProtocolSubject, secretsOf } from "./subject.ts"
 
 const contract = "Protocol.encode"
@@ -37,6 +38,7 @@ export const requestChecks = (subject: ProtocolSubject): ReadonlyArray<Check> =>
     check("encode() writes no credentials and no addresses", (given) => isDiscreet(subject, given)),
     check("encode() asks for the model by the host's own name", namesModel),
     check("encode() bounds the output", boundsOutput),
+    { name: `${subject.name}: encode() works without a bound of the output`, run: () => worksUnbounded(subject) },
     { name: `${subject.name}: encode() sends or refuses every kind of part`, run: () => knowsParts(subject) },
   ]
 }
@@ -149,12 +151,19 @@ const firstUrl = (value: unknown): string | undefined => {
   return undefined
 }
 
-const namesModel = ({ encoded: { path }, json }: Written): void => {
-  const named = isJsonObject(json) ? (json["model"] ?? json["modelId"]) : undefined
-  const inPath = decodeURIComponent(path).includes(upstreamModel)
+const namesModel = ({ encoded, json }: Written): void => {
+  const sent = sentIn(encoded)
+  const wrong = sent.hasText(publicModel)
   must(
-    named === upstreamModel || (named === undefined && inPath),
-    `encode() asks for the model ${shown(named ?? path)}, the host calls it ${shown(upstreamModel)}`,
+    !wrong && sent.hasModel(upstreamModel),
+    `encode() ${wrong ? `names the model ${shown(publicModel)}, as callers do` : "does not name the model: neither the path, a header nor the body has it"}; ` +
+      `the host calls it ${shown(upstreamModel)}`,
+    "Host.upstreamModel",
+  )
+  const named = isJsonObject(json) ? (json["model"] ?? json["modelId"]) : undefined
+  must(
+    typeof named !== "string" || isNameOf(named, upstreamModel),
+    `encode() asks for the model ${shown(named)}, the host calls it ${shown(upstreamModel)}`,
     "Host.upstreamModel",
   )
 }
@@ -171,6 +180,36 @@ const boundsOutput = ({ json }: Written, kind: string): void => {
       "money is held for as many tokens as that",
     "ChatRequest.maxTokens",
   )
+}
+
+/** A key without a limit gives no bound: `ChatRequest.maxTokens` is undefined, and nothing is written in its place. */
+const worksUnbounded = (given: ProtocolSubject): void => {
+  for (const stream of [false, true]) {
+    const bounded = chatRequest(stream, { messages: [{ role: "user", content: marks.last }] })
+    const [before, after] = [bounded, { ...bounded, maxTokens: undefined }].map((request) => {
+      const encoded = encodedBy(given, request)
+      must(
+        Either.isRight(encoded),
+        () => `encode() of a request with maxTokens ${shown(request.maxTokens)} gave ${shown(encoded)}`,
+        "ChatRequest.maxTokens",
+      )
+      return emptiesIn(sentIn(encoded.right).json)
+    })
+    const junk = after?.find((place) => before?.includes(place) === false)
+    must(
+      junk === undefined,
+      `encode() writes ${shown(junk)} where ChatRequest.maxTokens is undefined: leave the member out`,
+      "ChatRequest.maxTokens",
+    )
+  }
+}
+
+/** The places in JSON with what is left of an absent number: null (JSON's NaN), or a text of it. An empty object does no harm. */
+const emptiesIn = (value: unknown, path = ""): ReadonlyArray<string> => {
+  if (value === null || value === "undefined" || value === "NaN" || value === "null")
+    return [`${path}: ${JSON.stringify(value)}`]
+  if (typeof value !== "object") return []
+  return Object.entries(value).flatMap(([name, member]) => emptiesIn(member, path === "" ? name : `${path}.${name}`))
 }
 
 const knowsParts = (given: ProtocolSubject): void => {

@@ -11,6 +11,8 @@ export interface Sent {
   readonly json: unknown
   /** Whether this text stands anywhere. */
   readonly hasText: (text: string) => boolean
+  /** Whether the path has the name of this model, or a text elsewhere is that name, also as the end of a resource's name. */
+  readonly hasModel: (model: string) => boolean
   /** Whether this number stands anywhere in JSON, also as text. */
   readonly hasNumber: (number: number) => boolean
   /** Whether a member with this name has this value anywhere in JSON. */
@@ -32,6 +34,7 @@ export const sentIn = ({ path, headers = {}, body }: Encoded): Sent => {
   return {
     json,
     hasText: (wanted) => texts.some((each) => each.includes(wanted)),
+    hasModel: (model) => unescaped(path).includes(model) || texts.some((each) => isNameOf(each, model)),
     hasNumber: (wanted) => found.numbers.has(wanted) || found.texts.has(String(wanted)),
     hasMember: (name, value) =>
       found.objects.some((object) => Object.hasOwn(object, name) && isDeepStrictEqual(object[name], value)),
@@ -39,6 +42,9 @@ export const sentIn = ({ path, headers = {}, body }: Encoded): Sent => {
     body: text,
   }
 }
+
+/** Whether `text` names the model: `publishers/acme/models/small` names `small`. */
+export const isNameOf = (text: string, model: string): boolean => text === model || text.endsWith(`/${model}`)
 
 /** Gathers all that a value says. */
 class Found {

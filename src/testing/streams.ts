@@ -1,5 +1,6 @@
 /** Checks of a recorded stream. It is read as the gateway reads it, with its bytes cut at any positions. */
 import { isDeepStrictEqual } from "node:util"
+import type { ChatDelta } from "../domain/Chat.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import { randomSequence } from "../domain/randomSequence.ts"
 import { expectedOfChunks } from "../plugin/shapes.ts"
@@ -26,6 +27,7 @@ export const streamChecks = (subject: ProtocolSubject): ReadonlyArray<Check> =>
       ...(sample.expects.failure === undefined
         ? [
             check("ends once", endsOnce),
+            check("is given no finish where it is broken off", inventsNoFinish),
             check("is counted", (protocol, each) => isCounted(protocol, each, isLacking(subject.subject, "usage"))),
             check("comes to what is expected", comesToAll),
             check("comes to the same where the gateway leaves the decoder out", isTransparent),
@@ -146,6 +148,44 @@ const endsOnce = (protocol: Protocol, sample: NamedSample): void => {
     "ChatChunkChoice.finish_reason: one per choice",
   )
 }
+
+/**
+ * Where the host has a last event (`done`), the end of a stream that still had something to say is no finish: the gateway would
+ * take half an answer for a whole one.
+ */
+const inventsNoFinish = (protocol: Protocol, sample: NamedSample): void => {
+  const events = eventsOf(protocol, sample)
+  const { saying, isDone } = followed(protocol, events)
+  if (!isDone) return
+  const last = Math.max(0, saying.lastIndexOf(true))
+  for (let kept = 0; kept <= last; kept++) {
+    const { rest } = followed(protocol, events.slice(0, kept))
+    must(
+      rest instanceof HostFailed ||
+        rest.every(({ choices }) => choices.every((choice) => choice.finish_reason == null)),
+      `${sample.name}, broken off after ${kept} of ${events.length} events, is ended by end() with a finish_reason that the host did not send`,
+      "Decoder.end",
+    )
+  }
+}
+
+/** What a decoder makes of these events. `saying`: which of them give text, reasoning or calls. `rest`: what `end` gives. */
+const followed = (protocol: Protocol, events: ReturnType<typeof eventsOf>) => {
+  const decoder = attempt("decoder()", contract, () => protocol.decoder(head, contextOf(true)))
+  const saying: Array<boolean> = []
+  for (const [name, data] of events) {
+    const chunks = attempt("The decoder's event()", contract, () => decoder.event(name, data))
+    if (chunks instanceof HostFailed) break
+    saying.push(chunks.some(({ choices }) => choices.some(({ delta }) => says(delta))))
+    if (decoder.done?.() === true) break
+  }
+  const isDone = decoder.done?.() === true
+  const rest = attempt("The decoder's end()", contract, () => decoder.end())
+  return { saying, isDone, rest }
+}
+
+const says = ({ content, reasoning, tool_calls: calls }: ChatDelta): boolean =>
+  textOf(content) !== "" || textOf(reasoning) !== "" || (calls ?? []).length > 0
 
 const isCounted = (protocol: Protocol, sample: NamedSample, isUncounted: boolean): void => {
   const { usage } = read(protocol, sample)

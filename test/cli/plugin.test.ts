@@ -76,7 +76,7 @@ describe("plugin new and test, in a folder without node_modules", () => {
       await rm(join(folder, "faulty.test.ts"))
       const tested = await headgate(["test", folder], home)
       expect(tested.code).toBe(1)
-      expect(tested.err).toContain("neither sends its value nor names it in `dropped`")
+      expect(tested.err).toContain("temperature 0.375, sends the same as without it")
       expect(await headgate(["test", "nowhere"], home)).toMatchObject({ code: 66 })
       expect(await headgate(["new", "No Name"], home)).toMatchObject({ code: 64 })
       expect(await headgate(["new", "both", "--protocol", "--strategy"], home)).toMatchObject({ code: 64 })

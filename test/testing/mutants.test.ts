@@ -64,6 +64,19 @@ const mutants: ReadonlyArray<Mutant> = [
     `const id = message.tool_call_id === "call_oslo_1" ? "call_bergen_2" : "call_oslo_1"`,
     results,
   ),
+  request("tool results without their call", "functionResponse: { id,", `functionResponse: { id: "call",`, results),
+  request(
+    "a developer message as the user's",
+    `if (message.role === "user")`,
+    `if (message.role === "user" || message.role === "developer")`,
+    "sends the system prompt",
+  ),
+  request(
+    "only the first part of a text sent",
+    "Either.all(partsOf(content).map(",
+    "Either.all(partsOf(content).slice(0, 1).map(",
+    "sends every part of text",
+  ),
   request(
     "earlier calls without arguments",
     "args: argumentsObject(call)",
@@ -108,6 +121,12 @@ const mutants: ReadonlyArray<Mutant> = [
     streaming,
   ),
   request("output not bounded", "maxOutputTokens: maxTokens,", "", "bounds the output"),
+  request(
+    "a null where there is no bound",
+    "maxOutputTokens: maxTokens,",
+    "maxOutputTokens: maxTokens ?? null,",
+    "works without a bound of the output",
+  ),
   request("pictures lost", "return inline(data.mediaType, base64Of(data))", `return Either.right({ text: "" })`, parts),
   request(
     "pictures in tool results lost",

@@ -1,0 +1,95 @@
+/** Correct plugins whose hosts do a thing in an unusual way: the conformance kit passes them. */
+import { expect, test } from "bun:test"
+import { cp, mkdtemp, rm } from "node:fs/promises"
+import { join } from "node:path"
+import type { JsonObject } from "headgate/plugin"
+import { type ProviderSubject, providerChecks } from "headgate/testing"
+import { bodyOf, chat, failureOf, failuresOf, subject, withBody, withProtocol, writing } from "./acme.ts"
+
+const namesModel = "chat: encode() asks for the model by the host's own name"
+const sendsParameters = "chat: encode() sends every parameter, or says that it drops it"
+
+const renamed = ({ model, ...body }: JsonObject) => ({ ...body, route: { engine: model } })
+const scaled = ({ temperature, ...body }: JsonObject) => ({
+  ...body,
+  ...(typeof temperature === "number" ? { heat: temperature * 5 } : {}),
+})
+
+test.each<[string, ProviderSubject, string]>([
+  ["the model in a member of another name", withBody(renamed), namesModel],
+  [
+    "the model in a header",
+    writing((encoded) => {
+      const { model, ...body } = bodyOf(encoded)
+      return { ...encoded, headers: { ...encoded.headers, "x-engine": String(model) }, body: JSON.stringify(body) }
+    }),
+    namesModel,
+  ],
+  ["a parameter on a scale of the host's own", withBody(scaled), sendsParameters],
+])("%s", async (_, correct, check) => {
+  expect(await failureOf(await providerChecks(correct), check)).toBeUndefined()
+})
+
+test("a request without the model's name is told apart from one with a wrong name", async () => {
+  const nameless = withBody(({ model: _, ...body }) => body)
+  expect(await failureOf(await providerChecks(nameless), namesModel)).toContain("does not name the model")
+})
+
+test("a parameter that is a constant is found, and every bad parameter is named", async () => {
+  const constant = withBody(({ temperature, seed, ...body }) => ({
+    ...body,
+    ...(temperature === undefined ? {} : { temperature: 1 }),
+    ...(seed === undefined ? {} : { seed: 1 }),
+  }))
+  const failure = await failureOf(await providerChecks(constant), sendsParameters)
+  expect(failure).toContain("temperature 0.375, sends the same as with 0.75")
+  expect(failure).toContain("seed 90210, sends the same as with 4711")
+})
+
+test("something that no vendor can lack is refused", async () => {
+  const lacks = JSON.parse('["engine"]')
+  const failures = await failuresOf(await providerChecks({ ...subject, lacks }))
+  expect(failures.get("loads with the configuration given, and can do something")).toContain('`lacks` has "engine"')
+})
+
+test("a folder without a test passes without samples, in a protocol of its own too", async () => {
+  const folder = await mkdtemp(join(import.meta.dir, "../../node_modules/.headgate-bare-"))
+  try {
+    await cp(join(import.meta.dir, "geminiLike"), folder, { recursive: true })
+    const bare = join(import.meta.dir, "../../src/testing/bare.ts")
+    const child = Bun.spawn([process.execPath, "test", bare], { cwd: folder, stdout: "ignore", stderr: "pipe" })
+    const [report, code] = await Promise.all([new Response(child.stderr).text(), child.exited])
+    expect([code, report.match(/\d+ (fail|skip)/g)]).toEqual([0, ["1 skip", "0 fail"]])
+    expect(report).toContain("no test with samples")
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
+
+test("a finish that end() invents is found where the host has a last event", async () => {
+  const ending = (isInvented: boolean, hasLast: boolean) =>
+    withProtocol({
+      decoder: (head, context) => {
+        const decoder = chat.decoder(head, context)
+        let isFinished = false
+        return {
+          event: (name, data) => {
+            const chunks = decoder.event(name, data)
+            isFinished ||= Array.isArray(chunks) && chunks.some(({ choices }) => choices[0]?.finish_reason === "stop")
+            return chunks
+          },
+          end: () =>
+            isInvented && !isFinished ? [{ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }] : decoder.end(),
+          ...(hasLast ? { done: () => isFinished } : {}),
+        }
+      },
+    })
+  const failure = async (isInvented: boolean, hasLast: boolean) =>
+    failureOf(
+      await providerChecks(ending(isInvented, hasLast)),
+      "chat: words is given no finish where it is broken off",
+    )
+  expect(await failure(true, true)).toContain("a finish_reason that the host did not send")
+  expect(await failure(false, true)).toBeUndefined()
+  expect(await failure(true, false)).toBeUndefined()
+})

@@ -146,6 +146,13 @@ describe("packages", () => {
       )
       const on = await headgate(["list"], folder)
       expect(on.out).toContain("acme\tprovider\ton\tconfigured as ours\theadgate-acme\n")
+      expect(on.err).not.toContain("plugins.folders")
+      await Bun.write(
+        join(folder, "headgate.config.json"),
+        JSON.stringify({ ...config, plugins: { folders: ["./missing"] } }),
+      )
+      const missing = await headgate(["list"], folder)
+      expect(missing.err).toContain(`plugins.folders: there is no folder ${join(folder, "missing")}`)
     },
     patience,
   )

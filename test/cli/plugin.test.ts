@@ -66,6 +66,7 @@ describe("plugin new and test, in a folder without node_modules", () => {
       expect(tested.code).toBe(1)
       expect(tested.err).toContain("neither sends its value nor names it in `dropped`")
       expect(await headgate(["test", "nowhere"], home)).toMatchObject({ code: 66 })
+      expect((await headgate(["new", "--help"], home)).out).toContain("$ headgate plugin new [--protocol]")
       expect(await headgate(["new", "No Name"], home)).toMatchObject({ code: 64 })
       expect(await headgate(["new", "both", "--protocol", "--strategy"], home)).toMatchObject({ code: 64 })
     },

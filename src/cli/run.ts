@@ -46,7 +46,7 @@ const shown = (text: string, stream: NodeJS.WriteStream): Effect.Effect<void> =>
 
 /** Help with the command in full where it says how to call it: @effect/cli writes `$ new`, without the commands around it. */
 const withWholeName = (text: string, words: ReadonlyArray<string>): string =>
-  text.replace(/(\$ (?:\u001b\[[\d;]*m)*)([a-z]+)/, (usage, before: string, last: string) => {
+  text.replace(/(\$ (?:\p{Cc}\[[\d;]*m)*)([a-z]+)/u, (usage, before: string, last: string) => {
     const at = words.indexOf(last)
     return at === -1 ? usage : `${before}${["headgate", ...words.slice(0, at + 1)].join(" ")}`
   })

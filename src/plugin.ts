@@ -54,7 +54,7 @@ export {
 export { tokensIn } from "./domain/Estimate.ts"
 export { HostFailed, type HostFailedChanges, type HostReason, Unsupported } from "./domain/Failure.ts"
 export type { Host } from "./domain/Host.ts"
-export { isJsonObject, type JsonObject } from "./domain/Json.ts"
+export { isJsonObject, type JsonObject, objectsIn, textOr } from "./domain/Json.ts"
 export type {
   ListedHost,
   ListedModel,
@@ -117,7 +117,7 @@ export {
   type Why,
 } from "./plugin/Strategy.ts"
 export { type ServerListing, serverListing } from "./plugin/serverListing.ts"
-export { newCallId } from "./wire/callId.ts"
+export { callIdOf, newCallId } from "./wire/callId.ts"
 export type { AskedReasoning, ChatQuirks } from "./wire/chat/quirks.ts"
 export { chatProtocol } from "./wire/chat.ts"
 export {
@@ -130,6 +130,7 @@ export {
   textOf,
   textOfDataUrl,
 } from "./wire/content.ts"
+export { chunkOf } from "./wire/delta.ts"
 export { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "./wire/effort.ts"
 export { type EmbeddingsQuirks, embeddingsProtocol } from "./wire/embeddings.ts"
 export type { ResponseHead, ResponseHeaders } from "./wire/Head.ts"

@@ -3,18 +3,44 @@
  * `ListedModel`, by the provider's slug. Only facts that the gateway has a place for are taken over; docs/catalogue.md names the
  * others. What it makes is checked afterwards, by the schema of all models. Pure.
  */
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../domain/Json.ts"
 import type { ListedHost, ListedModel, ListedPricing } from "../domain/ListedModel.ts"
+import { kindOf, type Problem } from "../domain/Problem.ts"
+import { isSlug } from "./schema.ts"
 
 export const isByModel = (raw: JsonObject): boolean => Array.isArray(raw["models"]) && isJsonObject(raw["providers"])
+
+/** Entries that could not be read at all. What else is wrong is seen in what they become. */
+export const shapeProblems = (raw: JsonObject): ReadonlyArray<Problem> => {
+  const problems: Array<Problem> = []
+  const expected = (holds: boolean, path: string, wanted: string, value: unknown): void => {
+    if (!holds) problems.push({ path, message: `expected ${wanted}, got ${kindOf(value)}` })
+  }
+  const models: ReadonlyArray<unknown> = Array.isArray(raw["models"]) ? raw["models"] : []
+  for (const [at, model] of models.entries()) {
+    const path = `models[${at}]`
+    expected(isJsonObject(model), path, "an object", model)
+    if (!isJsonObject(model)) continue
+    const { id, hosts } = model
+    expected(typeof id === "string", `${path}.id`, "text", id)
+    expected(Array.isArray(hosts), `${path}.hosts`, "a list", hosts)
+    const own: ReadonlyArray<unknown> = Array.isArray(hosts) ? hosts : []
+    for (const [place, host] of own.entries()) {
+      const provider = isJsonObject(host) ? host["provider"] : undefined
+      const isNamed = typeof provider === "string" && isSlug(provider)
+      expected(isNamed, `${path}.hosts[${place}].provider`, "a slug of a provider", provider)
+    }
+  }
+  return problems
+}
 
 /** Models and hosts in the order of the catalogue. */
 export const byProvider = (raw: JsonObject): ReadonlyMap<string, ReadonlyArray<ListedModel>> => {
   const facts = isJsonObject(raw["providers"]) ? raw["providers"] : {}
   const lists = new Map<string, Array<ListedModel>>()
-  for (const model of objects(raw["models"])) {
+  for (const model of objectsIn(raw["models"])) {
     // Where neither the model nor the host says how long a prompt may be, no request can be routed.
-    const hosts = objects(model["hosts"]).filter(
+    const hosts = objectsIn(model["hosts"]).filter(
       (host) => host["status"] !== "retired" && (host["context_length"] ?? model["context_length"]) != null,
     )
     for (const [provider, own] of Map.groupBy(hosts, (host) => String(host["provider"]))) {
@@ -33,8 +59,6 @@ export const byProvider = (raw: JsonObject): ReadonlyMap<string, ReadonlyArray<L
   }
   return lists
 }
-
-const objects = (value: unknown): ReadonlyArray<JsonObject> => (Array.isArray(value) ? value.filter(isJsonObject) : [])
 
 const texts = (value: unknown): ReadonlyArray<string> =>
   Array.isArray(value) ? value.filter((text) => typeof text === "string") : []

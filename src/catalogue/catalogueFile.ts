@@ -5,7 +5,7 @@
 import * as Either from "effect/Either"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { kindOf, type Problem, renderPath } from "../domain/Problem.ts"
-import { byProvider, isByModel } from "./byModel.ts"
+import { byProvider, isByModel, shapeProblems } from "./byModel.ts"
 import { decodeModels, type ProviderFacts, servedBy } from "./models.ts"
 import { isSlug } from "./schema.ts"
 
@@ -19,7 +19,10 @@ export type Catalogue = ReadonlyMap<string, ReadonlyArray<unknown>>
 export const readCatalogue = (raw: unknown): Either.Either<Catalogue, ReadonlyArray<Problem>> => {
   if (!isJsonObject(raw)) return wrong("", `expected an object, got ${kindOf(raw)}`)
   if (raw["format"] !== 1) return wrong("format", `expected 1, got ${kindOf(raw["format"])}`)
-  if (isByModel(raw)) return Either.right(byProvider(raw))
+  if (isByModel(raw)) {
+    const problems = shapeProblems(raw)
+    return problems.length > 0 ? Either.left(problems) : Either.right(byProvider(raw))
+  }
   const { providers } = raw
   if (!isJsonObject(providers)) return wrong("providers", `expected an object, got ${kindOf(providers)}`)
   return listsOf(providers)

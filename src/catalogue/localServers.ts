@@ -28,7 +28,7 @@ export interface FoundServer {
 const free = { prompt: "0", completion: "0" }
 
 /** Models that a server may list. */
-const mostModels = 512
+export const mostModels = 512
 
 /**
  * The models that a server lists: `<plugin>/<name>`, free where the listing has no price. One that is invalid, or is named after

@@ -12,7 +12,8 @@ import type { LimitReset } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import { hint, type Problem, problemsOf, renderPath, sentence } from "../domain/Problem.ts"
 import type { Operation } from "../domain/Request.ts"
-import type { CheckedProtocol, CheckedProvider } from "../plugin/checked.ts"
+import type { CheckedProvider } from "../plugin/checked.ts"
+import type { CheckedProtocol } from "../plugin/checkedProtocol.ts"
 import { loadProvider } from "../plugin/load.ts"
 import { PluginFault } from "../plugin/PluginFault.ts"
 import { PluginInvalid, reasonOf } from "../plugin/PluginInvalid.ts"
@@ -208,19 +209,16 @@ const open = (
   { plugins, brokenPlugins, facts, catalogue }: Known,
 ): Effect.Effect<Opened, PluginInvalid | ReadonlyArray<Problem>> =>
   Effect.gen(function* () {
-    const { slug, own } = settings
     const plugin = plugins.get(settings.plugin)
     // A plugin that is broken was reported already.
     if (plugin === undefined)
       return yield* Effect.fail(brokenPlugins.has(settings.plugin) ? [] : [noSuchPlugin(settings, plugins.keys())])
-    const decoded = yield* loadProvider(plugin, own)
-    const provider = yield* Either.mapLeft(decoded, ({ issue }) => problemsOf(issue, ["providers", slug]))
-    const loaded = yield* withAddress(settings, plugin, provider)
+    const loaded = yield* openWithoutModels(settings, plugin)
     return { loaded, models: yield* modelsOf(loaded, facts, catalogue) }
   })
 
-/** Loads the provider of a server on this machine. Its models are those that the server lists. */
-export const openLocal = (
+/** Loads one provider without its models: those of a server on this machine are what the server lists. */
+export const openWithoutModels = (
   settings: ProviderSettings,
   plugin: ProviderPlugin,
 ): Effect.Effect<LoadedProvider, PluginInvalid | ReadonlyArray<Problem>> =>

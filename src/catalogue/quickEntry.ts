@@ -4,7 +4,6 @@
  * it. Pure.
  */
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
-import { parseUsd } from "../domain/Money.ts"
 import { quantizations } from "../domain/Preferences.ts"
 import { priceFields, priceNames, standIn } from "../domain/Price.ts"
 import {
@@ -16,6 +15,7 @@ import {
   isSlug,
   isVariant,
   type ModelEntry,
+  priceIn,
   weekdays,
 } from "./schema.ts"
 
@@ -73,7 +73,7 @@ const texts = (value: unknown): ReadonlyArray<string> => (Array.isArray(value) ?
 const list = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : leave())
 
 const price = (value: unknown): bigint =>
-  (typeof value === "string" || typeof value === "number" ? parseUsd(value) : undefined) ?? leave()
+  (typeof value === "string" || typeof value === "number" ? priceIn(value) : undefined) ?? leave()
 
 /** The member with its default. `or`: that default; a member that may be null has null as its default. */
 const or = <A, B>(read: (value: unknown) => A, value: unknown, fallback: B): A | B =>

@@ -5,7 +5,7 @@
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import type { ListedHost, ListedModel } from "../domain/ListedModel.ts"
-import { parseUsd } from "../domain/Money.ts"
+import { parseUsd, picodollarsPerUsd } from "../domain/Money.ts"
 import { quantizations } from "../domain/Preferences.ts"
 import { type PriceName, type Prices, priceFields, priceNames, standIn } from "../domain/Price.ts"
 import { kindOf } from "../domain/Problem.ts"
@@ -26,13 +26,22 @@ const tokens = wholeNumber(1, 2 ** 31)
 
 const discount = "a share from 0 to 1 with at most 6 decimals"
 
-const usd = 'a decimal of USD such as "0.0000025", not negative and not finer than 1e-12'
+const usd = 'a decimal of USD such as "0.0000025", not negative, at most 1000 and not finer than 1e-12'
+
+/** No vendor asks for more, and what requests cost has to fit into a column of 64 bits. */
+const highestPrice = 1000n * picodollarsPerUsd
+
+/** Picodollars; `undefined` for what is no price. */
+export const priceIn = (written: string | number): bigint | undefined => {
+  const amount = parseUsd(written)
+  return amount === undefined || amount > highestPrice ? undefined : amount
+}
 
 /** USD per unit in the file, as text or number; picodollars inside. */
 const Price = Schema.transformOrFail(Schema.Union(Schema.String, Schema.Number), Schema.BigIntFromSelf, {
   strict: true,
   decode: (written, _options, ast) => {
-    const amount = parseUsd(written)
+    const amount = priceIn(written)
     return amount === undefined
       ? ParseResult.fail(new ParseResult.Type(ast, written, `expected ${usd}, got ${kindOf(written)}`))
       : ParseResult.succeed(amount)
@@ -136,8 +145,8 @@ const slug = Schema.String.pipe(Schema.filter(isSlug, { description: 'a slug of 
 /** The name of a provider in the configuration, and in the tags of its hosts. */
 export const ProviderSlug = slug
 
-/** Whether `text` has the form of a model's id: `<author>/<slug>`. */
-export const isModelId = (text: string): boolean => text.length <= 256 && /^[^\s/]+(\/[^\s/]+)+$/.test(text)
+/** Whether `text` has the form of a model's id: `<author>/<slug>`, of characters that can be seen. */
+export const isModelId = (text: string): boolean => text.length <= 256 && /^[^\s/\p{C}]+(\/[^\s/\p{C}]+)+$/u.test(text)
 
 const modalities = field(Schema.Array(Schema.NonEmptyString), [])
 

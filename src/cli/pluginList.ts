@@ -42,7 +42,7 @@ export const listPlugins: Effect.Effect<ReadonlyArray<ListedPlugin>, CommandFail
       broken !== undefined
         ? stateOff(`${broken.phase}: ${broken.reason}`)
         : plugin.kind === "provider"
-          ? providerState(plugin, inUse, config.providers.size > 0 ? new Set(config.providers.keys()) : new Set())
+          ? providerState(plugin, inUse, new Set(config.providers.keys()))
           : strategyState(plugin, config.routing)
     return { id, kind, from: found.origins.get(plugin) ?? "", ...state }
   })

@@ -2,7 +2,8 @@
  * Runs the tests in a plugin's folder, which need not be in a package: what they import of the gateway and of Effect is found
  * in this installation, unless the folder has its own.
  */
-import { readdir, stat } from "node:fs/promises"
+import { mkdtemp, readdir, rm, stat } from "node:fs/promises"
+import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as Effect from "effect/Effect"
@@ -28,16 +29,27 @@ export const testPlugin = (folder: string): Effect.Effect<number, CommandFailed>
         "headgate: no *.test.ts there: the kit runs without samples, so it sees what is sent and not what is read\n",
       )
     }
-    return yield* Effect.promise(async () => {
-      const child = Bun.spawn([process.execPath, "test", "--preload", preload, ...(hasTests ? [] : [bareTest])], {
-        cwd: path,
-        env: { ...process.env, HEADGATE_PLUGIN_FOLDER: path },
-        stdout: "inherit",
-        stderr: "inherit",
-      })
-      return child.exited
-    })
+    return yield* Effect.promise(() => runTests(path, hasTests ? [] : [bareTest]))
   })
+
+/** A plugin that ends the process ends its tests with code 0; that they were run to the end is told by their report. */
+const runTests = async (path: string, files: ReadonlyArray<string>): Promise<number> => {
+  const temporary = await mkdtemp(join(tmpdir(), "headgate-plugin-test-"))
+  try {
+    const report = join(temporary, "report.xml")
+    const reporting = ["--reporter=junit", `--reporter-outfile=${report}`]
+    const child = Bun.spawn([process.execPath, "test", ...reporting, "--preload", preload, ...files], {
+      cwd: path,
+      env: { ...process.env, HEADGATE_PLUGIN_FOLDER: path },
+      stdout: "inherit",
+      stderr: "inherit",
+    })
+    const code = await child.exited
+    return code === 0 && !(await Bun.file(report).exists()) ? 1 : code
+  } finally {
+    await rm(temporary, { recursive: true, force: true })
+  }
+}
 
 const failure = (message: string): CommandFailed =>
   new CommandFailed({ code: exitCodes.noFile, message: plain(message) })

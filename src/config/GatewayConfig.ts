@@ -6,41 +6,12 @@ import { fileURLToPath } from "node:url"
 import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import * as AST from "effect/SchemaAST"
 import ipaddr from "ipaddr.js"
-import { checkBaseUrl, normalBaseUrl } from "../catalogue/baseUrl.ts"
-import type { ProviderSettings } from "../catalogue/providers.ts"
-import { field, isModelId, type ModelInput, ProviderSlug, wholeNumber } from "../catalogue/schema.ts"
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
-import { limitResets } from "../domain/Key.ts"
-import { type Picodollars, parseUsd, roundUsd } from "../domain/Money.ts"
+import { field, isModelId, type ModelInput, wholeNumber } from "../catalogue/schema.ts"
+import { isJsonObject } from "../domain/Json.ts"
 import { kindOf } from "../domain/Problem.ts"
-import { NamedSecret, Secret } from "../plugin/Secret.ts"
-
-/** A part of the configuration whose own fields have defaults, so that it may be left out. */
-const part = <A, I>(struct: Schema.Schema<A, I>) =>
-  Schema.optionalWith(struct, { default: () => Schema.decodeUnknownSync(struct)({}) })
-
-/** A field that this version does not act on yet: any value but its default is refused. */
-const later = <A>(schema: Schema.Schema<A>, fallback: A) =>
-  field(
-    schema.pipe(
-      Schema.filter((written) => JSON.stringify(written) === JSON.stringify(fallback), {
-        description: `${JSON.stringify(fallback)} (anything else is not available in this version yet)`,
-      }),
-    ),
-    fallback,
-  )
-
-const amount = wholeNumber(0)
-
-/** A timer of JavaScript cannot wait longer. */
-const milliseconds = wholeNumber(0, 2 ** 31 - 1)
-
-const text = (description: string, holds: (written: string) => boolean) =>
-  Schema.String.pipe(Schema.filter(holds, { description }))
-
-const name = text("a text that is not empty", (written) => written !== "")
+import { amount, anyObject, later, milliseconds, name, notNegative, part, share, text } from "./fields.ts"
+import { Providers } from "./providerFields.ts"
 
 /** A TCP port; 0 takes any free one. */
 export const Port = wholeNumber(0, 65535)
@@ -78,15 +49,6 @@ const Server = Schema.Struct({
   /** Whether `/metrics` is open to all. Default false: it needs the management key. */
   openMetrics: later(Schema.Boolean, false).pipe(Schema.fromKey("open_metrics")),
 })
-
-/** A number from 0 to 1. */
-const share = Schema.Number.pipe(
-  Schema.filter((written) => written >= 0 && written <= 1, { description: "a number from 0 to 1" }),
-)
-
-const notNegative = Schema.Number.pipe(
-  Schema.filter((written) => written >= 0 && Number.isFinite(written), { description: "a number of at least 0" }),
-)
 
 /** When a host that keeps failing is not called for a while. */
 const Breaker = Schema.Struct({
@@ -141,10 +103,6 @@ const Limits = Schema.Struct({
   retries: field(notNegative, 0.2),
   breaker: part(Breaker),
   cooldown: part(Cooldown),
-})
-
-const anyObject = Schema.declare((value: unknown): value is JsonObject => isJsonObject(value), {
-  description: "an object",
 })
 
 /** Which host is called. */
@@ -263,152 +221,6 @@ export const StorageText = Schema.transformOrFail(
       ParseResult.fail(new ParseResult.Forbidden(ast, choice, "a configuration is not written")),
   },
 ).annotations({ description: storageForms })
-
-const isProxyUrl = (written: string): boolean => /^https?:\/\/[^/]/i.test(written) && URL.canParse(written)
-
-/** USD, as a number or as text. */
-const usd = Schema.transformOrFail(
-  Schema.Union(Schema.Number, Schema.String),
-  Schema.declare((value: unknown): value is Picodollars => typeof value === "bigint"),
-  {
-    strict: true,
-    decode: (written, _options, ast) => {
-      const amount = typeof written === "number" ? roundUsd(written) : parseUsd(written)
-      return amount === undefined || amount < 0n
-        ? ParseResult.fail(new ParseResult.Type(ast, written, `expected USD, at least 0, got ${kindOf(written)}`))
-        : ParseResult.succeed(amount)
-    },
-    encode: (value, _options, ast) =>
-      ParseResult.fail(new ParseResult.Forbidden(ast, value, "a configuration is not written")),
-  },
-).annotations({ description: "USD" })
-
-const isWeight = (written: number): boolean => written > 0 && written <= 1_000_000
-
-const ProviderKey = Schema.Struct({
-  /** `{ "env": "NAME" }`. */
-  key: NamedSecret,
-  /** How often it is used in relation to the others. Default 1. */
-  weight: field(Schema.Number.pipe(Schema.filter(isWeight, { description: "a number above 0, at most 1000000" })), 1),
-  /** USD that the provider may charge for it, in each window of `limit_reset`. Default: no bound. */
-  limit: field(Schema.NullOr(usd), null),
-  /** "daily", "weekly" or "monthly", at 00:00 UTC. Default: never. */
-  limitReset: field(Schema.NullOr(Schema.Literal(...limitResets)), null).pipe(Schema.fromKey("limit_reset")),
-})
-
-/** The gateway's own fields of a provider; whatever else is there is its plugin's. */
-const ProviderFields = Schema.Struct({
-  /** Id of the plugin. Default: the slug. */
-  plugin: field(Schema.NullOr(name), null),
-  /** Display name. Default: the plugin's. */
-  name: field(Schema.NullOr(name), null),
-  /** Ends with the version segment of the API. Default: the plugin's. https, unless `network` is "private". */
-  baseUrl: field(Schema.NullOr(Schema.String), null).pipe(Schema.fromKey("base_url")),
-  /** `{ "env": "NAME" }`. Default: the variable that the plugin names. */
-  apiKey: field(Schema.NullOr(Secret), null).pipe(Schema.fromKey("api_key")),
-  /** Several keys in place of `api_key`, of which each call uses one. Default: there is only `api_key`. */
-  apiKeys: field(Schema.NullOr(Schema.NonEmptyArray(ProviderKey)), null).pipe(Schema.fromKey("api_keys")),
-  /** What the provider does with prompts; a member left out counts as true. Default: what the plugin says. */
-  privacy: field(
-    Schema.NullOr(
-      Schema.Struct({
-        mayTrain: field(Schema.Boolean, true).pipe(Schema.fromKey("may_train")),
-        retainsPrompts: field(Schema.Boolean, true).pipe(Schema.fromKey("retains_prompts")),
-      }),
-    ),
-    null,
-  ),
-  /** Requests at once to this provider; further ones go to other hosts. Default: no bound. */
-  maxConcurrent: field(Schema.NullOr(wholeNumber(1)), null).pipe(Schema.fromKey("max_concurrent")),
-  /** Milliseconds until a stream's first event. Default: that of `limits`. */
-  ttfbMs: field(Schema.NullOr(milliseconds), null).pipe(Schema.fromKey("ttfb_ms")),
-  /** Default true. */
-  enabled: field(Schema.Boolean, true),
-  /** "private": loopback and private addresses, and http, are allowed. Default: what the plugin says, or else "public". */
-  network: field(Schema.NullOr(Schema.Literal("public", "private")), null),
-  /**
-   * URL of an HTTP proxy, used whatever `NO_PROXY` says. Default: that of `HTTPS_PROXY` or `HTTP_PROXY`, for hosts with
-   * network "public" that `NO_PROXY` does not exempt.
-   */
-  proxy: field(Schema.NullOr(text("an http or https URL", isProxyUrl)), null),
-  /** The protocol that its hosts are called by. Default: the first of the plugin. */
-  api: field(Schema.NullOr(name), null),
-})
-
-/** What an author writes of a provider. */
-export type ProviderInput = typeof ProviderFields.Encoded & { readonly [pluginField: string]: unknown }
-
-const gatewayFields = new Set<PropertyKey>(
-  AST.getPropertySignatures(Schema.encodedSchema(ProviderFields).ast).map(({ name }) => name),
-)
-
-const decodeProvider = ParseResult.decodeUnknown(ProviderFields, { errors: "all", onExcessProperty: "error" })
-
-/** The slug is not in the entry, and `plugin` may be left to it. */
-type ProviderEntry = Omit<ProviderSettings, "slug" | "plugin"> & { readonly plugin: string | null }
-
-/** What is wrong with the keys of a provider as a whole. */
-const keysFault = ({ api_key: key, api_keys: keys }: ProviderInput): string | undefined => {
-  if (!Array.isArray(keys)) return undefined
-  if (key != null) return "expected nothing beside api_key: a provider has either"
-  const written = keys.map((each: unknown) => JSON.stringify(isJsonObject(each) ? each["key"] : each))
-  return new Set(written).size < written.length ? "expected each key once" : undefined
-}
-
-const Provider = Schema.transformOrFail(
-  // Any object: its members are checked below, so that one pass finds all problems of the gateway's fields.
-  Schema.declare((value: unknown): value is ProviderInput => isJsonObject(value), { description: "an object" }),
-  Schema.declare((value: unknown): value is ProviderEntry => isJsonObject(value)),
-  {
-    strict: true,
-    decode: (raw, _options, ast) => {
-      const members = Object.entries(raw)
-      const own: JsonObject = Object.fromEntries(members.filter(([member]) => !gatewayFields.has(member)))
-      const fields = decodeProvider(Object.fromEntries(members.filter(([member]) => gatewayFields.has(member))))
-      const url =
-        typeof raw.base_url === "string"
-          ? checkBaseUrl(raw.base_url, raw.network === "private" ? "private" : "public")
-          : undefined
-      const decoded = ParseResult.map(fields, (decodedFields) => ({
-        ...decodedFields,
-        baseUrl: decodedFields.baseUrl === null ? null : normalBaseUrl(decodedFields.baseUrl),
-        own,
-      }))
-      const wrongAt = (member: keyof ProviderInput & string, message: string | undefined) =>
-        message === undefined
-          ? []
-          : [new ParseResult.Pointer(member, raw, new ParseResult.Type(ast, raw[member], message))]
-      const [first, ...more] = [...wrongAt("base_url", url), ...wrongAt("api_keys", keysFault(raw))]
-      if (first === undefined) return decoded
-      return ParseResult.flatMap(
-        ParseResult.mapError(decoded, (issue) => new ParseResult.Composite(ast, raw, [issue, first, ...more])),
-        () => ParseResult.fail(new ParseResult.Composite(ast, raw, [first, ...more])),
-      )
-    },
-    encode: (settings, _options, ast) =>
-      ParseResult.fail(new ParseResult.Forbidden(ast, settings, "a configuration is not written")),
-  },
-)
-
-const Providers = Schema.transform(
-  Schema.Record({ key: ProviderSlug, value: Provider }),
-  Schema.declare((value: unknown): value is ReadonlyMap<string, ProviderSettings> => value instanceof Map),
-  {
-    strict: true,
-    decode: (record) =>
-      new Map(
-        Object.entries(record).map(
-          ([slug, entry]) => [slug, { ...entry, slug, plugin: entry.plugin ?? slug }] as const,
-        ),
-      ),
-    encode: (map) => Object.fromEntries(map),
-  },
-)
-
-const emptyEntry: ProviderEntry = Schema.decodeUnknownSync(Provider)({})
-
-/** The settings of an empty entry under this slug. */
-export const unconfigured = (slug: string): ProviderSettings => ({ ...emptyEntry, slug, plugin: slug })
 
 const Aliases = Schema.transform(
   Schema.Record({ key: Schema.String, value: text("a model id <author>/<slug>", isModelId) }),

@@ -8,7 +8,8 @@ import * as Redacted from "effect/Redacted"
 import type { LocalServer } from "../catalogue/localServers.ts"
 import { isOwnServer, type ProviderSettings } from "../catalogue/providers.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
-import { type GatewayConfig, unconfigured } from "./GatewayConfig.ts"
+import type { GatewayConfig } from "./GatewayConfig.ts"
+import { unconfigured } from "./providerFields.ts"
 
 /** Reads the environment variables that the plugins name. An empty one counts as not set. */
 export const discoverProviders = (

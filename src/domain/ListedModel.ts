@@ -4,7 +4,7 @@
  */
 import type { quantizations } from "./Preferences.ts"
 
-/** A decimal of USD such as `"0.0000025"`: not negative, and not finer than 1e-12. Text keeps every digit. */
+/** A decimal of USD such as `"0.0000025"`: not negative, at most 1000, and not finer than 1e-12. Text keeps every digit. */
 export type Usd = string | number
 
 /** USD per unit. What is left out of a host's prices is free, or costs what the comment says. */

@@ -20,6 +20,7 @@ export const preferredPermits = (limit: RateLimit): number =>
   Math.ceil((4 * limit.requests * shareLeaseMs(limit)) / (1000 * limit.intervalSeconds))
 
 export class RateShare {
+  /** So many requests in any interval. */
   permits = 0
   /** Not used from then on, unless it was renewed. */
   until = Number.NEGATIVE_INFINITY

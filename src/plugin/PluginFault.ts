@@ -1,4 +1,5 @@
 import * as Data from "effect/Data"
+import { HostFailed } from "../domain/Failure.ts"
 
 /** A hook of a plugin broke the contract. It is logged as the cause of a `HostFailed`, and never shown to a caller. */
 export class PluginFault extends Data.TaggedError("PluginFault")<{
@@ -43,6 +44,9 @@ export const hookOf = (plugin: string, member: string, hook: string): Hook => ({
     return new PluginFault({ plugin, member, hook, problem: `must return ${misfit}` })
   },
 })
+
+/** The failure of the host whose plugin is at fault. */
+export const failedBy = (cause: PluginFault): HostFailed => new HostFailed({ reason: "malformed", cause })
 
 /** What was thrown, with the name of its type, in one line of at most 200 characters. */
 export const oneLine = (cause: unknown): string =>

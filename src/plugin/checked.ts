@@ -5,66 +5,34 @@
  * is cut and cleaned here, wherever it comes from.
  */
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import type { CacheMultipliers } from "../domain/CacheMultipliers.ts"
-import type { ChatChunk, ChatResponse, ChatUsage } from "../domain/Chat.ts"
-import { type EmbeddingsResponse, inputsOf } from "../domain/Embeddings.ts"
-import { HostFailed, Unsupported } from "../domain/Failure.ts"
-import type { Host } from "../domain/Host.ts"
+import type { EmbeddingsResponse } from "../domain/Embeddings.ts"
+import { HostFailed } from "../domain/Failure.ts"
 import { isJsonObject } from "../domain/Json.ts"
 import type { ListedModel } from "../domain/ListedModel.ts"
-import type { ChatRequest, EmbeddingsRequest, NativeRequest, RerankRequest } from "../domain/Request.ts"
+import type { EmbeddingsRequest, RerankRequest } from "../domain/Request.ts"
 import type { RerankResponse } from "../domain/Rerank.ts"
 import { isFraming } from "../wire/framing.ts"
-import type { ResponseHead } from "../wire/Head.ts"
 import { showable } from "../wire/httpError.ts"
-import type {
-  AnswerContext,
-  Decoder,
-  EmbeddingsProtocol,
-  Encoded,
-  Protocol,
-  RerankProtocol,
-  UnaryProtocol,
-} from "../wire/Protocol.ts"
+import type { Encoded } from "../wire/Protocol.ts"
+import {
+  type CheckedProtocol,
+  type CheckedUnary,
+  checkedEmbeddings,
+  checkedProtocol,
+  checkedRerank,
+} from "./checkedProtocol.ts"
 import { but } from "./misfit.ts"
-import { type Hook, hookOf, type PluginFault } from "./PluginFault.ts"
+import { failedBy, type Hook, hookOf, type PluginFault } from "./PluginFault.ts"
 import type { ListModels, Provider, ProviderPlugin, VendorHost } from "./Provider.ts"
 import type { Candidate, RankContext, Reasons, Why } from "./Strategy.ts"
 import {
-  expectedOfAnswer,
-  expectedOfChunks,
-  expectedOfDecoder,
-  expectedOfEmbeddings,
   expectedOfEncoded,
   expectedOfMultipliers,
   expectedOfProtocol,
-  expectedOfRanking,
   expectedOfReasons,
   expectedOfUnaryProtocol,
 } from "./shapes.ts"
-
-export interface CheckedProtocol
-  extends Pick<Protocol, "framing" | "baseUrl" | "usage" | "usageAfterError" | "transparent"> {
-  readonly encode: (request: ChatRequest, host: Host) => Either.Either<Encoded, Unsupported | HostFailed>
-  readonly native?: {
-    readonly form: string
-    readonly encode: (
-      request: ChatRequest,
-      native: NativeRequest,
-      host: Host,
-    ) => Either.Either<Encoded, Unsupported | HostFailed>
-  }
-  readonly decode: (head: ResponseHead, body: unknown, context: AnswerContext) => ChatResponse | HostFailed
-  /** When the plugin's decoder could not be made, this one fails at its first event and at its end. */
-  readonly decoder: (head: ResponseHead, context: AnswerContext) => Decoder
-}
-
-/** `decode` keeps to what the contract says of places: see `EmbeddingsProtocol` and `RerankProtocol`. */
-export interface CheckedUnary<Request, Answer> {
-  readonly encode: (request: Request, host: Host) => Either.Either<Encoded, Unsupported | HostFailed>
-  readonly decode: (head: ResponseHead, body: unknown, request: Request) => Answer | HostFailed
-}
 
 export interface CheckedListing extends Pick<ListModels, "request" | "fromRoot"> {
   readonly decode: (body: unknown) => ReadonlyArray<ListedModel> | HostFailed | undefined
@@ -114,179 +82,14 @@ export const checkedProvider = (plugin: ProviderPlugin, provider: Provider): Che
   }
 }
 
-const failed = (cause: PluginFault): HostFailed => new HostFailed({ reason: "malformed", cause })
-
-// --- protocols
-
-const checkedProtocol = (plugin: string, name: string, protocol: Protocol): CheckedProtocol => {
-  const hook = (of: string) => hookOf(plugin, `protocols.${name}`, of)
-  const { framing, baseUrl, usage, usageAfterError, transparent, native } = protocol
-  return {
-    framing,
-    ...(baseUrl === undefined ? {} : { baseUrl }),
-    ...(usage === undefined ? {} : { usage }),
-    ...(usageAfterError === undefined ? {} : { usageAfterError }),
-    ...(transparent === undefined ? {} : { transparent }),
-    encode: checkedEncode(hook("encode"), (request, host) => protocol.encode(request, host)),
-    ...(native === undefined
-      ? {}
-      : {
-          native: {
-            form: native.form,
-            encode: checkedEncode(hook("native.encode"), (request, written, host) =>
-              native.encode(request, written, host),
-            ),
-          },
-        }),
-    decode: checkedDecode(hook("decode"), protocol),
-    decoder: checkedDecoder(hook, protocol),
-  }
-}
-
-const checkedEmbeddings = (plugin: string, protocol: EmbeddingsProtocol) =>
-  checkedUnary(plugin, "embeddings", protocol, (answer, { payload }) =>
-    expectedOfEmbeddings(answer, inputsOf(payload.input).length),
-  )
-
-const checkedRerank = (plugin: string, protocol: RerankProtocol) =>
-  checkedUnary(plugin, "rerank", protocol, (answer, { payload }) => expectedOfRanking(answer, payload.documents.length))
-
-const checkedUnary = <Request, Answer extends { readonly usage?: ChatUsage }>(
-  plugin: string,
-  name: string,
-  protocol: UnaryProtocol<Request, Answer>,
-  expectedOf: (answer: unknown, request: Request) => string | undefined,
-): CheckedUnary<Request, Answer> => {
-  const decode = hookOf(plugin, name, "decode")
-  return {
-    encode: checkedEncode(hookOf(plugin, name, "encode"), (request, host) => protocol.encode(request, host)),
-    decode: (head, body, request) => {
-      try {
-        const answer = protocol.decode(head, body, request)
-        if (answer instanceof HostFailed) return showable(answer)
-        const expected = expectedOf(answer, request)
-        return expected === undefined ? withPlainUsage(answer) : failed(decode.returned(expected, answer))
-      } catch (cause) {
-        return failed(decode.threw(cause))
-      }
-    },
-  }
-}
-
-const checkedEncode = <Request extends ReadonlyArray<unknown>>(
-  hook: Hook,
-  encode: (...request: Request) => Either.Either<Encoded, Unsupported>,
-): ((...request: Request) => Either.Either<Encoded, Unsupported | HostFailed>) => {
-  const misfit = (expected: string, value: unknown) => Either.left(failed(hook.returned(expected, value)))
-  return (...request) => {
-    try {
-      const encoded = encode(...request)
-      if (!Either.isEither(encoded)) return misfit(but("an Either of a request", encoded), encoded)
-      if (Either.isLeft(encoded)) {
-        const { left } = encoded
-        return left instanceof Unsupported ? encoded : misfit(but("an Unsupported on the left", left), left)
-      }
-      const expected = expectedOfEncoded(encoded.right)
-      return expected === undefined ? encoded : misfit(expected, encoded.right)
-    } catch (cause) {
-      return Either.left(failed(hook.threw(cause)))
-    }
-  }
-}
-
-const checkedDecode = (hook: Hook, protocol: Protocol): CheckedProtocol["decode"] => {
-  return (head, body, context) => {
-    try {
-      const answer = protocol.decode(head, body, context)
-      if (answer instanceof HostFailed) return showable(answer)
-      const expected = expectedOfAnswer(answer)
-      return expected === undefined ? withPlainUsage(answer) : failed(hook.returned(expected, answer))
-    } catch (cause) {
-      return failed(hook.threw(cause))
-    }
-  }
-}
-
-const checkedDecoder = (hookOf: (name: string) => Hook, protocol: Protocol): CheckedProtocol["decoder"] => {
-  const hook = hookOf("decoder")
-  const hooks = { event: hookOf("decoder.event"), end: hookOf("decoder.end"), done: hookOf("decoder.done") }
-  return (head, context) => {
-    try {
-      const decoder = protocol.decoder(head, context)
-      const expected = expectedOfDecoder(decoder)
-      return expected === undefined ? guardedDecoder(hooks, decoder) : failing(failed(hook.returned(expected, decoder)))
-    } catch (cause) {
-      return failing(failed(hook.threw(cause)))
-    }
-  }
-}
-
-const failing = (failure: HostFailed): Decoder => ({ event: () => failure, end: () => failure })
-
-const guardedDecoder = (hooks: Readonly<Record<"event" | "end" | "done", Hook>>, decoder: Decoder): Decoder => {
-  // `done` cannot return a failure. A fault in it ends the stream, and `end` reports it.
-  let broken: HostFailed | undefined
-  const event: Decoder["event"] = (name, data) => {
-    try {
-      return checkedChunks(hooks.event, decoder.event(name, data))
-    } catch (cause) {
-      return failed(hooks.event.threw(cause))
-    }
-  }
-  const end: Decoder["end"] = () => {
-    if (broken !== undefined) return broken
-    try {
-      return checkedChunks(hooks.end, decoder.end())
-    } catch (cause) {
-      return failed(hooks.end.threw(cause))
-    }
-  }
-  if (decoder.done === undefined) return { event, end }
-  const done = (): boolean => {
-    try {
-      const said: unknown = decoder.done?.()
-      if (typeof said === "boolean") return said
-      broken = failed(hooks.done.returned(but("true or false", said), said))
-    } catch (cause) {
-      broken = failed(hooks.done.threw(cause))
-    }
-    return true
-  }
-  return { event, end, done }
-}
-
-const checkedChunks = (hook: Hook, chunks: ReadonlyArray<ChatChunk> | HostFailed) => {
-  if (chunks instanceof HostFailed) return showable(chunks)
-  const expected = expectedOfChunks(chunks)
-  if (expected !== undefined) return failed(hook.returned(expected, chunks))
-  return chunks.some(({ usage }) => usage != null) ? chunks.map(withPlainUsage) : chunks
-}
-
-/**
- * Copies the usage to plain data, so that a getter in it throws here, where it is caught, and not when it is read
- * later.
- */
-const withPlainUsage = <A extends { readonly usage?: ChatUsage }>(answer: A): A =>
-  answer.usage == null ? answer : { ...answer, usage: plainUsage(answer.usage) }
-
-const plainUsage = (usage: ChatUsage): ChatUsage => {
-  const plain: { -readonly [K in keyof ChatUsage]: ChatUsage[K] } = { ...usage }
-  if (plain.prompt_tokens_details != null) plain.prompt_tokens_details = { ...plain.prompt_tokens_details }
-  if (plain.completion_tokens_details != null) plain.completion_tokens_details = { ...plain.completion_tokens_details }
-  if (plain.server_tool_use_details != null) plain.server_tool_use_details = { ...plain.server_tool_use_details }
-  return plain
-}
-
-// --- the other hooks
-
 const checkedError = (hook: Hook, provider: Provider): Provider["error"] => {
   return (status, headers, body) => {
     try {
       const failure: unknown = provider.error(status, headers, body)
       if (failure instanceof HostFailed) return showable(failure)
-      return failed(hook.returned(but("a HostFailed", failure), failure)).with({ status })
+      return failedBy(hook.returned(but("a HostFailed", failure), failure)).with({ status })
     } catch (cause) {
-      return failed(hook.threw(cause)).with({ status })
+      return failedBy(hook.threw(cause)).with({ status })
     }
   }
 }
@@ -294,18 +97,18 @@ const checkedError = (hook: Hook, provider: Provider): Provider["error"] => {
 const checkedSign = (hook: Hook, sign: NonNullable<Provider["sign"]>): NonNullable<Provider["sign"]> => {
   const checkedResult = (signed: Encoded) => {
     const expected = expectedOfEncoded(signed)
-    return expected === undefined ? Effect.succeed(signed) : failed(hook.returned(`an Effect of ${expected}`, signed))
+    return expected === undefined ? Effect.succeed(signed) : failedBy(hook.returned(`an Effect of ${expected}`, signed))
   }
   return (encoded, context) =>
     Effect.suspend(() => {
       const signing = sign(encoded, context)
-      return Effect.isEffect(signing) ? signing : failed(hook.returned(but("an Effect", signing), signing))
+      return Effect.isEffect(signing) ? signing : failedBy(hook.returned(but("an Effect", signing), signing))
     }).pipe(
       Effect.flatMap(checkedResult),
       Effect.catchAll((failure: unknown) =>
-        failure instanceof HostFailed ? showable(failure) : failed(hook.threw(failure)),
+        failure instanceof HostFailed ? showable(failure) : failedBy(hook.threw(failure)),
       ),
-      Effect.catchAllDefect((cause) => failed(hook.threw(cause))),
+      Effect.catchAllDefect((cause) => failedBy(hook.threw(cause))),
     )
 }
 
@@ -319,7 +122,7 @@ const checkedTransport = (hook: Hook, transport: NonNullable<Provider["transport
       },
     )
     if (answer instanceof Response) return answer
-    throw failed(hook.returned(but("a promise of a Response", answer), answer))
+    throw failedBy(hook.returned(but("a promise of a Response", answer), answer))
   }
 }
 
@@ -332,9 +135,9 @@ const checkedListing = (plugin: string, { request, fromRoot, decode, detail }: L
       try {
         const models = decode(body)
         if (models === undefined || isList(models)) return models
-        return failed(hook("decode").returned(but("a list of models, or nothing", models), models))
+        return failedBy(hook("decode").returned(but("a list of models, or nothing", models), models))
       } catch (cause) {
-        return failed(hook("decode").threw(cause))
+        return failedBy(hook("decode").threw(cause))
       }
     },
     ...(detail === undefined
@@ -345,9 +148,9 @@ const checkedListing = (plugin: string, { request, fromRoot, decode, detail }: L
               try {
                 const asked = detail.request(model)
                 const expected = expectedOfEncoded(asked)
-                return expected === undefined ? asked : failed(hook("detail.request").returned(expected, asked))
+                return expected === undefined ? asked : failedBy(hook("detail.request").returned(expected, asked))
               } catch (cause) {
-                return failed(hook("detail.request").threw(cause))
+                return failedBy(hook("detail.request").threw(cause))
               }
             },
             decode: (model, body) => {

@@ -4,7 +4,7 @@ import type { ListedHost, ListedModel } from "../domain/ListedModel.ts"
 import type { ListModels } from "./Provider.ts"
 
 /** What a model is assumed to hold whose length its server does not say. The server refuses what is too long for it. */
-export const unknownLength = 131_072
+const unknownLength = 131_072
 
 export interface ServerListing {
   /** Id of the plugin: models are `<plugin>/<name>`. */

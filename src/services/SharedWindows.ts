@@ -242,8 +242,9 @@ export const makeSharedWindows = ({
       for (const served of all.values()) {
         remembered += served.share.size
         if (served.isBusy || served.usedAt > now - idleMs) continue
-        served.share.waitFor(served.limit, now)
         const { share } = served
+        // Forgets the requests that are too old to count.
+        share.waitFor(served.limit, now)
         if (share.permits === 0 || share.isExact || remembered > mostRemembered) idle.push(served)
       }
       return Effect.forEach(

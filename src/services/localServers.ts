@@ -9,8 +9,8 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import { authHeaders } from "../catalogue/endpoints.ts"
-import { type FoundServer, type LocalServer, modelsOf, withServers } from "../catalogue/localServers.ts"
-import { type LoadedProvider, openLocal } from "../catalogue/providers.ts"
+import { type FoundServer, type LocalServer, modelsOf, mostModels, withServers } from "../catalogue/localServers.ts"
+import { type LoadedProvider, openWithoutModels } from "../catalogue/providers.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { ListedModel } from "../domain/ListedModel.ts"
 import type { CheckedListing } from "../plugin/checked.ts"
@@ -23,11 +23,13 @@ import { BodyText, parsedBody } from "./upstreamCall.ts"
 /** Between two looks. */
 const every = "30 seconds"
 /** For one answer. A server of one's own machine that is well takes milliseconds. */
-const patience = "2 seconds"
+const answerWithin = "2 seconds"
+/** For the details of all models of a server: others wait for it. What is missing then is asked for at the next look. */
+const detailsWithin = "10 seconds"
 /** Looks in a row without an answer after which a server counts as gone: it may be busy loading a model. */
-const patientLooks = 2
+const looksUntilGone = 2
 /** Looks that are left out where something else listens, so that it is not asked twice a minute. */
-const restAfterStranger = 9
+const skippedAfterOther = 9
 const longestAnswer = 4 * 1_048_576
 
 export const layerLocalServers = (
@@ -70,8 +72,8 @@ class Watched {
   private listed = ""
   /** Models as their details describe them, by what the listing said of them. */
   private readonly described = new Map<string, ListedModel>()
-  private silentLooks = 0
-  private rest = 0
+  private unansweredLooks = 0
+  private looksToSkip = 0
 
   constructor(upstream: Context.Tag.Service<Upstream>, server: LocalServer) {
     this.upstream = upstream
@@ -85,8 +87,8 @@ class Watched {
 
   /** Whether something changed. Never fails, and says at most a line when it finds or loses the server. */
   look(): Effect.Effect<boolean> {
-    if (this.rest > 0) {
-      this.rest -= 1
+    if (this.looksToSkip > 0) {
+      this.looksToSkip -= 1
       return Effect.succeed(false)
     }
     return Effect.gen(this, function* () {
@@ -94,14 +96,14 @@ class Watched {
       if (listing === undefined) return false
       const { request, fromRoot } = listing
       const answer = yield* this.ask(request, fromRoot === true)
-      if (answer === undefined || answer.status >= 500) return yield* this.silent()
+      if (answer === undefined || answer.status >= 500) return yield* this.unanswered()
       const models = answer.status === 200 ? listing.decode(answer.body) : undefined
       if (models === undefined || models instanceof HostFailed) {
-        this.rest = restAfterStranger
+        this.looksToSkip = skippedAfterOther
         return yield* this.gone()
       }
-      this.silentLooks = 0
-      return yield* this.lists(models, listing)
+      this.unansweredLooks = 0
+      return yield* this.lists(models.slice(0, mostModels), listing)
     })
   }
 
@@ -111,9 +113,9 @@ class Watched {
     return Effect.gen(this, function* () {
       const { settings, plugin, isConfigured } = this.server
       if (!isConfigured && !(yield* this.isThere())) return undefined
-      const opened = yield* Effect.either(openLocal(settings, plugin))
+      const opened = yield* Effect.either(openWithoutModels(settings, plugin))
       if (Either.isLeft(opened) || opened.right.provider.listModels === undefined) {
-        this.rest = Number.POSITIVE_INFINITY
+        this.looksToSkip = Number.POSITIVE_INFINITY
         yield* Effect.logWarning(`${this.name} was not looked for: its plugin "${plugin.id}" lists no models.`)
         return undefined
       }
@@ -128,10 +130,14 @@ class Watched {
     return Effect.gen(this, function* () {
       const { loaded } = this
       if (loaded === undefined) return false
-      const described = yield* Effect.forEach(models, (model) => this.describe(model, listing), { concurrency: 4 })
+      this.forgetAllBut(models)
+      const inTime = yield* Effect.forEach(models, (model) => this.describe(model, listing), { concurrency: 4 }).pipe(
+        Effect.timeoutTo({ duration: detailsWithin, onTimeout: () => undefined, onSuccess: (all) => all }),
+      )
+      const described = inTime ?? models.map((model) => this.described.get(JSON.stringify(model)) ?? model)
       const isNew = this.found === undefined
       this.found = { loaded, models: modelsOf(described, this.server) }
-      this.listed = text
+      this.listed = inTime === undefined ? "" : text
       if (isNew) {
         const [first] = this.found.models
         const such = first === undefined ? "" : `, such as ${first.id}`
@@ -139,6 +145,11 @@ class Watched {
       }
       return true
     })
+  }
+
+  private forgetAllBut(models: ReadonlyArray<ListedModel>): void {
+    const current = new Set(models.map((model) => JSON.stringify(model)))
+    for (const key of this.described.keys()) if (!current.has(key)) this.described.delete(key)
   }
 
   private describe(model: ListedModel, { detail }: CheckedListing): Effect.Effect<ListedModel> {
@@ -155,13 +166,13 @@ class Watched {
     })
   }
 
-  private silent(): Effect.Effect<boolean> {
-    this.silentLooks += 1
-    return this.silentLooks < patientLooks ? Effect.succeed(false) : this.gone()
+  private unanswered(): Effect.Effect<boolean> {
+    this.unansweredLooks += 1
+    return this.unansweredLooks < looksUntilGone ? Effect.succeed(false) : this.gone()
   }
 
   private gone(): Effect.Effect<boolean> {
-    this.silentLooks = 0
+    this.unansweredLooks = 0
     if (this.found === undefined) return Effect.succeed(false)
     this.found = undefined
     this.described.clear()
@@ -178,7 +189,7 @@ class Watched {
   private isThere(): Effect.Effect<boolean> {
     const { origin } = new URL(this.server.settings.baseUrl ?? "")
     return Effect.map(this.call(`${origin}/`, { method: "GET", path: "/", body: "" }), (answer) => {
-      if (answer === "late") this.rest = restAfterStranger
+      if (answer === "late") this.looksToSkip = skippedAfterOther
       return typeof answer === "object"
     })
   }
@@ -222,6 +233,8 @@ class Watched {
         failed: () => resume(Effect.succeed("none")),
       })
       return Effect.sync(() => exchange.cancel())
-    }).pipe(Effect.timeoutTo({ duration: patience, onTimeout: () => "late" as const, onSuccess: (answer) => answer }))
+    }).pipe(
+      Effect.timeoutTo({ duration: answerWithin, onTimeout: () => "late" as const, onSuccess: (answer) => answer }),
+    )
   }
 }

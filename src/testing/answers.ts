@@ -3,10 +3,9 @@ import * as FastCheck from "effect/FastCheck"
 import { HostFailed } from "../domain/Failure.ts"
 import { isJsonObject } from "../domain/Json.ts"
 import { expectedOfAnswer, expectedOfChunks } from "../plugin/shapes.ts"
-import { HostStream } from "../wire/hostStream.ts"
 import type { Protocol } from "../wire/Protocol.ts"
 import { attempt, type Check, must, shown } from "./check.ts"
-import { type Event, eventsOf } from "./frames.ts"
+import { type Event, eventsOf, streamOf } from "./frames.ts"
 import { anyJson, contextOf, forAll, framed, head, mutated, noAnswers } from "./samples.ts"
 import { answerBody, type ProtocolSubject } from "./subject.ts"
 
@@ -85,18 +84,9 @@ const isWellDecoded = (protocol: Protocol, events: ReadonlyArray<Event>): void =
 }
 
 const givesNoAnswer = (protocol: Protocol, event: unknown): void => {
-  const { framing, usage } = protocol
-  const stream = new HostStream({
-    framing,
-    usage,
-    decoder: protocol.decoder(head, contextOf(true)),
-    writer: { chunk: () => "" },
-    transparent: false,
-    excludeReasoning: false,
-    choices: 1,
-  })
+  const stream = streamOf(protocol)
   attempt(`The decoder, given ${shown(event)} and the end of the stream,`, contractOfDecoder, () => {
-    stream.push(framed[framing](JSON.stringify(event)))
+    stream.push(framed[protocol.framing](JSON.stringify(event)))
     stream.end()
   })
   must(

@@ -1,6 +1,8 @@
-/** The frames of a recorded stream, cut as the gateway cuts them. */
+/** A recorded stream, cut into frames and read as the gateway does it. */
 import { frameReader } from "../wire/framing.ts"
-import type { Protocol } from "../wire/Protocol.ts"
+import { HostStream } from "../wire/hostStream.ts"
+import type { Decoder, Protocol } from "../wire/Protocol.ts"
+import { contextOf, head } from "./samples.ts"
 import { parsed } from "./sent.ts"
 import type { StreamSample } from "./subject.ts"
 
@@ -32,3 +34,15 @@ export const piecesOf = ({ framing }: Protocol, sample: StreamSample): ReadonlyA
   }
   return from === bytes.length ? pieces : [...pieces, bytes.subarray(from)]
 }
+
+/** The gateway's reader of a stream of one answer. Nothing of it is written for a caller. */
+export const streamOf = (protocol: Protocol, decoder: Decoder = protocol.decoder(head, contextOf(true))): HostStream =>
+  new HostStream({
+    framing: protocol.framing,
+    usage: protocol.usage,
+    decoder,
+    writer: { chunk: () => "" },
+    transparent: false,
+    excludeReasoning: false,
+    choices: 1,
+  })

@@ -1,5 +1,4 @@
 /** Checks that run the plugin in a gateway: an answer that is billed, and a caller who leaves. */
-
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import * as HttpServer from "@effect/platform/HttpServer"
 import * as Effect from "effect/Effect"

@@ -9,10 +9,10 @@ import { HostFailed } from "../domain/Failure.ts"
 import { isJsonObject } from "../domain/Json.ts"
 import type { Provider, SideAnswer, SideRequest, SignContext } from "../plugin/Provider.ts"
 import { expectedOfEncoded } from "../plugin/shapes.ts"
-import { HostStream } from "../wire/hostStream.ts"
 import type { Encoded, Protocol } from "../wire/Protocol.ts"
 import { attempt, type Check, must, shown } from "./check.ts"
-import { anyJson, contextOf, forAll, head, host, noAnswers, requestOf, slug } from "./samples.ts"
+import { streamOf } from "./frames.ts"
+import { anyJson, forAll, host, noAnswers, requestOf, slug } from "./samples.ts"
 import { gatewayConfig, load, type ProviderSubject, secretsOf } from "./subject.ts"
 
 export const hookChecks = (subject: ProviderSubject): ReadonlyArray<Check> => {
@@ -202,16 +202,7 @@ const transports = async (subject: ProviderSubject): Promise<void> => {
 }
 
 const streamState = (protocol: Protocol, bytes: Uint8Array): string => {
-  const { framing, usage } = protocol
-  const stream = new HostStream({
-    framing,
-    usage,
-    decoder: protocol.decoder(head, contextOf(true)),
-    writer: { chunk: () => "" },
-    transparent: false,
-    excludeReasoning: false,
-    choices: 1,
-  })
+  const stream = streamOf(protocol)
   stream.push(bytes)
   stream.end()
   return stream.state

@@ -6,7 +6,7 @@ import { expectedOfChunks } from "../plugin/shapes.ts"
 import { HostStream } from "../wire/hostStream.ts"
 import type { Decoder, Protocol } from "../wire/Protocol.ts"
 import { attempt, type Check, must, shown } from "./check.ts"
-import { bytesOf, eventsOf, piecesOf } from "./frames.ts"
+import { bytesOf, eventsOf, piecesOf, streamOf } from "./frames.ts"
 import { callsWell, comesTo, failsAs, Gatherer, type Outcome, withoutIds } from "./outcome.ts"
 import { contextOf, head } from "./samples.ts"
 import { isLacking, type NamedSample, type ProtocolSubject } from "./subject.ts"
@@ -38,7 +38,6 @@ const textOf = (value: unknown): string => (typeof value === "string" ? value : 
 
 /** A stream as the gateway reads it, and what its decoder gave so far. */
 export const reading = (protocol: Protocol) => {
-  const { framing, usage } = protocol
   const gatherer = new Gatherer()
   const decoder = protocol.decoder(head, contextOf(true))
   const gathered = (chunks: ReturnType<Decoder["end"]>) => {
@@ -55,15 +54,7 @@ export const reading = (protocol: Protocol) => {
     end: () => gathered(decoder.end()),
     ...(decoder.done === undefined ? {} : { done: () => decoder.done?.() === true }),
   } satisfies Decoder
-  const stream = new HostStream({
-    framing,
-    usage,
-    decoder: watched,
-    writer: { chunk: () => "" },
-    transparent: false,
-    excludeReasoning: false,
-    choices: 1,
-  })
+  const stream = streamOf(protocol, watched)
   return { stream, gatherer }
 }
 

@@ -57,7 +57,7 @@ const isRead = (given: ProtocolSubject, sample: NamedAnswer): void => {
 }
 
 /** The first choices of all samples that are answers. */
-export const choicesOf = (given: ProtocolSubject): ReadonlyArray<readonly [name: string, choice: ChoiceOutcome]> => {
+const choicesOf = (given: ProtocolSubject): ReadonlyArray<readonly [name: string, choice: ChoiceOutcome]> => {
   const wholes = given.answers.map((sample) => {
     const answer = decoded(given, sample)
     return [sample.name, answer instanceof HostFailed ? undefined : outcomeOf(answer).choices[0]] as const

@@ -1,5 +1,5 @@
-/** What a delta of a stream contains. */
-import type { ChatChunkChoice } from "../domain/Chat.ts"
+/** Deltas of a stream: what they contain, and chunks of one. */
+import type { ChatChunk, ChatChunkChoice, ChatDelta } from "../domain/Chat.ts"
 
 /** Whether a delta has more than a role. Only such a delta commits the caller to this host. */
 export const says = ({ delta, logprobs }: ChatChunkChoice): boolean => {
@@ -23,3 +23,8 @@ export const withoutReasoning = (choice: ChatChunkChoice): ChatChunkChoice => {
   const { reasoning: _, reasoning_details: __, ...delta } = choice.delta
   return { ...choice, delta }
 }
+
+/** The one chunk that adds this to an answer with one choice. */
+export const chunkOf = (delta: ChatDelta, rest: Pick<ChatChunkChoice, "logprobs"> = {}): ReadonlyArray<ChatChunk> => [
+  { choices: [{ index: 0, delta, finish_reason: null, ...rest }] },
+]

@@ -3,7 +3,6 @@
  * later turns, events have names. Nothing is ever stored at the host. Source: OpenAI's API reference, read in 2026-11, and the
  * recorded traffic of five vendors.
  */
-
 import { ours } from "./ownProtocols.ts"
 import type { Protocol } from "./Protocol.ts"
 import { responsesAnswer } from "./responses/answer.ts"

@@ -117,6 +117,12 @@ describe("what does not validate is refused, and nothing is written", () => {
       65,
       "providers.acme[0].hosts[0].context_length",
     ],
+    [
+      "a catalogue by model with what is no model and no host",
+      { format: 1, providers: {}, models: [null, { id: "a/b", hosts: "x" }, { id: "a/c", hosts: [{}, null] }] },
+      65,
+      "models[0]: expected an object, got null\nmodels[1].hosts: expected a list, got string\nmodels[2].hosts[0].provider: expected a slug of a provider, got nothing\nmodels[2].hosts[1].provider",
+    ],
   ])(
     "%s",
     async (_what, raw, code, says) => {

@@ -55,6 +55,18 @@ describe("plugin new and test, in a folder without node_modules", () => {
   )
 
   test(
+    "a plugin that ends the process does not pass",
+    async () => {
+      await Bun.write(join(home, "plugins/providers/leaver/index.ts"), "process.exit(0)\n")
+      const tested = await headgate(["test", "plugins/providers/leaver"], home)
+      await rm(join(home, "plugins/providers/leaver"), { recursive: true })
+      expect(tested.code).toBe(1)
+      expect(tested.err).toContain("the tests of plugins/providers/leaver fail")
+    },
+    patience,
+  )
+
+  test(
     "a fault fails, a folder without tests is checked by the kit, and a missing one is said to be missing",
     async () => {
       await headgate(["new", "faulty", "--protocol"], home)

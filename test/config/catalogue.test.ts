@@ -90,6 +90,13 @@ describe("a model", () => {
     expect(model?.hosts[0]?.supportsToolChoice).toEqual({ none: false, auto: false, required: false, function: false })
   })
 
+  test.each(["a/\u001b[31mred", "a/b\u0007", "a/\u202eb"])("has no characters that cannot be seen: %j", (id) => {
+    expect(decodeModels([{ id, context_length: 1, hosts: [{ provider: "acme" }] }], providers)).toMatchObject({
+      models: [],
+      problems: [{ path: "models[0].id" }],
+    })
+  })
+
   test("loses its bad hosts, and no other model loses anything", () => {
     const { models, problems } = decodeModels(
       [
@@ -117,17 +124,25 @@ describe("prices", () => {
       prompt: 1n,
       completion: 250_000n,
     })
-    expect(pricingOf({ prompt: "0.123456789012", completion: "123456789.000000000001" })).toMatchObject({
+    expect(pricingOf({ prompt: "0.123456789012", completion: "789.000000000001" })).toMatchObject({
       prompt: 123_456_789_012n,
-      completion: 123_456_789_000_000_000_001n,
+      completion: 789_000_000_000_001n,
     })
+  })
+
+  test.each(["1000.01", "1e300", "9".repeat(400), 40_000])("a price that no ledger can hold is none: %p", (prompt) => {
+    const { problems } = decodeModels(
+      [{ id: "a/b", context_length: 1, hosts: [{ provider: "acme", pricing: { prompt, completion: 0 } }] }],
+      providers,
+    )
+    expect(problems.map(({ path }) => path)).toEqual(["models[0].hosts[0].pricing.prompt"])
   })
 
   test("any amount of picodollars comes back as it was written", () => {
     fc.assert(
       fc.property(
-        fc.bigInt({ min: 0n, max: 10n ** 24n }),
-        fc.bigInt({ min: 0n, max: 10n ** 24n }),
+        fc.bigInt({ min: 0n, max: 10n ** 15n }),
+        fc.bigInt({ min: 0n, max: 10n ** 15n }),
         (prompt, completion) => {
           expect(pricingOf({ prompt: formatUsd(prompt), completion: formatUsd(completion) })).toMatchObject({
             prompt,

@@ -277,7 +277,7 @@ const model = (hosts: ReadonlyArray<unknown>, more: object = {}) => ({
 })
 const acme = { provider: "acme" }
 const port = "a whole number from 0 to 65535"
-const usd = 'a decimal of USD such as "0.0000025", not negative and not finer than 1e-12'
+const usd = 'a decimal of USD such as "0.0000025", not negative, at most 1000 and not finer than 1e-12'
 const slugForm = 'a slug of a-z, 0-9, ".", "_" and "-"'
 
 const bad: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>]> = [

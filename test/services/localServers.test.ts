@@ -7,8 +7,9 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import { modelsOf } from "../../src/catalogue/localServers.ts"
-import { type GatewayConfigInput, unconfigured } from "../../src/config/GatewayConfig.ts"
+import type { GatewayConfigInput } from "../../src/config/GatewayConfig.ts"
 import { decodeConfig } from "../../src/config/loadConfig.ts"
+import { unconfigured } from "../../src/config/providerFields.ts"
 import { resolveConfig } from "../../src/config/resolveConfig.ts"
 import type { ProviderPlugin } from "../../src/plugin/Provider.ts"
 import { layerLocalServers } from "../../src/services/localServers.ts"
@@ -233,6 +234,28 @@ describe("while the gateway runs", () => {
     await until(() => host.calls.length === 1)
     await pass(clock, 3000)
     await until(() => ids().length === 1)
+  })
+
+  test("one whose details never come holds up no other; they are asked for again", async () => {
+    const listing = { object: "list", data: [{ id: "qwen", object: "model", owned_by: "vllm", max_model_len: 4096 }] }
+    const working = server(() => Response.json(listing))
+    const names = Array.from({ length: 2000 }, (_, at) => `m${at}:latest`)
+    const slow = ollama(names)
+    const answer = slow.answer
+    let isSlow = true
+    slow.answer = (request) =>
+      isSlow && request.url.endsWith("/api/show") ? new Promise<Response>(() => {}) : answer(request)
+    const shows = () => slow.calls.filter((call) => call === "POST /api/show").length
+    const { ids, clock, look } = await watching({ ollama: slow.port, vllm: working.port })
+    await until(() => shows() === 4)
+    await pass(clock, 12_000)
+    await until(() => ids().includes("vllm/qwen") && ids().length === 513)
+    isSlow = false
+    const before = shows()
+    await look()
+    await until(() => shows() >= before + 400)
+    expect(shows() - before).toBeLessThanOrEqual(512)
+    expect(ids()).toHaveLength(513)
   })
 
   test("one that needs a key is not used", async () => {

@@ -225,10 +225,14 @@ describe("an answer", () => {
     expect(answerOf({ content: [] }, { usage }).usage).toEqual(billed)
     expect(streamed(end("COMPLETE", { usage })).chunks[0].usage).toEqual(billed)
     expect(answerOf({}, { usage: { tokens } }).usage).toEqual({ prompt_tokens: 510, completion_tokens: 99, ...parts })
-    expect(answerOf({}, { usage: { billed_units: { output_tokens: 5 } } }).usage.prompt_tokens).toBe(0)
     expect(answerOf({}, { usage: { billed_units: {} } }).usage).toBeUndefined()
     expect(answerOf({}).usage).toBeUndefined()
   })
+
+  test.each([{ output_tokens: 5 }, { input_tokens: 5 }, { input_tokens: 5, output_tokens: null }])(
+    "a count that is missing is not free: %j is estimated",
+    (billed_units) => expect(answerOf({}, { usage: { billed_units } }).usage).toBeUndefined(),
+  )
 
   const sources = [
     { type: "document", id: "doc:0", document: { id: "doc:0", title: "facts", url: "https://a.example", text: "…" } },
@@ -417,6 +421,14 @@ describe("embeddings", () => {
     })
     expect(embeddings.decode(head, body, request({ input: "a" }))).toMatchObject({ reason: "malformed" })
   })
+
+  test.each([{}, { input_tokens: null }, { input_tokens: -4, image_tokens: 9 }, { input_tokens: "7" }])(
+    "units that are none are not free: %j is estimated",
+    (billed_units) => {
+      const body = { embeddings: { float: [[1]] }, meta: { billed_units } }
+      expect(embeddings.decode(head, body, request({ input: "a" }))).not.toHaveProperty("usage")
+    },
+  )
 })
 
 describe("rerank", () => {

@@ -91,9 +91,14 @@ const isVector = (value: unknown): value is ReadonlyArray<number> =>
 const usageOf = (meta: unknown): { readonly usage?: ChatUsage } => {
   const billed = isJsonObject(meta) ? meta["billed_units"] : undefined
   if (!isJsonObject(billed)) return {}
-  const { input_tokens: text = 0, image_tokens: image = 0 } = billed
-  if (typeof text !== "number" || typeof image !== "number") return {}
+  const { input_tokens: texts, image_tokens: images } = billed
+  if (texts == null && images == null) return {}
+  const text = texts ?? 0
+  const image = images ?? 0
+  if (!isTokens(text) || !isTokens(image)) return {}
   return {
     usage: { prompt_tokens: text + image, completion_tokens: 0, prompt_tokens_details: { image_tokens: image } },
   }
 }
+
+const isTokens = (count: unknown): count is number => typeof count === "number" && count >= 0

@@ -70,7 +70,7 @@ const callFor = (call: ToolCall | HostToolCall): JsonObject =>
   call.function === undefined ? call : { id: toolCallId(call["id"]), type: call.type, function: { ...call.function } }
 
 /** The id, or nine letters and digits that always stand for it: other hosts' ids are refused. */
-export const toolCallId = (id: unknown): string => {
+const toolCallId = (id: unknown): string => {
   const given = String(id)
   if (/^[A-Za-z0-9]{9}$/.test(given)) return given
   // Base64 has + and /, which are not allowed.

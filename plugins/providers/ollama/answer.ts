@@ -2,13 +2,13 @@
 import {
   type ChatResponse,
   type ChatUsage,
+  callIdOf,
   errorInBody,
   type FinishReason,
   type HostFailed,
   isJsonObject,
   type JsonObject,
   malformed,
-  newCallId,
   type ToolCall,
 } from "headgate/plugin"
 
@@ -29,9 +29,15 @@ export const finishOf = (
   return { reason: called ? "tool_calls" : "stop", native }
 }
 
-/** The server leaves out a count that is zero, such as of a prompt that was all in its cache. */
-export const usageOf = ({ prompt_eval_count: prompt, eval_count: output }: JsonObject): ChatUsage | undefined =>
-  prompt === undefined && output === undefined
+/**
+ * The server leaves out a count that is zero, such as of a prompt that was all in its cache. `hasOutput`: there was output, so
+ * that a missing count of it is not zero; then there is no usage, and it is estimated.
+ */
+export const usageOf = (
+  { prompt_eval_count: prompt, eval_count: output }: JsonObject,
+  hasOutput: boolean,
+): ChatUsage | undefined =>
+  output == null && (prompt == null || hasOutput)
     ? undefined
     : { prompt_tokens: prompt ?? 0, completion_tokens: output ?? 0 }
 
@@ -40,7 +46,7 @@ export const callsOf = ({ tool_calls: calls }: JsonObject): ReadonlyArray<ToolCa
   (Array.isArray(calls) ? calls : []).filter(isJsonObject).map(({ id, function: called }) => {
     const { name, arguments: given }: JsonObject = isJsonObject(called) ? called : {}
     return {
-      id: typeof id === "string" && id !== "" ? id : newCallId(),
+      id: callIdOf(id),
       type: "function",
       function: {
         name: typeof name === "string" ? name : "",
@@ -61,7 +67,7 @@ export const chatAnswer = (body: unknown): ChatResponse | HostFailed => {
   const { content, thinking } = message
   const calls = callsOf(message)
   const finish = finishOf(body["done_reason"], calls.length > 0)
-  const usage = usageOf(body)
+  const usage = usageOf(body, content !== "" || calls.length > 0 || Boolean(thinking))
   return {
     choices: [
       {

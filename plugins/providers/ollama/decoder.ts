@@ -4,6 +4,7 @@ import { callsOf, failureIn, finishOf, logprobsOf, usageOf } from "./answer.ts"
 
 export const chatDecoder = (): Decoder => {
   let calls = 0
+  let hasOutput = false
   let isOver = false
 
   const event = (_name: string, line: unknown): ReadonlyArray<ChatChunk> | HostFailed => {
@@ -22,13 +23,14 @@ export const chatDecoder = (): Decoder => {
     const logprobs = logprobsOf(line)
     const said = { index: 0, delta, finish_reason: null, ...(logprobs === null ? {} : { logprobs }) }
     const chunks: ReadonlyArray<ChatChunk> = Object.keys(delta).length === 0 ? [] : [{ choices: [said] }]
+    hasOutput ||= chunks.length > 0
     return done === true ? [...chunks, ...end(line)] : chunks
   }
 
   const end = (line: Readonly<Record<string, unknown>>): ReadonlyArray<ChatChunk> => {
     isOver = true
     const { reason, native } = finishOf(line["done_reason"], calls > 0)
-    const usage = usageOf(line)
+    const usage = usageOf(line, hasOutput)
     const choice = { index: 0, delta: {}, finish_reason: reason, native_finish_reason: native }
     return [{ choices: [choice], ...(usage === undefined ? {} : { usage }) }]
   }

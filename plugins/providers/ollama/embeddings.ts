@@ -42,7 +42,7 @@ export const embeddings = ({ contextTokens }: Options): EmbeddingsProtocol => ({
     if (failure !== undefined) return failure
     const { embeddings: vectors } = body
     if (!Array.isArray(vectors)) return malformed()
-    const usage = usageOf(body)
+    const usage = usageOf(body, false)
     return {
       data: vectors.map((embedding, index) => ({ object: "embedding", index, embedding })),
       ...(usage === undefined ? {} : { usage }),

@@ -16,6 +16,7 @@ import {
   TranscriptBuilder,
   wholeOf,
 } from "../../../test/support/recordings.ts"
+import { chatAnswer } from "./answer.ts"
 import plugin from "./index.ts"
 import { listing } from "./listing.ts"
 import { chat, provider } from "./provider.ts"
@@ -272,6 +273,17 @@ describe("an answer", () => {
     const [[counted], [bare]] = [read([{ done: true, eval_count: 4 }]), read([{ done: true }])] as Anything
     expect(counted[0].usage).toEqual({ prompt_tokens: 0, completion_tokens: 4 })
     expect(bare[0].usage).toBeUndefined()
+  })
+
+  test.each([undefined, null])("output whose count is %p is not free: it is estimated", (eval_count) => {
+    const message = { role: "assistant", content: "Rome." }
+    const counts = { done: true, prompt_eval_count: 9, eval_count }
+    const [, [end]] = read([{ message, done: false }, counts]) as Anything
+    expect(end.usage).toBeUndefined()
+    expect(chatAnswer({ message, ...counts })).not.toHaveProperty("usage")
+    expect(chatAnswer({ message: { ...message, content: "" }, ...counts })).toMatchObject({
+      usage: { prompt_tokens: 9, completion_tokens: 0 },
+    })
   })
 
   test.each([

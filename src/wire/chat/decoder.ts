@@ -2,7 +2,7 @@
 import type { ChatChunk, ChatChunkChoice, ChatDelta, ToolCallDelta } from "../../domain/Chat.ts"
 import { HostFailed } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import { newCallId } from "../callId.ts"
+import { callIdOf } from "../callId.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
 import type { ChatQuirks } from "./quirks.ts"
@@ -196,7 +196,7 @@ const toolCalls = (): Calls => {
   }
 
   const begin = (id: string): Call => {
-    const call = { at: count++, id: id === "" ? newCallId() : id, name: "" }
+    const call = { at: count++, id: callIdOf(id), name: "" }
     byId.set(call.id, call)
     return call
   }

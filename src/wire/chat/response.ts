@@ -10,7 +10,7 @@ import type {
 } from "../../domain/Chat.ts"
 import { HostFailed } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import { newCallId } from "../callId.ts"
+import { callIdOf } from "../callId.ts"
 import { errorInBody, malformed } from "../httpError.ts"
 import type { ChatQuirks } from "./quirks.ts"
 import { thinkTags } from "./thinkTags.ts"
@@ -227,7 +227,7 @@ const readCall = (call: unknown): ToolCall => {
   const { name, arguments: written, ...rest } = isJsonObject(called) ? called : {}
   return {
     ...given,
-    id: typeof id === "string" && id !== "" ? id : newCallId(),
+    id: callIdOf(id),
     type: typeof type === "string" ? type : "function",
     function: { name: typeof name === "string" ? name : "", ...rest, arguments: argumentsOf(written) },
   }

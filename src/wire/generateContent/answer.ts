@@ -1,12 +1,11 @@
 /** Google's answers in the canonical form: whole ones, and the events of a stream. */
 import type { ChatChoice, ChatChunk, ChatChunkChoice, ChatMessage, ChatResponse } from "../../domain/Chat.ts"
 import { HostFailed } from "../../domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/Json.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
 import { CandidateReader, type Piece } from "./candidate.ts"
 import { generateContentErrorInBody } from "./failure.ts"
-import { objectsIn, textOr } from "./json.ts"
 import { modelFacts } from "./models.ts"
 import { tierField, usageOf } from "./usage.ts"
 
@@ -138,7 +137,7 @@ class GenerateContentDecoder implements Decoder {
   /** Running reports without output are not passed on: an answer that is cut would be charged by one. */
   private chunks(metadata: unknown, choices: ReadonlyArray<ChatChunkChoice>): ReadonlyArray<ChatChunk> {
     const counted = usageOf(metadata, this.searches)
-    const isReport = counted !== undefined && (counted.completion_tokens !== 0 || this.hasEnded)
+    const isReport = counted !== undefined && (Boolean(counted.completion_tokens) || this.hasEnded)
     if (choices.length === 0 && !isReport) return nothing
     const usage = isReport ? { usage: counted } : {}
     return [{ choices, ...usage, ...tierField(metadata) }]

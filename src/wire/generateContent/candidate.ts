@@ -9,9 +9,8 @@ import type {
 } from "../../domain/Chat.ts"
 import { HostFailed } from "../../domain/Failure.ts"
 import { randomText } from "../../domain/Ids.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import { newCallId } from "../callId.ts"
-import { objectsIn, textOr } from "./json.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/Json.ts"
+import { callIdOf } from "../callId.ts"
 import { annotationsOf, logprobsOf, searchesOf } from "./sources.ts"
 import { imageId, signed, textId, thought } from "./thoughts.ts"
 
@@ -128,7 +127,7 @@ export class CandidateReader {
   }
 
   private call({ id, name, args }: JsonObject, signature: string | undefined, delta: Delta): void {
-    const callId = typeof id === "string" && id !== "" ? id : newCallId()
+    const callId = callIdOf(id)
     delta.tool_calls ??= []
     delta.tool_calls.push({
       index: this.calls++,

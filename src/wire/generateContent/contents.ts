@@ -5,9 +5,8 @@
 import * as Either from "effect/Either"
 import type { AssistantMessage, Content, ContentPart, Message, ToolMessage } from "../../domain/Chat.ts"
 import { Unsupported } from "../../domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
 import { argumentsObject, calledNames, partsOf, readDataUrl, textOf } from "../content.ts"
-import { objectsIn } from "./json.ts"
 import { inline, mediaPart, type Reader } from "./media.ts"
 import { type SignedSpan, thoughtsOf } from "./thoughts.ts"
 

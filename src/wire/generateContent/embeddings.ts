@@ -7,11 +7,12 @@ import type { ChatUsage } from "../../domain/Chat.ts"
 import { type EmbeddingInput, type EmbeddingPart, type EmbeddingsPayload, inputsOf } from "../../domain/Embeddings.ts"
 import { Unsupported } from "../../domain/Failure.ts"
 import type { Host } from "../../domain/Host.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
+import { isCount } from "../../domain/Usage.ts"
 import { malformed } from "../httpError.ts"
 import type { EmbeddingsProtocol, Encoded } from "../Protocol.ts"
 import { generateContentErrorInBody } from "./failure.ts"
-import { given, objectsIn } from "./json.ts"
+import { given } from "./json.ts"
 import { mediaPart, type Reader } from "./media.ts"
 import { modelFacts } from "./models.ts"
 import { modelPath } from "./request.ts"
@@ -183,7 +184,7 @@ const countedIn = (embeddings: ReadonlyArray<JsonObject>): ChatUsage | undefined
   let tokens = 0
   for (const { statistics } of embeddings) {
     const counted = isJsonObject(statistics) ? statistics["token_count"] : undefined
-    if (typeof counted !== "number") return undefined
+    if (!isCount(counted)) return undefined
     tokens += counted
   }
   return { prompt_tokens: tokens, completion_tokens: 0 }

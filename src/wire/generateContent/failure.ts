@@ -4,10 +4,9 @@
  * the Gemini API and of Vertex AI, read in 2026-11, and from recorded traffic.
  */
 import type { HostFailed, HostReason } from "../../domain/Failure.ts"
-import { isJsonObject } from "../../domain/Json.ts"
+import { isJsonObject, objectsIn, textOr } from "../../domain/Json.ts"
 import type { ResponseHeaders } from "../Head.ts"
 import { errorInBody, httpError } from "../httpError.ts"
-import { objectsIn, textOr } from "./json.ts"
 
 /** An answer whose status is not 200. A stream's error may come as an array of one. */
 export const generateContentHttpError = (status: number, headers: ResponseHeaders, body: unknown): HostFailed => {

@@ -1,6 +1,5 @@
 /** Small readings that requests and answers share. */
 import type { JsonObject } from "../../domain/Json.ts"
-import { isJsonObject } from "../../domain/Json.ts"
 
 /** Marks reasoning that came from Gemini and may go back to it. */
 export const reasoningFormat = "google-gemini-v1"
@@ -11,9 +10,3 @@ export const given = (members: JsonObject): JsonObject => {
   for (const name in members) if (members[name] !== undefined) kept[name] = members[name]
   return kept
 }
-
-export const objectsIn = (value: unknown): ReadonlyArray<JsonObject> =>
-  Array.isArray(value) ? value.filter(isJsonObject) : []
-
-export const textOr = <Otherwise>(value: unknown, otherwise: Otherwise): string | Otherwise =>
-  typeof value === "string" ? value : otherwise

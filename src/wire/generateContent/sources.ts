@@ -1,7 +1,6 @@
 /** Sources that an answer cites, searches that are billed, and probabilities of tokens. */
 import type { Annotation } from "../../domain/Chat.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import { objectsIn, textOr } from "./json.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/Json.ts"
 
 /** The citations in a candidate, for the candidate's whole text so far. Google's places are bytes of UTF-8. */
 export const annotationsOf = (candidate: JsonObject, text: string): ReadonlyArray<Annotation> => {

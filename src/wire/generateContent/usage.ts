@@ -1,11 +1,11 @@
 /** What Google counted, and which tier served. */
 import type { ChatUsage } from "../../domain/Chat.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
 import { isCount } from "../../domain/Usage.ts"
-import { objectsIn } from "./json.ts"
 
 /**
- * The canonical usage; `undefined` where Google did not count. Thoughts stand beside the candidates' tokens, and what its own
+ * The canonical usage; `undefined` where Google did not count, or where a count is none. Without a total and without a count of
+ * output, the output is left out, so that it is estimated. Thoughts stand beside the candidates' tokens, and what its own
  * tools put into the prompt beside the prompt's; canonically they are parts of output and prompt. Google leaves zeros out.
  * `searches`: web searches that are billed.
  */
@@ -13,12 +13,14 @@ export const usageOf = (metadata: unknown, searches: number): ChatUsage | undefi
   if (!isJsonObject(metadata)) return undefined
   const total = metadata["totalTokenCount"]
   if (!isCount(total) && !isCount(metadata["promptTokenCount"])) return undefined
+  if (!counts.every((name) => metadata[name] == null || isCount(metadata[name]))) return undefined
   const prompt = count(metadata["promptTokenCount"]) + count(metadata["toolUsePromptTokenCount"])
   const thoughts = count(metadata["thoughtsTokenCount"])
   const candidates = count(metadata["candidatesTokenCount"])
+  const isCounted = total != null || metadata["candidatesTokenCount"] != null
   return {
     prompt_tokens: prompt,
-    completion_tokens: outputIn(total, prompt, candidates, thoughts),
+    ...(isCounted ? { completion_tokens: outputIn(total, prompt, candidates, thoughts) } : {}),
     prompt_tokens_details: {
       cached_tokens: count(metadata["cachedContentTokenCount"]),
       cached_audio_tokens: ofModality(metadata["cacheTokensDetails"], "AUDIO"),
@@ -34,6 +36,15 @@ export const usageOf = (metadata: unknown, searches: number): ChatUsage | undefi
     server_tool_use_details: { web_search_requests: searches },
   }
 }
+
+/** What is billed. */
+const counts = [
+  "totalTokenCount",
+  "promptTokenCount",
+  "candidatesTokenCount",
+  "thoughtsTokenCount",
+  "toolUsePromptTokenCount",
+] as const
 
 /** What the total has besides the prompt, so that both agree also where thoughts are counted among the candidates' tokens. */
 const outputIn = (total: unknown, prompt: number, candidates: number, thoughts: number): number => {

@@ -11,8 +11,8 @@ import type {
   ToolCall,
 } from "../../domain/Chat.ts"
 import type { HostFailed } from "../../domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import { newCallId } from "../callId.ts"
+import { isJsonObject, type JsonObject, textOr } from "../../domain/Json.ts"
+import { callIdOf } from "../callId.ts"
 import { malformed } from "../httpError.ts"
 import { reasoningFormat } from "./content.ts"
 import { messagesErrorInBody } from "./failure.ts"
@@ -106,11 +106,6 @@ export const thoughtHidden = (index: number, data: unknown): ReasoningDetail => 
   format: reasoningFormat,
   index,
 })
-
-export const textOr = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise)
-
-/** The id of a call; a generated one where the host sent none. */
-export const callIdOf = (id: unknown): string => (typeof id === "string" && id !== "" ? id : newCallId())
 
 /** Citations with an address, for the text between two places in the whole answer (UTF-16 units). */
 export const annotationsOf = (citations: unknown, start: number, end: number): ReadonlyArray<Annotation> => {

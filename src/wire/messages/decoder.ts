@@ -2,18 +2,18 @@
  * Reads the events of a streamed Messages answer. The host numbers all blocks of an answer together; the canonical form
  * numbers them per kind: tool calls from 0, reasoning from 0.
  */
-import type { ChatChunk, ChatDelta, FinishReason } from "../../domain/Chat.ts"
+import type { ChatChunk, FinishReason } from "../../domain/Chat.ts"
 import type { HostFailed } from "../../domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { isJsonObject, type JsonObject, textOr } from "../../domain/Json.ts"
+import { callIdOf } from "../callId.ts"
+import { chunkOf } from "../delta.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
 import {
   annotationsOf,
   argumentsOf,
-  callIdOf,
   finishReasonOf,
   refusalOf,
-  textOr,
   thoughtHidden,
   thoughtText,
   tierField,
@@ -28,10 +28,6 @@ type Block =
   | { readonly kind: "tool"; readonly index: number; readonly input: unknown; empty: boolean }
 
 const nothing: ReadonlyArray<ChatChunk> = []
-
-const chunkOf = (delta: ChatDelta): ReadonlyArray<ChatChunk> => [
-  { choices: [{ index: 0, delta, finish_reason: null }] },
-]
 
 export const messagesDecoder = (): Decoder => new MessagesDecoder()
 

@@ -10,16 +10,11 @@ import type {
   ToolCall,
 } from "../../domain/Chat.ts"
 import type { HostFailed } from "../../domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import { newCallId } from "../callId.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/Json.ts"
+import { callIdOf } from "../callId.ts"
 import { canonicalUsage } from "../chat/usage.ts"
 import { malformed } from "../httpError.ts"
 import { responsesFailure } from "./failure.ts"
-
-export const textOr = (value: unknown, otherwise = ""): string => (typeof value === "string" ? value : otherwise)
-
-export const objectsIn = (value: unknown): ReadonlyArray<JsonObject> =>
-  Array.isArray(value) ? value.filter(isJsonObject) : []
 
 export interface Finish {
   readonly reason: FinishReason
@@ -79,7 +74,7 @@ export const annotationsOf = (cited: unknown, offset: number): ReadonlyArray<Ann
               url_citation: {
                 ...rest,
                 url,
-                title: textOr(title),
+                title: textOr(title, ""),
                 ...(typeof start === "number" ? { start_index: start + offset } : {}),
                 ...(typeof end === "number" ? { end_index: end + offset } : {}),
               },
@@ -95,9 +90,9 @@ export const callOf = (item: JsonObject): ToolCall | undefined => {
   if (kind === undefined) return undefined
   const written = kind === "function" ? item["arguments"] : item["input"]
   return {
-    id: textOr(id) || newCallId(),
+    id: callIdOf(id),
     type: kind,
-    function: { name: textOr(name), arguments: textOr(written) },
+    function: { name: textOr(name, ""), arguments: textOr(written, "") },
   }
 }
 
@@ -114,12 +109,12 @@ export const imageOf = ({ type, result, output_format: format }: JsonObject): Ou
 export const detailsOf = (item: JsonObject, format: string, index: number): ReadonlyArray<ReasoningDetail> => {
   const { encrypted_content: data } = item
   const common = commonOf(item["id"], format)
-  const texts = objectsIn(item["content"]).map((part) => textOr(part["text"]))
+  const texts = objectsIn(item["content"]).map((part) => textOr(part["text"], ""))
   return [
     ...objectsIn(item["summary"]).map(
       (part, at): ReasoningDetail => ({
         type: "reasoning.summary",
-        summary: textOr(part["text"]),
+        summary: textOr(part["text"], ""),
         ...common,
         index: index + at,
       }),
@@ -181,10 +176,10 @@ class Gathered {
   private say({ content }: JsonObject): void {
     this.hasMessage = true
     for (const { type, text, refusal, annotations, logprobs } of objectsIn(content)) {
-      if (type === "refusal") this.refusal += textOr(refusal)
+      if (type === "refusal") this.refusal += textOr(refusal, "")
       if (type !== "output_text") continue
       this.annotations.push(...annotationsOf(annotations, this.text.length))
-      this.text += textOr(text)
+      this.text += textOr(text, "")
       if (Array.isArray(logprobs)) this.logprobs.push(...logprobs)
     }
   }

@@ -1,9 +1,10 @@
 /**
  * Reads the events of a streamed response. What a host sends only whole, in the event that ends an item, is passed on then.
  */
-import type { ChatChunk, ChatDelta, ReasoningDetail } from "../../domain/Chat.ts"
+import type { ChatChunk, ReasoningDetail } from "../../domain/Chat.ts"
 import type { HostFailed } from "../../domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
+import { chunkOf } from "../delta.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
 import {
@@ -16,7 +17,6 @@ import {
   imageOf,
   indicesOf,
   isSearch,
-  objectsIn,
   tierOf,
   usageOf,
 } from "./answer.ts"
@@ -24,18 +24,8 @@ import { responsesFailure } from "./failure.ts"
 
 const nothing: ReadonlyArray<ChatChunk> = []
 
-const chunkOf = (delta: ChatDelta, logprobs?: unknown): ReadonlyArray<ChatChunk> => [
-  {
-    choices: [
-      {
-        index: 0,
-        delta,
-        finish_reason: null,
-        ...(Array.isArray(logprobs) && logprobs.length > 0 ? { logprobs: { content: logprobs } } : {}),
-      },
-    ],
-  },
-]
+const isListed = (logprobs: unknown): logprobs is ReadonlyArray<unknown> =>
+  Array.isArray(logprobs) && logprobs.length > 0
 
 interface Item {
   readonly kind: unknown
@@ -191,7 +181,7 @@ class ResponsesDecoder implements Decoder {
       item.said.add(`text ${part}`)
     }
     this.textLength += delta.length
-    return chunkOf({ content: delta }, logprobs)
+    return chunkOf({ content: delta }, isListed(logprobs) ? { logprobs: { content: logprobs } } : {})
   }
 
   private refusal({ delta, output_index: place, content_index: part }: JsonObject): ReadonlyArray<ChatChunk> {

@@ -125,7 +125,7 @@ interface Open {
  * The host's own reasoning, unmodified and in order. Pieces of one item share the host's id, or, where a client has lost it,
  * stand together up to the encrypted content, which comes last.
  */
-export const reasoningItems = (
+const reasoningItems = (
   details: ReadonlyArray<ReasoningDetail>,
   { format = defaultFormat, history = "encrypted" }: ResponsesQuirks,
 ): ReadonlyArray<JsonObject> => {

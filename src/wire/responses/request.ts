@@ -170,7 +170,7 @@ const reasoningField = (
 }
 
 /** `reasoning` as the caller wrote it, without members that are null. */
-export const writtenReasoning = ({ reasoning }: ChatRequest): JsonObject => {
+const writtenReasoning = ({ reasoning }: ChatRequest): JsonObject => {
   const { reasoning: asked } = reasoning.written
   return isJsonObject(asked) ? Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null)) : {}
 }

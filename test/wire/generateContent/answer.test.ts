@@ -268,6 +268,11 @@ describe("usage", () => {
       [9, 20, 15],
     ],
     ["a total that is too small", { promptTokenCount: 9, candidatesTokenCount: 2, totalTokenCount: 3 }, [9, 2, 0]],
+    ["a negative count of output", { promptTokenCount: 9, candidatesTokenCount: -2 }, undefined],
+    ["an impossible count of output", { promptTokenCount: 9, candidatesTokenCount: 2 ** 40 }, undefined],
+    ["a count of output in words", { promptTokenCount: 9, candidatesTokenCount: "2", totalTokenCount: 11 }, undefined],
+    ["half a thought", { promptTokenCount: 9, candidatesTokenCount: 2, thoughtsTokenCount: 0.5 }, undefined],
+    ["output is counted nowhere", { promptTokenCount: 9 }, undefined],
     ["nothing was counted", { trafficType: "ON_DEMAND" }, undefined],
   ])("%s", (_, metadata, expected) => {
     const read = counted(metadata)

@@ -154,6 +154,7 @@ describe("Vertex AI", () => {
       embeddings: { values: [1], statistics: { token_count, truncated: false } },
     })
     expect(read(vertex, { predictions: [prediction(3), prediction(4)] })).toMatchObject({ usage: { prompt_tokens: 7 } })
+    expect(read(vertex, { predictions: [prediction(-3), prediction(4)] })).not.toHaveProperty("usage")
   })
 })
 

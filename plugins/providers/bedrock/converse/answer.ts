@@ -4,15 +4,16 @@ import {
   type ChatMessage,
   type ChatResponse,
   type ChatUsage,
+  callIdOf,
   type FinishReason,
   type HostFailed,
   isJsonObject,
   type JsonObject,
   malformed,
-  newCallId,
   type OutputImage,
   type ReasoningDetail,
   type ToolCall,
+  textOr,
 } from "headgate/plugin"
 import type { Family } from "../model.ts"
 import { bedrockFormat, formatOf } from "./content.ts"
@@ -70,11 +71,6 @@ const count = (value: unknown): number | undefined =>
 /** The tier that served. */
 export const tierField = (tier: unknown): { readonly service_tier?: string } =>
   isJsonObject(tier) && typeof tier["type"] === "string" ? { service_tier: tier["type"] } : {}
-
-export const textOr = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise)
-
-/** The id of a call; a generated one where the host sent none. */
-export const callIdOf = (id: unknown): string => (typeof id === "string" && id !== "" ? id : newCallId())
 
 /** Whether the host ran the tool itself: then its call and result are not the caller's. */
 export const isOfHost = (toolUse: JsonObject): boolean => toolUse["type"] === "server_tool_use"

@@ -29,7 +29,7 @@ export interface Conversation {
 }
 
 /** Thinking of Claude: its signatures are valid at every vendor that has the model. */
-export const claudeFormat = "anthropic-claude-v1"
+const claudeFormat = "anthropic-claude-v1"
 
 /** Reasoning that only Bedrock can read: that of other models, and what is encrypted. */
 export const bedrockFormat = "amazon-bedrock-v1"

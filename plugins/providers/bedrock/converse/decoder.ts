@@ -4,23 +4,23 @@
  */
 import {
   type ChatChunk,
-  type ChatDelta,
+  callIdOf,
+  chunkOf,
   type Decoder,
   type HostFailed,
   isJsonObject,
   type JsonObject,
   malformed,
+  textOr,
 } from "headgate/plugin"
 import { bedrockErrorInStream } from "../failure.ts"
 import type { Family } from "../model.ts"
 import {
   annotationsOf,
-  callIdOf,
   finishReasonOf,
   hiddenThought,
   imageOf,
   isOfHost,
-  textOr,
   thought,
   tierField,
   usageOf,
@@ -42,10 +42,6 @@ interface Block {
 }
 
 const nothing: ReadonlyArray<ChatChunk> = []
-
-const chunkOf = (delta: ChatDelta): ReadonlyArray<ChatChunk> => [
-  { choices: [{ index: 0, delta, finish_reason: null }] },
-]
 
 export const converseDecoder = (family: Family): Decoder => new ConverseDecoder(family)
 

@@ -3,14 +3,15 @@ import {
   type Annotation,
   type ChatResponse,
   type ChatUsage,
+  callIdOf,
   type FinishReason,
   type HostFailed,
   isJsonObject,
   type JsonObject,
   malformed,
-  newCallId,
   type ReasoningDetail,
   type ToolCall,
+  textOr,
 } from "headgate/plugin"
 import { brokenOff } from "../failure.ts"
 import { planId, reasoningFormat } from "./content.ts"
@@ -39,21 +40,16 @@ export const usageOf = (usage: unknown): ChatUsage | undefined => {
   const counted = isJsonObject(billed) ? billed : tokens
   if (!isJsonObject(counted)) return undefined
   const { input_tokens: input, output_tokens: output } = counted
-  if (input === undefined && output === undefined) return undefined
+  // Without a count it is estimated: nobody says that zeros are left out.
+  if (input == null || output == null) return undefined
   const parts = isJsonObject(tokens) ? tokens : {}
   return {
-    // A count that is zero may be left out.
-    prompt_tokens: input ?? 0,
-    completion_tokens: output ?? 0,
+    prompt_tokens: input,
+    completion_tokens: output,
     prompt_tokens_details: { image_tokens: parts["image_tokens"] ?? 0 },
     completion_tokens_details: { reasoning_tokens: parts["reasoning_tokens"] ?? 0 },
   }
 }
-
-export const textOr = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise)
-
-/** The id of a call; a generated one where the host sent none. */
-export const callIdOf = (id: unknown): string => (typeof id === "string" && id !== "" ? id : newCallId())
 
 export const thought = (index: number, text: string): ReasoningDetail => ({
   type: "reasoning.text",

@@ -4,15 +4,17 @@
  */
 import {
   type ChatChunk,
-  type ChatDelta,
+  callIdOf,
+  chunkOf,
   type Decoder,
   errorInBody,
   type HostFailed,
   isJsonObject,
   type JsonObject,
   malformed,
+  textOr,
 } from "headgate/plugin"
-import { annotationsOf, callIdOf, finishReasonOf, plan, textOr, thought, usageOf } from "./answer.ts"
+import { annotationsOf, finishReasonOf, plan, thought, usageOf } from "./answer.ts"
 
 interface Call {
   readonly index: number
@@ -27,10 +29,6 @@ interface TextBlock {
 }
 
 const nothing: ReadonlyArray<ChatChunk> = []
-
-const chunkOf = (delta: ChatDelta): ReadonlyArray<ChatChunk> => [
-  { choices: [{ index: 0, delta, finish_reason: null }] },
-]
 
 export const cohereDecoder = (): Decoder => new CohereDecoder()
 

@@ -1,6 +1,6 @@
 /** Output items of the Responses form, but for reasoning: messages, calls of functions, images. */
 import type { Annotation } from "../../../domain/Chat.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../../domain/Json.ts"
 import { type DeltaHead, deltaHead, type EventSink } from "./events.ts"
 import type { CalledFunction } from "./tools.ts"
 
@@ -112,14 +112,12 @@ const placeFrom = (place: unknown, offset: number): number =>
   typeof place === "number" && Number.isInteger(place) ? Math.max(place - offset, 0) : 0
 
 const logprobsOf = (logprobs: unknown): ReadonlyArray<JsonObject> =>
-  listIn(isJsonObject(logprobs) ? logprobs["content"] : undefined).map((token) => ({
+  objectsIn(isJsonObject(logprobs) ? logprobs["content"] : undefined).map((token) => ({
     ...logprobOf(token),
-    top_logprobs: listIn(token["top_logprobs"]).map(logprobOf),
+    top_logprobs: objectsIn(token["top_logprobs"]).map(logprobOf),
   }))
 
 const logprobOf = ({ token, logprob, bytes }: JsonObject): JsonObject => ({ token, logprob, bytes: bytes ?? [] })
-
-const listIn = (value: unknown): ReadonlyArray<JsonObject> => (Array.isArray(value) ? value.filter(isJsonObject) : [])
 
 export class CallOutput implements OutputItem {
   readonly id: string

@@ -8,7 +8,7 @@ import type {
   ReasoningDetail,
   ToolCall,
 } from "../../../domain/Chat.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+import { isJsonObject, type JsonObject, textOr } from "../../../domain/Json.ts"
 import {
   anyObject,
   type Check,
@@ -22,7 +22,7 @@ import {
   text,
 } from "../../decode/checks.ts"
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
-import { inputContent, outputContent, textContent, textOr, translatedContent } from "./parts.ts"
+import { inputContent, outputContent, textContent, translatedContent } from "./parts.ts"
 import { readReasoning, reasoningItem, reasoningMembers } from "./reasoningItem.ts"
 import { notStored } from "./refused.ts"
 import { calledName } from "./tools.ts"
@@ -80,7 +80,7 @@ const item: Check = (value, path, issues) => {
 }
 
 const unknownItem: Check = (value, path, issues) => {
-  const type = isJsonObject(value) ? textOr(value["type"]) : ""
+  const type = isJsonObject(value) ? textOr(value["type"], "") : ""
   report(
     issues,
     `${path}.type`,
@@ -172,7 +172,7 @@ export const translatedInput = (instructions: unknown, given: unknown, dropped: 
   }
   if (typeof instructions === "string" && instructions !== "")
     say({ role: "system", content: instructions }, placeOf("instructions"))
-  if (!Array.isArray(given)) say({ role: "user", content: textOr(given) }, placeOf("input"))
+  if (!Array.isArray(given)) say({ role: "user", content: textOr(given, "") }, placeOf("input"))
   const items: ReadonlyArray<unknown> = Array.isArray(given) ? given : []
   let turn: AssistantTurn | undefined
   for (const [at, item] of items.entries()) {
@@ -214,7 +214,7 @@ const messageOf = (item: JsonObject, path: string, dropped: Dropped): Message | 
   if (item["type"] === "function_call_output" || item["type"] === "custom_tool_call_output") {
     dropOthers(item, known.function_call_output, path, dropped)
     const content = translatedContent(item["output"], `${path}.output`, dropped)
-    return { role: "tool", tool_call_id: textOr(item["call_id"]), content }
+    return { role: "tool", tool_call_id: textOr(item["call_id"], ""), content }
   }
   const { role } = item
   if (role !== "user" && role !== "system" && role !== "developer") return undefined
@@ -235,9 +235,9 @@ const addItem = (turn: AssistantTurn, item: JsonObject, path: string, dropped: D
       dropOthers(item, known.function_call, path, dropped)
       turn.callPaths.push(path)
       turn.calls.push({
-        id: textOr(item["call_id"]),
+        id: textOr(item["call_id"], ""),
         type: "function",
-        function: { name: calledName(item), arguments: textOr(item["arguments"]) },
+        function: { name: calledName(item), arguments: textOr(item["arguments"], "") },
       })
       return
     case "web_search_call":
@@ -246,9 +246,9 @@ const addItem = (turn: AssistantTurn, item: JsonObject, path: string, dropped: D
     case "custom_tool_call":
       turn.callPaths.push(path)
       turn.calls.push({
-        id: textOr(item["call_id"]),
+        id: textOr(item["call_id"], ""),
         type: "custom",
-        function: { name: textOr(item["name"]), arguments: textOr(item["input"]) },
+        function: { name: textOr(item["name"], ""), arguments: textOr(item["input"], "") },
       })
       return
     case "image_generation_call":

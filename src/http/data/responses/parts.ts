@@ -1,6 +1,6 @@
 /** Content parts of the Responses form: checked, and translated to those of the canonical form. */
 import type { Content, ContentPart } from "../../../domain/Chat.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+import { isJsonObject, type JsonObject, textOr } from "../../../domain/Json.ts"
 import {
   anyObject,
   byType,
@@ -87,15 +87,13 @@ export const translatedContent = (content: unknown, path: string, dropped: Dropp
   for (let at = 0; at < content.length; at++) {
     const part: unknown = content[at]
     if (!isJsonObject(part)) continue
-    const known = carried[textOr(part["type"])]
+    const known = carried[textOr(part["type"], "")]
     if (known !== undefined) dropOthers(part, known, `${path}[${at}]`, dropped)
     const translated = partOf(part)
     if (translated !== undefined) parts.push(translated)
   }
   return parts
 }
-
-export const textOr = (value: unknown, otherwise = ""): string => (typeof value === "string" ? value : otherwise)
 
 /** A breakpoint of the cache: by its own name for hosts that know it, and as the canonical form has it. */
 const cacheMark = ({ prompt_cache_breakpoint: breakpoint, cache_control: mark }: JsonObject) => ({
@@ -110,14 +108,14 @@ const ephemeral = { type: "ephemeral" } as const
 const partOf = (part: JsonObject): ContentPart | undefined => {
   switch (part["type"]) {
     case "input_text":
-      return { type: "text", text: textOr(part["text"]), ...cacheMark(part) }
+      return { type: "text", text: textOr(part["text"], ""), ...cacheMark(part) }
     case "output_text":
-      return { type: "text", text: textOr(part["text"]) }
+      return { type: "text", text: textOr(part["text"], "") }
     case "refusal":
-      return { type: "refusal", refusal: textOr(part["refusal"]) }
+      return { type: "refusal", refusal: textOr(part["refusal"], "") }
     case "input_image": {
       const { detail } = part
-      const url = textOr(part["image_url"])
+      const url = textOr(part["image_url"], "")
       return {
         type: "image_url",
         image_url: typeof detail === "string" ? { url, detail } : { url },
@@ -126,7 +124,7 @@ const partOf = (part: JsonObject): ContentPart | undefined => {
     }
     case "input_file": {
       const { filename } = part
-      const data = textOr(part["file_data"], textOr(part["file_url"]))
+      const data = textOr(part["file_data"], textOr(part["file_url"], ""))
       return {
         type: "file",
         file: typeof filename === "string" ? { filename, file_data: data } : { file_data: data },
@@ -136,10 +134,13 @@ const partOf = (part: JsonObject): ContentPart | undefined => {
     case "input_audio": {
       const audio = part["input_audio"]
       if (!isJsonObject(audio)) return undefined
-      return { type: "input_audio", input_audio: { data: textOr(audio["data"]), format: textOr(audio["format"]) } }
+      return {
+        type: "input_audio",
+        input_audio: { data: textOr(audio["data"], ""), format: textOr(audio["format"], "") },
+      }
     }
     case "input_video":
-      return { type: "video_url", video_url: { url: textOr(part["video_url"]) } }
+      return { type: "video_url", video_url: { url: textOr(part["video_url"], "") } }
     default:
       return undefined
   }

@@ -3,10 +3,9 @@
  * reasoning readable for its host (encrypted content, signatures, the host's own id) goes both ways byte for byte.
  */
 import type { ReasoningDetail } from "../../../domain/Chat.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+import { isJsonObject, type JsonObject, textOr } from "../../../domain/Json.ts"
 import { unwrapped, wrappedWhole } from "../../../wire/messages/foreignThinking.ts"
 import { type Check, listOf, objectOf, oneOf, orNull, text } from "../../decode/checks.ts"
-import { textOr } from "./parts.ts"
 
 /** The format of encrypted content whose item does not name one: that of the vendor whose form this is. */
 const defaultFormat = "openai-responses-v1"
@@ -54,7 +53,7 @@ export const itemId = (kind: "msg" | "rs" | "fc" | "ig", suffix: string, at: num
   `${kind}_${suffix}-${at}`
 
 const textsOf = (parts: unknown): ReadonlyArray<string> =>
-  Array.isArray(parts) ? parts.filter(isJsonObject).map((part) => textOr(part["text"])) : []
+  Array.isArray(parts) ? parts.filter(isJsonObject).map((part) => textOr(part["text"], "")) : []
 
 export interface ReadReasoning {
   /** All of it as plain text. */
@@ -73,7 +72,7 @@ export const readReasoning = (item: JsonObject, index: number): ReadReasoning =>
   const own = typeof id === "string" ? ownId.exec(id) : null
   const signed = unwrapped(encrypted)
   const given = textsOf(item["content"])
-  const content = given.length === 0 && signed?.text !== undefined ? [textOr(signed.text)] : given
+  const content = given.length === 0 && signed?.text !== undefined ? [textOr(signed.text, "")] : given
   const data = signed === undefined ? encrypted : signed.data
   const signature = item["signature"] ?? signed?.signature
   const format =

@@ -1,6 +1,6 @@
 /** Tools, the choice among them, and the format of the text: in the Responses form, and in the canonical one. */
 import type { FunctionTool, ResponseFormat, Tool, ToolChoice } from "../../../domain/Chat.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/Json.ts"
 import {
   anyObject,
   anything,
@@ -19,7 +19,6 @@ import {
 } from "../../decode/checks.ts"
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
 import { maybeFlag, maybeObject, maybeText, most } from "../../decode/members.ts"
-import { textOr } from "./parts.ts"
 
 const name = matching(/^[a-zA-Z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, underscores and dashes")
 
@@ -39,7 +38,7 @@ const functionTypes: ReadonlyMap<string, Check> = new Map([
 ])
 
 /** What hosts of other forms call a function of a namespace. */
-export const nameWithin = (namespace: unknown, name: string): string =>
+const nameWithin = (namespace: unknown, name: string): string =>
   typeof namespace === "string" && namespace !== "" ? `${namespace}__${name}` : name
 
 const spaceShape = objectOf(
@@ -50,8 +49,8 @@ const spaceShape = objectOf(
 const namespace: Check = (value, path, issues) => {
   spaceShape(value, path, issues)
   if (!isJsonObject(value)) return
-  for (const [at, tool] of listIn(value["tools"]).entries())
-    name(nameWithin(value["name"], textOr(tool["name"])), `${path}.tools[${at}].name`, issues)
+  for (const [at, tool] of objectsIn(value["tools"]).entries())
+    name(nameWithin(value["name"], textOr(tool["name"], "")), `${path}.tools[${at}].name`, issues)
 }
 
 /** A tool that takes text. Only hosts of this form have them, so the format of the text is left to them. */
@@ -102,22 +101,22 @@ export const textConfig = objectOf({
 export const checkChoice = (body: JsonObject, issues: Issues): void => {
   const chosen = body["tool_choice"]
   if (!isJsonObject(chosen)) return
-  const offered = new Set(listIn(body["tools"]).flatMap(namesIn))
+  const offered = new Set(objectsIn(body["tools"]).flatMap(namesIn))
   const demand = (wanted: JsonObject, path: string): void => {
     if (!offered.has(calledName(wanted)))
       report(issues, `${path}.name`, `${quoted(calledName(wanted))} is not the name of a function in tools`)
   }
   if (chosen["type"] === "function" || chosen["type"] === "custom") demand(chosen, "tool_choice")
-  for (const [at, tool] of listIn(chosen["tools"]).entries()) demand(tool, `tool_choice.tools[${at}]`)
+  for (const [at, tool] of objectsIn(chosen["tools"]).entries()) demand(tool, `tool_choice.tools[${at}]`)
 }
 
 /** The name of a function as hosts of other forms are told it. */
-export const calledName = ({ namespace, name }: JsonObject): string => nameWithin(namespace, textOr(name))
+export const calledName = ({ namespace, name }: JsonObject): string => nameWithin(namespace, textOr(name, ""))
 
 const namesIn = (tool: JsonObject): ReadonlyArray<string> =>
   tool["type"] === "namespace"
-    ? listIn(tool["tools"]).map((inner) => nameWithin(tool["name"], textOr(inner["name"])))
-    : [textOr(tool["name"])]
+    ? objectsIn(tool["tools"]).map((inner) => nameWithin(tool["name"], textOr(inner["name"], "")))
+    : [textOr(tool["name"], "")]
 
 /** A function as the caller knows it. */
 export interface CalledFunction {
@@ -128,18 +127,16 @@ export interface CalledFunction {
 /** Functions of namespaces in a checked body, by the name that hosts are told. */
 export const namespacedFunctions = (tools: unknown): ReadonlyMap<string, CalledFunction> =>
   new Map(
-    listIn(tools)
+    objectsIn(tools)
       .filter((tool) => tool["type"] === "namespace")
       .flatMap((tool) => {
-        const namespace = textOr(tool["name"])
-        return listIn(tool["tools"]).map((inner) => {
-          const name = textOr(inner["name"])
+        const namespace = textOr(tool["name"], "")
+        return objectsIn(tool["tools"]).map((inner) => {
+          const name = textOr(inner["name"], "")
           return [nameWithin(namespace, name), { name, namespace }] as const
         })
       }),
   )
-
-const listIn = (value: unknown): ReadonlyArray<JsonObject> => (Array.isArray(value) ? value.filter(isJsonObject) : [])
 
 export interface TranslatedTools {
   /** The functions that may be called; `undefined`: there are none. */
@@ -160,13 +157,13 @@ const searchMembers = new Set(["type", "search_context_size", "user_location"])
 export const translatedTools = (body: JsonObject, dropped: Dropped): TranslatedTools => {
   const functions: Array<FunctionTool> = []
   let search: JsonObject | undefined
-  for (const [at, tool] of listIn(body["tools"]).entries()) {
+  for (const [at, tool] of objectsIn(body["tools"]).entries()) {
     if (tool["type"] === "function") {
       dropOthers(tool, functionMembers, `tools[${at}]`, dropped)
       functions.push(functionTool(tool, undefined))
     } else if (tool["type"] === "namespace") {
       dropOthers(tool, namespaceMembers, `tools[${at}]`, dropped)
-      for (const [place, inner] of listIn(tool["tools"]).entries()) {
+      for (const [place, inner] of objectsIn(tool["tools"]).entries()) {
         dropOthers(inner, functionMembers, `tools[${at}].tools[${place}]`, dropped)
         functions.push(functionTool(inner, tool["name"]))
       }
@@ -184,7 +181,7 @@ export const translatedTools = (body: JsonObject, dropped: Dropped): TranslatedT
   if (chosen["type"] === "function") {
     return { tools: functions, choice: { type: "function", function: { name: calledName(chosen) } }, search }
   }
-  const allowed = new Set(listIn(chosen["tools"]).map(calledName))
+  const allowed = new Set(objectsIn(chosen["tools"]).map(calledName))
   const mode = chosen["mode"] === "required" ? "required" : "auto"
   return { tools: functions.filter((tool) => allowed.has(tool.function.name)), choice: mode, search }
 }
@@ -196,7 +193,7 @@ const functionTool = (tool: JsonObject, namespace: unknown): FunctionTool => {
   return {
     type: "function",
     function: {
-      name: nameWithin(namespace, textOr(tool["name"])),
+      name: nameWithin(namespace, textOr(tool["name"], "")),
       ...(typeof description === "string" ? { description } : {}),
       ...(isJsonObject(parameters) ? { parameters } : {}),
       ...(typeof strict === "boolean" ? { strict } : {}),
@@ -223,7 +220,7 @@ export const translatedFormat = (config: unknown): ResponseFormat | undefined =>
   return {
     type: "json_schema",
     json_schema: {
-      name: textOr(format["name"]),
+      name: textOr(format["name"], ""),
       ...(typeof description === "string" ? { description } : {}),
       ...(isJsonObject(schema) ? { schema } : {}),
       ...(typeof strict === "boolean" ? { strict } : {}),

@@ -1,0 +1,160 @@
+/** The providers of a configuration: the gateway's own fields of each, and those that are its plugin's. */
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import * as AST from "effect/SchemaAST"
+import { checkBaseUrl, normalBaseUrl } from "../catalogue/baseUrl.ts"
+import type { ProviderSettings } from "../catalogue/providers.ts"
+import { field, ProviderSlug, wholeNumber } from "../catalogue/schema.ts"
+import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { limitResets } from "../domain/Key.ts"
+import { type Picodollars, parseUsd, roundUsd } from "../domain/Money.ts"
+import { kindOf } from "../domain/Problem.ts"
+import { NamedSecret, Secret } from "../plugin/Secret.ts"
+import { milliseconds, name, text } from "./fields.ts"
+
+const isProxyUrl = (written: string): boolean => /^https?:\/\/[^/]/i.test(written) && URL.canParse(written)
+
+/** USD, as a number or as text. */
+const usd = Schema.transformOrFail(
+  Schema.Union(Schema.Number, Schema.String),
+  Schema.declare((value: unknown): value is Picodollars => typeof value === "bigint"),
+  {
+    strict: true,
+    decode: (written, _options, ast) => {
+      const amount = typeof written === "number" ? roundUsd(written) : parseUsd(written)
+      return amount === undefined || amount < 0n
+        ? ParseResult.fail(new ParseResult.Type(ast, written, `expected USD, at least 0, got ${kindOf(written)}`))
+        : ParseResult.succeed(amount)
+    },
+    encode: (value, _options, ast) =>
+      ParseResult.fail(new ParseResult.Forbidden(ast, value, "a configuration is not written")),
+  },
+).annotations({ description: "USD" })
+
+const isWeight = (written: number): boolean => written > 0 && written <= 1_000_000
+
+const ProviderKey = Schema.Struct({
+  /** `{ "env": "NAME" }`. */
+  key: NamedSecret,
+  /** How often it is used in relation to the others. Default 1. */
+  weight: field(Schema.Number.pipe(Schema.filter(isWeight, { description: "a number above 0, at most 1000000" })), 1),
+  /** USD that the provider may charge for it, in each window of `limit_reset`. Default: no bound. */
+  limit: field(Schema.NullOr(usd), null),
+  /** "daily", "weekly" or "monthly", at 00:00 UTC. Default: never. */
+  limitReset: field(Schema.NullOr(Schema.Literal(...limitResets)), null).pipe(Schema.fromKey("limit_reset")),
+})
+
+/** The gateway's own fields of a provider; whatever else is there is its plugin's. */
+const ProviderFields = Schema.Struct({
+  /** Id of the plugin. Default: the slug. */
+  plugin: field(Schema.NullOr(name), null),
+  /** Display name. Default: the plugin's. */
+  name: field(Schema.NullOr(name), null),
+  /** Ends with the version segment of the API. Default: the plugin's. https, unless `network` is "private". */
+  baseUrl: field(Schema.NullOr(Schema.String), null).pipe(Schema.fromKey("base_url")),
+  /** `{ "env": "NAME" }`. Default: the variable that the plugin names. */
+  apiKey: field(Schema.NullOr(Secret), null).pipe(Schema.fromKey("api_key")),
+  /** Several keys in place of `api_key`, of which each call uses one. Default: there is only `api_key`. */
+  apiKeys: field(Schema.NullOr(Schema.NonEmptyArray(ProviderKey)), null).pipe(Schema.fromKey("api_keys")),
+  /** What the provider does with prompts; a member left out counts as true. Default: what the plugin says. */
+  privacy: field(
+    Schema.NullOr(
+      Schema.Struct({
+        mayTrain: field(Schema.Boolean, true).pipe(Schema.fromKey("may_train")),
+        retainsPrompts: field(Schema.Boolean, true).pipe(Schema.fromKey("retains_prompts")),
+      }),
+    ),
+    null,
+  ),
+  /** Requests at once to this provider; further ones go to other hosts. Default: no bound. */
+  maxConcurrent: field(Schema.NullOr(wholeNumber(1)), null).pipe(Schema.fromKey("max_concurrent")),
+  /** Milliseconds until a stream's first event. Default: that of `limits`. */
+  ttfbMs: field(Schema.NullOr(milliseconds), null).pipe(Schema.fromKey("ttfb_ms")),
+  /** Default true. */
+  enabled: field(Schema.Boolean, true),
+  /** "private": loopback and private addresses, and http, are allowed. Default: what the plugin says, or else "public". */
+  network: field(Schema.NullOr(Schema.Literal("public", "private")), null),
+  /**
+   * URL of an HTTP proxy, used whatever `NO_PROXY` says. Default: that of `HTTPS_PROXY` or `HTTP_PROXY`, for hosts with
+   * network "public" that `NO_PROXY` does not exempt.
+   */
+  proxy: field(Schema.NullOr(text("an http or https URL", isProxyUrl)), null),
+  /** The protocol that its hosts are called by. Default: the first of the plugin. */
+  api: field(Schema.NullOr(name), null),
+})
+
+/** What an author writes of a provider. */
+export type ProviderInput = typeof ProviderFields.Encoded & { readonly [pluginField: string]: unknown }
+
+const gatewayFields = new Set<PropertyKey>(
+  AST.getPropertySignatures(Schema.encodedSchema(ProviderFields).ast).map(({ name }) => name),
+)
+
+const decodeProvider = ParseResult.decodeUnknown(ProviderFields, { errors: "all", onExcessProperty: "error" })
+
+/** The slug is not in the entry, and `plugin` may be left to it. */
+type ProviderEntry = Omit<ProviderSettings, "slug" | "plugin"> & { readonly plugin: string | null }
+
+/** What is wrong with the keys of a provider as a whole. */
+const keysFault = ({ api_key: key, api_keys: keys }: ProviderInput): string | undefined => {
+  if (!Array.isArray(keys)) return undefined
+  if (key != null) return "expected nothing beside api_key: a provider has either"
+  const written = keys.map((each: unknown) => JSON.stringify(isJsonObject(each) ? each["key"] : each))
+  return new Set(written).size < written.length ? "expected each key once" : undefined
+}
+
+const Provider = Schema.transformOrFail(
+  // Any object: its members are checked below, so that one pass finds all problems of the gateway's fields.
+  Schema.declare((value: unknown): value is ProviderInput => isJsonObject(value), { description: "an object" }),
+  Schema.declare((value: unknown): value is ProviderEntry => isJsonObject(value)),
+  {
+    strict: true,
+    decode: (raw, _options, ast) => {
+      const members = Object.entries(raw)
+      const own: JsonObject = Object.fromEntries(members.filter(([member]) => !gatewayFields.has(member)))
+      const fields = decodeProvider(Object.fromEntries(members.filter(([member]) => gatewayFields.has(member))))
+      const url =
+        typeof raw.base_url === "string"
+          ? checkBaseUrl(raw.base_url, raw.network === "private" ? "private" : "public")
+          : undefined
+      const decoded = ParseResult.map(fields, (decodedFields) => ({
+        ...decodedFields,
+        baseUrl: decodedFields.baseUrl === null ? null : normalBaseUrl(decodedFields.baseUrl),
+        own,
+      }))
+      const wrongAt = (member: keyof ProviderInput & string, message: string | undefined) =>
+        message === undefined
+          ? []
+          : [new ParseResult.Pointer(member, raw, new ParseResult.Type(ast, raw[member], message))]
+      const [first, ...more] = [...wrongAt("base_url", url), ...wrongAt("api_keys", keysFault(raw))]
+      if (first === undefined) return decoded
+      return ParseResult.flatMap(
+        ParseResult.mapError(decoded, (issue) => new ParseResult.Composite(ast, raw, [issue, first, ...more])),
+        () => ParseResult.fail(new ParseResult.Composite(ast, raw, [first, ...more])),
+      )
+    },
+    encode: (settings, _options, ast) =>
+      ParseResult.fail(new ParseResult.Forbidden(ast, settings, "a configuration is not written")),
+  },
+)
+
+/** By slug. */
+export const Providers = Schema.transform(
+  Schema.Record({ key: ProviderSlug, value: Provider }),
+  Schema.declare((value: unknown): value is ReadonlyMap<string, ProviderSettings> => value instanceof Map),
+  {
+    strict: true,
+    decode: (record) =>
+      new Map(
+        Object.entries(record).map(
+          ([slug, entry]) => [slug, { ...entry, slug, plugin: entry.plugin ?? slug }] as const,
+        ),
+      ),
+    encode: (map) => Object.fromEntries(map),
+  },
+)
+
+const emptyEntry: ProviderEntry = Schema.decodeUnknownSync(Provider)({})
+
+/** The settings of an empty entry under this slug. */
+export const unconfigured = (slug: string): ProviderSettings => ({ ...emptyEntry, slug, plugin: slug })

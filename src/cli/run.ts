@@ -44,6 +44,13 @@ const shown = (text: string, stream: NodeJS.WriteStream): Effect.Effect<void> =>
     stream.write(`${(isPlain ? Bun.stripANSI(text) : text).trim()}\n`)
   })
 
+/** Help with the command in full where it says how to call it: @effect/cli writes `$ new`, without the commands around it. */
+const withWholeName = (text: string, words: ReadonlyArray<string>): string =>
+  text.replace(/(\$ (?:\p{Cc}\[[\d;]*m)*)([a-z]+)/u, (usage, before: string, last: string) => {
+    const at = words.indexOf(last)
+    return at === -1 ? usage : `${before}${["headgate", ...words.slice(0, at + 1)].join(" ")}`
+  })
+
 const execute = (words: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const mistake = misspelt(tree, words)
@@ -56,7 +63,7 @@ const execute = (words: ReadonlyArray<string>) =>
     yield* Effect.consoleWith((console) =>
       Effect.withConsole(command, {
         ...console,
-        log: (text: unknown) => shown(String(text), process.stdout),
+        log: (text: unknown) => shown(withWholeName(String(text), words), process.stdout),
         error: (text: unknown) => shown(`headgate: ${text}`, process.stderr),
       }),
     )

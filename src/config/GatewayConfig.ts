@@ -170,11 +170,18 @@ const CatalogueSettings = Schema.Struct({
 
 const packageName = /^(@[a-z0-9][\w.-]*\/)?[a-z0-9][\w.-]*$/i
 
-const builtInPlugins = fileURLToPath(new URL("../../plugins", import.meta.url))
+/** "./plugins" may be absent. */
+export const defaultPluginFolders: ReadonlyArray<string> = [
+  "./plugins",
+  fileURLToPath(new URL("../../plugins", import.meta.url)),
+]
 
 const Plugins = Schema.Struct({
-  /** Searched for plugins; these replace the default. Default: "./plugins", then the plugins that come with the gateway. */
-  folders: field(Schema.Array(name), ["./plugins", builtInPlugins]),
+  /**
+   * Searched for plugins, relative to the working directory; these replace the default, and with it every vendor and strategy that
+   * comes with the gateway. Default: "./plugins", then the plugins that come with the gateway.
+   */
+  folders: field(Schema.Array(name), defaultPluginFolders),
   /** Names of packages that are plugins, found from the folder of the configuration file. Default: none. */
   packages: field(Schema.Array(text("the name of a package", (written) => packageName.test(written))), []),
   /** Ids of plugins without which the gateway does not start. Default: none. */

@@ -1,10 +1,27 @@
 /** The plugins of a configuration: those in its folders, then those in its packages. */
-import type * as Effect from "effect/Effect"
+import { stat } from "node:fs/promises"
+import { resolve } from "node:path"
+import * as Effect from "effect/Effect"
 import { type Discovered, discover } from "../plugin/discover.ts"
 import type { Importing } from "../plugin/importWatch.ts"
+import { defaultPluginFolders } from "./GatewayConfig.ts"
 import type { LoadedConfig } from "./loadConfig.ts"
 
+/** Warns of configured folders that are not there. */
 export const discoverPlugins = (
   { config: { plugins }, directory }: Pick<LoadedConfig, "config" | "directory">,
   importing?: Importing,
-): Effect.Effect<Discovered> => discover(plugins.folders, importing, { names: plugins.packages, from: directory })
+): Effect.Effect<Discovered> =>
+  Effect.gen(function* () {
+    for (const folder of yield* Effect.promise(() => missingOf(plugins.folders)))
+      yield* Effect.logWarning(`plugins.folders: there is no folder ${folder}`)
+    return yield* discover(plugins.folders, importing, { names: plugins.packages, from: directory })
+  })
+
+const missingOf = async (folders: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
+  if (folders.join("\n") === defaultPluginFolders.join("\n")) return []
+  const found = await Promise.all(
+    folders.map(async (folder) => (await stat(folder).catch(() => undefined))?.isDirectory() === true),
+  )
+  return folders.filter((_, at) => found[at] !== true).map((folder) => resolve(folder))
+}

@@ -78,6 +78,7 @@ describe("plugin new and test, in a folder without node_modules", () => {
       expect(tested.code).toBe(1)
       expect(tested.err).toContain("temperature 0.375, sends the same as without it")
       expect(await headgate(["test", "nowhere"], home)).toMatchObject({ code: 66 })
+      expect((await headgate(["new", "--help"], home)).out).toContain("$ headgate plugin new [--protocol]")
       expect(await headgate(["new", "No Name"], home)).toMatchObject({ code: 64 })
       expect(await headgate(["new", "both", "--protocol", "--strategy"], home)).toMatchObject({ code: 64 })
     },
@@ -158,6 +159,13 @@ describe("packages", () => {
       )
       const on = await headgate(["list"], folder)
       expect(on.out).toContain("acme\tprovider\ton\tconfigured as ours\theadgate-acme\n")
+      expect(on.err).not.toContain("plugins.folders")
+      await Bun.write(
+        join(folder, "headgate.config.json"),
+        JSON.stringify({ ...config, plugins: { folders: ["./missing"] } }),
+      )
+      const missing = await headgate(["list"], folder)
+      expect(missing.err).toContain(`plugins.folders: there is no folder ${join(folder, "missing")}`)
     },
     patience,
   )

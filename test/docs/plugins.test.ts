@@ -54,6 +54,7 @@ describe("docs/plugins.md", () => {
     const source = written(file)
     if (source !== undefined) expect(text).toBe(source)
     else if (file === "headgate.config.json") await Effect.runPromise(decodeConfig(JSON.parse(text)))
+    else if (file === "tsconfig.json") expect(JSON.parse(text)).toMatchObject({ compilerOptions: { noEmit: true } })
     else expect(JSON.parse(text)).toMatchObject({ peerDependencies: { headgate: expect.any(String) } })
   })
 })

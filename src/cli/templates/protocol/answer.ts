@@ -23,6 +23,12 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   refused: "content_filter",
 }
 
+/** An answer with calls that ended by itself ends with them, whatever the vendor says; one that was cut off was cut off. */
+const finishOf = (ended: string, calls: number): FinishReason => {
+  const reason = reasons[ended] ?? "stop"
+  return reason === "stop" && calls > 0 ? "tool_calls" : reason
+}
+
 const count = (value: unknown): number => (typeof value === "number" ? value : 0)
 
 /**
@@ -80,7 +86,7 @@ export const decode: Protocol["decode"] = (_head, body) => {
     choices: [
       {
         index: 0,
-        finish_reason: reasons[ended] ?? "stop",
+        finish_reason: finishOf(ended, calls.length),
         native_finish_reason: ended,
         message: {
           role: "assistant",
@@ -117,7 +123,7 @@ export const decoder: Protocol["decoder"] = (): Decoder => {
       const { ended } = line
       if (typeof ended === "string") {
         isDone = true
-        const finish = { finish_reason: reasons[ended] ?? "stop", native_finish_reason: ended } as const
+        const finish = { finish_reason: finishOf(ended, calls), native_finish_reason: ended }
         return [{ choices: [{ index: 0, delta: {}, ...finish }], ...usageOf(line) }]
       }
       const delta = deltaOf(line)

@@ -78,8 +78,23 @@ const isCovered = async (given: ProtocolSubject): Promise<void> => {
       const lack = unless[unless.length > 1 && unless[0] === "tools" ? 1 : 0]
       return `\`${member}\`: ${what}${lack === undefined ? "" : ` (or \`lacks: ["${lack}"]\`)`}`
     })
+  const uncounted = uncountedIn(given)
+  must(
+    uncounted.length === 0,
+    `These samples do not say what they are charged: ${uncounted.join(", ")}. Write \`expects.counted\` ` +
+      '(null where the vendor does not count there), or `lacks: ["usage"]`',
+    "Expected.counted",
+  )
   must(missing.length === 0, `No sample shows these: ${missing.join("; ")}`, "ProviderSubject")
 }
+
+/** Samples of answers whose author does not say what the usage is: it decides what is charged. */
+const uncountedIn = ({ streams, answers, subject }: ProtocolSubject): ReadonlyArray<string> =>
+  isLacking(subject, "usage")
+    ? []
+    : [...streams, ...answers]
+        .filter(({ expects }) => expects.failure === undefined && expects.counted === undefined)
+        .map(({ name }) => name)
 
 const seenIn = ({ protocol, streams, answers, subject }: ProtocolSubject, given: unknown): Seen => {
   const read = streams.map((sample) => streamOutcome(protocol(), sample))

@@ -40,7 +40,7 @@ export interface Expected {
   /**
    * The usage that the answer is charged by, in the canonical form: of several reports of a stream the one that counts
    * (`Protocol.usage`), as the gateway reads it. Parts that are left out are 0. `null`: the vendor does not count in this
-   * answer, so that the gateway estimates. Default: any usage that is accepted, but not none; its sum is the vendor's own
+   * answer, so that the gateway estimates. A protocol of the plugin's own needs it in every sample. Default: any usage that is accepted, but not none; its sum is the vendor's own
    * total, its cached and reasoning tokens those that the vendor names, wherever the sample has members called so.
    */
   readonly counted?: ChatUsage | null

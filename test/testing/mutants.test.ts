@@ -9,7 +9,7 @@ import type { ProviderPlugin } from "headgate/plugin"
 import { providerChecks } from "headgate/testing"
 import { failureOf, failuresOf } from "./acme.ts"
 import plugin from "./geminiLike/index.ts"
-import { subjectOf } from "./geminiLike/subject.ts"
+import { countedSubjectOf, subjectOf } from "./geminiLike/subject.ts"
 
 interface Mutant {
   readonly fault: string
@@ -194,7 +194,13 @@ const mutants: ReadonlyArray<Mutant> = [
 
 describe("a plugin in a protocol like Gemini's", () => {
   test("passes", async () => {
-    expect([...(await failuresOf(await providerChecks(subjectOf(plugin))))]).toEqual([])
+    expect([...(await failuresOf(await providerChecks(countedSubjectOf(plugin))))]).toEqual([])
+  })
+
+  test("fails only for samples that do not say what they are charged", async () => {
+    const failures = [...(await failuresOf(await providerChecks(subjectOf(plugin))))]
+    expect(failures.map(([name]) => name)).toEqual(["generate_content: samples show what a protocol can get wrong"])
+    expect(failures[0]?.[1]).toContain("charged: text after a thought, two calls, a refused prompt, a whole call")
   })
 
   // In the repository, where `headgate/plugin` and `effect` are found.

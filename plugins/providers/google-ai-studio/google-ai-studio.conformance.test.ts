@@ -83,7 +83,17 @@ const checks = await providerChecks({
     {
       name: "a whole call",
       body: { ...candidate([call("Rome")], "STOP"), usageMetadata: counted(10, 4) },
-      expects: { text: "", finishReason: "tool_calls", toolCalls: [{ name: "weather", arguments: { city: "Rome" } }] },
+      expects: {
+        text: "",
+        finishReason: "tool_calls",
+        toolCalls: [{ name: "weather", arguments: { city: "Rome" } }],
+        counted: {
+          prompt_tokens: 82,
+          completion_tokens: 14,
+          ...details,
+          completion_tokens_details: { reasoning_tokens: 4 },
+        },
+      },
     },
   ],
   errors: [

@@ -78,6 +78,12 @@ const checks = await providerChecks({
         finishReason: "tool_calls",
         signatures: ["c2ln"],
         toolCalls: [{ name: "weather", arguments: { city: "Rome" } }],
+        counted: {
+          prompt_tokens: 82,
+          completion_tokens: 14,
+          ...details,
+          completion_tokens_details: { reasoning_tokens: 4 },
+        },
       },
     },
   ],

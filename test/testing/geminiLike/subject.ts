@@ -1,6 +1,6 @@
 /** Samples of a vendor whose protocol is like Gemini's, written for the kit, and what they come to. */
-import type { ProviderPlugin } from "headgate/plugin"
-import type { ProviderSubject } from "headgate/testing"
+import type { ChatUsage, ProviderPlugin } from "headgate/plugin"
+import type { AnswerSample, ProviderSubject, StreamSample } from "headgate/testing"
 
 const event = (value: unknown) => `data: ${JSON.stringify(value)}\r\n\r\n`
 const said = (parts: ReadonlyArray<unknown>, more = {}) => ({
@@ -124,3 +124,28 @@ export const subjectOf = (plugin: ProviderPlugin): ProviderSubject => ({
     },
   ],
 })
+
+/** What the vendor charges for: 7 tokens of each answer are thoughts, 32 of each prompt come from a cache. */
+const charged = (completion: number) => ({
+  prompt_tokens: 50,
+  completion_tokens: completion,
+  prompt_tokens_details: { cached_tokens: 32 },
+  completion_tokens_details: { reasoning_tokens: 7 },
+})
+const counts = new Map<string, ChatUsage>([
+  ["text after a thought", charged(9)],
+  ["two calls", charged(10)],
+  ["a whole call", charged(11)],
+  ["a picture with its source", charged(12)],
+  ["a refused prompt", { prompt_tokens: 5, completion_tokens: 0 }],
+])
+const withCount = <A extends StreamSample | AnswerSample>(sample: A): A => {
+  const counted = counts.get(sample.name ?? "")
+  return counted === undefined ? sample : { ...sample, expects: { ...sample.expects, counted } }
+}
+
+/** The samples with what they are charged. */
+export const countedSubjectOf = (plugin: ProviderPlugin): ProviderSubject => {
+  const { streams = [], answers = [], ...subject } = subjectOf(plugin)
+  return { ...subject, streams: streams.map(withCount), answers: answers.map(withCount) }
+}

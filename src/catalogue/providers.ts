@@ -282,9 +282,9 @@ export const isOwnServer = (settings: ProviderSettings, plugin: ProviderPlugin):
 const networkOf = (settings: ProviderSettings, plugin: ProviderPlugin | undefined): Network =>
   settings.network ?? plugin?.network ?? "public"
 
-/** The plugin's own models, or those of the catalogue file in their place. An invalid one, and more than 5 seconds, turn the provider off. */
+/** The plugin's own models, or those of the catalogue file in their place, with the hosts that can be called. An invalid one, and more than 5 seconds, turn the provider off. */
 const modelsOf = (
-  { settings, plugin, provider }: LoadedProvider,
+  { settings, plugin, provider, baseUrl }: LoadedProvider,
   facts: ReadonlyMap<string, ProviderFacts>,
   catalogue: Catalogue,
 ): Effect.Effect<ReadonlyArray<Model>, PluginInvalid> => {
@@ -296,13 +296,17 @@ const modelsOf = (
       const entries = catalogue.get(plugin.id) ?? (await provider.models?.()) ?? []
       const { models, problems } = decodeModels(servedBy(entries, slug), facts)
       if (problems.length > 0) throw new Error(sentence(problems))
-      return models
+      return callable(models, ({ upstreamModel: model }) => provider.canCall?.({ model, baseUrl }) ?? true)
     },
     catch: (cause) => invalid(reasonOf(cause)),
   }).pipe(
     Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => invalid("its models did not come in 5 seconds") }),
   )
 }
+
+/** The models with the hosts that can be called, where there are any. */
+const callable = (models: ReadonlyArray<Model>, canCall: (host: Host) => boolean): ReadonlyArray<Model> =>
+  models.map((model) => ({ ...model, hosts: model.hosts.filter(canCall) })).filter(({ hosts }) => hosts.length > 0)
 
 /**
  * Adds the prices of its prompt cache that the catalogue does not list, by the rule of its vendor. A host whose price is unknown,

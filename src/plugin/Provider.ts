@@ -125,6 +125,12 @@ export interface Provider {
    */
   readonly models?: () => Promise<ReadonlyArray<ListedModel>>
   /**
+   * Whether a host of the vendor's list can be called with this configuration: not one that other regions alone have. Asked of the
+   * hosts that `models` or a catalogue file lists, not of those that an operator writes. Pure; called when the catalogue is made.
+   * A throw, and a result of another kind, turn the provider off. Default: all can.
+   */
+  readonly canCall?: (host: VendorHost) => boolean
+  /**
    * The vendor's rule for the prices of its prompt cache, for hosts whose prices are known but for these. Pure; called when the
    * catalogue is made. A throw, and a result of another kind, turn the provider off. `undefined`: there is no rule.
    */

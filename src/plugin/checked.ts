@@ -53,6 +53,8 @@ export interface CheckedProvider extends Pick<Provider, "error" | "baseUrl" | "c
   readonly listModels?: CheckedListing
   /** Objects, not looked at further: the catalogue decodes them. Rejects with a `PluginFault` and nothing else. */
   readonly models?: () => Promise<ReadonlyArray<ListedModel>>
+  /** Throws a `PluginFault` and nothing else. */
+  readonly canCall?: (host: VendorHost) => boolean
   /** Never throws. */
   readonly cacheMultipliers?: (host: VendorHost) => CacheMultipliers | undefined | PluginFault
 }
@@ -61,7 +63,8 @@ export interface CheckedProvider extends Pick<Provider, "error" | "baseUrl" | "c
 export const checkedProvider = (plugin: ProviderPlugin, provider: Provider): CheckedProvider => {
   const hook = (name: string) => hookOf(plugin.id, "", name)
   assertProvider(hook("load"), provider)
-  const { embeddings, rerank, baseUrl, credentials, sign, transport, listModels, models, cacheMultipliers } = provider
+  const { embeddings, rerank, baseUrl, credentials, sign, transport, listModels, models } = provider
+  const { canCall, cacheMultipliers } = provider
   const protocols = Object.entries(provider.protocols).map(
     ([name, protocol]) => [name, checkedProtocol(plugin.id, name, protocol)] as const,
   )
@@ -76,6 +79,7 @@ export const checkedProvider = (plugin: ProviderPlugin, provider: Provider): Che
     ...(transport === undefined ? {} : { transport: checkedTransport(hook("transport"), transport.bind(provider)) }),
     ...(listModels === undefined ? {} : { listModels: checkedListing(plugin.id, listModels) }),
     ...(models === undefined ? {} : { models: checkedModels(hook("models"), models.bind(provider)) }),
+    ...(canCall === undefined ? {} : { canCall: checkedCanCall(hook("canCall"), canCall.bind(provider)) }),
     ...(cacheMultipliers === undefined
       ? {}
       : { cacheMultipliers: checkedMultipliers(hook("cacheMultipliers"), cacheMultipliers.bind(provider)) }),
@@ -172,6 +176,17 @@ const checkedModels = (hook: Hook, models: NonNullable<Provider["models"]>) => a
   throw hook.returned(but("a promise of a list of models", listed), listed)
 }
 
+const checkedCanCall = (hook: Hook, canCall: NonNullable<Provider["canCall"]>) => (host: VendorHost) => {
+  let answer: unknown
+  try {
+    answer = canCall(host)
+  } catch (cause) {
+    throw hook.threw(cause)
+  }
+  if (typeof answer === "boolean") return answer
+  throw hook.returned(but("true or false", answer), answer)
+}
+
 const checkedMultipliers =
   (hook: Hook, multipliersOf: NonNullable<Provider["cacheMultipliers"]>) => (host: VendorHost) => {
     try {
@@ -239,7 +254,7 @@ const misfitOf = (provider: unknown): string | undefined => {
     if (expected !== undefined) return `${name} whose ${expected}`
   }
   if (typeof error !== "function") return but("error as a function", error)
-  for (const name of ["sign", "transport", "models", "cacheMultipliers"]) {
+  for (const name of ["sign", "transport", "models", "canCall", "cacheMultipliers"]) {
     const member = provider[name]
     if (member !== undefined && typeof member !== "function") return but(`${name} as a function`, member)
   }

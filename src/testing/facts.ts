@@ -139,6 +139,7 @@ const loads = (subject: ProviderSubject): void => {
   )
   const provider = load(subject)
   const checked = attempt("Checking what load() gave", "Provider", () => checkedProvider(subject.plugin, provider))
+  checked.canCall?.({ model: "acme-1", baseUrl: "https://api.acme.example/v1" })
   const multipliers = checked.cacheMultipliers?.({ model: "acme-1", baseUrl: "https://api.acme.example/v1" })
   if (multipliers instanceof PluginFault) must(false, multipliers.message, "Provider.cacheMultipliers")
   for (const { protocol } of subject.streams ?? []) {

@@ -408,3 +408,53 @@ describe("prices of the prompt cache", () => {
     expect(loaded.providers.get("acme")).toMatchObject({ callable: false })
   })
 })
+
+describe("hosts that a provider cannot call", () => {
+  const regional = (canCall: unknown) => plugin("acme", { models: async () => ownModels, canCall } as Partial<Provider>)
+  const hosts = (names: ReadonlyArray<string>) =>
+    names.map((model) => ({
+      model,
+      variant: model,
+      context_length: 10,
+      pricing: { prompt: "0.000001", completion: "0.000002" },
+    }))
+  const ownModels = [
+    { id: "a/b", hosts: hosts(["near", "far"]) },
+    { id: "a/c", hosts: hosts(["far"]) },
+  ]
+  const loadedWith = (canCall: unknown, more: Partial<Parameters<typeof loadProviders>[0]> = {}) =>
+    Effect.runPromise(
+      loadProviders({ plugins: [regional(canCall)], configured: [unconfigured("acme")], models: [], ...more }),
+    )
+  const near = ({ model }: { readonly model: string }) => model !== "far"
+  const tags = ({ models }: Awaited<ReturnType<typeof loadedWith>>) =>
+    models.map(({ id, hosts }) => [String(id), hosts.map(({ tag }) => String(tag))])
+
+  test("are left out of its own list", async () => {
+    expect(tags(await loadedWith(near))).toEqual([["a/b", ["acme/near"]]])
+  })
+
+  test("came back with a catalogue file, which was not looked through", async () => {
+    const catalogue = new Map([["acme", [{ id: "a/d", hosts: hosts(["far", "near"]) }]]])
+    expect(tags(await loadedWith(near, { catalogue }))).toEqual([["a/d", ["acme/near"]]])
+  })
+
+  test("are kept where the operator wrote them", async () => {
+    const models = [{ id: "a/e", hosts: hosts(["far"]).map((host) => ({ ...host, provider: "acme" })) }]
+    expect(tags(await loadedWith(near, { models }))).toContainEqual(["a/e", ["acme/far"]])
+  })
+
+  test.each([
+    ["a text", () => "yes", "acme.canCall must return true or false"],
+    [
+      "a throw",
+      () => {
+        throw new Error("no list")
+      },
+      'threw "Error: no list"',
+    ],
+  ])("by a rule that gives %s: it is off, and a line says why", async (_what, canCall, why) => {
+    const loaded = await loadedWith(canCall)
+    expect(loaded.off.map(({ message }) => message)).toEqual([expect.stringContaining(why)])
+  })
+})

@@ -1,11 +1,11 @@
 /** How Bedrock is called with the configuration of one provider. */
-import type { Credentials, Provider } from "headgate/plugin"
+import { type Credentials, modelsIn, type Provider } from "headgate/plugin"
 import { converse } from "./converse.ts"
 import { embeddings } from "./embeddings.ts"
 import { bedrockHttpError } from "./failure.ts"
 import type { BedrockConfig } from "./index.ts"
 import { messages } from "./messages.ts"
-import { modelsOf } from "./models.ts"
+import { isCalledFrom } from "./regions.ts"
 import { signer } from "./sign.ts"
 
 export const provider = (config: BedrockConfig): Provider => {
@@ -22,7 +22,8 @@ export const provider = (config: BedrockConfig): Provider => {
     embeddings,
     error: bedrockHttpError,
     credentials,
-    models: () => modelsOf(region),
+    models: modelsIn(new URL("./models.json", import.meta.url)),
+    canCall: ({ model }) => isCalledFrom(region, model),
     ...(id === undefined ? {} : { sign: signer(region) }),
     // Anthropic's rule, which Bedrock's prices of Claude follow. Nothing is assumed of other models.
     cacheMultipliers: ({ model }) =>

@@ -11,7 +11,7 @@ const Name = Schema.String.pipe(Schema.pattern(/^[a-z0-9](?:[a-z0-9.:-]*[a-z0-9]
 export const VertexConfig = Schema.Struct({
   /** Id of the project. Default: that of the service account. */
   project: Schema.optionalWith(Name, { exact: true }),
-  /** Such as `us-central1`; `global`: wherever there is room. */
+  /** Such as `us-central1`; `global`: wherever there is capacity. */
   location: Schema.optionalWith(Name, { exact: true, default: () => "global" }),
   /** Key of a service account: the path of its file, or the JSON in it. */
   credentials: Schema.optionalWith(Secret, { exact: true }),

@@ -1,7 +1,9 @@
 /** Reads a catalogue that an operator names: a file, or an address that answers with one. */
-import { lookup } from "node:dns/promises"
 import * as Effect from "effect/Effect"
-import { mayDial, reachOf, reachOfAddress, withoutBrackets } from "../upstream/addresses.ts"
+import { HostFailed } from "../domain/Failure.ts"
+import { wholeCall } from "../services/wholeCall.ts"
+import { mayDial, reachOf } from "../upstream/addresses.ts"
+import { Upstream } from "../upstream/Upstream.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 
 const mostBytes = 16 * 1_048_576
@@ -34,34 +36,29 @@ const answerOf = (source: string): Effect.Effect<string, CommandFailed> =>
     const isLoopback = loopback.test(url.hostname)
     if (url.protocol !== "https:" && !isLoopback)
       return yield* wrongUse(`${shown}: expected https, or an address of this machine`)
-    if (!isLoopback) {
-      const addresses = yield* Effect.tryPromise({
-        try: () => lookup(withoutBrackets(url.hostname), { all: true }),
-        catch: () => unreachable("its name has no address"),
-      })
-      const reaches = [reachOf(url.hostname), ...addresses.map(({ address }) => reachOfAddress(address))]
-      if (!reaches.every((reach) => mayDial(reach, "public")))
-        return yield* wrongUse(`${shown}: expected a public address, or one of this machine`)
-    }
-    return yield* Effect.tryPromise({
-      try: () => fetched(url),
-      catch: (cause) => unreachable(cause instanceof Error ? cause.message : "no answer"),
-    })
-  })
+    // What a name stands for is checked where it is dialled.
+    if (!isLoopback && !mayDial(reachOf(url.hostname), "public"))
+      return yield* wrongUse(`${shown}: expected a public address, or one of this machine`)
+    const upstream = yield* Upstream
+    const call = { url: url.href, method: "GET", headers, body: null } as const
+    const { status, body } = yield* wholeCall(
+      upstream,
+      { ...call, network: isLoopback ? "private" : "public" },
+      mostBytes,
+    ).pipe(
+      Effect.timeoutFail({
+        duration: "30 seconds",
+        onTimeout: () => new HostFailed({ reason: "timeout", cause: "no answer in 30 seconds" }),
+      }),
+      Effect.mapError(({ reason, cause }) =>
+        unreachable(cause instanceof Error ? cause.message : String(cause ?? reason)),
+      ),
+    )
+    // No redirect is followed, since it could lead anywhere.
+    if (status !== 200) return yield* unreachable(`answered with status ${status}`)
+    return body
+  }).pipe(Effect.provide(Upstream.layer))
+
+const headers = { accept: "application/json", "accept-encoding": "identity" }
 
 const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
-
-/** Follows no redirect, since it could lead anywhere. */
-const fetched = async (url: URL): Promise<string> => {
-  const response = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(30_000) })
-  if (response.status !== 200) throw new Error(`answered with status ${response.status}`)
-  const decoder = new TextDecoder()
-  let bytes = 0
-  let text = ""
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength
-    if (bytes > mostBytes) throw new Error(tooLong)
-    text += decoder.decode(chunk, { stream: true })
-  }
-  return text + decoder.decode()
-}

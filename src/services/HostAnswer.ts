@@ -12,11 +12,12 @@ import type { ResponseHead, Sink } from "../upstream/exchange.ts"
 import { HostStream } from "../wire/hostStream.ts"
 import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
 import type { Attempt } from "./Attempt.ts"
+import { BodyText } from "./BodyText.ts"
 import { wait } from "./Steps.ts"
 import type { StreamWriter } from "./StreamWriter.ts"
 import type { Timers } from "./Timers.ts"
 import { readAnswer } from "./unaryAnswer.ts"
-import { BodyText, longestErrorBody, type UpstreamClient } from "./upstreamCall.ts"
+import { longestErrorBody, type UpstreamClient } from "./upstreamCall.ts"
 
 export interface StreamOptions {
   /** Milliseconds to the first event; a provider may have its own. */

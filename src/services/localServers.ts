@@ -18,7 +18,8 @@ import { bearer } from "../plugin/Provider.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import type { Encoded } from "../wire/Protocol.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
-import { BodyText, parsedBody } from "./upstreamCall.ts"
+import { parsedBody } from "./upstreamCall.ts"
+import { wholeCall } from "./wholeCall.ts"
 
 /** Between two looks. */
 const every = "30 seconds"
@@ -62,14 +63,19 @@ interface Answer {
   readonly body: unknown
 }
 
+/** All that a listing says of a model: what changes there is asked for anew. */
+const nameOf = (model: ListedModel): string => JSON.stringify(model)
+
 /** One server, and what is known of it. */
 class Watched {
   found: FoundServer | undefined
   private readonly upstream: Context.Tag.Service<Upstream>
   private readonly server: LocalServer
   private loaded: LoadedProvider | undefined
-  /** The listing that `found` was made of. */
+  /** The listing that `found` was made of; "" while a model of it is not described. */
   private listed = ""
+  /** Its models as they were described. */
+  private shown = ""
   /** Models as their details describe them, by what the listing said of them. */
   private readonly described = new Map<string, ListedModel>()
   private unansweredLooks = 0
@@ -131,13 +137,16 @@ class Watched {
       const { loaded } = this
       if (loaded === undefined) return false
       this.forgetAllBut(models)
-      const inTime = yield* Effect.forEach(models, (model) => this.describe(model, listing), { concurrency: 4 }).pipe(
-        Effect.timeoutTo({ duration: detailsWithin, onTimeout: () => undefined, onSuccess: (all) => all }),
+      yield* Effect.forEach(models, (model) => this.describe(model, listing), { concurrency: 4, discard: true }).pipe(
+        Effect.timeoutOption(detailsWithin),
       )
-      const described = inTime ?? models.map((model) => this.described.get(JSON.stringify(model)) ?? model)
+      const isComplete = listing.detail === undefined || models.every((model) => this.described.has(nameOf(model)))
+      this.listed = isComplete ? text : ""
+      const described = models.map((model) => this.described.get(nameOf(model)) ?? model)
       const isNew = this.found === undefined
+      if (!isNew && this.shown === JSON.stringify(described)) return false
+      this.shown = JSON.stringify(described)
       this.found = { loaded, models: modelsOf(described, this.server) }
-      this.listed = inTime === undefined ? "" : text
       if (isNew) {
         const [first] = this.found.models
         const such = first === undefined ? "" : `, such as ${first.id}`
@@ -148,21 +157,19 @@ class Watched {
   }
 
   private forgetAllBut(models: ReadonlyArray<ListedModel>): void {
-    const current = new Set(models.map((model) => JSON.stringify(model)))
-    for (const key of this.described.keys()) if (!current.has(key)) this.described.delete(key)
+    const current = new Set(models.map(nameOf))
+    for (const name of this.described.keys()) if (!current.has(name)) this.described.delete(name)
   }
 
-  private describe(model: ListedModel, { detail }: CheckedListing): Effect.Effect<ListedModel> {
-    const key = JSON.stringify(model)
-    const known = this.described.get(key)
-    if (known !== undefined || detail === undefined) return Effect.succeed(known ?? model)
+  /** Asks for the details of a model that are not known. Where the server did not answer, the next look asks again. */
+  private describe(model: ListedModel, { detail }: CheckedListing): Effect.Effect<void> {
+    const name = nameOf(model)
+    if (detail === undefined || this.described.has(name)) return Effect.void
     const asked = detail.request(model.hosts?.[0]?.model ?? model.id)
-    if (asked instanceof HostFailed) return Effect.succeed(model)
+    if (asked instanceof HostFailed) return Effect.sync(() => this.described.set(name, model))
     return Effect.map(this.ask(asked, false), (answer) => {
-      if (answer?.status !== 200) return model
-      const described = detail.decode(model, answer.body)
-      this.described.set(key, described)
-      return described
+      if (answer === undefined || answer.status >= 500) return
+      this.described.set(name, answer.status === 200 ? detail.decode(model, answer.body) : model)
     })
   }
 
@@ -217,23 +224,9 @@ class Watched {
       network: "private" as const,
       proxy: this.server.settings.proxy ?? undefined,
     }
-    return Effect.async<Answer | "none">((resume) => {
-      const text = new BodyText(longestAnswer)
-      let status = 0
-      const exchange = this.upstream.exchange(call, {
-        head: (head) => {
-          status = head.status
-        },
-        data: (bytes) => {
-          if (text.add(bytes)) return
-          exchange.cancel()
-          resume(Effect.succeed("none"))
-        },
-        end: () => resume(Effect.succeed({ status, body: parsedBody(text.take()) })),
-        failed: () => resume(Effect.succeed("none")),
-      })
-      return Effect.sync(() => exchange.cancel())
-    }).pipe(
+    return wholeCall(this.upstream, call, longestAnswer).pipe(
+      Effect.map(({ status, body }): Answer | "none" => ({ status, body: parsedBody(body) })),
+      Effect.orElseSucceed(() => "none" as const),
       Effect.timeoutTo({ duration: answerWithin, onTimeout: () => "late" as const, onSuccess: (answer) => answer }),
     )
   }

@@ -6,9 +6,10 @@ import type { ChatResponse } from "../domain/Chat.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { ResponseHead } from "../upstream/exchange.ts"
 import type { AnswerContext } from "../wire/Protocol.ts"
+import { BodyText } from "./BodyText.ts"
 import type { Begun } from "./beginAttempt.ts"
 import { wait } from "./Steps.ts"
-import { BodyText, longestErrorBody, parsedBody, refusedBy, type UpstreamClient } from "./upstreamCall.ts"
+import { longestErrorBody, parsedBody, refusedBy, type UpstreamClient } from "./upstreamCall.ts"
 
 /**
  * Sends the request and collects the whole answer. Ends at once when the attempt is stopped. `read` gets the JSON of one with

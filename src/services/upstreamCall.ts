@@ -12,6 +12,7 @@ import type { Exchange, ResponseHead, Sink, UpstreamCall } from "../upstream/exc
 import { callFunction, type Upstream } from "../upstream/Upstream.ts"
 import { isTooDeep } from "../wire/jsonDepth.ts"
 import type { Encoded } from "../wire/Protocol.ts"
+import { wholeCall } from "./wholeCall.ts"
 
 /** Bytes of an error body that are read. The rest is ignored. */
 export const longestErrorBody = 65_536
@@ -69,65 +70,7 @@ const sideCall = (
   { network, proxy }: Endpoint,
   { url, method = "GET", headers = {}, body }: SideRequest,
 ): Effect.Effect<SideAnswer, HostFailed> =>
-  Effect.async((resume) => {
-    const text = new BodyText(longestSideAnswer)
-    let head: ResponseHead | undefined
-    const exchange = upstream.exchange(
-      { url, method, headers, body: body ?? null, network, proxy },
-      {
-        head: (received) => {
-          head = received
-        },
-        data: (bytes) => {
-          if (text.add(bytes)) return
-          exchange.cancel()
-          resume(Effect.fail(new HostFailed({ reason: "malformed" })))
-        },
-        end: () => {
-          if (head === undefined) return
-          // The head may be a `Response`, whose members are no own ones.
-          resume(Effect.succeed({ status: head.status, headers: head.headers, body: text.take() }))
-        },
-        failed: (failure) => resume(Effect.fail(failure)),
-      },
-    )
-    return Effect.sync(exchange.cancel)
-  })
-
-const wholeDecoder = new TextDecoder()
-
-/** Text that ends in an ASCII byte does not end within a character. */
-const isAscii = (byte: number | undefined): boolean => byte !== undefined && byte < 0x80
-
-/** Collects a body up to a limit, since hosts are not trusted. */
-export class BodyText {
-  /** Set when the text comes in several pieces, since a character may be cut in two. */
-  private decoder: TextDecoder | undefined
-  private readonly limit: number
-  private text = ""
-  private size = 0
-
-  constructor(limit: number) {
-    this.limit = limit
-  }
-
-  /** `false` once there is more than the limit. */
-  add(bytes: Uint8Array): boolean {
-    this.size += bytes.byteLength
-    if (this.decoder === undefined && this.text === "" && isAscii(bytes.at(-1))) this.text = wholeDecoder.decode(bytes)
-    else {
-      this.decoder ??= new TextDecoder()
-      this.text += this.decoder.decode(bytes, { stream: true })
-    }
-    return this.size <= this.limit
-  }
-
-  /** What was added, cut at the limit. */
-  take(): string {
-    const text = this.decoder === undefined ? this.text : this.text + this.decoder.decode()
-    return this.size <= this.limit ? text : text.slice(0, this.limit)
-  }
-}
+  wholeCall(upstream, { url, method, headers, body: body ?? null, network, proxy }, longestSideAnswer)
 
 /** The JSON in a text, or the text where it is no JSON or is nested too deeply. */
 export const parsedBody = (text: string): unknown => {

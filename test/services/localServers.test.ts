@@ -236,6 +236,25 @@ describe("while the gateway runs", () => {
     await until(() => ids().length === 1)
   })
 
+  test("a model whose details failed once was listed without them until the server's list changed", async () => {
+    const host = ollama(["llama3.2:3b", "nomic-embed-text"])
+    const { answer } = host
+    let isBusy = true
+    host.answer = (request) =>
+      isBusy && request.url.endsWith("/api/show") ? new Response("busy", { status: 503 }) : answer(request)
+    const { registry, ids, look } = await watching({ ollama: host.port })
+    await until(() => ids().length === 2)
+    const contexts = () => registry.current().models.flatMap(({ hosts }) => hosts.map((each) => each.contextLength))
+    expect(contexts()).not.toContain(4096)
+    isBusy = false
+    await look()
+    await until(() => contexts().includes(4096))
+    const asked = host.calls.length
+    await look()
+    await until(() => host.calls.length > asked)
+    expect(host.calls.slice(asked)).toEqual(["GET /api/tags"])
+  })
+
   test("one whose details never come holds up no other; they are asked for again", async () => {
     const listing = { object: "list", data: [{ id: "qwen", object: "model", owned_by: "vllm", max_model_len: 4096 }] }
     const working = server(() => Response.json(listing))

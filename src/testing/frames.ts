@@ -40,6 +40,7 @@ export const streamOf = (protocol: Protocol, decoder: Decoder = protocol.decoder
   new HostStream({
     framing: protocol.framing,
     usage: protocol.usage,
+    usageAfterError: protocol.usageAfterError,
     decoder,
     writer: { chunk: () => "" },
     transparent: false,

@@ -209,12 +209,13 @@ const fails = (protocol: Protocol, sample: NamedSample): void => {
 
 /** In a transparent protocol plain text deltas bypass the decoder. The result must be the same without that. */
 const isTransparent = (protocol: Protocol, sample: NamedSample): void => {
-  const { framing, usage } = protocol
+  const { framing, usage, usageAfterError } = protocol
   if (protocol.transparent !== true) return
   const written = (isTransparent: boolean): string => {
     const stream = new HostStream({
       framing,
       usage,
+      usageAfterError,
       decoder: protocol.decoder(head, contextOf(true)),
       writer: {
         chunk: (chunk) => `${JSON.stringify(chunk)}\n`,

@@ -4,16 +4,16 @@
  * it is reported.
  */
 import type { ChatChunk, ChatChunkChoice, ChatUsage, FinishReason, Tool } from "../domain/Chat.ts"
-import { bytesOfTokens, bytesSaid, tokensIn } from "../domain/Estimate.ts"
+import { bytesSaid } from "../domain/Estimate.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { OutputAllowance } from "../domain/Hold.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { ToolCallFragments } from "../domain/toolCalls.ts"
-import { isCount } from "../domain/Usage.ts"
 import { plainText, says, withoutReasoning } from "./delta.ts"
 import type { Frame, FrameReader } from "./framing/FrameReader.ts"
 import { frameReader } from "./framing.ts"
 import { isTooDeep } from "./jsonDepth.ts"
+import { OutputCount } from "./OutputCount.ts"
 import type { Decoder, Protocol } from "./Protocol.ts"
 import { splice } from "./splice.ts"
 
@@ -78,10 +78,6 @@ export interface HostStreamOptions {
 export class HostStream {
   state: HostStreamState = "silent"
   failure: HostFailed | undefined
-  /** The usage report that counts so far, by the protocol's rule. */
-  usage: ChatUsage | undefined
-  /** UTF-8 bytes of text, reasoning and tool calls so far. */
-  outputBytes = 0
   /** Bytes that were read. */
   bytes = 0
   /** Frames that were read. Comments do not count. */
@@ -100,12 +96,7 @@ export class HostStream {
   private readonly splicer
   private readonly native: NativeWriter | undefined
   private readonly options: HostStreamOptions
-  /** Output tokens so far, at least: each delta has one, and the host may report more. */
-  private tokens = 0
-  /** The part of `outputBytes` that came before the last usage report. */
-  private reportedBytes = 0
-  private reservedTokens: number
-  private reservedBytes: number
+  private readonly count: OutputCount
   private notJson = 0
   /** The host's error, while its usage may still come. */
   private failing: HostFailed | undefined
@@ -119,8 +110,7 @@ export class HostStream {
     this.native = options.native === true ? options.writer.native : undefined
     const isSpliceable = options.transparent && options.writer.spliceable !== undefined && this.native === undefined
     this.splicer = isSpliceable ? splice() : undefined
-    this.reservedTokens = options.output?.outputTokens ?? Number.POSITIVE_INFINITY
-    this.reservedBytes = bytesOfTokens(this.reservedTokens)
+    this.count = new OutputCount(options.usage, options.output)
   }
 
   /** The caller's text for these bytes; "" for nothing yet. */
@@ -144,15 +134,19 @@ export class HostStream {
     return text
   }
 
-  /**
-   * The usage of an answer that did not end by itself: the host's last report, and an estimate for what came after it. A host
-   * may report once at the beginning, when there is next to nothing to count. `undefined`: it sent no report.
-   */
+  /** `OutputCount.usage`. */
+  get usage(): ChatUsage | undefined {
+    return this.count.usage
+  }
+
+  /** `OutputCount.usageSoFar`. */
   get usageSoFar(): ChatUsage | undefined {
-    const { usage } = this
-    const counted = usage?.completion_tokens
-    if (usage === undefined || !isCount(counted)) return usage
-    return { ...usage, completion_tokens: counted + tokensIn(this.outputBytes - this.reportedBytes) }
+    return this.count.usageSoFar
+  }
+
+  /** `OutputCount.bytes`. */
+  get outputBytes(): number {
+    return this.count.bytes
   }
 
   /** Whether the host sent a finish reason. */
@@ -221,7 +215,7 @@ export class HostStream {
     try {
       for (const { name, data } of frames) {
         text += this.frame(name, data)
-        if (this.outputBytes > this.reservedBytes || this.tokens > this.reservedTokens) this.reserveMore()
+        if (this.count.isAbove) this.reserveMore()
         if (this.closed) return text
       }
       text += last()
@@ -233,15 +227,9 @@ export class HostStream {
 
   /** The output has used up what is reserved for it: reserves more, or cuts it. Nothing to do once it is complete. */
   private reserveMore(): void {
-    while (this.outputBytes > this.reservedBytes || this.tokens > this.reservedTokens) {
+    while (this.count.isAbove) {
       if (this.closed || this.hasAllFinishes) return
-      const more = this.options.output?.extend() ?? 0
-      if (more === 0) {
-        this.cut("budget")
-        return
-      }
-      this.reservedTokens += more
-      this.reservedBytes = bytesOfTokens(this.reservedTokens)
+      if (!this.count.extend()) return this.cut("budget")
     }
   }
 
@@ -251,14 +239,12 @@ export class HostStream {
     // An event with a name goes to the decoder, which knows its meaning.
     const spliced = name === "" ? this.splicer?.exchange(data) : undefined
     if (spliced !== undefined && this.splicer !== undefined) {
-      this.outputBytes += this.splicer.bytes()
-      this.tokens += 1
+      this.count.said(this.splicer.bytes())
       return this.options.writer.spliceable?.text(spliced) ?? ""
     }
-    const plainBytes = this.native === undefined || this.tokens === 0 ? 0 : this.native.plainBytes(data)
+    const plainBytes = this.native === undefined || this.count.tokens === 0 ? 0 : this.native.plainBytes(data)
     if (this.native !== undefined && plainBytes > 0) {
-      this.outputBytes += plainBytes
-      this.tokens += 1
+      this.count.said(plainBytes)
       this.hasContent = true
       return this.native.plain(data)
     }
@@ -293,10 +279,7 @@ export class HostStream {
     const json = isTooDeep(data) ? undefined : parse(data)
     const decoded = json === undefined ? [] : this.options.decoder.event(name, json)
     const usage = decoded instanceof HostFailed ? undefined : decoded.findLast((chunk) => chunk.usage != null)?.usage
-    if (usage != null) {
-      this.usage = this.options.usage === "last" ? usage : larger(this.usage, usage)
-      this.reportedBytes = this.outputBytes
-    }
+    if (usage != null) this.count.report(usage)
     if (usage != null || data === "[DONE]" || this.eventsSinceError >= mostEventsSinceError) this.fail(failure)
     return ""
   }
@@ -344,9 +327,6 @@ export class HostStream {
   }
 
   private chunk(chunk: ChatChunk): string {
-    if (chunk.usage != null) {
-      this.usage = this.options.usage === "last" ? chunk.usage : larger(this.usage, chunk.usage)
-    }
     if (chunk.system_fingerprint != null) this.extras.system_fingerprint = chunk.system_fingerprint
     if (chunk.service_tier != null) this.extras.service_tier = chunk.service_tier
     const passing: Array<ChatChunkChoice> = []
@@ -359,12 +339,7 @@ export class HostStream {
         if (this.state === "silent") this.state = "speaking"
       } else if (says(shown)) passing.push(shown)
     }
-    if (chunk.usage != null) {
-      // The report includes the deltas of its own chunk.
-      const { completion_tokens: counted } = chunk.usage
-      if (isCount(counted) && counted > this.tokens) this.tokens = counted
-      this.reportedBytes = this.outputBytes
-    }
+    if (chunk.usage != null) this.count.report(chunk.usage)
     if (passing.length === 0) return ""
     if (this.state === "silent") this.state = "speaking"
     if (this.native !== undefined) return ""
@@ -377,9 +352,7 @@ export class HostStream {
   }
 
   private watch({ index, delta }: ChatChunkChoice): void {
-    const said = bytesSaid(delta)
-    this.outputBytes += said
-    if (said > 0) this.tokens += 1
+    this.count.said(bytesSaid(delta))
     if (delta.content || delta.tool_calls != null) this.hasContent = true
     if (delta.tool_calls == null || this.options.tools === undefined) return
     this.toolCalls ??= new ToolCallFragments()
@@ -413,12 +386,3 @@ const parse = (data: string): unknown => {
     return undefined
   }
 }
-
-const counted = (usage: ChatUsage | undefined): number => {
-  if (usage === undefined) return -1
-  const { prompt_tokens: prompt, completion_tokens: completion } = usage
-  return (typeof prompt === "number" ? prompt : 0) + (typeof completion === "number" ? completion : 0)
-}
-
-const larger = (before: ChatUsage | undefined, now: ChatUsage): ChatUsage =>
-  before !== undefined && counted(before) > counted(now) ? before : now

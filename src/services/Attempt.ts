@@ -7,7 +7,7 @@ import { HostFailed } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import type { Exchange } from "../upstream/exchange.ts"
 import type { Permit } from "./HostHealth.ts"
-import type { Hold } from "./Meter.ts"
+import type { Hold } from "./heldMoney.ts"
 import type { ChosenKey } from "./ProviderKeys.ts"
 import type { RequestContext } from "./RequestContext.ts"
 

@@ -7,8 +7,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import { type Answer, type Charge, chargeFor, type ErrorFinish } from "../domain/Charge.ts"
-import type { ChatUsage } from "../domain/Chat.ts"
+import { type Charge, chargeFor, type ErrorFinish } from "../domain/Charge.ts"
 import { type PaymentRequired, Unavailable } from "../domain/Failure.ts"
 import {
   type BudgetSnapshot,
@@ -19,17 +18,17 @@ import {
   type OutputAllowance,
   paymentRequired,
 } from "../domain/Hold.ts"
-import { type Host, priceBasis } from "../domain/Host.ts"
+import type { Host } from "../domain/Host.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import { type KeyRecord, nextReset, type Spend, spentInWindow } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import type { Slice } from "../domain/Slice.ts"
-import { parseUsage } from "../domain/Usage.ts"
 import type { Written } from "./GroupCommit.ts"
+import { crashedRow, type Hold, heldIn, ledgerRow, type Settlement } from "./heldMoney.ts"
 import { makeJournal } from "./Journal.ts"
 import { type KeyAccount, KeyAccounts } from "./KeyAccounts.ts"
 import { makeLedgerWriter } from "./LedgerWriter.ts"
-import { type HeldIn, type LedgerRow, orUnavailable, rareUsage } from "./ledger.ts"
+import { orUnavailable } from "./ledger.ts"
 import { PriceVersions } from "./PriceVersions.ts"
 import { makeProcessLease } from "./ProcessLease.ts"
 import type { UsedKey } from "./ProviderKeys.ts"
@@ -44,45 +43,11 @@ export interface Account {
   readonly key: KeyRecord
 }
 
-/**
- * Money reserved for one attempt. Ended by `settle` or `release`, whichever comes first. Does not refer to the caller's
- * body.
- */
-export interface Hold extends HoldSize {
-  readonly context: RequestContext
-  readonly host: Host
-  readonly streamed: boolean
-  /** Sizes of the request, for estimates and for the price of images. */
-  readonly bounds: Answer["bounds"]
-  /** For a stream of a key with a limit. `amount` grows with it. */
-  readonly output: OutputAllowance | undefined
-  /** That the amount is taken from; `undefined`: this process has the whole budget. */
-  readonly slice: Slice | undefined
-  /** Which of several keys of the provider is used; `undefined`: there are no several. */
-  readonly providerKey: UsedKey | undefined
-  /** How far its attempt has come, for the journal. Set by the attempt. */
-  progress: "held" | "dispatched" | Streamed
-}
-
 type OpenHold = { -readonly [M in keyof Hold]: Hold[M] }
-
-/** What a stream has delivered so far. */
-export interface Streamed {
-  readonly outputBytes: number
-  readonly usageSoFar: ChatUsage | undefined
-}
 
 export interface HoldAsk extends HoldRequest {
   readonly streamed: boolean
   readonly providerKey?: UsedKey | undefined
-}
-
-/** What is known of an answer when it has ended, in addition to its hold. */
-export interface Settlement extends Omit<Answer, "bounds"> {
-  /** Milliseconds from admission to the first token. */
-  readonly latencyMs: number
-  /** Whether the caller waits for the booking, and gets an error in place of the answer when that fails. */
-  readonly isAwaited: boolean
 }
 
 export interface MeterOptions {
@@ -336,67 +301,5 @@ const unlimited = Effect.succeed(noLimit)
 
 const unwritable = () => new Unavailable({ why: "metering", retryAfterSeconds: 5 })
 
-/** The row of a request if the process were killed now. */
-const crashedRow = (hold: Hold, priceVersion: number | null, now: number): LedgerRow => {
-  const { context, host, bounds, progress } = hold
-  const { outputBytes, usageSoFar } = typeof progress === "string" ? nothingYet : progress
-  const settlement: Settlement = {
-    outcome: "crashed",
-    usage: parseUsage(usageSoFar),
-    outputBytes,
-    finishReason: "",
-    latencyMs: context.elapsedMs(),
-    isAwaited: false,
-  }
-  const charge = chargeFor(host.pricing, { ...settlement, bounds }, context.admittedAt)
-  return ledgerRow(hold, settlement, charge, priceVersion, now)
-}
-
 /** What is certain: the money of the slice that no request holds. */
 const inSlice = ({ free }: Slice): BudgetSnapshot => ({ ...noLimit, limit: free })
-
-const heldIn = ({ amount }: Hold, { process, budget }: Slice): HeldIn => ({ process, window: budget.window, amount })
-
-const nothingYet: Streamed = { outputBytes: 0, usageSoFar: undefined }
-
-const ledgerRow = (
-  { context, host, streamed, bounds, providerKey }: Hold,
-  settlement: Settlement,
-  charge: Charge,
-  priceVersion: number | null,
-  settledAt: number,
-): LedgerRow => ({
-  // The row of a lost call stands beside that of the call that won.
-  requestId: settlement.outcome === "lost" ? `${context.requestId}-lost` : context.requestId,
-  generationId: context.generationId,
-  key: context.key.id,
-  model: host.model,
-  host: host.tag,
-  provider: host.provider,
-  cost: charge.cost.total,
-  upstreamCost: charge.upstream.total,
-  promptTokens: charge.usage.promptTokens,
-  completionTokens: charge.usage.completionTokens,
-  cachedTokens: charge.usage.cachedTokens,
-  cacheWriteTokens: charge.usage.cacheWriteTokens,
-  reasoningTokens: charge.usage.reasoningTokens,
-  rareUsage: rareUsage(charge.usage, host.pricing === null ? 0 : bounds.images),
-  estimated: charge.estimated,
-  streamed,
-  finishReason: settlement.finishReason,
-  outcome: settlement.outcome,
-  admittedAt: context.admittedAt,
-  settledAt,
-  latencyMs: Math.round(settlement.latencyMs),
-  durationMs: Math.round(context.elapsedMs()),
-  appTitle: context.attribution.appTitle,
-  appUrl: context.attribution.appUrl,
-  strategy: context.strategy,
-  seed: context.seed,
-  priceBasis: priceBasis(host),
-  priceVersion,
-  waived: charge.waived,
-  form: context.form,
-  operation: context.operation,
-  providerKey: providerKey?.id ?? "",
-})

@@ -142,6 +142,20 @@ describe.concurrent("a gateway that does not start", () => {
   )
 
   test(
+    "because a plugin ended the process said nothing and ended with 0, as if all were well",
+    async () => {
+      const installation = installed()
+      const gateway = installation.start({
+        config: { ...bare, ...withPlugin(installation, "leaving", "process.exit(0)") },
+      })
+      expect(await gateway.exited).toBe(70)
+      const path = join(installation.folder, "plugins", "strategies", "leaving")
+      expect(gateway.err()).toEndWith(`plugin ${path}: import: it ended the process\n`)
+    },
+    patience,
+  )
+
+  test(
     "ends also when a plugin has left a timer behind",
     async () => {
       const installation = installed()

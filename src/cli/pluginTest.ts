@@ -13,8 +13,11 @@ import { plain } from "./output.ts"
 const preload = fileURLToPath(new URL("../plugin/preload.ts", import.meta.url))
 const bareTest = fileURLToPath(new URL("../testing/bare.ts", import.meta.url))
 
+/** Milliseconds for all tests of a plugin. One with an endless loop blocks the test runner's own limits. */
+const patienceMs = 300_000
+
 /** The exit code of the tests. */
-export const testPlugin = (folder: string): Effect.Effect<number, CommandFailed> =>
+export const testPlugin = (folder: string, limitMs = patienceMs): Effect.Effect<number, CommandFailed> =>
   Effect.gen(function* () {
     const path = resolve(folder)
     const isFolder = yield* Effect.promise(
@@ -29,11 +32,11 @@ export const testPlugin = (folder: string): Effect.Effect<number, CommandFailed>
         "headgate: no *.test.ts there: the kit runs without samples, so it sees what is sent and not what is read\n",
       )
     }
-    return yield* Effect.promise(() => runTests(path, hasTests ? [] : [bareTest]))
+    return yield* Effect.promise(() => runTests(path, hasTests ? [] : [bareTest], limitMs))
   })
 
 /** A plugin that ends the process ends its tests with code 0; that they were run to the end is told by their report. */
-const runTests = async (path: string, files: ReadonlyArray<string>): Promise<number> => {
+const runTests = async (path: string, files: ReadonlyArray<string>, limitMs: number): Promise<number> => {
   const temporary = await mkdtemp(join(tmpdir(), "headgate-plugin-test-"))
   try {
     const report = join(temporary, "report.xml")
@@ -43,8 +46,13 @@ const runTests = async (path: string, files: ReadonlyArray<string>): Promise<num
       env: { ...process.env, HEADGATE_PLUGIN_FOLDER: path },
       stdout: "inherit",
       stderr: "inherit",
+      timeout: limitMs,
+      killSignal: "SIGKILL",
     })
     const code = await child.exited
+    if (child.signalCode === "SIGKILL") {
+      process.stderr.write(`headgate: the tests did not end within ${limitMs / 1000} seconds\n`)
+    }
     return code === 0 && !(await Bun.file(report).exists()) ? 1 : code
   } finally {
     await rm(temporary, { recursive: true, force: true })

@@ -12,11 +12,39 @@ const limitMs = 6000
 /** Says what is imported from now on; `null`: nothing. */
 export type Importing = (path: string | null) => void
 
-/** For the gateway's own process: it ends with exit code 70 when an import blocks it. The thread ends with the scope. */
+/**
+ * For the gateway's own process, which ends with exit code 70 and a line that names the plugin when an import blocks it, or ends it.
+ * The thread ends with the scope.
+ */
 export const watchImports: Effect.Effect<Importing, never, Scope.Scope> = Effect.map(
   Effect.acquireRelease(
-    Effect.sync(() => new Worker(new URL("./importWatchThread.ts", import.meta.url))),
-    (worker) => Effect.sync(() => worker.terminate()),
+    Effect.sync(() => new ImportWatch()),
+    (watch) => Effect.sync(() => watch.end()),
   ),
-  (worker) => (path) => worker.postMessage({ path, limitMs } satisfies WatchMessage),
+  (watch) => (path) => watch.importing(path),
 )
+
+class ImportWatch {
+  private readonly worker = new Worker(new URL("./importWatchThread.ts", import.meta.url))
+  private current: string | null = null
+
+  constructor() {
+    process.on("exit", this.ended)
+  }
+
+  importing(path: string | null): void {
+    this.current = path
+    this.worker.postMessage({ path, limitMs } satisfies WatchMessage)
+  }
+
+  end(): void {
+    process.off("exit", this.ended)
+    this.worker.terminate()
+  }
+
+  private readonly ended = (): void => {
+    if (this.current === null) return
+    process.exitCode = 70
+    process.stderr.write(`plugin ${this.current}: import: it ended the process\n`)
+  }
+}

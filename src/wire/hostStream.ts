@@ -229,7 +229,7 @@ export class HostStream {
   private reserveMore(): void {
     while (this.count.isAbove) {
       if (this.closed || this.hasAllFinishes) return
-      if (!this.count.extend()) return this.cut("budget")
+      if (!this.count.extend()) this.cut("budget")
     }
   }
 

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
+import { testPlugin } from "../../src/cli/pluginTest.ts"
 import { discover } from "../../src/plugin/discover.ts"
 
 const root = new URL("../../", import.meta.url).pathname
@@ -62,6 +63,17 @@ describe("plugin new and test, in a folder without node_modules", () => {
       await rm(join(home, "plugins/providers/leaver"), { recursive: true })
       expect(tested.code).toBe(1)
       expect(tested.err).toContain("the tests of plugins/providers/leaver fail")
+    },
+    patience,
+  )
+
+  test(
+    "a plugin with an endless loop was tested without an end",
+    async () => {
+      const folder = join(home, "plugins/providers/looping")
+      await Bun.write(join(folder, "index.ts"), "for (;;) {}\n")
+      expect(await Effect.runPromise(testPlugin(folder, 2000))).not.toBe(0)
+      await rm(folder, { recursive: true })
     },
     patience,
   )

@@ -42,7 +42,6 @@ export const runGateway = Effect.fnUntraced(function* (
   const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
   const announced = speaks ? firstStart({ managementKey, config }) : Layer.empty
   return yield* Layer.mergeAll(Layer.provide(reportServing, announced), cutAtSecondSignal).pipe(
-    Layer.merge(Gateway.localServers(setup)),
     Layer.provide(Gateway.serve(config)),
     Layer.provide(Gateway.servicesFrom(setup)),
     Layer.provide([keys, Upstream.layer]),

@@ -95,12 +95,14 @@ const onState = <E>(known: Layer.Layer<State, E, Storage>): Layer.Layer<Services
   serving.pipe(Layer.provideMerge(routing), Layer.provideMerge(known))
 
 /** The lowest of the three parts of `services`. */
-export const state = ({ config = {}, ...parts }: GatewayOptions): Layer.Layer<State, ConfigInvalid, Storage> =>
-  Layer.unwrapEffect(
-    Effect.gen(function* () {
-      const setup = yield* resolveConfig(parts, yield* readConfig(config))
-      return stateFrom(config.discovery?.local === true ? setup : { ...setup, local: [] })
-    }),
+export const state = (options: GatewayOptions): Layer.Layer<State, ConfigInvalid, Storage> =>
+  Layer.unwrapEffect(Effect.map(setupOf(options), stateFrom))
+
+/** Decodes the configuration and resolves it with the plugins. */
+export const setupOf = ({ config = {}, ...parts }: GatewayOptions): Effect.Effect<Setup, ConfigInvalid> =>
+  readConfig(config).pipe(
+    Effect.flatMap((reading) => resolveConfig(parts, reading)),
+    Effect.map((setup) => (config.discovery?.local === true ? setup : { ...setup, local: [] })),
   )
 
 const stateFrom = (setup: Setup): Layer.Layer<State, never, Storage> => {

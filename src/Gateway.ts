@@ -1,5 +1,5 @@
 /** Composes the layers: the services of a gateway, its routes, and the server for both planes on one port. */
-import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import type * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import type * as HttpServer from "@effect/platform/HttpServer"
 import * as BunHttpServer from "@effect/platform-bun/BunHttpServer"
 import * as Effect from "effect/Effect"
@@ -8,7 +8,8 @@ import type { GatewayConfig, GatewayConfigInput } from "./config/GatewayConfig.t
 import { readConfig } from "./config/loadConfig.ts"
 import { type Parts, resolveConfig, type Setup } from "./config/resolveConfig.ts"
 import type { ConfigInvalid } from "./domain/Problem.ts"
-import { ControlSettings, controlRoutes } from "./http/control/index.ts"
+import { ControlSettings } from "./http/control/ControlSettings.ts"
+import { controlRoutes, serveControl } from "./http/control/onDemand.ts"
 import { Inference } from "./http/data/inference.ts"
 import { DataPlane, dataRoutes } from "./http/data/routes.ts"
 import { Conversations } from "./services/Conversations.ts"
@@ -141,11 +142,7 @@ export const serve = ({
       )
       // Not `routes`: a path with another spelling than a native route, such as one with `/../`, would reach the data
       // plane there.
-      return HttpLayerRouter.serve(controlRoutes, {
-        disableLogger: true,
-        disableListenLog: true,
-        routerConfig: { maxParamLength: 256 },
-      }).pipe(
+      return serveControl.pipe(
         Layer.fresh,
         Layer.provideMerge(
           BunHttpServer.layer({

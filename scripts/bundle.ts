@@ -79,8 +79,7 @@ const build = async (): Promise<void> => {
       target: "bun",
       format: "cjs",
       bytecode: true,
-      minify: { whitespace: true, syntax: true },
-      sourcemap: "linked",
+      minify: { syntax: true },
       banner: `var bundleUrl = require("node:url").pathToFileURL(__filename).href;`,
       plugins: [sources],
     })

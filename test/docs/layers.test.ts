@@ -9,6 +9,7 @@ const source = resolve(import.meta.dir, "../../src")
 /** From the top. What shares a line does not import each other. */
 const layers: ReadonlyArray<ReadonlyArray<string>> = [
   ["testing.ts", "main.ts", "index.ts"],
+  ["program.ts"],
   ["cli"],
   ["serve.ts"],
   ["gatewayProcess.ts"],
@@ -20,7 +21,7 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
   ["plugin.ts", "catalogue"],
   ["plugin", "upstream"],
   ["wire"],
-  ["domain"],
+  ["domain", "bundle.ts", "inBundle.ts"],
 ]
 
 interface Import {

@@ -4,9 +4,9 @@
  */
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import * as HttpServer from "@effect/platform/HttpServer"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Scope from "effect/Scope"
 
 export const controlRoutes = Layer.unwrapEffect(
   Effect.map(
@@ -15,16 +15,18 @@ export const controlRoutes = Layer.unwrapEffect(
   ),
 )
 
+const control = HttpLayerRouter.toHttpEffect(controlRoutes)
+
 /** Serves the control plane. The requests that come while it is built wait for it. */
 export const serveControl = Layer.unwrapScoped(
   Effect.gen(function* () {
-    const scope = yield* Effect.scope
-    const app = HttpLayerRouter.toHttpEffect(controlRoutes).pipe(
+    const surroundings = yield* Effect.context<Effect.Effect.Context<typeof control>>()
+    const app = control.pipe(
       Effect.provideService(HttpLayerRouter.RouterConfig, { maxParamLength: 256 }),
-      // It outlives the request that it is built in.
-      Scope.extend(scope),
+      // Nothing of the request that it happens to be built in belongs to it, and that caller may leave.
+      Effect.mapInputContext((_: Context.Context<never>) => surroundings),
+      Effect.uninterruptible,
     )
-    // A caller who leaves does not end what others wait for.
-    return HttpServer.serve(Effect.flatten(yield* Effect.cached(Effect.uninterruptible(app))))
+    return HttpServer.serve(Effect.flatten(yield* Effect.cached(app)))
   }),
 )

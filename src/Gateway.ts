@@ -70,7 +70,7 @@ export const services = ({
       Effect.flatMap((reading) => resolveConfig(parts, reading)),
       Effect.map((setup) =>
         config.discovery?.local === true
-          ? Layer.provideMerge(localServers(setup), servicesFrom(setup))
+          ? Layer.provideMerge(Layer.fresh(layerLocalServers), servicesFrom(setup))
           : servicesFrom(setup),
       ),
     ),
@@ -89,35 +89,28 @@ export const servicesFrom = ({
   resolved,
 }: Pick<Setup, "config" | "resolved">): Layer.Layer<Services, never, Surroundings> => {
   const { server } = config
-  const { limits } = resolved
   // `fresh`, because a constant layer would be shared by all gateways of a program, and so would their accounts.
   const state = Layer.mergeAll(
-    ProviderRegistry.layer(resolved),
-    HostHealth.layer(limits),
+    Layer.fresh(HostHealth.layer),
     Layer.fresh(HostStats.layer),
     Layer.fresh(Conversations.layer),
-    InFlight.layer(limits),
-    Meter.layer(config.billing),
-    Idempotency.layer({ keepsAnswers: config.privacy.idempotencyBodies }),
-    ControlSettings.layer({
-      corsOrigins: server.corsOrigins,
-      bodyBytes: limits.bodyBytes,
-    }),
-    RequestLimits.layer(config.billing.freeModels),
-  ).pipe(Layer.provideMerge(Layer.fresh(Timers.layer)))
-  const basis = Layer.mergeAll(Layer.fresh(layerKeptStats), ProviderKeys.layer(limits)).pipe(Layer.provideMerge(state))
+    Layer.fresh(InFlight.layer),
+    Layer.fresh(Meter.layer),
+    Layer.fresh(Idempotency.layer),
+    ControlSettings.layer({ corsOrigins: server.corsOrigins }),
+    Layer.fresh(RequestLimits.layer),
+  ).pipe(Layer.provideMerge(Layer.merge(Layer.fresh(Timers.layer), ProviderRegistry.layer(resolved))))
+  const basis = Layer.mergeAll(Layer.fresh(layerKeptStats), Layer.fresh(ProviderKeys.layer)).pipe(
+    Layer.provideMerge(state),
+  )
   return DataPlane.layer(server).pipe(
     Layer.provideMerge(Layer.fresh(Inference.layer)),
     Layer.provideMerge(layerDrain(server.drainSeconds * 1000)),
-    Layer.provideMerge(Dispatcher.layer({ ...limits, answerBytes: limits.bodyBytes, hedge: config.routing.hedge })),
+    Layer.provideMerge(Layer.fresh(Dispatcher.layer)),
     Layer.provideMerge(Layer.fresh(Router.layer)),
     Layer.provideMerge(basis),
   )
 }
-
-/** Looks for model servers while the gateway runs. */
-export const localServers = ({ local }: Pick<Setup, "local">): Layer.Layer<never, never, ProviderRegistry | Upstream> =>
-  layerLocalServers(local)
 
 /** Every route of both planes, for an app of `HttpLayerRouter`. */
 export const routes: Layer.Layer<never, never, HttpLayerRouter.HttpRouter | Services | KeyStore | Storage> =

@@ -9,6 +9,7 @@ import { firstStart } from "./firstStart.ts"
 import * as Gateway from "./Gateway.ts"
 import { watchImports } from "./plugin/importWatch.ts"
 import { KeyStore } from "./services/KeyStore.ts"
+import { layerLocalServers } from "./services/localServers.ts"
 import * as MemoryStorage from "./sql/MemoryStorage.ts"
 import * as PostgresStorage from "./sql/PostgresStorage.ts"
 import * as SqliteStorage from "./sql/SqliteStorage.ts"
@@ -42,7 +43,7 @@ export const runGateway = Effect.fnUntraced(function* (
   const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
   const announced = speaks ? firstStart({ managementKey, config }) : Layer.empty
   return yield* Layer.mergeAll(Layer.provide(reportServing, announced), cutAtSecondSignal).pipe(
-    Layer.merge(Gateway.localServers(setup)),
+    Layer.merge(layerLocalServers),
     Layer.provide(Gateway.serve(config)),
     Layer.provide(Gateway.servicesFrom(setup)),
     Layer.provide([keys, Upstream.layer]),

@@ -20,7 +20,7 @@ const isSupervisor = ({ config, problems }: LoadedConfig): boolean =>
   worker === undefined && problems.length === 0 && config.server.workers > 1
 
 const program = Effect.gen(function* () {
-  const loaded = yield* loadConfig
+  const loaded = yield* loadConfig()
   if (isSupervisor(loaded)) {
     stopThreadAhead()
     return yield* superviseProcesses(loaded.config)

@@ -1,12 +1,16 @@
 #!/usr/bin/env bun
 /**
- * The program `headgate`: the gateway itself, without arguments or with `serve`; else one of the commands in `cli`. Either is
+ * The program `headgate`: the gateway itself, without a command or with `serve`; else one of the commands in `cli`. Either is
  * loaded only when it is asked for.
  */
+import { overridesToServe } from "./serveFlags.ts"
+
 const [first, ...words] = process.argv.slice(2)
 const asked = first === "--" || first === undefined ? words : [first, ...words]
+const overrides = overridesToServe(asked)
 
-if (asked.length === 0 || (asked.length === 1 && asked[0] === "serve")) {
+if (overrides === undefined) await import("./cli/run.ts").then(({ run }) => run(asked))
+else {
   await import("./sql/withoutFastCheck.ts")
-  await import("./serve.ts")
-} else await import("./cli/run.ts").then(({ run }) => run(asked))
+  await import("./serve.ts").then(({ serve }) => serve(overrides))
+}

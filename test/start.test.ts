@@ -126,6 +126,39 @@ describe.concurrent("a running stream", () => {
   )
 })
 
+describe.concurrent("the command line", () => {
+  test(
+    "wins over the environment, without `serve` too; what Kubernetes sets is no setting, and what nobody knows is warned of",
+    async () => {
+      const installation = installed()
+      const env = { HEADGATE_PORT: "tcp://10.0.0.1:8787", HEADGATE_SERVICE_HOST: "10.0.0.1", HEADGATE_HOSTNMAE: "::" }
+      const config = { ...bare, server: { port: 1 } }
+      const gateway = installation.start({ config, env, words: ["--port", "0", "--storage=memory:"] })
+      const url = await gateway.url()
+      expect((await fetch(url.replace("/api/v1", "/healthz"))).status).toBe(200)
+      expect(existsSync(installation.database)).toBe(false)
+      expect(gateway.err()).toContain('HEADGATE_HOSTNMAE is set and not known, did you mean \\"HEADGATE_HOSTNAME\\"?')
+      expect(gateway.err().match(/Kubernetes/g)).toHaveLength(1)
+    },
+    patience,
+  )
+
+  test(
+    "says what is logged, and where the file is",
+    async () => {
+      const installation = installed()
+      const file = join(installation.folder, "other.json")
+      writeFileSync(file, JSON.stringify({ ...bare, storage: "memory:" }))
+      const words = ["serve", "--config", file, "--log-level", "error"]
+      const env = { HEADGATE_STORAGE: "", HEADGATE_NONSENSE: "1" }
+      const gateway = installation.start({ config: { server: { port: -1 } }, env, words })
+      await gateway.url()
+      expect(gateway.err()).toBe("")
+    },
+    patience,
+  )
+})
+
 describe.concurrent("a gateway that does not start", () => {
   test(
     "because a plugin loops for ever while it is imported names it and ends with 70",

@@ -3,6 +3,8 @@ import { fileURLToPath } from "node:url"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import type { Overrides } from "../config/overrides.ts"
+import { wordsOf } from "../serveFlags.ts"
 import { type Ended, supervise, type Worker, type WorkerFailed } from "./supervise.ts"
 import { numberVariable, Serving } from "./worker.ts"
 
@@ -12,8 +14,13 @@ interface Child extends Worker {
   readonly stop: Effect.Effect<void>
 }
 
-/** Runs the gateway as `server.workers` processes. Dies when its address cannot be listened on. */
-export const superviseProcesses = ({ server, limits }: GatewayConfig): Effect.Effect<never, WorkerFailed> =>
+/**
+ * Runs the gateway as `server.workers` processes with the same flags. Dies when its address cannot be listened on.
+ */
+export const superviseProcesses = (
+  { server, limits }: GatewayConfig,
+  overrides: Overrides,
+): Effect.Effect<never, WorkerFailed> =>
   Effect.suspend(() => {
     refuseTakenPort(server)
     const children = new Set<Child>()
@@ -25,7 +32,7 @@ export const superviseProcesses = ({ server, limits }: GatewayConfig): Effect.Ef
     const start = (number: number, port: number) =>
       Effect.acquireRelease(
         Effect.sync(() => {
-          const child = spawn(number, port, limits.maxInFlight)
+          const child = spawn(number, { ...overrides, port }, limits.maxInFlight)
           children.add(child)
           return child
         }),
@@ -52,15 +59,14 @@ const isServing = Schema.is(Serving)
 
 const poolVariable = "BUN_CONFIG_MAX_HTTP_REQUESTS"
 
-const spawn = (number: number, port: number, maxInFlight: number): Child => {
+const spawn = (number: number, overrides: Overrides, maxInFlight: number): Child => {
   const serving = Promise.withResolvers<number>()
   let serves = false
   let asked = false
-  const handle = Bun.spawn([process.execPath, ...process.execArgv, program, "serve"], {
+  const handle = Bun.spawn([process.execPath, ...process.execArgv, program, "serve", ...wordsOf(overrides)], {
     env: {
       [poolVariable]: String(Math.max(4096, maxInFlight)),
       ...process.env,
-      HEADGATE_PORT: String(port),
       [numberVariable]: String(number),
     },
     // Not through the supervisor: a worker whose supervisor was killed still logs how it ends.

@@ -14,6 +14,7 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
   ["gatewayProcess.ts"],
   ["testing", "firstStart.ts", "start.ts", "startAhead.ts"],
   ["workers"],
+  ["serveFlags.ts"],
   ["Gateway.ts"],
   ["http", "sql"],
   ["services", "config"],

@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import { levelOf } from "../config/overrides.ts"
 import { readServeWords } from "../serveFlags.ts"
+import { version } from "../version.ts"
 import { audit, reconcile } from "./books.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { catalogue } from "./catalogue.ts"
@@ -57,8 +58,7 @@ const taken = (flag: string, words: ReadonlyArray<string>) => {
 
 const runCommand = (words: ReadonlyArray<string>) =>
   Effect.gen(function* () {
-    const { version } = yield* Effect.promise(() => import("./version.ts"))
-    const command = Command.run(program, { name: "Headgate", version: yield* version })(["bun", "headgate", ...words])
+    const command = Command.run(program, { name: "Headgate", version })(["bun", "headgate", ...words])
     yield* Effect.consoleWith((console) =>
       Effect.withConsole(command, {
         ...console,
@@ -78,8 +78,9 @@ const execute = (given: ReadonlyArray<string>) =>
       return yield* wrongUse(mistake.message)
     }
     if (words.includes("--version")) {
-      const { versions } = yield* Effect.promise(() => import("./version.ts"))
-      return yield* shown(yield* versions, process.stdout)
+      const { schemaVersion } = yield* Effect.promise(() => import("../sql/migrations.ts"))
+      const versions = `headgate ${version} (Bun ${Bun.version}, database schema ${schemaVersion})`
+      return yield* shown(versions, process.stdout)
     }
     const { value: shell } = taken("--completions", words)
     if (shell !== undefined) {

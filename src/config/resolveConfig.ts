@@ -42,6 +42,8 @@ export interface Setup {
   readonly resolved: ResolvedConfig
   /** Servers of this machine to look for while the gateway runs. */
   readonly local: ReadonlyArray<LocalServer>
+  /** Plugins that are off because they cannot be used. */
+  readonly invalid: ReadonlyArray<PluginInvalid>
 }
 
 /** Fails with the problems of the reading and those that are found with the plugins. */
@@ -71,7 +73,8 @@ export const resolveConfig = (
       inForce: strategy === undefined ? config.routing.strategy : undefined,
       brokenPlugins: brokenBeside("providers", invalid),
     })
-    for (const { message } of [...invalid, ...loaded.off, ...ranked.off]) yield* Effect.logError(message)
+    const unusable = [...invalid, ...loaded.off, ...ranked.off]
+    for (const { message } of unusable) yield* Effect.logError(message)
 
     const off = new Set([...loaded.off, ...ranked.off].map(({ plugin }) => plugin))
     const usable = plugins.map(({ id }) => id).filter((id) => !off.has(id))
@@ -96,7 +99,7 @@ export const resolveConfig = (
         : { strategies: new Map([...strategies, ["own", strategy]]), whys, strategy: "own" }
     const limits = limitsOf(config.limits)
     const resolved = resolvedConfig({ models, providers, limits, routing, aliases: config.aliases })
-    return { config, resolved, local }
+    return { config, resolved, local, invalid: unusable }
   })
 
 /**

@@ -16,6 +16,11 @@ export interface InFlightOptions {
   readonly deadlineMs: number
 }
 
+export interface Drained {
+  readonly running: number
+  readonly cut: number
+}
+
 const revoked = new NotPermitted({ rule: "The key was disabled or deleted while the request ran." })
 
 /** How often deadlines and callers are checked, milliseconds. */
@@ -41,6 +46,8 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
     readonly drain: (milliseconds: number) => Effect.Effect<void>
     /** Ends the running requests now. They settle, and a waiting drain completes. */
     readonly cut: () => void
+    /** How many requests ran when the drain began, and how many of them were ended before their time. */
+    readonly drained: () => Drained
   }
 >() {
   static readonly layer = ({ maxInFlight, deadlineMs }: InFlightOptions) =>
@@ -49,9 +56,14 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
       Effect.map(Timers, (timers) => {
         const running = new Set<Lifetime>()
         let draining = false
+        let runningAtDrain = 0
+        const ended = new Set<Lifetime>()
         const refuse = (why: Unavailable["why"]) => new Unavailable({ why, retryAfterSeconds: 1 })
         const cut = () => {
-          for (const lifetime of [...running]) lifetime.end(refuse("draining"))
+          for (const lifetime of [...running]) {
+            ended.add(lifetime)
+            lifetime.end(refuse("draining"))
+          }
         }
         const emptied = Effect.void.pipe(
           Effect.delay("20 millis"),
@@ -87,8 +99,10 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
           },
           draining: () => draining,
           cut,
+          drained: () => ({ running: runningAtDrain, cut: ended.size }),
           drain: Effect.fnUntraced(function* (milliseconds) {
             draining = true
+            runningAtDrain = running.size
             yield* Effect.timeoutOption(emptied, milliseconds)
             cut()
             yield* Effect.timeoutOption(emptied, "2 seconds")

@@ -12,6 +12,7 @@ import { version } from "../version.ts"
 import { audit, reconcile } from "./books.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { catalogue } from "./catalogue.ts"
+import { check } from "./check.ts"
 import { keys } from "./keys.ts"
 import { helpOf, misspelt, treeOf } from "./misspelt.ts"
 import { plugin } from "./plugin.ts"
@@ -20,11 +21,21 @@ import { spend } from "./spend.ts"
 
 const program = Command.make("headgate").pipe(
   Command.withDescription("A self-hosted gateway for language models."),
-  Command.withSubcommands([serve, keys.command, spend, reconcile, audit.command, catalogue.command, plugin.command]),
+  Command.withSubcommands([
+    serve,
+    check,
+    keys.command,
+    spend,
+    reconcile,
+    audit.command,
+    catalogue.command,
+    plugin.command,
+  ]),
 )
 
 const tree = treeOf(program, [
   treeOf(serve),
+  treeOf(check),
   keys.tree,
   treeOf(spend),
   treeOf(reconcile),

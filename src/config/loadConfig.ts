@@ -11,6 +11,7 @@ import type * as Redacted from "effect/Redacted"
 import { isJsonObject } from "../domain/Json.ts"
 import { ConfigInvalid, type Path, type Problem, pathsOf, problemsOf, renderPath } from "../domain/Problem.ts"
 import { findFile, readRaw } from "./configFile.ts"
+import { environmentWarnings } from "./environment.ts"
 import { GatewayConfig } from "./GatewayConfig.ts"
 import { type Overrides, surroundings } from "./overrides.ts"
 
@@ -105,7 +106,7 @@ export const loadConfigIn = (directory: string, flags: Overrides = {}): Effect.E
       unread,
       managementKey: around.managementKey,
       logLevel: around.logLevel,
-      warnings: warningsOf(raw, inForce),
+      warnings: [...warningsOf(raw, inForce), ...environmentWarnings(process.env, raw)],
       file,
       folder,
     }

@@ -1,5 +1,5 @@
 /** Composes the layers: the services of a gateway, its routes, and the server for both planes on one port. */
-import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import type * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import type * as HttpServer from "@effect/platform/HttpServer"
 import * as BunHttpServer from "@effect/platform-bun/BunHttpServer"
 import * as Context from "effect/Context"
@@ -9,7 +9,8 @@ import type { GatewayConfig, GatewayConfigInput } from "./config/GatewayConfig.t
 import { readConfig } from "./config/loadConfig.ts"
 import { type Parts, resolveConfig, type Setup } from "./config/resolveConfig.ts"
 import type { ConfigInvalid } from "./domain/Problem.ts"
-import { ControlSettings, controlRoutes } from "./http/control/index.ts"
+import { ControlSettings } from "./http/control/ControlSettings.ts"
+import { controlRoutes, serveControl } from "./http/control/onDemand.ts"
 import { Inference } from "./http/data/inference.ts"
 import { DataPlane, dataRoutes } from "./http/data/routes.ts"
 import { everything, everythingAt, Mount, type MountPoint, type Prefix, sharedAt } from "./http/Mount.ts"
@@ -83,7 +84,7 @@ export const servicesOf = ({
   onState(
     Layer.unwrapEffect(
       Effect.map(resolveConfig(parts, { config, problems: [], unread: [] }), (setup) =>
-        stateFrom({ ...setup, local: [] }),
+        stateFrom(withoutLocalServers(setup)),
       ),
     ),
   )
@@ -102,42 +103,44 @@ export const state = (options: GatewayOptions): Layer.Layer<State, ConfigInvalid
 export const setupOf = ({ config = {}, ...parts }: GatewayOptions): Effect.Effect<Setup, ConfigInvalid> =>
   readConfig(config).pipe(
     Effect.flatMap((reading) => resolveConfig(parts, reading)),
-    Effect.map((setup) => (config.discovery?.local === true ? setup : { ...setup, local: [] })),
+    Effect.map((setup) => (config.discovery?.local === true ? setup : withoutLocalServers(setup))),
   )
 
-const stateFrom = (setup: Setup): Layer.Layer<State, never, Storage> => {
-  const { config, resolved } = setup
-  const { limits } = resolved
+const withoutLocalServers = (setup: Setup): Setup => ({ ...setup, resolved: { ...setup.resolved, localServers: [] } })
+
+const stateFrom = (setup: Setup): Layer.Layer<State, never, Storage> =>
   // `fresh`, because a constant layer would be shared by all gateways of a program, and so would their accounts.
-  return Layer.mergeAll(
-    Layer.succeed(Settings, setup),
-    ProviderRegistry.layer(resolved),
-    HostHealth.layer(limits),
-    Layer.fresh(HostStats.layer),
-    Layer.fresh(Conversations.layer),
-    InFlight.layer(limits),
-    Meter.layer(config.billing),
-    Idempotency.layer({ keepsAnswers: config.privacy.idempotencyBodies }),
-    ControlSettings.layer({ corsOrigins: config.server.corsOrigins, bodyBytes: limits.bodyBytes }),
-    RequestLimits.layer(config.billing.freeModels),
-  ).pipe(Layer.provideMerge(Layer.fresh(Timers.layer)))
-}
+  Layer.mergeAll(
+    HostHealth.layer,
+    HostStats.layer,
+    Conversations.layer,
+    InFlight.layer,
+    Meter.layer,
+    Idempotency.layer,
+    RequestLimits.layer,
+    ControlSettings.layer({ corsOrigins: setup.config.server.corsOrigins }),
+  ).pipe(
+    Layer.provideMerge(
+      Layer.mergeAll(Timers.layer, ProviderRegistry.layer(setup.resolved), Layer.succeed(Settings, setup)),
+    ),
+    Layer.fresh,
+  )
 
 /** The middle part of `services`. */
-export const routing: Layer.Layer<Routing, never, State | Storage> = Layer.unwrapEffect(
-  Effect.map(Settings, ({ resolved }) =>
-    Router.layer.pipe(Layer.provideMerge(ProviderKeys.layer(resolved.limits)), Layer.provideMerge(layerKeptStats)),
-  ),
-).pipe(Layer.fresh)
+export const routing: Layer.Layer<Routing, never, State | Storage> = Router.layer.pipe(
+  Layer.provideMerge(ProviderKeys.layer),
+  Layer.provideMerge(layerKeptStats),
+  Layer.fresh,
+)
 
 /** The upper part of `services`. */
 export const serving: Layer.Layer<Serving, never, State | Routing | Surroundings> = Layer.unwrapEffect(
-  Effect.map(Settings, ({ config: { server, routing }, resolved: { limits }, local }) =>
+  Effect.map(Settings, ({ config: { server } }) =>
     DataPlane.layer(server).pipe(
       Layer.provideMerge(Inference.layer),
       Layer.provideMerge(layerDrain(server.drainSeconds * 1000)),
-      Layer.provideMerge(Dispatcher.layer({ ...limits, answerBytes: limits.bodyBytes, hedge: routing.hedge })),
-      Layer.merge(layerLocalServers(local)),
+      Layer.provideMerge(Dispatcher.layer),
+      Layer.merge(layerLocalServers),
     ),
   ),
 ).pipe(Layer.fresh)
@@ -176,11 +179,7 @@ export const serve = ({
       )
       // Not `routes`: a path with another spelling than a native route, such as one with `/../`, would reach the data
       // plane there.
-      return HttpLayerRouter.serve(Layer.provide(controlRoutes, Layer.succeed(Mount, everything)), {
-        disableLogger: true,
-        disableListenLog: true,
-        routerConfig: { maxParamLength: 256 },
-      }).pipe(
+      return serveControl(everything).pipe(
         Layer.fresh,
         Layer.provideMerge(
           BunHttpServer.layer({

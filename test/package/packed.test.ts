@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { readFileSync } from "node:fs"
 import { rm } from "node:fs/promises"
 import { join } from "node:path"
+import { version } from "../../package.json"
 import { makePackedApp, type PackedApp } from "../support/packedApp.ts"
 
 const compilers = ["typescript", "typescript-5.9"]
@@ -18,10 +19,12 @@ afterAll(() => rm(app.folder, { recursive: true, force: true }))
 describe("the tarball", () => {
   test("has sources, types, plugins and examples, and no tests of plugins", () => {
     expect(app.packed).toContain("src/index.ts")
-    expect(app.packed).toContain("dist/src/index.d.ts")
-    expect(app.packed).toContain("dist/plugins/providers/openai/index.d.ts")
+    expect(app.packed).toContain("types/src/index.d.ts")
+    expect(app.packed).toContain("types/plugins/providers/openai/index.d.ts")
     expect(app.packed).toContain("plugins/providers/openai/models.json")
     expect(app.packed).toContain("examples/embed.ts")
+    expect(app.packed).toContain("dist/program.js")
+    expect(app.packed).not.toContain("dist/sources.json")
     expect(app.packed.filter((path) => /^(plugins|test|bench)\/.*\.test\.ts$/.test(path))).toEqual([])
   })
 
@@ -50,6 +53,12 @@ const settings = {
   },
   "strict alone": { types: ["bun-types"] },
 }
+
+test("the program of the package runs", async () => {
+  const { code, stdout } = await app.run(process.execPath, "node_modules/headgate/src/main.ts", "--version")
+  expect(code).toBe(0)
+  expect(stdout).toContain(version)
+})
 
 describe("the types", () => {
   const cases = Object.entries(settings).flatMap(([name, options], at) =>

@@ -13,6 +13,7 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
   ["serve.ts"],
   ["gatewayProcess.ts"],
   ["testing", "firstStart.ts", "start.ts", "startAhead.ts"],
+  ["firstKeys.ts"],
   ["workers"],
   ["Gateway.ts"],
   ["http", "sql"],

@@ -6,7 +6,7 @@ import { join, resolve } from "node:path"
 import { isJsonObject } from "../../src/domain/Json.ts"
 import { freePort } from "../support/postgresServer.ts"
 import { until } from "../support/rawHost.ts"
-import { GatewayTerminal, notSaid, Shell, stepsOf } from "./transcript.ts"
+import { GatewayTerminal, notSaid, ReadersTerminal, stepsOf } from "./transcript.ts"
 import { vendorProxy } from "./vendorProxy.ts"
 
 const root = resolve(import.meta.dir, "../..")
@@ -37,6 +37,16 @@ const makeOrigin = (): string => {
   return origin
 }
 
+/** A newer version: another commit. */
+const publish = (origin: string): void => {
+  const made = Bun.spawnSync([
+    "bash",
+    "-ec",
+    `cd ${origin}; echo "- news" >> CHANGELOG.md; git -c user.name=test -c user.email=test@localhost commit -qam news`,
+  ])
+  if (made.exitCode !== 0) throw new Error(made.stderr.toString())
+}
+
 /** The environment of a developer who has no keys of vendors, and this Bun as `bun`. */
 const environment = (port: string) => {
   const bin = join(folder, "bin")
@@ -48,9 +58,10 @@ const environment = (port: string) => {
   return { ...Object.fromEntries(kept), PATH: `${bin}:${process.env["PATH"]}`, HEADGATE_PORT: port }
 }
 
-/** The vendor: whole answers at once; a stream says a word, and the others when it is released. */
+/** The vendor: whole answers at once; a stream says a word, and the others at `release`. */
 const scriptedVendor = () => {
-  const released = Promise.withResolvers<void>()
+  /** Streams that have said their first word. */
+  const waiting: Array<() => void> = []
   const calls: Array<string> = []
   const usage = { prompt_tokens: 10, completion_tokens: 3, total_tokens: 13 }
   const chunk = (delta: object, finish: string | null) =>
@@ -61,7 +72,7 @@ const scriptedVendor = () => {
     if (isJsonObject(body) && body["stream"] === true) {
       const stream = async function* () {
         yield chunk({ role: "assistant", content: "one" }, null)
-        await released.promise
+        await new Promise<void>((resolve) => waiting.push(resolve))
         yield chunk({ content: " two three" }, null)
         yield chunk({}, "stop")
         yield `data: ${JSON.stringify({ id: "c1", object: "chat.completion.chunk", model: "gpt-4.1-mini", choices: [], usage })}\n\ndata: [DONE]\n\n`
@@ -77,7 +88,10 @@ const scriptedVendor = () => {
       usage,
     })
   }
-  return { answer, release: released.resolve, calls }
+  const release = () => {
+    for (const goOn of waiting.splice(0)) goOn()
+  }
+  return { answer, calls, release, isStreaming: () => waiting.length > 0 }
 }
 
 test.skipIf(!canClone)(
@@ -90,14 +104,15 @@ test.skipIf(!canClone)(
     const authority = join(folder, "authority.pem")
     writeFileSync(authority, proxy.ca)
     const env = environment(port)
-    const shell = new Shell(folder, env)
-    closing.push(() => shell.close())
+    const reader = new ReadersTerminal(folder, join(folder, "bin"), env)
+    closing.push(() => reader.close())
     const gateway = new GatewayTerminal(folder, env)
     closing.push(() => gateway.close())
 
-    /** What the page leaves out: the clone's address, and the keys that were shown last. */
+    const origin = makeOrigin()
+    /** What the page leaves out: the clone's address, and the keys and the hash that were shown last. */
     let secrets: Readonly<Record<string, string>> = {
-      "git clone …": `git clone -q ${makeOrigin()}`,
+      "git clone …": `git clone -q ${origin}`,
       "=sk-…": "=sk-made-up",
     }
     const filled = (text: string) =>
@@ -115,16 +130,29 @@ test.skipIf(!canClone)(
       if (isGateway) {
         if (typed.startsWith("# Ctrl-C\n")) {
           gateway.interrupt()
-          await gateway.ended
+          // A stream goes on when nothing new is accepted any more.
+          await until(
+            () =>
+              fetch(`http://127.0.0.1:${port}/healthz`)
+                .then(() => false)
+                .catch(() => true),
+            "the stop",
+          )
+          vendor.release()
+          await gateway.ended()
         }
+        if (typed.includes("git pull")) publish(origin)
         await gateway.run(typed, vendors)
         vendors = { HTTPS_PROXY: proxy.url, NODE_EXTRA_CA_CERTS: authority }
         await until(() => notSaid(filled(shown), gateway.said) === undefined, shown)
         said = gateway.said
-      } else said = await shell.run(typed)
+      } else said = await reader.run(typed)
+      if (typed.includes('"stream": true')) await until(vendor.isStreaming, "the stream")
       expect([commands, said, notSaid(filled(shown), said)]).toEqual([commands, said, undefined])
       for (const [secret = "", kind = ""] of said.matchAll(/\b(sk-gwm?-)[0-9A-Za-z]{49}\b/g))
         secrets = { ...secrets, [`=${kind}…`]: `=${secret}` }
+      const [, hash] = /^hash\s+([0-9a-f]{12})/m.exec(said) ?? []
+      if (hash !== undefined) secrets = { ...secrets, "keys limit …": `keys limit ${hash}` }
     }
     expect(new Set(vendor.calls)).toEqual(new Set(["/v1/chat/completions Bearer sk-made-up"]))
   },

@@ -1,4 +1,6 @@
 /** Runs the commands of a page as its reader would: those of a terminal for the gateway, and those of the reader's own. */
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
 import type { Subprocess } from "bun"
 import { until } from "../support/rawHost.ts"
 
@@ -29,86 +31,122 @@ export const notSaid = (shown: string, said: string): string | undefined => {
 
 type Env = Readonly<Record<string, string | undefined>>
 
-const collect = (child: Subprocess<"pipe", "pipe", "pipe">, into: (text: string) => void): Promise<unknown> =>
-  Promise.all(
-    [child.stdout, child.stderr].map(async (stream) => {
-      const decoder = new TextDecoder()
-      for await (const bytes of stream) into(decoder.decode(bytes, { stream: true }))
-    }),
-  )
+/** A program in a terminal of its own. */
+class Terminal {
+  readonly #child: Subprocess
+  readonly #closed = Promise.withResolvers<void>()
+  /** What it shows. */
+  said = ""
 
-/** One shell, in which variables, jobs and the working folder last. */
-export class Shell {
-  readonly #child: Subprocess<"pipe", "pipe", "pipe">
-  #said = ""
+  constructor(words: ReadonlyArray<string>, cwd: string, env: Env) {
+    const decoder = new TextDecoder()
+    this.#child = Bun.spawn([...words], {
+      cwd,
+      env: { ...env, TERM: "xterm", NO_COLOR: "1" },
+      terminal: {
+        cols: 200,
+        data: (_terminal, bytes) => {
+          this.said += decoder.decode(bytes, { stream: true }).replaceAll("\r", "")
+        },
+        exit: () => this.#closed.resolve(),
+      },
+    })
+  }
+
+  get isOver(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null
+  }
+
+  type(text: string): void {
+    this.#child.terminal?.write(text)
+  }
+
+  /** Its end, and all that it showed. */
+  async end(): Promise<void> {
+    await this.#child.exited
+    this.#child.terminal?.close()
+    await this.#closed.promise
+  }
+
+  kill(): void {
+    this.#child.kill("SIGKILL")
+  }
+}
+
+/** The reader's own terminal: one shell, in which variables, jobs and the working folder last. */
+export class ReadersTerminal {
+  readonly #terminal: Terminal
+  readonly #folder: string
   #count = 0
 
-  constructor(cwd: string, env: Env) {
-    this.#child = Bun.spawn(["bash"], { cwd, env, stdin: "pipe", stdout: "pipe", stderr: "pipe" })
-    void collect(this.#child, (text) => {
-      this.#said += text
-    })
+  /** `folder`: for files of its own. */
+  constructor(cwd: string, folder: string, env: Env) {
+    this.#folder = folder
+    const shell = 'shopt -s expand_aliases; stty -echo; echo ready; while IFS= read -r file; do . "$file"; done'
+    this.#terminal = new Terminal(["bash", "-c", shell], cwd, env)
   }
 
   /** What the commands say, once the last one has ended. */
   async run(commands: string): Promise<string> {
-    const end = `-- step ${++this.#count} has ended --`
-    const before = this.#said.length
-    this.#child.stdin.write(`${commands}\necho '${end}'\n`)
-    this.#child.stdin.flush()
-    await until(() => this.#said.includes(end, before) || this.#child.exitCode !== null, commands, 60_000)
-    return this.#said.slice(before).replace(`${end}\n`, "")
+    const terminal = this.#terminal
+    await until(() => terminal.said.startsWith("ready\n"), "the shell")
+    const step = ++this.#count
+    const end = `-- step ${step} has ended --\n`
+    const file = join(this.#folder, `step-${step}.sh`)
+    writeFileSync(file, `${commands}\nprintf -- '${end.trim()}\\n'\n`)
+    const before = terminal.said.length
+    terminal.type(`${file}\n`)
+    await until(() => terminal.said.includes(end, before) || terminal.isOver, commands, 60_000)
+    return terminal.said.slice(before).replace(end, "")
   }
 
   async close(): Promise<void> {
-    this.#child.stdin.end()
-    await this.#child.exited
+    this.#terminal.kill()
+    await this.#terminal.end()
   }
 }
 
-/** The terminal of the gateway: its last command runs until Ctrl-C. */
+/** The terminal of the gateway. Its last command runs until Ctrl-C. */
 export class GatewayTerminal {
   readonly #cwd: string
   readonly #env: Env
   /** The commands so far that change the shell. */
   #before = ""
-  #child: Subprocess<"pipe", "pipe", "pipe"> | undefined
-  /** What it has shown since the last commands. */
-  said = ""
+  #terminal: Terminal | undefined
 
   constructor(cwd: string, env: Env) {
     this.#cwd = cwd
     this.#env = env
   }
 
-  /** As the terminal does it: to all processes of the group. */
-  interrupt(): void {
-    if (this.#child?.exitCode === null) process.kill(-this.#child.pid, "SIGINT")
+  /** What it has shown since the last commands. */
+  get said(): string {
+    return this.#terminal?.said ?? ""
   }
 
-  get ended(): Promise<unknown> {
-    return this.#child?.exited ?? Promise.resolve()
+  /** Presses Ctrl-C. */
+  interrupt(): void {
+    this.#terminal?.type("\x03")
+  }
+
+  async ended(): Promise<void> {
+    await this.#terminal?.end()
   }
 
   /** Returns once the gateway listens. `more`: variables that the page does not set. */
   async run(commands: string, more: Env): Promise<void> {
-    this.said = ""
-    const env = { ...this.#env, ...more }
-    const options = { cwd: this.#cwd, env, stdin: "pipe", stdout: "pipe", stderr: "pipe" } as const
-    const child = Bun.spawn(["bash", "-c", `${this.#before}${commands}`], { ...options, detached: true })
+    const terminal = new Terminal(["bash", "-c", `${this.#before}${commands}`], this.#cwd, { ...this.#env, ...more })
+    this.#terminal = terminal
     this.#before += (commands.match(/^(?:cd|export) .*\n/gm) ?? []).join("")
-    this.#child = child
-    const read = collect(child, (text) => {
-      this.said += text
-    })
-    await until(() => /listens at \S+/.test(this.said) || child.exitCode !== null, commands, 60_000)
-    if (child.exitCode === null) return
-    await read
-    throw new Error(`the gateway has ended: ${this.said}`)
+    await until(() => /listens at \S+/.test(terminal.said) || terminal.isOver, commands, 60_000)
+    if (!terminal.isOver) return
+    await terminal.end()
+    throw new Error(`the gateway has ended: ${terminal.said}`)
   }
 
   async close(): Promise<void> {
-    if (this.#child?.exitCode === null) process.kill(-this.#child.pid, "SIGKILL")
-    await this.ended
+    if (this.#terminal?.isOver !== false) return
+    this.interrupt()
+    await this.ended()
   }
 }

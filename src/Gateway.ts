@@ -1,5 +1,5 @@
 /** Composes the layers: the services of a gateway, its routes, and the server for both planes on one port. */
-import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import type * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import type * as HttpServer from "@effect/platform/HttpServer"
 import * as BunHttpServer from "@effect/platform-bun/BunHttpServer"
 import * as Effect from "effect/Effect"
@@ -8,7 +8,8 @@ import type { GatewayConfig, GatewayConfigInput } from "./config/GatewayConfig.t
 import { readConfig } from "./config/loadConfig.ts"
 import { type Parts, resolveConfig, type Setup } from "./config/resolveConfig.ts"
 import type { ConfigInvalid } from "./domain/Problem.ts"
-import { ControlSettings, controlRoutes } from "./http/control/index.ts"
+import { ControlSettings } from "./http/control/ControlSettings.ts"
+import { controlRoutes, serveControl } from "./http/control/onDemand.ts"
 import { Inference } from "./http/data/inference.ts"
 import { DataPlane, dataRoutes } from "./http/data/routes.ts"
 import { Conversations } from "./services/Conversations.ts"
@@ -69,7 +70,7 @@ export const services = ({
       Effect.flatMap((reading) => resolveConfig(parts, reading)),
       Effect.map((setup) =>
         config.discovery?.local === true
-          ? Layer.provideMerge(localServers(setup), servicesFrom(setup))
+          ? Layer.provideMerge(Layer.fresh(layerLocalServers), servicesFrom(setup))
           : servicesFrom(setup),
       ),
     ),
@@ -88,35 +89,28 @@ export const servicesFrom = ({
   resolved,
 }: Pick<Setup, "config" | "resolved">): Layer.Layer<Services, never, Surroundings> => {
   const { server } = config
-  const { limits } = resolved
   // `fresh`, because a constant layer would be shared by all gateways of a program, and so would their accounts.
   const state = Layer.mergeAll(
-    ProviderRegistry.layer(resolved),
-    HostHealth.layer(limits),
+    Layer.fresh(HostHealth.layer),
     Layer.fresh(HostStats.layer),
     Layer.fresh(Conversations.layer),
-    InFlight.layer(limits),
-    Meter.layer(config.billing),
-    Idempotency.layer({ keepsAnswers: config.privacy.idempotencyBodies }),
-    ControlSettings.layer({
-      corsOrigins: server.corsOrigins,
-      bodyBytes: limits.bodyBytes,
-    }),
-    RequestLimits.layer(config.billing.freeModels),
-  ).pipe(Layer.provideMerge(Layer.fresh(Timers.layer)))
-  const basis = Layer.mergeAll(Layer.fresh(layerKeptStats), ProviderKeys.layer(limits)).pipe(Layer.provideMerge(state))
+    Layer.fresh(InFlight.layer),
+    Layer.fresh(Meter.layer),
+    Layer.fresh(Idempotency.layer),
+    ControlSettings.layer({ corsOrigins: server.corsOrigins }),
+    Layer.fresh(RequestLimits.layer),
+  ).pipe(Layer.provideMerge(Layer.merge(Layer.fresh(Timers.layer), ProviderRegistry.layer(resolved))))
+  const basis = Layer.mergeAll(Layer.fresh(layerKeptStats), Layer.fresh(ProviderKeys.layer)).pipe(
+    Layer.provideMerge(state),
+  )
   return DataPlane.layer(server).pipe(
     Layer.provideMerge(Layer.fresh(Inference.layer)),
     Layer.provideMerge(layerDrain(server.drainSeconds * 1000)),
-    Layer.provideMerge(Dispatcher.layer({ ...limits, answerBytes: limits.bodyBytes, hedge: config.routing.hedge })),
+    Layer.provideMerge(Layer.fresh(Dispatcher.layer)),
     Layer.provideMerge(Layer.fresh(Router.layer)),
     Layer.provideMerge(basis),
   )
 }
-
-/** Looks for model servers while the gateway runs. */
-export const localServers = ({ local }: Pick<Setup, "local">): Layer.Layer<never, never, ProviderRegistry | Upstream> =>
-  layerLocalServers(local)
 
 /** Every route of both planes, for an app of `HttpLayerRouter`. */
 export const routes: Layer.Layer<never, never, HttpLayerRouter.HttpRouter | Services | KeyStore | Storage> =
@@ -141,11 +135,7 @@ export const serve = ({
       )
       // Not `routes`: a path with another spelling than a native route, such as one with `/../`, would reach the data
       // plane there.
-      return HttpLayerRouter.serve(controlRoutes, {
-        disableLogger: true,
-        disableListenLog: true,
-        routerConfig: { maxParamLength: 256 },
-      }).pipe(
+      return serveControl.pipe(
         Layer.fresh,
         Layer.provideMerge(
           BunHttpServer.layer({

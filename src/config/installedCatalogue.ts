@@ -9,7 +9,6 @@ import type { GatewayConfig } from "./GatewayConfig.ts"
 
 type Settings = Pick<GatewayConfig, "catalogue">
 
-/** Its path is relative to the working directory. */
 export const catalogueFile = ({ catalogue }: Settings): string => resolve(catalogue.file)
 
 const none: Catalogue = new Map()

@@ -14,19 +14,12 @@ import { installationId } from "./installation.ts"
 import { withEncodedEntries } from "./JournalRepository.ts"
 import { makeLedgerReads } from "./LedgerRepository.ts"
 import { migrate, migrationsTable, schemaVersion } from "./migrations.ts"
+import { addressOf } from "./postgresAddress.ts"
 import { makeAppend } from "./postgresAppend.ts"
 import { makeEvents } from "./postgresEvents.ts"
 import { makeLeaseRepository } from "./postgresLeases.ts"
 import { Unasked, whileMigrating } from "./postgresLock.ts"
-import {
-  addressOf,
-  type Connecting,
-  clientOf,
-  makeSessionName,
-  openPool,
-  type Patience,
-  schema,
-} from "./postgresPool.ts"
+import { type Connecting, clientOf, makeSessionName, openPool, type Patience, schema } from "./postgresPool.ts"
 import { makeRateShareRepository } from "./postgresRates.ts"
 import { makeSliceRepository } from "./postgresSlices.ts"
 import { makeCountRows } from "./postgresSums.ts"

@@ -39,12 +39,6 @@ export const schema = "headgate"
 export const makeSessionName = (): string =>
   `headgate ${crypto.randomUUID().slice(0, 8)} pid ${process.pid} on ${hostname()}`.slice(0, 63)
 
-/** `postgres://host:port/database`: without credentials and parameters. */
-export const addressOf = (url: Redacted.Redacted): string => {
-  const { host, pathname } = new URL(Redacted.value(url))
-  return `postgres://${host}${pathname}`
-}
-
 const bigintOid = 20
 
 /** 64-bit integers as numbers. Money never comes as one: it is cast to text (table.ts). */

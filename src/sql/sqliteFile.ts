@@ -36,7 +36,7 @@ export interface Refusal {
 export class Refused extends Data.TaggedError("Refused")<Refusal> {}
 
 /** "hdgt": tells our files from those of other programs. */
-const applicationId = 0x68646774
+export const applicationId = 0x68646774
 
 /** How long to wait for another program's lock on the file. */
 const busyTimeoutMs = 5000

@@ -1,16 +1,17 @@
 # The gateway in a container: docs/deployment.md#docker. The base is Debian with the Bun that the tests run on.
-FROM oven/bun:1.4.5-slim AS packages
+FROM oven/bun:1.4.5-slim AS program
 WORKDIR /app
 COPY package.json bun.lock ./
 # Source maps and types are a third of it, and nothing reads them here.
-RUN bun install --frozen-lockfile --production && find node_modules \( -name "*.map" -o -name "*.d.ts" \) -delete
+RUN bun install --frozen-lockfile --production --ignore-scripts && find node_modules \( -name "*.map" -o -name "*.d.ts" \) -delete
+COPY plugins plugins
+COPY scripts scripts
+COPY src src
+# Without the list of its sources, the bundle is that of whatever is there.
+RUN bun scripts/bundle.ts && rm dist/sources.json
 
 FROM oven/bun:1.4.5-slim
-WORKDIR /app
-COPY --from=packages /app/node_modules node_modules
-COPY package.json ./
-COPY plugins plugins
-COPY src src
+COPY --from=program /app /app
 RUN ln -s /app/src/main.ts /usr/local/bin/headgate && install -d -o 1000 -g 1000 -m 0700 /headgate /headgate/data
 
 # An installation: headgate.config.json and plugins in /headgate, everything that is written in /headgate/data.

@@ -12,13 +12,9 @@ export const configOf = (raw: unknown): Promise<GatewayConfig> => Effect.runProm
 
 export const defaults = await configOf({})
 
-/** The variables `HEADGATE_…` that the program reads. */
-export const knownVariables: ReadonlySet<string> = new Set(
-  [...textOf("src/config/loadConfig.ts").matchAll(/"(HEADGATE_[A-Z_]+)"/g)].map(([, name = ""]) => name),
-)
-
-export const unknownVariables = (names: Iterable<string>): ReadonlyArray<string> =>
-  [...names].filter((name) => name.startsWith("HEADGATE_") && !knownVariables.has(name))
+/** What a gateway would say of these variables. */
+export const unknownVariables = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
+  environmentWarnings(Object.fromEntries(names.map((name) => [name, "value"])), {})
 
 /** The folder of the image in which an installation is, and where it writes. */
 export const image = { installation: said("WORKDIR"), data: said("VOLUME"), user: Number(said("USER").split(":")[0]) }

@@ -11,7 +11,6 @@ import { firstStart } from "./firstStart.ts"
 import * as Gateway from "./Gateway.ts"
 import { watchImports } from "./plugin/importWatch.ts"
 import { KeyStore } from "./services/KeyStore.ts"
-import { layerLocalServers } from "./services/localServers.ts"
 import * as MemoryStorage from "./sql/MemoryStorage.ts"
 import * as PostgresStorage from "./sql/PostgresStorage.ts"
 import * as SqliteStorage from "./sql/SqliteStorage.ts"
@@ -60,7 +59,6 @@ export const runGateway = Effect.fnUntraced(function* (
   const announced = speaks ? firstStart({ managementKey, config }, summary) : Layer.empty
   const ending = new Ending()
   return yield* Layer.mergeAll(Layer.provide(reportServing, announced), cutAtSecondSignal(ending)).pipe(
-    Layer.merge(layerLocalServers),
     Layer.provide(Gateway.serve(config)),
     Layer.provide(Gateway.servicesFrom(setup)),
     Layer.provide([keys, Upstream.layer]),

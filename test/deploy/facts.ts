@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
+import { environmentWarnings } from "../../src/config/environment.ts"
 import type { GatewayConfig } from "../../src/config/GatewayConfig.ts"
 import { decodeConfig } from "../../src/config/loadConfig.ts"
 import { root, said } from "./dockerfile.ts"

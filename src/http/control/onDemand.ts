@@ -7,6 +7,7 @@ import * as HttpServer from "@effect/platform/HttpServer"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { Mount, type MountPoint } from "../Mount.ts"
 
 export const controlRoutes = Layer.unwrapEffect(
   Effect.map(
@@ -15,18 +16,19 @@ export const controlRoutes = Layer.unwrapEffect(
   ),
 )
 
-const control = HttpLayerRouter.toHttpEffect(controlRoutes)
-
 /** Serves the control plane. The requests that come while it is built wait for it. */
-export const serveControl = Layer.unwrapScoped(
-  Effect.gen(function* () {
-    const surroundings = yield* Effect.context<Effect.Effect.Context<typeof control>>()
-    const app = control.pipe(
-      Effect.provideService(HttpLayerRouter.RouterConfig, { maxParamLength: 256 }),
-      // Nothing of the request that it happens to be built in belongs to it, and that caller may leave.
-      Effect.mapInputContext((_: Context.Context<never>) => surroundings),
-      Effect.uninterruptible,
-    )
-    return HttpServer.serve(Effect.flatten(yield* Effect.cached(app)))
-  }),
-)
+export const serveControl = (mount: MountPoint) => {
+  const control = HttpLayerRouter.toHttpEffect(Layer.provide(controlRoutes, Layer.succeed(Mount, mount)))
+  return Layer.unwrapScoped(
+    Effect.gen(function* () {
+      const surroundings = yield* Effect.context<Effect.Effect.Context<typeof control>>()
+      const app = control.pipe(
+        Effect.provideService(HttpLayerRouter.RouterConfig, { maxParamLength: 256 }),
+        // Nothing of the request that it happens to be built in belongs to it, and that caller may leave.
+        Effect.mapInputContext((_: Context.Context<never>) => surroundings),
+        Effect.uninterruptible,
+      )
+      return HttpServer.serve(Effect.flatten(yield* Effect.cached(app)))
+    }),
+  )
+}

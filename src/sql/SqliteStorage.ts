@@ -14,6 +14,7 @@ import { wait } from "../services/Steps.ts"
 import { Storage } from "../services/Storage.ts"
 import { type Call, proxyOf } from "./calls.ts"
 import type { SqliteOpening } from "./Opening.ts"
+import { isReadableByAll } from "./privateFile.ts"
 import { type SqlRepositories, storageOf } from "./repositories.ts"
 import { StorageNotOpened } from "./StorageNotOpened.ts"
 import type { Message, Opened, Reply } from "./sqliteThread.ts"
@@ -118,16 +119,19 @@ export const makeWith = (
   start: () => Worker,
   options: SqliteOpening,
 ): Effect.Effect<Service, StorageNotOpened, Scope.Scope> => {
-  const opened = Effect.async<OpenThread, StorageNotOpened>((resume) => {
-    const path = resolve(options.path)
+  const opened = (path: string) =>
+    Effect.async<OpenThread, StorageNotOpened>((resume) => {
+      new Thread(start()).open({ path, durability: options.durability }, resume)
+    })
+  return Effect.gen(function* () {
+    const named = resolve(options.path)
     // The real path, so that all names of a file share one lock.
-    const opening = { path: existsSync(path) ? realpathSync(path) : path, durability: options.durability }
-    new Thread(start()).open(opening, resume)
+    const path = existsSync(named) ? realpathSync(named) : named
+    if (isReadableByAll(path))
+      yield* Effect.logWarning(`every user of this machine can read the database: chmod 600 ${path}*`)
+    const { storage } = yield* Effect.acquireRelease(opened(path), ({ thread }) => thread.close)
+    return storage
   })
-  return Effect.map(
-    Effect.acquireRelease(opened, ({ thread }) => thread.close),
-    ({ storage }) => storage,
-  )
 }
 
 /**

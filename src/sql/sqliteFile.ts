@@ -7,7 +7,7 @@
  * and `sqlite3`.
  */
 import { Database } from "bun:sqlite"
-import { existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs"
+import { existsSync, renameSync, rmSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as Cause from "effect/Cause"
@@ -19,6 +19,7 @@ import { sqliteCode } from "./failure.ts"
 import { migrationsTable, schemaVersion } from "./migrations.ts"
 import type { SqliteOpening } from "./Opening.ts"
 import { type OpenTables, openTables } from "./openTables.ts"
+import { makePrivateFile, makePrivateFolder } from "./privateFile.ts"
 import { makeClient } from "./sqliteClient.ts"
 
 export interface Refusal {
@@ -78,7 +79,7 @@ const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false 
 
 const prepare = (path: string): void => {
   try {
-    mkdirSync(dirname(path), { recursive: true })
+    makePrivateFolder(dirname(path))
   } catch (error) {
     throw refused("unwritable", path, error instanceof Error ? error.message : "its folder cannot be made")
   }
@@ -90,6 +91,7 @@ const prepare = (path: string): void => {
 
 /** Writes the holder, commits, and takes the lock again: others can only read a committed holder. */
 const takeLock = (path: string): Database => {
+  makePrivateFile(`${path}.lock`)
   const lock = new Database(`${path}.lock`)
   try {
     lock.run(`PRAGMA busy_timeout = ${lockTimeoutMs}`)
@@ -143,7 +145,10 @@ const keepCopy = (path: string, version: number) =>
     const sql = yield* SqlClient
     const copy = `${path}.schema-${version}`
     const unfinished = `${copy}.part`
-    yield* Effect.sync(() => rmSync(unfinished, { force: true }))
+    yield* Effect.sync(() => {
+      rmSync(unfinished, { force: true })
+      makePrivateFile(unfinished)
+    })
     yield* sql`VACUUM INTO ${unfinished}`
     yield* Effect.sync(() => renameSync(unfinished, copy))
   })
@@ -182,6 +187,7 @@ export const openFile = (opening: SqliteOpening): Effect.Effect<OpenFile, Refuse
       Effect.sync(() => takeLock(path)),
       (lock) => Effect.sync(() => lock.close()),
     )
+    yield* Effect.sync(() => makePrivateFile(path))
     const db = yield* openDatabase(path)
     const tables = yield* Effect.provideServiceEffect(
       Effect.zipRight(

@@ -10,7 +10,9 @@ import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { catalogue } from "./catalogue.ts"
 import { keys } from "./keys.ts"
 import { helpOf, misspelt, treeOf } from "./misspelt.ts"
+import { models } from "./models.ts"
 import { plugin } from "./plugin.ts"
+import { route } from "./route.ts"
 import { spend } from "./spend.ts"
 
 const serve = Command.make("serve", {}, () => Effect.promise(() => import("../serve.ts"))).pipe(
@@ -19,13 +21,25 @@ const serve = Command.make("serve", {}, () => Effect.promise(() => import("../se
 
 const program = Command.make("headgate").pipe(
   Command.withDescription("A self-hosted gateway for language models."),
-  Command.withSubcommands([serve, keys.command, spend, reconcile, audit.command, catalogue.command, plugin.command]),
+  Command.withSubcommands([
+    serve,
+    keys.command,
+    spend,
+    models,
+    route,
+    reconcile,
+    audit.command,
+    catalogue.command,
+    plugin.command,
+  ]),
 )
 
 const tree = treeOf(program, [
   treeOf(serve),
   keys.tree,
   treeOf(spend),
+  treeOf(models),
+  treeOf(route),
   treeOf(reconcile),
   audit.tree,
   catalogue.tree,

@@ -5,6 +5,7 @@ import * as ValidationError from "@effect/cli/ValidationError"
 import * as BunContext from "@effect/platform-bun/BunContext"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { backup } from "./backup.ts"
 import { audit, reconcile } from "./books.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { catalogue } from "./catalogue.ts"
@@ -12,6 +13,7 @@ import { keys } from "./keys.ts"
 import { helpOf, misspelt, treeOf } from "./misspelt.ts"
 import { models } from "./models.ts"
 import { plugin } from "./plugin.ts"
+import { restore } from "./restore.ts"
 import { route } from "./route.ts"
 import { spend } from "./spend.ts"
 
@@ -27,6 +29,8 @@ const program = Command.make("headgate").pipe(
     spend,
     models,
     route,
+    backup,
+    restore,
     reconcile,
     audit.command,
     catalogue.command,
@@ -40,6 +44,8 @@ const tree = treeOf(program, [
   treeOf(spend),
   treeOf(models),
   treeOf(route),
+  treeOf(backup),
+  treeOf(restore),
   treeOf(reconcile),
   audit.tree,
   catalogue.tree,

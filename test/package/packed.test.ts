@@ -32,12 +32,12 @@ afterAll(() => rm(app.folder, { recursive: true, force: true }))
 describe("the tarball", () => {
   test("has sources, types, plugins and examples, and no tests of plugins", () => {
     expect(app.packed).toContain("src/index.ts")
-    expect(app.packed).toContain("types/src/index.d.ts")
-    expect(app.packed).toContain("types/plugins/providers/openai/index.d.ts")
+    expect(app.packed).toContain("dist/src/index.d.ts")
+    expect(app.packed).toContain("dist/plugins/providers/openai/index.d.ts")
     expect(app.packed).toContain("plugins/providers/openai/models.json")
     expect(app.packed).toContain("examples/embed.ts")
-    expect(app.packed).toContain("dist/program.js")
-    expect(app.packed).not.toContain("dist/sources.json")
+    expect(app.packed).toContain("bundle/program.js")
+    expect(app.packed).not.toContain("bundle/sources.json")
     expect(app.packed.filter((path) => /^(plugins|test|bench)\/.*\.test\.ts$/.test(path))).toEqual([])
   })
 

@@ -8,6 +8,7 @@ import { resolveConfig } from "./config/resolveConfig.ts"
 import { firstStart } from "./firstStart.ts"
 import * as Gateway from "./Gateway.ts"
 import { watchImports } from "./plugin/importWatch.ts"
+import { layerReload } from "./reload.ts"
 import { KeyStore } from "./services/KeyStore.ts"
 import { layerLocalServers } from "./services/localServers.ts"
 import * as MemoryStorage from "./sql/MemoryStorage.ts"
@@ -16,6 +17,7 @@ import * as SqliteStorage from "./sql/SqliteStorage.ts"
 import { stopThreadAhead } from "./sql/startThread.ts"
 import { cutAtSecondSignal, runtimeWarnings } from "./start.ts"
 import { Upstream } from "./upstream/Upstream.ts"
+import { reloads, tellOthers } from "./workers/reloads.ts"
 import { reportServing } from "./workers/worker.ts"
 
 const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"]) => {
@@ -29,22 +31,22 @@ const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"])
  * Serves until it is interrupted. `speaks`: whether this process shows the address and the first keys, and logs the warnings
  * about the configuration; of several workers the first one does.
  */
-export const runGateway = Effect.fnUntraced(function* (
-  { managementKey, warnings, ...reading }: LoadedConfig,
-  speaks: boolean,
-) {
+export const runGateway = Effect.fnUntraced(function* (loaded: LoadedConfig, speaks: boolean) {
+  const { managementKey, warnings, ...reading } = loaded
   const found = yield* Effect.scoped(Effect.flatMap(watchImports, (importing) => discoverPlugins(reading, importing)))
   const catalogue = yield* installedCatalogue(reading.config)
-  const setup = yield* resolveConfig({ ...found, catalogue }, reading)
+  const parts = { ...found, catalogue }
+  const setup = yield* resolveConfig(parts, reading)
   const { config } = setup
   if (speaks) for (const warning of [...warnings, ...runtimeWarnings(config)]) yield* Effect.logWarning(warning)
 
   const storage = storageOf(config)
   const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
   const announced = speaks ? firstStart({ managementKey, config }) : Layer.empty
-  return yield* Layer.mergeAll(Layer.provide(reportServing, announced), cutAtSecondSignal).pipe(
+  return yield* Layer.mergeAll(Layer.provide(reportServing, announced), cutAtSecondSignal, reloads).pipe(
     Layer.merge(layerLocalServers),
     Layer.provide(Gateway.serve(config)),
+    Layer.provide(layerReload(loaded, parts, tellOthers)),
     Layer.provide(Gateway.servicesFrom(setup)),
     Layer.provide([keys, Upstream.layer]),
     Layer.provide(storage),

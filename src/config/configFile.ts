@@ -1,6 +1,7 @@
 /** The configuration file: where it is found, and what it says. */
-import { dirname, join, resolve } from "node:path"
-import { pathToFileURL } from "node:url"
+import { realpath } from "node:fs/promises"
+import { dirname, join, resolve, sep } from "node:path"
+import { fileURLToPath, pathToFileURL } from "node:url"
 import * as Effect from "effect/Effect"
 import { isJsonObject } from "../domain/Json.ts"
 import { kindOf, type Problem } from "../domain/Problem.ts"
@@ -77,7 +78,7 @@ export const readRaw = (file: string): Effect.Effect<unknown, Problem> => {
   return Effect.tryPromise({
     try: async (): Promise<unknown> => {
       await registerModules([dirname(file)])
-      return import(pathToFileURL(file).href)
+      return importAnew(file)
     },
     catch: (cause) => ({ path: file, message: importFailure(cause) }),
   }).pipe(
@@ -87,4 +88,30 @@ export const readRaw = (file: string): Effect.Effect<unknown, Problem> => {
       return Effect.fail({ path: file, message: `expected a default export made by defineConfig, got ${kindOf(raw)}` })
     }),
   )
+}
+
+/** The modules that a configuration file brought, by its path. */
+const modulesOf = new Map<string, ReadonlyArray<string>>()
+
+const ownSources = fileURLToPath(new URL("..", import.meta.url))
+
+/** Evaluates the file again, with the modules beside it that it imports, even if it was imported before. */
+const importAnew = async (path: string): Promise<unknown> => {
+  const file = await realpath(path)
+  for (const module of modulesOf.get(file) ?? []) delete require.cache[module]
+  const before = new Set(Object.keys(require.cache))
+  try {
+    return await import(pathToFileURL(file).href)
+  } finally {
+    const folder = `${dirname(file)}${sep}`
+    // Other modules may have been loaded meanwhile, and must stay the same.
+    const brought = Object.keys(require.cache).filter(
+      (module) =>
+        !before.has(module) &&
+        module.startsWith(folder) &&
+        !module.startsWith(ownSources) &&
+        !module.includes(`${sep}node_modules${sep}`),
+    )
+    modulesOf.set(file, [file, ...brought])
+  }
 }

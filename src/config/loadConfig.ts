@@ -31,6 +31,10 @@ export interface LoadedConfig extends Reading {
   readonly logLevel: LogLevel.LogLevel
   /** The configuration file that was read; `null`: there is none. */
   readonly file: string | null
+  /** What the file says, unchecked. */
+  readonly raw: unknown
+  /** Reads it all once more. A file that was there must still be there. */
+  readonly again: Effect.Effect<LoadedConfig, ConfigInvalid>
   /** What relative paths of the file, and the names of its packages, count from. The paths in `config` are absolute. */
   readonly folder: string
 }
@@ -108,6 +112,8 @@ export const loadConfigIn = (directory: string, flags: Overrides = {}): Effect.E
       warnings: warningsOf(raw, inForce),
       file,
       folder,
+      raw,
+      again: loadConfigIn(directory, file === null ? flags : { ...flags, file }),
     }
   })
 

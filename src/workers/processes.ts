@@ -3,11 +3,14 @@ import { fileURLToPath } from "node:url"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import { OthersToReload, onHangup, type ReloadOrder } from "./reloads.ts"
 import { type Ended, supervise, type Worker, type WorkerFailed } from "./supervise.ts"
 import { numberVariable, Serving } from "./worker.ts"
 
 interface Child extends Worker {
   readonly kill: (signal: "SIGTERM" | "SIGINT") => void
+  /** Whether it did; one that does not serve yet has read the configuration just now. */
+  readonly reload: (order: typeof ReloadOrder.Type) => boolean
   /** Asks it to stop, unless it was asked already, and waits for its end. */
   readonly stop: Effect.Effect<void>
 }
@@ -22,10 +25,15 @@ export const superviseProcesses = ({ server, limits }: GatewayConfig): Effect.Ef
       process.on(signal, () => {
         for (const child of children) child.kill(signal)
       })
+    onHangup(() => {
+      for (const child of children) if (child.reload({ reload: { isFirst: true } })) return
+    })
     const start = (number: number, port: number) =>
       Effect.acquireRelease(
         Effect.sync(() => {
-          const child = spawn(number, port, limits.maxInFlight)
+          const child = spawn(number, port, limits.maxInFlight, () => {
+            for (const other of children) if (other !== child) other.reload({ reload: { isFirst: false } })
+          })
           children.add(child)
           return child
         }),
@@ -49,10 +57,11 @@ const refuseTakenPort = ({ hostname, port }: GatewayConfig["server"]): void => {
 const program = fileURLToPath(new URL("../main.ts", import.meta.url))
 
 const isServing = Schema.is(Serving)
+const hasReloaded = Schema.is(OthersToReload)
 
 const poolVariable = "BUN_CONFIG_MAX_HTTP_REQUESTS"
 
-const spawn = (number: number, port: number, maxInFlight: number): Child => {
+const spawn = (number: number, port: number, maxInFlight: number, reloadOthers: () => void): Child => {
   const serving = Promise.withResolvers<number>()
   let serves = false
   let asked = false
@@ -66,6 +75,7 @@ const spawn = (number: number, port: number, maxInFlight: number): Child => {
     // Not through the supervisor: a worker whose supervisor was killed still logs how it ends.
     stdio: ["ignore", "inherit", "inherit"],
     ipc: (message) => {
+      if (hasReloaded(message)) return reloadOthers()
       if (!isServing(message)) return
       serves = true
       serving.resolve(message.port)
@@ -85,6 +95,10 @@ const spawn = (number: number, port: number, maxInFlight: number): Child => {
     serving: Effect.promise(() => serving.promise),
     ended,
     kill,
+    reload: (order) => {
+      if (serves && !isOver()) handle.send(order)
+      return serves && !isOver()
+    },
     stop: Effect.suspend(() => {
       if (isOver()) return Effect.void
       if (!asked) kill("SIGTERM")

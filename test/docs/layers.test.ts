@@ -12,7 +12,7 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
   ["cli"],
   ["serve.ts"],
   ["gatewayProcess.ts"],
-  ["testing", "firstStart.ts", "start.ts", "startAhead.ts"],
+  ["testing", "firstStart.ts", "reload.ts", "start.ts", "startAhead.ts"],
   ["workers"],
   ["Gateway.ts"],
   ["http", "sql"],

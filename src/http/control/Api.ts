@@ -14,6 +14,7 @@ import { rerankForm } from "../openapi/rerank.ts"
 import { responsesForm } from "../openapi/responses.ts"
 import { withForms } from "../openapi/schema.ts"
 import { ActivityGroup } from "./activity.ts"
+import { ConfigGroup } from "./config.ts"
 import { GenerationGroup } from "./generation.ts"
 import { HealthGroup } from "./health.ts"
 import { KeyStatusGroup } from "./keyStatus.ts"
@@ -31,6 +32,7 @@ export const Api = withoutErrors
   .add(KeysGroup)
   .add(ActivityGroup)
   .add(GenerationGroup)
+  .add(ConfigGroup)
   .add(HealthGroup)
   .annotate(OpenApi.Title, "Headgate")
   .annotate(OpenApi.Version, "1.0.0")

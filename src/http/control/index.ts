@@ -18,6 +18,7 @@ import { Api } from "./Api.ts"
 import { activityHandlers } from "./activity.ts"
 import { Authorize, AuthorizeManagement } from "./authorize.ts"
 import { ControlSettings } from "./ControlSettings.ts"
+import { configHandlers } from "./config.ts"
 import { preflighted, shared } from "./cors.ts"
 import { generationHandlers } from "./generation.ts"
 import { healthHandlers } from "./health.ts"
@@ -95,6 +96,7 @@ export const controlRoutes = Layer.mergeAll(operations, reference, unknownRoutes
     keysHandlers,
     activityHandlers,
     generationHandlers,
+    configHandlers,
     healthHandlers,
   ]),
   Layer.provide([Authorize.layer, AuthorizeManagement.layer, Installation.layer]),

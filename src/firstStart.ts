@@ -10,17 +10,13 @@ import { ProviderRegistry } from "./services/ProviderRegistry.ts"
 import { Storage } from "./services/Storage.ts"
 
 /**
- * Shows the address of the gateway. At the first start, unless the operator configured a key, creates and shows two
- * keys.
+ * Shows the address of the gateway, and what `summary` says of it, given its port. At the first start, unless the operator
+ * configured a key, creates and shows two keys.
  */
-export const firstStart = ({
-  managementKey,
-  config,
-}: Pick<LoadedConfig, "managementKey" | "config">): Layer.Layer<
-  never,
-  never,
-  HttpServer.HttpServer | KeyStore | ProviderRegistry | Storage
-> =>
+export const firstStart = (
+  { managementKey, config }: Pick<LoadedConfig, "managementKey" | "config">,
+  summary: (port: number) => Effect.Effect<string>,
+): Layer.Layer<never, never, HttpServer.HttpServer | KeyStore | ProviderRegistry | Storage> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const { address } = yield* HttpServer.HttpServer
@@ -30,6 +26,7 @@ export const firstStart = ({
       const port = address._tag === "TcpAddress" ? address.port : config.server.port
       const base = `${localUrl({ hostname: config.server.hostname, port })}/api/v1`
       say(`headgate listens at ${base}`)
+      process.stdout.write(yield* summary(port))
       if (managementKey !== null || (yield* Effect.orDie(storage.keys.countManagement())) > 0) return
       // Of several gateways that start on one new database, one makes the keys.
       const management = yield* Effect.orDie(keys.createFirst("first management key"))

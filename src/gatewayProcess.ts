@@ -1,24 +1,25 @@
 /** One process that serves: all layers of the gateway, for a configuration. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import { discoverPlugins } from "./config/discoverPlugins.ts"
 import { installedCatalogue } from "./config/installedCatalogue.ts"
 import type { LoadedConfig } from "./config/loadConfig.ts"
 import { resolveConfig } from "./config/resolveConfig.ts"
+import { Ending } from "./ending.ts"
 import { firstStart } from "./firstStart.ts"
 import * as Gateway from "./Gateway.ts"
 import { watchImports } from "./plugin/importWatch.ts"
 import { layerReload } from "./reload.ts"
 import { KeyStore } from "./services/KeyStore.ts"
-import { layerLocalServers } from "./services/localServers.ts"
 import * as MemoryStorage from "./sql/MemoryStorage.ts"
 import * as PostgresStorage from "./sql/PostgresStorage.ts"
 import * as SqliteStorage from "./sql/SqliteStorage.ts"
 import { stopThreadAhead } from "./sql/startThread.ts"
-import { cutAtSecondSignal, runtimeWarnings } from "./start.ts"
+import { cutAtSecondSignal, runtimeWarnings, warningsInto } from "./start.ts"
 import { Upstream } from "./upstream/Upstream.ts"
 import { reloads, tellOthers } from "./workers/reloads.ts"
-import { reportServing } from "./workers/worker.ts"
+import { reportServing, reportStopped, workerNumber } from "./workers/worker.ts"
 
 const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"]) => {
   if (storage._tag === "Sqlite") return SqliteStorage.layer({ path: storage.path, durability })
@@ -33,23 +34,39 @@ const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"])
  */
 export const runGateway = Effect.fnUntraced(function* (loaded: LoadedConfig, speaks: boolean) {
   const { managementKey, warnings, ...reading } = loaded
-  const found = yield* Effect.scoped(Effect.flatMap(watchImports, (importing) => discoverPlugins(reading, importing)))
-  const catalogue = yield* installedCatalogue(reading.config)
-  const parts = { ...found, catalogue }
-  const setup = yield* resolveConfig(parts, reading)
+  const logged: Array<string> = []
+  const { found, catalogue, setup } = yield* Effect.gen(function* () {
+    const found = yield* Effect.scoped(Effect.flatMap(watchImports, (importing) => discoverPlugins(reading, importing)))
+    const catalogue = yield* installedCatalogue(reading.config)
+    const setup = yield* resolveConfig({ ...found, catalogue }, reading)
+    if (speaks) for (const warning of [...warnings, ...runtimeWarnings(setup.config)]) yield* Effect.logWarning(warning)
+    return { found, catalogue, setup }
+  }).pipe(Effect.provide(Logger.add(warningsInto(logged))))
   const { config } = setup
-  if (speaks) for (const warning of [...warnings, ...runtimeWarnings(config)]) yield* Effect.logWarning(warning)
+  const summary = (port: number) =>
+    Effect.promise(async () => {
+      // Loaded when the gateway listens, so that its first answer does not wait for it.
+      const { startFacts } = await import("./startFacts.ts")
+      const { styleOf, summaryOf, writtenSummary } = await import("./startSummary.ts")
+      const [name, ...more] = logged
+      const count = name === undefined ? [] : [`${more.length + 1}, in the log above`]
+      const facts = startFacts({ loaded: reading, found, setup, port, warnings: count })
+      return writtenSummary(summaryOf(facts), styleOf(process.stdout))
+    })
 
   const storage = storageOf(config)
   const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
-  const announced = speaks ? firstStart({ managementKey, config }) : Layer.empty
-  return yield* Layer.mergeAll(Layer.provide(reportServing, announced), cutAtSecondSignal, reloads).pipe(
-    Layer.merge(layerLocalServers),
+  const announced = speaks ? firstStart({ managementKey, config }, summary) : Layer.empty
+  const ending = new Ending()
+  return yield* Layer.mergeAll(Layer.provide(reportServing, announced), cutAtSecondSignal(ending), reloads).pipe(
     Layer.provide(Gateway.serve(config)),
-    Layer.provide(layerReload(loaded, parts, tellOthers)),
+    Layer.provide(layerReload(loaded, { ...found, catalogue }, tellOthers)),
     Layer.provide(Gateway.servicesFrom(setup)),
     Layer.provide([keys, Upstream.layer]),
     Layer.provide(storage),
     Layer.launch,
+    Effect.ensuring(
+      Effect.suspend(() => (workerNumber() === undefined ? ending.write : reportStopped(ending.drained()))),
+    ),
   )
 })

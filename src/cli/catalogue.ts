@@ -148,7 +148,7 @@ const shownJson = (changes: CatalogueChanges, week: ReadonlyArray<Difference>, o
   })),
 })
 
-const source = Args.text({ name: "source" }).pipe(
+const source = Args.path({ name: "source" }).pipe(
   Args.withDescription("a file, or a URL: https, or an address of this machine"),
 )
 

@@ -11,6 +11,7 @@ import type * as Redacted from "effect/Redacted"
 import { isJsonObject } from "../domain/Json.ts"
 import { ConfigInvalid, type Path, type Problem, pathsOf, problemsOf, renderPath } from "../domain/Problem.ts"
 import { findFile, readRaw } from "./configFile.ts"
+import { environmentWarnings } from "./environment.ts"
 import { GatewayConfig } from "./GatewayConfig.ts"
 import { type Overrides, surroundings } from "./overrides.ts"
 
@@ -109,7 +110,7 @@ export const loadConfigIn = (directory: string, flags: Overrides = {}): Effect.E
       unread,
       managementKey: around.managementKey,
       logLevel: around.logLevel,
-      warnings: warningsOf(raw, inForce),
+      warnings: [...warningsOf(raw, inForce), ...environmentWarnings(process.env, raw)],
       file,
       folder,
       raw,
@@ -136,7 +137,7 @@ const withPaths = (config: GatewayConfig, folder: string): GatewayConfig => {
 /** Why this platform or this storage cannot have so many workers. */
 export const workerProblems = (
   { server: { workers }, storage }: Pick<GatewayConfig, "server" | "storage">,
-  platform: NodeJS.Platform,
+  platform: string,
 ): ReadonlyArray<Problem> => {
   const only = (reason: string) => [{ path: "server.workers", message: `expected 1 (${reason}), got ${workers}` }]
   if (workers === 1) return []

@@ -9,6 +9,7 @@ import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { type Problem, problemsOf } from "../domain/Problem.ts"
+import { isServiceLink } from "./environment.ts"
 import { type GatewayConfig, Hostname, Port, type StorageChoice, StorageText } from "./GatewayConfig.ts"
 
 /** Flags of the command line, as they are written there: they are checked with the rest. */
@@ -21,7 +22,7 @@ export interface Overrides {
   readonly hostname?: string | undefined
   /** `--storage`; a path in it is relative to the working directory. */
   readonly storage?: string | undefined
-  /** `--log-level`: "debug", "info", "warn" or "error". */
+  /** `--log-level`: "debug", "info", "warn", "error" or "none". */
   readonly logLevel?: string | undefined
 }
 
@@ -54,9 +55,19 @@ const variables = Config.all({
   managementKey: optional(Config.redacted(Config.nonEmptyString("HEADGATE_MANAGEMENT_KEY"))),
 })
 
-const levels = { debug: LogLevel.Debug, info: LogLevel.Info, warn: LogLevel.Warning, error: LogLevel.Error } as const
+const levels = {
+  debug: LogLevel.Debug,
+  info: LogLevel.Info,
+  warn: LogLevel.Warning,
+  error: LogLevel.Error,
+  none: LogLevel.None,
+} as const
 
-const Level = Schema.Literal("debug", "info", "warn", "error")
+/** `undefined`: there is no such level. */
+export const levelOf = (name: string): LogLevel.LogLevel | undefined =>
+  Object.entries(levels).find(([each]) => each === name)?.[1]
+
+const Level = Schema.Literal("debug", "info", "warn", "error", "none")
 
 const named = <A>(flag: string, given: A | undefined, variable: string, value: A | null): Named<A> | null => {
   if (given !== undefined) return { name: flag, value: given }
@@ -74,7 +85,8 @@ export const surroundings = (workingDirectory: string, flags: Overrides): Effect
       problems.push(...problemsOf(decoded.left).map(({ message }) => ({ path: written.name, message })))
       return null
     }
-    const port = read(Port, asNumber(named<string | number>("--port", flags.port, "HEADGATE_PORT", set.port)))
+    const setPort = set.port !== null && isServiceLink("HEADGATE_PORT", set.port) ? null : set.port
+    const port = read(Port, asNumber(named<string | number>("--port", flags.port, "HEADGATE_PORT", setPort)))
     const hostname = read(Hostname, named("--hostname", flags.hostname, "HEADGATE_HOSTNAME", set.hostname))
     const storage = within(
       workingDirectory,

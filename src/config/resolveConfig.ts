@@ -39,6 +39,8 @@ export interface Setup {
   readonly config: GatewayConfig
   /** What requests read. */
   readonly resolved: ResolvedConfig
+  /** Plugins that are off because they cannot be used. */
+  readonly invalid: ReadonlyArray<PluginInvalid>
 }
 
 /** Fails with the problems of the reading and those that are found with the plugins. */
@@ -68,7 +70,8 @@ export const resolveConfig = (
       inForce: strategy === undefined ? config.routing.strategy : undefined,
       brokenPlugins: brokenBeside("providers", invalid),
     })
-    for (const { message } of [...invalid, ...loaded.off, ...ranked.off]) yield* Effect.logError(message)
+    const unusable = [...invalid, ...loaded.off, ...ranked.off]
+    for (const { message } of unusable) yield* Effect.logError(message)
 
     const off = new Set([...loaded.off, ...ranked.off].map(({ plugin }) => plugin))
     const usable = plugins.map(({ id }) => id).filter((id) => !off.has(id))
@@ -100,7 +103,7 @@ export const resolveConfig = (
       localServers: local,
       aliases: ofModels,
     })
-    return { config, resolved }
+    return { config, resolved, invalid: unusable }
   })
 
 /**

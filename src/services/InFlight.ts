@@ -11,6 +11,11 @@ import { ProviderRegistry } from "./ProviderRegistry.ts"
 import { Lifetime } from "./RequestContext.ts"
 import { Timers } from "./Timers.ts"
 
+export interface Drained {
+  readonly running: number
+  readonly cut: number
+}
+
 const revoked = new NotPermitted({ rule: "The key was disabled or deleted while the request ran." })
 
 /** How often deadlines and callers are checked, milliseconds. */
@@ -36,6 +41,8 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
     readonly drain: (milliseconds: number) => Effect.Effect<void>
     /** Ends the running requests now. They settle, and a waiting drain completes. */
     readonly cut: () => void
+    /** How many requests ran when the drain began, and how many of them were ended before their time. */
+    readonly drained: () => Drained
   }
 >() {
   static readonly layer = Layer.effect(
@@ -43,9 +50,14 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
     Effect.map(Effect.all([Timers, ProviderRegistry]), ([timers, registry]) => {
       const running = new Set<Lifetime>()
       let draining = false
+      let runningAtDrain = 0
+      const ended = new Set<Lifetime>()
       const refuse = (why: Unavailable["why"]) => new Unavailable({ why, retryAfterSeconds: 1 })
       const cut = () => {
-        for (const lifetime of [...running]) lifetime.end(refuse("draining"))
+        for (const lifetime of [...running]) {
+          ended.add(lifetime)
+          lifetime.end(refuse("draining"))
+        }
       }
       const emptied = Effect.void.pipe(
         Effect.delay("20 millis"),
@@ -83,8 +95,10 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
         },
         draining: () => draining,
         cut,
+        drained: () => ({ running: runningAtDrain, cut: ended.size }),
         drain: Effect.fnUntraced(function* (milliseconds) {
           draining = true
+          runningAtDrain = running.size
           yield* Effect.timeoutOption(emptied, milliseconds)
           cut()
           yield* Effect.timeoutOption(emptied, "2 seconds")

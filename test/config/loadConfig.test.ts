@@ -282,7 +282,7 @@ describe("the environment", () => {
       "config error: --config: expected the path of a file, but there is no gone.json",
       `config error: --port: expected ${port}, got string`,
       'config error: --storage: expected "memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE", got string',
-      'config error: --log-level: expected "debug", "info", "warn" or "error", got string',
+      'config error: --log-level: expected "debug", "info", "warn", "error" or "none", got string',
     ])
   })
 

@@ -14,6 +14,7 @@ import { resolveConfig } from "../../src/config/resolveConfig.ts"
 import { keyId } from "../../src/domain/KeySecret.ts"
 import { parseUsd } from "../../src/domain/Money.ts"
 import { type ControlOptions, ControlSettings, controlRoutes } from "../../src/http/control/index.ts"
+import { everything, Mount } from "../../src/http/Mount.ts"
 import { defineProvider } from "../../src/plugin/Provider.ts"
 import { HostHealth } from "../../src/services/HostHealth.ts"
 import { HostStats } from "../../src/services/HostStats.ts"
@@ -153,6 +154,7 @@ export const startControlPlane = async ({
   )
   const { handler, dispose } = HttpLayerRouter.toWebHandler(
     controlRoutes.pipe(
+      Layer.provide(Layer.succeed(Mount, everything)),
       Layer.provide(ControlSettings.layer({ corsOrigins: ["*"], ...control })),
       Layer.provide(recorded),
       Layer.provide(Layer.succeedContext(context)),

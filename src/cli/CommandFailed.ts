@@ -8,7 +8,7 @@ export const exitCodes = {
   badFile: 65,
   noFile: 66,
   noGateway: 69,
-  noWriting: 73,
+  cannotWrite: 73,
   badConfig: 78,
 } as const
 

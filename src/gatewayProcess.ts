@@ -59,7 +59,6 @@ export const runGateway = Effect.fnUntraced(function* (
   const announced = speaks ? firstStart({ managementKey, config }, summary) : Layer.empty
   const ending = new Ending()
   return yield* Layer.mergeAll(Layer.provide(reportServing, announced), cutAtSecondSignal(ending)).pipe(
-    Layer.merge(Gateway.localServers(setup)),
     Layer.provide(Gateway.serve(config)),
     Layer.provide(Gateway.servicesFrom(setup)),
     Layer.provide([keys, Upstream.layer]),

@@ -131,7 +131,7 @@ const withPaths = (config: GatewayConfig, folder: string): GatewayConfig => {
 /** Why this platform or this storage cannot have so many workers. */
 export const workerProblems = (
   { server: { workers }, storage }: Pick<GatewayConfig, "server" | "storage">,
-  platform: NodeJS.Platform,
+  platform: string,
 ): ReadonlyArray<Problem> => {
   const only = (reason: string) => [{ path: "server.workers", message: `expected 1 (${reason}), got ${workers}` }]
   if (workers === 1) return []

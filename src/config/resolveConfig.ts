@@ -6,7 +6,6 @@ import { basename, dirname } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Record from "effect/Record"
 import type { Catalogue } from "../catalogue/catalogueFile.ts"
-import type { LocalServer } from "../catalogue/localServers.ts"
 import { nearModels } from "../catalogue/names.ts"
 import { type LoadedProviders, loadProviders } from "../catalogue/providers.ts"
 import { type Limits, type ResolvedConfig, resolvedConfig } from "../catalogue/ResolvedConfig.ts"
@@ -36,12 +35,10 @@ export interface Parts {
 
 /** What a gateway is built from. */
 export interface Setup {
-  /** What is settled once at start: addresses, storage, billing. */
+  /** What is settled once at start: addresses, storage. */
   readonly config: GatewayConfig
   /** What requests read. */
   readonly resolved: ResolvedConfig
-  /** Servers of this machine to look for while the gateway runs. */
-  readonly local: ReadonlyArray<LocalServer>
   /** Plugins that are off because they cannot be used. */
   readonly invalid: ReadonlyArray<PluginInvalid>
 }
@@ -93,13 +90,20 @@ export const resolveConfig = (
     const models = withUnknownPrices(loaded.models, config.billing.unknownPrice)
     const warning = unpricedWarning(models)
     if (warning !== undefined) yield* Effect.logWarning(warning)
+    const { hedge } = config.routing
     const routing =
       strategy === undefined
-        ? { strategies, whys, strategy: config.routing.strategy }
-        : { strategies: new Map([...strategies, ["own", strategy]]), whys, strategy: "own" }
-    const limits = limitsOf(config.limits)
-    const resolved = resolvedConfig({ models, providers, limits, routing, aliases: config.aliases })
-    return { config, resolved, local, invalid: unusable }
+        ? { strategies, whys, strategy: config.routing.strategy, hedge }
+        : { strategies: new Map([...strategies, ["own", strategy]]), whys, strategy: "own", hedge }
+    const { billing, aliases: ofModels } = config
+    const resolved = resolvedConfig({
+      ...{ models, providers, routing, billing },
+      limits: limitsOf(config.limits),
+      keepsAnswers: config.privacy.idempotencyBodies,
+      localServers: local,
+      aliases: ofModels,
+    })
+    return { config, resolved, invalid: unusable }
   })
 
 /**

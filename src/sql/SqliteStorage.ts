@@ -13,9 +13,9 @@ import { StorageUnavailable } from "../services/ledger.ts"
 import { wait } from "../services/Steps.ts"
 import { Storage } from "../services/Storage.ts"
 import { type Call, proxyOf } from "./calls.ts"
+import type { SqliteOpening } from "./Opening.ts"
 import { type SqlRepositories, storageOf } from "./repositories.ts"
 import { StorageNotOpened } from "./StorageNotOpened.ts"
-import type { Opening } from "./sqliteFile.ts"
 import type { Message, Opened, Reply } from "./sqliteThread.ts"
 import { startThread } from "./startThread.ts"
 
@@ -44,7 +44,7 @@ class Thread {
   }
 
   /** Resumes once the file is open. A thread that dies before that is a defect, since its code does not load. */
-  open(opening: Opening, resume: (result: Effect.Effect<OpenThread, StorageNotOpened>) => void): void {
+  open(opening: SqliteOpening, resume: (result: Effect.Effect<OpenThread, StorageNotOpened>) => void): void {
     const died = (why: string) => {
       this.end(why)
       this.worker.terminate()
@@ -116,7 +116,7 @@ class Thread {
 /** The same with a given thread, for tests. */
 export const makeWith = (
   start: () => Worker,
-  options: Opening,
+  options: SqliteOpening,
 ): Effect.Effect<Service, StorageNotOpened, Scope.Scope> => {
   const opened = Effect.async<OpenThread, StorageNotOpened>((resume) => {
     const path = resolve(options.path)
@@ -134,5 +134,5 @@ export const makeWith = (
  * Opens the file, and creates it and its folder where they are absent. Closing the layer writes the journal back into
  * the file.
  */
-export const layer = (options: Opening): Layer.Layer<Storage, StorageNotOpened> =>
+export const layer = (options: SqliteOpening): Layer.Layer<Storage, StorageNotOpened> =>
   Layer.scoped(Storage, makeWith(startThread, options))

@@ -12,13 +12,9 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Pg from "pg"
+import type { PostgresOpening } from "./Opening.ts"
 
-export interface Connecting {
-  /** `postgres://user:password@host:port/database`, with the parameters of libpq such as `sslmode`. */
-  readonly url: Redacted.Redacted
-  /** `full`: a commit survives a loss of power of the server. `process`: it survives the end of this process. */
-  readonly durability: "full" | "process"
-}
+export type Connecting = Omit<PostgresOpening, "spoolFolder">
 
 /** Milliseconds. */
 export interface Patience {

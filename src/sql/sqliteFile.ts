@@ -17,15 +17,9 @@ import type * as Scope from "effect/Scope"
 import { makeBallast } from "./ballast.ts"
 import { sqliteCode } from "./failure.ts"
 import { migrationsTable, schemaVersion } from "./migrations.ts"
+import type { SqliteOpening } from "./Opening.ts"
 import { type OpenTables, openTables } from "./openTables.ts"
 import { makeClient } from "./sqliteClient.ts"
-
-export interface Opening {
-  /** Relative to the working directory until it reaches the thread. */
-  readonly path: string
-  /** `full` survives a loss of power, `process` only the death of the process. */
-  readonly durability: "full" | "process"
-}
 
 export interface Refusal {
   readonly reason: "in-use" | "unwritable" | "corrupt" | "newer" | "older" | "unreadable"
@@ -155,7 +149,7 @@ const keepCopy = (path: string, version: number) =>
   })
 
 /** Settings of the connection, before the first transaction. Keeps a copy of a file that will be migrated. */
-const configure = ({ path, durability }: Opening) =>
+const configure = ({ path, durability }: SqliteOpening) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
     yield* sql.unsafe(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
@@ -180,7 +174,7 @@ export interface OpenFile extends OpenTables {
 }
 
 /** The file, until the scope closes. Everything runs on the calling thread and blocks it. */
-export const openFile = (opening: Opening): Effect.Effect<OpenFile, Refused, Scope.Scope> =>
+export const openFile = (opening: SqliteOpening): Effect.Effect<OpenFile, Refused, Scope.Scope> =>
   Effect.gen(function* () {
     const { path } = opening
     yield* Effect.sync(() => prepare(path))

@@ -10,6 +10,7 @@ import { Ending } from "./ending.ts"
 import { firstStart } from "./firstStart.ts"
 import * as Gateway from "./Gateway.ts"
 import { watchImports } from "./plugin/importWatch.ts"
+import { type Say, withProgress } from "./progress/withProgress.ts"
 import { KeyStore } from "./services/KeyStore.ts"
 import * as MemoryStorage from "./sql/MemoryStorage.ts"
 import * as PostgresStorage from "./sql/PostgresStorage.ts"
@@ -19,11 +20,11 @@ import { cutAtSecondSignal, runtimeWarnings, warningsInto } from "./start.ts"
 import { Upstream } from "./upstream/Upstream.ts"
 import { reportServing, reportStopped, workerNumber } from "./workers/worker.ts"
 
-const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"]) => {
-  if (storage._tag === "Sqlite") return SqliteStorage.layer({ path: storage.path, durability })
+const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"], say: Say) => {
+  if (storage._tag === "Sqlite") return SqliteStorage.layer({ path: storage.path, durability }, say)
   stopThreadAhead()
   if (storage._tag === "Memory") return MemoryStorage.layer
-  return PostgresStorage.layer({ url: storage.url, durability, spoolFolder })
+  return PostgresStorage.layer({ url: storage.url, durability, spoolFolder }, say)
 }
 
 /**
@@ -35,13 +36,16 @@ export const runGateway = Effect.fnUntraced(function* (
   speaks: boolean,
 ) {
   const logged: Array<string> = []
-  const { found, setup } = yield* Effect.gen(function* () {
+  const prepared = Effect.gen(function* () {
     const found = yield* Effect.scoped(Effect.flatMap(watchImports, (importing) => discoverPlugins(reading, importing)))
     const catalogue = yield* installedCatalogue(reading.config)
     const setup = yield* resolveConfig({ ...found, catalogue }, reading)
     if (speaks) for (const warning of [...warnings, ...runtimeWarnings(setup.config)]) yield* Effect.logWarning(warning)
     return { found, setup }
-  }).pipe(Effect.provide(Logger.add(warningsInto(logged))))
+  })
+  const { found, setup } = yield* withProgress("loading plugins and models", () => prepared).pipe(
+    Effect.provide(Logger.add(warningsInto(logged))),
+  )
   const { config } = setup
   const summary = (port: number) =>
     Effect.promise(async () => {
@@ -54,7 +58,9 @@ export const runGateway = Effect.fnUntraced(function* (
       return writtenSummary(summaryOf(facts), styleOf(process.stdout))
     })
 
-  const storage = storageOf(config)
+  const storage = Layer.scopedContext(
+    withProgress("opening the database", (say) => Layer.build(storageOf(config, say))),
+  )
   const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
   const announced = speaks ? firstStart({ managementKey, config }, summary) : Layer.empty
   const ending = new Ending()

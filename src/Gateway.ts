@@ -93,11 +93,19 @@ export const servicesOf = ({
 export const servicesFrom = (setup: Setup): Layer.Layer<Services, never, Surroundings> => onState(stateFrom(setup))
 
 const onState = <E>(known: Layer.Layer<State, E, Storage>): Layer.Layer<Services, E, Surroundings> =>
-  serving.pipe(Layer.provideMerge(routing), Layer.provideMerge(known))
+  own(serving.pipe(Layer.provideMerge(routing), Layer.provideMerge(known)))
+
+/**
+ * A layer that shares nothing with another gateway of the program: layers that are constants, such as `HostStats.layer`, are built
+ * for it alone. It is built once, also where it is provided twice, which a layer made by `Layer.fresh` is not: within
+ * `Layer.provideMerge` there would be two of it.
+ */
+const own = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> =>
+  Layer.unwrapEffect(Effect.succeed(Layer.fresh(layer)))
 
 /** The lowest of the three parts of `services`. */
 export const state = (options: GatewayOptions): Layer.Layer<State, ConfigInvalid, Storage> =>
-  Layer.unwrapEffect(Effect.map(setupOf(options), stateFrom))
+  own(Layer.unwrapEffect(Effect.map(setupOf(options), stateFrom)))
 
 /** Decodes the configuration and resolves it with the plugins. */
 export const setupOf = ({ config = {}, ...parts }: GatewayOptions): Effect.Effect<Setup, ConfigInvalid> =>
@@ -109,7 +117,6 @@ export const setupOf = ({ config = {}, ...parts }: GatewayOptions): Effect.Effec
 const withoutLocalServers = (setup: Setup): Setup => ({ ...setup, resolved: { ...setup.resolved, localServers: [] } })
 
 const stateFrom = (setup: Setup): Layer.Layer<State, never, Storage> =>
-  // `fresh`, because a constant layer would be shared by all gateways of a program, and so would their accounts.
   Layer.mergeAll(
     HostHealth.layer,
     HostStats.layer,
@@ -123,14 +130,12 @@ const stateFrom = (setup: Setup): Layer.Layer<State, never, Storage> =>
     Layer.provideMerge(
       Layer.mergeAll(Timers.layer, ProviderRegistry.layer(setup.resolved), Layer.succeed(Settings, setup)),
     ),
-    Layer.fresh,
   )
 
 /** The middle part of `services`. */
 export const routing: Layer.Layer<Routing, never, State | Storage> = Router.layer.pipe(
   Layer.provideMerge(ProviderKeys.layer),
   Layer.provideMerge(layerKeptStats),
-  Layer.fresh,
 )
 
 /** The upper part of `services`. */
@@ -143,7 +148,7 @@ export const serving: Layer.Layer<Serving, never, State | Routing | Surroundings
       Layer.merge(layerLocalServers),
     ),
   ),
-).pipe(Layer.fresh)
+)
 
 /** Every route of both planes, for an app of `HttpLayerRouter`. Unknown paths that do not begin with `/api/v1/` are the app's. */
 export const routes: Layer.Layer<never, never, HttpLayerRouter.HttpRouter | Services | KeyStore | Storage> = routesOn(

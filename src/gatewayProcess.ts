@@ -43,9 +43,7 @@ export const runGateway = Effect.fnUntraced(function* (
     if (speaks) for (const warning of [...warnings, ...runtimeWarnings(setup.config)]) yield* Effect.logWarning(warning)
     return { found, setup }
   })
-  const { found, setup } = yield* withProgress("loading plugins and models", () => prepared).pipe(
-    Effect.provide(Logger.add(warningsInto(logged))),
-  )
+  const { found, setup } = yield* Effect.provide(prepared, Logger.add(warningsInto(logged)))
   const { config } = setup
   const summary = (port: number) =>
     Effect.promise(async () => {
@@ -58,9 +56,7 @@ export const runGateway = Effect.fnUntraced(function* (
       return writtenSummary(summaryOf(facts), styleOf(process.stdout))
     })
 
-  const storage = Layer.scopedContext(
-    withProgress("opening the database", (say) => Layer.build(storageOf(config, say))),
-  )
+  const storage = Layer.scopedContext(withProgress((say) => Layer.build(storageOf(config, say))))
   const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
   const announced = speaks ? firstStart({ managementKey, config }, summary) : Layer.empty
   const ending = new Ending()

@@ -17,7 +17,7 @@ afterAll(() => installation.remove())
 
 const written = (isTerminal: boolean) => {
   let text = ""
-  const line = new ProgressLine("opening", isTerminal, (more) => {
+  const line = new ProgressLine(isTerminal, (more) => {
     text += more
   })
   return { line, text: () => text }
@@ -38,10 +38,8 @@ test("in a pipe there is a line for each part, and one at the end; in a terminal
     line.end()
     return text()
   }
-  expect(act(written(false))).toBe(
-    "headgate: opening: part 1 …\nheadgate: opening: part 2 …\nheadgate: opening: it took 0.0 s\n",
-  )
-  expect(act(written(true))).toBe("\r\u001b[Kopening: part 1 (0 s)\r\u001b[Kopening: part 2 (0 s)\r\u001b[K")
+  expect(act(written(false))).toBe("headgate: part 1 …\nheadgate: part 2 …\nheadgate: part 2: it took 0.0 s\n")
+  expect(act(written(true))).toBe("\r\u001b[Kpart 1 (0 s)\r\u001b[Kpart 2 (0 s)\r\u001b[K")
 })
 
 test(
@@ -54,12 +52,12 @@ test(
     other.run("PRAGMA journal_mode = WAL")
     other.run("BEGIN IMMEDIATE")
     const gateway = installation.start({ config: { discovery: { environment: false, local: false } } })
-    const change = `opening the database: its tables are brought from schema 4 to ${schemaVersion} …`
+    const change = `headgate: the tables of the database are brought from schema 4 to ${schemaVersion} …`
     await until(() => gateway.err().includes(change), "the line", 30_000)
     other.run("ROLLBACK")
     other.close()
     await gateway.url()
-    await until(() => /headgate: opening the database: it took \d/.test(gateway.err()), "the end")
+    await until(() => /^headgate: the tables .*: it took \d/m.test(gateway.err()), "the end")
     gateway.kill("SIGTERM")
     await gateway.exited
   },

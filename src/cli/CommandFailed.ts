@@ -8,6 +8,7 @@ export const exitCodes = {
   badFile: 65,
   noFile: 66,
   noGateway: 69,
+  /** Something is in use, or cannot be written. */
   cannotWrite: 73,
   badConfig: 78,
 } as const

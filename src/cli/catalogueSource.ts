@@ -13,7 +13,12 @@ const tooLong = `more than ${mostBytes / 1_048_576} MiB`
 
 /** The text of the file or of the answer, at most 16 MiB. */
 export const catalogueText = (source: string): Effect.Effect<string, CommandFailed> =>
-  /^https?:\/\//i.test(source) ? withProgress("fetching the catalogue", () => answerOf(source)) : contentOf(source)
+  /^https?:\/\//i.test(source)
+    ? withProgress((say) => {
+        say("fetching the catalogue")
+        return answerOf(source)
+      })
+    : contentOf(source)
 
 const contentOf = (path: string): Effect.Effect<string, CommandFailed> =>
   Effect.gen(function* () {

@@ -2,55 +2,53 @@
  * The line that says what is running when it takes longer than a second. In a terminal it is updated in place, and goes away at the
  * end; elsewhere there is a line at the beginning, one for each part, and one at the end.
  */
+
 /** From when on something is said, and how often a terminal is told how long it has taken. */
 export const patienceMs = 1000
 
-/** What has been said of one piece of work. `write` must not wait. */
+/** Begins when it is told what is done. `write` must not wait. */
 export class ProgressLine {
-  private part = ""
+  private what = ""
+  private since = 0
   private isShown = false
-  private readonly since = performance.now()
-  private readonly name: string
+  private timer: ReturnType<typeof setTimeout> | undefined
   private readonly isTerminal: boolean
   private readonly write: (text: string) => void
 
-  constructor(name: string, isTerminal: boolean, write: (text: string) => void) {
-    this.name = name
+  constructor(isTerminal: boolean, write: (text: string) => void) {
     this.isTerminal = isTerminal
     this.write = write
   }
 
-  say(part: string): void {
-    this.part = part
+  say(what: string): void {
+    this.what = what
     if (this.isShown) this.show()
+    if (this.timer !== undefined) return
+    this.since = performance.now()
+    this.wait()
   }
 
-  /** To be called when a second has passed, and in a terminal each second after it. */
+  /** Writes the line; called when a second has passed, and in a terminal each second after it. */
   show(): void {
     this.isShown = true
-    const text = this.part === "" ? this.name : `${this.name}: ${this.part}`
-    this.write(this.isTerminal ? `\r\u001b[K${text} (${this.seconds(0)} s)` : `headgate: ${text} …\n`)
+    this.write(this.isTerminal ? `\r\u001b[K${this.what} (${this.seconds(0)} s)` : `headgate: ${this.what} …\n`)
   }
 
   end(): void {
+    clearTimeout(this.timer)
     if (!this.isShown) return
-    this.write(this.isTerminal ? "\r\u001b[K" : `headgate: ${this.name}: it took ${this.seconds(1)} s\n`)
+    this.write(this.isTerminal ? "\r\u001b[K" : `headgate: ${this.what}: it took ${this.seconds(1)} s\n`)
+  }
+
+  private wait(): void {
+    this.timer = setTimeout(() => {
+      this.show()
+      if (this.isTerminal) this.wait()
+    }, patienceMs)
+    this.timer.unref()
   }
 
   private seconds(digits: number): string {
     return ((performance.now() - this.since) / 1000).toFixed(digits)
-  }
-}
-
-/** Shows the line after a second, by timers of this thread. Returns what ends it. */
-export const watched = (line: ProgressLine, isTerminal: boolean): (() => void) => {
-  let timer = setTimeout(function show() {
-    line.show()
-    if (isTerminal) timer = setTimeout(show, patienceMs)
-  }, patienceMs)
-  timer.unref()
-  return () => {
-    clearTimeout(timer)
-    line.end()
   }
 }

@@ -1,9 +1,9 @@
 /** The thread of `withProgressBeside`. Its first message starts it, the second one ends it, and is answered. */
 import { writeSync } from "node:fs"
-import { ProgressLine, watched } from "./line.ts"
+import { ProgressLine } from "./line.ts"
 
 export interface Beginning {
-  readonly name: string
+  readonly what: string
   readonly isTerminal: boolean
 }
 
@@ -18,11 +18,14 @@ const write = (text: string): void => {
   }
 }
 
-let end = (): void => {}
+let line: ProgressLine | undefined
 
 self.onmessage = ({ data }: MessageEvent<Beginning | null>) => {
   if (data === null) {
-    end()
+    line?.end()
     self.postMessage(null)
-  } else end = watched(new ProgressLine(data.name, data.isTerminal, write), data.isTerminal)
+    return
+  }
+  line = new ProgressLine(data.isTerminal, write)
+  line.say(data.what)
 }

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Say } from "../progress/withProgress.ts"
 import { makeStepRunner } from "../services/Steps.ts"
-import type { Storage } from "../services/Storage.ts"
+import { NoCopy, type Storage } from "../services/Storage.ts"
 import { reasonOf, sqlState } from "./failure.ts"
 import { installationId } from "./installation.ts"
 import { withEncodedEntries } from "./JournalRepository.ts"
@@ -123,7 +123,7 @@ export const openDatabase = (
     const pool = yield* openPool(connecting, patience, { name, max: connections })
     const sql = yield* clientOf(pool)
     if (yield* Effect.provideService(mayMissSteps(address), SqlClient, sql)) {
-      say(`its tables are brought to schema ${schemaVersion}`)
+      say(`the tables of the database are brought to schema ${schemaVersion}`)
       yield* migrateDatabase(connecting, name, patience)
     }
     const runner = makeStepRunner(yield* Effect.runtime<never>())
@@ -135,6 +135,7 @@ export const openDatabase = (
     const storage = {
       installation,
       ...shared,
+      copy: new NoCopy({ instead: "is PostgreSQL, which has its own tool: pg_dump --schema=headgate" }),
       journal: withEncodedEntries(journal),
       ledger: {
         ...makeLedgerReads(sql),

@@ -52,7 +52,7 @@ export const misspelt = (program: CommandTree, words: ReadonlyArray<string>): Mi
     const word = words[at] ?? ""
     if (word === "--") return undefined
     const isLeaf = command.commands.size === 0
-    if (isLeaf && /^-\.?\d/.test(word)) continue // A negative number is a value.
+    if (isLeaf && /^-(\.?\d|$)/.test(word)) continue // A negative number is a value, and so is "-": standard input or output.
     if (word.startsWith("-")) {
       const [written = word, after] = word.split("=")
       const known = [...followingOf(command.descriptor).flags, ...programFlags]

@@ -11,7 +11,7 @@ import { plain } from "./output.ts"
 
 type Read<A> = (sql: SqlClient) => Effect.Effect<A, StorageUnavailable>
 
-const configuredStorage = Effect.gen(function* () {
+export const configuredStorage = Effect.gen(function* () {
   const { config, problems } = yield* loadConfig()
   const [problem] = problems.filter(({ path }) => isOfStorage(path))
   if (problem !== undefined) return yield* Effect.fail({ message: `${problem.path}: ${problem.message}` })
@@ -19,9 +19,9 @@ const configuredStorage = Effect.gen(function* () {
 }).pipe(Effect.mapError(({ message }) => new CommandFailed({ code: exitCodes.badConfig, message: plain(message) })))
 
 const codes: Readonly<Record<Refusal["reason"] | StorageNotOpened["reason"], CommandFailed["code"]>> = {
-  "in-use": exitCodes.noFile,
+  "in-use": exitCodes.cannotWrite,
   unreadable: exitCodes.noFile,
-  unwritable: exitCodes.noFile,
+  unwritable: exitCodes.cannotWrite,
   unreachable: exitCodes.noGateway,
   misconfigured: exitCodes.badConfig,
   corrupt: exitCodes.badFile,
@@ -29,7 +29,7 @@ const codes: Readonly<Record<Refusal["reason"] | StorageNotOpened["reason"], Com
   older: exitCodes.badFile,
 }
 
-const failed = (failure: Refusal | StorageNotOpened | StorageUnavailable): CommandFailed => {
+export const storageFailed = (failure: Refusal | StorageNotOpened | StorageUnavailable): CommandFailed => {
   const code = failure instanceof StorageUnavailable ? exitCodes.badFile : codes[failure.reason]
   return new CommandFailed({ code, message: plain(failure.message) })
 }
@@ -39,11 +39,11 @@ export const reading = <A>(read: Read<A>): Effect.Effect<A, CommandFailed> =>
   Effect.gen(function* () {
     const storage = yield* configuredStorage
     if (storage._tag === "Sqlite")
-      return yield* openToRead(storage.path).pipe(Effect.flatMap(read), Effect.scoped, Effect.mapError(failed))
+      return yield* openToRead(storage.path).pipe(Effect.flatMap(read), Effect.scoped, Effect.mapError(storageFailed))
     if (storage._tag === "Memory") {
       const message = "storage: memory: ends with the gateway, so there is nothing to read"
       return yield* new CommandFailed({ code: exitCodes.badConfig, message })
     }
     const { readDatabase } = yield* Effect.promise(() => import("../sql/postgresRead.ts"))
-    return yield* Effect.mapError(readDatabase(storage.url, read), failed)
+    return yield* Effect.mapError(readDatabase(storage.url, read), storageFailed)
   })

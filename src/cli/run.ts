@@ -9,13 +9,17 @@ import * as Logger from "effect/Logger"
 import { levelOf } from "../config/overrides.ts"
 import { readServeWords } from "../serveFlags.ts"
 import { version } from "../version.ts"
+import { backup } from "./backup.ts"
 import { audit, reconcile } from "./books.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { catalogue } from "./catalogue.ts"
 import { check } from "./check.ts"
 import { keys } from "./keys.ts"
 import { helpOf, misspelt, treeOf } from "./misspelt.ts"
+import { models } from "./models.ts"
 import { plugin } from "./plugin.ts"
+import { restore } from "./restore.ts"
+import { route } from "./route.ts"
 import { serve, wordsOfServe } from "./serve.ts"
 import { spend } from "./spend.ts"
 
@@ -26,6 +30,10 @@ const program = Command.make("headgate").pipe(
     check,
     keys.command,
     spend,
+    models,
+    route,
+    backup,
+    restore,
     reconcile,
     audit.command,
     catalogue.command,
@@ -38,6 +46,10 @@ const tree = treeOf(program, [
   treeOf(check),
   keys.tree,
   treeOf(spend),
+  treeOf(models),
+  treeOf(route),
+  treeOf(backup),
+  treeOf(restore),
   treeOf(reconcile),
   audit.tree,
   catalogue.tree,

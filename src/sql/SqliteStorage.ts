@@ -2,8 +2,6 @@
  * `Storage` in a SQLite file. All SQL, reads too, runs in one worker thread that owns the file (sqliteThread.ts); this
  * side sends it calls and waits for the answers.
  */
-import { existsSync, realpathSync } from "node:fs"
-import { resolve } from "node:path"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -13,8 +11,10 @@ import { StorageUnavailable } from "../services/ledger.ts"
 import { wait } from "../services/Steps.ts"
 import { Storage } from "../services/Storage.ts"
 import { type Call, proxyOf } from "./calls.ts"
+import { makeDatabaseCopies } from "./databaseCopy.ts"
 import type { SqliteOpening } from "./Opening.ts"
 import { isReadableByAll } from "./privateFile.ts"
+import { realPath } from "./realPath.ts"
 import { type SqlRepositories, storageOf } from "./repositories.ts"
 import { StorageNotOpened } from "./StorageNotOpened.ts"
 import type { Message, Opened, Reply } from "./sqliteThread.ts"
@@ -119,18 +119,15 @@ export const makeWith = (
   start: () => Worker,
   options: SqliteOpening,
 ): Effect.Effect<Service, StorageNotOpened, Scope.Scope> => {
-  const opened = (path: string) =>
-    Effect.async<OpenThread, StorageNotOpened>((resume) => {
-      new Thread(start()).open({ path, durability: options.durability }, resume)
-    })
+  const path = realPath(options.path)
+  const opened = Effect.async<OpenThread, StorageNotOpened>((resume) =>
+    new Thread(start()).open({ path, durability: options.durability }, resume),
+  )
   return Effect.gen(function* () {
-    const named = resolve(options.path)
-    // The real path, so that all names of a file share one lock.
-    const path = existsSync(named) ? realpathSync(named) : named
     if (isReadableByAll(path))
       yield* Effect.logWarning(`every user of this machine can read the database: chmod 600 ${path}*`)
-    const { storage } = yield* Effect.acquireRelease(opened(path), ({ thread }) => thread.close)
-    return storage
+    const { storage } = yield* Effect.acquireRelease(opened, ({ thread }) => thread.close)
+    return { ...storage, copy: makeDatabaseCopies(path) }
   })
 }
 

@@ -8,7 +8,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { makeStepRunner } from "../services/Steps.ts"
-import type { Storage } from "../services/Storage.ts"
+import { NoCopy, type Storage } from "../services/Storage.ts"
 import { reasonOf, sqlState } from "./failure.ts"
 import { installationId } from "./installation.ts"
 import { withEncodedEntries } from "./JournalRepository.ts"
@@ -131,6 +131,7 @@ export const openDatabase = (
     const storage = {
       installation,
       ...shared,
+      copy: new NoCopy({ instead: "is PostgreSQL, which has its own tool: pg_dump --schema=headgate" }),
       journal: withEncodedEntries(journal),
       ledger: {
         ...makeLedgerReads(sql),

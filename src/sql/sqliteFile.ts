@@ -6,7 +6,7 @@
  * containers every gateway has the same one. SQLite's own exclusive mode would also shut out readers, such as backups
  * and `sqlite3`.
  */
-import { Database } from "bun:sqlite"
+import { Database, type DatabaseOptions } from "bun:sqlite"
 import { existsSync, renameSync, rmSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -15,6 +15,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { makeBallast } from "./ballast.ts"
+import { removeUnfinished } from "./databaseCopy.ts"
 import { sqliteCode } from "./failure.ts"
 import { migrationsTable, schemaVersion } from "./migrations.ts"
 import type { SqliteOpening } from "./Opening.ts"
@@ -38,7 +39,7 @@ const busyTimeoutMs = 5000
 /** The same for our own lock. When it is held for longer, another gateway is running. */
 const lockTimeoutMs = 250
 
-const refused = (reason: Refusal["reason"], path: string, detail: string): Refused => {
+export const refused = (reason: Refusal["reason"], path: string, detail: string): Refused => {
   switch (reason) {
     case "in-use":
       return new Refused({ reason, message: `${path} is already in use by ${detail}.` })
@@ -68,7 +69,7 @@ const reasons: ReadonlyArray<readonly [code: string, reason: Refusal["reason"], 
   ["SQLITE_FULL", "unwritable", "the disk is full"],
 ]
 
-const refusalFor = (path: string, error: unknown): Refused | undefined => {
+export const refusalFor = (path: string, error: unknown): Refused | undefined => {
   if (error instanceof Refused) return error
   const code = sqliteCode(error)
   const known = reasons.find(([prefix]) => code?.startsWith(prefix))
@@ -77,12 +78,15 @@ const refusalFor = (path: string, error: unknown): Refused | undefined => {
 
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
-const prepare = (path: string): void => {
+const makeFolder = (path: string): void => {
   try {
     makePrivateFolder(dirname(path))
   } catch (error) {
     throw refused("unwritable", path, error instanceof Error ? error.message : "its folder cannot be made")
   }
+}
+
+const expectDatabase = (path: string): void => {
   // SQLite would take an empty file (or one of a single byte) for a new database and delete the journal.
   if (sizeOf(path) <= 1 && sizeOf(`${path}-wal`) > 0) {
     throw refused("corrupt", path, "it is gone or empty, but its journal is there")
@@ -110,8 +114,18 @@ const takeLock = (path: string): Database => {
   }
 }
 
+/** The file for this process alone, until the scope closes. Makes its folder where it is absent. */
+export const lockFile = (path: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      makeFolder(path)
+      return takeLock(path)
+    }),
+    (lock) => Effect.sync(() => lock.close()),
+  )
+
 /** Version of the tables in our file: 0 without any, `undefined` in an empty file. */
-const versionOf = (path: string) =>
+export const versionOf = (path: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
     const tables = yield* sql<{ readonly name: string }>`SELECT name FROM sqlite_schema WHERE type = 'table'`
@@ -167,7 +181,7 @@ const configure = ({ path, durability }: SqliteOpening) =>
     if (version !== undefined && version > 0 && version < schemaVersion) yield* keepCopy(path, version)
   })
 
-const openDatabase = (path: string, options?: { readonly readonly: true }) =>
+export const openDatabase = (path: string, options?: DatabaseOptions) =>
   Effect.acquireRelease(
     Effect.sync(() => new Database(path, options)),
     (db) => Effect.sync(() => db.close()),
@@ -182,12 +196,12 @@ export interface OpenFile extends OpenTables {
 export const openFile = (opening: SqliteOpening): Effect.Effect<OpenFile, Refused, Scope.Scope> =>
   Effect.gen(function* () {
     const { path } = opening
-    yield* Effect.sync(() => prepare(path))
-    yield* Effect.acquireRelease(
-      Effect.sync(() => takeLock(path)),
-      (lock) => Effect.sync(() => lock.close()),
-    )
-    yield* Effect.sync(() => makePrivateFile(path))
+    yield* lockFile(path)
+    yield* Effect.sync(() => {
+      expectDatabase(path)
+      removeUnfinished(path)
+      makePrivateFile(path)
+    })
     const db = yield* openDatabase(path)
     const tables = yield* Effect.provideServiceEffect(
       Effect.zipRight(
@@ -228,7 +242,7 @@ export const openToRead = (path: string): Effect.Effect<SqlClient, Refused, Scop
  * Turns errors into refusals where there is one; the others are defects. bun:sqlite throws when it opens a file, and the
  * migrator dies when a step fails. SQLite's code tells the reason in both cases.
  */
-const refusing = (refusalOf: (error: unknown) => Refused | undefined) =>
+export const refusing = (refusalOf: (error: unknown) => Refused | undefined) =>
   Effect.catchAllCause((cause: Cause.Cause<unknown>) => {
     const error = Cause.squash(cause)
     const refusal = refusalOf(error)

@@ -15,6 +15,7 @@ import { rerankForm } from "../openapi/rerank.ts"
 import { responsesForm } from "../openapi/responses.ts"
 import { at, withForms } from "../openapi/schema.ts"
 import { ActivityGroup } from "./activity.ts"
+import { BackupGroup } from "./backup.ts"
 import { GenerationGroup } from "./generation.ts"
 import { HealthGroup } from "./health.ts"
 import { KeyStatusGroup } from "./keyStatus.ts"
@@ -42,6 +43,7 @@ export const Api = withoutErrors
   .add(KeysGroup)
   .add(ActivityGroup)
   .add(GenerationGroup)
+  .add(BackupGroup)
   .add(HealthGroup)
   .annotate(OpenApi.Title, "Headgate")
   .annotate(OpenApi.Version, "1.0.0")

@@ -17,6 +17,7 @@ import { allowOrigin } from "../cors.ts"
 import { Mount } from "../Mount.ts"
 import { activityHandlers } from "./activity.ts"
 import { Authorize, AuthorizeManagement } from "./authorize.ts"
+import { backupHandlers } from "./backup.ts"
 import { ControlSettings } from "./ControlSettings.ts"
 import { preflighted, shared } from "./cors.ts"
 import { generationHandlers } from "./generation.ts"
@@ -102,6 +103,7 @@ export const controlRoutes = Layer.mergeAll(operations, reference, unknownRoutes
     keysHandlers,
     activityHandlers,
     generationHandlers,
+    backupHandlers,
     healthHandlers,
   ]),
   Layer.provide([Authorize.layer, AuthorizeManagement.layer, Installation.layer]),

@@ -47,12 +47,12 @@ export const makeExplainRoute = ({
   conversations,
   explain,
 }: ExplainServices): Respond => {
-  /** The key to explain for: the caller's own, or the one that a management key names. */
+  /** The key to explain for: the caller's own, or the one that a management key names. Its own has no limit and no lists. */
   const keyFor = (caller: KeyRecord, named: KeyId | undefined) => {
     if (caller.kind === "ordinary") {
       return named === undefined || named === caller.id ? Effect.succeed(caller) : Effect.fail(ownKeyOnly)
     }
-    if (named === undefined) return Effect.fail(keyRequired)
+    if (named === undefined) return Effect.succeed(caller)
     return Effect.filterOrFail(
       keys.read(named),
       ({ kind }) => kind === "ordinary",
@@ -84,7 +84,6 @@ export const makeExplainRoute = ({
 }
 
 const ownKeyOnly = new NotPermitted({ rule: "Only management keys can ask for another key." })
-const keyRequired = new BadRequest({ issues: [{ path: "key_hash", message: "is required with a management key" }] })
 const unknownKey = new NotFound({ what: "This key" })
 
 interface Query {

@@ -144,7 +144,7 @@ describe.concurrent("the first keys under a service manager", () => {
       const url = await first.url()
       await until(() => first.err().includes(file), "the line about the keys")
       const text = readFileSync(file, "utf8")
-      expect(text).toContain("Move this file away")
+      expect(text).toContain("move this file away")
       const ask = (path: string, key: string) => fetch(`${url}${path}`, { headers: { authorization: `Bearer ${key}` } })
       expect((await ask("/auth/key", firstKey(text))).status).toBe(200)
       expect((await ask("/keys", firstManagementKey(text))).status).toBe(200)

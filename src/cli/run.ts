@@ -9,6 +9,7 @@ import { backup } from "./backup.ts"
 import { audit, reconcile } from "./books.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { catalogue } from "./catalogue.ts"
+import { doctor } from "./doctor.ts"
 import { keys } from "./keys.ts"
 import { helpOf, misspelt, treeOf } from "./misspelt.ts"
 import { models } from "./models.ts"
@@ -27,6 +28,7 @@ const program = Command.make("headgate").pipe(
     serve,
     keys.command,
     spend,
+    doctor,
     models,
     route,
     backup,
@@ -42,6 +44,7 @@ const tree = treeOf(program, [
   treeOf(serve),
   keys.tree,
   treeOf(spend),
+  treeOf(doctor),
   treeOf(models),
   treeOf(route),
   treeOf(backup),

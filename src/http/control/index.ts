@@ -28,6 +28,7 @@ import { keysHandlers } from "./keys.ts"
 import { modelsHandlers } from "./models.ts"
 import { providersHandlers } from "./providers.ts"
 import { docs, docsPath, openApi, openApiPath } from "./reference.ts"
+import { versionHandlers } from "./version.ts"
 
 export { type ControlOptions, ControlSettings } from "./ControlSettings.ts"
 
@@ -97,6 +98,7 @@ export const controlRoutes = Layer.mergeAll(operations, reference, unknownRoutes
     activityHandlers,
     generationHandlers,
     backupHandlers,
+    versionHandlers,
     healthHandlers,
   ]),
   Layer.provide([Authorize.layer, AuthorizeManagement.layer, Installation.layer]),

@@ -163,7 +163,8 @@ export const routesAt = (prefix: `/${string}`): typeof routes => routesOn(shared
 export const allRoutesAt = (prefix: Prefix): typeof routes => routesOn(everythingAt(prefix))
 
 function routesOn(mount: MountPoint): typeof routes {
-  return Layer.mergeAll(Layer.fresh(dataRoutes), controlRoutes).pipe(Layer.provide(Layer.succeed(Mount, mount)))
+  // Otherwise it shares handlers and the list of operations with the app's own HttpApi, and routes with another mount.
+  return own(Layer.mergeAll(dataRoutes, controlRoutes).pipe(Layer.provide(Layer.succeed(Mount, mount))))
 }
 
 /** Serves both planes on one port: the data plane by Bun's native routes, everything else by the router. */

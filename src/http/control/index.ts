@@ -113,6 +113,4 @@ export const controlRoutes = Layer.mergeAll(operations, reference, unknownRoutes
   Layer.provide([Authorize.layer, AuthorizeManagement.layer, Installation.layer]),
   // HttpApi supports file uploads, and requires these services for them.
   Layer.provide(HttpServer.layerContext),
-  // Otherwise it shares handlers and the list of operations with the app's own HttpApi, or with another gateway in the app.
-  Layer.fresh,
 )

@@ -10,6 +10,7 @@ import ipaddr from "ipaddr.js"
 import { field, isModelId, type ModelInput, wholeNumber } from "../catalogue/schema.ts"
 import { isJsonObject } from "../domain/Json.ts"
 import { kindOf } from "../domain/Problem.ts"
+import { isPlugin } from "../plugin/discover.ts"
 import { amount, anyObject, later, milliseconds, name, notNegative, part, share, text } from "./fields.ts"
 import { Providers } from "./providerFields.ts"
 
@@ -184,6 +185,11 @@ const Plugins = Schema.Struct({
   folders: field(Schema.Array(name), defaultPluginFolders),
   /** Names of packages that are plugins, found from the folder of the configuration file. Default: none. */
   packages: field(Schema.Array(text("the name of a package", (written) => packageName.test(written))), []),
+  /** Plugins that the file itself defines or imports. They come before those of the folders. Default: none. */
+  inline: field(
+    Schema.Array(Schema.declare(isPlugin, { description: "a plugin made by defineProvider or defineStrategy" })),
+    [],
+  ),
   /** Ids of plugins without which the gateway does not start. Default: none. */
   required: field(Schema.Array(name), []),
 })

@@ -11,6 +11,7 @@ import { firstStart } from "./firstStart.ts"
 import * as Gateway from "./Gateway.ts"
 import { watchImports } from "./plugin/importWatch.ts"
 import { type Say, withProgress } from "./progress/withProgress.ts"
+import { layerReload } from "./reload.ts"
 import { KeyStore } from "./services/KeyStore.ts"
 import * as MemoryStorage from "./sql/MemoryStorage.ts"
 import * as PostgresStorage from "./sql/PostgresStorage.ts"
@@ -18,6 +19,7 @@ import * as SqliteStorage from "./sql/SqliteStorage.ts"
 import { stopThreadAhead } from "./sql/startThread.ts"
 import { cutAtSecondSignal, runtimeWarnings, warningsInto } from "./start.ts"
 import { Upstream } from "./upstream/Upstream.ts"
+import { reloads, tellOthers } from "./workers/reloads.ts"
 import { reportServing, reportStopped, workerNumber } from "./workers/worker.ts"
 
 const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"], say: Say) => {
@@ -31,19 +33,17 @@ const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"],
  * Serves until it is interrupted. `speaks`: whether this process shows the address and the first keys, and logs the warnings
  * about the configuration; of several workers the first one does.
  */
-export const runGateway = Effect.fnUntraced(function* (
-  { managementKey, warnings, ...reading }: LoadedConfig,
-  speaks: boolean,
-) {
+export const runGateway = Effect.fnUntraced(function* (loaded: LoadedConfig, speaks: boolean) {
+  const { managementKey, warnings, ...reading } = loaded
   const logged: Array<string> = []
   const prepared = Effect.gen(function* () {
     const found = yield* Effect.scoped(Effect.flatMap(watchImports, (importing) => discoverPlugins(reading, importing)))
     const catalogue = yield* installedCatalogue(reading.config)
     const setup = yield* resolveConfig({ ...found, catalogue }, reading)
     if (speaks) for (const warning of [...warnings, ...runtimeWarnings(setup.config)]) yield* Effect.logWarning(warning)
-    return { found, setup }
+    return { found, catalogue, setup }
   })
-  const { found, setup } = yield* Effect.provide(prepared, Logger.add(warningsInto(logged)))
+  const { found, catalogue, setup } = yield* Effect.provide(prepared, Logger.add(warningsInto(logged)))
   const { config } = setup
   const summary = (port: number) =>
     Effect.promise(async () => {
@@ -60,8 +60,9 @@ export const runGateway = Effect.fnUntraced(function* (
   const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
   const announced = speaks ? firstStart({ managementKey, config }, summary) : Layer.empty
   const ending = new Ending()
-  return yield* Layer.mergeAll(Layer.provide(reportServing, announced), cutAtSecondSignal(ending)).pipe(
+  return yield* Layer.mergeAll(Layer.provide(reportServing, announced), cutAtSecondSignal(ending), reloads).pipe(
     Layer.provide(Gateway.serve(config)),
+    Layer.provide(layerReload(loaded, { ...found, catalogue }, tellOthers)),
     Layer.provide(Gateway.servicesFrom(setup)),
     Layer.provide([keys, Upstream.layer]),
     Layer.provide(storage),

@@ -16,12 +16,14 @@ import { responsesForm } from "../openapi/responses.ts"
 import { at, withForms } from "../openapi/schema.ts"
 import { ActivityGroup } from "./activity.ts"
 import { BackupGroup } from "./backup.ts"
+import { ConfigGroup } from "./config.ts"
 import { GenerationGroup } from "./generation.ts"
 import { HealthGroup } from "./health.ts"
 import { KeyStatusGroup } from "./keyStatus.ts"
 import { KeysGroup } from "./keys.ts"
 import { ModelsGroup } from "./models.ts"
 import { ProvidersGroup } from "./providers.ts"
+import { VersionGroup } from "./version.ts"
 
 // HttpApi adds to every operation a 400 with another body, which is never sent (`http/answer.ts`).
 const withoutErrors = Object.assign(HttpApi.make("headgate"), { errorSchema: Schema.Never })
@@ -44,6 +46,8 @@ export const Api = withoutErrors
   .add(ActivityGroup)
   .add(GenerationGroup)
   .add(BackupGroup)
+  .add(ConfigGroup)
+  .add(VersionGroup)
   .add(HealthGroup)
   .annotate(OpenApi.Title, "Headgate")
   .annotate(OpenApi.Version, "1.0.0")

@@ -19,6 +19,7 @@ import { activityHandlers } from "./activity.ts"
 import { Authorize, AuthorizeManagement } from "./authorize.ts"
 import { backupHandlers } from "./backup.ts"
 import { ControlSettings } from "./ControlSettings.ts"
+import { configHandlers } from "./config.ts"
 import { preflighted, shared } from "./cors.ts"
 import { generationHandlers } from "./generation.ts"
 import { healthHandlers } from "./health.ts"
@@ -28,6 +29,7 @@ import { keysHandlers } from "./keys.ts"
 import { modelsHandlers } from "./models.ts"
 import { providersHandlers } from "./providers.ts"
 import { referencePages } from "./reference.ts"
+import { versionHandlers } from "./version.ts"
 
 export { type ControlOptions, ControlSettings } from "./ControlSettings.ts"
 
@@ -104,6 +106,8 @@ export const controlRoutes = Layer.mergeAll(operations, reference, unknownRoutes
     activityHandlers,
     generationHandlers,
     backupHandlers,
+    configHandlers,
+    versionHandlers,
     healthHandlers,
   ]),
   Layer.provide([Authorize.layer, AuthorizeManagement.layer, Installation.layer]),

@@ -73,7 +73,7 @@ type Operations = { readonly [Group in Groups as Group["identifier"]]: Methods<G
 export interface ExplainOptions {
   /** Repeats the random draws of an earlier plan. */
   readonly seed?: number
-  /** The key to explain for, by its hash. A management key needs it. */
+  /** The key to explain for, by its hash; for a management key, else it explains for a key without limits and rules. */
   readonly keyHash?: string
 }
 

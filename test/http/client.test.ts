@@ -67,10 +67,10 @@ describe("a management key", () => {
     const { run } = as(gateway.managementKey)
     const explanation = got(await run(({ explain }) => explain(body, { keyHash, seed: 7 })))
     expect(explanation).toMatchObject({ seed: 7, attempts: [{ model: "headgate/echo", host: "echo", rank: 1 }] })
-    const wrong = refusal(await run(({ explain }) => explain(body)))
+    const wrong = refusal(await run(({ explain }) => explain(body, { keyHash, seed: -1 })))
     expect([wrong?.status, wrong?.metadata["issues"]]).toEqual([
       400,
-      [{ path: "key_hash", message: "is required with a management key" }],
+      [{ path: "seed", message: "must be one whole number from 0 to 4294967295" }],
     ])
   })
 })

@@ -58,7 +58,7 @@ const baseOf = (url: string): Effect.Effect<string, CommandFailed> => {
 }
 
 /** A proxy of the environment would look for this machine's gateway on its own machine. */
-const withoutProxy = (url: string): void => {
+export const withoutProxy = (url: string): void => {
   const { hostname } = new URL(url)
   if (!/^(localhost|127\.[0-9.]+|\[::1\])$/.test(hostname)) return
   process.env["NO_PROXY"] = [process.env["NO_PROXY"] ?? process.env["no_proxy"] ?? "", hostname].join(",")

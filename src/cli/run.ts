@@ -14,6 +14,7 @@ import { audit, reconcile } from "./books.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { catalogue } from "./catalogue.ts"
 import { check } from "./check.ts"
+import { doctor } from "./doctor.ts"
 import { keys } from "./keys.ts"
 import { helpOf, misspelt, treeOf } from "./misspelt.ts"
 import { models } from "./models.ts"
@@ -30,6 +31,7 @@ const program = Command.make("headgate").pipe(
     check,
     keys.command,
     spend,
+    doctor,
     models,
     route,
     backup,
@@ -46,6 +48,7 @@ const tree = treeOf(program, [
   treeOf(check),
   keys.tree,
   treeOf(spend),
+  treeOf(doctor),
   treeOf(models),
   treeOf(route),
   treeOf(backup),

@@ -23,6 +23,7 @@ import { KeyStatusGroup } from "./keyStatus.ts"
 import { KeysGroup } from "./keys.ts"
 import { ModelsGroup } from "./models.ts"
 import { ProvidersGroup } from "./providers.ts"
+import { VersionGroup } from "./version.ts"
 
 // HttpApi adds to every operation a 400 with another body, which is never sent (`http/answer.ts`).
 const withoutErrors = Object.assign(HttpApi.make("headgate"), { errorSchema: Schema.Never })
@@ -46,6 +47,7 @@ export const Api = withoutErrors
   .add(GenerationGroup)
   .add(BackupGroup)
   .add(ConfigGroup)
+  .add(VersionGroup)
   .add(HealthGroup)
   .annotate(OpenApi.Title, "Headgate")
   .annotate(OpenApi.Version, "1.0.0")

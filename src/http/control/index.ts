@@ -29,6 +29,7 @@ import { keysHandlers } from "./keys.ts"
 import { modelsHandlers } from "./models.ts"
 import { providersHandlers } from "./providers.ts"
 import { referencePages } from "./reference.ts"
+import { versionHandlers } from "./version.ts"
 
 export { type ControlOptions, ControlSettings } from "./ControlSettings.ts"
 
@@ -106,6 +107,7 @@ export const controlRoutes = Layer.mergeAll(operations, reference, unknownRoutes
     generationHandlers,
     backupHandlers,
     configHandlers,
+    versionHandlers,
     healthHandlers,
   ]),
   Layer.provide([Authorize.layer, AuthorizeManagement.layer, Installation.layer]),

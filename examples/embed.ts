@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { Gateway, KeyId, KeyNotAccepted, KeyStore, memoryStorage, Upstream } from "headgate"
-import echo from "../plugins/providers/echo/index.ts"
+import echo from "headgate/providers/echo"
 
 const Home = HttpLayerRouter.add("GET", "/", HttpServerResponse.text("our own page"))
 

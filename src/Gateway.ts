@@ -1,16 +1,19 @@
 /** Composes the layers: the services of a gateway, its routes, and the server for both planes on one port. */
-import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import type * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import type * as HttpServer from "@effect/platform/HttpServer"
 import * as BunHttpServer from "@effect/platform-bun/BunHttpServer"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { GatewayConfig, GatewayConfigInput } from "./config/GatewayConfig.ts"
 import { readConfig } from "./config/loadConfig.ts"
 import { type Parts, resolveConfig, type Setup } from "./config/resolveConfig.ts"
 import type { ConfigInvalid } from "./domain/Problem.ts"
-import { ControlSettings, controlRoutes } from "./http/control/index.ts"
+import { ControlSettings } from "./http/control/ControlSettings.ts"
+import { controlRoutes, serveControl } from "./http/control/onDemand.ts"
 import { Inference } from "./http/data/inference.ts"
 import { DataPlane, dataRoutes } from "./http/data/routes.ts"
+import { everything, everythingAt, Mount, type MountPoint, type Prefix, sharedAt } from "./http/Mount.ts"
 import { Conversations } from "./services/Conversations.ts"
 import { Dispatcher } from "./services/Dispatcher.ts"
 import { layerDrain } from "./services/Drain.ts"
@@ -35,23 +38,31 @@ export interface GatewayOptions extends Parts {
   readonly config?: GatewayConfigInput
 }
 
-/** The services of a gateway. */
-export type Services =
+/** What a gateway is built from: its configuration, with the plugins resolved. */
+export class Settings extends Context.Tag("headgate/Settings")<Settings, Setup>() {}
+
+/** What is known: models and their hosts, what was seen of each host, who has spent what, which requests run. */
+export type State =
   | ControlSettings
   | Conversations
-  | DataPlane
-  | Dispatcher
   | HostHealth
   | HostStats
   | Idempotency
   | InFlight
-  | Inference
   | Meter
-  | ProviderKeys
   | ProviderRegistry
   | RequestLimits
-  | Router
+  | Settings
   | Timers
+
+/** What decides which hosts a request may go to. */
+export type Routing = ProviderKeys | Router
+
+/** What carries requests out. */
+export type Serving = DataPlane | Dispatcher | Inference
+
+/** The services of a gateway. */
+export type Services = State | Routing | Serving
 
 /** What an embedder provides: who may call, where data is kept, and how hosts are called. */
 export type Surroundings = KeyStore | Storage | Upstream
@@ -59,68 +70,100 @@ export type Surroundings = KeyStore | Storage | Upstream
 /**
  * Builds the services of a gateway. Fails with every problem of the configuration. It looks for model servers on this machine only
  * where the configuration says `discovery.local: true`: an app may not want that without having said so.
+ *
+ * It is `serving` on `routing` on `state`. An app that replaces a service puts its own layer between them.
  */
-export const services = ({
-  config = {},
-  ...parts
-}: GatewayOptions): Layer.Layer<Services, ConfigInvalid, Surroundings> =>
-  Layer.unwrapEffect(
-    readConfig(config).pipe(
-      Effect.flatMap((reading) => resolveConfig(parts, reading)),
-      Effect.map((setup) =>
-        config.discovery?.local === true
-          ? Layer.provideMerge(localServers(setup), servicesFrom(setup))
-          : servicesFrom(setup),
-      ),
-    ),
-  )
+export const services = (options: GatewayOptions): Layer.Layer<Services, ConfigInvalid, Surroundings> =>
+  onState(state(options))
 
 /** The same for a decoded configuration. */
 export const servicesOf = ({
   config,
   ...parts
 }: Parts & { readonly config: GatewayConfig }): Layer.Layer<Services, ConfigInvalid, Surroundings> =>
-  Layer.unwrapEffect(Effect.map(resolveConfig(parts, { config, problems: [], unread: [] }), servicesFrom))
+  onState(
+    Layer.unwrapEffect(
+      Effect.map(resolveConfig(parts, { config, problems: [], unread: [] }), (setup) =>
+        stateFrom(withoutLocalServers(setup)),
+      ),
+    ),
+  )
 
 /** The same for a resolved configuration. */
-export const servicesFrom = ({
-  config,
-  resolved,
-}: Pick<Setup, "config" | "resolved">): Layer.Layer<Services, never, Surroundings> => {
-  const { server } = config
-  const { limits } = resolved
-  // `fresh`, because a constant layer would be shared by all gateways of a program, and so would their accounts.
-  const state = Layer.mergeAll(
-    ProviderRegistry.layer(resolved),
-    HostHealth.layer(limits),
-    Layer.fresh(HostStats.layer),
-    Layer.fresh(Conversations.layer),
-    InFlight.layer(limits),
-    Meter.layer(config.billing),
-    Idempotency.layer({ keepsAnswers: config.privacy.idempotencyBodies }),
-    ControlSettings.layer({
-      corsOrigins: server.corsOrigins,
-      bodyBytes: limits.bodyBytes,
-    }),
-    RequestLimits.layer(config.billing.freeModels),
-  ).pipe(Layer.provideMerge(Layer.fresh(Timers.layer)))
-  const basis = Layer.mergeAll(Layer.fresh(layerKeptStats), ProviderKeys.layer(limits)).pipe(Layer.provideMerge(state))
-  return DataPlane.layer(server).pipe(
-    Layer.provideMerge(Layer.fresh(Inference.layer)),
-    Layer.provideMerge(layerDrain(server.drainSeconds * 1000)),
-    Layer.provideMerge(Dispatcher.layer({ ...limits, answerBytes: limits.bodyBytes, hedge: config.routing.hedge })),
-    Layer.provideMerge(Layer.fresh(Router.layer)),
-    Layer.provideMerge(basis),
+export const servicesFrom = (setup: Setup): Layer.Layer<Services, never, Surroundings> => onState(stateFrom(setup))
+
+const onState = <E>(known: Layer.Layer<State, E, Storage>): Layer.Layer<Services, E, Surroundings> =>
+  own(serving.pipe(Layer.provideMerge(routing), Layer.provideMerge(known)))
+
+/**
+ * A layer that shares nothing with another gateway of the program: layers that are constants, such as `HostStats.layer`, are built
+ * for it alone. It is built once, also where it is provided twice, which a layer made by `Layer.fresh` is not: within
+ * `Layer.provideMerge` there would be two of it.
+ */
+const own = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> =>
+  Layer.unwrapEffect(Effect.succeed(Layer.fresh(layer)))
+
+/** The lowest of the three parts of `services`. */
+export const state = (options: GatewayOptions): Layer.Layer<State, ConfigInvalid, Storage> =>
+  own(Layer.unwrapEffect(Effect.map(setupOf(options), stateFrom)))
+
+/** Decodes the configuration and resolves it with the plugins. */
+export const setupOf = ({ config = {}, ...parts }: GatewayOptions): Effect.Effect<Setup, ConfigInvalid> =>
+  readConfig(config).pipe(
+    Effect.flatMap((reading) => resolveConfig(parts, reading)),
+    Effect.map((setup) => (config.discovery?.local === true ? setup : withoutLocalServers(setup))),
   )
+
+const withoutLocalServers = (setup: Setup): Setup => ({ ...setup, resolved: { ...setup.resolved, localServers: [] } })
+
+const stateFrom = (setup: Setup): Layer.Layer<State, never, Storage> =>
+  Layer.mergeAll(
+    HostHealth.layer,
+    HostStats.layer,
+    Conversations.layer,
+    InFlight.layer,
+    Meter.layer,
+    Idempotency.layer,
+    RequestLimits.layer,
+    ControlSettings.layer({ corsOrigins: setup.config.server.corsOrigins }),
+  ).pipe(
+    Layer.provideMerge(
+      Layer.mergeAll(Timers.layer, ProviderRegistry.layer(setup.resolved), Layer.succeed(Settings, setup)),
+    ),
+  )
+
+/** The middle part of `services`. */
+export const routing: Layer.Layer<Routing, never, State | Storage> = Router.layer.pipe(
+  Layer.provideMerge(ProviderKeys.layer),
+  Layer.provideMerge(layerKeptStats),
+)
+
+/** The upper part of `services`. */
+export const serving: Layer.Layer<Serving, never, State | Routing | Surroundings> = Layer.unwrapEffect(
+  Effect.map(Settings, ({ config: { server } }) =>
+    DataPlane.layer(server).pipe(
+      Layer.provideMerge(Inference.layer),
+      Layer.provideMerge(layerDrain(server.drainSeconds * 1000)),
+      Layer.provideMerge(Dispatcher.layer),
+      Layer.merge(layerLocalServers),
+    ),
+  ),
+)
+
+/** Every route of both planes, for an app of `HttpLayerRouter`. Unknown paths that do not begin with `/api/v1/` are the app's. */
+export const routes: Layer.Layer<never, never, HttpLayerRouter.HttpRouter | Services | KeyStore | Storage> = routesOn(
+  sharedAt(""),
+)
+
+/** The same below a prefix, such as "/llm": `/llm/api/v1/chat/completions`. Unknown paths that do not begin with it are the app's. */
+export const routesAt = (prefix: `/${string}`): typeof routes => routesOn(sharedAt(prefix))
+
+/** The same for an app that has nothing else: every unknown path is answered. */
+export const allRoutesAt = (prefix: Prefix): typeof routes => routesOn(everythingAt(prefix))
+
+function routesOn(mount: MountPoint): typeof routes {
+  return Layer.mergeAll(Layer.fresh(dataRoutes), controlRoutes).pipe(Layer.provide(Layer.succeed(Mount, mount)))
 }
-
-/** Looks for model servers while the gateway runs. */
-export const localServers = ({ local }: Pick<Setup, "local">): Layer.Layer<never, never, ProviderRegistry | Upstream> =>
-  layerLocalServers(local)
-
-/** Every route of both planes, for an app of `HttpLayerRouter`. */
-export const routes: Layer.Layer<never, never, HttpLayerRouter.HttpRouter | Services | KeyStore | Storage> =
-  Layer.mergeAll(dataRoutes, controlRoutes)
 
 /** Serves both planes on one port: the data plane by Bun's native routes, everything else by the router. */
 export const serve = ({
@@ -141,11 +184,7 @@ export const serve = ({
       )
       // Not `routes`: a path with another spelling than a native route, such as one with `/../`, would reach the data
       // plane there.
-      return HttpLayerRouter.serve(controlRoutes, {
-        disableLogger: true,
-        disableListenLog: true,
-        routerConfig: { maxParamLength: 256 },
-      }).pipe(
+      return serveControl(everything).pipe(
         Layer.fresh,
         Layer.provideMerge(
           BunHttpServer.layer({

@@ -1,10 +1,12 @@
 /** One process that serves: all layers of the gateway, for a configuration. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import { discoverPlugins } from "./config/discoverPlugins.ts"
 import { installedCatalogue } from "./config/installedCatalogue.ts"
 import type { LoadedConfig } from "./config/loadConfig.ts"
 import { resolveConfig } from "./config/resolveConfig.ts"
+import { Ending } from "./ending.ts"
 import { firstStart } from "./firstStart.ts"
 import * as Gateway from "./Gateway.ts"
 import { watchImports } from "./plugin/importWatch.ts"
@@ -13,9 +15,9 @@ import * as MemoryStorage from "./sql/MemoryStorage.ts"
 import * as PostgresStorage from "./sql/PostgresStorage.ts"
 import * as SqliteStorage from "./sql/SqliteStorage.ts"
 import { stopThreadAhead } from "./sql/startThread.ts"
-import { cutAtSecondSignal, runtimeWarnings } from "./start.ts"
+import { cutAtSecondSignal, runtimeWarnings, warningsInto } from "./start.ts"
 import { Upstream } from "./upstream/Upstream.ts"
-import { reportServing } from "./workers/worker.ts"
+import { reportServing, reportStopped, workerNumber } from "./workers/worker.ts"
 
 const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"]) => {
   if (storage._tag === "Sqlite") return SqliteStorage.layer({ path: storage.path, durability })
@@ -32,21 +34,38 @@ export const runGateway = Effect.fnUntraced(function* (
   { managementKey, warnings, ...reading }: LoadedConfig,
   speaks: boolean,
 ) {
-  const found = yield* Effect.scoped(Effect.flatMap(watchImports, (importing) => discoverPlugins(reading, importing)))
-  const catalogue = yield* installedCatalogue(reading.config)
-  const setup = yield* resolveConfig({ ...found, catalogue }, reading)
+  const logged: Array<string> = []
+  const { found, setup } = yield* Effect.gen(function* () {
+    const found = yield* Effect.scoped(Effect.flatMap(watchImports, (importing) => discoverPlugins(reading, importing)))
+    const catalogue = yield* installedCatalogue(reading.config)
+    const setup = yield* resolveConfig({ ...found, catalogue }, reading)
+    if (speaks) for (const warning of [...warnings, ...runtimeWarnings(setup.config)]) yield* Effect.logWarning(warning)
+    return { found, setup }
+  }).pipe(Effect.provide(Logger.add(warningsInto(logged))))
   const { config } = setup
-  if (speaks) for (const warning of [...warnings, ...runtimeWarnings(config)]) yield* Effect.logWarning(warning)
+  const summary = (port: number) =>
+    Effect.promise(async () => {
+      // Loaded when the gateway listens, so that its first answer does not wait for it.
+      const { startFacts } = await import("./startFacts.ts")
+      const { styleOf, summaryOf, writtenSummary } = await import("./startSummary.ts")
+      const [name, ...more] = logged
+      const count = name === undefined ? [] : [`${more.length + 1}, in the log above`]
+      const facts = startFacts({ loaded: reading, found, setup, port, warnings: count })
+      return writtenSummary(summaryOf(facts), styleOf(process.stdout))
+    })
 
   const storage = storageOf(config)
   const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
-  const announced = speaks ? firstStart({ managementKey, config }) : Layer.empty
-  return yield* Layer.mergeAll(Layer.provide(reportServing, announced), cutAtSecondSignal).pipe(
-    Layer.merge(Gateway.localServers(setup)),
+  const announced = speaks ? firstStart({ managementKey, config }, summary) : Layer.empty
+  const ending = new Ending()
+  return yield* Layer.mergeAll(Layer.provide(reportServing, announced), cutAtSecondSignal(ending)).pipe(
     Layer.provide(Gateway.serve(config)),
     Layer.provide(Gateway.servicesFrom(setup)),
     Layer.provide([keys, Upstream.layer]),
     Layer.provide(storage),
     Layer.launch,
+    Effect.ensuring(
+      Effect.suspend(() => (workerNumber() === undefined ? ending.write : reportStopped(ending.drained()))),
+    ),
   )
 })

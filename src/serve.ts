@@ -1,6 +1,6 @@
 /**
- * The gateway as a process: reads the configuration and serves, or supervises `server.workers` processes that do. Importing this
- * file starts it. A runtime is started here, in the database's thread (`sql/sqliteThread.ts`) and for the other commands
+ * The gateway as a process: reads the configuration and serves, or supervises `server.workers` processes that do. A runtime is
+ * started here, in the database's thread (`sql/sqliteThread.ts`) and for the other commands
  * (`cli/run.ts`).
  */
 import "./startAhead.ts"
@@ -8,6 +8,7 @@ import * as BunRuntime from "@effect/platform-bun/BunRuntime"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import { type LoadedConfig, loadConfig } from "./config/loadConfig.ts"
+import type { Overrides } from "./config/overrides.ts"
 import { stopThreadAhead } from "./sql/startThread.ts"
 import { exitCodeOf, notServed, outliveRejections, teardown, uncaughtException } from "./start.ts"
 import { superviseProcesses } from "./workers/processes.ts"
@@ -19,35 +20,42 @@ const worker = workerNumber()
 const isSupervisor = ({ config, problems }: LoadedConfig): boolean =>
   worker === undefined && problems.length === 0 && config.server.workers > 1
 
-const program = Effect.gen(function* () {
-  const loaded = yield* loadConfig
-  if (isSupervisor(loaded)) {
-    stopThreadAhead()
-    return yield* superviseProcesses(loaded.config)
-  }
-  // A supervisor does without these modules.
-  const { runGateway } = yield* Effect.promise(() => import("./gatewayProcess.ts"))
-  return yield* runGateway(loaded, worker === undefined || worker === 1)
-}).pipe(
-  Effect.raceFirst(uncaughtException),
-  Effect.catchAll((refusal) =>
-    Effect.sync(() => {
-      process.stderr.write(`${refusal.message}\n`)
-      process.exitCode = exitCodeOf(refusal)
-    }),
-  ),
-  Effect.catchAllDefect((defect) =>
-    notServed(defect) === undefined
-      ? Effect.die(defect)
-      : Effect.sync(() => {
-          process.stderr.write(`${notServed(defect)}\n`)
-          process.exitCode = exitCodeOf(defect)
-        }),
-  ),
-  Effect.annotateLogs(worker === undefined ? {} : { worker }),
-  Effect.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))),
-)
+const run = (loaded: LoadedConfig, overrides: Overrides) =>
+  Effect.gen(function* () {
+    if (isSupervisor(loaded)) {
+      stopThreadAhead()
+      return yield* superviseProcesses(loaded.config, overrides)
+    }
+    // A supervisor does without these modules.
+    const { runGateway } = yield* Effect.promise(() => import("./gatewayProcess.ts"))
+    return yield* runGateway(loaded, worker === undefined || worker === 1)
+  })
 
-outliveRejections()
-if (worker !== undefined) endWithSupervisor()
-BunRuntime.runMain(program, { disablePrettyLogger: true, teardown })
+const program = (overrides: Overrides) =>
+  loadConfig(overrides).pipe(
+    Effect.flatMap((loaded) => Logger.withMinimumLogLevel(run(loaded, overrides), loaded.logLevel)),
+    Effect.raceFirst(uncaughtException),
+    Effect.catchAll((refusal) =>
+      Effect.sync(() => {
+        process.stderr.write(`${refusal.message}\n`)
+        process.exitCode = exitCodeOf(refusal)
+      }),
+    ),
+    Effect.catchAllDefect((defect) =>
+      notServed(defect) === undefined
+        ? Effect.die(defect)
+        : Effect.sync(() => {
+            process.stderr.write(`${notServed(defect)}\n`)
+            process.exitCode = exitCodeOf(defect)
+          }),
+    ),
+    Effect.annotateLogs(worker === undefined ? {} : { worker }),
+    Effect.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))),
+  )
+
+/** Starts the gateway. `overrides`: the flags of the command line. */
+export const serve = (overrides: Overrides): void => {
+  outliveRejections()
+  if (worker !== undefined) endWithSupervisor()
+  BunRuntime.runMain(program(overrides), { disablePrettyLogger: true, teardown })
+}

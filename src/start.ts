@@ -3,8 +3,11 @@ import * as Runtime from "@effect/platform/Runtime"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
 import type { GatewayConfig } from "./config/GatewayConfig.ts"
 import { ConfigInvalid } from "./domain/Problem.ts"
+import type { Ending } from "./ending.ts"
 import { InFlight } from "./services/InFlight.ts"
 import { StorageNotOpened } from "./sql/StorageNotOpened.ts"
 import { proxiesOf } from "./upstream/environmentProxy.ts"
@@ -44,17 +47,22 @@ export const notServed = (defect: unknown): string | undefined => {
 const repeatedAfterMs = 1000
 
 /** The first signal drains. A second one ends the requests that still run; they are settled all the same. */
-export const cutAtSecondSignal = Layer.effectDiscard(
-  Effect.map(InFlight, ({ cut }) => {
-    let first: number | undefined
-    const receive = () => {
-      const now = performance.now()
-      first ??= now
-      if (now - first > repeatedAfterMs) cut()
-    }
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, receive)
-  }),
-)
+export const cutAtSecondSignal = (ending: Ending): Layer.Layer<never, never, InFlight> =>
+  Layer.scopedDiscard(
+    Effect.gen(function* () {
+      const { cut, drained } = yield* InFlight
+      ending.drained = drained
+      let first: number | undefined
+      const receive = (signal: string) => {
+        const now = performance.now()
+        first ??= now
+        ending.begin(signal)
+        if (now - first > repeatedAfterMs) cut()
+      }
+      for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => receive(signal))
+      yield* Effect.addFinalizer(() => Effect.sync(() => ending.begin("an uncaught exception")))
+    }),
+  )
 
 /** An exception that was not caught, such as a throw in a plugin's timer. The state of the process is unknown after it. */
 class UncaughtException extends Data.TaggedError("UncaughtException") {
@@ -91,6 +99,12 @@ const report = (what: string, thrown: unknown): string =>
  */
 export const teardown: Runtime.Teardown = (exit, onExit) =>
   Runtime.defaultTeardown(exit, (code) => onExit(code === 0 ? Number(process.exitCode ?? 0) : code))
+
+/** Keeps the warnings that are logged. */
+export const warningsInto = (list: Array<string>): Logger.Logger<unknown, void> =>
+  Logger.make(({ logLevel, message }) => {
+    if (logLevel === LogLevel.Warning) list.push([message].flat().join(" "))
+  })
 
 const poolVariable = "BUN_CONFIG_MAX_HTTP_REQUESTS"
 

@@ -98,6 +98,9 @@ describe.concurrent("a running stream", () => {
       const { events, done } = await sayRest()
       expect([done, contentOf(events)]).toEqual([true, words.join("")])
       await gateway.exited
+      expect(gateway.out()).toMatch(
+        /\nheadgate stopped: SIGTERM; 1 request ended by itself, 0 were cut off; it took [\d.]+ s\n$/,
+      )
     },
     patience,
   )
@@ -121,6 +124,49 @@ describe.concurrent("a running stream", () => {
       expect([done, contentOf(events)]).toEqual([true, words.join("")])
       expect(await gateway.exited).toBe(70)
       expect(gateway.err().match(/^uncaught exception: Error: the plugin's timer$/gm)).toHaveLength(1)
+      expect(gateway.out()).toContain("\nheadgate stopped: an uncaught exception; 1 request ended by itself, ")
+    },
+    patience,
+  )
+})
+
+describe.concurrent("the command line", () => {
+  test(
+    "wins over the environment, without `serve` too; what Kubernetes sets is no setting, and what nobody knows is warned of",
+    async () => {
+      const installation = installed()
+      const env = { HEADGATE_PORT: "tcp://10.0.0.1:8787", HEADGATE_SERVICE_HOST: "10.0.0.1", HEADGATE_HOSTNMAE: "::" }
+      const config = { ...bare, server: { port: 1 } }
+      const gateway = installation.start({ config, env, words: ["--port", "0", "--storage=memory:"] })
+      const url = await gateway.url()
+      expect((await fetch(url.replace("/api/v1", "/healthz"))).status).toBe(200)
+      await until(() => gateway.out().includes("\nwarning: "), "the summary")
+      const [, summary = ""] = gateway.out().split(/^headgate listens at .*\n/m)
+      const { version } = await Bun.file(join(import.meta.dir, "../package.json")).json()
+      const lines = summary.trimEnd().split("\n\n")[0]?.split("\n")
+      expect(lines?.map((line) => line.split(": ")[0])).toEqual([
+        ...["version", "address", "configuration", "data", "providers", "models", "strategy", "warning"],
+      ])
+      const begin = [`version: ${version}, Bun ${Bun.version}`, `address: ${url}`]
+      expect(lines?.slice(0, 3)).toEqual([...begin, `configuration: ${installation.folder}/headgate.config.json`])
+      expect(existsSync(installation.database)).toBe(false)
+      expect(gateway.err()).toContain('HEADGATE_HOSTNMAE is set and not known, did you mean \\"HEADGATE_HOSTNAME\\"?')
+      expect(gateway.err().match(/Kubernetes/g)).toHaveLength(1)
+    },
+    patience,
+  )
+
+  test(
+    "says what is logged, and where the file is",
+    async () => {
+      const installation = installed()
+      const file = join(installation.folder, "other.json")
+      writeFileSync(file, JSON.stringify({ ...bare, storage: "memory:" }))
+      const words = ["serve", "--config", file, "--log-level", "error"]
+      const env = { HEADGATE_STORAGE: "", HEADGATE_NONSENSE: "1" }
+      const gateway = installation.start({ config: { server: { port: -1 } }, env, words })
+      await gateway.url()
+      expect(gateway.err()).toBe("")
     },
     patience,
   )

@@ -3,13 +3,15 @@
  * changes; a reload replaces it (`services/ProviderRegistry.ts`).
  */
 import type { BreakerRules } from "../domain/Breaker.ts"
+import type { ErrorFinish } from "../domain/Charge.ts"
 import type { Cooldowns } from "../domain/Cooldown.ts"
 import { type Host, type Model, operationOf } from "../domain/Host.ts"
 import type { CheckedWhy } from "../plugin/checked.ts"
+import type { ProviderPlugin } from "../plugin/Provider.ts"
 import type { Rank } from "../plugin/Strategy.ts"
 import { type Endpoint, endpointOf } from "./endpoints.ts"
 import { type ModelNames, modelNames } from "./names.ts"
-import { type Providers, serves } from "./providers.ts"
+import { type ProviderSettings, type Providers, serves } from "./providers.ts"
 
 /** Limits for one request, and for all together. `Infinity`: none. */
 export interface Limits {
@@ -46,6 +48,34 @@ export interface RoutingConfig {
   readonly whys: ReadonlyMap<string, CheckedWhy>
   /** Id of the strategy for requests without `sort`. When no strategy is installed, hosts keep the configured order. */
   readonly strategy: string
+  readonly hedge: HedgeOptions
+}
+
+export interface HedgeOptions {
+  /** `false`: never. `"on_request"`: where the request asks for it. `true`: unless the request declines. */
+  readonly enabled: boolean | "on_request"
+  /** Share of the spend of the last hour that losing calls may cost, 0 to 1. */
+  readonly maxCostShare: number
+}
+
+/** Requests of a key to free models; 0: any number. */
+export interface FreeLimits {
+  readonly requestsPerMinute: number
+  readonly requestsPerDay: number
+}
+
+export interface Billing {
+  /** What an answer costs that its host broke off. */
+  readonly errorFinish: ErrorFinish
+  readonly freeModels: FreeLimits
+}
+
+/** A server to ask for its models while the gateway runs. */
+export interface LocalServer {
+  readonly settings: ProviderSettings
+  readonly plugin: ProviderPlugin
+  /** Whether the operator said that it is there. One that was only looked for gets no key. */
+  readonly isConfigured: boolean
 }
 
 export interface ResolvedConfig {
@@ -57,6 +87,10 @@ export interface ResolvedConfig {
   readonly providers: Providers
   readonly limits: Limits
   readonly routing: RoutingConfig
+  readonly billing: Billing
+  /** Whether answers are kept for callers who sent an Idempotency-Key. */
+  readonly keepsAnswers: boolean
+  readonly localServers: ReadonlyArray<LocalServer>
   /** Further names for models, and the models' ids. */
   readonly aliases: ReadonlyMap<string, string>
 }

@@ -5,19 +5,10 @@
 import type { Model } from "../domain/Host.ts"
 import { isJsonObject } from "../domain/Json.ts"
 import type { ListedModel } from "../domain/ListedModel.ts"
-import type { ProviderPlugin } from "../plugin/Provider.ts"
 import { decodeModels, mergeModels, servedBy } from "./models.ts"
 import { modelNames } from "./names.ts"
-import { factsOf, type LoadedProvider, type ProviderSettings } from "./providers.ts"
-import { type ResolvedConfig, resolvedConfig } from "./ResolvedConfig.ts"
-
-/** A server to ask for its models. */
-export interface LocalServer {
-  readonly settings: ProviderSettings
-  readonly plugin: ProviderPlugin
-  /** Whether the operator said that it is there. One that was only looked for gets no key. */
-  readonly isConfigured: boolean
-}
+import { factsOf, type LoadedProvider } from "./providers.ts"
+import { type LocalServer, type ResolvedConfig, resolvedConfig } from "./ResolvedConfig.ts"
 
 /** One that was found. */
 export interface FoundServer {

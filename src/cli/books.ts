@@ -110,7 +110,7 @@ const repriceOption = Options.boolean("reprice").pipe(
   Options.withDescription("compute each row anew, from its usage and the prices in force then"),
 )
 
-const withConfigOption = Options.text("with-config").pipe(
+const withConfigOption = Options.file("with-config").pipe(
   Options.withDescription(
     "with --reprice: show what the rows would have cost at the prices of this configuration file",
   ),

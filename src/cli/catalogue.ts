@@ -48,7 +48,7 @@ const catalogueIn = (source: string): Effect.Effect<Catalogue, CommandFailed> =>
 /** The models in force and those that the catalogue makes of them, for the providers that are on here. */
 const comparedWith = (catalogue: Catalogue) =>
   Effect.gen(function* () {
-    const reading = yield* loadConfig
+    const reading = yield* loadConfig()
     const importing = yield* watchImports
     const found = yield* discoverPlugins(reading, importing)
     const inForce = yield* resolveConfig({ ...found, catalogue: yield* installedCatalogue(reading.config) }, reading)
@@ -148,7 +148,7 @@ const shownJson = (changes: CatalogueChanges, week: ReadonlyArray<Difference>, o
   })),
 })
 
-const source = Args.text({ name: "source" }).pipe(
+const source = Args.path({ name: "source" }).pipe(
   Args.withDescription("a file, or a URL: https, or an address of this machine"),
 )
 

@@ -25,7 +25,7 @@ import { plain } from "./output.ts"
 
 /** As a start reads it. */
 const setup: Effect.Effect<Setup, CommandFailed> = Effect.gen(function* () {
-  const reading = yield* loadConfig
+  const reading = yield* loadConfig()
   const importing = yield* watchImports
   const found = yield* discoverPlugins(reading, importing)
   const catalogue = yield* installedCatalogue(reading.config)

@@ -40,7 +40,7 @@ export interface Gateway {
 }
 
 /** The address of the gateway that the configuration of this directory describes. */
-const configured = loadConfig.pipe(
+const configured = loadConfig().pipe(
   Effect.filterOrFail(
     ({ problems }) => problems.length === 0,
     ({ problems }) => ({ message: problems.map(({ path, message }) => `${path}: ${message}`).join("; ") }),

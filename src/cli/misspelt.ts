@@ -4,18 +4,7 @@ import * as CommandDescriptor from "@effect/cli/CommandDescriptor"
 import * as HelpDoc from "@effect/cli/HelpDoc"
 import * as HashSet from "effect/HashSet"
 import { closest, distance } from "fastest-levenshtein"
-
-type Descriptor = CommandDescriptor.Command<unknown>
-
-/** Flags that @effect/cli adds to every command, with the values of those that need one. */
-const builtIn = new Map<string, ReadonlyArray<string>>([
-  ["--help", []],
-  ["-h", []],
-  ["--version", []],
-  ["--wizard", []],
-  ["--completions", ["bash", "fish", "sh", "zsh"]],
-  ["--log-level", ["all", "trace", "debug", "info", "warning", "error", "fatal", "none"]],
-])
+import { type Descriptor, followingOf, programFlags } from "./flags.ts"
 
 /** A name that is not more than half another word is meant. */
 const near = (word: string, names: ReadonlyArray<string>): string => {
@@ -26,12 +15,6 @@ const near = (word: string, names: ReadonlyArray<string>): string => {
 
 export const helpOf = (command: Descriptor): string =>
   HelpDoc.toAnsiText(CommandDescriptor.getHelp(command, CliConfig.make({ showBuiltIns: false })))
-
-/** The flags that the help of a command shows. Its own list of them cannot be read. */
-const flagsOf = (command: Descriptor): ReadonlyArray<string> => {
-  const help = Bun.stripANSI(helpOf(command))
-  return [...builtIn.keys(), ...(help.match(/--[a-z][a-z-]*/g) ?? [])]
-}
 
 /** A command and those within it, by name. @effect/cli has them too, but gives away one level only. */
 export interface CommandTree {
@@ -57,25 +40,33 @@ export interface Mistake {
   readonly help?: Descriptor
 }
 
+/** Flags that are answered in place of a command. */
+const answered = new Set(["help", "version", "completions"])
+
 /** What is wrong with the words of a command line; `undefined`: all names in it exist. */
 export const misspelt = (program: CommandTree, words: ReadonlyArray<string>): Mistake | undefined => {
   let command = program
   let path = "headgate"
-  const flags = new Set<string>()
+  let isAnswered = false
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at] ?? ""
     if (word === "--") return undefined
     const isLeaf = command.commands.size === 0
     if (isLeaf && /^-(\.?\d|$)/.test(word)) continue // A negative number is a value, and so is "-": standard input or output.
     if (word.startsWith("-")) {
-      const [flag = word, after] = word.split("=")
-      const known = flagsOf(command.descriptor)
-      if (!known.includes(flag)) return { message: `"${path}" has no flag "${flag}"${near(flag, known)}` }
-      flags.add(flag)
-      const values = builtIn.get(flag) ?? []
-      if (values.length === 0) continue
+      const [written = word, after] = word.split("=")
+      const known = [...followingOf(command.descriptor).flags, ...programFlags]
+      const flag = known.find(({ name }) => written === `--${name}` || (written === "-h" && name === "help"))
+      const names = [...known.map(({ name }) => `--${name}`), "-h"]
+      if (flag === undefined) return { message: `"${path}" has no flag "${written}"${near(written, names)}` }
+      if (answered.has(flag.name)) isAnswered = true
+      if (flag.takes === "nothing") continue
       const value = after ?? words[++at] ?? ""
-      if (!values.includes(value)) return { message: `${flag}: expected one of ${values.join(", ")}, got "${value}"` }
+      const got = value === "" ? "nothing" : `"${value}"`
+      if (flag.values.length > 0 && !flag.values.includes(value))
+        return { message: `--${flag.name}: expected one of ${flag.values.join(", ")}, got ${got}` }
+      if (after === undefined && (value === "" || value.startsWith("--")))
+        return { message: `--${flag.name}: expected a value, got ${got}` }
       continue
     }
     // The words of a command without others are values; flags may still come among them.
@@ -88,9 +79,6 @@ export const misspelt = (program: CommandTree, words: ReadonlyArray<string>): Mi
     command = next
     path = `${path} ${word}`
   }
-  // The gateway has a log of its own.
-  if (path === "headgate serve" && flags.has("--log-level")) return { message: `"${path}" has no flag "--log-level"` }
-  const isAnswered = [...builtIn.keys()].some((flag) => flag !== "--log-level" && flags.has(flag))
   if (command.commands.size === 0 || isAnswered) return undefined
   return { message: `"${path}" needs a command: ${[...command.commands.keys()].join(", ")}`, help: command.descriptor }
 }

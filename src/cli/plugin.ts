@@ -30,7 +30,7 @@ const list = Command.make("list", { json: jsonOption }, ({ json }) =>
 
 const test = Command.make(
   "test",
-  { folder: Args.text({ name: "folder" }).pipe(Args.withDescription("the plugin's folder, anywhere")) },
+  { folder: Args.path({ name: "folder" }).pipe(Args.withDescription("the plugin's folder, anywhere")) },
   ({ folder }) =>
     Effect.gen(function* () {
       const { testPlugin } = yield* Effect.promise(() => import("./pluginTest.ts"))

@@ -27,7 +27,7 @@ export interface ListedPlugin {
 
 /** In the order in which they were found; those that could not be used at the end. */
 export const listPlugins: Effect.Effect<ReadonlyArray<ListedPlugin>, CommandFailed> = Effect.gen(function* () {
-  const { problems, ...reading } = yield* loadConfig
+  const { problems, ...reading } = yield* loadConfig()
   const { config } = reading
   const importing = yield* watchImports
   const found = yield* discoverPlugins(reading, importing)

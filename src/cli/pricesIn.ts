@@ -1,5 +1,4 @@
 /** The prices of a configuration file, as a gateway that is started with it has them: with its plugins and their models. */
-import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import { discoverPlugins } from "../config/discoverPlugins.ts"
@@ -18,7 +17,7 @@ export type PricesOf = (host: Pick<LedgerRow, "model" | "host">) => Pricing | nu
 /** `file`: relative to the working directory. Warnings about it go to standard error. */
 export const pricesIn = (file: string): Effect.Effect<PricesOf, CommandFailed> =>
   Effect.gen(function* () {
-    const reading = yield* loadConfig
+    const reading = yield* loadConfig({ file })
     const importing = yield* watchImports
     const found = yield* discoverPlugins(reading, importing)
     const catalogue = yield* installedCatalogue(reading.config)
@@ -30,13 +29,8 @@ export const pricesIn = (file: string): Effect.Effect<PricesOf, CommandFailed> =
   }).pipe(
     Effect.scoped,
     Effect.mapError(({ problems }) => {
-      const lines = problems.map(({ path, message }) => `${path === variable ? "--with-config" : path}: ${message}`)
+      const lines = problems.map(({ path, message }) => `${path === "--config" ? "--with-config" : path}: ${message}`)
       return new CommandFailed({ code: exitCodes.badConfig, message: plain(lines.join("; ")) })
     }),
-    Effect.withConfigProvider(
-      ConfigProvider.orElse(ConfigProvider.fromMap(new Map([[variable, file]])), () => ConfigProvider.fromEnv()),
-    ),
     Effect.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))),
   )
-
-const variable = "HEADGATE_CONFIG"

@@ -1,7 +1,7 @@
 /** Reads the database of the configuration of this directory, also while a gateway uses it. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import { loadConfig } from "../config/loadConfig.ts"
+import { isOfStorage, loadConfig } from "../config/loadConfig.ts"
 import { StorageUnavailable } from "../services/ledger.ts"
 import type { StorageNotOpened } from "../sql/StorageNotOpened.ts"
 import type { Refusal } from "../sql/sqliteFile.ts"
@@ -12,8 +12,8 @@ import { plain } from "./output.ts"
 type Read<A> = (sql: SqlClient) => Effect.Effect<A, StorageUnavailable>
 
 export const configuredStorage = Effect.gen(function* () {
-  const { config, problems } = yield* loadConfig
-  const [problem] = problems.filter(({ path }) => path === "HEADGATE_STORAGE" || path.startsWith("storage"))
+  const { config, problems } = yield* loadConfig()
+  const [problem] = problems.filter(({ path }) => isOfStorage(path))
   if (problem !== undefined) return yield* Effect.fail({ message: `${problem.path}: ${problem.message}` })
   return config.storage
 }).pipe(Effect.mapError(({ message }) => new CommandFailed({ code: exitCodes.badConfig, message: plain(message) })))

@@ -5,10 +5,15 @@ import * as ValidationError from "@effect/cli/ValidationError"
 import * as BunContext from "@effect/platform-bun/BunContext"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import { levelOf } from "../config/overrides.ts"
+import { readServeWords } from "../serveFlags.ts"
+import { version } from "../version.ts"
 import { backup } from "./backup.ts"
 import { audit, reconcile } from "./books.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { catalogue } from "./catalogue.ts"
+import { check } from "./check.ts"
 import { doctor } from "./doctor.ts"
 import { keys } from "./keys.ts"
 import { helpOf, misspelt, treeOf } from "./misspelt.ts"
@@ -16,16 +21,14 @@ import { models } from "./models.ts"
 import { plugin } from "./plugin.ts"
 import { restore } from "./restore.ts"
 import { route } from "./route.ts"
+import { serve, wordsOfServe } from "./serve.ts"
 import { spend } from "./spend.ts"
-
-const serve = Command.make("serve", {}, () => Effect.promise(() => import("../serve.ts"))).pipe(
-  Command.withDescription("Runs the gateway, as without a command. Settings are in headgate.config.ts."),
-)
 
 const program = Command.make("headgate").pipe(
   Command.withDescription("A self-hosted gateway for language models."),
   Command.withSubcommands([
     serve,
+    check,
     keys.command,
     spend,
     doctor,
@@ -42,6 +45,7 @@ const program = Command.make("headgate").pipe(
 
 const tree = treeOf(program, [
   treeOf(serve),
+  treeOf(check),
   keys.tree,
   treeOf(spend),
   treeOf(doctor),
@@ -54,11 +58,6 @@ const tree = treeOf(program, [
   catalogue.tree,
   plugin.tree,
 ])
-
-const versionOfPackage = Effect.promise(async (): Promise<string> => {
-  const { version } = await Bun.file(new URL("../../package.json", import.meta.url)).json()
-  return version
-})
 
 /** What @effect/cli writes (help, mistakes), without colours where they do not belong. */
 const shown = (text: string, stream: NodeJS.WriteStream): Effect.Effect<void> =>
@@ -74,14 +73,17 @@ const withWholeName = (text: string, words: ReadonlyArray<string>): string =>
     return at === -1 ? usage : `${before}${["headgate", ...words.slice(0, at + 1)].join(" ")}`
   })
 
-const execute = (words: ReadonlyArray<string>) =>
+/** The value of a flag that every command has, and the words without it. */
+const taken = (flag: string, words: ReadonlyArray<string>) => {
+  const at = words.findIndex((word) => word === flag || word.startsWith(`${flag}=`))
+  if (at === -1) return { value: undefined, rest: words }
+  const joined = words[at]?.includes("=") === true
+  const value = joined ? words[at]?.slice(flag.length + 1) : words[at + 1]
+  return { value, rest: words.toSpliced(at, joined ? 1 : 2) }
+}
+
+const runCommand = (words: ReadonlyArray<string>) =>
   Effect.gen(function* () {
-    const mistake = misspelt(tree, words)
-    if (mistake !== undefined) {
-      if (mistake.help !== undefined) yield* shown(helpOf(mistake.help), process.stderr)
-      return yield* wrongUse(mistake.message)
-    }
-    const version = yield* versionOfPackage
     const command = Command.run(program, { name: "Headgate", version })(["bun", "headgate", ...words])
     yield* Effect.consoleWith((console) =>
       Effect.withConsole(command, {
@@ -90,6 +92,35 @@ const execute = (words: ReadonlyArray<string>) =>
         error: (text: unknown) => shown(`headgate: ${text}`, process.stderr),
       }),
     )
+  })
+
+const execute = (given: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const forServe = wordsOfServe(given)
+    const words = forServe === undefined ? given : ["serve", ...forServe]
+    const mistake = misspelt(tree, words)
+    if (mistake !== undefined) {
+      if (mistake.help !== undefined) yield* shown(helpOf(mistake.help), process.stderr)
+      return yield* wrongUse(mistake.message)
+    }
+    if (words.includes("--version")) {
+      const { schemaVersion } = yield* Effect.promise(() => import("../sql/migrations.ts"))
+      const versions = `headgate ${version} (Bun ${Bun.version}, database schema ${schemaVersion})`
+      return yield* shown(versions, process.stdout)
+    }
+    const { value: shell } = taken("--completions", words)
+    if (shell !== undefined) {
+      const { completionsFor } = yield* Effect.promise(() => import("./completions.ts"))
+      return yield* shown(completionsFor(shell, tree), process.stdout)
+    }
+    if (forServe !== undefined && !words.some((word) => word === "--help" || word === "-h")) {
+      const overrides = readServeWords(forServe)
+      if (typeof overrides === "string") return yield* wrongUse(overrides)
+      return (yield* Effect.promise(() => import("../serve.ts"))).serve(overrides)
+    }
+    const { value, rest } = taken("--log-level", words)
+    const level = levelOf(value ?? process.env["HEADGATE_LOG_LEVEL"] ?? "")
+    yield* level === undefined ? runCommand(rest) : Logger.withMinimumLogLevel(runCommand(rest), level)
   })
 
 const exitCodeOf = (failure: unknown): Effect.Effect<number> =>

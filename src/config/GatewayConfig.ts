@@ -163,7 +163,7 @@ const Discovery = Schema.Struct({
 const CatalogueSettings = Schema.Struct({
   /**
    * A file with lists of models, which replace those of the plugins (`headgate catalogue refresh --apply` writes it). Relative to
-   * the working directory; it may be absent. Default "./data/catalogue.json".
+   * the folder of the configuration file; it may be absent. Default "./data/catalogue.json".
    */
   file: field(name, "./data/catalogue.json"),
 })
@@ -178,8 +178,8 @@ export const defaultPluginFolders: ReadonlyArray<string> = [
 
 const Plugins = Schema.Struct({
   /**
-   * Searched for plugins, relative to the working directory; these replace the default, and with it every vendor and strategy that
-   * comes with the gateway. Default: "./plugins", then the plugins that come with the gateway.
+   * Searched for plugins, relative to the folder of the configuration file; these replace the default, and with it every vendor and
+   * strategy that comes with the gateway. Default: "./plugins", then the plugins that come with the gateway.
    */
   folders: field(Schema.Array(name), defaultPluginFolders),
   /** Names of packages that are plugins, found from the folder of the configuration file. Default: none. */
@@ -205,7 +205,7 @@ const storageOf = (written: string): StorageChoice | undefined => {
   return isPostgres ? { _tag: "Postgres", url: Redacted.make(written) } : undefined
 }
 
-/** `memory:`, `sqlite:PATH` (relative to the working directory), or the URL of a database of PostgreSQL. */
+/** `memory:`, `sqlite:PATH`, or the URL of a database of PostgreSQL. */
 export const StorageText = Schema.transformOrFail(
   Schema.String,
   Schema.declare((value: unknown): value is StorageChoice => isJsonObject(value)),
@@ -235,8 +235,8 @@ export const GatewayConfig = Schema.Struct({
   /** "full": a reported cost survives a power cut (of PostgreSQL's server, too). "process": it survives the end of the process. Default "full". */
   durability: field(Schema.Literal("full", "process"), "full"),
   /**
-   * With PostgreSQL: a folder on a disk of this machine, for what the server does not take in time. Relative to the working
-   * directory. Default "./data".
+   * With PostgreSQL: a folder on a disk of this machine, for what the server does not take in time. Relative to the folder of
+   * the configuration file. Default "./data".
    */
   spoolFolder: field(Schema.NonEmptyString, "./data").pipe(Schema.fromKey("spool_folder")),
   limits: part(Limits),

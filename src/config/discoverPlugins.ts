@@ -9,19 +9,20 @@ import type { LoadedConfig } from "./loadConfig.ts"
 
 /** Warns of configured folders that are not there. */
 export const discoverPlugins = (
-  { config: { plugins }, directory }: Pick<LoadedConfig, "config" | "directory">,
+  { config: { plugins }, folder: home }: Pick<LoadedConfig, "config" | "folder">,
   importing?: Importing,
 ): Effect.Effect<Discovered> =>
   Effect.gen(function* () {
-    for (const folder of yield* Effect.promise(() => missingOf(plugins.folders)))
+    for (const folder of yield* Effect.promise(() => missingOf(plugins.folders, home)))
       yield* Effect.logWarning(`plugins.folders: there is no folder ${folder}`)
-    return yield* discover(plugins.folders, importing, { names: plugins.packages, from: directory })
+    return yield* discover(plugins.folders, importing, { names: plugins.packages, from: home })
   })
 
-const missingOf = async (folders: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
-  if (folders.join("\n") === defaultPluginFolders.join("\n")) return []
+const missingOf = async (folders: ReadonlyArray<string>, home: string): Promise<ReadonlyArray<string>> => {
+  const usual = defaultPluginFolders.map((folder) => resolve(home, folder))
+  if (folders.join("\n") === usual.join("\n")) return []
   const found = await Promise.all(
     folders.map(async (folder) => (await stat(folder).catch(() => undefined))?.isDirectory() === true),
   )
-  return folders.filter((_, at) => found[at] !== true).map((folder) => resolve(folder))
+  return folders.filter((_, at) => found[at] !== true)
 }

@@ -1,21 +1,19 @@
 /**
- * Reads the configuration from a file and the environment, or reports everything that is wrong with it at once. Where both
- * set a value, the environment wins.
+ * Reads the configuration from a file, the environment and the command line, or reports everything that is wrong with it at once.
+ * Where several set a value, the command line wins over the environment, and that over the file.
  */
-import { dirname, resolve } from "node:path"
-import { pathToFileURL } from "node:url"
-import * as Config from "effect/Config"
+import { resolve } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Option from "effect/Option"
+import type * as LogLevel from "effect/LogLevel"
 import * as ParseResult from "effect/ParseResult"
-import * as Redacted from "effect/Redacted"
-import type * as Schema from "effect/Schema"
+import type * as Redacted from "effect/Redacted"
 import { isJsonObject } from "../domain/Json.ts"
-import { ConfigInvalid, kindOf, type Path, type Problem, pathsOf, problemsOf, renderPath } from "../domain/Problem.ts"
-import { registerModules } from "../plugin/resolve.ts"
-import { importFailure, jsonFailure } from "./fileFailure.ts"
-import { GatewayConfig, Hostname, Port, StorageText } from "./GatewayConfig.ts"
+import { ConfigInvalid, type Path, type Problem, pathsOf, problemsOf, renderPath } from "../domain/Problem.ts"
+import { findFile, readRaw } from "./configFile.ts"
+import { environmentWarnings } from "./environment.ts"
+import { GatewayConfig } from "./GatewayConfig.ts"
+import { type Overrides, surroundings } from "./overrides.ts"
 
 /** The valid part of a configuration, and the problems of the rest. */
 export interface Reading {
@@ -31,8 +29,11 @@ export interface LoadedConfig extends Reading {
   readonly managementKey: Redacted.Redacted | null
   /** For the log at start: a sentence each, without secrets. */
   readonly warnings: ReadonlyArray<string>
-  /** The folder of the configuration file; without a file, that of the gateway. */
-  readonly directory: string
+  readonly logLevel: LogLevel.LogLevel
+  /** The configuration file that was read; `null`: there is none. */
+  readonly file: string | null
+  /** What relative paths of the file, and the names of its packages, count from. The paths in `config` are absolute. */
+  readonly folder: string
 }
 
 /** Reads a raw configuration, and the variables that its secrets name. */
@@ -77,28 +78,24 @@ const without = (value: unknown, [step, ...more]: Path): unknown => {
  * The configuration of a gateway that runs in `directory`, with its problems. Fails where no further problems can be found:
  * when the file cannot be read, or the folders of plugins are not known.
  */
-export const loadConfigIn = (directory: string): Effect.Effect<LoadedConfig, ConfigInvalid> =>
+export const loadConfigIn = (directory: string, flags: Overrides = {}): Effect.Effect<LoadedConfig, ConfigInvalid> =>
   Effect.gen(function* () {
-    const environment = yield* Effect.orDie(variables)
-    const overrides = overridesOf(environment)
+    const around = yield* surroundings(directory, flags)
     const found = yield* Effect.either(
-      findFile(directory, environment.config).pipe(
-        Effect.flatMap((file) =>
-          Effect.map(file === null ? Effect.succeed<unknown>({}) : readRaw(file), (raw) => ({ file, raw })),
-        ),
+      Effect.flatMap(findFile(directory, around.file), ({ file, folder }) =>
+        Effect.map(file === null ? Effect.succeed<unknown>({}) : readRaw(file), (raw) => ({ file, folder, raw })),
       ),
     )
-    if (Either.isLeft(found)) return yield* new ConfigInvalid({ problems: [found.left, ...overrides.problems] })
-    const { file, raw } = found.right
+    if (Either.isLeft(found)) return yield* new ConfigInvalid({ problems: [found.left, ...around.problems] })
+    const { file, folder, raw } = found.right
     const { config, problems, unread } = yield* readConfig(raw)
-    const inForce = overrides.apply(config)
+    const inForce = around.apply(withPaths(config, folder))
     const isStorageRead =
-      environment.storage === null
-        ? !unread.some(([section]) => section === "storage")
-        : !overrides.problems.some(({ path }) => path === "HEADGATE_STORAGE")
+      around.storage !== null ||
+      !(unread.some(([section]) => section === "storage") || around.problems.some(({ path }) => isOfStorage(path)))
     const [first, ...more] = [
       ...problems.map((problem) => (problem.path === "" ? { ...problem, path: file ?? "" } : problem)),
-      ...overrides.problems,
+      ...around.problems,
       ...(isStorageRead ? workerProblems(inForce, process.platform) : []),
     ]
     if (first !== undefined && unread.some(hidesPlugins))
@@ -107,16 +104,34 @@ export const loadConfigIn = (directory: string): Effect.Effect<LoadedConfig, Con
       config: inForce,
       problems: first === undefined ? [] : [first, ...more],
       unread,
-      managementKey: environment.managementKey,
-      warnings: warningsOf(raw, inForce),
-      directory: file === null ? directory : dirname(file),
+      managementKey: around.managementKey,
+      logLevel: around.logLevel,
+      warnings: [...warningsOf(raw, inForce), ...environmentWarnings(process.env, raw)],
+      file,
+      folder,
     }
   })
+
+/** Whether a problem with this path is one of where the data is kept. */
+export const isOfStorage = (path: string): boolean =>
+  path === "HEADGATE_STORAGE" || path === "--storage" || path.startsWith("storage")
+
+/** Relative paths of the file count from its folder. */
+const withPaths = (config: GatewayConfig, folder: string): GatewayConfig => {
+  const { storage, spoolFolder, plugins, catalogue } = config
+  return {
+    ...config,
+    storage: storage._tag === "Sqlite" ? { ...storage, path: resolve(folder, storage.path) } : storage,
+    spoolFolder: resolve(folder, spoolFolder),
+    plugins: { ...plugins, folders: plugins.folders.map((written) => resolve(folder, written)) },
+    catalogue: { ...catalogue, file: resolve(folder, catalogue.file) },
+  }
+}
 
 /** Why this platform or this storage cannot have so many workers. */
 export const workerProblems = (
   { server: { workers }, storage }: Pick<GatewayConfig, "server" | "storage">,
-  platform: NodeJS.Platform,
+  platform: string,
 ): ReadonlyArray<Problem> => {
   const only = (reason: string) => [{ path: "server.workers", message: `expected 1 (${reason}), got ${workers}` }]
   if (workers === 1) return []
@@ -129,107 +144,8 @@ const hidesPlugins = ([section, member]: Path): boolean =>
   (section === "plugins" && (member === undefined || member === "folders" || member === "packages"))
 
 /** The configuration of a gateway that runs in the working directory. */
-export const loadConfig: Effect.Effect<LoadedConfig, ConfigInvalid> = Effect.suspend(() => loadConfigIn(process.cwd()))
-
-// A variable that is set to nothing counts as not set, as container files write it.
-const optional = <A>(config: Config.Config<A>) => Config.map(Config.option(config), Option.getOrNull)
-
-const variables = Config.all({
-  config: optional(Config.nonEmptyString("HEADGATE_CONFIG")),
-  port: optional(Config.nonEmptyString("HEADGATE_PORT")),
-  hostname: optional(Config.nonEmptyString("HEADGATE_HOSTNAME")),
-  storage: optional(Config.nonEmptyString("HEADGATE_STORAGE")),
-  managementKey: optional(Config.redacted(Config.nonEmptyString("HEADGATE_MANAGEMENT_KEY"))),
-})
-
-type Environment = Config.Config.Success<typeof variables>
-
-/** The values that the environment sets in place of the file, and their problems. */
-const overridesOf = (environment: Environment) => {
-  const problems: Array<Problem> = []
-  const read = <A, I>(schema: Schema.Schema<A, I>, value: unknown, variable: string): A | null => {
-    if (value === null) return null
-    const decoded = ParseResult.decodeUnknownEither(schema)(value)
-    if (Either.isRight(decoded)) return decoded.right
-    problems.push(...problemsOf(decoded.left, [variable]))
-    return null
-  }
-  // Text that is no plain number stays text, which the schema refuses.
-  const { port: digits } = environment
-  const port = read(Port, digits !== null && /^\d{1,9}$/.test(digits) ? Number(digits) : digits, "HEADGATE_PORT")
-  const hostname = read(Hostname, environment.hostname, "HEADGATE_HOSTNAME")
-  const storage = read(StorageText, environment.storage, "HEADGATE_STORAGE")
-  const key = environment.managementKey === null ? null : Redacted.value(environment.managementKey)
-  if (key !== null && !/^[\x21-\x7e]{32,}$/.test(key)) {
-    const message = `expected at least 32 visible ASCII characters, got ${key.length < 32 ? "fewer" : "others among them"}`
-    problems.push({ path: "HEADGATE_MANAGEMENT_KEY", message })
-  }
-  const apply = ({ server, ...config }: GatewayConfig): GatewayConfig => ({
-    ...config,
-    storage: storage ?? config.storage,
-    server: { ...server, port: port ?? server.port, hostname: hostname ?? server.hostname },
-  })
-  return { problems, apply }
-}
-
-const names = ["headgate.config.ts", "headgate.config.json"] as const
-
-const findFile = (directory: string, explicit: string | null): Effect.Effect<string | null, Problem> =>
-  Effect.gen(function* () {
-    if (explicit !== null) {
-      const file = resolve(directory, explicit)
-      if (yield* exists(file)) return file
-      return yield* Effect.fail({
-        path: "HEADGATE_CONFIG",
-        message: `expected the path of a file, but there is no ${file}`,
-      })
-    }
-    const found = yield* Effect.filter(
-      names.map((name) => resolve(directory, name)),
-      exists,
-    )
-    if (found.length < 2) return found[0] ?? null
-    return yield* Effect.fail({
-      path: directory,
-      message: `expected one configuration file, got ${names.join(" and ")}`,
-    })
-  })
-
-const exists = (file: string): Effect.Effect<boolean> => Effect.promise(() => Bun.file(file).exists())
-
-/** Without a byte order mark. */
-const readText = (file: string): Effect.Effect<string, Problem> =>
-  Effect.tryPromise({
-    try: async () => (await Bun.file(file).text()).replace(/^\uFEFF/, ""),
-    catch: () => ({ path: file, message: "expected a file that can be read, got none" }),
-  })
-
-/** The content of the file, not yet checked. */
-const readRaw = (file: string): Effect.Effect<unknown, Problem> => {
-  if (file.endsWith(".json")) {
-    return Effect.flatMap(readText(file), (text) =>
-      Effect.try({
-        try: (): unknown => JSON.parse(text),
-        catch: () => ({ path: file, message: jsonFailure(text) }),
-      }),
-    )
-  }
-  if (!/\.[cm]?[jt]s$/.test(file))
-    return Effect.fail({ path: file, message: "expected a file that ends in .ts, .js or .json" })
-  return Effect.tryPromise({
-    try: async (): Promise<unknown> => {
-      await registerModules([dirname(file)])
-      return import(pathToFileURL(file).href)
-    },
-    catch: (cause) => ({ path: file, message: importFailure(cause) }),
-  }).pipe(
-    Effect.flatMap((module) => {
-      const raw = isJsonObject(module) ? module["default"] : undefined
-      if (isJsonObject(raw)) return Effect.succeed(raw)
-      return Effect.fail({ path: file, message: `expected a default export made by defineConfig, got ${kindOf(raw)}` })
-    }),
-  )
-}
+export const loadConfig = (flags: Overrides = {}): Effect.Effect<LoadedConfig, ConfigInvalid> =>
+  Effect.suspend(() => loadConfigIn(process.cwd(), flags))
 
 const warningsOf = (raw: unknown, config: GatewayConfig): ReadonlyArray<string> => {
   const providers = isJsonObject(raw) && isJsonObject(raw["providers"]) ? Object.entries(raw["providers"]) : []

@@ -6,7 +6,6 @@ import { basename, dirname } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Record from "effect/Record"
 import type { Catalogue } from "../catalogue/catalogueFile.ts"
-import type { LocalServer } from "../catalogue/localServers.ts"
 import { nearModels } from "../catalogue/names.ts"
 import { type LoadedProviders, loadProviders } from "../catalogue/providers.ts"
 import { type Limits, type ResolvedConfig, resolvedConfig } from "../catalogue/ResolvedConfig.ts"
@@ -36,12 +35,12 @@ export interface Parts {
 
 /** What a gateway is built from. */
 export interface Setup {
-  /** What is settled once at start: addresses, storage, billing. */
+  /** What is settled once at start: addresses, storage. */
   readonly config: GatewayConfig
   /** What requests read. */
   readonly resolved: ResolvedConfig
-  /** Servers of this machine to look for while the gateway runs. */
-  readonly local: ReadonlyArray<LocalServer>
+  /** Plugins that are off because they cannot be used. */
+  readonly invalid: ReadonlyArray<PluginInvalid>
 }
 
 /** Fails with the problems of the reading and those that are found with the plugins. */
@@ -71,7 +70,8 @@ export const resolveConfig = (
       inForce: strategy === undefined ? config.routing.strategy : undefined,
       brokenPlugins: brokenBeside("providers", invalid),
     })
-    for (const { message } of [...invalid, ...loaded.off, ...ranked.off]) yield* Effect.logError(message)
+    const unusable = [...invalid, ...loaded.off, ...ranked.off]
+    for (const { message } of unusable) yield* Effect.logError(message)
 
     const off = new Set([...loaded.off, ...ranked.off].map(({ plugin }) => plugin))
     const usable = plugins.map(({ id }) => id).filter((id) => !off.has(id))
@@ -90,13 +90,20 @@ export const resolveConfig = (
     const models = withUnknownPrices(loaded.models, config.billing.unknownPrice)
     const warning = unpricedWarning(models)
     if (warning !== undefined) yield* Effect.logWarning(warning)
+    const { hedge } = config.routing
     const routing =
       strategy === undefined
-        ? { strategies, whys, strategy: config.routing.strategy }
-        : { strategies: new Map([...strategies, ["own", strategy]]), whys, strategy: "own" }
-    const limits = limitsOf(config.limits)
-    const resolved = resolvedConfig({ models, providers, limits, routing, aliases: config.aliases })
-    return { config, resolved, local }
+        ? { strategies, whys, strategy: config.routing.strategy, hedge }
+        : { strategies: new Map([...strategies, ["own", strategy]]), whys, strategy: "own", hedge }
+    const { billing, aliases: ofModels } = config
+    const resolved = resolvedConfig({
+      ...{ models, providers, routing, billing },
+      limits: limitsOf(config.limits),
+      keepsAnswers: config.privacy.idempotencyBodies,
+      localServers: local,
+      aliases: ofModels,
+    })
+    return { config, resolved, invalid: unusable }
   })
 
 /**

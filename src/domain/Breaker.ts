@@ -37,7 +37,8 @@ export class Breaker {
    * later one.
    */
   epoch = 0
-  private readonly rules: BreakerRules
+  /** May be replaced; they hold from the next failure on. */
+  rules: BreakerRules
   /** Numbers in [0, 1). */
   private readonly random: () => number
   private isOpen = false

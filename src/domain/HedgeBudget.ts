@@ -7,12 +7,12 @@ const minuteMs = 60_000
 
 /** Amounts are picodollars in floating point: a bound needs no exact sum. Times are milliseconds that never step back. */
 export class HedgeBudget {
-  private readonly share: number
+  /** 0 to 1. May be changed. */
+  share: number
   private readonly spent = new Float64Array(minutesKept)
   private readonly lost = new Float64Array(minutesKept)
   private newest = 0
 
-  /** `share`: 0 to 1. */
   constructor(share: number) {
     this.share = share
   }

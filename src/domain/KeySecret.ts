@@ -28,3 +28,9 @@ const form = /^sk-gwm?-[0-9A-Za-z]{49}$/
 /** Whether a text has the checksum of a key. A mistyped one is refused without a database lookup. */
 export const hasChecksum = (secret: string): boolean =>
   form.test(secret) && checksum(secret.slice(0, -6)) === secret.slice(-6)
+
+/** What is wrong with a management key that the operator chose; `undefined`: nothing. It should not be guessed, and has to fit into a header. */
+export const managementKeyFault = (key: string): string | undefined =>
+  /^[\x21-\x7e]{32,}$/.test(key)
+    ? undefined
+    : `expected at least 32 visible ASCII characters, got ${key.length < 32 ? "fewer" : "others among them"}`

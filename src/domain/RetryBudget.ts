@@ -13,8 +13,8 @@ const extras = 1
 
 /** All times are milliseconds of a clock that never steps back. */
 export class RetryBudget {
-  /** Extra attempts per request; `Infinity`: no bound. */
-  private readonly share: number
+  /** Extra attempts per request; `Infinity`: no bound. May be changed. */
+  share: number
   /** Requests and extra attempts of this second and the nine before it. */
   private readonly window = new SlidingSums(10, 1000, 2, 0)
   /** When the last ten extra attempts were taken: a ring. */

@@ -8,6 +8,7 @@ import { dirname, join, resolve } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { isJsonObject } from "../domain/Json.ts"
+import { plugins as bundled } from "../inBundle.ts"
 import type { Importing } from "./importWatch.ts"
 import { contractMismatch } from "./load.ts"
 import { PluginInvalid, reasonOf } from "./PluginInvalid.ts"
@@ -47,16 +48,17 @@ export const discover = (
     const found = yield* Effect.promise(() => candidates(folders))
     const entries = packages.names.map((name) => [name, entryOfPackage(name, packages.from)] as const)
     const places = entries.map(([, entry]) => dirname(Either.getOrElse(entry, () => packages.from)))
-    yield* Effect.promise(() => registerModules([...found.map(({ path }) => path), ...places]))
+    const foreign = found.filter((plugin) => !isBundled(plugin))
+    yield* Effect.promise(() => registerModules([...foreign.map(({ path }) => path), ...places]))
     const tried = yield* Effect.forEach(found, (plugin) => {
-      importing(plugin.path)
+      if (!isBundled(plugin)) importing(plugin.path)
       return load(plugin)
     })
     const packaged = yield* Effect.forEach(entries, ([name, entry]) => {
       importing(name)
       return loadPackage(name, entry)
     })
-    importing(null)
+    if (foreign.length + entries.length > 0) importing(null)
     return withoutDuplicates([...tried, ...packaged.flat()])
   })
 
@@ -81,6 +83,8 @@ const candidates = async (folders: ReadonlyArray<string>): Promise<ReadonlyArray
   return found
 }
 
+const isBundled = ({ path }: Found): boolean => bundled.has(join(path, "index.ts"))
+
 interface Imported {
   readonly plugin: Plugin
   readonly path: string
@@ -97,7 +101,7 @@ const invalidIn =
 const defaultOf = (entry: string, invalid: Invalid): Effect.Effect<unknown, PluginInvalid> =>
   Effect.tryPromise({
     try: async (): Promise<unknown> => {
-      const module: unknown = await import(entry)
+      const module: unknown = await (bundled.get(entry)?.() ?? import(entry))
       return isJsonObject(module) ? module["default"] : undefined
     },
     catch: (cause) => invalid("import", reasonOf(cause)),

@@ -25,7 +25,7 @@ export const watchImports: Effect.Effect<Importing, never, Scope.Scope> = Effect
 )
 
 class ImportWatch {
-  private readonly worker = new Worker(new URL("./importWatchThread.ts", import.meta.url))
+  private worker: Worker | undefined
   private current: string | null = null
 
   constructor() {
@@ -34,12 +34,13 @@ class ImportWatch {
 
   importing(path: string | null): void {
     this.current = path
+    this.worker ??= new Worker(new URL("./importWatchThread.ts", import.meta.url))
     this.worker.postMessage({ path, limitMs } satisfies WatchMessage)
   }
 
   end(): void {
     process.off("exit", this.ended)
-    this.worker.terminate()
+    this.worker?.terminate()
   }
 
   private readonly ended = (): void => {

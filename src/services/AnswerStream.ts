@@ -41,7 +41,6 @@ export interface StreamLimits {
 
 /** What all streams have in common. */
 export interface StreamServices {
-  readonly limits: StreamLimits
   readonly timers: Context.Tag.Service<Timers>
   /** Ends the attempt and books what was delivered. `onExit` is called once. */
   readonly settle: (
@@ -54,6 +53,7 @@ export interface StreamServices {
 }
 
 export interface AnswerStreamOptions {
+  readonly limits: StreamLimits
   readonly context: RequestContext
   readonly writerFor: WriterFor
   readonly open: OpenOutput
@@ -146,7 +146,7 @@ export class AnswerStream {
       if (stream.state === "failed") this.failed(answer, stream.failure ?? malformed)
       else if (stream.state === "ended") this.finish(answer, stream.isCut ? "cut" : "finished")
       else if (answer.attempt.stopped !== undefined || answer.broken !== undefined) this.brokenOff(answer)
-      else if (stream.bytes > this.services.limits.streamBytes) {
+      else if (stream.bytes > this.options.limits.streamBytes) {
         stream.cut("stream_limit")
         this.finish(answer, "cut")
       }
@@ -290,13 +290,14 @@ export class AnswerStream {
   }
 
   private get tickMs(): number {
-    const { idleMs, clientStallMs } = this.services.limits
+    const { idleMs, clientStallMs } = this.options.limits
     return Math.min(1000, idleMs, clientStallMs)
   }
 
   private look(): void {
     if (this.state === "settling" || this.state === "closed") return
-    const { limits, timers } = this.services
+    const { limits } = this.options
+    const { timers } = this.services
     const now = timers.now()
     if (this.fullSince !== undefined) {
       if (now - this.fullSince >= limits.clientStallMs) {
@@ -311,7 +312,7 @@ export class AnswerStream {
   }
 
   private isSilent(now: number): boolean {
-    const { idleMs, thinkingIdleMs } = this.services.limits
+    const { idleMs, thinkingIdleMs } = this.options.limits
     const stream = this.answer?.stream
     if (stream === undefined) return false
     const limitMs = stream.hasAllFinishes ? afterFinishMs : stream.hasContent ? idleMs : thinkingIdleMs
@@ -326,7 +327,7 @@ export class AnswerStream {
     this.windowStart = now
     this.windowBytes = stream.bytes
     // A host that sent nothing is handled by the limits on silence.
-    return bytes > 0 && bytes < (this.services.limits.minBytesPerSecond * slowWindowMs) / 1000
+    return bytes > 0 && bytes < (this.options.limits.minBytesPerSecond * slowWindowMs) / 1000
   }
 }
 

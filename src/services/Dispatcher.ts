@@ -6,6 +6,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import type { Limits } from "../catalogue/ResolvedConfig.ts"
 import type { Charge } from "../domain/Charge.ts"
 import type { ChatResponse } from "../domain/Chat.ts"
 import { HedgeBudget } from "../domain/HedgeBudget.ts"
@@ -15,12 +16,11 @@ import type { Plan } from "../domain/Plan.ts"
 import type { AnyRequest, ChatRequest } from "../domain/Request.ts"
 import { RetryBudget } from "../domain/RetryBudget.ts"
 import { Upstream } from "../upstream/Upstream.ts"
-import { AnswerStream, type StreamLimits, type StreamServices } from "./AnswerStream.ts"
+import { AnswerStream, type StreamServices } from "./AnswerStream.ts"
 import { makeEndAttempt } from "./endAttempt.ts"
 import { type HostAnswer, streamAnswer } from "./HostAnswer.ts"
 import { HostHealth } from "./HostHealth.ts"
 import { HostStats } from "./HostStats.ts"
-import type { HedgeOptions } from "./hedge.ts"
 import { Meter } from "./Meter.ts"
 import { ProviderKeys } from "./ProviderKeys.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
@@ -60,21 +60,6 @@ export interface StreamHead {
   readonly answering: { readonly host: Host; readonly dropped: ReadonlyArray<string> } | undefined
 }
 
-export interface DispatcherOptions extends StreamLimits {
-  /** Milliseconds to the first event of a stream; a provider may have its own. */
-  readonly ttfbMs: number
-  /**
-   * Milliseconds after which the head of a stream goes out without an event. Later failures are written into the
-   * stream.
-   */
-  readonly commitAfterMs: number
-  /** The largest whole answer of a host, bytes. */
-  readonly answerBytes: number
-  /** Attempts after the first one, per request; `Infinity`: no bound. See `domain/RetryBudget.ts`. */
-  readonly retries: number
-  readonly hedge: HedgeOptions
-}
-
 /** Neither method can be interrupted, since money is held. The request's lifetime ends them. */
 export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
   Dispatcher,
@@ -100,10 +85,13 @@ export class Dispatcher extends Context.Tag("headgate/Dispatcher")<
     ) => Steps<StreamHead, DispatchFailure>
   }
 >() {
-  static readonly layer = (options: DispatcherOptions) => Layer.effect(Dispatcher, make(options))
+  static readonly layer = Layer.scoped(
+    Dispatcher,
+    Effect.suspend(() => make()),
+  )
 }
 
-const make = (options: DispatcherOptions) =>
+const make = () =>
   Effect.gen(function* () {
     const registry = yield* ProviderRegistry
     const meter = yield* Meter
@@ -116,18 +104,21 @@ const make = (options: DispatcherOptions) =>
     const log = (effect: Effect.Effect<void>) => runner.effect(effect, () => {})
     const stats = yield* HostStats
     const endAttempt = makeEndAttempt(meter, stats, keys, log)
+    const retries = new RetryBudget(registry.current().limits.retries)
+    const hedges = new HedgeBudget(registry.current().routing.hedge.maxCostShare)
+    yield* registry.onReplaced(() => {
+      const { limits, routing } = registry.current()
+      retries.share = limits.retries
+      hedges.share = routing.hedge.maxCostShare
+    })
     const services = {
-      ...{ registry, meter, limits, health, keys, stats, timers, runner, client, log, endAttempt },
-      retries: new RetryBudget(options.retries),
-      hedging: options.hedge,
-      hedges: new HedgeBudget(options.hedge.maxCostShare),
+      ...{ registry, meter, limits, health, keys, stats, timers, runner, client, log, endAttempt, retries, hedges },
     }
     const charged = ({ cost }: Charge) => {
-      if (options.hedge.enabled !== false) services.hedges.charged(timers.now(), Number(cost.total))
+      if (registry.current().routing.hedge.enabled !== false) hedges.charged(timers.now(), Number(cost.total))
     }
 
     const streams: StreamServices = {
-      limits: options,
       timers,
       settle: (answer, delivered, onExit) =>
         runner.effect(endAttempt.delivered(answer.attempt, delivered), (exit) => {
@@ -143,8 +134,9 @@ const make = (options: DispatcherOptions) =>
       plan: Plan,
       reader: AnswerReader,
     ): Steps<Completed, DispatchFailure> {
+      const { bodyBytes } = registry.current().limits
       const { attempt, answer } = yield* tryHosts(services, context, request, plan, (begun) =>
-        unaryAnswer(client, begun, options.answerBytes, (head, body) => reader(begun, head, body)),
+        unaryAnswer(client, begun, bodyBytes, (head, body) => reader(begun, head, body)),
       )
       const charge = yield* endAttempt.delivered(attempt, answer.delivered)
       charged(charge)
@@ -156,6 +148,7 @@ const make = (options: DispatcherOptions) =>
       request: ChatRequest,
       plan: Plan,
       writerFor: WriterFor,
+      limits: Limits,
     ): Steps<HostAnswer, DispatchFailure> {
       const { answer } = yield* tryHosts(
         services,
@@ -163,7 +156,7 @@ const make = (options: DispatcherOptions) =>
         request,
         plan,
         ({ attempt, endpoint, encoded, answerContext }) =>
-          streamAnswer(client, timers, options, attempt, endpoint, encoded, answerContext, writerFor(attempt.host)),
+          streamAnswer(client, timers, limits, attempt, endpoint, encoded, answerContext, writerFor(attempt.host)),
       )
       return answer
     }
@@ -176,15 +169,17 @@ const make = (options: DispatcherOptions) =>
       output: OpenOutput,
       onClosed: () => void,
     ): Steps<StreamHead, DispatchFailure> {
-      const makeStream = () => new AnswerStream(streams, { context, writerFor, open: output, onClosed })
+      // As they are when it begins: a reload does not change a stream that runs.
+      const { limits } = registry.current()
+      const makeStream = () => new AnswerStream(streams, { limits, context, writerFor, open: output, onClosed })
       return yield* wait<StreamHead, DispatchFailure>((resume) => {
         let announced: AnswerStream | undefined
-        const timer = timers.set(options.commitAfterMs, () => {
+        const timer = timers.set(limits.commitAfterMs, () => {
           announced = makeStream()
           announced.announce()
           resume(Exit.succeed({ body: announced.body, answering: undefined }))
         })
-        runner.steps(open(context, request, plan, writerFor), (exit) => {
+        runner.steps(open(context, request, plan, writerFor, limits), (exit) => {
           timer.clear()
           if (announced !== undefined) return announced.opened(exit)
           if (Exit.isFailure(exit)) return resume(Exit.failCause(exit.cause))

@@ -7,6 +7,7 @@ import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Endpoint } from "../catalogue/endpoints.ts"
+import type { Limits } from "../catalogue/ResolvedConfig.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { ResponseHead, Sink } from "../upstream/exchange.ts"
 import { HostStream } from "../wire/hostStream.ts"
@@ -19,18 +20,11 @@ import type { Timers } from "./Timers.ts"
 import { readAnswer } from "./unaryAnswer.ts"
 import { longestErrorBody, type UpstreamClient } from "./upstreamCall.ts"
 
-export interface StreamOptions {
-  /** Milliseconds to the first event; a provider may have its own. */
-  readonly ttfbMs: number
-  /** Bytes of the largest answer that is not a stream. */
-  readonly answerBytes: number
-}
-
 /** Sends the request and waits for its first event. Ends at once when the attempt is stopped. */
 export const streamAnswer = (
   client: UpstreamClient,
   timers: Context.Tag.Service<Timers>,
-  options: StreamOptions,
+  { ttfbMs, bodyBytes }: Pick<Limits, "ttfbMs" | "bodyBytes">,
   attempt: Attempt,
   endpoint: Endpoint,
   encoded: Encoded,
@@ -39,8 +33,8 @@ export const streamAnswer = (
 ): Effect.Effect<HostAnswer | HostFailed> =>
   wait((resume) => {
     const late = () => attempt.stop(new HostFailed({ reason: "timeout" }))
-    const timer = timers.set(endpoint.ttfbMs ?? options.ttfbMs, late)
-    const answer = new HostAnswer(attempt, endpoint, context, writer, options.answerBytes, (opened) => {
+    const timer = timers.set(endpoint.ttfbMs ?? ttfbMs, late)
+    const answer = new HostAnswer(attempt, endpoint, context, writer, bodyBytes, (opened) => {
       timer.clear()
       resume(Exit.succeed(opened))
     })

@@ -14,6 +14,7 @@ import { type Cooldowns, cooldownFor, trips } from "../domain/Cooldown.ts"
 import type { HostFailed, HostReason } from "../domain/Failure.ts"
 import { endpointKey, type Host } from "../domain/Host.ts"
 import { randomSequence, seedFrom } from "../domain/randomSequence.ts"
+import { ProviderRegistry } from "./ProviderRegistry.ts"
 import { monotonic } from "./RequestContext.ts"
 
 /** Why a host may not be called now. */
@@ -34,7 +35,7 @@ export interface Busy {
   readonly retryAfterMs: number
 }
 
-export interface HealthRules {
+interface HealthRules {
   readonly cooldown: Cooldowns
   readonly breaker: BreakerRules
 }
@@ -65,15 +66,17 @@ export class HostHealth extends Context.Tag("headgate/HostHealth")<
     readonly acquire: (called: Called, isEmergency: boolean) => Permit | Inadmissible
   }
 >() {
-  static readonly layer = (rules: HealthRules) =>
-    Layer.effect(
-      HostHealth,
-      Effect.gen(function* () {
-        const nowMs = monotonic(yield* Effect.clock)
-        // One number of Effect's random service seeds the jitter, so that a test can fix it.
-        return new Health(rules, nowMs, randomSequence(seedFrom(yield* Random.next)))
-      }),
-    )
+  static readonly layer = Layer.scoped(
+    HostHealth,
+    Effect.gen(function* () {
+      const registry = yield* ProviderRegistry
+      const nowMs = monotonic(yield* Effect.clock)
+      // One number of Effect's random service seeds the jitter, so that a test can fix it.
+      const health = new Health(registry.current().limits, nowMs, randomSequence(seedFrom(yield* Random.next)))
+      yield* registry.onReplaced(() => health.obey(registry.current().limits))
+      return health
+    }),
+  )
 }
 
 /** Calls of one provider that run now. */
@@ -107,7 +110,7 @@ const busy: Busy = { because: "concurrency", retryAfterMs: 1000 }
 class Health {
   /** Milliseconds of a clock that never steps back. */
   readonly nowMs: () => number
-  private readonly rules: HealthRules
+  private rules: HealthRules
   private readonly random: () => number
   private readonly states = new Map<string, EndpointState>()
   /** Looked up by the host object, which saves building a key for each request. */
@@ -121,6 +124,12 @@ class Health {
     this.rules = rules
     this.nowMs = nowMs
     this.random = random
+  }
+
+  /** Other rules, under which what is known of the hosts stays. */
+  obey(rules: HealthRules): void {
+    this.rules = rules
+    for (const { breaker } of this.states.values()) breaker.rules = rules.breaker
   }
 
   readonly admissible = (host: Host): Out | undefined => {

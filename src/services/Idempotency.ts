@@ -15,6 +15,7 @@ import { RequestRepeated, type Unavailable } from "../domain/Failure.ts"
 import { bodyHash, idempotencyId, keptForMs } from "../domain/IdempotencyKey.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import { orUnavailable, type StorageUnavailable } from "./ledger.ts"
+import { ProviderRegistry } from "./ProviderRegistry.ts"
 import type { Booked, RequestContext } from "./RequestContext.ts"
 import { type IdempotencyRecord, Storage } from "./Storage.ts"
 
@@ -50,11 +51,6 @@ export class Claim {
   }
 }
 
-export interface IdempotencyOptions {
-  /** `privacy.idempotency_bodies`: whether answers are kept at all. */
-  readonly keepsAnswers: boolean
-}
-
 /** Milliseconds. After a crash, requests of its process count as running for as long as their lease. */
 const leaseMs = 60_000
 const tickMs = 15_000
@@ -75,14 +71,18 @@ export class Idempotency extends Context.Tag("headgate/Idempotency")<
     readonly ended: (claim: Claim) => Effect.Effect<void>
   }
 >() {
-  static readonly layer = (options: IdempotencyOptions) => Layer.scoped(Idempotency, make(options))
+  static readonly layer = Layer.scoped(
+    Idempotency,
+    Effect.suspend(() => make()),
+  )
 }
 
 /** Whether a request must not be carried out again. An answer that broke off and was free may. */
 const isFinal = ({ outcome, cost }: Booked): boolean => outcome === "finished" || cost > 0n
 
-const make = ({ keepsAnswers }: IdempotencyOptions) =>
+const make = () =>
   Effect.gen(function* () {
+    const registry = yield* ProviderRegistry
     const { idempotency: storage, ledger } = yield* Storage
     const clock = yield* Effect.clock
     const now = () => clock.unsafeCurrentTimeMillis()
@@ -180,7 +180,10 @@ const make = ({ keepsAnswers }: IdempotencyOptions) =>
     return {
       begin,
       answered: (claim: Claim, generationId: string, answer: KeptAnswer) =>
-        end(claim, keep(claim, generationId, keepsAnswers && claim.mayKeepAnswer ? answer : undefined)),
+        end(
+          claim,
+          keep(claim, generationId, registry.current().keepsAnswers && claim.mayKeepAnswer ? answer : undefined),
+        ),
       ended: (claim: Claim) => {
         const booked = claim.context?.booked
         return end(

@@ -7,13 +7,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { NotPermitted, TimedOut, Unavailable } from "../domain/Failure.ts"
 import type { KeyId } from "../domain/Ids.ts"
+import { ProviderRegistry } from "./ProviderRegistry.ts"
 import { Lifetime } from "./RequestContext.ts"
 import { Timers } from "./Timers.ts"
 
-export interface InFlightOptions {
-  readonly maxInFlight: number
-  /** A request with all its attempts, milliseconds. */
-  readonly deadlineMs: number
+export interface Drained {
+  readonly running: number
+  readonly cut: number
 }
 
 const revoked = new NotPermitted({ rule: "The key was disabled or deleted while the request ran." })
@@ -41,59 +41,69 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
     readonly drain: (milliseconds: number) => Effect.Effect<void>
     /** Ends the running requests now. They settle, and a waiting drain completes. */
     readonly cut: () => void
+    /** How many requests ran when the drain began, and how many of them were ended before their time. */
+    readonly drained: () => Drained
   }
 >() {
-  static readonly layer = ({ maxInFlight, deadlineMs }: InFlightOptions) =>
-    Layer.effect(
-      InFlight,
-      Effect.map(Timers, (timers) => {
-        const running = new Set<Lifetime>()
-        let draining = false
-        const refuse = (why: Unavailable["why"]) => new Unavailable({ why, retryAfterSeconds: 1 })
-        const cut = () => {
-          for (const lifetime of [...running]) lifetime.end(refuse("draining"))
+  static readonly layer = Layer.effect(
+    InFlight,
+    Effect.map(Effect.all([Timers, ProviderRegistry]), ([timers, registry]) => {
+      const running = new Set<Lifetime>()
+      let draining = false
+      let runningAtDrain = 0
+      const ended = new Set<Lifetime>()
+      const refuse = (why: Unavailable["why"]) => new Unavailable({ why, retryAfterSeconds: 1 })
+      const cut = () => {
+        for (const lifetime of [...running]) {
+          ended.add(lifetime)
+          lifetime.end(refuse("draining"))
         }
-        const emptied = Effect.void.pipe(
-          Effect.delay("20 millis"),
-          Effect.repeat({ while: () => running.size > 0 }),
-          Effect.unless(() => running.size === 0),
-          // Finalizers are uninterruptible, and a time-out waits for what it cannot interrupt.
-          Effect.interruptible,
-        )
-        /** One pass over all requests, in place of a timer and a listener for each. */
-        const look = () => {
-          watch.restart(lookEveryMs)
-          const now = timers.now()
-          for (const lifetime of running) {
-            if (now >= lifetime.deadline) lifetime.end(new TimedOut({ phase: "upstream", afterMs: deadlineMs }))
-            else lifetime.look()
-          }
+      }
+      const emptied = Effect.void.pipe(
+        Effect.delay("20 millis"),
+        Effect.repeat({ while: () => running.size > 0 }),
+        Effect.unless(() => running.size === 0),
+        // Finalizers are uninterruptible, and a time-out waits for what it cannot interrupt.
+        Effect.interruptible,
+      )
+      /** One pass over all requests, in place of a timer and a listener for each. */
+      const look = () => {
+        watch.restart(lookEveryMs)
+        const now = timers.now()
+        for (const lifetime of running) {
+          if (now >= lifetime.deadline) lifetime.end(new TimedOut({ phase: "upstream", afterMs: lifetime.allowedMs }))
+          else lifetime.look()
         }
-        const watch = timers.set(lookEveryMs, look)
-        return {
-          admit: () => {
-            if (draining) return refuse("draining")
-            if (running.size >= maxInFlight) return refuse("overloaded")
-            const lifetime = new Lifetime()
-            lifetime.deadline = timers.now() + deadlineMs
-            running.add(lifetime)
-            return lifetime
-          },
-          leave: (lifetime) => {
-            running.delete(lifetime)
-          },
-          revoke: (key) => {
-            for (const lifetime of [...running.keys()]) if (lifetime.key === key) lifetime.end(revoked)
-          },
-          draining: () => draining,
-          cut,
-          drain: Effect.fnUntraced(function* (milliseconds) {
-            draining = true
-            yield* Effect.timeoutOption(emptied, milliseconds)
-            cut()
-            yield* Effect.timeoutOption(emptied, "2 seconds")
-          }),
-        }
-      }),
-    )
+      }
+      const watch = timers.set(lookEveryMs, look)
+      return {
+        admit: () => {
+          if (draining) return refuse("draining")
+          const { maxInFlight, deadlineMs } = registry.current().limits
+          if (running.size >= maxInFlight) return refuse("overloaded")
+          const lifetime = new Lifetime()
+          lifetime.allowedMs = deadlineMs
+          lifetime.deadline = timers.now() + deadlineMs
+          running.add(lifetime)
+          return lifetime
+        },
+        leave: (lifetime) => {
+          running.delete(lifetime)
+        },
+        revoke: (key) => {
+          for (const lifetime of [...running.keys()]) if (lifetime.key === key) lifetime.end(revoked)
+        },
+        draining: () => draining,
+        cut,
+        drained: () => ({ running: runningAtDrain, cut: ended.size }),
+        drain: Effect.fnUntraced(function* (milliseconds) {
+          draining = true
+          runningAtDrain = running.size
+          yield* Effect.timeoutOption(emptied, milliseconds)
+          cut()
+          yield* Effect.timeoutOption(emptied, "2 seconds")
+        }),
+      }
+    }),
+  )
 }

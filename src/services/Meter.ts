@@ -7,7 +7,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import { type Charge, chargeFor, type ErrorFinish } from "../domain/Charge.ts"
+import { type Charge, chargeFor } from "../domain/Charge.ts"
 import { type PaymentRequired, Unavailable } from "../domain/Failure.ts"
 import {
   type BudgetSnapshot,
@@ -32,6 +32,7 @@ import { orUnavailable } from "./ledger.ts"
 import { PriceVersions } from "./PriceVersions.ts"
 import { makeProcessLease } from "./ProcessLease.ts"
 import type { UsedKey } from "./ProviderKeys.ts"
+import { ProviderRegistry } from "./ProviderRegistry.ts"
 import type { RequestContext } from "./RequestContext.ts"
 import { makeSlices, type Slices } from "./Slices.ts"
 import { wait } from "./Steps.ts"
@@ -48,10 +49,6 @@ type OpenHold = { -readonly [M in keyof Hold]: Hold[M] }
 export interface HoldAsk extends HoldRequest {
   readonly streamed: boolean
   readonly providerKey?: UsedKey | undefined
-}
-
-export interface MeterOptions {
-  readonly errorFinish: ErrorFinish
 }
 
 export class Meter extends Context.Tag("headgate/Meter")<
@@ -76,224 +73,225 @@ export class Meter extends Context.Tag("headgate/Meter")<
     readonly spent: (key: KeyId) => Effect.Effect<Spend & { readonly held: Picodollars }, Unavailable>
   }
 >() {
-  static readonly layer = ({ errorFinish }: MeterOptions) =>
-    Layer.scoped(
-      Meter,
-      Effect.gen(function* () {
-        const storage = yield* Storage
-        const clock = yield* Effect.clock
-        const now = () => clock.unsafeCurrentTimeMillis()
-        const accounts = new KeyAccounts((key) => {
-          const at = now()
-          return Effect.map(orUnavailable("metering")(storage.ledger.spend(key, at)), (spend) => ({ spend, now: at }))
-        })
-        const open = new Map<Hold, KeyAccount>()
-        const prices = new PriceVersions(storage.prices)
-        const ledgerOf = { ...storage.ledger, append: prices.before(storage.ledger.append) }
-        const journalOf = { ...storage.journal, write: prices.before(storage.journal.write) }
-        const { shared } = storage
-        const lease = shared && (yield* makeProcessLease(shared.leases, () => slices?.lost()))
-        const slices: Slices | undefined = shared && lease && (yield* makeSlices(shared, lease))
-        const journal = yield* makeJournal<Hold>(
-          { ledger: ledgerOf, journal: journalOf },
-          {
-            open: () => open.keys(),
-            crashed: (hold) => crashedRow(hold, prices.idOf(hold.host.pricing), now()),
-            onBooked: ({ key, cost, admittedAt }) => accounts.booked(key, cost, admittedAt),
-            lease,
-          },
-        )
-        // After the journal, so that it is closed first, and the journal knows what was booked.
-        const ledger = yield* makeLedgerWriter({ ledger: ledgerOf })
+  static readonly layer = Layer.scoped(
+    Meter,
+    Effect.gen(function* () {
+      const registry = yield* ProviderRegistry
+      const storage = yield* Storage
+      const clock = yield* Effect.clock
+      const now = () => clock.unsafeCurrentTimeMillis()
+      const accounts = new KeyAccounts((key) => {
+        const at = now()
+        return Effect.map(orUnavailable("metering")(storage.ledger.spend(key, at)), (spend) => ({ spend, now: at }))
+      })
+      const open = new Map<Hold, KeyAccount>()
+      const prices = new PriceVersions(storage.prices)
+      const ledgerOf = { ...storage.ledger, append: prices.before(storage.ledger.append) }
+      const journalOf = { ...storage.journal, write: prices.before(storage.journal.write) }
+      const { shared } = storage
+      const lease = shared && (yield* makeProcessLease(shared.leases, () => slices?.lost()))
+      const slices: Slices | undefined = shared && lease && (yield* makeSlices(shared, lease))
+      const journal = yield* makeJournal<Hold>(
+        { ledger: ledgerOf, journal: journalOf },
+        {
+          open: () => open.keys(),
+          crashed: (hold) => crashedRow(hold, prices.idOf(hold.host.pricing), now()),
+          onBooked: ({ key, cost, admittedAt }) => accounts.booked(key, cost, admittedAt),
+          lease,
+        },
+      )
+      // After the journal, so that it is closed first, and the journal knows what was booked.
+      const ledger = yield* makeLedgerWriter({ ledger: ledgerOf })
 
-        /** Runs `use` with the account, at once when it is in memory. */
-        const withAccount = <A, E>(
-          { key }: Account,
-          use: (account: KeyAccount) => Effect.Effect<A, E>,
-        ): Effect.Effect<A, E | Unavailable> => {
-          const known = accounts.known(key.id)
-          return known !== undefined ? use(known) : Effect.flatMap(accounts.of(key.id), use)
-        }
+      /** Runs `use` with the account, at once when it is in memory. */
+      const withAccount = <A, E>(
+        { key }: Account,
+        use: (account: KeyAccount) => Effect.Effect<A, E>,
+      ): Effect.Effect<A, E | Unavailable> => {
+        const known = accounts.known(key.id)
+        return known !== undefined ? use(known) : Effect.flatMap(accounts.of(key.id), use)
+      }
 
-        const snapshot = ({ key }: Account, account: KeyAccount): BudgetSnapshot => {
-          const { limit, limitReset } = key
-          const at = now()
-          return {
-            limit,
-            spend: limit === null ? 0n : spentInWindow(account.spendAt(at), limitReset),
-            held: account.held,
-            source: limitReset ?? "total",
-            resetsAt: nextReset(limitReset, at),
-          }
-        }
-
-        const writable = () => !ledger.hasBacklog() && ledger.takesRequests() && lease?.isHeld() !== false
-
-        const addTo = (hold: OpenHold, money: KeyAccount, budget: BudgetSnapshot): number => {
-          const { tokens, amount } = nextBlock(budget, hold.host, hold.outputTokens)
-          hold.amount += amount
-          money.addToHold(amount)
-          hold.slice?.take(amount)
-          return tokens
-        }
-
-        const allowance = (account: Account, money: KeyAccount, hold: OpenHold): OutputAllowance => ({
-          outputTokens: hold.outputTokens,
-          extend: () => (open.has(hold) ? addTo(hold, money, snapshot(account, money)) : 0),
-        })
-
-        /**
-         * The same of a slice. A stream cannot wait for the database, so one that `grows` holds its next block ahead of
-         * need. One with a bound needs more only where its host ignores that.
-         */
-        const allowanceOf = (
-          slice: Slice,
-          limit: Picodollars,
-          money: KeyAccount,
-          hold: OpenHold,
-          grows: boolean,
-        ): OutputAllowance => {
-          let ahead = 0
-          const takeBlock = () => (open.has(hold) ? addTo(hold, money, inSlice(slice)) : 0)
-          const fill = () => {
-            if (!grows) return
-            const { amount } = nextBlock({ ...noLimit, limit }, hold.host, hold.outputTokens)
-            slices?.fill(slice, limit, amount, () => {
-              ahead += takeBlock()
-            })
-          }
-          fill()
-          return {
-            outputTokens: hold.outputTokens,
-            extend: () => {
-              if (lease?.isHeld() === false) return 0
-              const tokens = ahead > 0 ? ahead : takeBlock()
-              ahead = 0
-              if (tokens > 0) fill()
-              return tokens
-            },
-          }
-        }
-
-        const opened = (
-          account: Account,
-          money: KeyAccount,
-          context: RequestContext,
-          { streamed, bounds, grows = false, maxTokens, providerKey }: HoldAsk,
-          host: Host,
-          { amount, outputBound, outputTokens }: HoldSize,
-          slice: Slice | undefined,
-        ): Hold => {
-          const hold: OpenHold = {
-            context,
-            host,
-            amount,
-            outputBound,
-            outputTokens,
-            streamed,
-            bounds,
-            slice,
-            providerKey,
-            output: undefined,
-            progress: "held",
-          }
-          money.take(amount)
-          open.set(hold, money)
-          if (streamed && outputTokens < Number.POSITIVE_INFINITY) {
-            const { limit } = account.key
-            hold.output =
-              slice === undefined || limit === null
-                ? allowance(account, money, hold)
-                : allowanceOf(slice, limit, money, hold, grows && maxTokens === undefined)
-          }
-          return hold
-        }
-
-        const close = (hold: Hold): KeyAccount | undefined => {
-          const account = open.get(hold)
-          open.delete(hold)
-          return account
-        }
-
-        const giveBack = ({ amount, slice }: Hold, money: KeyAccount, cost: Picodollars, since?: number): void => {
-          money.giveBack(amount)
-          slice?.settled(amount, cost, since)
-        }
-
+      const snapshot = ({ key }: Account, account: KeyAccount): BudgetSnapshot => {
+        const { limit, limitReset } = key
+        const at = now()
         return {
-          budget: ({ key }) => {
-            if (key.limit === null) return unlimited
-            if (slices !== undefined) return Effect.succeed(slices.atBest(key, key.limit, now()))
-            return withAccount({ _tag: "Key", key }, (money) => Effect.succeed(snapshot({ _tag: "Key", key }, money)))
-          },
-          reserve: (account, context, ask, host) => {
-            if (!writable()) return Effect.fail(unwritable())
-            return withAccount(account, (money) => {
-              const { limit } = account.key
-              if (slices !== undefined && limit !== null) {
-                return slices.take(
-                  account.key,
-                  limit,
-                  context.admittedAt,
-                  (budget) => holdSize(budget, ask, host),
-                  (size, slice) => opened(account, money, context, ask, host, size, slice),
-                )
-              }
-              const budget = limit === null ? noLimit : snapshot(account, money)
-              const size = holdSize(budget, ask, host)
-              if (typeof size === "string") return Effect.fail(paymentRequired(budget, size))
-              return Effect.succeed(opened(account, money, context, ask, host, size, undefined))
-            })
-          },
-          release: (hold) => {
-            const money = close(hold)
-            if (money !== undefined) giveBack(hold, money, 0n)
-            journal.closed(hold)
-          },
-          settle: (hold, settlement) => {
-            const { context, bounds, host } = hold
-            const charge = chargeFor(host.pricing, { ...settlement, bounds }, context.admittedAt, errorFinish)
-            const money = close(hold)
-            if (money === undefined) return Effect.succeed(charge)
-            return wait((resume) => {
-              const since = hold.slice?.settles(hold.amount)
-              const settled = ledgerRow(hold, settlement, charge, prices.idOf(host.pricing), now())
-              const row = hold.slice === undefined ? settled : { ...settled, heldIn: heldIn(hold, hold.slice) }
-              // A caller who gets an error in place of the answer must not pay for it later.
-              const lateCost = settlement.isAwaited ? 0n : row.cost
-              const onResult = (written: Written) => {
-                const isBooked = written === "durable" || !settlement.isAwaited
-                if (isBooked && settlement.outcome !== "lost") context.booked = row
-                resume(written === "durable" ? Exit.succeed(charge) : Exit.fail(unwritable()))
-              }
-              // A row in the backlog stays held, so that the key cannot spend the money again. A refused row is not held.
-              ledger.add({ row, lateCost }, onResult, (booked) => {
-                if (booked !== undefined) {
-                  money.spend(booked.cost, booked.admittedAt)
-                  hold.providerKey?.booked(booked.upstreamCost, booked.admittedAt)
-                }
-                giveBack(hold, money, booked?.cost ?? 0n, since)
-                journal.closed(hold)
-              })
-            })
-          },
-          writable,
-          spent: (key) => {
-            if (shared === undefined)
-              return Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), held: account.held }))
-            // Other processes spend too. While the database is away, what this one knows.
-            const known = accounts.known(key)
-            return storage.ledger.spend(key, now()).pipe(
-              Effect.catchAll((failure) =>
-                known === undefined ? Effect.fail(failure) : Effect.succeed(known.spendAt(now())),
-              ),
-              orUnavailable("metering"),
-              Effect.map((spend) => ({ ...spend, held: known?.held ?? 0n })),
-            )
+          limit,
+          spend: limit === null ? 0n : spentInWindow(account.spendAt(at), limitReset),
+          held: account.held,
+          source: limitReset ?? "total",
+          resetsAt: nextReset(limitReset, at),
+        }
+      }
+
+      const writable = () => !ledger.hasBacklog() && ledger.takesRequests() && lease?.isHeld() !== false
+
+      const addTo = (hold: OpenHold, money: KeyAccount, budget: BudgetSnapshot): number => {
+        const { tokens, amount } = nextBlock(budget, hold.host, hold.outputTokens)
+        hold.amount += amount
+        money.addToHold(amount)
+        hold.slice?.take(amount)
+        return tokens
+      }
+
+      const allowance = (account: Account, money: KeyAccount, hold: OpenHold): OutputAllowance => ({
+        outputTokens: hold.outputTokens,
+        extend: () => (open.has(hold) ? addTo(hold, money, snapshot(account, money)) : 0),
+      })
+
+      /**
+       * The same of a slice. A stream cannot wait for the database, so one that `grows` holds its next block ahead of
+       * need. One with a bound needs more only where its host ignores that.
+       */
+      const allowanceOf = (
+        slice: Slice,
+        limit: Picodollars,
+        money: KeyAccount,
+        hold: OpenHold,
+        grows: boolean,
+      ): OutputAllowance => {
+        let ahead = 0
+        const takeBlock = () => (open.has(hold) ? addTo(hold, money, inSlice(slice)) : 0)
+        const fill = () => {
+          if (!grows) return
+          const { amount } = nextBlock({ ...noLimit, limit }, hold.host, hold.outputTokens)
+          slices?.fill(slice, limit, amount, () => {
+            ahead += takeBlock()
+          })
+        }
+        fill()
+        return {
+          outputTokens: hold.outputTokens,
+          extend: () => {
+            if (lease?.isHeld() === false) return 0
+            const tokens = ahead > 0 ? ahead : takeBlock()
+            ahead = 0
+            if (tokens > 0) fill()
+            return tokens
           },
         }
-      }),
-    )
+      }
+
+      const opened = (
+        account: Account,
+        money: KeyAccount,
+        context: RequestContext,
+        { streamed, bounds, grows = false, maxTokens, providerKey }: HoldAsk,
+        host: Host,
+        { amount, outputBound, outputTokens }: HoldSize,
+        slice: Slice | undefined,
+      ): Hold => {
+        const hold: OpenHold = {
+          context,
+          host,
+          errorFinish: registry.current().billing.errorFinish,
+          amount,
+          outputBound,
+          outputTokens,
+          streamed,
+          bounds,
+          slice,
+          providerKey,
+          output: undefined,
+          progress: "held",
+        }
+        money.take(amount)
+        open.set(hold, money)
+        if (streamed && outputTokens < Number.POSITIVE_INFINITY) {
+          const { limit } = account.key
+          hold.output =
+            slice === undefined || limit === null
+              ? allowance(account, money, hold)
+              : allowanceOf(slice, limit, money, hold, grows && maxTokens === undefined)
+        }
+        return hold
+      }
+
+      const close = (hold: Hold): KeyAccount | undefined => {
+        const account = open.get(hold)
+        open.delete(hold)
+        return account
+      }
+
+      const giveBack = ({ amount, slice }: Hold, money: KeyAccount, cost: Picodollars, since?: number): void => {
+        money.giveBack(amount)
+        slice?.settled(amount, cost, since)
+      }
+
+      return {
+        budget: ({ key }) => {
+          if (key.limit === null) return unlimited
+          if (slices !== undefined) return Effect.succeed(slices.atBest(key, key.limit, now()))
+          return withAccount({ _tag: "Key", key }, (money) => Effect.succeed(snapshot({ _tag: "Key", key }, money)))
+        },
+        reserve: (account, context, ask, host) => {
+          if (!writable()) return Effect.fail(unwritable())
+          return withAccount(account, (money) => {
+            const { limit } = account.key
+            if (slices !== undefined && limit !== null) {
+              return slices.take(
+                account.key,
+                limit,
+                context.admittedAt,
+                (budget) => holdSize(budget, ask, host),
+                (size, slice) => opened(account, money, context, ask, host, size, slice),
+              )
+            }
+            const budget = limit === null ? noLimit : snapshot(account, money)
+            const size = holdSize(budget, ask, host)
+            if (typeof size === "string") return Effect.fail(paymentRequired(budget, size))
+            return Effect.succeed(opened(account, money, context, ask, host, size, undefined))
+          })
+        },
+        release: (hold) => {
+          const money = close(hold)
+          if (money !== undefined) giveBack(hold, money, 0n)
+          journal.closed(hold)
+        },
+        settle: (hold, settlement) => {
+          const { context, bounds, host, errorFinish } = hold
+          const charge = chargeFor(host.pricing, { ...settlement, bounds }, context.admittedAt, errorFinish)
+          const money = close(hold)
+          if (money === undefined) return Effect.succeed(charge)
+          return wait((resume) => {
+            const since = hold.slice?.settles(hold.amount)
+            const settled = ledgerRow(hold, settlement, charge, prices.idOf(host.pricing), now())
+            const row = hold.slice === undefined ? settled : { ...settled, heldIn: heldIn(hold, hold.slice) }
+            // A caller who gets an error in place of the answer must not pay for it later.
+            const lateCost = settlement.isAwaited ? 0n : row.cost
+            const onResult = (written: Written) => {
+              const isBooked = written === "durable" || !settlement.isAwaited
+              if (isBooked && settlement.outcome !== "lost") context.booked = row
+              resume(written === "durable" ? Exit.succeed(charge) : Exit.fail(unwritable()))
+            }
+            // A row in the backlog stays held, so that the key cannot spend the money again. A refused row is not held.
+            ledger.add({ row, lateCost }, onResult, (booked) => {
+              if (booked !== undefined) {
+                money.spend(booked.cost, booked.admittedAt)
+                hold.providerKey?.booked(booked.upstreamCost, booked.admittedAt)
+              }
+              giveBack(hold, money, booked?.cost ?? 0n, since)
+              journal.closed(hold)
+            })
+          })
+        },
+        writable,
+        spent: (key) => {
+          if (shared === undefined)
+            return Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), held: account.held }))
+          // Other processes spend too. While the database is away, what this one knows.
+          const known = accounts.known(key)
+          return storage.ledger.spend(key, now()).pipe(
+            Effect.catchAll((failure) =>
+              known === undefined ? Effect.fail(failure) : Effect.succeed(known.spendAt(now())),
+            ),
+            orUnavailable("metering"),
+            Effect.map((spend) => ({ ...spend, held: known?.held ?? 0n })),
+          )
+        },
+      }
+    }),
+  )
 }
 
 const noLimit: BudgetSnapshot = { limit: null, spend: 0n, held: 0n, source: "total", resetsAt: null }

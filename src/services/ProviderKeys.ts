@@ -7,7 +7,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { EndpointKey } from "../catalogue/endpoints.ts"
-import { type Cooldowns, cooldownFor } from "../domain/Cooldown.ts"
+import { cooldownFor } from "../domain/Cooldown.ts"
 import type { HostFailed, HostReason } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import { nextReset, spentInWindow } from "../domain/Key.ts"
@@ -16,6 +16,7 @@ import type { Picodollars } from "../domain/Money.ts"
 import { KeyAccount } from "./KeyAccounts.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
 import { monotonic, type RequestContext } from "./RequestContext.ts"
+import { makeStepRunner } from "./Steps.ts"
 import { Storage } from "./Storage.ts"
 
 /** All keys of a provider are passed over. */
@@ -55,7 +56,10 @@ export class ProviderKeys extends Context.Tag("headgate/ProviderKeys")<
     readonly failed: (chosen: ChosenKey, failure: HostFailed) => boolean
   }
 >() {
-  static readonly layer = ({ cooldown }: { readonly cooldown: Cooldowns }) => Layer.scoped(ProviderKeys, make(cooldown))
+  static readonly layer = Layer.scoped(
+    ProviderKeys,
+    Effect.suspend(() => make()),
+  )
 
   /** For providers with one key each. */
   static readonly layerNone = Layer.succeed(ProviderKeys, {
@@ -75,7 +79,8 @@ const readEveryMs = 5000
 /** One key of one provider. */
 class KeyState implements UsedKey {
   readonly id: string
-  private readonly isLimited: boolean
+  /** Whether what it has spent matters. */
+  isLimited = false
   coolsUntil = Number.NEGATIVE_INFINITY
   reason: HostReason = "rate-limited"
   /** `undefined`: not read yet. */
@@ -83,9 +88,8 @@ class KeyState implements UsedKey {
   /** Booked since the last reading began, which may have it or not. */
   private recent: Array<readonly [cost: Picodollars, admittedAt: number]> = []
 
-  constructor(id: string, isLimited: boolean) {
+  constructor(id: string) {
     this.id = id
-    this.isLimited = isLimited
   }
 
   readonly booked = (cost: Picodollars, admittedAt: number): void => {
@@ -105,7 +109,7 @@ class KeyState implements UsedKey {
   }
 }
 
-const make = (cooldown: Cooldowns) =>
+const make = () =>
   Effect.gen(function* () {
     const registry = yield* ProviderRegistry
     const storage = yield* Storage
@@ -121,10 +125,10 @@ const make = (cooldown: Cooldowns) =>
       const known = byKey.get(key)
       if (known !== undefined) return known
       const id = key.idIn(storage.installation)
-      const state = states.get(id) ?? new KeyState(id, key.limit !== null)
+      const state = states.get(id) ?? new KeyState(id)
+      state.isLimited ||= key.limit !== null
       states.set(id, state)
       byKey.set(key, state)
-      if (key.limit !== null) watched.set(state, key)
       return state
     }
 
@@ -179,11 +183,20 @@ const make = (cooldown: Cooldowns) =>
       ),
     )
 
-    for (const { keys = [] } of registry.current().endpoints.values()) for (const key of keys) stateOf(key)
-    if (watched.size > 0) {
-      yield* read
-      yield* Effect.forkScoped(Effect.forever(Effect.delay(read, readEveryMs)))
-    }
+    /** Watches the keys of the configuration in force, and no others. */
+    const watch = Effect.sync(() => {
+      watched.clear()
+      for (const { keys = [] } of registry.current().endpoints.values()) {
+        for (const key of keys) {
+          const state = stateOf(key)
+          if (key.limit !== null || state.coolsUntil > nowMs()) watched.set(state, key)
+        }
+      }
+    })
+    yield* Effect.zipRight(watch, read)
+    yield* Effect.forkScoped(Effect.forever(Effect.delay(read, readEveryMs)))
+    const runner = makeStepRunner(yield* Effect.runtime<never>())
+    yield* registry.onReplaced(() => runner.effect(Effect.zipRight(watch, read), () => {}))
 
     return ProviderKeys.of({
       refusal: (host) => {
@@ -206,7 +219,10 @@ const make = (cooldown: Cooldowns) =>
         // A host may forbid the request itself. So the last key is not left alone for that.
         if (reason === "forbidden" && !isOtherLeft) return false
         const state = states.get(used.id)
-        const waitMs = cooldownFor(reason === "forbidden" ? failure.with({ reason: "account" }) : failure, cooldown)
+        const waitMs = cooldownFor(
+          reason === "forbidden" ? failure.with({ reason: "account" }) : failure,
+          registry.current().limits.cooldown,
+        )
         if (state === undefined || waitMs === 0) return true
         state.coolsUntil = Math.max(state.coolsUntil, nowMs() + waitMs)
         state.reason = reason

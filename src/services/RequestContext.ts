@@ -24,6 +24,8 @@ export class Lifetime {
   ending: Ending | undefined
   /** When it will be ended, on the clock of `Timers`. Set at admission. */
   deadline = Number.POSITIVE_INFINITY
+  /** Milliseconds from its admission to the deadline. */
+  allowedMs = Number.POSITIVE_INFINITY
   /** Whose request it is, once that is known. */
   key: KeyId | undefined
   /** Whether the caller has closed the connection. Polled where no event reports it; `undefined`: an event does. */

@@ -13,16 +13,11 @@ import type { RateLimit } from "../domain/SlidingWindow.ts"
 import { FreeCount, FreeCounts } from "./FreeCounts.ts"
 import { KeyWindows } from "./KeyWindows.ts"
 import { orUnavailable } from "./ledger.ts"
+import { ProviderRegistry } from "./ProviderRegistry.ts"
 import { monotonic, type RequestContext } from "./RequestContext.ts"
 import { makeSharedWindows, type SharedWindows } from "./SharedWindows.ts"
 import { makeStepRunner, mapErrorOf, mapOf } from "./Steps.ts"
 import { type RateWindow, Storage } from "./Storage.ts"
-
-/** Requests of a key to free models; 0: any number. */
-export interface FreeLimits {
-  readonly requestsPerMinute: number
-  readonly requestsPerDay: number
-}
 
 /** A key's requests to free models on the current UTC day. Without a limit nothing is counted, and the others are -1. */
 export interface FreeRequests {
@@ -44,12 +39,17 @@ export class RequestLimits extends Context.Tag("headgate/RequestLimits")<
     readonly freeToday: (key: KeyId) => Effect.Effect<FreeRequests, Unavailable>
   }
 >() {
-  static readonly layer = (options: FreeLimits) => Layer.scoped(RequestLimits, make(options))
+  static readonly layer = Layer.scoped(
+    RequestLimits,
+    Effect.suspend(() => make()),
+  )
 }
 
-const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
+const make = () =>
   Effect.gen(function* () {
     const storage = yield* Storage
+    const registry = yield* ProviderRegistry
+    const freeLimits = () => registry.current().billing.freeModels
     const clock = yield* Effect.clock
     const nowMs = monotonic(clock)
     const now = () => clock.unsafeCurrentTimeMillis()
@@ -97,10 +97,12 @@ const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
       })
     }
 
-    const freeThisMinute = (key: KeyId): Effect.Effect<number, RateLimited | Unavailable> =>
-      requestsPerMinute === 0
+    const freeThisMinute = (key: KeyId): Effect.Effect<number, RateLimited | Unavailable> => {
+      const requests = freeLimits().requestsPerMinute
+      return requests === 0
         ? uncounted
-        : counting({ key, scope: "free" }, { requests: requestsPerMinute, intervalSeconds: 60 }, "free-models-per-min")
+        : counting({ key, scope: "free" }, { requests, intervalSeconds: 60 }, "free-models-per-min")
+    }
 
     const take = (
       context: RequestContext,
@@ -109,6 +111,7 @@ const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
       if (counted.has(context)) return Exit.void
       const { id } = context.key
       const at = now()
+      const { requestsPerDay } = freeLimits()
       if (count !== undefined && count.usedAt(at) >= requestsPerDay) {
         const waitMs = (nextReset("daily", Math.max(at, count.day)) ?? at) - at
         return Exit.fail(refusal("free-models-per-day", requestsPerDay, waitMs))
@@ -126,6 +129,7 @@ const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
       if (counted.has(context)) return Exit.void
       const { id } = context.key
       const at = now()
+      const { requestsPerDay } = freeLimits()
       const today = storage.freeRequests.take(id, windowStart("daily", at), requestsPerDay).pipe(
         orUnavailable("storage"),
         Effect.filterOrFail(
@@ -146,11 +150,12 @@ const make = ({ requestsPerMinute, requestsPerDay }: FreeLimits) =>
       admit: ({ id, rateLimit }) =>
         rateLimit === null ? Exit.void : counting({ key: id, scope: "key" }, rateLimit, "key"),
       takeFree: (context) => {
-        if (requestsPerDay === 0) return take(context, undefined)
+        if (freeLimits().requestsPerDay === 0) return take(context, undefined)
         if (storage.shared !== undefined) return takeShared(context)
         return withCount(context.key.id, (count) => take(context, count))
       },
       freeToday: (key) => {
+        const { requestsPerDay } = freeLimits()
         if (requestsPerDay === 0) return Effect.succeed({ used: 0, limit: -1, remaining: -1 })
         const today = (count: FreeCount) => {
           const used = count.usedAt(now())

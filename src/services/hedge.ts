@@ -6,6 +6,7 @@
 import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type { HedgeOptions } from "../catalogue/ResolvedConfig.ts"
 import { chargeFor } from "../domain/Charge.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { RefusedModels } from "../domain/fallback.ts"
@@ -19,13 +20,6 @@ import type { HostStats } from "./HostStats.ts"
 import type { RequestContext } from "./RequestContext.ts"
 import { type StepRunner, type Steps, wait } from "./Steps.ts"
 import type { Timers } from "./Timers.ts"
-
-export interface HedgeOptions {
-  /** `false`: never. `"on_request"`: where the request asks for it. `true`: unless the request declines. */
-  readonly enabled: boolean | "on_request"
-  /** Share of the spend of the last hour that losing calls may cost, 0 to 1. */
-  readonly maxCostShare: number
-}
 
 /** Whether a request may be hedged. */
 export const mayHedge = ({ enabled }: HedgeOptions, { stream, routing }: AnyRequest): boolean => {

@@ -1,5 +1,5 @@
 /** The money of one attempt: reserved at first, then a row of the ledger. Pure. */
-import { type Answer, type Charge, chargeFor } from "../domain/Charge.ts"
+import { type Answer, type Charge, chargeFor, type ErrorFinish } from "../domain/Charge.ts"
 import type { ChatUsage } from "../domain/Chat.ts"
 import type { HoldSize, OutputAllowance } from "../domain/Hold.ts"
 import { type Host, priceBasis } from "../domain/Host.ts"
@@ -16,6 +16,8 @@ import type { RequestContext } from "./RequestContext.ts"
 export interface Hold extends HoldSize {
   readonly context: RequestContext
   readonly host: Host
+  /** The rule of its admission. */
+  readonly errorFinish: ErrorFinish
   readonly streamed: boolean
   /** Sizes of the request, for estimates and for the price of images. */
   readonly bounds: Answer["bounds"]

@@ -7,10 +7,12 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
-import * as Schedule from "effect/Schedule"
+import * as Queue from "effect/Queue"
+import * as Redacted from "effect/Redacted"
 import { authHeaders } from "../catalogue/endpoints.ts"
-import { type FoundServer, type LocalServer, modelsOf, mostModels, withServers } from "../catalogue/localServers.ts"
+import { type FoundServer, modelsOf, mostModels } from "../catalogue/localServers.ts"
 import { type LoadedProvider, openWithoutModels } from "../catalogue/providers.ts"
+import type { LocalServer } from "../catalogue/ResolvedConfig.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { ListedModel } from "../domain/ListedModel.ts"
 import type { CheckedListing } from "../plugin/checked.ts"
@@ -33,30 +35,40 @@ const looksUntilGone = 2
 const skippedAfterOther = 9
 const longestAnswer = 4 * 1_048_576
 
-export const layerLocalServers = (
-  servers: ReadonlyArray<LocalServer>,
-): Layer.Layer<never, never, ProviderRegistry | Upstream> =>
-  servers.length === 0
-    ? Layer.empty
-    : Layer.scopedDiscard(
-        Effect.gen(function* () {
-          const registry = yield* ProviderRegistry
-          const upstream = yield* Upstream
-          const base = registry.current()
-          const watched = servers.map((server) => new Watched(upstream, server))
-          const look = Effect.gen(function* () {
-            const changes = yield* Effect.forEach(watched, (one) => one.look(), { concurrency: "unbounded" })
-            if (!changes.includes(true)) return
-            registry.replace(
-              withServers(
-                base,
-                watched.flatMap(({ found }) => found ?? []),
-              ),
-            )
-          })
-          yield* Effect.forkScoped(Effect.repeat(look, Schedule.spaced(every)))
-        }),
-      )
+export const layerLocalServers: Layer.Layer<never, never, ProviderRegistry | Upstream> = Layer.scopedDiscard(
+  Effect.gen(function* () {
+    const registry = yield* ProviderRegistry
+    const upstream = yield* Upstream
+    let watched: ReadonlyArray<Watched> = []
+    /** Those of the configuration in force. What is known of a server that stays is kept. */
+    const watch = () => {
+      watched = registry
+        .current()
+        .localServers.map((server) => watched.find((known) => known.isOf(server)) ?? new Watched(upstream, server))
+    }
+    const show = () => registry.found(watched.flatMap(({ found }) => found ?? []))
+    const look = Effect.gen(function* () {
+      const changes = yield* Effect.forEach(watched, (one) => one.look(), { concurrency: "unbounded" })
+      if (changes.includes(true)) show()
+    })
+    /** Looks again when the servers of the configuration have changed, else every half minute. */
+    const changed = yield* Queue.sliding<void>(1)
+    watch()
+    yield* registry.onReplaced(() => {
+      watch()
+      show()
+      changed.unsafeOffer()
+    })
+    const pause = Effect.race(Effect.sleep(every), Queue.take(changed))
+    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(look, pause)))
+  }),
+)
+
+/** Secrets are compared as text: two of them are never equal otherwise. */
+const withPlainKey = ({ apiKey, apiKeys, ...settings }: LocalServer["settings"]) => ({
+  ...settings,
+  keys: [apiKey, ...(apiKeys ?? []).map(({ key }) => key.secret)].map((key) => key && Redacted.value(key)),
+})
 
 interface Answer {
   readonly status: number
@@ -84,6 +96,16 @@ class Watched {
   constructor(upstream: Context.Tag.Service<Upstream>, server: LocalServer) {
     this.upstream = upstream
     this.server = server
+  }
+
+  /** Whether it is that server, with the same settings. */
+  isOf({ settings, plugin, isConfigured }: LocalServer): boolean {
+    const { server } = this
+    return (
+      server.plugin === plugin &&
+      server.isConfigured === isConfigured &&
+      Bun.deepEquals(withPlainKey(server.settings), withPlainKey(settings))
+    )
   }
 
   private get name(): string {

@@ -26,7 +26,7 @@ import { type BeginServices, type Begun, beginAttempt, type Skipped } from "./be
 import { type EndAttempt, failureLog } from "./endAttempt.ts"
 import { exhausted } from "./exhausted.ts"
 import type { HostStats } from "./HostStats.ts"
-import { type Hedge, type HedgeOptions, type HedgeServices, hedgeFor, mayHedge, raceHosts } from "./hedge.ts"
+import { type Hedge, type HedgeServices, hedgeFor, mayHedge, raceHosts } from "./hedge.ts"
 import { isOfKey } from "./ProviderKeys.ts"
 import type { ProviderRegistry } from "./ProviderRegistry.ts"
 import type { Ending, Lifetime, RequestContext } from "./RequestContext.ts"
@@ -42,7 +42,6 @@ export interface TryServices extends BeginServices, HedgeServices {
   readonly timers: Context.Tag.Service<Timers>
   readonly retries: RetryBudget
   readonly endAttempt: EndAttempt
-  readonly hedging: HedgeOptions
   readonly log: (effect: Effect.Effect<void>) => void
 }
 
@@ -101,7 +100,7 @@ export const tryHosts = function* <A extends object>(
   const { registry, stats, timers, retries, endAttempt, log } = services
   const { lifetime } = context
   const tried = new TriedHosts(context, services)
-  let canHedge = mayHedge(services.hedging, request)
+  let canHedge = mayHedge(registry.current().routing.hedge, request)
   retries.request(timers.now())
   /** Whether the next call may be made. The first one may; each further one is taken from the retry budget. */
   let mayCall = true

@@ -1,28 +1,8 @@
 /** `Storage` in memory: the same tables and statements as in a file, in this process and without a thread. */
 import { Database } from "bun:sqlite"
-import { SqlClient } from "@effect/sql/SqlClient"
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import { NoCopy, Storage } from "../services/Storage.ts"
-import { runToEnd } from "./calls.ts"
-import { openTables } from "./openTables.ts"
-import { storageOf } from "./repositories.ts"
-import { makeClient } from "./sqliteClient.ts"
+import type * as Layer from "effect/Layer"
+import type { Storage } from "../services/Storage.ts"
+import { layerOf } from "./inProcessStorage.ts"
 
 /** Each build of the layer has its own database, which is gone when the scope closes. */
-export const layerOf = (open: () => Database): Layer.Layer<Storage> =>
-  Layer.scoped(
-    Storage,
-    Effect.gen(function* () {
-      const db = yield* Effect.acquireRelease(Effect.sync(open), (opened) => Effect.sync(() => opened.close()))
-      const { installation, repositories } = yield* Effect.provideServiceEffect(
-        openTables(db),
-        SqlClient,
-        makeClient(db),
-      )
-      const copy = new NoCopy({ instead: "is memory:, so it ends with the gateway and there is nothing to keep" })
-      return { ...storageOf(installation, runToEnd(repositories)), copy }
-    }).pipe(Effect.orDie),
-  )
-
 export const layer: Layer.Layer<Storage> = layerOf(() => new Database(":memory:"))

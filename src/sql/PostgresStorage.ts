@@ -2,11 +2,11 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Storage } from "../services/Storage.ts"
-import type { Opening } from "./postgresDatabase.ts"
+import type { PostgresOpening } from "./Opening.ts"
 import type { StorageNotOpened } from "./StorageNotOpened.ts"
 
 /** Makes the tables where they are absent. Several gateways may use one database. */
-export const layer = (opening: Opening): Layer.Layer<Storage, StorageNotOpened> =>
+export const layer = (opening: PostgresOpening): Layer.Layer<Storage, StorageNotOpened> =>
   Layer.scoped(
     Storage,
     Effect.flatMap(

@@ -12,9 +12,11 @@ import { wait } from "../services/Steps.ts"
 import { Storage } from "../services/Storage.ts"
 import { type Call, proxyOf } from "./calls.ts"
 import { makeDatabaseCopies } from "./databaseCopy.ts"
+import type { SqliteOpening } from "./Opening.ts"
+import { isReadableByAll } from "./privateFile.ts"
+import { realPath } from "./realPath.ts"
 import { type SqlRepositories, storageOf } from "./repositories.ts"
 import { StorageNotOpened } from "./StorageNotOpened.ts"
-import { type Opening, realPath } from "./sqliteFile.ts"
 import type { Message, Opened, Reply } from "./sqliteThread.ts"
 import { startThread } from "./startThread.ts"
 
@@ -43,7 +45,7 @@ class Thread {
   }
 
   /** Resumes once the file is open. A thread that dies before that is a defect, since its code does not load. */
-  open(opening: Opening, resume: (result: Effect.Effect<OpenThread, StorageNotOpened>) => void): void {
+  open(opening: SqliteOpening, resume: (result: Effect.Effect<OpenThread, StorageNotOpened>) => void): void {
     const died = (why: string) => {
       this.end(why)
       this.worker.terminate()
@@ -115,21 +117,23 @@ class Thread {
 /** The same with a given thread, for tests. */
 export const makeWith = (
   start: () => Worker,
-  options: Opening,
+  options: SqliteOpening,
 ): Effect.Effect<Service, StorageNotOpened, Scope.Scope> => {
   const path = realPath(options.path)
   const opened = Effect.async<OpenThread, StorageNotOpened>((resume) =>
     new Thread(start()).open({ path, durability: options.durability }, resume),
   )
-  return Effect.map(
-    Effect.acquireRelease(opened, ({ thread }) => thread.close),
-    ({ storage }) => ({ ...storage, copy: makeDatabaseCopies(path) }),
-  )
+  return Effect.gen(function* () {
+    if (isReadableByAll(path))
+      yield* Effect.logWarning(`every user of this machine can read the database: chmod 600 ${path}*`)
+    const { storage } = yield* Effect.acquireRelease(opened, ({ thread }) => thread.close)
+    return { ...storage, copy: makeDatabaseCopies(path) }
+  })
 }
 
 /**
  * Opens the file, and creates it and its folder where they are absent. Closing the layer writes the journal back into
  * the file.
  */
-export const layer = (options: Opening): Layer.Layer<Storage, StorageNotOpened> =>
+export const layer = (options: SqliteOpening): Layer.Layer<Storage, StorageNotOpened> =>
   Layer.scoped(Storage, makeWith(startThread, options))

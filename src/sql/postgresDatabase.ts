@@ -14,33 +14,19 @@ import { installationId } from "./installation.ts"
 import { withEncodedEntries } from "./JournalRepository.ts"
 import { makeLedgerReads } from "./LedgerRepository.ts"
 import { migrate, migrationsTable, schemaVersion } from "./migrations.ts"
+import type { PostgresOpening } from "./Opening.ts"
+import { addressOf } from "./postgresAddress.ts"
 import { makeAppend } from "./postgresAppend.ts"
 import { makeEvents } from "./postgresEvents.ts"
 import { makeLeaseRepository } from "./postgresLeases.ts"
 import { Unasked, whileMigrating } from "./postgresLock.ts"
-import {
-  addressOf,
-  type Connecting,
-  clientOf,
-  makeSessionName,
-  openPool,
-  type Patience,
-  schema,
-} from "./postgresPool.ts"
+import { type Connecting, clientOf, makeSessionName, openPool, type Patience, schema } from "./postgresPool.ts"
 import { makeRateShareRepository } from "./postgresRates.ts"
 import { makeSliceRepository } from "./postgresSlices.ts"
 import { makeCountRows } from "./postgresSums.ts"
 import { sharedRepositories } from "./repositories.ts"
 import { StorageNotOpened } from "./StorageNotOpened.ts"
 import { withSpool } from "./withSpool.ts"
-
-export interface Opening extends Connecting {
-  /**
-   * A folder of this machine for the rows that the server does not take in time (withSpool.ts). Without one they wait in
-   * memory, and their callers get an error.
-   */
-  readonly spoolFolder?: string
-}
 
 /** Connections at once. Reads are rare, since keys and their spend are in memory, and one batch of rows runs at a time. */
 const connections = 8
@@ -126,7 +112,7 @@ const queryCanceled = "57014"
 
 /** The storage, until the scope closes. */
 export const openDatabase = (
-  { spoolFolder, ...connecting }: Opening,
+  { spoolFolder, ...connecting }: PostgresOpening,
   patience: Patience = defaultPatience,
 ): Effect.Effect<Context.Tag.Service<typeof Storage>, StorageNotOpened, Scope.Scope> => {
   const address = addressOf(connecting.url)

@@ -12,13 +12,9 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Pg from "pg"
+import type { PostgresOpening } from "./Opening.ts"
 
-export interface Connecting {
-  /** `postgres://user:password@host:port/database`, with the parameters of libpq such as `sslmode`. */
-  readonly url: Redacted.Redacted
-  /** `full`: a commit survives a loss of power of the server. `process`: it survives the end of this process. */
-  readonly durability: "full" | "process"
-}
+export type Connecting = Omit<PostgresOpening, "spoolFolder">
 
 /** Milliseconds. */
 export interface Patience {
@@ -38,12 +34,6 @@ export const schema = "headgate"
 /** Names the sessions of one process: `pg_stat_activity` shows it. */
 export const makeSessionName = (): string =>
   `headgate ${crypto.randomUUID().slice(0, 8)} pid ${process.pid} on ${hostname()}`.slice(0, 63)
-
-/** `postgres://host:port/database`: without credentials and parameters. */
-export const addressOf = (url: Redacted.Redacted): string => {
-  const { host, pathname } = new URL(Redacted.value(url))
-  return `postgres://${host}${pathname}`
-}
 
 const bigintOid = 20
 

@@ -5,8 +5,9 @@ import * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import { StorageUnavailable } from "../services/ledger.ts"
 import { schemaVersion } from "./migrations.ts"
+import { addressOf } from "./postgresAddress.ts"
 import { recognise, refusal, refusalFor } from "./postgresDatabase.ts"
-import { addressOf, clientOf, makeSessionName, openPool, type Patience } from "./postgresPool.ts"
+import { clientOf, makeSessionName, openPool, type Patience } from "./postgresPool.ts"
 import type { StorageNotOpened } from "./StorageNotOpened.ts"
 
 /** Reading a long ledger takes as long as it takes. */

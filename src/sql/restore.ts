@@ -11,7 +11,8 @@ import { removeFile, removeUnfinished, restoredBeside } from "./databaseCopy.ts"
 import { type Difference, differenceTo, isLoss, noDifference } from "./databaseDifference.ts"
 import { type DatabaseFacts, databaseFacts } from "./databaseFacts.ts"
 import { sqliteCode } from "./failure.ts"
-import { applicationId, lockFile, type Refused, realPath, refusalFor, refused, refusing } from "./sqliteFile.ts"
+import { realPath } from "./realPath.ts"
+import { applicationId, lockFile, type Refused, refusalFor, refused, refusing } from "./sqliteFile.ts"
 
 /** How long to wait for other programs that read the previous database. */
 const readersMs = 1000

@@ -7,8 +7,8 @@
  * and `sqlite3`.
  */
 import { Database, type DatabaseOptions } from "bun:sqlite"
-import { existsSync, mkdirSync, realpathSync, renameSync, rmSync, statSync } from "node:fs"
-import { dirname, resolve } from "node:path"
+import { existsSync, renameSync, rmSync, statSync } from "node:fs"
+import { dirname } from "node:path"
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
@@ -18,25 +18,14 @@ import { makeBallast } from "./ballast.ts"
 import { removeUnfinished } from "./databaseCopy.ts"
 import { sqliteCode } from "./failure.ts"
 import { migrationsTable, schemaVersion } from "./migrations.ts"
+import type { SqliteOpening } from "./Opening.ts"
 import { type OpenTables, openTables } from "./openTables.ts"
+import { makePrivateFile, makePrivateFolder } from "./privateFile.ts"
 import { makeClient } from "./sqliteClient.ts"
-
-export interface Opening {
-  /** Relative to the working directory until it reaches the thread. */
-  readonly path: string
-  /** `full` survives a loss of power, `process` only the death of the process. */
-  readonly durability: "full" | "process"
-}
 
 export interface Refusal {
   readonly reason: "in-use" | "unwritable" | "corrupt" | "newer" | "older" | "unreadable"
   readonly message: string
-}
-
-/** Absolute, so that all names of a file share one lock. */
-export const realPath = (path: string): string => {
-  const absolute = resolve(path)
-  return existsSync(absolute) ? realpathSync(absolute) : absolute
 }
 
 export class Refused extends Data.TaggedError("Refused")<Refusal> {}
@@ -91,7 +80,7 @@ const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false 
 
 const makeFolder = (path: string): void => {
   try {
-    mkdirSync(dirname(path), { recursive: true })
+    makePrivateFolder(dirname(path))
   } catch (error) {
     throw refused("unwritable", path, error instanceof Error ? error.message : "its folder cannot be made")
   }
@@ -106,6 +95,7 @@ const expectDatabase = (path: string): void => {
 
 /** Writes the holder, commits, and takes the lock again: others can only read a committed holder. */
 const takeLock = (path: string): Database => {
+  makePrivateFile(`${path}.lock`)
   const lock = new Database(`${path}.lock`)
   try {
     lock.run(`PRAGMA busy_timeout = ${lockTimeoutMs}`)
@@ -169,13 +159,16 @@ const keepCopy = (path: string, version: number) =>
     const sql = yield* SqlClient
     const copy = `${path}.schema-${version}`
     const unfinished = `${copy}.part`
-    yield* Effect.sync(() => rmSync(unfinished, { force: true }))
+    yield* Effect.sync(() => {
+      rmSync(unfinished, { force: true })
+      makePrivateFile(unfinished)
+    })
     yield* sql`VACUUM INTO ${unfinished}`
     yield* Effect.sync(() => renameSync(unfinished, copy))
   })
 
 /** Settings of the connection, before the first transaction. Keeps a copy of a file that will be migrated. */
-const configure = ({ path, durability }: Opening) =>
+const configure = ({ path, durability }: SqliteOpening) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
     yield* sql.unsafe(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
@@ -200,13 +193,14 @@ export interface OpenFile extends OpenTables {
 }
 
 /** The file, until the scope closes. Everything runs on the calling thread and blocks it. */
-export const openFile = (opening: Opening): Effect.Effect<OpenFile, Refused, Scope.Scope> =>
+export const openFile = (opening: SqliteOpening): Effect.Effect<OpenFile, Refused, Scope.Scope> =>
   Effect.gen(function* () {
     const { path } = opening
     yield* lockFile(path)
     yield* Effect.sync(() => {
       expectDatabase(path)
       removeUnfinished(path)
+      makePrivateFile(path)
     })
     const db = yield* openDatabase(path)
     const tables = yield* Effect.provideServiceEffect(

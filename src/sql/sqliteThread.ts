@@ -9,8 +9,9 @@ import * as Scope from "effect/Scope"
 import type { StorageUnavailable } from "../services/ledger.ts"
 import { type Call, invoke, type MethodNames, methodNamesOf } from "./calls.ts"
 import { unavailable } from "./failure.ts"
+import type { SqliteOpening } from "./Opening.ts"
 import type { SqlRepositories } from "./repositories.ts"
-import { type OpenFile, type Opening, openFile, type Refusal, Refused } from "./sqliteFile.ts"
+import { type OpenFile, openFile, type Refusal, Refused } from "./sqliteFile.ts"
 
 /** Messages to the thread after the first one. `close` is the last: it is answered when the file is closed. */
 export type Message = readonly [id: number, ...call: Call<SqlRepositories> | readonly ["close"]]
@@ -45,7 +46,7 @@ const serve = ({ repositories }: OpenFile, scope: Scope.CloseableScope) => {
   }
 }
 
-const open = (opening: Opening): Effect.Effect<Opened> =>
+const open = (opening: SqliteOpening): Effect.Effect<Opened> =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()
     const opened = yield* Effect.exit(Scope.extend(openFile(opening), scope))
@@ -60,7 +61,7 @@ const open = (opening: Opening): Effect.Effect<Opened> =>
     return { refusal: { reason: error.reason, message: error.message } }
   })
 
-self.onmessage = async ({ data: opening }: MessageEvent<Opening>) => {
+self.onmessage = async ({ data: opening }: MessageEvent<SqliteOpening>) => {
   const opened: Opened = await Effect.runPromise(open(opening))
   self.postMessage(opened)
 }

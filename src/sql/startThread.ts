@@ -1,10 +1,11 @@
 /** Starts the thread of SQLite. It takes as long to load as the program does, so it may be started before it is needed. */
 import { fileURLToPath } from "node:url"
+import { isBundled } from "../inBundle.ts"
 
-const urlOf = (file: string) => new URL(file, import.meta.url)
+const thread = new URL("./sqliteThread.ts", import.meta.url)
+const preload = isBundled ? [] : fileURLToPath(new URL("./withoutFastCheck.ts", import.meta.url))
 
-const start = (options: WorkerOptions = {}) =>
-  new Worker(urlOf("./sqliteThread.ts"), { ...options, preload: fileURLToPath(urlOf("./withoutFastCheck.ts")) })
+const start = (options: WorkerOptions = {}) => new Worker(thread, { ...options, preload })
 
 /** Started and not taken yet. */
 let ahead: Worker | undefined

@@ -3,8 +3,12 @@ import { fileURLToPath } from "node:url"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import type { Overrides } from "../config/overrides.ts"
+import { Ending } from "../ending.ts"
+import { wordsOf } from "../serveFlags.ts"
+import type { Drained } from "../services/InFlight.ts"
 import { type Ended, supervise, type Worker, type WorkerFailed } from "./supervise.ts"
-import { numberVariable, Serving } from "./worker.ts"
+import { numberVariable, Serving, Stopped } from "./worker.ts"
 
 interface Child extends Worker {
   readonly kill: (signal: "SIGTERM" | "SIGINT") => void
@@ -12,20 +16,35 @@ interface Child extends Worker {
   readonly stop: Effect.Effect<void>
 }
 
-/** Runs the gateway as `server.workers` processes. Dies when its address cannot be listened on. */
-export const superviseProcesses = ({ server, limits }: GatewayConfig): Effect.Effect<never, WorkerFailed> =>
+/**
+ * Runs the gateway as `server.workers` processes with the same flags. Dies when its address cannot be listened on.
+ */
+export const superviseProcesses = (
+  { server, limits }: GatewayConfig,
+  overrides: Overrides,
+): Effect.Effect<never, WorkerFailed> =>
   Effect.suspend(() => {
     refuseTakenPort(server)
     const children = new Set<Child>()
+    const ending = new Ending()
+    const stopped: Array<Drained> = []
+    const sumOf = (name: keyof Drained) => stopped.reduce((sum, { [name]: count }) => sum + count, 0)
+    ending.drained = () => ({ running: sumOf("running"), cut: sumOf("cut") })
     // Each time, since a second one ends the requests that still run.
     for (const signal of ["SIGTERM", "SIGINT"] as const)
       process.on(signal, () => {
+        ending.begin(signal)
         for (const child of children) child.kill(signal)
       })
     const start = (number: number, port: number) =>
       Effect.acquireRelease(
         Effect.sync(() => {
-          const child = spawn(number, port, limits.maxInFlight)
+          const child = spawn(number, {
+            overrides: { ...overrides, port },
+            maxInFlight: limits.maxInFlight,
+            // One that is stopped alone is started again, and says nothing of the end of all.
+            onStopped: (drained) => ending.hasBegun && stopped.push(drained),
+          })
           children.add(child)
           return child
         }),
@@ -35,7 +54,7 @@ export const superviseProcesses = ({ server, limits }: GatewayConfig): Effect.Ef
             Effect.sync(() => children.delete(child)),
           ),
       )
-    return supervise({ workers: server.workers, port: server.port, start })
+    return Effect.ensuring(supervise({ workers: server.workers, port: server.port, start }), ending.write)
   })
 
 /**
@@ -49,23 +68,30 @@ const refuseTakenPort = ({ hostname, port }: GatewayConfig["server"]): void => {
 const program = fileURLToPath(new URL("../main.ts", import.meta.url))
 
 const isServing = Schema.is(Serving)
+const isStopped = Schema.is(Stopped)
 
 const poolVariable = "BUN_CONFIG_MAX_HTTP_REQUESTS"
 
-const spawn = (number: number, port: number, maxInFlight: number): Child => {
+interface Spawning {
+  readonly overrides: Overrides
+  readonly maxInFlight: number
+  readonly onStopped: (drained: Drained) => void
+}
+
+const spawn = (number: number, { overrides, maxInFlight, onStopped }: Spawning): Child => {
   const serving = Promise.withResolvers<number>()
   let serves = false
   let asked = false
-  const handle = Bun.spawn([process.execPath, ...process.execArgv, program, "serve"], {
+  const handle = Bun.spawn([process.execPath, ...process.execArgv, program, "serve", ...wordsOf(overrides)], {
     env: {
       [poolVariable]: String(Math.max(4096, maxInFlight)),
       ...process.env,
-      HEADGATE_PORT: String(port),
       [numberVariable]: String(number),
     },
     // Not through the supervisor: a worker whose supervisor was killed still logs how it ends.
     stdio: ["ignore", "inherit", "inherit"],
     ipc: (message) => {
+      if (isStopped(message)) onStopped(message)
       if (!isServing(message)) return
       serves = true
       serving.resolve(message.port)

@@ -10,6 +10,9 @@ export const numberVariable = "HEADGATE_WORKER"
 /** What a worker sends once it serves. */
 export const Serving = Schema.Struct({ port: Schema.Number })
 
+/** What it sends when it has stopped: how many requests ran, and how many of them were ended before their time. */
+export const Stopped = Schema.Struct({ running: Schema.Number, cut: Schema.Number })
+
 /** The number of this worker; `undefined` in a process that no supervisor has started. */
 export const workerNumber = (): number | undefined =>
   process.send === undefined ? undefined : Number(process.env[numberVariable] ?? Number.NaN) || undefined
@@ -29,3 +32,10 @@ export const reportServing: Layer.Layer<never, never, HttpServer.HttpServer> = L
     if (address._tag === "TcpAddress") process.send?.({ port: address.port } satisfies typeof Serving.Type)
   }),
 )
+
+/** Tells the supervisor what became of the requests. */
+export const reportStopped = (stopped: typeof Stopped.Type): Effect.Effect<void> =>
+  Effect.async<void>((resume) => {
+    if (process.send === undefined || !process.connected) resume(Effect.void)
+    else process.send(stopped, undefined, undefined, () => resume(Effect.void))
+  }).pipe(Effect.timeoutOption("1 second"), Effect.asVoid)

@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { mkdirSync, readFileSync, symlinkSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { serveFlags } from "../../src/serveFlags.ts"
+import { schemaVersion } from "../../src/sql/migrations.ts"
 import type { Ended } from "../support/commands.ts"
 import { firstKey, firstManagementKey, type Installation, install, type RunningGateway } from "../support/process.ts"
 import { until } from "../support/rawHost.ts"
@@ -186,7 +188,17 @@ describe("refused", () => {
     [["audit", "zzzzz"], 64, '"headgate audit" has no command "zzzzz"; there are verify'],
     [["keys", "list", "--jsno"], 64, '"headgate keys list" has no flag "--jsno", did you mean "--json"?'],
     [["keys", "show", "--all", "abc"], 64, '"headgate keys show" has no flag "--all"'],
-    [["serve", "--port", "1"], 64, '"headgate serve" has no flag "--port"'],
+    [["keys", "create", "k", "--limit", "--json"], 64, '--limit: expected a value, got "--json"'],
+    [["serve", "--prot", "1"], 64, '"headgate serve" has no flag "--prot", did you mean "--port"?'],
+    [["--prot=1"], 64, '"headgate serve" has no flag "--prot", did you mean "--port"?'],
+    [["--port", "70000"], 64, '--port: expected a whole number from 0 to 65535, got "70000"'],
+    [["serve", "--config"], 64, "--config: expected a value, got nothing"],
+    [
+      ["serve", "--storage="],
+      64,
+      "--storage: expected memory:, sqlite:PATH or postgres://USER@HOST/DATABASE, got nothing",
+    ],
+    [["--port", "1", "keys", "list"], 64, '"headgate serve" takes no "keys"'],
     [["keys", "show"], 64, "Missing argument <key>"],
     [["keys", "list", "more"], 64, "Received unknown argument: 'more'"],
     [
@@ -204,7 +216,12 @@ describe("refused", () => {
     ],
     [["keys", "limit", "abcdef", "-5"], 64, 'expected an amount of USD such as 12.50, or none, got "-5"'],
     [["--completions", "tcsh"], 64, '--completions: expected one of bash, fish, sh, zsh, got "tcsh"'],
-    [["serve", "--log-level", "debug"], 64, '"headgate serve" has no flag "--log-level"'],
+    [["serve", "--log-level", "loud"], 64, '--log-level: expected one of debug, info, warn, error, none, got "loud"'],
+    [
+      ["--log-level", "warning", "keys", "list"],
+      64,
+      '--log-level: expected one of debug, info, warn, error, none, got "warning"',
+    ],
     [["keys", "create", ""], 1, "the gateway answered 400: name: expected a text of 1 to 200 characters, got string."],
     [["keys", "show", "0".repeat(63)], 1, `no key begins with ${"0".repeat(63)}`],
   ]
@@ -268,7 +285,10 @@ test(
     expect(help.out).toContain("--limit")
     expect(help.out).not.toContain("\u001b")
     const { version } = await Bun.file(new URL("../../package.json", import.meta.url)).json()
-    expect(await headgate("--version")).toMatchObject({ code: 0, out: `${version}\n` })
+    const versions = `headgate ${version} (Bun ${Bun.version}, database schema ${schemaVersion})\n`
+    expect(await headgate("--version")).toMatchObject({ code: 0, out: versions })
+    const serve = await headgate("serve", "--help")
+    for (const { name, about } of serveFlags) expect(serve.out).toMatch(new RegExp(`--${name} .*${about}`, "s"))
   },
   patience,
 )
@@ -276,12 +296,77 @@ test(
 test(
   "a value of a flag of every command was taken for a misspelt command",
   async () => {
-    expect(await headgate("--log-level", "debug", "keys", "list", "--json")).toMatchObject({ code: 0, err: "" })
-    const { code, out } = await headgate("--completions", "bash")
-    expect([code, out.split("(")[0]]).toEqual([0, "function _headgate_bash_completions"])
+    expect(await headgate("--log-level", "warn", "keys", "list", "--json")).toMatchObject({ code: 0, err: "" })
+    expect(await headgate("keys", "list", "--json", "--log-level=debug")).toMatchObject({ code: 0, err: "" })
   },
   patience,
 )
+
+describe("completions", () => {
+  test(
+    "in bash are commands, those within them, flags, values of flags, and files",
+    async () => {
+      const { out: script } = await headgate("--completions", "bash")
+      await Bun.write(join(installation.folder, "complete", "models.json"), "{}")
+      /** What is offered for the last word. */
+      const offered = async (...words: ReadonlyArray<string>) => {
+        const say = `COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _headgate; echo "\${COMPREPLY[*]}"`
+        const child = Bun.spawn(["bash", "-c", `${script}\n${say}`, "bash", "headgate", ...words], {
+          cwd: join(installation.folder, "complete"),
+        })
+        return (await new Response(child.stdout).text()).trim()
+      }
+      expect(await offered("ke")).toBe("keys")
+      expect(await offered("keys", "cr")).toBe("create")
+      expect(await offered("keys", "create", "ci", "--re")).toBe("--reset")
+      expect(await offered("keys", "create", "--reset", "")).toBe("daily weekly monthly")
+      expect(await offered("--port", "9000", "--log-level", "")).toBe("debug info warn error none")
+      expect(await offered("--completions", "")).toBe("bash fish sh zsh")
+      expect(await offered("serve", "--config", "")).toBe("models.json")
+      expect(await offered("catalogue", "refresh", "mod")).toBe("models.json")
+      expect(await offered("keys", "create", "--limit", "")).toBe("")
+    },
+    patience,
+  )
+
+  test(
+    "of all shells have every command with its flags; sh gets the script for bash",
+    async () => {
+      const written = new Map<string, string>()
+      for (const shell of ["bash", "fish", "sh", "zsh"]) {
+        const { code, out } = await headgate("--completions", shell)
+        expect(code).toBe(0)
+        written.set(shell, out)
+      }
+      expect(written.get("sh")).toBe(written.get("bash") ?? "")
+      const { out: help } = await headgate("--help")
+      const commands = Array.from(
+        help.matchAll(/^ {2}- ([a-z ]+?)(?= [[<-]| {2})(.*?) {2}/gm),
+        ([, words = "", more = ""]) => ({
+          words,
+          flags: more.match(/--[a-z-]+/g) ?? [],
+        }),
+      )
+      expect(commands.length).toBeGreaterThan(15)
+      for (const { words, flags } of commands) {
+        const place = {
+          bash: `    "${words}") words="`,
+          zsh: `    "${words}") names=`,
+          fish: `__headgate_at "${words}"' `,
+        }
+        for (const [shell, begin] of Object.entries(place)) {
+          const lines = (written.get(shell) ?? "").split("\n").filter((line) => line.includes(begin))
+          expect([shell, words, lines.length > 0]).toEqual([shell, words, true])
+          const flagsThere = flags.filter((flag) =>
+            lines.some((line) => line.includes(shell === "fish" ? `-l ${flag.slice(2)} ` : flag)),
+          )
+          expect([shell, words, ...flagsThere]).toEqual([shell, words, ...flags])
+        }
+      }
+    },
+    patience,
+  )
+})
 
 test.each([
   ["keys", "create, list, show, revoke, limit"],

@@ -9,6 +9,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { defineConfig } from "../../src/config/GatewayConfig.ts"
 import { decodeConfig, type LoadedConfig, loadConfigIn, workerProblems } from "../../src/config/loadConfig.ts"
+import type { Overrides } from "../../src/config/overrides.ts"
 import { resolveConfig } from "../../src/config/resolveConfig.ts"
 import type { ConfigInvalid } from "../../src/domain/Problem.ts"
 import { defineProvider } from "../../src/plugin/Provider.ts"
@@ -20,8 +21,11 @@ afterAll(() => rmSync(root, { recursive: true }))
 const definition = resolve(import.meta.dir, "../../src/config/GatewayConfig.ts")
 const canary = "sk-canary-0a1b2c3d4e5f60718293a4b5c6d7e8f9"
 
-/** Files of a fresh directory, and the environment. */
+/** Files of a fresh directory, the environment, and the flags. */
 interface Ground {
+  readonly flags?: Overrides
+  /** The working directory, below the fresh one. */
+  readonly cwd?: string
   readonly files?: Readonly<Record<string, string>>
   readonly env?: Readonly<Record<string, string>>
 }
@@ -44,12 +48,12 @@ interface Outcome {
 }
 
 let count = 0
-const outcome = async ({ files = {}, env = {} }: Ground): Promise<Outcome> => {
+const outcome = async ({ files = {}, env = {}, flags = {}, cwd = "." }: Ground): Promise<Outcome> => {
   const directory = join(root, String(count++))
   await Bun.write(join(directory, ".keep"), "")
   for (const [name, text] of Object.entries(files)) await Bun.write(join(directory, name), text)
   const provider = ConfigProvider.fromMap(new Map(Object.entries(env)))
-  const start = Effect.tap(loadConfigIn(directory), (reading) => resolveConfig({ plugins }, reading))
+  const start = Effect.tap(loadConfigIn(join(directory, cwd), flags), (reading) => resolveConfig({ plugins }, reading))
   return { directory, result: await Effect.runPromise(Effect.either(Effect.withConfigProvider(start, provider))) }
 }
 
@@ -172,13 +176,17 @@ describe("a good configuration", () => {
   })
 
   test("has the same defaults as the example, so that nothing at all is as good", async () => {
+    const written = ({ config, folder }: LoadedConfig): LoadedConfig["config"] =>
+      JSON.parse(JSON.stringify(config).replaceAll(folder, "."))
     const whole = await loaded({ files: json(example), env: { ACME_KEY: "k" } })
-    const { config, managementKey } = await loaded({})
+    const silent = await loaded({})
+    const { config, managementKey } = silent
     expect(managementKey).toBeNull()
-    expect(config).toEqual({ ...whole.config, aliases: new Map(), providers: new Map(), models: [] })
-    expect((await loaded({ files: json({}) })).config).toEqual(config)
+    expect(config).toMatchObject({ aliases: new Map(), providers: new Map(), models: [] })
+    expect(written(silent)).toEqual({ ...written(whole), models: [] })
+    expect(written(await loaded({ files: json({}) }))).toEqual(written(silent))
     expect(config.limits.breaker).toEqual({ consecutiveFailures: 5, errorRate: 0.5, minRequests: 20, openSeconds: 30 })
-    expect(config.storage).toEqual({ _tag: "Sqlite", path: "./data/headgate.db" })
+    expect(config.storage).toEqual({ _tag: "Sqlite", path: join(silent.folder, "data/headgate.db") })
   })
 
   test("may be TypeScript", async () => {
@@ -261,11 +269,80 @@ describe("the environment", () => {
     expect(config.server.port).toBe(7)
   })
 
+  test("gives way to the command line", async () => {
+    const files = { "etc/other.json": JSON.stringify({ server: { port: 7 } }), ...json({ server: { port: 8 } }) }
+    const flags = { port: "9", hostname: "::1", storage: "sqlite:x.db", logLevel: "debug" }
+    const { config, folder, logLevel } = await loaded({ files, env: { ...env, HEADGATE_LOG_LEVEL: "error" }, flags })
+    expect(config.server).toMatchObject({ port: 9, hostname: "::1" })
+    expect(config.storage).toEqual({ _tag: "Sqlite", path: join(folder, "x.db") })
+    expect(logLevel.label).toBe("DEBUG")
+    const other = await loaded({ files, env: { HEADGATE_CONFIG: "gone.json" }, flags: { file: "etc/other.json" } })
+    expect(other.config.server.port).toBe(7)
+    expect(await lines({ flags: { port: "http", storage: "x", logLevel: "loud", file: "gone.json" } })).toEqual([
+      "config error: --config: expected the path of a file, but there is no gone.json",
+      `config error: --port: expected ${port}, got string`,
+      'config error: --storage: expected "memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE", got string',
+      'config error: --log-level: expected "debug", "info", "warn" or "error", got string',
+    ])
+  })
+
   test("counts as silent where a variable is empty", async () => {
     const { config } = await loaded({
       env: { HEADGATE_PORT: "", HEADGATE_CONFIG: "", HEADGATE_STORAGE: "", HEADGATE_MANAGEMENT_KEY: "" },
     })
     expect(config.server.port).toBe(8787)
+  })
+})
+
+describe("the file", () => {
+  const app = { "package.json": "{}" }
+  const at = (port: number) => JSON.stringify({ server: { port } })
+
+  test("is found beside the nearest package.json above the working directory", async () => {
+    const { file, folder, config } = await loaded({
+      files: { ...app, "headgate.config.jsonc": at(7), "src/deep/.keep": "" },
+      cwd: "src/deep",
+    })
+    expect(config.server.port).toBe(7)
+    expect([file, config.spoolFolder]).toEqual([join(folder, "headgate.config.jsonc"), join(folder, "data")])
+  })
+
+  test("is first looked for in the working directory, and not above the nearest package.json", async () => {
+    const files = { ...app, "headgate.config.json": at(7), "a/headgate.config.json": at(8), "b/package.json": "{}" }
+    const inA = await loaded({ files, cwd: "a" })
+    expect([inA.config.server.port, inA.file]).toEqual([8, join(inA.folder, "headgate.config.json")])
+    const inB = await loaded({ files, cwd: "b" })
+    expect([inB.config.server.port, inB.file]).toEqual([8787, null])
+    expect(inB.folder).toEndWith("/b")
+  })
+
+  test("may be none: then paths count from the folder of the package.json, so that each start has one database", async () => {
+    const files = { ...app, "src/.keep": "" }
+    const { directory } = await outcome({ files })
+    const { config } = Either.getOrThrow(await Effect.runPromise(Effect.either(loadConfigIn(join(directory, "src")))))
+    expect(config.storage).toEqual({ _tag: "Sqlite", path: join(directory, "data/headgate.db") })
+    expect(config.plugins.folders).toContain(join(directory, "plugins"))
+  })
+
+  test("is what its paths count from; those of flags and variables count from the working directory", async () => {
+    const own = {
+      storage: "sqlite:gate.db",
+      spool_folder: "spool",
+      plugins: { folders: ["p"] },
+      catalogue: { file: "c" },
+    }
+    const files = { "etc/headgate.json": JSON.stringify(own) }
+    const flags = { file: "etc/headgate.json" }
+    const { config, folder } = await loaded({ files, flags })
+    expect(folder).toEndWith("/etc")
+    expect(config).toMatchObject({
+      storage: { path: join(folder, "gate.db") },
+      spoolFolder: join(folder, "spool"),
+      plugins: { folders: [join(folder, "p")] },
+      catalogue: { file: join(folder, "c") },
+    })
+    const moved = await loaded({ files, flags, env: { HEADGATE_STORAGE: "sqlite:gate.db" } })
+    expect(moved.config.storage).toMatchObject({ path: join(moved.folder, "../gate.db") })
   })
 })
 
@@ -715,7 +792,7 @@ describe("a file that cannot be read", () => {
     ],
     ["nothing.ts", "export const config = {}", "expected a default export made by defineConfig, got nothing"],
     ["list.ts", "export default [1]", "expected a default export made by defineConfig, got list"],
-    ["config.yaml", "a: 1", "expected a file that ends in .ts, .js or .json"],
+    ["config.yaml", "a: 1", "expected a file that ends in .ts, .js, .json or .jsonc"],
   ])("%s", async (file, text, expected) => {
     const [line = "", ...more] = await lines({ files: { [file]: text }, env: { HEADGATE_CONFIG: file } })
     expect(more).toEqual([])

@@ -238,7 +238,7 @@ describe("the configuration in force", () => {
   test("is one value: limits that 0 has switched off, strategies, names", async () => {
     const { limits, routing, aliases, names } = await resolvedFrom({ plugins: [plugin("acme")] }, config("a/b"))
     expect(limits).toMatchObject({ ttfbMs: Number.POSITIVE_INFINITY, idleMs: 7, minBytesPerSecond: 16 })
-    expect(routing).toEqual({ strategies: new Map(), whys: new Map(), strategy: "balanced" })
+    expect(routing).toMatchObject({ strategies: new Map(), whys: new Map(), strategy: "balanced" })
     expect([...aliases]).toEqual([["best", "a/b"]])
     expect([...names.keys()]).toEqual(["a/b", "b", "best"])
   })

@@ -9,18 +9,21 @@ const source = resolve(import.meta.dir, "../../src")
 /** From the top. What shares a line does not import each other. */
 const layers: ReadonlyArray<ReadonlyArray<string>> = [
   ["testing.ts", "main.ts", "index.ts"],
+  ["program.ts"],
   ["cli"],
   ["serve.ts"],
   ["gatewayProcess.ts"],
-  ["testing", "firstStart.ts", "start.ts", "startAhead.ts"],
-  ["workers"],
+  ["testing", "firstStart.ts", "start.ts", "startAhead.ts", "startFacts.ts"],
+  ["startSummary.ts", "firstKeys.ts"],
+  ["workers", "embedding.ts"],
+  ["serveFlags.ts", "version.ts", "ending.ts", "handler.ts", "client.ts"],
   ["Gateway.ts"],
   ["http", "sql"],
   ["services", "config"],
   ["plugin.ts", "catalogue"],
   ["plugin", "upstream"],
   ["wire"],
-  ["domain"],
+  ["domain", "bundle.ts", "inBundle.ts"],
 ]
 
 interface Import {

@@ -301,7 +301,7 @@ describe("what a key may not be", () => {
     await expectError(await sent({ "content-encoding": "gzip" }), 400)
     await expectError(await sent({ "content-type": "text/plain" }), 400)
     expectAnswer(await sent({ "content-type": "application/json; charset=utf-8" }), 201)
-    const narrow = await startControlPlane({ control: { bodyBytes: 20 } })
+    const narrow = await startControlPlane({ config: { limits: { body_bytes: 20 } } })
     expect((await expectError(await create({ name: "n".repeat(20) }, narrow), 413)).metadata.limit_bytes).toBe(20)
     await created({ name: "n" }, narrow)
     await narrow.close()

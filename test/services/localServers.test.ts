@@ -101,10 +101,7 @@ const watching = async (ports: Readonly<Record<string, number>>, config: Gateway
   const built = Effect.gen(function* () {
     const decoded = yield* decodeConfig({ discovery: { environment: false }, ...config })
     const setup = yield* resolveConfig({ plugins: at(ports) }, { config: decoded, problems: [], unread: [] })
-    return Layer.provideMerge(
-      layerLocalServers(setup.local),
-      Layer.merge(ProviderRegistry.layer(setup.resolved), Upstream.layer),
-    )
+    return Layer.provideMerge(layerLocalServers, Layer.merge(ProviderRegistry.layer(setup.resolved), Upstream.layer))
   })
   const scope = await Effect.runPromise(Scope.make())
   closers.push(() => Effect.runPromise(Scope.close(scope, Exit.void)))

@@ -6,10 +6,11 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Storage } from "../../src/services/Storage.ts"
 import { runToEnd } from "../../src/sql/calls.ts"
+import type { SqliteOpening } from "../../src/sql/Opening.ts"
 import { storageOf } from "../../src/sql/repositories.ts"
-import { type Opening, openFile } from "../../src/sql/sqliteFile.ts"
+import { openFile } from "../../src/sql/sqliteFile.ts"
 
-export const openInProcess = (opening: Opening) =>
+export const openInProcess = (opening: SqliteOpening) =>
   Layer.scoped(
     Storage,
     Effect.map(openFile(opening), ({ installation, repositories }) => storageOf(installation, runToEnd(repositories))),

@@ -14,6 +14,7 @@ import { resolveConfig } from "../../src/config/resolveConfig.ts"
 import { keyId } from "../../src/domain/KeySecret.ts"
 import { parseUsd } from "../../src/domain/Money.ts"
 import { type ControlOptions, ControlSettings, controlRoutes } from "../../src/http/control/index.ts"
+import { everything, Mount } from "../../src/http/Mount.ts"
 import { defineProvider } from "../../src/plugin/Provider.ts"
 import { HostHealth } from "../../src/services/HostHealth.ts"
 import { HostStats } from "../../src/services/HostStats.ts"
@@ -96,9 +97,9 @@ type Services = KeyStore | Storage | Meter | HostHealth | HostStats | InFlight |
 interface ControlPlaneOptions {
   readonly control?: Partial<ControlOptions>
   readonly storage?: Layer.Layer<Storage>
-  readonly meter?: Layer.Layer<Meter, never, Storage>
-  /** Of models and providers, which may use the plugin `toy`. Default: `models`. */
-  readonly config?: unknown
+  readonly meter?: Layer.Layer<Meter, never, Storage | ProviderRegistry>
+  /** Its providers may use the plugin `toy`. Default: the providers `toys` with `models`. */
+  readonly config?: object
 }
 
 /** The time of the gateway's clock: a Wednesday. Only a test changes it. */
@@ -107,8 +108,8 @@ export const noon = Date.UTC(2026, 6, 15, 12)
 export const startControlPlane = async ({
   control,
   storage = memoryStorage,
-  meter = Meter.layer({ errorFinish: "free" }),
-  config = { providers: toys, models },
+  meter = Meter.layer,
+  config = {},
 }: ControlPlaneOptions = {}) => {
   const time = { now: noon }
   const log: Array<string> = []
@@ -128,15 +129,16 @@ export const startControlPlane = async ({
   const services = Layer.mergeAll(
     KeyStore.layer({ managementKey: Redacted.make(managementKey) }),
     meter,
-    registryOf(config),
     HostStats.layer,
-    HostHealth.layer({
-      cooldown: { accountSeconds: 60, notFoundSeconds: 60, rateLimitSeconds: 5, maxSeconds: 300 },
-      breaker: { consecutiveFailures: 5, errorRate: 0.5, minRequests: 20, openMs: 30_000 },
-    }),
-    RequestLimits.layer({ requestsPerMinute: 20, requestsPerDay: 1000 }),
-    InFlight.layer({ maxInFlight: 10, deadlineMs: 1000 }),
-  ).pipe(Layer.provideMerge(Timers.layer), Layer.provideMerge(storage), Layer.provideMerge(setting))
+    HostHealth.layer,
+    RequestLimits.layer,
+    InFlight.layer,
+  ).pipe(
+    Layer.provideMerge(registryOf({ providers: toys, models, ...config })),
+    Layer.provideMerge(Timers.layer),
+    Layer.provideMerge(storage),
+    Layer.provideMerge(setting),
+  )
   const scope = await Effect.runPromise(Scope.make())
   const context = await Effect.runPromise(Layer.buildWithScope(services, scope))
   const recorded = Layer.effect(
@@ -152,7 +154,8 @@ export const startControlPlane = async ({
   )
   const { handler, dispose } = HttpLayerRouter.toWebHandler(
     controlRoutes.pipe(
-      Layer.provide(ControlSettings.layer({ corsOrigins: ["*"], bodyBytes: 33_554_432, ...control })),
+      Layer.provide(Layer.succeed(Mount, everything)),
+      Layer.provide(ControlSettings.layer({ corsOrigins: ["*"], ...control })),
       Layer.provide(recorded),
       Layer.provide(Layer.succeedContext(context)),
       Layer.provideMerge(setting),

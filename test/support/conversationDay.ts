@@ -131,15 +131,8 @@ const services = async (market: Readonly<Record<string, Offer>>, policy: Policy,
   const plugins = await Effect.runPromise(ownPlugins)
   const resolved = await resolvedFrom({ plugins }, configOf(market, policy))
   const layer = Router.layer.pipe(
-    Layer.provideMerge(
-      Layer.mergeAll(
-        ProviderRegistry.layer(resolved),
-        HostStats.layer,
-        HostHealth.layer(resolved.limits),
-        ProviderKeys.layerNone,
-        Conversations.layer,
-      ),
-    ),
+    Layer.provideMerge(Layer.mergeAll(HostStats.layer, HostHealth.layer, ProviderKeys.layerNone, Conversations.layer)),
+    Layer.provideMerge(ProviderRegistry.layer(resolved)),
     Layer.provide(Layer.setClock(clock)),
   )
   return Effect.runPromise(Effect.flatMap(Scope.make(), (scope) => Layer.buildWithScope(Layer.fresh(layer), scope)))

@@ -85,7 +85,7 @@ export const gatewayWithoutSocket = async ({
   const { services } = await Effect.runPromise(gatewayLayers(options))
   const { context, close } = await build(Layer.provide(services, setting))
   const { handler, dispose } = HttpLayerRouter.toWebHandler(
-    Gateway.routes.pipe(
+    Gateway.allRoutesAt("").pipe(
       Layer.provide(Layer.succeedContext(context)),
       Layer.provide(HttpServer.layerContext),
       Layer.provide(setting),

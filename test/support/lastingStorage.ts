@@ -6,7 +6,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import { layerOf } from "../../src/sql/MemoryStorage.ts"
+import { layerOf } from "../../src/sql/inProcessStorage.ts"
 import { migrate } from "../../src/sql/migrations.ts"
 import { makeClient } from "../../src/sql/sqliteClient.ts"
 

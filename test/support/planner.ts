@@ -65,11 +65,8 @@ export const plannerFor = async (
     config,
   )
   const clock = new ManualClock()
-  const observed = Layer.mergeAll(
-    HostStats.layer,
-    HostHealth.layer(resolved.limits),
-    ProviderKeys.layerNone,
-    ProviderRegistry.layer(resolved),
+  const observed = Layer.mergeAll(HostStats.layer, HostHealth.layer, ProviderKeys.layerNone).pipe(
+    Layer.provideMerge(ProviderRegistry.layer(resolved)),
   )
   const services = Layer.provideMerge(Router.layer, observed).pipe(Layer.provide(Layer.setClock(clock)))
   const { router, stats, health } = await Effect.runPromise(

@@ -29,6 +29,8 @@ export interface Installation {
 export interface StartOptions {
   readonly config?: unknown
   readonly env?: Readonly<Record<string, string>>
+  /** Of its command line. */
+  readonly words?: ReadonlyArray<string>
   /** Through a script runner, as `bun start` does, in a process group of its own: `kill` signals the whole group. */
   readonly asScript?: boolean
 }
@@ -52,19 +54,19 @@ const collect = async (stream: ReadableStream<Uint8Array>, into: (text: string) 
   for await (const bytes of stream) into(decoder.decode(bytes, { stream: true }))
 }
 
-const spawn = (env: Readonly<Record<string, string>>, script: string | undefined) => {
+const spawn = (env: Readonly<Record<string, string>>, words: ReadonlyArray<string>, script: string | undefined) => {
   const options = { env, stdout: "pipe", stderr: "pipe" } as const
-  if (script === undefined) return Bun.spawn([process.execPath, "src/main.ts"], { ...options, cwd: root })
+  if (script === undefined) return Bun.spawn([process.execPath, "src/main.ts", ...words], { ...options, cwd: root })
   const scripts = { start: `${process.execPath} ${join(root, "src/main.ts")}` }
   writeFileSync(join(script, "package.json"), JSON.stringify({ scripts }))
-  return Bun.spawn([process.execPath, "run", "start"], { ...options, cwd: script, detached: true })
+  return Bun.spawn([process.execPath, "run", "start", ...words], { ...options, cwd: script, detached: true })
 }
 
 /** `script`: the folder of the package whose script it is. */
-const run = (env: Readonly<Record<string, string>>, script?: string): RunningGateway => {
+const run = (env: Readonly<Record<string, string>>, words: ReadonlyArray<string>, script?: string): RunningGateway => {
   let out = ""
   let err = ""
-  const child = spawn(env, script)
+  const child = spawn(env, words, script)
   const told = Promise.all([
     collect(child.stdout, (text) => {
       out += text
@@ -120,9 +122,9 @@ export const install = (): Installation => {
   return {
     folder,
     database,
-    start: ({ config, env = {}, asScript = false } = {}) => {
+    start: ({ config, env = {}, words = [], asScript = false } = {}) => {
       if (config !== undefined) writeFileSync(file, JSON.stringify(withOwnPlugins(config)))
-      const gateway = run({ ...environment, ...env }, asScript ? folder : undefined)
+      const gateway = run({ ...environment, ...env }, words, asScript ? folder : undefined)
       running.add(gateway)
       void gateway.exited.then(() => running.delete(gateway))
       return gateway

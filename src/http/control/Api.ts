@@ -5,6 +5,7 @@
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
+import type { Prefix } from "../Mount.ts"
 import { chatForm } from "../openapi/chat.ts"
 import { completionsForm } from "../openapi/completions.ts"
 import { embeddingsForm } from "../openapi/embeddings.ts"
@@ -12,7 +13,7 @@ import { commonSchemas } from "../openapi/members.ts"
 import { messagesForm } from "../openapi/messages.ts"
 import { rerankForm } from "../openapi/rerank.ts"
 import { responsesForm } from "../openapi/responses.ts"
-import { withForms } from "../openapi/schema.ts"
+import { at, withForms } from "../openapi/schema.ts"
 import { ActivityGroup } from "./activity.ts"
 import { BackupGroup } from "./backup.ts"
 import { GenerationGroup } from "./generation.ts"
@@ -25,6 +26,16 @@ import { VersionGroup } from "./version.ts"
 
 // HttpApi adds to every operation a 400 with another body, which is never sent (`http/answer.ts`).
 const withoutErrors = Object.assign(HttpApi.make("headgate"), { errorSchema: Schema.Never })
+
+const withDataPlane = withForms(
+  commonSchemas,
+  chatForm,
+  completionsForm,
+  messagesForm,
+  responsesForm,
+  embeddingsForm,
+  rerankForm,
+)
 
 export const Api = withoutErrors
   .add(KeyStatusGroup)
@@ -39,7 +50,8 @@ export const Api = withoutErrors
   .annotate(OpenApi.Title, "Headgate")
   .annotate(OpenApi.Version, "1.0.0")
   .annotate(OpenApi.Description, "A gateway for language models. A key may also be sent as x-api-key.")
-  .annotate(
-    OpenApi.Transform,
-    withForms(commonSchemas, chatForm, completionsForm, messagesForm, responsesForm, embeddingsForm, rerankForm),
-  )
+  .annotate(OpenApi.Transform, withDataPlane)
+
+/** The same with paths below a prefix. */
+export const apiAt = (prefix: Prefix) =>
+  Api.annotate(OpenApi.Transform, (document) => at(prefix, withDataPlane(document)))

@@ -5,8 +5,6 @@ import * as Layer from "effect/Layer"
 export interface ControlOptions {
   /** Origins whose pages may read the model listings; `*`: all. */
   readonly corsOrigins: ReadonlyArray<string>
-  /** Largest body, bytes. */
-  readonly bodyBytes: number
 }
 
 export class ControlSettings extends Context.Tag("headgate/ControlSettings")<ControlSettings, ControlOptions>() {

@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { answered, isSpelled, noSuchRoute } from "../answer.ts"
 import { allowOrigin } from "../cors.ts"
-import { Api } from "./Api.ts"
+import { Mount } from "../Mount.ts"
 import { activityHandlers } from "./activity.ts"
 import { Authorize, AuthorizeManagement } from "./authorize.ts"
 import { backupHandlers } from "./backup.ts"
@@ -27,7 +27,7 @@ import { keyStatusHandlers } from "./keyStatus.ts"
 import { keysHandlers } from "./keys.ts"
 import { modelsHandlers } from "./models.ts"
 import { providersHandlers } from "./providers.ts"
-import { docs, docsPath, openApi, openApiPath } from "./reference.ts"
+import { referencePages } from "./reference.ts"
 import { versionHandlers } from "./version.ts"
 
 export { type ControlOptions, ControlSettings } from "./ControlSettings.ts"
@@ -48,13 +48,14 @@ const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
     Effect.gen(function* () {
       const allow = allowOrigin((yield* ControlSettings).corsOrigins)
       const platform = yield* Effect.context<PlatformRouter.HttpRouter.DefaultServices>()
-      for (const { method, path, handler } of routes) {
-        // The list also has the operations of an embedder's own HttpApi.
+      const { prefix } = yield* Mount
+      for (const { method, path: own, handler } of routes) {
         if (method !== "GET" && method !== "POST" && method !== "PATCH" && method !== "DELETE") continue
-        if (!ours.has(`${method} ${path}`)) continue
+        if (own === "*") continue
+        const path: `/${string}` = `${prefix}${own}`
         const operation = Effect.flatMap(Effect.provide(handler, platform), HttpServerRespondable.toResponse)
         const answer = answered(spelledAs(path, operation))
-        const isForPages = listings.some((prefix) => path.startsWith(prefix))
+        const isForPages = listings.some((beginning) => own.startsWith(beginning))
         yield* router.add(method, path, isForPages ? shared(allow, answer) : answer)
         if (isForPages) {
           yield* router.add("OPTIONS", path, answered(spelledAs(path, preflighted(allow))))
@@ -64,16 +65,13 @@ const operations = HttpApiBuilder.Router.unwrap(({ routes }) =>
   ),
 )
 
-const ours = new Set(
-  Object.values(Api.groups).flatMap((group) =>
-    Object.values(group.endpoints).map(({ method, path }) => `${method} ${path}`),
-  ),
-)
-
 const reference = HttpLayerRouter.use((router) =>
   Effect.gen(function* () {
-    yield* router.add("GET", openApiPath, answered(spelledAs(openApiPath, openApi)))
-    yield* router.add("GET", docsPath, answered(spelledAs(docsPath, docs)))
+    const { prefix } = yield* Mount
+    for (const { path: own, answer } of referencePages(prefix)) {
+      const path: `/${string}` = `${prefix}${own}`
+      yield* router.add("GET", path, answered(spelledAs(path, answer)))
+    }
   }),
 )
 
@@ -85,7 +83,16 @@ const isRouteNotFound = (failure: unknown): boolean => failure instanceof HttpSe
  * routes.
  */
 const unknownRoutes = HttpLayerRouter.middleware(
-  (found) => Effect.catchIf(found, isRouteNotFound, () => answered(Effect.fail(noSuchRoute))),
+  Effect.map(
+    Mount,
+    ({ answersUnknown }) =>
+      (found) =>
+        Effect.catchIf(found, isRouteNotFound, (failure) =>
+          Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ url }) =>
+            answersUnknown(url) ? answered(Effect.fail(noSuchRoute)) : Effect.fail(failure),
+          ),
+        ),
+  ),
   { global: true },
 )
 
@@ -104,4 +111,6 @@ export const controlRoutes = Layer.mergeAll(operations, reference, unknownRoutes
   Layer.provide([Authorize.layer, AuthorizeManagement.layer, Installation.layer]),
   // HttpApi supports file uploads, and requires these services for them.
   Layer.provide(HttpServer.layerContext),
+  // Otherwise it shares handlers and the list of operations with the app's own HttpApi, or with another gateway in the app.
+  Layer.fresh,
 )

@@ -12,13 +12,13 @@ import { KeyId } from "../../domain/Ids.ts"
 import type { KeyRecord, Spend } from "../../domain/Key.ts"
 import { KeyStore } from "../../services/KeyStore.ts"
 import { Meter } from "../../services/Meter.ts"
+import { ProviderRegistry } from "../../services/ProviderRegistry.ts"
 import { Lifetime } from "../../services/RequestContext.ts"
 import { Timers } from "../../services/Timers.ts"
 import { parseBody } from "../decode/json.ts"
 import { readRequest } from "../readRequest.ts"
 import { badBody, badRequest, notFound, unavailable } from "../refusals.ts"
 import { AuthorizeManagement, CurrentKey } from "./authorize.ts"
-import { ControlSettings } from "./ControlSettings.ts"
 import { figuresOf, isoTime, keyFigures } from "./keyFigures.ts"
 import { decodeBody, KeyChange, KeyQuery, NewKey } from "./keyRequests.ts"
 import { KeyStatus } from "./keyStatus.ts"
@@ -79,13 +79,14 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
     const keys = yield* KeyStore
     const meter = yield* Meter
     const timers = yield* Timers
-    const { bodyBytes } = yield* ControlSettings
+    const registry = yield* ProviderRegistry
 
     const described = (key: KeyRecord) => Effect.map(meter.spent(key.id), (spend) => keyOf(key, spend))
 
     // Not done by HttpApi, which treats invalid JSON as a defect and has no bounds.
     const body = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       const web = yield* Effect.orDie(HttpServerRequest.toWeb(request))
+      const { bodyBytes } = registry.current().limits
       const bytes = yield* readRequest(web, bodyBytes, timers, new Lifetime())
       return yield* parseBody(bytes)
     })

@@ -1,7 +1,9 @@
 /** How a model is listed. */
+
 import * as Schema from "effect/Schema"
 import type { Architecture, Host, Model } from "../../domain/Host.ts"
 import { sortPrice } from "../../domain/Price.ts"
+import type { Prefix } from "../Mount.ts"
 import { ListedPricing, listedPricing } from "./hostListing.ts"
 
 /** Prefix of the paths of model listings. */
@@ -57,7 +59,12 @@ export const ListedModel = Schema.Struct({
 export type ListedModel = typeof ListedModel.Type
 
 /** `hosts`: those of the model that the list is about. */
-export const listedModel = (model: Model, hosts: ReadonlyArray<Host>, top: Host | undefined): ListedModel => ({
+export const listedModel = (
+  model: Model,
+  hosts: ReadonlyArray<Host>,
+  top: Host | undefined,
+  prefix: Prefix,
+): ListedModel => ({
   id: model.id,
   canonical_slug: model.canonicalSlug ?? model.id,
   name: model.name,
@@ -79,7 +86,7 @@ export const listedModel = (model: Model, hosts: ReadonlyArray<Host>, top: Host 
   knowledge_cutoff: model.knowledgeCutoff ?? null,
   expiration_date: lastDay(hosts),
   ...listedReasoning(model),
-  links: { details: `${modelsPath}/${pathOf(model.id)}/endpoints` },
+  links: { details: `${prefix}${modelsPath}/${pathOf(model.id)}/endpoints` },
 })
 
 const listedReasoning = ({ reasoning }: Model): Pick<ListedModel, "reasoning"> => {

@@ -5,6 +5,7 @@ import { dayMs } from "../../domain/Key.ts"
 import { type Picodollars, scaled } from "../../domain/Money.ts"
 import { sortPrice } from "../../domain/Price.ts"
 import type { HostSnapshot } from "../../plugin/Strategy.ts"
+import type { Prefix } from "../Mount.ts"
 import type { ModelQuery, Sort } from "./modelQuery.ts"
 import { type ListedModel, listedModel, topHost } from "./modelRecord.ts"
 
@@ -23,9 +24,14 @@ export interface Entry {
   readonly searched: string
 }
 
-export const entryOf = (model: Model, hosts: ReadonlyArray<Host>, isCallable: (host: Host) => boolean): Entry => {
+export const entryOf = (
+  model: Model,
+  hosts: ReadonlyArray<Host>,
+  isCallable: (host: Host) => boolean,
+  prefix: Prefix,
+): Entry => {
   const top = topHost(hosts, isCallable)
-  const record = listedModel(model, hosts, top)
+  const record = listedModel(model, hosts, top, prefix)
   return {
     model,
     hosts,

@@ -20,6 +20,7 @@ import { HostStats } from "../../services/HostStats.ts"
 import { orUnavailable } from "../../services/ledger.ts"
 import { ProviderRegistry } from "../../services/ProviderRegistry.ts"
 import { Storage } from "../../services/Storage.ts"
+import { Mount } from "../Mount.ts"
 import { badRequest, notFound, unavailable } from "../refusals.ts"
 import { Authorize, CurrentKey } from "./authorize.ts"
 import { ListedHost, listedHost } from "./hostListing.ts"
@@ -104,8 +105,9 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
     const stats = yield* HostStats
     const health = yield* HostHealth
     const { activity } = yield* Storage
+    const { prefix } = yield* Mount
     const entries = perConfiguration(({ models, endpoints }) =>
-      models.map((model) => entryOf(model, model.hosts, (host) => endpoints.has(host))),
+      models.map((model) => entryOf(model, model.hosts, (host) => endpoints.has(host), prefix)),
     )
     const listed = () => entries(registry.current())
 
@@ -117,7 +119,7 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
         )
         if (hosts.length === 0) return []
         const isWhole = hosts.length === entry.hosts.length
-        return [isWhole ? entry : entryOf(entry.model, hosts, (host) => resolved.endpoints.has(host))]
+        return [isWhole ? entry : entryOf(entry.model, hosts, (host) => resolved.endpoints.has(host), prefix)]
       }),
     )
 

@@ -3,33 +3,39 @@ import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Effect from "effect/Effect"
-import { Api } from "./Api.ts"
+import type { Prefix } from "../Mount.ts"
+import { apiAt } from "./Api.ts"
 
-export const openApiPath = "/api/v1/openapi.json"
-export const docsPath = "/docs"
+const docsPath = "/docs"
 
-let document: HttpServerResponse.HttpServerResponse | undefined
-
-/** Made when it is first asked for, since that takes longer than the rest of the routes. */
-export const openApi = Effect.sync(() => {
-  document ??= HttpServerResponse.unsafeJson(OpenApi.fromApi(Api))
-  return document
-})
-
-let page: Promise<HttpServerResponse.HttpServerResponse> | undefined
+/** Both pages for routes at `prefix`. Each is made when it is first asked for, since that takes longer than the rest of the routes. */
+export const referencePages = (prefix: Prefix) => {
+  let document: HttpServerResponse.HttpServerResponse | undefined
+  let page: Promise<HttpServerResponse.HttpServerResponse> | undefined
+  return [
+    {
+      path: "/api/v1/openapi.json",
+      answer: Effect.sync(() => {
+        document ??= HttpServerResponse.unsafeJson(OpenApi.fromApi(apiAt(prefix)))
+        return document
+      }),
+    },
+    {
+      path: docsPath,
+      answer: Effect.promise(() => {
+        page ??= makePage(prefix)
+        return page
+      }),
+    },
+  ] as const
+}
 
 /** Swagger UI with the document, both in the page itself. The renderer is 2 MB, so it is loaded when it is first asked for. */
-export const docs = Effect.promise(() => {
-  page ??= makePage()
-  return page
-})
-
-const makePage = async (): Promise<HttpServerResponse.HttpServerResponse> => {
+const makePage = async (prefix: Prefix): Promise<HttpServerResponse.HttpServerResponse> => {
   const { layerHttpLayerRouter } = await import("@effect/platform/HttpApiSwagger")
   // The layer adds a route, and the page is what that route answers.
-  const { handler, dispose } = HttpLayerRouter.toWebHandler(layerHttpLayerRouter({ api: Api, path: docsPath }), {
-    disableLogger: true,
-  })
+  const route = layerHttpLayerRouter({ api: apiAt(prefix), path: docsPath })
+  const { handler, dispose } = HttpLayerRouter.toWebHandler(route, { disableLogger: true })
   const response = await handler(new Request(`http://localhost${docsPath}`))
   const html = await response.text()
   await dispose()

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { answered, isSpelled, noSuchRoute } from "../answer.ts"
 import { allowOrigin, preflight } from "../cors.ts"
+import { Mount } from "../Mount.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
 import { chat } from "./chat/index.ts"
 import { completions } from "./completions/index.ts"
@@ -63,11 +64,13 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
 }
 
 /** Mounts the data plane in any Effect HTTP app. Bun's own routes are faster; `Gateway.serve` uses them. */
-export const dataRoutes: Layer.Layer<never, never, DataPlane | HttpLayerRouter.HttpRouter> = HttpLayerRouter.use(
-  (router) =>
+export const dataRoutes: Layer.Layer<never, never, DataPlane | HttpLayerRouter.HttpRouter | Mount> =
+  HttpLayerRouter.use((router) =>
     Effect.gen(function* () {
       const plane = yield* DataPlane
-      for (const [path, { effect }] of plane.handlers) {
+      const { prefix } = yield* Mount
+      for (const [own, { effect }] of plane.handlers) {
+        const path: Path = `${prefix}${own}`
         yield* router.add("POST", path, (request) =>
           isSpelled(path, request.url)
             ? Effect.map(Effect.flatMap(webOf(request), effect), HttpServerResponse.raw)
@@ -80,7 +83,7 @@ export const dataRoutes: Layer.Layer<never, never, DataPlane | HttpLayerRouter.H
         )
       }
     }),
-)
+  )
 
 /** The underlying web request. A server without one is not supported. */
 const webOf = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<Request> =>

@@ -147,3 +147,10 @@ export const withForms =
       tags: [{ name: "inference" }, ...(Array.isArray(tags) ? tags : [])],
     }
   }
+
+/** Puts a prefix in front of every path of a document. */
+export const at = (prefix: string, document: JsonObject): JsonObject => {
+  const { paths } = document
+  if (prefix === "" || !isJsonObject(paths)) return document
+  return { ...document, paths: Object.fromEntries(Object.entries(paths).map(([path, item]) => [prefix + path, item])) }
+}

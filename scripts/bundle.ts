@@ -1,0 +1,88 @@
+/**
+ * Makes the bundle of the program in `bundle`: `src/main.ts` runs it in place of the sources, from which a start takes twice as long (docs/decisions/0038-the-bundle.md).
+ * Run by `bun install` in a clone, and by `bun pm pack`. Does nothing when the bundle is that of these sources.
+ *
+ *     bun scripts/bundle.ts
+ */
+import { mkdir, rename, rm } from "node:fs/promises"
+import { relative } from "node:path"
+import { fileURLToPath } from "node:url"
+import { bundleOf, stateOf } from "../src/bundle.ts"
+
+const root = new URL("../", import.meta.url)
+const pathOf = (name: string) => fileURLToPath(new URL(name, root))
+
+/** Threads have bundles of their own. */
+const entries = { program: "src/program.ts", sqliteThread: "src/sql/sqliteThread.ts" }
+
+const files = async (pattern: string): Promise<ReadonlyArray<string>> =>
+  (await Array.fromAsync(new Bun.Glob(pattern).scan(fileURLToPath(root)))).toSorted()
+
+/** The text for `src/inBundle.ts`. */
+const tables = async (): Promise<string> => {
+  const own = ["headgate", "headgate/plugin", "headgate/plugin/generate-content"].map((name) => [name, name])
+  const { default: effect } = await import("effect/package.json")
+  // Public modules have capitals; the others are not for use outside of Effect.
+  const names = Object.keys(effect.exports).filter((name) => name === "." || /^\.\/[A-Z]\w*$/.test(name))
+  const ofEffect = names.map((name) => `effect${name.slice(1)}`).map((name) => [name, name])
+  const plugins = (await files("plugins/{providers,strategies}/*/index.ts")).map((file) => `../${file}`)
+  return `
+    export const isBundled = true
+    export const modules = new Map([${[...own, ...ofEffect].map(([name, path]) => `["${name}", () => import("${path}")]`)}])
+    const path = (file) => Bun.fileURLToPath(new URL(file, import.meta.url))
+    export const plugins = new Map([${plugins.map((file) => `[path("${file}"), () => import("${file}")]`)}])
+  `
+}
+
+/** A source names other files by URLs that start at its own, and a thread by the file of its sources. */
+const withUrls = (text: string, file: string): string => {
+  const threads = Object.entries(entries).map(
+    ([name, path]) => [`./${path.split("/").at(-1)}`, `./${name}.js`] as const,
+  )
+  const bundled = threads.reduce(
+    (each, [source, bundle]) =>
+      each.replaceAll(`new URL("${source}", import.meta.url)`, `new URL("${bundle}", bundleUrl)`),
+    text,
+  )
+  return bundled
+    .replaceAll("import.meta.url", `new URL("../${file}", bundleUrl).href`)
+    .replaceAll("import.meta.dir", `Bun.fileURLToPath(new URL("../${file}/..", bundleUrl))`)
+}
+
+const sources: Bun.BunPlugin = {
+  name: "sources",
+  setup: (build) => {
+    build.onLoad({ filter: /\/(src|plugins)\/.*\.ts$/ }, async ({ path }) => {
+      const file = relative(fileURLToPath(root), path)
+      const text = file === "src/inBundle.ts" ? await tables() : await Bun.file(path).text()
+      return { contents: withUrls(text, file), loader: "ts" }
+    })
+    // Property tests are not for a gateway that serves.
+    build.onResolve({ filter: /^fast-check$/ }, () => ({ path: "fast-check", namespace: "left-out" }))
+    build.onLoad({ filter: /.*/, namespace: "left-out" }, () => ({ contents: "", loader: "js" }))
+  },
+}
+
+const build = async (): Promise<void> => {
+  const state = stateOf(root)
+  const temporary = pathOf(`bundle.${process.pid}`)
+  await mkdir(temporary, { recursive: true })
+  for (const [name, entry] of Object.entries(entries)) {
+    await Bun.build({
+      entrypoints: [pathOf(entry)],
+      outdir: temporary,
+      naming: `${name}.js`,
+      target: "bun",
+      format: "cjs",
+      bytecode: true,
+      minify: { syntax: true },
+      banner: `var bundleUrl = require("node:url").pathToFileURL(__filename).href;`,
+      plugins: [sources],
+    })
+  }
+  await Bun.write(`${temporary}/sources.json`, state)
+  await rm(pathOf("bundle"), { recursive: true, force: true })
+  await rename(temporary, pathOf("bundle"))
+}
+
+if (bundleOf(root) === undefined) await build()

@@ -1,0 +1,90 @@
+/** The configuration file: where it is found, and what it says. */
+import { dirname, join, resolve } from "node:path"
+import { pathToFileURL } from "node:url"
+import * as Effect from "effect/Effect"
+import { isJsonObject } from "../domain/Json.ts"
+import { kindOf, type Problem } from "../domain/Problem.ts"
+import { registerModules } from "../plugin/resolve.ts"
+import { importFailure, jsonFailure } from "./fileFailure.ts"
+
+const names = ["headgate.config.ts", "headgate.config.json", "headgate.config.jsonc"] as const
+
+export interface FoundFile {
+  /** `null`: there is none, which is as good as an empty one. */
+  readonly file: string | null
+  /** What relative paths in it count from: its folder. Without a file, that of the nearest package.json. */
+  readonly folder: string
+}
+
+/**
+ * The file that was asked for. Else that of `directory`, or else that beside the nearest package.json above. `asked.name` is the
+ * flag or variable with the file.
+ */
+export const findFile = (
+  directory: string,
+  asked: { readonly name: string; readonly value: string } | null,
+): Effect.Effect<FoundFile, Problem> =>
+  Effect.gen(function* () {
+    if (asked !== null) {
+      const file = resolve(directory, asked.value)
+      if (yield* exists(file)) return { file, folder: dirname(file) }
+      const message = `expected the path of a file, but there is no ${file}`
+      return yield* Effect.fail({ path: asked.name, message })
+    }
+    const app = (yield* packageFolder(directory)) ?? directory
+    const file = (yield* fileIn(directory)) ?? (app === directory ? null : yield* fileIn(app))
+    return { file, folder: file === null ? app : dirname(file) }
+  })
+
+const fileIn = (folder: string): Effect.Effect<string | null, Problem> =>
+  Effect.gen(function* () {
+    const found = yield* Effect.filter(names, (name) => exists(join(folder, name)))
+    const [only, ...more] = found
+    if (only === undefined) return null
+    if (more.length === 0) return join(folder, only)
+    return yield* Effect.fail({ path: folder, message: `expected one configuration file, got ${found.join(" and ")}` })
+  })
+
+/** The folder of the nearest package.json, upwards from this one. */
+const packageFolder = (folder: string): Effect.Effect<string | null> =>
+  Effect.flatMap(exists(join(folder, "package.json")), (isHere) => {
+    if (isHere) return Effect.succeed(folder)
+    const above = dirname(folder)
+    return above === folder ? Effect.succeed(null) : packageFolder(above)
+  })
+
+const exists = (file: string): Effect.Effect<boolean> => Effect.promise(() => Bun.file(file).exists())
+
+/** Without a byte order mark. */
+const readText = (file: string): Effect.Effect<string, Problem> =>
+  Effect.tryPromise({
+    try: async () => (await Bun.file(file).text()).replace(/^\uFEFF/, ""),
+    catch: () => ({ path: file, message: "expected a file that can be read, got none" }),
+  })
+
+/** The content of the file, not yet checked. */
+export const readRaw = (file: string): Effect.Effect<unknown, Problem> => {
+  if (/\.jsonc?$/.test(file)) {
+    return Effect.flatMap(readText(file), (text) =>
+      Effect.try({
+        try: (): unknown => JSON.parse(text),
+        catch: () => ({ path: file, message: jsonFailure(text) }),
+      }),
+    )
+  }
+  if (!/\.[cm]?[jt]s$/.test(file))
+    return Effect.fail({ path: file, message: "expected a file that ends in .ts, .js, .json or .jsonc" })
+  return Effect.tryPromise({
+    try: async (): Promise<unknown> => {
+      await registerModules([dirname(file)])
+      return import(pathToFileURL(file).href)
+    },
+    catch: (cause) => ({ path: file, message: importFailure(cause) }),
+  }).pipe(
+    Effect.flatMap((module) => {
+      const raw = isJsonObject(module) ? module["default"] : undefined
+      if (isJsonObject(raw)) return Effect.succeed(raw)
+      return Effect.fail({ path: file, message: `expected a default export made by defineConfig, got ${kindOf(raw)}` })
+    }),
+  )
+}

@@ -1,0 +1,34 @@
+/** Where the gateway's routes are in an app. */
+import * as Context from "effect/Context"
+
+/** A path in front of every route; "": none. */
+export type Prefix = "" | `/${string}`
+
+export interface MountPoint {
+  readonly prefix: Prefix
+  /** Whether the gateway answers an unknown path, with its 404. What it does not answer is the app's. */
+  readonly answersUnknown: (url: string) => boolean
+}
+
+export class Mount extends Context.Tag("headgate/Mount")<Mount, MountPoint>() {}
+
+/** Everything that comes to this server or handler is for the gateway. */
+export const everything: MountPoint = { prefix: "", answersUnknown: () => true }
+
+/** The same under a prefix. */
+export const everythingAt = (prefix: Prefix): MountPoint => ({ prefix: checked(prefix), answersUnknown: () => true })
+
+/** The gateway shares an app: below the prefix everything is its own, without one what is below `/api/v1/`. */
+export const sharedAt = (prefix: Prefix): MountPoint => {
+  const below = prefix === "" ? "/api/v1/" : `${checked(prefix)}/`
+  return { prefix, answersUnknown: (url) => url.startsWith(below) }
+}
+
+const checked = (prefix: Prefix): Prefix => {
+  if (prefix !== "" && !/^(?:\/[\w~.-]+)+$/.test(prefix)) {
+    throw new TypeError(
+      `the prefix of the gateway's routes must be a path such as "/llm", without a slash at its end; got ${JSON.stringify(prefix)}`,
+    )
+  }
+  return prefix
+}

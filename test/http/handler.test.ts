@@ -1,0 +1,147 @@
+/** `Gateway.handler` in frameworks without Effect: mounted in Hono under a prefix, and as it is. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { Gateway, parseUsd } from "headgate"
+import echo from "headgate/providers/echo"
+import openaiCompatible from "headgate/providers/openai-compatible"
+import { Hono } from "hono"
+import { configFor } from "../support/host.ts"
+import { delta } from "../support/rawAnswers.ts"
+import { rawCaller, requestOf } from "../support/rawCaller.ts"
+import { type RawHost, rawHost, streamHead, until } from "../support/rawHost.ts"
+
+const managementKey = "sk-of-the-operator-0123456789abcdef"
+
+let host: RawHost
+let gateway: Gateway.Handler
+let server: Bun.Server<undefined>
+let headers: Record<string, string>
+
+beforeAll(async () => {
+  // Says one word of an answer, and then nothing more.
+  host = rawHost((peer) => {
+    peer.write(streamHead)
+    peer.write(delta("one"))
+  })
+  gateway = await Gateway.handler({
+    plugins: [echo, openaiCompatible],
+    config: { ...configFor({ a: host }), storage: "memory:", server: { drain_s: 0 } },
+    prefix: "/llm",
+    managementKey,
+  })
+  const app = new Hono()
+  app.get("/", (c) => c.text("our own page"))
+  app.all("/llm/*", (c) => gateway.fetch(c.req.raw))
+  app.notFound((c) => c.text("our own 404", 404))
+  server = Bun.serve({ hostname: "127.0.0.1", port: 0, idleTimeout: 0, fetch: app.fetch })
+  const made = await fetch(new URL("/llm/api/v1/keys", server.url), {
+    method: "POST",
+    headers: { authorization: `Bearer ${managementKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ name: "app" }),
+  })
+  headers = { Authorization: `Bearer ${(await json(made)).key}`, "Content-Type": "application/json" }
+})
+afterAll(async () => {
+  await server.stop(true)
+  await gateway.close()
+  await host.stop()
+})
+
+const json = async (response: Response) => JSON.parse(await response.text())
+const get = (path: string) => fetch(new URL(path, server.url), { headers })
+const body = (members: object = {}) =>
+  JSON.stringify({ model: "headgate/echo", messages: [{ role: "user", content: "one two three" }], ...members })
+const chat = (members?: object) =>
+  fetch(new URL("/llm/api/v1/chat/completions", server.url), { method: "POST", headers, body: body(members) })
+
+describe("in Hono, under a prefix", () => {
+  test("the app's own pages and its own 404 stay", async () => {
+    expect(await (await get("/")).text()).toBe("our own page")
+    for (const path of ["/nothing", "/api/v1/models", "/llmapi"])
+      expect(await (await get(path)).text()).toBe("our own 404")
+  })
+
+  test("a whole answer", async () => {
+    const answer = await chat()
+    expect(answer.status).toBe(200)
+    expect((await json(answer)).choices[0].message.content).toBe("one two three")
+    expect(answer.headers.get("x-gw-cost-usd")).toBe("0.000009")
+  })
+
+  test("a streamed answer", async () => {
+    const text = await (await chat({ stream: true })).text()
+    const said = [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, event = ""]) => JSON.parse(event))
+    expect(said.map(({ choices }) => choices[0].delta.content).join("")).toBe("one two three")
+    expect(text.trimEnd()).toEndWith("data: [DONE]")
+  })
+
+  test.each([
+    ["before the host has said anything that a caller sees", false],
+    ["amid a stream", true],
+  ])("a caller who leaves %s ends the call to the host", async (_name, stream) => {
+    const before = host.requests()
+    const caller = rawCaller(new URL("/llm", server.url).href)
+    caller.send(requestOf("POST /llm/api/v1/chat/completions", headers, body({ model: "acme/small", stream })))
+    if (stream) await caller.until((got) => got.includes("one"))
+    else await until(() => host.requests() > before, "the call")
+    caller.hangUp()
+    await until(() => host.open() === 0, "the host's connection")
+  })
+
+  test("the API's description and its links have the prefix", async () => {
+    const { paths } = await json(await get("/llm/api/v1/openapi.json"))
+    expect(Object.keys(paths).filter((path) => !path.startsWith("/llm/"))).toEqual([])
+    expect(paths["/llm/api/v1/chat/completions"].post).toBeDefined()
+    expect(paths["/llm/api/v1/keys"].get).toBeDefined()
+    expect(await (await get("/llm/docs")).text()).toContain("/llm/api/v1/chat/completions")
+    const { data } = await json(await get("/llm/api/v1/models"))
+    expect(data[0].links.details).toStartWith("/llm/api/v1/models/")
+    expect((await get(data[0].links.details)).status).toBe(200)
+  })
+
+  test("what is unknown below the prefix is a documented 404, and so is another spelling", async () => {
+    for (const path of ["/llm/nothing", "/llm/api/v1/nothing", "/llm/api/v1//models", "/llm/llm/api/v1/models"]) {
+      const answer = await get(path)
+      expect([path, answer.status, (await json(answer)).error?.code]).toEqual([path, 404, 404])
+    }
+  })
+})
+
+describe("as it is", () => {
+  test("the app says who may call, and what they may spend", async () => {
+    const own = await Gateway.handler({
+      plugins: [echo],
+      config: { storage: "memory:" },
+      authenticate: async (secret) =>
+        secret === "session" ? { id: "staff", limit: parseUsd("0.000004") ?? null } : null,
+    })
+    const ask = (secret: string) =>
+      own.fetch(
+        new Request("http://app.test/api/v1/chat/completions", {
+          method: "POST",
+          headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+          body: body(),
+        }),
+      )
+    expect((await ask("somebody")).status).toBe(401)
+    expect((await ask("session")).status).toBe(402)
+    await own.close()
+    await own.close()
+    expect((await ask("session")).status).toBe(503)
+  })
+
+  test("what is wrong is said before it answers anything", async () => {
+    const plugins = [echo]
+    const tried = (options: Partial<Gateway.HandlerOptions>) =>
+      Gateway.handler({ plugins, config: { storage: "memory:" }, ...options }).then(
+        () => "no failure",
+        (cause: Error) => cause.message,
+      )
+    expect(await tried({})).toContain("managementKey: is required")
+    expect(await tried({ config: { aliases: { ours: "headgate/ecko" } } })).toContain("headgate/echo")
+    expect(await tried({ managementKey, prefix: "/llm/" })).toContain('such as "/llm"')
+    expect(await tried({ managementKey: "short" })).toContain("at least 32")
+    expect(await tried({ managementKey, config: { storage: "sqlite:/proc/nowhere/keys.db" } })).toContain(
+      "/proc/nowhere",
+    )
+  })
+})

@@ -2,13 +2,12 @@
 FROM oven/bun:1.4.5-slim AS program
 WORKDIR /app
 COPY package.json bun.lock ./
-# Source maps and types are a third of it, and nothing reads them here.
-RUN bun install --frozen-lockfile --production --ignore-scripts && find node_modules \( -name "*.map" -o -name "*.d.ts" \) -delete
+RUN bun install --frozen-lockfile --production --ignore-scripts
 COPY plugins plugins
 COPY scripts scripts
 COPY src src
-# Without the list of its sources, the bundle is that of whatever is there.
-RUN bun scripts/bundle.ts && rm dist/sources.json
+# The bundle has all that the packages do. Without the list of its sources nobody compares it with them at each start.
+RUN bun scripts/bundle.ts && rm -r bundle/sources.json node_modules
 
 FROM oven/bun:1.4.5-slim
 COPY --from=program /app /app

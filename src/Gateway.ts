@@ -71,7 +71,8 @@ export type Surroundings = KeyStore | Storage | Upstream
  * Builds the services of a gateway. Fails with every problem of the configuration. It looks for model servers on this machine only
  * where the configuration says `discovery.local: true`: an app may not want that without having said so.
  *
- * It is `serving` on `routing` on `state`. An app that replaces a service puts its own layer between them.
+ * It is `serving` on `routing` on `state`. An app that replaces a service puts its own layer between them, and several such gateways
+ * each into a `Layer.fresh`.
  */
 export const services = (options: GatewayOptions): Layer.Layer<Services, ConfigInvalid, Surroundings> =>
   onState(state(options))

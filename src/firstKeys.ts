@@ -63,25 +63,32 @@ const onOutput: FirstKeysPlace = {
   discard: Effect.void,
 }
 
-const heading = (
-  file: string,
-): string => `The first keys of a gateway. Move this file away, to where you keep secrets: it is ${file},
-whoever reads it can do everything, and the keys stand nowhere else.
+const heading = `The first keys of a gateway. They stand nowhere else, and whoever reads them can do everything:
+move this file away, to where you keep secrets.
 
 `
+
+/** The first name that no file has: other gateways may look for one in this folder, too. */
+const newFile = (folder: string, number = 1): { readonly file: string; readonly handle: number } => {
+  const file = pathIn(folder, number)
+  if (existsSync(file)) return newFile(folder, number + 1)
+  try {
+    return { file, handle: openSync(file, "wx", privateMode) }
+  } catch (error) {
+    if (existsSync(file)) return newFile(folder, number + 1)
+    throw error
+  }
+}
 
 /** A new file, which is open: keys that could not be written down would be lost. Throws where there cannot be one. */
 const inFile = (folder: string): FirstKeysPlace => {
   makePrivateFolder(folder)
-  let number = 1
-  while (existsSync(pathIn(folder, number))) number++
-  const file = pathIn(folder, number)
-  const handle = openSync(file, "wx", privateMode)
+  const { file, handle } = newFile(folder)
   return {
     tell: (lines) =>
       Effect.zipRight(
         Effect.sync(() => {
-          writeSync(handle, `${heading(file)}${lines}\n`)
+          writeSync(handle, `${heading}${lines}\n`)
           fsyncSync(handle)
           closeSync(handle)
         }),

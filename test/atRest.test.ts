@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test"
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { installCatalogue } from "../src/config/installedCatalogue.ts"
 import { isOutputKept } from "../src/firstKeys.ts"
 import { oldDatabase } from "./sql/oldDatabase.ts"
 import { describePostgres, makeDatabase, urlOf } from "./support/postgres.ts"
@@ -21,14 +22,18 @@ const installed = (): Installation => {
 
 const bare = { discovery: { environment: false, local: false } }
 
-const startWith = (umask: number, installation: Installation, options: StartOptions) => {
+/** Starts a process that inherits this umask. */
+const withUmask = <A>(umask: number, start: () => A): A => {
   const before = process.umask(umask)
   try {
-    return installation.start(options)
+    return start()
   } finally {
     process.umask(before)
   }
 }
+
+const startWith = (umask: number, installation: Installation, options: StartOptions) =>
+  withUmask(umask, () => installation.start(options))
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 
@@ -40,13 +45,13 @@ const modesIn = (folder: string): Readonly<Record<string, string>> => ({
 
 describe.concurrent.each([0o022, 0o000])("with umask %o", (umask) => {
   test(
-    "only the user of the gateway may read its database, its journals, its copies and the first keys",
+    "only the user of the gateway may read its database, its journals, a backup and the first keys",
     async () => {
       const installation = installed()
       const folder = dirname(installation.database)
       const env = { INVOCATION_ID: "4f1c2d" }
       const gateway = startWith(umask, installation, { config: bare, env })
-      await gateway.url()
+      const url = await gateway.url()
       await until(() => gateway.err().includes("first-keys.txt"), "the line about the keys")
       expect(modesIn(folder)).toEqual({
         ".": "700",
@@ -57,6 +62,12 @@ describe.concurrent.each([0o022, 0o000])("with umask %o", (umask) => {
         "headgate.db.ballast": "600",
         "headgate.db.lock": "600",
       })
+      const copy = join(installation.folder, "copy.db")
+      const key = firstManagementKey(readFileSync(join(folder, "first-keys.txt"), "utf8"))
+      const words = [process.execPath, join(import.meta.dir, "../src/main.ts"), "backup", copy, "--url", url]
+      const options = { env: { ...process.env, HEADGATE_MANAGEMENT_KEY: key }, stdout: "ignore" } as const
+      expect(await withUmask(umask, () => Bun.spawn(words, options)).exited).toBe(0)
+      expect(modeOf(copy)).toBe("600")
       gateway.kill("SIGTERM")
       await gateway.exited
     },
@@ -133,7 +144,7 @@ describe.concurrent("the first keys under a service manager", () => {
       const url = await first.url()
       await until(() => first.err().includes(file), "the line about the keys")
       const text = readFileSync(file, "utf8")
-      expect(text).toContain("Move this file away")
+      expect(text).toContain("move this file away")
       const ask = (path: string, key: string) => fetch(`${url}${path}`, { headers: { authorization: `Bearer ${key}` } })
       expect((await ask("/auth/key", firstKey(text))).status).toBe(200)
       expect((await ask("/keys", firstManagementKey(text))).status).toBe(200)
@@ -207,4 +218,10 @@ test.each([
   ["another image", {}, { isTerminal: false, pid: 1 }, true],
 ])("whether what %s shows is kept by others", (_, env, process, kept) => {
   expect(isOutputKept(env, process)).toBe(kept)
+})
+
+test("only the user of the program may read the catalogue file that it writes", async () => {
+  const file = join(installed().folder, "catalogue.json")
+  await withUmask(0, () => installCatalogue(file, new Map()))
+  expect(modeOf(file)).toBe("600")
 })

@@ -2,6 +2,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { isOfStorage, loadConfig } from "../config/loadConfig.ts"
+import { withProgressBeside } from "../progress/withProgress.ts"
 import { StorageUnavailable } from "../services/ledger.ts"
 import type { StorageNotOpened } from "../sql/StorageNotOpened.ts"
 import type { Refusal } from "../sql/sqliteFile.ts"
@@ -36,6 +37,9 @@ export const storageFailed = (failure: Refusal | StorageNotOpened | StorageUnava
 
 /** Runs `read` over the database as it is at one moment. Nothing is written. */
 export const reading = <A>(read: Read<A>): Effect.Effect<A, CommandFailed> =>
+  withProgressBeside("reading the database", readingNow(read))
+
+const readingNow = <A>(read: Read<A>): Effect.Effect<A, CommandFailed> =>
   Effect.gen(function* () {
     const storage = yield* configuredStorage
     if (storage._tag === "Sqlite")

@@ -229,6 +229,8 @@ const Aliases = Schema.transform(
 )
 
 export const GatewayConfig = Schema.Struct({
+  /** For editors: the path of the JSON Schema of this file, "./node_modules/headgate/config.schema.json". */
+  schema: field(Schema.String, "").pipe(Schema.fromKey("$schema")),
   server: part(Server),
   /** "memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE". Default "sqlite:./data/headgate.db". */
   storage: field(StorageText, { _tag: "Sqlite", path: "./data/headgate.db" }),

@@ -1,11 +1,13 @@
 /** The configuration file: where it is found, and what it says. */
-import { dirname, join, resolve } from "node:path"
-import { pathToFileURL } from "node:url"
+import { realpath } from "node:fs/promises"
+import { dirname, join, relative, resolve, sep } from "node:path"
+import { fileURLToPath, pathToFileURL } from "node:url"
 import * as Effect from "effect/Effect"
 import { isJsonObject } from "../domain/Json.ts"
 import { kindOf, type Problem } from "../domain/Problem.ts"
 import { registerModules } from "../plugin/resolve.ts"
-import { importFailure, jsonFailure } from "./fileFailure.ts"
+import { importFailure } from "./fileFailure.ts"
+import { parseJson, placesIn } from "./jsonFile.ts"
 
 const names = ["headgate.config.ts", "headgate.config.json", "headgate.config.jsonc"] as const
 
@@ -53,7 +55,7 @@ const packageFolder = (folder: string): Effect.Effect<string | null> =>
     return above === folder ? Effect.succeed(null) : packageFolder(above)
   })
 
-const exists = (file: string): Effect.Effect<boolean> => Effect.promise(() => Bun.file(file).exists())
+export const exists = (file: string): Effect.Effect<boolean> => Effect.promise(() => Bun.file(file).exists())
 
 /** Without a byte order mark. */
 const readText = (file: string): Effect.Effect<string, Problem> =>
@@ -62,29 +64,78 @@ const readText = (file: string): Effect.Effect<string, Problem> =>
     catch: () => ({ path: file, message: "expected a file that can be read, got none" }),
   })
 
-/** The content of the file, not yet checked. */
-export const readRaw = (file: string): Effect.Effect<unknown, Problem> => {
-  if (/\.jsonc?$/.test(file)) {
-    return Effect.flatMap(readText(file), (text) =>
-      Effect.try({
-        try: (): unknown => JSON.parse(text),
-        catch: () => ({ path: file, message: jsonFailure(text) }),
-      }),
-    )
-  }
+/** The content of a file, not yet checked. */
+export interface RawConfig {
+  readonly raw: unknown
+  /** Adds the place in the file to a problem, `file:line:column`, where that is known. */
+  readonly placed: (problem: Problem) => Problem
+}
+
+const unplaced = (raw: unknown): RawConfig => ({ raw, placed: (problem) => problem })
+
+/** As it is where there is no file. */
+export const emptyConfig = unplaced({})
+
+/** As short as editors and terminals can open it. */
+const nearPath = (file: string): string => {
+  const from = relative(process.cwd(), file)
+  return from.startsWith("..") ? file : from
+}
+
+const readJson = (file: string): Effect.Effect<RawConfig, Problem> =>
+  Effect.flatMap(readText(file), (text) => {
+    const parsed = parseJson(text)
+    if ("message" in parsed) return Effect.fail({ path: file, message: parsed.message })
+    let places: ReturnType<typeof placesIn> | undefined
+    const placed = ({ path, message }: Problem): Problem => {
+      places ??= placesIn(text)
+      const place = places(path)
+      return { path, message: place === undefined ? message : `${message} (${nearPath(file)}:${place})` }
+    }
+    return Effect.succeed({ raw: parsed.value, placed })
+  })
+
+export const readRaw = (file: string): Effect.Effect<RawConfig, Problem> => {
+  if (/\.jsonc?$/.test(file)) return readJson(file)
   if (!/\.[cm]?[jt]s$/.test(file))
     return Effect.fail({ path: file, message: "expected a file that ends in .ts, .js, .json or .jsonc" })
   return Effect.tryPromise({
     try: async (): Promise<unknown> => {
       await registerModules([dirname(file)])
-      return import(pathToFileURL(file).href)
+      return importAnew(file)
     },
     catch: (cause) => ({ path: file, message: importFailure(cause) }),
   }).pipe(
     Effect.flatMap((module) => {
       const raw = isJsonObject(module) ? module["default"] : undefined
-      if (isJsonObject(raw)) return Effect.succeed(raw)
+      if (isJsonObject(raw)) return Effect.succeed(unplaced(raw))
       return Effect.fail({ path: file, message: `expected a default export made by defineConfig, got ${kindOf(raw)}` })
     }),
   )
+}
+
+/** The modules that a configuration file brought, by its path. */
+const modulesOf = new Map<string, ReadonlyArray<string>>()
+
+const ownSources = fileURLToPath(new URL("..", import.meta.url))
+
+/** Evaluates the file again, with the modules beside it that it imports, even if it was imported before. */
+const importAnew = async (path: string): Promise<unknown> => {
+  const file = await realpath(path)
+  for (const module of modulesOf.get(file) ?? []) delete require.cache[module]
+  const before = new Set(Object.keys(require.cache))
+  try {
+    return await import(pathToFileURL(file).href)
+  } finally {
+    const folder = `${dirname(file)}${sep}`
+    // Other modules may have been loaded meanwhile, and must stay the same.
+    const brought = Object.keys(require.cache).filter(
+      (module) =>
+        !before.has(module) &&
+        module.startsWith(folder) &&
+        !module.startsWith(ownSources) &&
+        !module.includes(`${sep}node_modules${sep}`),
+    )
+    modulesOf.set(file, [file, ...brought])
+  }
 }

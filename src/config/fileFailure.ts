@@ -1,5 +1,4 @@
 /** Why a configuration file cannot be read, without repeating anything of its content. */
-import { firstFault, placeIn } from "../domain/jsonFault.ts"
 
 /** Why a file could not be imported, in one line and without the parts of its source that the runtime quotes. */
 export const importFailure = (cause: unknown): string => {
@@ -11,13 +10,6 @@ export const importFailure = (cause: unknown): string => {
   if (!(first instanceof Error) && !(first instanceof ResolveMessage))
     return "expected a file that loads, got a throw of no Error"
   return `expected a file that loads, got ${first.name}: ${withoutSource(first.message)}`
-}
-
-/** The place where a text stops being JSON. Not the text there, which may be a secret without its quotes. */
-export const jsonFailure = (text: string): string => {
-  const at = firstFault(text)
-  const what = at < text.length ? "an error" : "text that ends too early"
-  return `expected JSON, got ${what} at ${placeIn(text, at)}`
 }
 
 // JavaScriptCore adds the source of the failed expression in brackets: "(In 'x.f({ api_key: ... })', 'x.f' is undefined)".

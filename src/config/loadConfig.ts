@@ -8,9 +8,9 @@ import * as Either from "effect/Either"
 import type * as LogLevel from "effect/LogLevel"
 import * as ParseResult from "effect/ParseResult"
 import type * as Redacted from "effect/Redacted"
-import { isJsonObject } from "../domain/Json.ts"
+import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { ConfigInvalid, type Path, type Problem, pathsOf, problemsOf, renderPath } from "../domain/Problem.ts"
-import { findFile, readRaw } from "./configFile.ts"
+import { emptyConfig, exists, findFile, readRaw } from "./configFile.ts"
 import { environmentWarnings } from "./environment.ts"
 import { GatewayConfig } from "./GatewayConfig.ts"
 import { type Overrides, surroundings } from "./overrides.ts"
@@ -22,6 +22,8 @@ export interface Reading {
   readonly problems: ReadonlyArray<Problem>
   /** Paths of the invalid parts, a provider always as a whole. What depends on them cannot be checked. */
   readonly unread: ReadonlyArray<Path>
+  /** Adds to a problem where it stands in the file. `problems` have that already. */
+  readonly placed?: (problem: Problem) => Problem
 }
 
 export interface LoadedConfig extends Reading {
@@ -32,6 +34,10 @@ export interface LoadedConfig extends Reading {
   readonly logLevel: LogLevel.LogLevel
   /** The configuration file that was read; `null`: there is none. */
   readonly file: string | null
+  /** What the file says, unchecked. */
+  readonly raw: unknown
+  /** Reads it all once more. A file that was there must still be there. */
+  readonly again: Effect.Effect<LoadedConfig, ConfigInvalid>
   /** What relative paths of the file, and the names of its packages, count from. The paths in `config` are absolute. */
   readonly folder: string
 }
@@ -83,18 +89,22 @@ export const loadConfigIn = (directory: string, flags: Overrides = {}): Effect.E
     const around = yield* surroundings(directory, flags)
     const found = yield* Effect.either(
       Effect.flatMap(findFile(directory, around.file), ({ file, folder }) =>
-        Effect.map(file === null ? Effect.succeed<unknown>({}) : readRaw(file), (raw) => ({ file, folder, raw })),
+        Effect.map(file === null ? Effect.succeed(emptyConfig) : readRaw(file), (read) => ({ file, folder, ...read })),
       ),
     )
     if (Either.isLeft(found)) return yield* new ConfigInvalid({ problems: [found.left, ...around.problems] })
-    const { file, folder, raw } = found.right
+    const { file, folder, raw, placed } = found.right
     const { config, problems, unread } = yield* readConfig(raw)
     const inForce = around.apply(withPaths(config, folder))
+    const unreplaced = variablesInTexts(raw)
+    const inFile = (problem: Problem) => (problem.path === "" ? { ...problem, path: file ?? "" } : placed(problem))
     const isStorageRead =
       around.storage !== null ||
       !(unread.some(([section]) => section === "storage") || around.problems.some(({ path }) => isOfStorage(path)))
     const [first, ...more] = [
-      ...problems.map((problem) => (problem.path === "" ? { ...problem, path: file ?? "" } : problem)),
+      ...[...unreplaced, ...problems.filter(({ path }) => !unreplaced.some((other) => other.path === path))].map(
+        inFile,
+      ),
       ...around.problems,
       ...(isStorageRead ? workerProblems(inForce, process.platform) : []),
     ]
@@ -104,13 +114,53 @@ export const loadConfigIn = (directory: string, flags: Overrides = {}): Effect.E
       config: inForce,
       problems: first === undefined ? [] : [first, ...more],
       unread,
+      placed,
+      folder,
       managementKey: around.managementKey,
       logLevel: around.logLevel,
-      warnings: [...warningsOf(raw, inForce), ...environmentWarnings(process.env, raw)],
+      warnings: [
+        ...warningsOf(raw, inForce),
+        ...(yield* otherDatabase(inForce, around.storage, directory)),
+        ...environmentWarnings(process.env, raw),
+      ],
       file,
-      folder,
+      raw,
+      again: loadConfigIn(directory, file === null ? flags : { ...flags, file }),
     }
   })
+
+/** Warns of a database that lies where earlier versions made it: in the working directory. */
+const otherDatabase = (
+  { storage }: GatewayConfig,
+  asked: GatewayConfig["storage"] | null,
+  directory: string,
+): Effect.Effect<ReadonlyArray<string>> =>
+  Effect.gen(function* () {
+    const other = resolve(directory, "data/headgate.db")
+    if (asked !== null || storage._tag !== "Sqlite" || storage.path === other) return []
+    if ((yield* exists(storage.path)) || !(yield* exists(other))) return []
+    const way = "move it, or name it by HEADGATE_STORAGE"
+    return [`storage: a new database begins at ${storage.path}, and there is one at ${other}: ${way}.`]
+  })
+
+/** `"${NAME}"` in a text is not replaced: who wrote it meant the variable, and would be told of something else. */
+const variablesInTexts = (value: unknown, path: Path = []): ReadonlyArray<Problem> => {
+  if (typeof value === "string") {
+    const name = /\$\{([A-Za-z_]\w*)\}/.exec(value)?.[1]
+    if (name === undefined) return []
+    const instead = `{ "env": "${name}" } for a secret, or a file headgate.config.ts with process.env["${name}"]`
+    return [
+      { path: renderPath(path), message: `expected ${instead}, got \${${name}}, which is not replaced in a text` },
+    ]
+  }
+  if (Array.isArray(value)) return value.flatMap((item: unknown, at) => variablesInTexts(item, [...path, at]))
+  if (!isPlainObject(value)) return []
+  return Object.entries(value).flatMap(([member, inner]) => variablesInTexts(inner, [...path, member]))
+}
+
+/** Not an instance of a class, such as a plugin in a file of TypeScript may have. */
+const isPlainObject = (value: unknown): value is JsonObject =>
+  isJsonObject(value) && Object.getPrototypeOf(value) === Object.prototype
 
 /** Whether a problem with this path is one of where the data is kept. */
 export const isOfStorage = (path: string): boolean =>

@@ -86,9 +86,12 @@ const ProviderFields = Schema.Struct({
 /** What an author writes of a provider. */
 export type ProviderInput = typeof ProviderFields.Encoded & { readonly [pluginField: string]: unknown }
 
-const gatewayFields = new Set<PropertyKey>(
-  AST.getPropertySignatures(Schema.encodedSchema(ProviderFields).ast).map(({ name }) => name),
-)
+/** As they are written. */
+export const providerMembers: ReadonlyArray<string> = AST.getPropertySignatures(
+  Schema.encodedSchema(ProviderFields).ast,
+).map(({ name }) => String(name))
+
+const gatewayFields = new Set<PropertyKey>(providerMembers)
 
 const decodeProvider = ParseResult.decodeUnknown(ProviderFields, { errors: "all", onExcessProperty: "error" })
 

@@ -20,6 +20,7 @@ import type { Rank, StrategyPlugin } from "../plugin/Strategy.ts"
 import { discoverProviders, localServers } from "./discoverProviders.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
 import type { Reading } from "./loadConfig.ts"
+import { providerMembers } from "./providerFields.ts"
 import { loadStrategies } from "./strategies.ts"
 
 export interface Parts {
@@ -46,7 +47,7 @@ export interface Setup {
 /** Fails with the problems of the reading and those that are found with the plugins. */
 export const resolveConfig = (
   { plugins: given, invalid: notFound = [], strategy, catalogue = new Map() }: Parts,
-  { config, problems: read, unread }: Reading,
+  { config, problems: read, unread, placed = unplaced }: Reading,
 ): Effect.Effect<Setup, ConfigInvalid> =>
   Effect.gen(function* () {
     const { usable: plugins, refused } = ofThisContract(given)
@@ -78,10 +79,12 @@ export const resolveConfig = (
     const aliases = aliasesOf(config, loaded, unread)
     const [first, ...more] = [
       ...read,
-      ...missing(config.plugins.required, usable),
-      ...loaded.problems,
-      ...ranked.problems,
-      ...aliases.problems,
+      ...[
+        ...missing(config.plugins.required, usable),
+        ...loaded.problems.map(withNearMember),
+        ...ranked.problems,
+        ...aliases.problems,
+      ].map(placed),
     ]
     if (first !== undefined) return yield* new ConfigInvalid({ problems: [first, ...more] })
     for (const warning of aliases.warnings) yield* Effect.logWarning(warning)
@@ -105,6 +108,16 @@ export const resolveConfig = (
     })
     return { config, resolved, invalid: unusable }
   })
+
+const unplaced = (problem: Problem): Problem => problem
+
+/** A plugin refuses a member that it does not know, and knows no near one where the gateway's own was meant. */
+const withNearMember = (problem: Problem): Problem => {
+  const { path, message } = problem
+  const member = /^providers(?:\.[\w-]+|\["[^"]+"\])\.([\w-]+)$/.exec(path)?.[1]
+  const isUnknown = message === "unknown field" || message.startsWith("expected no field")
+  return member === undefined || !isUnknown ? problem : { path, message: `${message}${hint(member, providerMembers)}` }
+}
 
 /**
  * Ids of plugins that could not be used, without those of the other kind. Their paths are `<folder>/<kind>/<id>`. The plugin of

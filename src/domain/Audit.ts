@@ -1,11 +1,14 @@
 /**
- * The audit log: changes of keys, chained by hashes, so that a row cannot be changed, removed or moved unnoticed. Whoever can
+ * The audit log: changes of keys and of the configuration, chained by hashes, so that a row cannot be changed, removed or moved unnoticed. Whoever can
  * write the database can also compute a new chain; the hash of its last row, kept elsewhere, shows that too.
  */
 import type { KeyId } from "./Ids.ts"
 
-/** The management key that asked for a change; `gateway`: the program itself, as at its first start. */
-export type Actor = KeyId | "gateway"
+/**
+ * The management key that asked for a change; `gateway`: the program itself, as at its first start; `signal`: whoever sent the process
+ * a signal.
+ */
+export type Actor = KeyId | "gateway" | "signal"
 
 /** Who changes something, and when (Unix milliseconds). */
 export interface Author {
@@ -14,10 +17,10 @@ export interface Author {
 }
 
 export interface AuditedChange {
-  readonly action: "key.create" | "key.update" | "key.delete"
-  /** The id of the changed key. */
+  readonly action: "key.create" | "key.update" | "key.delete" | "config.reload"
+  /** The id of the changed key; the path of the configuration file. */
   readonly object: string
-  /** JSON: `{"column": [before, after], …}` for what is different; null where it was or is absent. No secrets. */
+  /** JSON: `{"member": [before, after], …}` for what is different; null where it was or is absent. No secrets. */
   readonly changes: string
 }
 

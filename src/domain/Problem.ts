@@ -1,6 +1,6 @@
 /**
- * Turns a Schema's issues into paths and sentences for the author of a configuration. Values are not repeated, since
- * any of them may be a secret in the wrong place. Only numbers are, where a number was expected.
+ * Turns a Schema's issues into paths and sentences for the author of a configuration. A value is repeated only where a number, a
+ * boolean or one of some words was expected, and where it cannot be a secret in the wrong place.
  */
 import * as Data from "effect/Data"
 import * as Option from "effect/Option"
@@ -62,16 +62,22 @@ export const kindOf = (value: unknown): string => {
   return Array.isArray(value) ? "list" : typeof value
 }
 
+/** Whether a name stands for a longer one: `url` for `base_url`, `price` for `pricing`. */
+const isPartOf = (name: string, known: string): boolean =>
+  name.length >= 3 && (known.endsWith(name) || (name.length >= 5 && known.startsWith(name.slice(0, -1))))
+
 /** `, did you mean "port"?` when one of `names` is close to `name`, else nothing. */
 export const hint = (name: string, names: Iterable<string>): string => {
   const plain = (text: string) => text.toLowerCase().replace(/[_-]/g, "")
   let nearest: string | undefined
   // Two swapped letters count as two edits.
   let least = (name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3))) + 1
-  for (const known of names) {
+  const all = [...names]
+  for (const known of all) {
     const steps = distance(plain(name), plain(known))
     if (steps < least) [nearest, least] = [known, steps]
   }
+  nearest ??= all.find((known) => isPartOf(plain(name), plain(known)))
   return nearest === undefined ? "" : `, did you mean ${JSON.stringify(nearest)}?`
 }
 
@@ -129,8 +135,21 @@ const unexpected = (name: string, within: AST.AST | undefined): string => {
 
 const mismatch = (ast: AST.AST, actual: unknown, path: Path): Finding => ({
   path,
-  message: `expected ${describe(ast)}, got ${typeof actual === "number" && wantsNumber(ast) ? actual : kindOf(actual)}`,
+  message: `expected ${describe(ast)}, got ${shown(actual, ast)}`,
 })
+
+const shown = (actual: unknown, ast: AST.AST): string => {
+  if (typeof actual === "number" && wantsNumber(ast)) return String(actual)
+  const isShort = typeof actual === "string" && /^(?:[A-Za-z][A-Za-z _-]{0,19}|-?[\d.]{1,9})$/.test(actual)
+  return isShort && isClosed(ast) ? `string ${JSON.stringify(actual)}` : kindOf(actual)
+}
+
+/** Whether only numbers, booleans and certain words are expected. */
+const isClosed = (ast: AST.AST): boolean => {
+  if (AST.isUnion(ast)) return ast.types.every(isClosed)
+  if (AST.isRefinement(ast)) return isClosed(ast.from)
+  return AST.isLiteral(ast) || AST.isNumberKeyword(ast) || AST.isBooleanKeyword(ast) || AST.isUndefinedKeyword(ast)
+}
 
 const wantsNumber = (ast: AST.AST): boolean => {
   if (AST.isUnion(ast)) return ast.types.some(wantsNumber)

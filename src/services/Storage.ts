@@ -10,7 +10,7 @@ import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { DaySum, SumQuery } from "../domain/Activity.ts"
-import type { Author } from "../domain/Audit.ts"
+import type { AuditedChange, Author } from "../domain/Audit.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord, LimitReset, Spend } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
@@ -40,6 +40,11 @@ export interface KeyRepository {
   ) => Effect.Effect<KeyRecord | undefined, StorageUnavailable>
   /** Whether the key existed. Its ledger rows stay. */
   readonly remove: (id: KeyId, author: Author) => Effect.Effect<boolean, StorageUnavailable>
+}
+
+/** The audit log, for changes of what is not in the database. Those of keys are logged with the change itself. */
+export interface AuditRepository {
+  readonly record: (change: AuditedChange, author: Author) => Effect.Effect<void, StorageUnavailable>
 }
 
 /** How many requests to free models a key has made on a day: its first Unix millisecond. */
@@ -328,6 +333,7 @@ export class Storage extends Context.Tag("headgate/Storage")<
     /** The installation's own id: a UUID, made once. */
     readonly installation: string
     readonly keys: KeyRepository
+    readonly audit: AuditRepository
     readonly freeRequests: FreeRequestRepository
     readonly ledger: LedgerRepository
     readonly journal: JournalRepository

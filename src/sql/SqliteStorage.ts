@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import type { Say } from "../progress/withProgress.ts"
 import { StorageUnavailable } from "../services/ledger.ts"
 import { wait } from "../services/Steps.ts"
 import { Storage } from "../services/Storage.ts"
@@ -45,7 +46,7 @@ class Thread {
   }
 
   /** Resumes once the file is open. A thread that dies before that is a defect, since its code does not load. */
-  open(opening: SqliteOpening, resume: (result: Effect.Effect<OpenThread, StorageNotOpened>) => void): void {
+  open(opening: SqliteOpening, say: Say, resume: (result: Effect.Effect<OpenThread, StorageNotOpened>) => void): void {
     const died = (why: string) => {
       this.end(why)
       this.worker.terminate()
@@ -54,6 +55,10 @@ class Thread {
     this.worker.addEventListener("error", (event) => died(event.message))
     this.worker.addEventListener("close", () => died("its thread has ended"))
     this.worker.onmessage = ({ data: opened }: MessageEvent<Opened>) => {
+      if ("doing" in opened) {
+        say(opened.doing)
+        return
+      }
       if ("refusal" in opened) {
         this.terminate()
         resume(Effect.fail(new StorageNotOpened(opened.refusal)))
@@ -118,10 +123,11 @@ class Thread {
 export const makeWith = (
   start: () => Worker,
   options: SqliteOpening,
+  say: Say = () => {},
 ): Effect.Effect<Service, StorageNotOpened, Scope.Scope> => {
   const path = realPath(options.path)
   const opened = Effect.async<OpenThread, StorageNotOpened>((resume) =>
-    new Thread(start()).open({ path, durability: options.durability }, resume),
+    new Thread(start()).open({ path, durability: options.durability }, say, resume),
   )
   return Effect.gen(function* () {
     if (isReadableByAll(path))
@@ -133,7 +139,7 @@ export const makeWith = (
 
 /**
  * Opens the file, and creates it and its folder where they are absent. Closing the layer writes the journal back into
- * the file.
+ * the file. `say` is told what is done that may take long.
  */
-export const layer = (options: SqliteOpening): Layer.Layer<Storage, StorageNotOpened> =>
-  Layer.scoped(Storage, makeWith(startThread, options))
+export const layer = (options: SqliteOpening, say?: Say): Layer.Layer<Storage, StorageNotOpened> =>
+  Layer.scoped(Storage, makeWith(startThread, options, say))

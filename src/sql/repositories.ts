@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import type { LedgerRow, StorageUnavailable } from "../services/ledger.ts"
 import type {
   ActivityRepository,
+  AuditRepository,
   FreeRequestRepository,
   HostStatsRepository,
   IdempotencyRepository,
@@ -17,6 +18,7 @@ import type {
   Storage,
 } from "../services/Storage.ts"
 import { makeActivityRepository } from "./ActivityRepository.ts"
+import { makeAuditRepository } from "./AuditRepository.ts"
 import { makeFreeRequestRepository } from "./FreeRequestRepository.ts"
 import { makeHostStatsRepository } from "./HostStatsRepository.ts"
 import { makeIdempotencyRepository } from "./IdempotencyRepository.ts"
@@ -36,6 +38,7 @@ export interface SqlLedger extends Omit<LedgerRepository, "append"> {
 /** The repositories where the database is: in its thread, or in this process for a database in memory. */
 export interface SqlRepositories {
   readonly keys: KeyRepository
+  readonly audit: AuditRepository
   readonly freeRequests: FreeRequestRepository
   readonly ledger: SqlLedger
   readonly journal: SqlJournal
@@ -48,6 +51,7 @@ export interface SqlRepositories {
 /** The repositories that are the same code over either database: all but the ledger, which appends in its own way. */
 export const sharedRepositories = (sql: SqlClient, installation: string) => ({
   keys: makeKeyRepository(sql),
+  audit: makeAuditRepository(sql),
   freeRequests: makeFreeRequestRepository(sql),
   journal: makeJournalRepository(sql),
   activity: makeActivityRepository(sql, installation),

@@ -14,6 +14,7 @@ import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type { Say } from "../progress/withProgress.ts"
 import { makeBallast } from "./ballast.ts"
 import { removeUnfinished } from "./databaseCopy.ts"
 import { sqliteCode } from "./failure.ts"
@@ -168,7 +169,7 @@ const keepCopy = (path: string, version: number) =>
   })
 
 /** Settings of the connection, before the first transaction. Keeps a copy of a file that will be migrated. */
-const configure = ({ path, durability }: SqliteOpening) =>
+const configure = ({ path, durability }: SqliteOpening, say: Say) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
     yield* sql.unsafe(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
@@ -178,7 +179,11 @@ const configure = ({ path, durability }: SqliteOpening) =>
       return yield* refused("unwritable", path, "its file system cannot carry a write-ahead log")
     }
     yield* sql.unsafe(`PRAGMA synchronous = ${durability === "full" ? "FULL" : "NORMAL"}`)
-    if (version !== undefined && version > 0 && version < schemaVersion) yield* keepCopy(path, version)
+    if (version === undefined || version === 0 || version === schemaVersion) return
+    const change = `the tables of the database are brought from schema ${version} to ${schemaVersion}`
+    say(`${change}: first it is copied`)
+    yield* keepCopy(path, version)
+    say(change)
   })
 
 export const openDatabase = (path: string, options?: DatabaseOptions) =>
@@ -192,8 +197,8 @@ export interface OpenFile extends OpenTables {
   readonly db: Database
 }
 
-/** The file, until the scope closes. Everything runs on the calling thread and blocks it. */
-export const openFile = (opening: SqliteOpening): Effect.Effect<OpenFile, Refused, Scope.Scope> =>
+/** The file, until the scope closes. Everything runs on the calling thread and blocks it. `say` is told what may take long. */
+export const openFile = (opening: SqliteOpening, say: Say = () => {}): Effect.Effect<OpenFile, Refused, Scope.Scope> =>
   Effect.gen(function* () {
     const { path } = opening
     yield* lockFile(path)
@@ -205,7 +210,7 @@ export const openFile = (opening: SqliteOpening): Effect.Effect<OpenFile, Refuse
     const db = yield* openDatabase(path)
     const tables = yield* Effect.provideServiceEffect(
       Effect.zipRight(
-        configure(opening),
+        configure(opening, say),
         Effect.suspend(() => openTables(db, makeBallast(path))),
       ),
       SqlClient,

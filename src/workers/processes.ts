@@ -7,11 +7,14 @@ import type { Overrides } from "../config/overrides.ts"
 import { Ending } from "../ending.ts"
 import { wordsOf } from "../serveFlags.ts"
 import type { Drained } from "../services/InFlight.ts"
+import { OthersToReload, onHangup, type ReloadOrder } from "./reloads.ts"
 import { type Ended, supervise, type Worker, type WorkerFailed } from "./supervise.ts"
 import { numberVariable, Serving, Stopped } from "./worker.ts"
 
 interface Child extends Worker {
   readonly kill: (signal: "SIGTERM" | "SIGINT") => void
+  /** Whether it did; one that does not serve yet has read the configuration just now. */
+  readonly reload: (order: typeof ReloadOrder.Type) => boolean
   /** Asks it to stop, unless it was asked already, and waits for its end. */
   readonly stop: Effect.Effect<void>
 }
@@ -36,6 +39,9 @@ export const superviseProcesses = (
         ending.begin(signal)
         for (const child of children) child.kill(signal)
       })
+    onHangup(() => {
+      for (const child of children) if (child.reload({ reload: { isFirst: true } })) return
+    })
     const start = (number: number, port: number) =>
       Effect.acquireRelease(
         Effect.sync(() => {
@@ -44,6 +50,9 @@ export const superviseProcesses = (
             maxInFlight: limits.maxInFlight,
             // One that is stopped alone is started again, and says nothing of the end of all.
             onStopped: (drained) => ending.hasBegun && stopped.push(drained),
+            reloadOthers: () => {
+              for (const other of children) if (other !== child) other.reload({ reload: { isFirst: false } })
+            },
           })
           children.add(child)
           return child
@@ -68,6 +77,7 @@ const refuseTakenPort = ({ hostname, port }: GatewayConfig["server"]): void => {
 const program = fileURLToPath(new URL("../main.ts", import.meta.url))
 
 const isServing = Schema.is(Serving)
+const hasReloaded = Schema.is(OthersToReload)
 const isStopped = Schema.is(Stopped)
 
 const poolVariable = "BUN_CONFIG_MAX_HTTP_REQUESTS"
@@ -76,9 +86,11 @@ interface Spawning {
   readonly overrides: Overrides
   readonly maxInFlight: number
   readonly onStopped: (drained: Drained) => void
+  /** It has reloaded its configuration, and the other workers are to do the same. */
+  readonly reloadOthers: () => void
 }
 
-const spawn = (number: number, { overrides, maxInFlight, onStopped }: Spawning): Child => {
+const spawn = (number: number, { overrides, maxInFlight, onStopped, reloadOthers }: Spawning): Child => {
   const serving = Promise.withResolvers<number>()
   let serves = false
   let asked = false
@@ -91,6 +103,7 @@ const spawn = (number: number, { overrides, maxInFlight, onStopped }: Spawning):
     // Not through the supervisor: a worker whose supervisor was killed still logs how it ends.
     stdio: ["ignore", "inherit", "inherit"],
     ipc: (message) => {
+      if (hasReloaded(message)) reloadOthers()
       if (isStopped(message)) onStopped(message)
       if (!isServing(message)) return
       serves = true
@@ -111,6 +124,10 @@ const spawn = (number: number, { overrides, maxInFlight, onStopped }: Spawning):
     serving: Effect.promise(() => serving.promise),
     ended,
     kill,
+    reload: (order) => {
+      if (serves && !isOver()) handle.send(order)
+      return serves && !isOver()
+    },
     stop: Effect.suspend(() => {
       if (isOver()) return Effect.void
       if (!asked) kill("SIGTERM")

@@ -392,7 +392,8 @@ test(
     const pages = ["docs/commands.md", "README.md"].map((page) => readFileSync(join(root, page), "utf8"))
     const hash = Bun.SHA256.hash(ordinaryKey, "hex").slice(0, 8)
     const lines = pages
-      .flatMap((page) => page.match(/^(?:headgate|bun start --) \w.*$/gm) ?? [])
+      .flatMap((page) => page.match(/^```sh\n[\s\S]*?^```$/gm) ?? [])
+      .flatMap((block) => block.match(/^(?:headgate|bun start --) \w.*$/gm) ?? [])
       .map((line) => line.replace("bun start --", "headgate").replace("8f3a1c", hash))
     expect(lines.length).toBeGreaterThan(12)
     await Bun.write(join(installation.folder, "models.json"), JSON.stringify({ format: 1, providers: {} }))

@@ -63,7 +63,12 @@ const loaded = async (ground: Ground): Promise<LoadedConfig> => Either.getOrThro
 const lines = async (ground: Ground): Promise<ReadonlyArray<string>> => {
   const { directory, result } = await outcome(ground)
   if (Either.isRight(result)) return []
-  return result.left.message.split("\n").map((line) => line.replaceAll(`${directory}/`, "").replaceAll(directory, "."))
+  return result.left.message.split("\n").map((line) =>
+    line
+      .replaceAll(`${directory}/`, "")
+      .replaceAll(directory, ".")
+      .replace(/ \([^()]*:\d+:\d+\)$/, ""),
+  )
 }
 
 const json = (config: unknown) => ({ "headgate.config.json": JSON.stringify(config) })
@@ -280,9 +285,9 @@ describe("the environment", () => {
     expect(other.config.server.port).toBe(7)
     expect(await lines({ flags: { port: "http", storage: "x", logLevel: "loud", file: "gone.json" } })).toEqual([
       "config error: --config: expected the path of a file, but there is no gone.json",
-      `config error: --port: expected ${port}, got string`,
+      `config error: --port: expected ${port}, got string "http"`,
       'config error: --storage: expected "memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE", got string',
-      'config error: --log-level: expected "debug", "info", "warn" or "error", got string',
+      'config error: --log-level: expected "debug", "info", "warn", "error" or "none", got string "loud"',
     ])
   })
 
@@ -360,7 +365,7 @@ const slugForm = 'a slug of a-z, 0-9, ".", "_" and "-"'
 const bad: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>]> = [
   ["no object", [], ["headgate.config.json: expected an object, got list"]],
   ["no object either", null, ["headgate.config.json: expected an object, got null"]],
-  ["a field of the wrong kind", { server: { port: "8787" } }, [`server.port: expected ${port}, got string`]],
+  ["a field of the wrong kind", { server: { port: "8787" } }, [`server.port: expected ${port}, got string "8787"`]],
   ["a number out of range", { server: { port: 70000 } }, [`server.port: expected ${port}, got 70000`]],
   ["a broken number", { server: { port: 1.5 } }, [`server.port: expected ${port}, got 1.5`]],
   ["a null", { server: { port: null } }, [`server.port: expected ${port}, got null`]],
@@ -401,7 +406,7 @@ const bad: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>]> = [
       "limits.breaker.error_rate: expected a number from 0 to 1, got 1.5",
       "limits.breaker.min_requests: expected a whole number of at least 0, got -1",
       "limits.breaker.open_s: expected a whole number from 0 to 300, got 301",
-      'routing.hedge.enabled: expected false, "on_request" or true, got string',
+      'routing.hedge.enabled: expected false, "on_request" or true, got string "always"',
       "routing.hedge.max_cost_share: expected a number from 0 to 1, got 2",
       "providers.acme.max_concurrent: expected a whole number of at least 1, got 0",
     ],
@@ -501,7 +506,7 @@ const bad: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>]> = [
       "providers.acme.api_keys[0]: expected an object, got nothing",
       "providers.b.api_keys[0].weight: expected a number above 0, at most 1000000, got 0",
       "providers.b.api_keys[0].limit: expected USD, at least 0, got number",
-      'providers.b.api_keys[0].limit_reset: expected "daily", "weekly" or "monthly", got string',
+      'providers.b.api_keys[0].limit_reset: expected "daily", "weekly" or "monthly", got string "hourly"',
       "providers.b.api_keys[1].key: environment variable B_KEY is not set",
       'providers.b.api_keys[2].key: expected a secret: { "env": "NAME" }, got nothing',
       "providers.c.api_keys: expected each key once",
@@ -533,7 +538,7 @@ const bad: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>]> = [
     "two things wrong with one provider",
     { providers: { acme: { enabled: "yes", base_url: "ftp://x" } } },
     [
-      "providers.acme.enabled: expected a boolean, got string",
+      'providers.acme.enabled: expected a boolean, got string "yes"',
       'providers.acme.base_url: expected a URL such as "https://host/v1", got string',
     ],
   ],
@@ -614,6 +619,26 @@ const bad: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>]> = [
     ],
   ],
   [
+    "other names of the same thing",
+    {
+      providers: { acme: { apiKey: "x", url: "https://a.example" } },
+      models: [model([{ ...acme, price: { prompt: 1 } }])],
+    },
+    [
+      'providers.acme.apiKey: expected no field: there is nothing to configure, got string, did you mean "api_key"?',
+      'providers.acme.url: expected no field: there is nothing to configure, got string, did you mean "base_url"?',
+      'models[0].hosts[0].price: unknown field, did you mean "pricing"?',
+    ],
+  ],
+  [
+    "variables in texts",
+    { providers: { acme: { api_key: "${ACME_KEY}", base_url: "https://${HOST}/v1" } } },
+    [
+      'providers.acme.api_key: expected { "env": "ACME_KEY" } for a secret, or a file headgate.config.ts with process.env["ACME_KEY"], got ${ACME_KEY}, which is not replaced in a text',
+      'providers.acme.base_url: expected { "env": "HOST" } for a secret, or a file headgate.config.ts with process.env["HOST"], got ${HOST}, which is not replaced in a text',
+    ],
+  ],
+  [
     "a bad host of a bad model",
     { models: [{ id: "small", hosts: [{ provder: "acme" }] }] },
     [
@@ -686,10 +711,10 @@ describe("a bad configuration", () => {
     expect(await lines({ files, env })).toEqual([
       'config error: limit: unknown field, did you mean "limits"?',
       "config error: server.hostname: expected an IP address or a host name, got string",
-      `config error: server.port: expected ${port}, got string`,
+      `config error: server.port: expected ${port}, got string "x"`,
       "config error: providers.acme.api_key: environment variable ACME_KEY is not set",
       'config error: providers.acme.base_url: expected https (http needs "network": "private"), got http',
-      `config error: HEADGATE_PORT: expected ${port}, got string`,
+      `config error: HEADGATE_PORT: expected ${port}, got string "http"`,
       'config error: HEADGATE_STORAGE: expected "memory:", "sqlite:PATH" or "postgres://USER@HOST/DATABASE", got string',
       "config error: HEADGATE_MANAGEMENT_KEY: expected at least 32 visible ASCII characters, got fewer",
       "config error: models[0].hosts[0].provider: expected the slug of a configured provider, got string",
@@ -710,8 +735,8 @@ describe("a bad configuration", () => {
 
   test.each([
     ["65536", `${port}, got 65536`],
-    ["-1", `${port}, got string`],
-    ["80.5", `${port}, got string`],
+    ["-1", `${port}, got string "-1"`],
+    ["80.5", `${port}, got string "80.5"`],
     ["0x50", `${port}, got string`],
   ])("HEADGATE_PORT=%s", async (value, expected) => {
     expect(await lines({ env: { HEADGATE_PORT: value } })).toEqual([
@@ -745,11 +770,59 @@ describe("a bad configuration", () => {
   })
 })
 
+describe("a file of JSON", () => {
+  const commented = `{
+  // The port of the office.
+  "server": {
+    "port": 70000, /* too high */
+    "hostnme": "::1",
+  },
+  "models": [
+    { "hosts": [] },
+  ],
+}`
+
+  test("may have comments and commas at the end, and problems say where they stand", async () => {
+    const { directory, result } = await outcome({ files: { "headgate.config.json": commented } })
+    const at = (place: string) => `(${join(directory, "headgate.config.json")}:${place})`
+    expect(Either.isLeft(result) && result.left.message.split("\n")).toEqual([
+      `config error: server.hostnme: unknown field, did you mean "hostname"? ${at("5:5")}`,
+      `config error: server.port: expected ${port}, got 70000 ${at("4:5")}`,
+      `config error: models[0].id: expected a model id <author>/<slug>, got nothing ${at("8:5")}`,
+    ])
+    const files = { "headgate.config.json": '\uFEFF{ "server": { "port": 7, }, } // fine' }
+    expect((await loaded({ files })).config.server.port).toBe(7)
+  })
+
+  test("may name its schema", async () => {
+    expect(await lines({ files: json({ $schema: "./node_modules/headgate/config.schema.json" }) })).toEqual([])
+  })
+
+  test.each([
+    ['{ "server": { "port" 1 } }', 'an error at line 1, column 22: { "server": { "…" 1 } }'],
+    [`{\n  "api_key": "${canary}" "b": 1\n}`, 'an error at line 2, column 59: "api_key": "…" "b": 1'],
+    [`{ "api_key": "${canary} }`, 'an error at line 1, column 14: { "api_key": "…"'],
+  ])("%s", async (text, expected) => {
+    const [line = ""] = await lines({ files: { "headgate.config.json": text } })
+    expect(line).toContain(`expected JSON, got ${expected}`)
+    expect(line).not.toContain(canary.slice(3, 12))
+  })
+})
+
+test("a database of an earlier version in the working directory is not passed over in silence", async () => {
+  const files = { "package.json": "{}", "sub/data/headgate.db": "" }
+  const { warnings, folder } = await loaded({ files, cwd: "sub" })
+  expect(warnings).toEqual([
+    `storage: a new database begins at ${join(folder, "data/headgate.db")}, and there is one at ${join(folder, "sub/data/headgate.db")}: move it, or name it by HEADGATE_STORAGE.`,
+  ])
+  expect((await loaded({ files: { ...files, "data/headgate.db": "" }, cwd: "sub" })).warnings).toEqual([])
+})
+
 describe("a file that cannot be read", () => {
   test("is missed when it was asked for", async () => {
     expect(await lines({ env: { HEADGATE_CONFIG: "gone.json", HEADGATE_PORT: "x" } })).toEqual([
       "config error: HEADGATE_CONFIG: expected the path of a file, but there is no gone.json",
-      `config error: HEADGATE_PORT: expected ${port}, got string`,
+      `config error: HEADGATE_PORT: expected ${port}, got string "x"`,
     ])
   })
 
@@ -760,8 +833,8 @@ describe("a file that cannot be read", () => {
   })
 
   test.each([
-    ["bad.json", "{", "expected JSON, got text that ends too early at line 1, column 2"],
-    ["word.json", `{\n  "api_key": ${canary} }`, "expected JSON, got an error at line 2, column 14"],
+    ["bad.json", "{", "expected JSON, got text that ends too early at line 1, column 2: {"],
+    ["word.json", `{\n  "api_key": ${canary} }`, 'expected JSON, got an error at line 2, column 14: "api_key": … }'],
     ["empty.json", "", "expected JSON, got text that ends too early at line 1, column 1"],
     [
       "syntax.ts",

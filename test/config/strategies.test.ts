@@ -44,7 +44,7 @@ describe("a strategy", () => {
     const strategies = { weighted: { weight: "3", wieght: 1 }, balanced: { x: 1 }, pirce: {}, wanting: {} }
     expect((await resolution({ plugins: [...plugins] }, { routing: { strategies } })).problems).toEqual([
       'config error: routing.strategies.weighted.wieght: unknown field, did you mean "weight"?',
-      "config error: routing.strategies.weighted.weight: expected a number, got string",
+      'config error: routing.strategies.weighted.weight: expected a number, got string "3"',
       "config error: routing.strategies.balanced.x: expected no field: there is nothing to configure, got number",
       "config error: routing.strategies.wanting.region: expected a string, got nothing",
       "config error: routing.strategies.pirce: expected the id of an installed strategy as its name",

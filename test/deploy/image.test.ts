@@ -13,6 +13,13 @@ const patience = 240_000
 const why = await hindrance()
 if (why !== undefined) console.warn(`The Dockerfile is not carried out: ${why}`)
 
+/** What an operator may add: both import what is in the image. */
+const config = `import { defineConfig } from "headgate"
+export default defineConfig({ routing: { strategy: "ours" }, discovery: { local: false } })`
+const strategy = `import * as Schema from "effect/Schema"
+import { defineStrategy } from "headgate/plugin"
+export default defineStrategy({ id: "ours", config: Schema.Struct({}), load: () => (candidates) => candidates })`
+
 let image: Image | undefined
 let running: Running | undefined
 afterAll(async () => {
@@ -47,6 +54,8 @@ describe.skipIf(why !== undefined)("the image, as folders", () => {
     "serves as its user on a root file system that cannot be written, is healthy, and stops with 0",
     async () => {
       image = await buildImage()
+      await image.mount(`${said("WORKDIR")}/headgate.config.ts`, config)
+      await image.mount(`${said("WORKDIR")}/plugins/strategies/ours/index.ts`, strategy)
       const port = String(await freePort())
       const env = { HEADGATE_PORT: port }
       running = image.start(env)
@@ -74,6 +83,7 @@ describe.skipIf(why !== undefined)("the image, as folders", () => {
       })
       expect(command).toMatchObject({ code: 0, err: "" })
       expect(command.out).toContain("first key")
+      expect((await image.run("headgate plugin list", env)).out).toMatch(/^ours\tstrategy\ton/m)
       expect((await image.run("touch /app/x /headgate/x", env)).err).toContain("Read-only file system")
 
       running.kill("SIGTERM")

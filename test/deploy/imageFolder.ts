@@ -23,6 +23,8 @@ export interface Running {
 export interface Image {
   /** Where the volume of the image is on this machine. */
   readonly volume: string
+  /** Puts a file into it, as a mount does. */
+  readonly mount: (path: string, text: string) => Promise<unknown>
   /** Starts it as a container: its user, its variables and these, its root file system not writable but for volume and /tmp. */
   readonly start: (env: Readonly<Record<string, string>>) => Running
   /** Runs a command as in such a container. */
@@ -142,6 +144,7 @@ export const buildImage = async (): Promise<Image> => {
     })
   return {
     volume,
+    mount: (path, text) => Bun.write(join(here, path), text),
     start: (env) => {
       let err = ""
       const child = contained(`exec ${[...listed("ENTRYPOINT"), ...listed("CMD")].join(" ")}`, env)

@@ -127,6 +127,7 @@ describe("authorization", () => {
       "OPTIONS /api/v1/models/user",
       "OPTIONS /api/v1/providers",
       "PATCH /api/v1/keys/:hash",
+      "POST /api/v1/config/reload",
       "POST /api/v1/keys",
     ])
     for (const route of gateway.table) {

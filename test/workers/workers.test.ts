@@ -6,7 +6,7 @@ import { keyId } from "../../src/domain/KeySecret.ts"
 import { openDatabase } from "../../src/sql/postgresDatabase.ts"
 import { chunkOf, configFor } from "../support/host.ts"
 import { describePostgres, makeDatabase, redactedUrlOf, urlOf } from "../support/postgres.ts"
-import { firstKey, install, type RunningGateway } from "../support/process.ts"
+import { firstKey, firstManagementKey, install, type RunningGateway } from "../support/process.ts"
 import { event, lastPart, type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
 import { contentOf, finishesOf, readStrictly } from "../support/strictSse.ts"
 
@@ -152,6 +152,19 @@ describePostgres("two workers, from their start to their end:", () => {
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(answers.map(() => 200))
     booked += 20
     expect(gateway.out().match(/headgate listens at|management key|ordinary key/g)).toHaveLength(3)
+  })
+
+  test("both read the configuration again, at SIGHUP of the supervisor and when one of them was asked to", async () => {
+    const { gateway, url } = started
+    const reloads = () => gateway.err().match(/Configuration reloaded from .*worker=\d/g) ?? []
+    process.kill(gateway.pid, "SIGHUP")
+    await until(() => reloads().length === 2, "the reloads", processMs)
+    const headers = { authorization: `Bearer ${firstManagementKey(gateway.out())}` }
+    const { status } = await fetch(`${url}/config/reload`, { method: "POST", headers })
+    expect(status).toBe(200)
+    await until(() => reloads().length === 4, "the reloads", processMs)
+    const workers = reloads().map((line) => line.slice(-1))
+    expect([new Set(workers.slice(0, 2)).size, new Set(workers.slice(2)).size]).toEqual([2, 2])
   })
 
   test(

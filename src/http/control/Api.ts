@@ -16,6 +16,7 @@ import { responsesForm } from "../openapi/responses.ts"
 import { at, withForms } from "../openapi/schema.ts"
 import { ActivityGroup } from "./activity.ts"
 import { BackupGroup } from "./backup.ts"
+import { ConfigGroup } from "./config.ts"
 import { GenerationGroup } from "./generation.ts"
 import { HealthGroup } from "./health.ts"
 import { KeyStatusGroup } from "./keyStatus.ts"
@@ -45,6 +46,7 @@ export const Api = withoutErrors
   .add(ActivityGroup)
   .add(GenerationGroup)
   .add(BackupGroup)
+  .add(ConfigGroup)
   .add(VersionGroup)
   .add(HealthGroup)
   .annotate(OpenApi.Title, "Headgate")

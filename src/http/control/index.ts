@@ -19,6 +19,7 @@ import { activityHandlers } from "./activity.ts"
 import { Authorize, AuthorizeManagement } from "./authorize.ts"
 import { backupHandlers } from "./backup.ts"
 import { ControlSettings } from "./ControlSettings.ts"
+import { configHandlers } from "./config.ts"
 import { preflighted, shared } from "./cors.ts"
 import { generationHandlers } from "./generation.ts"
 import { healthHandlers } from "./health.ts"
@@ -105,6 +106,7 @@ export const controlRoutes = Layer.mergeAll(operations, reference, unknownRoutes
     activityHandlers,
     generationHandlers,
     backupHandlers,
+    configHandlers,
     versionHandlers,
     healthHandlers,
   ]),

@@ -11,7 +11,7 @@ import { KeyId } from "../../domain/Ids.ts"
 import type { KeyRecord } from "../../domain/Key.ts"
 import { formatUsd } from "../../domain/Money.ts"
 import type { Conversations } from "../../services/Conversations.ts"
-import type { Explain, Explanation } from "../../services/explain.ts"
+import type { Explain, Explanation as Explained } from "../../services/explain.ts"
 import type { InFlight } from "../../services/InFlight.ts"
 import type { KeyStore } from "../../services/KeyStore.ts"
 import type { Meter } from "../../services/Meter.ts"
@@ -23,6 +23,7 @@ import { parseBody } from "../decode/json.ts"
 import { chatError, render } from "../ErrorBody.ts"
 import { requestIdHeader } from "../headers.ts"
 import { readRequest } from "../readRequest.ts"
+import type { Explanation } from "./Explanation.ts"
 import type { Respond } from "./Respond.ts"
 import { withHeaders } from "./requestHeaders.ts"
 
@@ -109,7 +110,7 @@ const queryOf = (url: string): Either.Either<Query, BadRequest> => {
 const badQuery = (path: string, message: string) => new BadRequest({ issues: [{ path, message }] })
 
 /** The `data` of the answer. */
-const explained = ({ strategy, seed, attempts, excluded, failure }: Explanation) => ({
+const explained = ({ strategy, seed, attempts, excluded, failure }: Explained): Explanation => ({
   strategy,
   seed,
   attempts: attempts.map(({ host, expectedCost, why, key }, at) => ({
@@ -127,7 +128,7 @@ const explained = ({ strategy, seed, attempts, excluded, failure }: Explanation)
 })
 
 /** By tag of the host. Hosts of several models may share a tag: then it has what any of them would not be sent. */
-const droppedBy = (attempts: Explanation["attempts"]): Readonly<Record<string, ReadonlyArray<string>>> => {
+const droppedBy = (attempts: Explained["attempts"]): Readonly<Record<string, ReadonlyArray<string>>> => {
   const dropped = new Map<string, ReadonlyArray<string>>()
   for (const { host, dropped: names } of attempts) {
     if (names.length > 0) dropped.set(host.tag, [...new Set([...(dropped.get(host.tag) ?? []), ...names])])

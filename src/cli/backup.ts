@@ -5,12 +5,13 @@ import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
+import { type Say, withProgressBeside } from "../progress/withProgress.ts"
 import { databaseFacts } from "../sql/databaseFacts.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { factsJson, factsRecord } from "./databaseRecord.ts"
 import { connect, type Download, type Gateway, urlOption } from "./gatewayClient.ts"
 import { jsonOption } from "./keys.ts"
-import { plain, tellProgress, writeJson, writeRecord } from "./output.ts"
+import { plain, writeJson, writeRecord } from "./output.ts"
 import { storageFailed } from "./readBooks.ts"
 
 const failed = (message: string) => new CommandFailed({ code: exitCodes.failed, message })
@@ -23,7 +24,7 @@ const cannotWrite = (cause: unknown) => {
 const tellEveryBytes = 256 * 1024 * 1024
 
 /** Passes the pieces to `use`, and fails unless all came that the gateway sent. Their number of bytes. */
-const whole = ({ headers, pieces }: Download, use: (piece: Uint8Array) => Promise<void>) =>
+const whole = ({ headers, pieces }: Download, say: Say, use: (piece: Uint8Array) => Promise<void>) =>
   Effect.gen(function* () {
     const hash = new Bun.CryptoHasher("sha256")
     let bytes = 0
@@ -33,7 +34,7 @@ const whole = ({ headers, pieces }: Download, use: (piece: Uint8Array) => Promis
       const before = bytes
       bytes += piece.length
       if (Math.floor(before / tellEveryBytes) < Math.floor(bytes / tellEveryBytes))
-        tellProgress(`${bytes} bytes so far`)
+        say(`copying the database: ${bytes} bytes so far`)
     })
     const [, digest] = /^sha-256=:([^:]+):$/.exec(headers.get("repr-digest") ?? "") ?? []
     if (digest === undefined) return yield* failed("what came says no hash of itself: it is no backup of a Headgate")
@@ -49,13 +50,11 @@ const toOutput = (gateway: Gateway) =>
     if (process.stdout.isTTY === true)
       return yield* wrongUse("a backup is no text for a terminal: name a file, or use a pipe")
     const download = yield* gateway.download("/backup")
-    yield* whole(
-      download,
-      (piece) =>
-        new Promise((done, reject) => {
-          process.stdout.write(piece, (error) => (error ? reject(error) : done()))
-        }),
-    )
+    const pass = (piece: Uint8Array) =>
+      new Promise<void>((done, reject) => {
+        process.stdout.write(piece, (error) => (error ? reject(error) : done()))
+      })
+    yield* withProgressBeside((say) => whole(download, say, pass))
   })
 
 const flushed = (path: string): void => {
@@ -77,41 +76,42 @@ const toFile = (gateway: Gateway, file: string, force: boolean) => {
         )
       : Effect.void,
   )
-  const received = Effect.gen(function* () {
-    yield* free
-    tellProgress("the gateway copies its database")
-    const download = yield* gateway.download("/backup")
-    const handle = yield* Effect.try({
-      try: () => {
-        rmSync(part, { force: true })
-        return openSync(part, "wx", 0o600)
-      },
-      catch: cannotWrite,
+  const received = (say: Say) =>
+    Effect.gen(function* () {
+      yield* free
+      say("the gateway copies its database")
+      const download = yield* gateway.download("/backup")
+      const handle = yield* Effect.try({
+        try: () => {
+          rmSync(part, { force: true })
+          return openSync(part, "wx", 0o600)
+        },
+        catch: cannotWrite,
+      })
+      const bytes = yield* whole(download, say, async (piece) => {
+        for (let at = 0; at < piece.length; ) at += writeSync(handle, piece, at)
+      }).pipe(Effect.ensuring(Effect.sync(() => closeSync(handle))))
+      say("checks the copy")
+      // A copy of a newer gateway is whole, but this program does not know its tables.
+      const facts = yield* databaseFacts(part).pipe(
+        Effect.catchIf(
+          ({ reason }) => reason === "newer",
+          () => Effect.succeed(undefined),
+        ),
+        Effect.mapError(storageFailed),
+      )
+      yield* free
+      yield* Effect.try({
+        try: () => {
+          flushed(part)
+          renameSync(part, file)
+          flushed(dirname(file))
+        },
+        catch: cannotWrite,
+      })
+      return { bytes, facts }
     })
-    const bytes = yield* whole(download, async (piece) => {
-      for (let at = 0; at < piece.length; ) at += writeSync(handle, piece, at)
-    }).pipe(Effect.ensuring(Effect.sync(() => closeSync(handle))))
-    tellProgress("checks the copy")
-    // A copy of a newer gateway is whole, but this program does not know its tables.
-    const facts = yield* databaseFacts(part).pipe(
-      Effect.catchIf(
-        ({ reason }) => reason === "newer",
-        () => Effect.succeed(undefined),
-      ),
-      Effect.mapError(storageFailed),
-    )
-    yield* free
-    yield* Effect.try({
-      try: () => {
-        flushed(part)
-        renameSync(part, file)
-        flushed(dirname(file))
-      },
-      catch: cannotWrite,
-    })
-    return { bytes, facts }
-  })
-  return Effect.onError(received, () => Effect.sync(() => rmSync(part, { force: true })))
+  return Effect.onError(withProgressBeside(received), () => Effect.sync(() => rmSync(part, { force: true })))
 }
 
 export const backup = Command.make(

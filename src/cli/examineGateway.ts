@@ -2,9 +2,9 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import packageJson from "../../package.json" with { type: "json" }
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { localUrl } from "../config/localUrl.ts"
+import { version as own } from "../version.ts"
 import type { Finding } from "./doctor.ts"
 import { withoutProxy } from "./gatewayClient.ts"
 import { plain } from "./output.ts"
@@ -49,7 +49,6 @@ export const examineGateway = ({ server }: GatewayConfig): Effect.Effect<Readonl
     if (version._tag === "None")
       return finding("warning", `runs at ${base}, in a version that is older than this program`)
     const running = version.value.data.version
-    const { version: own } = packageJson
     return running === own
       ? finding("ok", `runs at ${base}, version ${own}`)
       : finding("warning", `runs at ${base} in version ${running}; this program is ${own}`)

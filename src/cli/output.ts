@@ -19,11 +19,6 @@ export const write = (text: string): Effect.Effect<void> =>
 /** What only a person at a terminal wants to know. */
 export const writeNote = (text: string): Effect.Effect<void> => (isTerminal ? write(coloured(2, text)) : Effect.void)
 
-/** What a command is doing, for a person at a terminal who waits; on standard error, since the result may go elsewhere. */
-export const tellProgress = (text: string): void => {
-  if (process.stderr.isTTY === true) process.stderr.write(`${text}\n`)
-}
-
 export const writeJson = (value: unknown): Effect.Effect<void> => write(JSON.stringify(value, null, 2))
 
 /** A text from elsewhere on one line, without control characters, which a terminal would obey. */

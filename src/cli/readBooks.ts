@@ -37,7 +37,10 @@ export const storageFailed = (failure: Refusal | StorageNotOpened | StorageUnava
 
 /** Runs `read` over the database as it is at one moment. Nothing is written. */
 export const reading = <A>(read: Read<A>): Effect.Effect<A, CommandFailed> =>
-  withProgressBeside("reading the database", readingNow(read))
+  withProgressBeside((say) => {
+    say("reading the database")
+    return readingNow(read)
+  })
 
 const readingNow = <A>(read: Read<A>): Effect.Effect<A, CommandFailed> =>
   Effect.gen(function* () {

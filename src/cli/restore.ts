@@ -5,12 +5,13 @@ import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
 import { formatUsd } from "../domain/Money.ts"
+import { withProgressBeside } from "../progress/withProgress.ts"
 import type { Difference, NamedKey } from "../sql/databaseDifference.ts"
 import { type Restored, restoreDatabase } from "../sql/restore.ts"
 import { CommandFailed, exitCodes } from "./CommandFailed.ts"
 import { factsJson, factsRecord } from "./databaseRecord.ts"
 import { jsonOption } from "./keys.ts"
-import { tellProgress, writeJson, writeRecord } from "./output.ts"
+import { writeJson, writeRecord } from "./output.ts"
 import { configuredStorage, storageFailed } from "./readBooks.ts"
 
 const databasePath = Effect.flatMap(configuredStorage, (storage) => {
@@ -77,8 +78,9 @@ export const restore = Command.make(
   },
   ({ file, force, json }) =>
     Effect.gen(function* () {
+      const target = yield* databasePath
       const restored = yield* Effect.mapError(
-        restoreDatabase({ file: resolve(file), database: yield* databasePath, force }, tellProgress),
+        withProgressBeside((say) => restoreDatabase({ file: resolve(file), database: target, force }, say)),
         storageFailed,
       )
       const { done, database, kept, lost } = restored

@@ -1,4 +1,4 @@
-/** The plugins of a configuration: those in its folders, then those in its packages. */
+/** The plugins of a configuration: those in the file itself, then those in its folders, then those in its packages. */
 import { stat } from "node:fs/promises"
 import { resolve } from "node:path"
 import * as Effect from "effect/Effect"
@@ -15,7 +15,7 @@ export const discoverPlugins = (
   Effect.gen(function* () {
     for (const folder of yield* Effect.promise(() => missingOf(plugins.folders, home)))
       yield* Effect.logWarning(`plugins.folders: there is no folder ${folder}`)
-    return yield* discover(plugins.folders, importing, { names: plugins.packages, from: home })
+    return yield* discover(plugins.folders, importing, { names: plugins.packages, from: home }, plugins.inline)
   })
 
 const missingOf = async (folders: ReadonlyArray<string>, home: string): Promise<ReadonlyArray<string>> => {

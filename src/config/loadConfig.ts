@@ -190,8 +190,7 @@ export const workerProblems = (
 }
 
 const hidesPlugins = ([section, member]: Path): boolean =>
-  section === undefined ||
-  (section === "plugins" && (member === undefined || member === "folders" || member === "packages"))
+  section === undefined || (section === "plugins" && member !== "required")
 
 /** The configuration of a gateway that runs in the working directory. */
 export const loadConfig = (flags: Overrides = {}): Effect.Effect<LoadedConfig, ConfigInvalid> =>

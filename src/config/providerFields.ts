@@ -10,6 +10,7 @@ import { limitResets } from "../domain/Key.ts"
 import { type Picodollars, parseUsd, roundUsd } from "../domain/Money.ts"
 import { kindOf } from "../domain/Problem.ts"
 import { NamedSecret, Secret } from "../plugin/Secret.ts"
+import type { ProviderInput } from "./ConfigInput.ts"
 import { milliseconds, name, text } from "./fields.ts"
 
 const isProxyUrl = (written: string): boolean => /^https?:\/\/[^/]/i.test(written) && URL.canParse(written)
@@ -34,29 +35,19 @@ const usd = Schema.transformOrFail(
 const isWeight = (written: number): boolean => written > 0 && written <= 1_000_000
 
 const ProviderKey = Schema.Struct({
-  /** `{ "env": "NAME" }`. */
   key: NamedSecret,
-  /** How often it is used in relation to the others. Default 1. */
   weight: field(Schema.Number.pipe(Schema.filter(isWeight, { description: "a number above 0, at most 1000000" })), 1),
-  /** USD that the provider may charge for it, in each window of `limit_reset`. Default: no bound. */
   limit: field(Schema.NullOr(usd), null),
-  /** "daily", "weekly" or "monthly", at 00:00 UTC. Default: never. */
   limitReset: field(Schema.NullOr(Schema.Literal(...limitResets)), null).pipe(Schema.fromKey("limit_reset")),
 })
 
-/** The gateway's own fields of a provider; whatever else is there is its plugin's. */
-const ProviderFields = Schema.Struct({
-  /** Id of the plugin. Default: the slug. */
+/** The gateway's own fields of a provider; whatever else is there is its plugin's. What each means: `ConfigInput.ts`. */
+export const ProviderFields = Schema.Struct({
   plugin: field(Schema.NullOr(name), null),
-  /** Display name. Default: the plugin's. */
   name: field(Schema.NullOr(name), null),
-  /** Ends with the version segment of the API. Default: the plugin's. https, unless `network` is "private". */
   baseUrl: field(Schema.NullOr(Schema.String), null).pipe(Schema.fromKey("base_url")),
-  /** `{ "env": "NAME" }`. Default: the variable that the plugin names. */
   apiKey: field(Schema.NullOr(Secret), null).pipe(Schema.fromKey("api_key")),
-  /** Several keys in place of `api_key`, of which each call uses one. Default: there is only `api_key`. */
   apiKeys: field(Schema.NullOr(Schema.NonEmptyArray(ProviderKey)), null).pipe(Schema.fromKey("api_keys")),
-  /** What the provider does with prompts; a member left out counts as true. Default: what the plugin says. */
   privacy: field(
     Schema.NullOr(
       Schema.Struct({
@@ -66,25 +57,13 @@ const ProviderFields = Schema.Struct({
     ),
     null,
   ),
-  /** Requests at once to this provider; further ones go to other hosts. Default: no bound. */
   maxConcurrent: field(Schema.NullOr(wholeNumber(1)), null).pipe(Schema.fromKey("max_concurrent")),
-  /** Milliseconds until a stream's first event. Default: that of `limits`. */
   ttfbMs: field(Schema.NullOr(milliseconds), null).pipe(Schema.fromKey("ttfb_ms")),
-  /** Default true. */
   enabled: field(Schema.Boolean, true),
-  /** "private": loopback and private addresses, and http, are allowed. Default: what the plugin says, or else "public". */
   network: field(Schema.NullOr(Schema.Literal("public", "private")), null),
-  /**
-   * URL of an HTTP proxy, used whatever `NO_PROXY` says. Default: that of `HTTPS_PROXY` or `HTTP_PROXY`, for hosts with
-   * network "public" that `NO_PROXY` does not exempt.
-   */
   proxy: field(Schema.NullOr(text("an http or https URL", isProxyUrl)), null),
-  /** The protocol that its hosts are called by. Default: the first of the plugin. */
   api: field(Schema.NullOr(name), null),
 })
-
-/** What an author writes of a provider. */
-export type ProviderInput = typeof ProviderFields.Encoded & { readonly [pluginField: string]: unknown }
 
 /** As they are written. */
 export const providerMembers: ReadonlyArray<string> = AST.getPropertySignatures(

@@ -49,6 +49,7 @@ export interface ListedPriceOverride extends OverridePrices {
   readonly min_prompt_tokens?: number
   /** Half-open window of the UTC day as numbers HHMM, 0 to 2400; it may wrap midnight. Default: the whole day. */
   readonly utc_start?: number
+  /** The end of that window: the first minute after it. Default: the whole day. */
   readonly utc_end?: number
   /** Weekdays in UTC. Default: all. */
   readonly utc_days?: ReadonlyArray<"monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday">
@@ -57,6 +58,7 @@ export interface ListedPriceOverride extends OverridePrices {
 export interface ListedPricing extends ListedPrices {
   /** Share taken off every price, 0 to 1. Default 0. */
   readonly discount?: Usd
+  /** Prices that hold from a prompt size on, or at times. Default: none. */
   readonly overrides?: ReadonlyArray<ListedPriceOverride>
 }
 
@@ -81,24 +83,40 @@ export interface ListedHost {
   readonly supported_parameters?: ReadonlyArray<string>
   /** Which values of `tool_choice` work. Default: all, unless the known parameters lack `tools`. */
   readonly supports_tool_choice?: {
+    /** Whether `"none"` works. */
     readonly none: boolean
+    /** Whether `"auto"` works. */
     readonly auto: boolean
+    /** Whether `"required"` works. */
     readonly required: boolean
+    /** Whether naming a function works. */
     readonly function: boolean
   } | null
   /** Whether the host caches prompts without `cache_control`. Default false. */
   readonly supports_implicit_caching?: boolean
   /** Where the host takes or gives less than the model does. Default: those of the model's architecture. */
   readonly input_modalities?: ReadonlyArray<string>
+  /** The same for what it gives. */
   readonly output_modalities?: ReadonlyArray<string>
   /** The day after which its vendor no longer promises it, as `2027-01-31`; listed, and not acted on. Default: none is known. */
   readonly expiration_date?: string | null
   /** Tools that the host itself carries out, by the names that callers know: `{ "router:web_search": { "type": "web_search" } }`. Listed only. Default: none. */
-  readonly native_tools?: Readonly<Record<string, { readonly type: string }>>
+  readonly native_tools?: Readonly<
+    Record<
+      string,
+      {
+        /** What the host calls it. */
+        readonly type: string
+      }
+    >
+  >
   /** Listed only. Default: false. */
   readonly supports_voice_cloning?: boolean
+  /** Listed only. Default: false. */
   readonly supports_multiple_audio_references?: boolean
+  /** Listed only. Default: false. */
   readonly supports_image_reference?: boolean
+  /** Listed only. Default: false. */
   readonly supports_diarization?: boolean
 }
 
@@ -123,17 +141,21 @@ export interface ListedModel {
   readonly name?: string | null
   /** Of its weights, at Hugging Face. */
   readonly hugging_face_id?: string | null
+  /** What callers read of it. Default: none. */
   readonly description?: string
   /** Unix seconds. Default 0. */
   readonly created?: number
   /** Tokens. Default: the largest of its hosts; it has to stand here or there. */
   readonly context_length?: number | null
+  /** How it works, and what it takes and gives. */
   readonly architecture?: {
     /** Default `Other`. */
     readonly tokenizer?: string
+    /** Form of its instructions. Listed only. Default: none. */
     readonly instruct_type?: string | null
     /** `text`, `image`, `audio`, `video`, `file`. Default: listed as text alone, and no request is refused for its kind. */
     readonly input_modalities?: ReadonlyArray<string>
+    /** `text`, `image`, `audio`; or `embeddings` or `rerank`, which make it a model for those. Default: text. */
     readonly output_modalities?: ReadonlyArray<string>
   }
   /** Whether the author allows to train other models on its answers. Default: unknown, which counts as no. */

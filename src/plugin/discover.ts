@@ -31,6 +31,15 @@ export interface Packages {
   readonly from: string
 }
 
+/** Values that a configuration file has. They are checked like those of folders, and come first. */
+const inlined = (
+  values: ReadonlyArray<unknown>,
+): Effect.Effect<ReadonlyArray<Either.Either<Imported, PluginInvalid>>> =>
+  Effect.forEach(values, (value, at) => {
+    const path = `plugins.inline[${at}]`
+    return Effect.either(Effect.map(usable(value, invalidIn(path)), (plugin) => ({ plugin, path })))
+  })
+
 const noPackages: Packages = { names: [], from: "." }
 
 const kinds = { providers: "provider", strategies: "strategy" } as const
@@ -43,6 +52,7 @@ export const discover = (
   folders: ReadonlyArray<string>,
   importing: Importing = () => {},
   packages: Packages = noPackages,
+  inline: ReadonlyArray<unknown> = [],
 ): Effect.Effect<Discovered> =>
   Effect.gen(function* () {
     const found = yield* Effect.promise(() => candidates(folders))
@@ -59,7 +69,7 @@ export const discover = (
       return loadPackage(name, entry)
     })
     if (foreign.length + entries.length > 0) importing(null)
-    return withoutDuplicates([...tried, ...packaged.flat()])
+    return withoutDuplicates([...(yield* inlined(inline)), ...tried, ...packaged.flat()])
   })
 
 interface Found {

@@ -1,8 +1,8 @@
-/** The thread of `withProgressBeside`. Its first message starts it, the second one ends it, and is answered. */
+/** The thread of `withProgressBeside`. It is told what is done; `null` ends it, and is answered. */
 import { writeSync } from "node:fs"
 import { ProgressLine } from "./line.ts"
 
-export interface Beginning {
+export interface Doing {
   readonly what: string
   readonly isTerminal: boolean
 }
@@ -20,12 +20,12 @@ const write = (text: string): void => {
 
 let line: ProgressLine | undefined
 
-self.onmessage = ({ data }: MessageEvent<Beginning | null>) => {
+self.onmessage = ({ data }: MessageEvent<Doing | null>) => {
   if (data === null) {
     line?.end()
     self.postMessage(null)
     return
   }
-  line = new ProgressLine(data.isTerminal, write)
+  line ??= new ProgressLine(data.isTerminal, write)
   line.say(data.what)
 }

@@ -1,7 +1,7 @@
 /** Says on standard error what is running, for work that takes longer than a second. */
 import * as Effect from "effect/Effect"
 import { ProgressLine, patienceMs } from "./line.ts"
-import type { Beginning } from "./thread.ts"
+import type { Doing } from "./thread.ts"
 
 /** Says what is done now. */
 export type Say = (what: string) => void
@@ -16,16 +16,14 @@ export const withProgress = <A, E, R>(work: (say: Say) => Effect.Effect<A, E, R>
     (line) => Effect.sync(() => line.end()),
   )
 
-/** For work that blocks this thread, such as reading a SQLite file: another thread says that it is running. */
-export const withProgressBeside = <A, E, R>(what: string, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+/** The same for work that blocks this thread, such as reading a SQLite file: another thread says that it is running. */
+export const withProgressBeside = <A, E, R>(work: (say: Say) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.acquireUseRelease(
-    Effect.sync(() => {
-      const since = performance.now()
-      const thread = new Worker(new URL("./thread.ts", import.meta.url), { ref: false })
-      thread.postMessage({ what, isTerminal: isTerminal() } satisfies Beginning)
-      return { thread, since }
-    }),
-    () => work,
+    Effect.sync(() => ({
+      thread: new Worker(new URL("./thread.ts", import.meta.url), { ref: false }),
+      since: performance.now(),
+    })),
+    ({ thread }) => work((what) => thread.postMessage({ what, isTerminal: isTerminal() } satisfies Doing)),
     ({ thread, since }) =>
       Effect.promise(async () => {
         // Nothing was shown.

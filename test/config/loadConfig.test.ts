@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import { discoverPlugins } from "../../src/config/discoverPlugins.ts"
 import { defineConfig } from "../../src/config/GatewayConfig.ts"
 import { decodeConfig, type LoadedConfig, loadConfigIn, workerProblems } from "../../src/config/loadConfig.ts"
 import type { Overrides } from "../../src/config/overrides.ts"
@@ -767,6 +768,48 @@ describe("a bad configuration", () => {
     expect(await lines({ env: { HEADGATE_MANAGEMENT_KEY: key } })).toEqual([
       "config error: HEADGATE_MANAGEMENT_KEY: expected at least 32 visible ASCII characters, got others among them",
     ])
+  })
+})
+
+describe("plugins in the file", () => {
+  const pluginFile = resolve(import.meta.dir, "../../src/plugin.ts")
+  const provider = (more = "") => `
+    import * as Schema from "effect/Schema"
+    import { chatProtocol, defineProvider, httpError } from ${JSON.stringify(pluginFile)}
+    export const ours = defineProvider({
+      id: "ours", name: "Ours", baseUrl: "https://api.ours.example/v1", config: Schema.Struct({}),
+      load: () => ({ protocols: { chat: chatProtocol() }, error: httpError }),
+    })
+    export default { plugins: { folders: [], inline: [${more === "" ? "ours" : more}] }, providers: { ours: {} },
+      models: [{ id: "a/b", context_length: 1, hosts: [{ provider: "ours" }] }] }`
+
+  const discovered = async (source: string) => {
+    const { result } = await outcome({ files: { "headgate.config.ts": source } })
+    return result
+  }
+
+  test("are found like those of folders, and come first", async () => {
+    const { directory } = await outcome({
+      files: {
+        "headgate.config.ts": provider("ours, { ...ours, name: 'Twice' }, { ...ours, id: 'old', contract: 0 }"),
+      },
+    })
+    const reading = await Effect.runPromise(loadConfigIn(directory))
+    const { plugins: found, invalid, origins } = await Effect.runPromise(discoverPlugins(reading))
+    expect(found.map((plugin) => [plugin.id, origins.get(plugin)])).toEqual([["ours", "plugins.inline[0]"]])
+    expect(invalid.map(({ message }) => message)).toEqual([
+      "plugin plugins.inline[1]: duplicate: plugins.inline[0] has its id",
+      expect.stringContaining("plugin plugins.inline[2]: shape: made for contract 0"),
+    ])
+    const { resolved } = await Effect.runPromise(resolveConfig({ plugins: found, invalid }, reading))
+    expect(resolved.providers.get("ours")?.callable).toBe(true)
+  })
+
+  test("must be plugins", async () => {
+    const result = await discovered(provider("{ id: 'ours' }"))
+    expect(Either.isLeft(result) && result.left.message).toBe(
+      "config error: plugins.inline[0]: expected a plugin made by defineProvider or defineStrategy, got object",
+    )
   })
 })
 

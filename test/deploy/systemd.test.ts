@@ -27,6 +27,7 @@ test("it starts the program of the package, with the room for calls that the ima
   const [bun = "", program = "", command] = one("ExecStart").split(" ")
   expect([bun, command]).toEqual(["/usr/local/bin/bun", "serve"])
   expect(existsSync(join(root, program.replace("/opt/headgate/", "")))).toBe(true)
+  expect(one("ExecReload")).toBe("/bin/kill -HUP $MAINPID")
   expect(one("Environment")).toBe(`BUN_CONFIG_MAX_HTTP_REQUESTS=${ofImage["BUN_CONFIG_MAX_HTTP_REQUESTS"]}`)
 })
 

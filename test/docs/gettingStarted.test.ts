@@ -58,6 +58,8 @@ const environment = (port: string) => {
   return { ...Object.fromEntries(kept), PATH: `${bin}:${process.env["PATH"]}`, HEADGATE_PORT: port }
 }
 
+const vendorsKey = "sk-made-up"
+
 /** The vendor: whole answers at once; a stream says a word, and the others at `release`. */
 const scriptedVendor = () => {
   /** Streams that have said their first word. */
@@ -67,8 +69,15 @@ const scriptedVendor = () => {
   const chunk = (delta: object, finish: string | null) =>
     `data: ${JSON.stringify({ id: "c1", object: "chat.completion.chunk", model: "gpt-4.1-mini", choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
   const answer = async (request: Request): Promise<Response> => {
+    if (request.headers.get("authorization") !== `Bearer ${vendorsKey}`)
+      return Response.json(
+        { error: { message: "Incorrect API key provided.", code: "invalid_api_key" } },
+        { status: 401 },
+      )
+    calls.push(new URL(request.url).pathname)
+    if (request.method === "GET")
+      return Response.json({ object: "list", data: [{ id: "gpt-4.1-mini", object: "model" }] })
     const body: unknown = await request.json()
-    calls.push(`${new URL(request.url).pathname} ${request.headers.get("authorization")}`)
     if (isJsonObject(body) && body["stream"] === true) {
       const stream = async function* () {
         yield chunk({ role: "assistant", content: "one" }, null)
@@ -113,7 +122,7 @@ test.skipIf(!canClone)(
     /** What the page leaves out: the clone's address, and the keys and the hash that were shown last. */
     let secrets: Readonly<Record<string, string>> = {
       "git clone …": `git clone -q ${origin}`,
-      "=sk-…": "=sk-made-up",
+      "=sk-…": `=${vendorsKey}`,
     }
     const filled = (text: string) =>
       Object.entries(secrets).reduce(
@@ -154,7 +163,7 @@ test.skipIf(!canClone)(
       const [, hash] = /^hash\s+([0-9a-f]{12})/m.exec(said) ?? []
       if (hash !== undefined) secrets = { ...secrets, "keys limit …": `keys limit ${hash}` }
     }
-    expect(new Set(vendor.calls)).toEqual(new Set(["/v1/chat/completions Bearer sk-made-up"]))
+    expect(new Set(vendor.calls)).toEqual(new Set(["/v1/models", "/v1/chat/completions"]))
   },
   240_000,
 )

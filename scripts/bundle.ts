@@ -1,5 +1,5 @@
 /**
- * Makes the bundle of the program in `dist`: `src/main.ts` runs it in place of the sources, from which a start takes twice as long (docs/decisions/0038-the-bundle.md).
+ * Makes the bundle of the program in `bundle`: `src/main.ts` runs it in place of the sources, from which a start takes twice as long (docs/decisions/0038-the-bundle.md).
  * Run by `bun install` in a clone, and by `bun pm pack`. Does nothing when the bundle is that of these sources.
  *
  *     bun scripts/bundle.ts
@@ -20,11 +20,7 @@ const files = async (pattern: string): Promise<ReadonlyArray<string>> =>
 
 /** The text for `src/inBundle.ts`. */
 const tables = async (): Promise<string> => {
-  const own = [
-    ["headgate", "./index.ts"],
-    ["headgate/plugin", "./plugin.ts"],
-    ["headgate/plugin/generate-content", "./plugin/generateContent.ts"],
-  ]
+  const own = ["headgate", "headgate/plugin", "headgate/plugin/generate-content"].map((name) => [name, name])
   const { default: effect } = await import("effect/package.json")
   // Public modules have capitals; the others are not for use outside of Effect.
   const names = Object.keys(effect.exports).filter((name) => name === "." || /^\.\/[A-Z]\w*$/.test(name))
@@ -69,7 +65,7 @@ const sources: Bun.BunPlugin = {
 
 const build = async (): Promise<void> => {
   const state = stateOf(root)
-  const temporary = pathOf(`dist.${process.pid}`)
+  const temporary = pathOf(`bundle.${process.pid}`)
   await mkdir(temporary, { recursive: true })
   for (const [name, entry] of Object.entries(entries)) {
     await Bun.build({
@@ -85,8 +81,8 @@ const build = async (): Promise<void> => {
     })
   }
   await Bun.write(`${temporary}/sources.json`, state)
-  await rm(pathOf("dist"), { recursive: true, force: true })
-  await rename(temporary, pathOf("dist"))
+  await rm(pathOf("bundle"), { recursive: true, force: true })
+  await rename(temporary, pathOf("bundle"))
 }
 
 if (bundleOf(root) === undefined) await build()

@@ -93,16 +93,20 @@ export const servicesOf = ({
 /** The same for a resolved configuration. */
 export const servicesFrom = (setup: Setup): Layer.Layer<Services, never, Surroundings> => onState(stateFrom(setup))
 
-/**
- * `fresh`, because its constant parts would be shared by all gateways of a program, and so would their accounts. Within `suspend`:
- * a fresh layer is built for each layer that it is provided to, and the two planes would have accounts of their own.
- */
 const onState = <E>(known: Layer.Layer<State, E, Storage>): Layer.Layer<Services, E, Surroundings> =>
-  Layer.suspend(() => Layer.fresh(serving.pipe(Layer.provideMerge(routing), Layer.provideMerge(known))))
+  own(serving.pipe(Layer.provideMerge(routing), Layer.provideMerge(known)))
+
+/**
+ * A layer that shares nothing with another gateway of the program: layers that are constants, such as `HostStats.layer`, are built
+ * for it alone. It is built once, also where it is provided twice, which a layer made by `Layer.fresh` is not: within
+ * `Layer.provideMerge` there would be two of it.
+ */
+const own = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> =>
+  Layer.unwrapEffect(Effect.succeed(Layer.fresh(layer)))
 
 /** The lowest of the three parts of `services`. */
 export const state = (options: GatewayOptions): Layer.Layer<State, ConfigInvalid, Storage> =>
-  Layer.unwrapEffect(Effect.map(setupOf(options), stateFrom))
+  own(Layer.unwrapEffect(Effect.map(setupOf(options), stateFrom)))
 
 /** Decodes the configuration and resolves it with the plugins. */
 export const setupOf = ({ config = {}, ...parts }: GatewayOptions): Effect.Effect<Setup, ConfigInvalid> =>

@@ -10,8 +10,8 @@ const sources = ["src", "plugins", "package.json", "bun.lock", "scripts/bundle.t
 
 /** The path of the bundle in `root`, the folder of the package; `undefined` when there is none of these sources. */
 export const bundleOf = (root: URL): string | undefined => {
-  const file = fileURLToPath(new URL("dist/program.js", root))
-  const madeFrom = new URL("dist/sources.json", root)
+  const file = fileURLToPath(new URL("bundle/program.js", root))
+  const madeFrom = new URL("bundle/sources.json", root)
   try {
     return existsSync(file) && (!existsSync(madeFrom) || readFileSync(madeFrom, "utf8") === stateOf(root))
       ? file

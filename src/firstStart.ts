@@ -1,17 +1,18 @@
-/** The first start of an installation: shows two keys and a working command line in the terminal, never in the log. */
+/** The first start of an installation: tells two keys and a working command line, in the terminal or in a file, never in the log. */
 import * as HttpServer from "@effect/platform/HttpServer"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { LoadedConfig } from "./config/loadConfig.ts"
 import { localUrl } from "./config/localUrl.ts"
+import { placeOfFirstKeys, warnOfFirstKeys } from "./firstKeys.ts"
 import { KeyStore } from "./services/KeyStore.ts"
 import { ProviderRegistry } from "./services/ProviderRegistry.ts"
 import { Storage } from "./services/Storage.ts"
 
 /**
  * Shows the address of the gateway, and what `summary` says of it, given its port. At the first start, unless the operator
- * configured a key, creates and shows two keys.
+ * configured a key, creates and tells two keys.
  */
 export const firstStart = (
   { managementKey, config }: Pick<LoadedConfig, "managementKey" | "config">,
@@ -27,19 +28,21 @@ export const firstStart = (
       const base = `${localUrl({ hostname: config.server.hostname, port })}/api/v1`
       say(`headgate listens at ${base}`)
       process.stdout.write(yield* summary(port))
+      yield* warnOfFirstKeys(config)
       if (managementKey !== null || (yield* Effect.orDie(storage.keys.countManagement())) > 0) return
+      const place = yield* placeOfFirstKeys(config)
+      if (place === undefined) return
       // Of several gateways that start on one new database, one makes the keys.
-      const management = yield* Effect.orDie(keys.createFirst("first management key"))
-      if (management === undefined) return
+      const management = yield* Effect.orDie(keys.createFirst("first management key")).pipe(
+        Effect.onError(() => place.discard),
+      )
+      if (management === undefined) return yield* place.discard
       const ordinary = yield* Effect.orDie(keys.create({ kind: "ordinary", name: "first key" }))
       const { models } = registry.current()
       const model =
         models.find(({ hosts }) => hosts.some(({ provider }) => provider === "echo")) ??
         models.find(({ hosts }) => hosts.some((host) => registry.endpoint(host) !== undefined))
-      say(`
-These two keys are shown once and kept nowhere:
-
-  management key   ${Redacted.value(management.secret)}
+      yield* place.tell(`  management key   ${Redacted.value(management.secret)}
   ordinary key     ${Redacted.value(ordinary.secret)}
 
 Try it:

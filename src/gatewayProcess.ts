@@ -10,6 +10,7 @@ import { Ending } from "./ending.ts"
 import { firstStart } from "./firstStart.ts"
 import * as Gateway from "./Gateway.ts"
 import { watchImports } from "./plugin/importWatch.ts"
+import { type Say, withProgress } from "./progress/withProgress.ts"
 import { layerReload } from "./reload.ts"
 import { KeyStore } from "./services/KeyStore.ts"
 import * as MemoryStorage from "./sql/MemoryStorage.ts"
@@ -21,11 +22,11 @@ import { Upstream } from "./upstream/Upstream.ts"
 import { reloads, tellOthers } from "./workers/reloads.ts"
 import { reportServing, reportStopped, workerNumber } from "./workers/worker.ts"
 
-const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"]) => {
-  if (storage._tag === "Sqlite") return SqliteStorage.layer({ path: storage.path, durability })
+const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"], say: Say) => {
+  if (storage._tag === "Sqlite") return SqliteStorage.layer({ path: storage.path, durability }, say)
   stopThreadAhead()
   if (storage._tag === "Memory") return MemoryStorage.layer
-  return PostgresStorage.layer({ url: storage.url, durability, spoolFolder })
+  return PostgresStorage.layer({ url: storage.url, durability, spoolFolder }, say)
 }
 
 /**
@@ -35,13 +36,14 @@ const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"])
 export const runGateway = Effect.fnUntraced(function* (loaded: LoadedConfig, speaks: boolean) {
   const { managementKey, warnings, ...reading } = loaded
   const logged: Array<string> = []
-  const { found, catalogue, setup } = yield* Effect.gen(function* () {
+  const prepared = Effect.gen(function* () {
     const found = yield* Effect.scoped(Effect.flatMap(watchImports, (importing) => discoverPlugins(reading, importing)))
     const catalogue = yield* installedCatalogue(reading.config)
     const setup = yield* resolveConfig({ ...found, catalogue }, reading)
     if (speaks) for (const warning of [...warnings, ...runtimeWarnings(setup.config)]) yield* Effect.logWarning(warning)
     return { found, catalogue, setup }
-  }).pipe(Effect.provide(Logger.add(warningsInto(logged))))
+  })
+  const { found, catalogue, setup } = yield* Effect.provide(prepared, Logger.add(warningsInto(logged)))
   const { config } = setup
   const summary = (port: number) =>
     Effect.promise(async () => {
@@ -54,7 +56,7 @@ export const runGateway = Effect.fnUntraced(function* (loaded: LoadedConfig, spe
       return writtenSummary(summaryOf(facts), styleOf(process.stdout))
     })
 
-  const storage = storageOf(config)
+  const storage = Layer.scopedContext(withProgress((say) => Layer.build(storageOf(config, say))))
   const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
   const announced = speaks ? firstStart({ managementKey, config }, summary) : Layer.empty
   const ending = new Ending()

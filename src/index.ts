@@ -1,4 +1,4 @@
-/** The public API for embedders: `headgate`. */
+/** The public API for embedders: `headgate`. docs/embedding.md shows it in use. */
 export { defineConfig, type GatewayConfig, type GatewayConfigInput } from "./config/GatewayConfig.ts"
 export type { Charge } from "./domain/Charge.ts"
 export type { Failure } from "./domain/Failure.ts"
@@ -18,7 +18,7 @@ export {
 } from "./domain/Key.ts"
 export { formatUsd, type Picodollars, parseUsd, picodollarsPerUsd, roundUsd, toUsd } from "./domain/Money.ts"
 export type { Plan } from "./domain/Plan.ts"
-export { type Cost, costOf, type Pricing } from "./domain/Price.ts"
+export { type Cost, costOf, freePricing, type Pricing } from "./domain/Price.ts"
 export { ConfigInvalid, type Problem } from "./domain/Problem.ts"
 export type { RateLimit } from "./domain/SlidingWindow.ts"
 export { noUsage, parseUsage, type Usage } from "./domain/Usage.ts"

@@ -12,13 +12,13 @@ afterAll(() => rmSync(folder, { recursive: true }))
 /** The smallest package that has a bundle of its sources. */
 const packageWithBundle = (name: string) => {
   const root = join(folder, name)
-  for (const each of ["src", "plugins", "scripts", "dist"]) mkdirSync(join(root, each), { recursive: true })
-  for (const each of ["src/a.ts", "package.json", "bun.lock", "scripts/bundle.ts", "dist/program.js"]) {
+  for (const each of ["src", "plugins", "scripts", "bundle"]) mkdirSync(join(root, each), { recursive: true })
+  for (const each of ["src/a.ts", "package.json", "bun.lock", "scripts/bundle.ts", "bundle/program.js"]) {
     writeFileSync(join(root, each), "1")
   }
   const url = pathToFileURL(`${root}/`)
-  writeFileSync(join(root, "dist/sources.json"), stateOf(url))
-  return { root, url, bundle: join(root, "dist/program.js") }
+  writeFileSync(join(root, "bundle/sources.json"), stateOf(url))
+  return { root, url, bundle: join(root, "bundle/program.js") }
 }
 
 describe("the bundle is", () => {
@@ -41,14 +41,14 @@ describe("the bundle is", () => {
 
   test("that of an installed package, which says nothing of sources", () => {
     const { root, url, bundle } = packageWithBundle("installed")
-    rmSync(join(root, "dist/sources.json"))
+    rmSync(join(root, "bundle/sources.json"))
     rmSync(join(root, "bun.lock"))
     expect(bundleOf(url)).toBe(bundle)
   })
 
   test("not there in a package that has none", () => {
     const { root, url } = packageWithBundle("none")
-    rmSync(join(root, "dist"), { recursive: true })
+    rmSync(join(root, "bundle"), { recursive: true })
     expect(bundleOf(url)).toBeUndefined()
   })
 })

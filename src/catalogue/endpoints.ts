@@ -41,6 +41,12 @@ export interface Endpoint extends Pick<CheckedProvider, "embeddings" | "rerank">
   readonly keys?: ReadonlyArray<EndpointKey>
 }
 
+/** What calls of a provider have in common, whichever of its hosts they are for. */
+export type ProviderEndpoint = Pick<
+  Endpoint,
+  "provider" | "baseUrl" | "headers" | "fixedHeaders" | "credentials" | "secrets" | "proxy" | "network"
+>
+
 /** One of several keys of a provider, for one of its hosts. */
 export interface EndpointKey {
   /** From 1, in the order of the configuration. */
@@ -99,10 +105,26 @@ const endpointWith = (
   operation: Operation,
   apiKey: Redacted.Redacted | null,
 ): Endpoint => {
-  const { settings, plugin, provider, network } = loaded
+  const { settings, provider } = loaded
   const protocol = protocolOf(host, loaded) ?? noChat
-  const own = settings.baseUrl === null && operation === "chat" ? protocol.baseUrl : undefined
   const { embeddings, rerank } = provider
+  return {
+    ...providerEndpoint(loaded, apiKey, operation === "chat" ? protocol.baseUrl : undefined),
+    host,
+    protocol,
+    ...(embeddings === undefined ? {} : { embeddings }),
+    ...(rerank === undefined ? {} : { rerank }),
+    ttfbMs: settings.ttfbMs === 0 ? Number.POSITIVE_INFINITY : (settings.ttfbMs ?? undefined),
+    maxConcurrent: settings.maxConcurrent ?? Number.POSITIVE_INFINITY,
+  }
+}
+
+/** `own`: an address in the place of the provider's, unless the configuration has one. */
+export const providerEndpoint = (
+  { settings, plugin, provider, network, ...loaded }: LoadedProvider,
+  apiKey: Redacted.Redacted | null,
+  own?: string,
+): ProviderEndpoint => {
   const credentials: Credentials = {
     ...provider.credentials,
     ...(apiKey === null ? {} : { api_key: apiKey }),
@@ -110,20 +132,14 @@ const endpointWith = (
   const auth = plugin.auth ?? (provider.transport === undefined ? bearer : noAuth)
   const fixedHeaders = { "accept-encoding": "identity", ...authHeaders(auth, apiKey) }
   return {
-    host,
-    protocol,
-    ...(embeddings === undefined ? {} : { embeddings }),
-    ...(rerank === undefined ? {} : { rerank }),
     provider,
-    baseUrl: own === undefined ? loaded.baseUrl : normalBaseUrl(own),
+    baseUrl: own === undefined || settings.baseUrl !== null ? loaded.baseUrl : normalBaseUrl(own),
     headers: { "content-type": "application/json", accept: "application/json, text/event-stream", ...fixedHeaders },
     fixedHeaders,
     credentials,
     secrets: Object.values(credentials)
       .map(Redacted.value)
       .filter((secret) => secret !== ""),
-    ttfbMs: settings.ttfbMs === 0 ? Number.POSITIVE_INFINITY : (settings.ttfbMs ?? undefined),
-    maxConcurrent: settings.maxConcurrent ?? Number.POSITIVE_INFINITY,
     proxy: settings.proxy ?? undefined,
     network,
   }

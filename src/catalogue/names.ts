@@ -83,7 +83,7 @@ const unknownModel = (name: string, models: ReadonlyArray<Model>): BadRequest =>
 }
 
 /** Up to three ids that share the most letter triples with a name: a missing author or date leaves most of them. */
-export const nearModels = (name: string, models: ReadonlyArray<Model>): ReadonlyArray<string> => {
+export const nearModels = (name: string, models: ReadonlyArray<{ readonly id: string }>): ReadonlyArray<string> => {
   const wanted = triples(name.slice(0, 128))
   return models
     .map((model) => {

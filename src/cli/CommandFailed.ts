@@ -8,7 +8,8 @@ export const exitCodes = {
   badFile: 65,
   noFile: 66,
   noGateway: 69,
-  noWriting: 73,
+  /** Something is in use, or cannot be written. */
+  cannotWrite: 73,
   badConfig: 78,
 } as const
 

@@ -1,6 +1,7 @@
 /** Reads a catalogue that an operator names: a file, or an address that answers with one. */
 import * as Effect from "effect/Effect"
 import { HostFailed } from "../domain/Failure.ts"
+import { withProgress } from "../progress/withProgress.ts"
 import { wholeCall } from "../services/wholeCall.ts"
 import { mayDial, reachOf } from "../upstream/addresses.ts"
 import { Upstream } from "../upstream/Upstream.ts"
@@ -12,7 +13,12 @@ const tooLong = `more than ${mostBytes / 1_048_576} MiB`
 
 /** The text of the file or of the answer, at most 16 MiB. */
 export const catalogueText = (source: string): Effect.Effect<string, CommandFailed> =>
-  /^https?:\/\//i.test(source) ? answerOf(source) : contentOf(source)
+  /^https?:\/\//i.test(source)
+    ? withProgress((say) => {
+        say("fetching the catalogue")
+        return answerOf(source)
+      })
+    : contentOf(source)
 
 const contentOf = (path: string): Effect.Effect<string, CommandFailed> =>
   Effect.gen(function* () {

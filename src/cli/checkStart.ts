@@ -92,7 +92,7 @@ const triedStorage = ({ storage, spoolFolder }: GatewayConfig): Tried => {
   const why = `storage: ${probed.why}`
   return {
     says: probed.why,
-    fault: { code: probed.state === "corrupt" ? exitCodes.badFile : exitCodes.noWriting, why },
+    fault: { code: probed.state === "corrupt" ? exitCodes.badFile : exitCodes.cannotWrite, why },
   }
 }
 

@@ -14,8 +14,10 @@ export const urlOption = Options.text("url").pipe(
   Options.optional,
 )
 
-/** How long to wait for an answer, in milliseconds. */
+/** How long to wait for an answer, in milliseconds; for a download, whose database is copied first; and for each piece of it. */
 const patienceMs = 30_000
+const copyPatienceMs = 1_800_000
+const piecePatienceMs = 60_000
 
 export interface GatewayCall {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE"
@@ -24,7 +26,15 @@ export interface GatewayCall {
   readonly body?: unknown
 }
 
+export interface Download {
+  readonly headers: Headers
+  /** Waits for each piece to be used. Fails where the answer breaks off, or with the `CommandFailed` that `use` rejects with. */
+  readonly pieces: (use: (piece: Uint8Array) => Promise<void>) => Effect.Effect<void, CommandFailed>
+}
+
 export interface Gateway {
+  /** A GET whose answer may be long. */
+  readonly download: (path: string) => Effect.Effect<Download, CommandFailed>
   /** The answer's body. Fails with the error that the gateway answers, in one line. */
   readonly call: <A, I>(call: GatewayCall, answer: Schema.Schema<A, I>) => Effect.Effect<A, CommandFailed>
 }
@@ -48,7 +58,7 @@ const baseOf = (url: string): Effect.Effect<string, CommandFailed> => {
 }
 
 /** A proxy of the environment would look for this machine's gateway on its own machine. */
-const withoutProxy = (url: string): void => {
+export const withoutProxy = (url: string): void => {
   const { hostname } = new URL(url)
   if (!/^(localhost|127\.[0-9.]+|\[::1\])$/.test(hostname)) return
   process.env["NO_PROXY"] = [process.env["NO_PROXY"] ?? process.env["no_proxy"] ?? "", hostname].join(",")
@@ -66,33 +76,68 @@ export const connect = (url: Option.Option<string>): Effect.Effect<Gateway, Comm
 
     withoutProxy(base)
 
-    const fetched = ({ method, path, body }: GatewayCall) =>
+    const trying = <A>(what: string, attempt: () => Promise<A>) =>
       Effect.tryPromise({
-        try: async () => {
-          const response = await fetch(base + path, {
-            method,
-            headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-            ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-            redirect: "error",
-            signal: AbortSignal.timeout(patienceMs),
-          })
-          return { status: response.status, text: await response.text() }
-        },
+        try: attempt,
         catch: (cause) => {
+          if (cause instanceof CommandFailed) return cause
           const why = plain(cause instanceof Error ? cause.message : String(cause))
-          return new CommandFailed({ code: exitCodes.noGateway, message: `no answer from ${base}: ${why}` })
+          return new CommandFailed({ code: exitCodes.noGateway, message: `${what} ${base}: ${why}` })
         },
       })
+    const send = ({ method, path, body }: GatewayCall, signal: AbortSignal) =>
+      fetch(base + path, {
+        method,
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        redirect: "error",
+        signal,
+      })
+    const fetched = (call: GatewayCall) =>
+      trying("no answer from", async () => {
+        const response = await send(call, AbortSignal.timeout(patienceMs))
+        return { status: response.status, text: await response.text() }
+      })
+    const failed = (message: string) =>
+      Effect.fail(new CommandFailed({ code: exitCodes.failed, message: plain(message) }))
+    const refused = ({ status, text }: { readonly status: number; readonly text: string }) => {
+      const said = Option.map(errorIn(text), ({ error }) => error.message)
+      return failed(`the gateway answered ${status}: ${Option.getOrElse(said, () => text.slice(0, 200))}`)
+    }
 
     return {
+      download: (path) =>
+        Effect.gen(function* () {
+          const aborter = new AbortController()
+          const within = async <A>(milliseconds: number, attempt: Promise<A>): Promise<A> => {
+            const late = setTimeout(
+              () => aborter.abort(new Error(`nothing for ${milliseconds / 1000} seconds`)),
+              milliseconds,
+            )
+            return attempt.finally(() => clearTimeout(late))
+          }
+          const response = yield* trying("no answer from", () =>
+            within(copyPatienceMs, send({ method: "GET", path }, aborter.signal)),
+          )
+          if (!response.ok)
+            return yield* refused({
+              status: response.status,
+              text: yield* trying("no answer from", () => response.text()),
+            })
+          const pieces: Download["pieces"] = (use) =>
+            trying("the answer broke off at", async () => {
+              const reader = response.body?.getReader()
+              for (;;) {
+                const next = await within(piecePatienceMs, reader?.read() ?? Promise.resolve(undefined))
+                if (next?.value === undefined) return
+                await use(next.value)
+              }
+            })
+          return { headers: response.headers, pieces }
+        }),
       call: (call, answer) =>
         Effect.flatMap(fetched(call), ({ status, text }) => {
-          const failed = (message: string) =>
-            Effect.fail(new CommandFailed({ code: exitCodes.failed, message: plain(message) }))
-          if (status < 200 || status > 299) {
-            const said = Option.map(errorIn(text), ({ error }) => error.message)
-            return failed(`the gateway answered ${status}: ${Option.getOrElse(said, () => text.slice(0, 200))}`)
-          }
+          if (status < 200 || status > 299) return refused({ status, text })
           return Effect.catchAll(Schema.decode(Schema.parseJson(answer))(text), () =>
             failed(`${base}${call.path} did not answer as a Headgate does`),
           )

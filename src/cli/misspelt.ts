@@ -52,7 +52,7 @@ export const misspelt = (program: CommandTree, words: ReadonlyArray<string>): Mi
     const word = words[at] ?? ""
     if (word === "--") return undefined
     const isLeaf = command.commands.size === 0
-    if (isLeaf && /^-\.?\d/.test(word)) continue // A negative number is a value.
+    if (isLeaf && /^-(\.?\d|$)/.test(word)) continue // A negative number is a value, and so is "-": standard input or output.
     if (word.startsWith("-")) {
       const [written = word, after] = word.split("=")
       const known = [...followingOf(command.descriptor).flags, ...programFlags]
@@ -61,11 +61,11 @@ export const misspelt = (program: CommandTree, words: ReadonlyArray<string>): Mi
       if (flag === undefined) return { message: `"${path}" has no flag "${written}"${near(written, names)}` }
       if (answered.has(flag.name)) isAnswered = true
       if (flag.takes === "nothing") continue
-      const value = after ?? words[++at] ?? ""
-      const got = value === "" ? "nothing" : `"${value}"`
-      if (flag.values.length > 0 && !flag.values.includes(value))
+      const value = after ?? words[++at]
+      const got = value === undefined || value === "" ? "nothing" : `"${value}"`
+      if (flag.values.length > 0 && !flag.values.includes(value ?? ""))
         return { message: `--${flag.name}: expected one of ${flag.values.join(", ")}, got ${got}` }
-      if (after === undefined && (value === "" || value.startsWith("--")))
+      if (after === undefined && (value === undefined || value.startsWith("--")))
         return { message: `--${flag.name}: expected a value, got ${got}` }
       continue
     }

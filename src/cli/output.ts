@@ -16,6 +16,9 @@ export const write = (text: string): Effect.Effect<void> =>
     process.stdout.write(text.endsWith("\n") ? text : `${text}\n`)
   })
 
+/** What only a person at a terminal wants to know. */
+export const writeNote = (text: string): Effect.Effect<void> => (isTerminal ? write(coloured(2, text)) : Effect.void)
+
 export const writeJson = (value: unknown): Effect.Effect<void> => write(JSON.stringify(value, null, 2))
 
 /** A text from elsewhere on one line, without control characters, which a terminal would obey. */

@@ -2,6 +2,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { isOfStorage, loadConfig } from "../config/loadConfig.ts"
+import { withProgressBeside } from "../progress/withProgress.ts"
 import { StorageUnavailable } from "../services/ledger.ts"
 import type { StorageNotOpened } from "../sql/StorageNotOpened.ts"
 import type { Refusal } from "../sql/sqliteFile.ts"
@@ -11,7 +12,7 @@ import { plain } from "./output.ts"
 
 type Read<A> = (sql: SqlClient) => Effect.Effect<A, StorageUnavailable>
 
-const configuredStorage = Effect.gen(function* () {
+export const configuredStorage = Effect.gen(function* () {
   const { config, problems } = yield* loadConfig()
   const [problem] = problems.filter(({ path }) => isOfStorage(path))
   if (problem !== undefined) return yield* Effect.fail({ message: `${problem.path}: ${problem.message}` })
@@ -19,9 +20,9 @@ const configuredStorage = Effect.gen(function* () {
 }).pipe(Effect.mapError(({ message }) => new CommandFailed({ code: exitCodes.badConfig, message: plain(message) })))
 
 const codes: Readonly<Record<Refusal["reason"] | StorageNotOpened["reason"], CommandFailed["code"]>> = {
-  "in-use": exitCodes.noFile,
+  "in-use": exitCodes.cannotWrite,
   unreadable: exitCodes.noFile,
-  unwritable: exitCodes.noFile,
+  unwritable: exitCodes.cannotWrite,
   unreachable: exitCodes.noGateway,
   misconfigured: exitCodes.badConfig,
   corrupt: exitCodes.badFile,
@@ -29,21 +30,27 @@ const codes: Readonly<Record<Refusal["reason"] | StorageNotOpened["reason"], Com
   older: exitCodes.badFile,
 }
 
-const failed = (failure: Refusal | StorageNotOpened | StorageUnavailable): CommandFailed => {
+export const storageFailed = (failure: Refusal | StorageNotOpened | StorageUnavailable): CommandFailed => {
   const code = failure instanceof StorageUnavailable ? exitCodes.badFile : codes[failure.reason]
   return new CommandFailed({ code, message: plain(failure.message) })
 }
 
 /** Runs `read` over the database as it is at one moment. Nothing is written. */
 export const reading = <A>(read: Read<A>): Effect.Effect<A, CommandFailed> =>
+  withProgressBeside((say) => {
+    say("reading the database")
+    return readingNow(read)
+  })
+
+const readingNow = <A>(read: Read<A>): Effect.Effect<A, CommandFailed> =>
   Effect.gen(function* () {
     const storage = yield* configuredStorage
     if (storage._tag === "Sqlite")
-      return yield* openToRead(storage.path).pipe(Effect.flatMap(read), Effect.scoped, Effect.mapError(failed))
+      return yield* openToRead(storage.path).pipe(Effect.flatMap(read), Effect.scoped, Effect.mapError(storageFailed))
     if (storage._tag === "Memory") {
       const message = "storage: memory: ends with the gateway, so there is nothing to read"
       return yield* new CommandFailed({ code: exitCodes.badConfig, message })
     }
     const { readDatabase } = yield* Effect.promise(() => import("../sql/postgresRead.ts"))
-    return yield* Effect.mapError(readDatabase(storage.url, read), failed)
+    return yield* Effect.mapError(readDatabase(storage.url, read), storageFailed)
   })

@@ -9,13 +9,18 @@ import * as Logger from "effect/Logger"
 import { levelOf } from "../config/overrides.ts"
 import { readServeWords } from "../serveFlags.ts"
 import { version } from "../version.ts"
+import { backup } from "./backup.ts"
 import { audit, reconcile } from "./books.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { catalogue } from "./catalogue.ts"
 import { check } from "./check.ts"
+import { doctor } from "./doctor.ts"
 import { keys } from "./keys.ts"
 import { helpOf, misspelt, treeOf } from "./misspelt.ts"
+import { models } from "./models.ts"
 import { plugin } from "./plugin.ts"
+import { restore } from "./restore.ts"
+import { route } from "./route.ts"
 import { serve, wordsOfServe } from "./serve.ts"
 import { spend } from "./spend.ts"
 
@@ -26,6 +31,11 @@ const program = Command.make("headgate").pipe(
     check,
     keys.command,
     spend,
+    doctor,
+    models,
+    route,
+    backup,
+    restore,
     reconcile,
     audit.command,
     catalogue.command,
@@ -38,6 +48,11 @@ const tree = treeOf(program, [
   treeOf(check),
   keys.tree,
   treeOf(spend),
+  treeOf(doctor),
+  treeOf(models),
+  treeOf(route),
+  treeOf(backup),
+  treeOf(restore),
   treeOf(reconcile),
   audit.tree,
   catalogue.tree,

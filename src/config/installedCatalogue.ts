@@ -37,7 +37,7 @@ const invalid = (path: string, first: Problem, more: ReadonlyArray<Problem> = []
 export const installCatalogue = async (path: string, catalogue: Catalogue): Promise<void> => {
   const beside = `${path}.${process.pid}.new`
   try {
-    const file = await open(beside, "wx")
+    const file = await open(beside, "wx", 0o600)
     try {
       await file.writeFile(writtenCatalogue(catalogue))
       await file.sync()

@@ -8,6 +8,7 @@ import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import { managementKeyFault } from "../domain/KeySecret.ts"
 import { type Problem, problemsOf } from "../domain/Problem.ts"
 import { isServiceLink } from "./environment.ts"
 import { type GatewayConfig, Hostname, Port, type StorageChoice, StorageText } from "./GatewayConfig.ts"
@@ -116,7 +117,6 @@ const within = (folder: string, storage: StorageChoice | null): StorageChoice | 
   storage?._tag === "Sqlite" ? { ...storage, path: resolve(folder, storage.path) } : storage
 
 const keyProblems = (key: string): ReadonlyArray<Problem> => {
-  if (/^[\x21-\x7e]{32,}$/.test(key)) return []
-  const message = `expected at least 32 visible ASCII characters, got ${key.length < 32 ? "fewer" : "others among them"}`
-  return [{ path: "HEADGATE_MANAGEMENT_KEY", message }]
+  const fault = managementKeyFault(key)
+  return fault === undefined ? [] : [{ path: "HEADGATE_MANAGEMENT_KEY", message: fault }]
 }

@@ -258,7 +258,7 @@ const exhaustedTexts: Readonly<Record<ExhaustedBecause, string>> = {
 
 /** The gateway cannot take the request now. */
 export class Unavailable extends Data.TaggedError("Unavailable")<{
-  readonly why: "overloaded" | "draining" | "metering" | "storage"
+  readonly why: "overloaded" | "draining" | "metering" | "storage" | "backup"
   readonly retryAfterSeconds: number
 }> {
   override get message() {
@@ -271,6 +271,7 @@ const unavailableTexts = {
   draining: "The gateway is shutting down.",
   metering: "The ledger cannot be written, so no paid request starts.",
   storage: "The database cannot be read.",
+  backup: "The database could not be copied; the gateway's log says why.",
 }
 
 /**

@@ -111,6 +111,7 @@ const unavailableTypes = {
   draining: "draining",
   metering: "metering_unavailable",
   storage: "metering_unavailable",
+  backup: "backup_unavailable",
 }
 
 const about = (failure: BadRequest | NoHostMatches | RoutingExhausted) => {

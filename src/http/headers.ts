@@ -13,6 +13,10 @@ export const generationIdHeader = "x-generation-id"
 /** Members of the request that were not sent to the host. */
 export const droppedHeader = "x-gw-dropped"
 
+/** Of a backup: its bytes, and its SHA-256 as RFC 9530 writes it. A streamed answer has no content-length. */
+export const backupSizeHeader = "x-gw-size"
+export const backupDigestHeader = "repr-digest"
+
 /** In a request: makes it safe to send again. In the answer that is sent again: `true`. */
 export const idempotencyHeader = "Idempotency-Key"
 export const replayedHeader = "idempotent-replayed"

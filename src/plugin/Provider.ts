@@ -117,6 +117,11 @@ export interface Provider {
    * host that cannot be reached, unless it is a `HostFailed`.
    */
   readonly transport?: (request: Request) => Promise<Response>
+  /**
+   * A request that costs nothing and that only a valid key gets an answer to: `headgate doctor` sends it, signed as any other.
+   * `baseUrl`: in the place of the provider's, unless the configuration has one. Default: `GET /models`.
+   */
+  readonly keyCheck?: { readonly request: Encoded; readonly baseUrl?: string }
   /** Its models, for servers that are found: `ProviderPlugin.local`. */
   readonly listModels?: ListModels
   /**

@@ -33,6 +33,7 @@ export interface ChatHost extends Omit<ProviderPlugin, "kind" | "contract" | "lo
   readonly protocols?: Readonly<Record<string, Protocol>>
   readonly models?: Provider["models"]
   readonly listModels?: Provider["listModels"]
+  readonly keyCheck?: Provider["keyCheck"]
 }
 
 /** What may stand in a base URL without changing its shape. */
@@ -43,7 +44,7 @@ const Segment = Schema.String.pipe(
 /** Makes a provider plugin out of facts: the default export of `plugins/providers/<id>/index.ts`. */
 export const chatHost = (host: ChatHost): ProviderPlugin<Provider> => {
   const { fields = {}, chat, embeddings, rerank, reasons = {}, cache, protocols, ...more } = host
-  const { error = httpErrorWith(reasons), models, listModels, ...facts } = more
+  const { error = httpErrorWith(reasons), models, listModels, keyCheck, ...facts } = more
   const { baseUrl, ...others } = facts
   const hasFields = Object.keys(fields).length > 0
   return defineProvider({
@@ -59,6 +60,7 @@ export const chatHost = (host: ChatHost): ProviderPlugin<Provider> => {
       ...(cache === undefined ? {} : { cacheMultipliers: () => cache }),
       ...(models === undefined ? {} : { models }),
       ...(listModels === undefined ? {} : { listModels }),
+      ...(keyCheck === undefined ? {} : { keyCheck }),
     }),
   })
 }

@@ -44,7 +44,7 @@ export interface CheckedListing extends Pick<ListModels, "request" | "fromRoot">
 }
 
 /** The hooks of a provider, which never throw and always return values of their type. */
-export interface CheckedProvider extends Pick<Provider, "error" | "baseUrl" | "credentials" | "sign"> {
+export interface CheckedProvider extends Pick<Provider, "error" | "baseUrl" | "credentials" | "sign" | "keyCheck"> {
   readonly protocols: Readonly<Record<string, CheckedProtocol>>
   readonly embeddings?: CheckedUnary<EmbeddingsRequest, EmbeddingsResponse>
   readonly rerank?: CheckedUnary<RerankRequest, RerankResponse>
@@ -64,7 +64,7 @@ export const checkedProvider = (plugin: ProviderPlugin, provider: Provider): Che
   const hook = (name: string) => hookOf(plugin.id, "", name)
   assertProvider(hook("load"), provider)
   const { embeddings, rerank, baseUrl, credentials, sign, transport, listModels, models } = provider
-  const { canCall, cacheMultipliers } = provider
+  const { keyCheck, canCall, cacheMultipliers } = provider
   const protocols = Object.entries(provider.protocols).map(
     ([name, protocol]) => [name, checkedProtocol(plugin.id, name, protocol)] as const,
   )
@@ -77,6 +77,7 @@ export const checkedProvider = (plugin: ProviderPlugin, provider: Provider): Che
     ...(credentials === undefined ? {} : { credentials }),
     ...(sign === undefined ? {} : { sign: checkedSign(hook("sign"), sign.bind(provider)) }),
     ...(transport === undefined ? {} : { transport: checkedTransport(hook("transport"), transport.bind(provider)) }),
+    ...(keyCheck === undefined ? {} : { keyCheck }),
     ...(listModels === undefined ? {} : { listModels: checkedListing(plugin.id, listModels) }),
     ...(models === undefined ? {} : { models: checkedModels(hook("models"), models.bind(provider)) }),
     ...(canCall === undefined ? {} : { canCall: checkedCanCall(hook("canCall"), canCall.bind(provider)) }),
@@ -237,7 +238,7 @@ const assertProvider: (hook: Hook, provider: unknown) => asserts provider is Pro
 /** What of the provider is not as its type says; `undefined`: all is. */
 const misfitOf = (provider: unknown): string | undefined => {
   if (!isJsonObject(provider) || provider instanceof Promise) return but("a provider", provider)
-  const { protocols, error, baseUrl, credentials, listModels } = provider
+  const { protocols, error, baseUrl, credentials, keyCheck, listModels } = provider
   if (!isJsonObject(protocols)) return but("protocols: an object", protocols)
   const unary = ["embeddings", "rerank"].filter((name) => provider[name] !== undefined)
   if (Object.keys(protocols).length === 0 && unary.length === 0) return "at least one protocol"
@@ -260,6 +261,11 @@ const misfitOf = (provider: unknown): string | undefined => {
   }
   if (baseUrl !== undefined && typeof baseUrl !== "string") return but("baseUrl as text", baseUrl)
   if (credentials !== undefined && !isJsonObject(credentials)) return but("credentials as an object", credentials)
+  if (keyCheck !== undefined) {
+    if (!isJsonObject(keyCheck)) return but("keyCheck with a request", keyCheck)
+    const expected = expectedOfEncoded(keyCheck["request"])
+    if (expected !== undefined) return `keyCheck with ${expected}`
+  }
   if (listModels === undefined) return undefined
   if (!isJsonObject(listModels)) return but("listModels with request and decode", listModels)
   if (typeof listModels["decode"] !== "function")

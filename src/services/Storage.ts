@@ -6,6 +6,7 @@
  * thread.
  */
 import * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { DaySum, SumQuery } from "../domain/Activity.ts"
@@ -314,6 +315,18 @@ export interface IdempotencyRepository {
   readonly prune: (now: number, limit: number) => Effect.Effect<number, StorageUnavailable>
 }
 
+/** The whole database as it was at one moment. */
+export interface DatabaseCopy {
+  readonly bytes: number
+  /** SHA-256 of the content, base64. */
+  readonly sha256: string
+  /** To be read to its end or cancelled. */
+  readonly content: ReadableStream<Uint8Array>
+}
+
+/** This storage gives no copy. `instead`: why, and what to do, without a full stop. */
+export class NoCopy extends Data.TaggedError("NoCopy")<{ readonly instead: string }> {}
+
 export class Storage extends Context.Tag("headgate/Storage")<
   Storage,
   {
@@ -328,6 +341,8 @@ export class Storage extends Context.Tag("headgate/Storage")<
     readonly hostStats: HostStatsRepository
     readonly prices: PriceRepository
     readonly idempotency: IdempotencyRepository
+    /** For backups. The database goes on being written meanwhile. `undefined`: there is no such copy. */
+    readonly copy?: Effect.Effect<DatabaseCopy, NoCopy | StorageUnavailable>
     /** `undefined`: this process has the data for itself. */
     readonly shared?: SharedRepositories
   }

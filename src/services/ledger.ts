@@ -27,7 +27,7 @@ export class StorageUnavailable extends Data.TaggedError("StorageUnavailable")<{
 
 /** The failure that a caller sees when the database fails. The reason is for the operator, so it is logged here. */
 export const orUnavailable =
-  (why: "metering" | "storage") =>
+  (why: "metering" | "storage" | "backup") =>
   <A>(effect: Effect.Effect<A, StorageUnavailable>): Effect.Effect<A, Unavailable> =>
     Effect.catchTag(effect, "StorageUnavailable", ({ message }) =>
       Effect.zipRight(Effect.logError(message), Effect.fail(new Unavailable({ why, retryAfterSeconds: 5 }))),

@@ -4,7 +4,7 @@
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { Endpoint } from "../catalogue/endpoints.ts"
+import type { Endpoint, ProviderEndpoint } from "../catalogue/endpoints.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import { PluginFault } from "../plugin/PluginFault.ts"
 import type { SideAnswer, SideRequest } from "../plugin/Provider.ts"
@@ -19,7 +19,7 @@ export const longestErrorBody = 65_536
 
 export interface UpstreamClient {
   /** The encoded request, signed by the provider where it signs. */
-  readonly signed: (endpoint: Endpoint, encoded: Encoded) => Effect.Effect<Encoded, HostFailed>
+  readonly signed: (endpoint: ProviderEndpoint, encoded: Encoded) => Effect.Effect<Encoded, HostFailed>
   /** Sends it: over the network, or to the provider's own transport. */
   readonly send: (endpoint: Endpoint, encoded: Encoded, sink: Sink) => Exchange
 }
@@ -53,7 +53,10 @@ export const makeUpstreamClient = (upstream: Context.Tag.Service<Upstream>): Ups
 const noExchange: Exchange = { cancel: () => {}, drain: () => {}, pause: () => {}, resume: () => {} }
 
 /** The complete call. The gateway sets address and credentials, which a protocol's headers cannot replace. */
-const callTo = (endpoint: Endpoint, { method = "POST", path, headers, body }: Encoded): UpstreamCall => ({
+export const callTo = (
+  endpoint: ProviderEndpoint,
+  { method = "POST", path, headers, body }: Encoded,
+): UpstreamCall => ({
   url: endpoint.baseUrl + path,
   method,
   headers: headers === undefined ? endpoint.headers : { ...endpoint.headers, ...headers, ...endpoint.fixedHeaders },
@@ -67,7 +70,7 @@ const longestSideAnswer = 1_048_576
 /** A call that a plugin makes in order to sign another, such as for an access token. */
 const sideCall = (
   upstream: Context.Tag.Service<Upstream>,
-  { network, proxy }: Endpoint,
+  { network, proxy }: ProviderEndpoint,
   { url, method = "GET", headers = {}, body }: SideRequest,
 ): Effect.Effect<SideAnswer, HostFailed> =>
   wholeCall(upstream, { url, method, headers, body: body ?? null, network, proxy }, longestSideAnswer)
@@ -82,7 +85,7 @@ export const parsedBody = (text: string): unknown => {
 }
 
 /** The failure for an answer with another status than 200. */
-export const refusedBy = (endpoint: Endpoint, head: ResponseHead, body: string): HostFailed =>
+export const refusedBy = (endpoint: ProviderEndpoint, head: ResponseHead, body: string): HostFailed =>
   endpoint.provider.error(head.status, head.headers, parsedBody(body))
 
 /**

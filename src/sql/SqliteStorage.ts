@@ -2,18 +2,20 @@
  * `Storage` in a SQLite file. All SQL, reads too, runs in one worker thread that owns the file (sqliteThread.ts); this
  * side sends it calls and waits for the answers.
  */
-import { existsSync, realpathSync } from "node:fs"
-import { resolve } from "node:path"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import type { Say } from "../progress/withProgress.ts"
 import { StorageUnavailable } from "../services/ledger.ts"
 import { wait } from "../services/Steps.ts"
 import { Storage } from "../services/Storage.ts"
 import { type Call, proxyOf } from "./calls.ts"
+import { makeDatabaseCopies } from "./databaseCopy.ts"
 import type { SqliteOpening } from "./Opening.ts"
+import { isReadableByAll } from "./privateFile.ts"
+import { realPath } from "./realPath.ts"
 import { type SqlRepositories, storageOf } from "./repositories.ts"
 import { StorageNotOpened } from "./StorageNotOpened.ts"
 import type { Message, Opened, Reply } from "./sqliteThread.ts"
@@ -44,7 +46,7 @@ class Thread {
   }
 
   /** Resumes once the file is open. A thread that dies before that is a defect, since its code does not load. */
-  open(opening: SqliteOpening, resume: (result: Effect.Effect<OpenThread, StorageNotOpened>) => void): void {
+  open(opening: SqliteOpening, say: Say, resume: (result: Effect.Effect<OpenThread, StorageNotOpened>) => void): void {
     const died = (why: string) => {
       this.end(why)
       this.worker.terminate()
@@ -53,6 +55,10 @@ class Thread {
     this.worker.addEventListener("error", (event) => died(event.message))
     this.worker.addEventListener("close", () => died("its thread has ended"))
     this.worker.onmessage = ({ data: opened }: MessageEvent<Opened>) => {
+      if ("doing" in opened) {
+        say(opened.doing)
+        return
+      }
       if ("refusal" in opened) {
         this.terminate()
         resume(Effect.fail(new StorageNotOpened(opened.refusal)))
@@ -117,22 +123,23 @@ class Thread {
 export const makeWith = (
   start: () => Worker,
   options: SqliteOpening,
+  say: Say = () => {},
 ): Effect.Effect<Service, StorageNotOpened, Scope.Scope> => {
-  const opened = Effect.async<OpenThread, StorageNotOpened>((resume) => {
-    const path = resolve(options.path)
-    // The real path, so that all names of a file share one lock.
-    const opening = { path: existsSync(path) ? realpathSync(path) : path, durability: options.durability }
-    new Thread(start()).open(opening, resume)
-  })
-  return Effect.map(
-    Effect.acquireRelease(opened, ({ thread }) => thread.close),
-    ({ storage }) => storage,
+  const path = realPath(options.path)
+  const opened = Effect.async<OpenThread, StorageNotOpened>((resume) =>
+    new Thread(start()).open({ path, durability: options.durability }, say, resume),
   )
+  return Effect.gen(function* () {
+    if (isReadableByAll(path))
+      yield* Effect.logWarning(`every user of this machine can read the database: chmod 600 ${path}*`)
+    const { storage } = yield* Effect.acquireRelease(opened, ({ thread }) => thread.close)
+    return { ...storage, copy: makeDatabaseCopies(path) }
+  })
 }
 
 /**
  * Opens the file, and creates it and its folder where they are absent. Closing the layer writes the journal back into
- * the file.
+ * the file. `say` is told what is done that may take long.
  */
-export const layer = (options: SqliteOpening): Layer.Layer<Storage, StorageNotOpened> =>
-  Layer.scoped(Storage, makeWith(startThread, options))
+export const layer = (options: SqliteOpening, say?: Say): Layer.Layer<Storage, StorageNotOpened> =>
+  Layer.scoped(Storage, makeWith(startThread, options, say))

@@ -4,6 +4,7 @@
  */
 import { closeSync, openSync, rmSync, statfsSync, statSync, writeSync } from "node:fs"
 import { dirname } from "node:path"
+import { privateMode } from "./privateFile.ts"
 
 export interface Ballast {
   /** Frees the space; whether there was any. */
@@ -26,7 +27,7 @@ export const makeBallast = (path: string): Ballast => {
       const { bavail, bsize } = statfsSync(dirname(path))
       // The requests in flight must not run out of space because of it.
       if (bavail * bsize < 2 * bytes) return false
-      const handle = openSync(file, "w", 0o600)
+      const handle = openSync(file, "w", privateMode)
       try {
         // Written, since a file with a hole has no space.
         for (let at = 0; at < bytes; at += piece) writeSync(handle, new Uint8Array(piece), 0, piece, at)

@@ -3,7 +3,7 @@ import type { Database } from "bun:sqlite"
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { Storage } from "../services/Storage.ts"
+import { NoCopy, Storage } from "../services/Storage.ts"
 import { runToEnd } from "./calls.ts"
 import { openTables } from "./openTables.ts"
 import { storageOf } from "./repositories.ts"
@@ -20,6 +20,7 @@ export const layerOf = (open: () => Database): Layer.Layer<Storage> =>
         SqlClient,
         makeClient(db),
       )
-      return storageOf(installation, runToEnd(repositories))
+      const copy = new NoCopy({ instead: "is memory:, so it ends with the gateway and there is nothing to keep" })
+      return { ...storageOf(installation, runToEnd(repositories)), copy }
     }).pipe(Effect.orDie),
   )

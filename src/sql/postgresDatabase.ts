@@ -7,8 +7,9 @@ import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type { Say } from "../progress/withProgress.ts"
 import { makeStepRunner } from "../services/Steps.ts"
-import type { Storage } from "../services/Storage.ts"
+import { NoCopy, type Storage } from "../services/Storage.ts"
 import { reasonOf, sqlState } from "./failure.ts"
 import { installationId } from "./installation.ts"
 import { withEncodedEntries } from "./JournalRepository.ts"
@@ -110,18 +111,21 @@ const mayMissSteps = (address: string) =>
 /** SQLSTATE of a statement that took too long. */
 const queryCanceled = "57014"
 
-/** The storage, until the scope closes. */
+/** The storage, until the scope closes. `say` is told what is done that may take long. */
 export const openDatabase = (
   { spoolFolder, ...connecting }: PostgresOpening,
   patience: Patience = defaultPatience,
+  say: Say = () => {},
 ): Effect.Effect<Context.Tag.Service<typeof Storage>, StorageNotOpened, Scope.Scope> => {
   const address = addressOf(connecting.url)
   const name = makeSessionName()
   return Effect.gen(function* () {
     const pool = yield* openPool(connecting, patience, { name, max: connections })
     const sql = yield* clientOf(pool)
-    if (yield* Effect.provideService(mayMissSteps(address), SqlClient, sql))
+    if (yield* Effect.provideService(mayMissSteps(address), SqlClient, sql)) {
+      say(`the tables of the database are brought to schema ${schemaVersion}`)
       yield* migrateDatabase(connecting, name, patience)
+    }
     const runner = makeStepRunner(yield* Effect.runtime<never>())
     const countRows = makeCountRows(pool, (cause) =>
       runner.effect(Effect.logWarning("the sums of the ledger by day were not advanced", reasonOf(cause)), () => {}),
@@ -131,6 +135,7 @@ export const openDatabase = (
     const storage = {
       installation,
       ...shared,
+      copy: new NoCopy({ instead: "is PostgreSQL, which has its own tool: pg_dump --schema=headgate" }),
       journal: withEncodedEntries(journal),
       ledger: {
         ...makeLedgerReads(sql),

@@ -3,9 +3,10 @@
  * kernel releases however the process ends. Everything here blocks, and throws SQLite's errors.
  */
 import { Database } from "bun:sqlite"
-import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs"
+import { existsSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { sqliteCode } from "./failure.ts"
+import { makePrivateFile, makePrivateFolder } from "./privateFile.ts"
 
 export interface SpoolEntry {
   /** An entry whose id is in the file already is skipped. */
@@ -77,8 +78,9 @@ export class SpoolFile {
 
   /** A new file. */
   static create({ folder, installation, durability }: SpoolOptions): SpoolFile {
-    mkdirSync(folder, { recursive: true })
+    makePrivateFolder(folder)
     const path = join(folder, `${prefixOf(installation)}${crypto.randomUUID()}${suffix}`)
+    makePrivateFile(path)
     const file = new SpoolFile(path, hold(path, true, durability))
     // Another process has taken it for one that was left, before it was held.
     if (!existsSync(path)) throw new Error(`${path} was removed`)

@@ -6,19 +6,22 @@
  * containers every gateway has the same one. SQLite's own exclusive mode would also shut out readers, such as backups
  * and `sqlite3`.
  */
-import { Database } from "bun:sqlite"
-import { existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs"
+import { Database, type DatabaseOptions } from "bun:sqlite"
+import { existsSync, renameSync, rmSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type { Say } from "../progress/withProgress.ts"
 import { makeBallast } from "./ballast.ts"
+import { removeUnfinished } from "./databaseCopy.ts"
 import { sqliteCode } from "./failure.ts"
 import { migrationsTable, schemaVersion } from "./migrations.ts"
 import type { SqliteOpening } from "./Opening.ts"
 import { type OpenTables, openTables } from "./openTables.ts"
+import { makePrivateFile, makePrivateFolder } from "./privateFile.ts"
 import { makeClient } from "./sqliteClient.ts"
 
 export interface Refusal {
@@ -37,7 +40,7 @@ const busyTimeoutMs = 5000
 /** The same for our own lock. When it is held for longer, another gateway is running. */
 const lockTimeoutMs = 250
 
-const refused = (reason: Refusal["reason"], path: string, detail: string): Refused => {
+export const refused = (reason: Refusal["reason"], path: string, detail: string): Refused => {
   switch (reason) {
     case "in-use":
       return new Refused({ reason, message: `${path} is already in use by ${detail}.` })
@@ -67,7 +70,7 @@ const reasons: ReadonlyArray<readonly [code: string, reason: Refusal["reason"], 
   ["SQLITE_FULL", "unwritable", "the disk is full"],
 ]
 
-const refusalFor = (path: string, error: unknown): Refused | undefined => {
+export const refusalFor = (path: string, error: unknown): Refused | undefined => {
   if (error instanceof Refused) return error
   const code = sqliteCode(error)
   const known = reasons.find(([prefix]) => code?.startsWith(prefix))
@@ -76,12 +79,15 @@ const refusalFor = (path: string, error: unknown): Refused | undefined => {
 
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
-const prepare = (path: string): void => {
+const makeFolder = (path: string): void => {
   try {
-    mkdirSync(dirname(path), { recursive: true })
+    makePrivateFolder(dirname(path))
   } catch (error) {
     throw refused("unwritable", path, error instanceof Error ? error.message : "its folder cannot be made")
   }
+}
+
+const expectDatabase = (path: string): void => {
   // SQLite would take an empty file (or one of a single byte) for a new database and delete the journal.
   if (sizeOf(path) <= 1 && sizeOf(`${path}-wal`) > 0) {
     throw refused("corrupt", path, "it is gone or empty, but its journal is there")
@@ -90,6 +96,7 @@ const prepare = (path: string): void => {
 
 /** Writes the holder, commits, and takes the lock again: others can only read a committed holder. */
 const takeLock = (path: string): Database => {
+  makePrivateFile(`${path}.lock`)
   const lock = new Database(`${path}.lock`)
   try {
     lock.run(`PRAGMA busy_timeout = ${lockTimeoutMs}`)
@@ -108,8 +115,18 @@ const takeLock = (path: string): Database => {
   }
 }
 
+/** The file for this process alone, until the scope closes. Makes its folder where it is absent. */
+export const lockFile = (path: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      makeFolder(path)
+      return takeLock(path)
+    }),
+    (lock) => Effect.sync(() => lock.close()),
+  )
+
 /** Version of the tables in our file: 0 without any, `undefined` in an empty file. */
-const versionOf = (path: string) =>
+export const versionOf = (path: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
     const tables = yield* sql<{ readonly name: string }>`SELECT name FROM sqlite_schema WHERE type = 'table'`
@@ -143,13 +160,16 @@ const keepCopy = (path: string, version: number) =>
     const sql = yield* SqlClient
     const copy = `${path}.schema-${version}`
     const unfinished = `${copy}.part`
-    yield* Effect.sync(() => rmSync(unfinished, { force: true }))
+    yield* Effect.sync(() => {
+      rmSync(unfinished, { force: true })
+      makePrivateFile(unfinished)
+    })
     yield* sql`VACUUM INTO ${unfinished}`
     yield* Effect.sync(() => renameSync(unfinished, copy))
   })
 
 /** Settings of the connection, before the first transaction. Keeps a copy of a file that will be migrated. */
-const configure = ({ path, durability }: SqliteOpening) =>
+const configure = ({ path, durability }: SqliteOpening, say: Say) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
     yield* sql.unsafe(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
@@ -159,10 +179,14 @@ const configure = ({ path, durability }: SqliteOpening) =>
       return yield* refused("unwritable", path, "its file system cannot carry a write-ahead log")
     }
     yield* sql.unsafe(`PRAGMA synchronous = ${durability === "full" ? "FULL" : "NORMAL"}`)
-    if (version !== undefined && version > 0 && version < schemaVersion) yield* keepCopy(path, version)
+    if (version === undefined || version === 0 || version === schemaVersion) return
+    const change = `the tables of the database are brought from schema ${version} to ${schemaVersion}`
+    say(`${change}: first it is copied`)
+    yield* keepCopy(path, version)
+    say(change)
   })
 
-const openDatabase = (path: string, options?: { readonly readonly: true }) =>
+export const openDatabase = (path: string, options?: DatabaseOptions) =>
   Effect.acquireRelease(
     Effect.sync(() => new Database(path, options)),
     (db) => Effect.sync(() => db.close()),
@@ -173,19 +197,20 @@ export interface OpenFile extends OpenTables {
   readonly db: Database
 }
 
-/** The file, until the scope closes. Everything runs on the calling thread and blocks it. */
-export const openFile = (opening: SqliteOpening): Effect.Effect<OpenFile, Refused, Scope.Scope> =>
+/** The file, until the scope closes. Everything runs on the calling thread and blocks it. `say` is told what may take long. */
+export const openFile = (opening: SqliteOpening, say: Say = () => {}): Effect.Effect<OpenFile, Refused, Scope.Scope> =>
   Effect.gen(function* () {
     const { path } = opening
-    yield* Effect.sync(() => prepare(path))
-    yield* Effect.acquireRelease(
-      Effect.sync(() => takeLock(path)),
-      (lock) => Effect.sync(() => lock.close()),
-    )
+    yield* lockFile(path)
+    yield* Effect.sync(() => {
+      expectDatabase(path)
+      removeUnfinished(path)
+      makePrivateFile(path)
+    })
     const db = yield* openDatabase(path)
     const tables = yield* Effect.provideServiceEffect(
       Effect.zipRight(
-        configure(opening),
+        configure(opening, say),
         Effect.suspend(() => openTables(db, makeBallast(path))),
       ),
       SqlClient,
@@ -222,7 +247,7 @@ export const openToRead = (path: string): Effect.Effect<SqlClient, Refused, Scop
  * Turns errors into refusals where there is one; the others are defects. bun:sqlite throws when it opens a file, and the
  * migrator dies when a step fails. SQLite's code tells the reason in both cases.
  */
-const refusing = (refusalOf: (error: unknown) => Refused | undefined) =>
+export const refusing = (refusalOf: (error: unknown) => Refused | undefined) =>
   Effect.catchAllCause((cause: Cause.Cause<unknown>) => {
     const error = Cause.squash(cause)
     const refusal = refusalOf(error)

@@ -21,8 +21,9 @@ export type Reply =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly failed: string; readonly refused: boolean }
 
-/** The answer to the first message. */
+/** The answer to the first message; before it, what is done that may take long. */
 export type Opened =
+  | { readonly doing: string }
   | { readonly refusal: Refusal }
   | { readonly installation: string; readonly methods: MethodNames<SqlRepositories> }
 
@@ -46,10 +47,12 @@ const serve = ({ repositories }: OpenFile, scope: Scope.CloseableScope) => {
   }
 }
 
+const say = (doing: string): void => self.postMessage({ doing } satisfies Opened)
+
 const open = (opening: SqliteOpening): Effect.Effect<Opened> =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()
-    const opened = yield* Effect.exit(Scope.extend(openFile(opening), scope))
+    const opened = yield* Effect.exit(Scope.extend(openFile(opening, say), scope))
     if (Exit.isSuccess(opened)) {
       serve(opened.value, scope)
       const { installation, repositories } = opened.value

@@ -18,7 +18,7 @@ import { gatewayConfig, load, type ProviderSubject, secretsOf } from "./subject.
 export const hookChecks = (subject: ProviderSubject): ReadonlyArray<Check> => {
   const provider = loaded(subject)
   if (provider === undefined) return []
-  const { sign, transport, listModels } = provider
+  const { sign, transport, keyCheck, listModels } = provider
   return [
     { name: "keeps its secrets where the gateway can see them", run: () => declaresSecrets(subject) },
     ...(sign === undefined
@@ -30,10 +30,16 @@ export const hookChecks = (subject: ProviderSubject): ReadonlyArray<Check> => {
     ...(transport === undefined
       ? []
       : [{ name: "transport() answers with streams of its protocol", run: () => transports(subject) }]),
+    ...(keyCheck === undefined
+      ? []
+      : [{ name: "keyCheck asks without credentials", run: () => asksWithoutSecrets(subject, "keyCheck") }]),
     ...(listModels === undefined
       ? []
       : [
-          { name: "listModels asks for a list, without credentials", run: () => asksForList(subject) },
+          {
+            name: "listModels asks for a list, without credentials",
+            run: () => asksWithoutSecrets(subject, "listModels"),
+          },
           { name: "listModels reads its host's list, and throws at nothing", run: () => readsList(subject) },
         ]),
   ]
@@ -208,22 +214,19 @@ const streamState = (protocol: Protocol, bytes: Uint8Array): string => {
   return stream.state
 }
 
-// --- listModels
+// --- keyCheck and listModels
 
-const asksForList = (subject: ProviderSubject): void => {
-  const { listModels } = load(subject)
-  const request: unknown = listModels?.request
+/** The gateway adds the key, where it belongs. */
+const asksWithoutSecrets = (subject: ProviderSubject, member: "keyCheck" | "listModels"): void => {
+  const type = member === "keyCheck" ? "Provider.keyCheck" : "ListModels.request"
+  const request: unknown = load(subject)[member]?.request
   const expected = expectedOfEncoded(request)
-  must(expected === undefined, `listModels.request must be ${expected}`, "ListModels.request")
+  must(expected === undefined, `${member}.request must be ${expected}`, type)
   const text = JSON.stringify(request)
   for (const secret of secretsOf(subject)) {
-    must(!text.includes(secret), "listModels.request has a secret of the configuration", "ListModels.request")
+    must(!text.includes(secret), `${member}.request has a secret of the configuration`, type)
   }
-  must(
-    !/https?:\/\//.test(text),
-    "listModels.request has an address: it is relative to the base URL",
-    "ListModels.request",
-  )
+  must(!/https?:\/\//.test(text), `${member}.request has an address: it is relative to the base URL`, type)
 }
 
 const readsList = (subject: ProviderSubject): void => {

@@ -14,7 +14,7 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
   ["serve.ts"],
   ["gatewayProcess.ts"],
   ["testing", "firstStart.ts", "reload.ts", "start.ts", "startAhead.ts", "startFacts.ts"],
-  ["startSummary.ts"],
+  ["startSummary.ts", "firstKeys.ts"],
   ["workers", "embedding.ts"],
   ["serveFlags.ts", "version.ts", "ending.ts", "handler.ts", "client.ts"],
   ["Gateway.ts"],
@@ -23,7 +23,7 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
   ["plugin.ts", "catalogue"],
   ["plugin", "upstream"],
   ["wire"],
-  ["domain", "bundle.ts", "inBundle.ts"],
+  ["domain", "progress", "bundle.ts", "inBundle.ts"],
 ]
 
 interface Import {

@@ -201,8 +201,10 @@ describe("who may ask", () => {
     expect(own.attempts).toHaveLength(1)
     expect((await explainedBy(gateway, ask(), `?key_hash=${poor}`, headers)).error).toMatchObject({ code: 402 })
 
+    // Without a key it is the plan of one without a limit and without lists.
+    expect((await explainedBy(gateway, ask(), "", headers)).attempts).toEqual(own.attempts)
+
     const of = async (query: string) => errorOf(await gateway.call(`/route/explain${query}`, post(ask(), headers)))
-    expect(await of("")).toMatchObject({ code: 400, metadata: { path: "key_hash" } })
     expect(await of("?key_hash=unknown")).toMatchObject({ code: 404, message: "This key does not exist." })
     expect(await of(`?key_hash=${keyId(gateway.managementKey)}`)).toMatchObject({ code: 404 })
     expect(await of("?key_hash=")).toMatchObject({ code: 400, metadata: { path: "key_hash" } })

@@ -4,6 +4,7 @@ import * as HttpServer from "@effect/platform/HttpServer"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Gateway, KeyId, KeyStore, memoryStorage, Upstream } from "headgate"
+import { GatewayClient } from "headgate/client"
 import { HostFailed, type HostReason } from "headgate/plugin"
 import echo from "headgate/providers/echo"
 import openai from "headgate/providers/openai"
@@ -21,5 +22,6 @@ export const { handler, dispose } = HttpLayerRouter.toWebHandler(
   { disableLogger: true },
 )
 
+export const client = GatewayClient.layer
 export const checks: ReadonlyArray<Check> = await providerChecks({ plugin: echo })
 export const reason: HostReason = new HostFailed({ reason: "account" }).reason

@@ -3,15 +3,29 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { readFileSync } from "node:fs"
 import { rm } from "node:fs/promises"
 import { join } from "node:path"
+import { version } from "../../package.json"
 import { makePackedApp, type PackedApp } from "../support/packedApp.ts"
 
 const compilers = ["typescript", "typescript-5.9"]
 
+const page = readFileSync(join(import.meta.dir, "../../docs/embedding.md"), "utf8")
+const blocks = (language: string) =>
+  new Map(
+    [...page.matchAll(new RegExp(`^\`\`\`${language} (\\S+)\\n([\\s\\S]*?)^\`\`\`$`, "gm"))].map(
+      ([, file = "", text = ""]) => [file, text] as const,
+    ),
+  )
+const sources = blocks("ts")
+const outputs = blocks("text")
+const curl = page.match(/^curl .*$/m)?.[0] ?? ""
+
 let app: PackedApp
 
 beforeAll(async () => {
-  app = await makePackedApp(["bun-types", ...compilers])
+  app = await makePackedApp(["bun-types", "hono", ...compilers])
   for (const file of ["app.ts", "gateway.ts"]) await app.write(file, readFileSync(join(import.meta.dir, file), "utf8"))
+  // Any free port, for tests at the same time.
+  for (const [file, text] of sources) await app.write(`page/${file}`, text.replace("port: 3000", "port: 0"))
 }, 120_000)
 afterAll(() => rm(app.folder, { recursive: true, force: true }))
 
@@ -22,6 +36,8 @@ describe("the tarball", () => {
     expect(app.packed).toContain("dist/plugins/providers/openai/index.d.ts")
     expect(app.packed).toContain("plugins/providers/openai/models.json")
     expect(app.packed).toContain("examples/embed.ts")
+    expect(app.packed).toContain("bundle/program.js")
+    expect(app.packed).not.toContain("bundle/sources.json")
     expect(app.packed.filter((path) => /^(plugins|test|bench)\/.*\.test\.ts$/.test(path))).toEqual([])
   })
 
@@ -39,36 +55,105 @@ describe("the tarball", () => {
   })
 })
 
+test("the program of the package runs", async () => {
+  const { code, stdout } = await app.run(process.execPath, "node_modules/headgate/src/main.ts", "--version")
+  expect(code).toBe(0)
+  expect(stdout).toContain(version)
+})
+
 const common = { target: "ESNext", module: "Preserve", moduleResolution: "bundler", strict: true, noEmit: true }
 const settings = {
-  "the DOM's types and none of Bun's": { lib: ["ESNext", "DOM"], types: [] },
-  "noImplicitReturns and exactOptionalPropertyTypes": {
-    lib: ["ESNext"],
-    types: ["bun-types"],
-    noImplicitReturns: true,
-    exactOptionalPropertyTypes: true,
+  "the DOM's types and none of Bun's": {
+    options: { lib: ["ESNext", "DOM"], types: [] },
+    include: ["gateway.ts"],
   },
-  "strict alone": { types: ["bun-types"] },
+  // With the files of docs/embedding.md. The declarations of @effect/platform-bun, which one uses, name types of an older Bun.
+  "noImplicitReturns and exactOptionalPropertyTypes": {
+    options: { types: ["bun-types"], noImplicitReturns: true, exactOptionalPropertyTypes: true, skipLibCheck: true },
+    include: ["*.ts", "page/*.ts"],
+  },
+  "strict alone": { options: { types: ["bun-types"] }, include: ["*.ts"] },
 }
 
 describe("the types", () => {
-  const cases = Object.entries(settings).flatMap(([name, options], at) =>
-    compilers.map((compiler) => [compiler, name, at, options] as const),
+  const cases = Object.entries(settings).flatMap(([name, setting], at) =>
+    compilers.map((compiler) => [compiler, name, at, setting] as const),
   )
-  test.each(cases)("%s, %s", async (compiler, _name, at, options) => {
+  test.each(cases)("%s, %s", async (compiler, _name, at, { options, include }) => {
     // TypeScript 5.9 takes four times as long for all of Effect's own declarations.
-    const compilerOptions = { ...common, ...options, skipLibCheck: compiler !== "typescript" }
+    const compilerOptions = { ...common, skipLibCheck: compiler !== "typescript", ...options }
     const file = `tsconfig.${compiler}.${at}.json`
-    const include = options.types.length === 0 ? ["gateway.ts"] : ["*.ts"]
     await app.write(file, JSON.stringify({ compilerOptions, include }))
-    const { stdout } = await app.run(
-      process.execPath,
-      `node_modules/${compiler}/bin/tsc`,
-      "--project",
-      file,
-      "--pretty",
-      "false",
+    const tsc = `node_modules/${compiler}/bin/tsc`
+    expect((await app.run(process.execPath, tsc, "--project", file, "--pretty", "false")).stdout).toBe("")
+  })
+})
+
+describe("docs/embedding.md", () => {
+  const managementKey = "sk-of-the-operator-0123456789abcdef"
+
+  /** Runs an app of the page until `use` has ended, and stops it by SIGTERM. */
+  const serving = async (file: string, use: (url: string) => Promise<void>) => {
+    const child = Bun.spawn([process.execPath, file], {
+      cwd: join(app.folder, "page"),
+      env: { ...process.env, HEADGATE_MANAGEMENT_KEY: managementKey },
+      stdout: "pipe",
+      stderr: "inherit",
+    })
+    try {
+      let said = ""
+      const decoder = new TextDecoder()
+      for await (const bytes of child.stdout) {
+        said += decoder.decode(bytes)
+        if (/:\d+.*\n/.test(said)) break
+      }
+      const port = /http:\/\/\S*?:(\d+)/.exec(said)?.[1]
+      await use(`http://localhost:${port}`)
+    } finally {
+      child.kill("SIGTERM")
+    }
+    return child.exited
+  }
+  /** What the page's own command prints, for an app at `base`. */
+  const asked = async (base: string) =>
+    JSON.parse((await app.run("sh", "-c", `${curl.replace("http://localhost:3000", base)} --silent`)).stdout)
+
+  test("has a file for every block of code", () => {
+    expect([...sources.keys()]).toEqual(["app.ts", "hono.ts", "effect.ts", "meter.ts", "manage.ts", "money.ts"])
+    expect(sources.get("meter.ts")).toBe(
+      readFileSync(join(import.meta.dir, "../../examples/services/meter.ts"), "utf8"),
     )
-    expect(stdout).toBe("")
+  })
+
+  test("app.ts answers the page's command, and ends at SIGTERM", async () => {
+    const code = await serving("app.ts", async (url) => {
+      expect((await asked(url)).choices[0].message.content).toBe("Hello, app!")
+    })
+    expect(code).toBe(0)
+  })
+
+  test("effect.ts answers below its prefix, beside the app's page", async () => {
+    await serving("effect.ts", async (url) => {
+      expect(await (await fetch(url)).text()).toBe("our own page")
+      expect((await asked(`${url}/llm`)).choices[0].message.content).toBe("Hello, app!")
+    })
+  })
+
+  test("hono.ts is managed by manage.ts, which prints what the page says", async () => {
+    const code = await serving("hono.ts", async (url) => {
+      expect(await (await fetch(url)).text()).toBe("our own page")
+      const env = { ...process.env, GATEWAY_URL: `${url}/llm`, HEADGATE_MANAGEMENT_KEY: managementKey }
+      const { stdout } = Bun.spawnSync([process.execPath, "page/manage.ts"], {
+        cwd: app.folder,
+        env,
+        stderr: "inherit",
+      })
+      expect(stdout.toString()).toBe(outputs.get("manage.ts") ?? "")
+    })
+    expect(code).toBe(0)
+  })
+
+  test("money.ts prints what the page says", async () => {
+    expect((await app.run(process.execPath, "page/money.ts")).stdout).toBe(outputs.get("money.ts") ?? "")
   })
 })

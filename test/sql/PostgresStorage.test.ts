@@ -135,6 +135,9 @@ describePostgres("a database of PostgreSQL", () => {
 
     const second = await open(url)
     expect(second.storage.installation).toBe(first.storage.installation)
+    // Its backups are made by its own tool.
+    const copied = await Effect.runPromise(Effect.flip(second.storage.copy ?? Effect.dieMessage("no word of it")))
+    expect(copied).toMatchObject({ _tag: "NoCopy", instead: expect.stringContaining("pg_dump --schema=headgate") })
     expect(await Effect.runPromise(second.storage.keys.find(alice))).toEqual(sampleKey(alice))
     expect((await Effect.runPromise(second.storage.ledger.spend(alice, at))).total).toBe(7n)
   })

@@ -25,7 +25,7 @@ const endWithProcess = (folder: string): void => {
   Bun.spawn(["sh", "-c", watch, folder], options).unref()
 }
 
-const freePort = (): Promise<number> =>
+export const freePort = (): Promise<number> =>
   new Promise((resolve) => {
     const probe = createServer().listen(0, "127.0.0.1", () => {
       const address = probe.address()

@@ -57,12 +57,13 @@ const unary = (more: Partial<Provider> = {}): ProviderSubject => ({
 test.each<[string, ProviderSubject]>([
   ["a provider that signs", signing(goodSign)],
   ["one that lists models", goodListing],
+  ["one with a check of its key", withProvider({ keyCheck: { request: { method: "GET", path: "/key", body: "" } } })],
   ["one with embeddings and a rerank", unary()],
 ])("%s passes", async (_, good) => {
   const checks = (await providerChecks(good)).filter(({ name }) =>
-    /^(sign|listModels|keeps|embeddings|rerank)/.test(name),
+    /^(sign|listModels|keyCheck|keeps|embeddings|rerank)/.test(name),
   )
-  expect(checks.length).toBeGreaterThan(2)
+  expect(checks.length).toBeGreaterThan(1)
   expect([...(await failuresOf(checks))]).toEqual([])
 })
 
@@ -121,6 +122,12 @@ const broken: ReadonlyArray<Broken<ProviderSubject>> = [
     "a list that is taken for granted",
     listing((body) => Object(body).data.map(({ id }: { readonly id: string }) => ({ id, context_length: 1 }))),
     "threw",
+  ],
+  [
+    "keyCheck asks without credentials",
+    "an address of its own in the path",
+    withProvider({ keyCheck: { request: { method: "GET", path: "https://acme.example/key", body: "" } } }),
+    "",
   ],
   ["listModels reads its host's list, and throws at nothing", "a model that is lost", listing(() => []), "expected"],
   [

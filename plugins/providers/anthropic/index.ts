@@ -16,6 +16,9 @@ export default defineProvider({
   load: () => ({
     protocols: { messages },
     error: messages.error,
+    keyCheck: {
+      request: { method: "GET", path: "/models", headers: { "anthropic-version": "2023-06-01" }, body: "" },
+    },
     models: modelsIn(new URL("./models.json", import.meta.url)),
     // For models whose own prices are not known, as for most of those that are.
     cacheMultipliers: () => ({ read: 0.1, write: 1.25, write1h: 2 }),

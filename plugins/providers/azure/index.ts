@@ -83,6 +83,14 @@ export default defineProvider({
             ? messages
             : { ...messages, baseUrl: `https://${resource}.services.ai.azure.com/anthropic/v1` },
       },
+      // It lists what may be deployed, and not the deployments.
+      keyCheck: {
+        request: {
+          method: "GET",
+          path: version === undefined ? "/models" : `/models?api-version=${version}`,
+          body: "",
+        },
+      },
       models: async () => (await listed()).map(withProtocol),
       embeddings: embeddingsProtocol({ strict: true, path: pathOf("/embeddings") }),
       error: (status, headers, body) =>

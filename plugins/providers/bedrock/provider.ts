@@ -22,6 +22,11 @@ export const provider = (config: BedrockConfig): Provider => {
     embeddings,
     error: bedrockHttpError,
     credentials,
+    // Models are listed by another host of the region, of the same service to a signature.
+    keyCheck: {
+      baseUrl: `https://bedrock.${region}.${domain}`,
+      request: { method: "GET", path: "/foundation-models", body: "" },
+    },
     models: modelsIn(new URL("./models.json", import.meta.url)),
     canCall: ({ model }) => isCalledFrom(region, model),
     ...(id === undefined ? {} : { sign: signer(region) }),

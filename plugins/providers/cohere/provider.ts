@@ -9,5 +9,7 @@ export const provider: Provider = {
   embeddings,
   rerank,
   error: cohereHttpError,
+  // Version 2 of the API lists no models.
+  keyCheck: { baseUrl: "https://api.cohere.com/v1", request: { method: "GET", path: "/models", body: "" } },
   models: modelsIn(new URL("./models.json", import.meta.url)),
 }

@@ -15,4 +15,6 @@ export default chatHost({
     usageAfterError: true,
   },
   embeddings: {},
+  // Its models are listed for anybody.
+  keyCheck: { request: { method: "GET", path: "/key", body: "" } },
 })

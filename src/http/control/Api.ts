@@ -15,6 +15,7 @@ import { rerankForm } from "../openapi/rerank.ts"
 import { responsesForm } from "../openapi/responses.ts"
 import { at, withForms } from "../openapi/schema.ts"
 import { ActivityGroup } from "./activity.ts"
+import { BackupGroup } from "./backup.ts"
 import { ConfigGroup } from "./config.ts"
 import { GenerationGroup } from "./generation.ts"
 import { HealthGroup } from "./health.ts"
@@ -22,6 +23,7 @@ import { KeyStatusGroup } from "./keyStatus.ts"
 import { KeysGroup } from "./keys.ts"
 import { ModelsGroup } from "./models.ts"
 import { ProvidersGroup } from "./providers.ts"
+import { VersionGroup } from "./version.ts"
 
 // HttpApi adds to every operation a 400 with another body, which is never sent (`http/answer.ts`).
 const withoutErrors = Object.assign(HttpApi.make("headgate"), { errorSchema: Schema.Never })
@@ -43,7 +45,9 @@ export const Api = withoutErrors
   .add(KeysGroup)
   .add(ActivityGroup)
   .add(GenerationGroup)
+  .add(BackupGroup)
   .add(ConfigGroup)
+  .add(VersionGroup)
   .add(HealthGroup)
   .annotate(OpenApi.Title, "Headgate")
   .annotate(OpenApi.Version, "1.0.0")

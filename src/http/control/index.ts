@@ -17,6 +17,7 @@ import { allowOrigin } from "../cors.ts"
 import { Mount } from "../Mount.ts"
 import { activityHandlers } from "./activity.ts"
 import { Authorize, AuthorizeManagement } from "./authorize.ts"
+import { backupHandlers } from "./backup.ts"
 import { ControlSettings } from "./ControlSettings.ts"
 import { configHandlers } from "./config.ts"
 import { preflighted, shared } from "./cors.ts"
@@ -28,6 +29,7 @@ import { keysHandlers } from "./keys.ts"
 import { modelsHandlers } from "./models.ts"
 import { providersHandlers } from "./providers.ts"
 import { referencePages } from "./reference.ts"
+import { versionHandlers } from "./version.ts"
 
 export { type ControlOptions, ControlSettings } from "./ControlSettings.ts"
 
@@ -103,7 +105,9 @@ export const controlRoutes = Layer.mergeAll(operations, reference, unknownRoutes
     keysHandlers,
     activityHandlers,
     generationHandlers,
+    backupHandlers,
     configHandlers,
+    versionHandlers,
     healthHandlers,
   ]),
   Layer.provide([Authorize.layer, AuthorizeManagement.layer, Installation.layer]),

@@ -11,7 +11,7 @@ import { KeyId } from "../../domain/Ids.ts"
 import type { KeyRecord } from "../../domain/Key.ts"
 import { formatUsd } from "../../domain/Money.ts"
 import type { Conversations } from "../../services/Conversations.ts"
-import type { Explain, Explanation } from "../../services/explain.ts"
+import type { Explain, Explanation as Explained } from "../../services/explain.ts"
 import type { InFlight } from "../../services/InFlight.ts"
 import type { KeyStore } from "../../services/KeyStore.ts"
 import type { Meter } from "../../services/Meter.ts"
@@ -23,6 +23,7 @@ import { parseBody } from "../decode/json.ts"
 import { chatError, render } from "../ErrorBody.ts"
 import { requestIdHeader } from "../headers.ts"
 import { readRequest } from "../readRequest.ts"
+import type { Explanation } from "./Explanation.ts"
 import type { Respond } from "./Respond.ts"
 import { withHeaders } from "./requestHeaders.ts"
 
@@ -47,12 +48,12 @@ export const makeExplainRoute = ({
   conversations,
   explain,
 }: ExplainServices): Respond => {
-  /** The key to explain for: the caller's own, or the one that a management key names. */
+  /** The key to explain for: the caller's own, or the one that a management key names. Its own has no limit and no lists. */
   const keyFor = (caller: KeyRecord, named: KeyId | undefined) => {
     if (caller.kind === "ordinary") {
       return named === undefined || named === caller.id ? Effect.succeed(caller) : Effect.fail(ownKeyOnly)
     }
-    if (named === undefined) return Effect.fail(keyRequired)
+    if (named === undefined) return Effect.succeed(caller)
     return Effect.filterOrFail(
       keys.read(named),
       ({ kind }) => kind === "ordinary",
@@ -84,7 +85,6 @@ export const makeExplainRoute = ({
 }
 
 const ownKeyOnly = new NotPermitted({ rule: "Only management keys can ask for another key." })
-const keyRequired = new BadRequest({ issues: [{ path: "key_hash", message: "is required with a management key" }] })
 const unknownKey = new NotFound({ what: "This key" })
 
 interface Query {
@@ -110,7 +110,7 @@ const queryOf = (url: string): Either.Either<Query, BadRequest> => {
 const badQuery = (path: string, message: string) => new BadRequest({ issues: [{ path, message }] })
 
 /** The `data` of the answer. */
-const explained = ({ strategy, seed, attempts, excluded, failure }: Explanation) => ({
+const explained = ({ strategy, seed, attempts, excluded, failure }: Explained): Explanation => ({
   strategy,
   seed,
   attempts: attempts.map(({ host, expectedCost, why, key }, at) => ({
@@ -128,7 +128,7 @@ const explained = ({ strategy, seed, attempts, excluded, failure }: Explanation)
 })
 
 /** By tag of the host. Hosts of several models may share a tag: then it has what any of them would not be sent. */
-const droppedBy = (attempts: Explanation["attempts"]): Readonly<Record<string, ReadonlyArray<string>>> => {
+const droppedBy = (attempts: Explained["attempts"]): Readonly<Record<string, ReadonlyArray<string>>> => {
   const dropped = new Map<string, ReadonlyArray<string>>()
   for (const { host, dropped: names } of attempts) {
     if (names.length > 0) dropped.set(host.tag, [...new Set([...(dropped.get(host.tag) ?? []), ...names])])

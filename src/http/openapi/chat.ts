@@ -303,7 +303,7 @@ export const chatForm: DescribedForm = {
           in: "query",
           required: false,
           schema: text,
-          description: "The key to explain for. A management key needs it.",
+          description: "The key to explain for. A management key may name any; without it, none counts.",
         },
       ],
     },

@@ -1,0 +1,68 @@
+/**
+ * A thread that copies a database while others use it, so that neither the gateway nor the thread that writes waits for it.
+ * Loads nothing of the program, since it is started for each copy. See databaseCopy.ts.
+ */
+import { Database } from "bun:sqlite"
+import { closeSync, openSync, readSync, statfsSync, statSync } from "node:fs"
+import { dirname } from "node:path"
+
+/** `to`: a file that does not exist yet. */
+export interface Order {
+  readonly from: string
+  readonly to: string
+}
+
+export type Copied =
+  | { readonly bytes: number /** SHA-256, base64. */; readonly sha256: string }
+  | { readonly failed: string }
+
+declare const self: Worker
+
+/** Left free for what the gateway books meanwhile. */
+const marginBytes = 64 * 1024 * 1024
+const pieceBytes = 1024 * 1024
+
+const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
+
+const hashOf = (path: string): string => {
+  const hash = new Bun.CryptoHasher("sha256")
+  const piece = new Uint8Array(pieceBytes)
+  const file = openSync(path, "r")
+  try {
+    for (let at = 0; ; ) {
+      const read = readSync(file, piece, 0, pieceBytes, at)
+      if (read === 0) return hash.digest("base64")
+      hash.update(piece.subarray(0, read))
+      at += read
+    }
+  } finally {
+    closeSync(file)
+  }
+}
+
+const copy = ({ from, to }: Order): Copied => {
+  const { bavail, bsize } = statfsSync(dirname(to))
+  const needed = sizeOf(from) + sizeOf(`${from}-wal`) + marginBytes
+  if (bavail * bsize < needed) {
+    return { failed: `a copy needs ${Math.ceil(needed / 2 ** 20)} MiB of free disk space in ${dirname(to)}` }
+  }
+  // SQLite writes into an empty file, which so has its permissions from the beginning.
+  closeSync(openSync(to, "wx", 0o600))
+  const db = new Database(from, { readonly: true })
+  try {
+    db.run("PRAGMA busy_timeout = 5000")
+    // Reads the database as it is at one moment. In the mode of a write-ahead log others write on meanwhile.
+    db.query("VACUUM INTO ?").run(to)
+  } finally {
+    db.close()
+  }
+  return { bytes: sizeOf(to), sha256: hashOf(to) }
+}
+
+self.onmessage = ({ data: order }: MessageEvent<Order>) => {
+  try {
+    self.postMessage(copy(order))
+  } catch (error) {
+    self.postMessage({ failed: error instanceof Error ? error.message : String(error) } satisfies Copied)
+  }
+}

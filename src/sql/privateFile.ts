@@ -1,0 +1,39 @@
+/** Files and folders that only the user of the process may read, whatever its umask. Windows has no such modes. */
+import { closeSync, mkdirSync, openSync, statSync } from "node:fs"
+import { dirname, resolve } from "node:path"
+
+export const privateMode = 0o600
+
+/** Makes a folder and those above it that are absent, mode 0700. One that exists is left as it is. Throws as the file system does. */
+export const makePrivateFolder = (path: string): void => {
+  mkdirSync(path, { recursive: true, mode: 0o700 })
+}
+
+/**
+ * Makes an empty file, mode 0600, for a program that would make it with the rights of the umask: SQLite gives its journals those of
+ * the database. A file that exists is left as it is. Where none can be made, who opens it next is told why.
+ */
+export const makePrivateFile = (path: string): void => {
+  try {
+    closeSync(openSync(path, "wx", privateMode))
+  } catch {}
+}
+
+/** Whether there is such a file and any user of this machine may read it: by its own mode and those of all folders above it. */
+export const isReadableByAll = (path: string): boolean => {
+  if (process.platform === "win32") return false
+  const file = resolve(path)
+  if (!allows(file, 0o004)) return false
+  for (let folder = dirname(file); ; folder = dirname(folder)) {
+    if (!allows(folder, 0o001)) return false
+    if (folder === dirname(folder)) return true
+  }
+}
+
+const allows = (path: string, right: number): boolean => {
+  try {
+    return (statSync(path).mode & right) !== 0
+  } catch {
+    return false
+  }
+}

@@ -1,12 +1,15 @@
 /**
  * The providers that are on: those of the configuration, those whose environment variables are set, and those that need none.
  */
+import { resolve } from "node:path"
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
 import { isOwnServer, type ProviderSettings } from "../catalogue/providers.ts"
 import type { LocalServer } from "../catalogue/ResolvedConfig.ts"
+import type { JsonObject } from "../domain/Json.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
 import { unconfigured } from "./providerFields.ts"
@@ -15,14 +18,19 @@ import { unconfigured } from "./providerFields.ts"
 export const discoverProviders = (
   { providers, discovery }: GatewayConfig,
   plugins: ReadonlyArray<ProviderPlugin>,
-): Effect.Effect<Record<"configured" | "discovered", ReadonlyArray<ProviderSettings>>> =>
+  folder?: string,
+): Effect.Effect<{
+  readonly configured: ReadonlyArray<ProviderSettings>
+  readonly discovered: ReadonlyArray<ProviderSettings>
+}> =>
   Effect.gen(function* () {
     const found = new Map<string, FromEnvironment>()
     for (const plugin of plugins) found.set(plugin.id, yield* fromEnvironment(plugin))
     const completed = (settings: ProviderSettings): ProviderSettings => {
       const { key = null, own = {} } = found.get(settings.plugin) ?? {}
       const apiKey = settings.apiKey ?? settings.apiKeys?.[0]?.key.secret ?? key
-      return { ...settings, apiKey, own: { ...own, ...settings.own } }
+      const files = plugins.find(({ id }) => id === settings.plugin)?.files ?? []
+      return { ...settings, apiKey, own: { ...own, ...withPaths(settings.own, files, folder) } }
     }
     return {
       configured: Array.from(providers.values(), completed),
@@ -32,6 +40,16 @@ export const discoverProviders = (
         .map(({ id }) => completed(unconfigured(id))),
     }
   })
+
+/** Paths that are written in the file, from its folder. What begins as JSON is the content of such a file. */
+const withPaths = (own: JsonObject, files: ReadonlyArray<string>, folder: string | undefined): JsonObject =>
+  folder === undefined
+    ? own
+    : Record.map(own, (value, field) =>
+        typeof value === "string" && files.includes(field) && !value.trimStart().startsWith("{")
+          ? resolve(folder, value)
+          : value,
+      )
 
 /** Hostnames of this machine that mean the same to a server. */
 const loopback = /^(?:localhost|127\.0\.0\.1|\[::1\])$/

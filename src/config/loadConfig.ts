@@ -22,6 +22,8 @@ export interface Reading {
   readonly problems: ReadonlyArray<Problem>
   /** Paths of the invalid parts, a provider always as a whole. What depends on them cannot be checked. */
   readonly unread: ReadonlyArray<Path>
+  /** What relative paths count from. Default: the working directory. */
+  readonly folder?: string
   /** Adds to a problem where it stands in the file. `problems` have that already. */
   readonly placed?: (problem: Problem) => Problem
 }

@@ -47,14 +47,14 @@ export interface Setup {
 /** Fails with the problems of the reading and those that are found with the plugins. */
 export const resolveConfig = (
   { plugins: given, invalid: notFound = [], strategy, catalogue = new Map() }: Parts,
-  { config, problems: read, unread, placed = unplaced }: Reading,
+  { config, problems: read, unread, folder, placed = unplaced }: Reading,
 ): Effect.Effect<Setup, ConfigInvalid> =>
   Effect.gen(function* () {
     const { usable: plugins, refused } = ofThisContract(given)
     const invalid = [...notFound, ...refused]
     const providerPlugins = plugins.filter((plugin): plugin is ProviderPlugin => plugin.kind === "provider")
     const strategyPlugins = plugins.filter((plugin): plugin is StrategyPlugin => plugin.kind === "strategy")
-    const found = yield* discoverProviders(config, providerPlugins)
+    const found = yield* discoverProviders(config, providerPlugins, folder)
     const local = localServers(config, providerPlugins, found.configured)
     const loaded = yield* loadProviders({
       ...found,

@@ -164,6 +164,8 @@ export interface ProviderPlugin<P extends Loading = Loading> {
    * several, the first one that is set. Its text is used where the configuration does not have the field.
    */
   readonly variables?: Readonly<Record<string, string | ReadonlyArray<string>>>
+  /** The plugin's own fields that may be paths of files: relative ones count from the folder of the configuration file. */
+  readonly files?: ReadonlyArray<string>
   /**
    * Sets of environment variables. When all of one set are there, the provider is on without configuration. Default: the
    * key variable is enough, whichever of several it is.

@@ -22,7 +22,7 @@ const on = async (facts: Facts, environment: Record<string, string>, config: obj
     load: () => silentProvider,
   })
   const { configured, discovered } = await Effect.gen(function* () {
-    return yield* discoverProviders(yield* decodeConfig(config), [plugin])
+    return yield* discoverProviders(yield* decodeConfig(config), [plugin], "/etc/gate")
   }).pipe(Effect.withConfigProvider(ConfigProvider.fromMap(new Map(Object.entries(environment)))), Effect.runPromise)
   const shown = (settings: (typeof configured)[number]) => ({
     slug: settings.slug,
@@ -33,6 +33,20 @@ const on = async (facts: Facts, environment: Record<string, string>, config: obj
 }
 
 const acme = (key: string | null, own: JsonObject = {}) => ({ slug: "acme", key, own })
+
+test("paths of files count from the folder of the file, those of variables from the working directory", async () => {
+  const facts = { files: ["credentials"], variables: { more: "MORE" } }
+  const own = { credentials: "keys/a.json", region: "keys/a.json" }
+  const { configured } = await on(
+    facts,
+    { MORE: "b.json" },
+    { providers: { acme: own, b: { plugin: "acme", credentials: '{"a":1}' } } },
+  )
+  expect(configured.map((one) => one.own)).toEqual([
+    { more: "b.json", credentials: "/etc/gate/keys/a.json", region: "keys/a.json" },
+    { more: "b.json", credentials: '{"a":1}' },
+  ])
+})
 
 describe("a provider is on without configuration", () => {
   test.each<[string, Facts, Record<string, string>, ReturnType<typeof acme> | undefined]>([

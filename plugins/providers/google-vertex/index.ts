@@ -27,6 +27,7 @@ export default defineProvider({
     credentials: ["GOOGLE_VERTEX_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS"],
   },
   // The usual variables of Google's own libraries are also set for other services, so a project has to be named besides.
+  files: ["credentials"],
   discoveredBy: [
     ["GOOGLE_VERTEX_CREDENTIALS"],
     ["GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_VERTEX_PROJECT"],

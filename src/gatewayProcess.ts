@@ -49,7 +49,8 @@ export const runGateway = Effect.fnUntraced(function* (loaded: LoadedConfig, spe
     Effect.promise(async () => {
       // Loaded when the gateway listens, so that its first answer does not wait for it.
       const { startFacts } = await import("./startFacts.ts")
-      const { styleOf, summaryOf, writtenSummary } = await import("./startSummary.ts")
+      const { summaryOf, writtenSummary } = await import("./startSummary.ts")
+      const { styleOf } = await import("./terminal.ts")
       const [name, ...more] = logged
       const count = name === undefined ? [] : [`${more.length + 1}, in the log above`]
       const facts = startFacts({ loaded: reading, found, setup, port, warnings: count })

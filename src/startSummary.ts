@@ -1,5 +1,6 @@
 /** What a gateway says of itself when it starts, and `headgate check` before it does. Facts in, text out. */
 import type { ProviderStates } from "./config/providerStates.ts"
+import { plain, type Style } from "./terminal.ts"
 
 /** Lowest and highest price of a token among the hosts that can be called; USD per million tokens. */
 export interface PriceRange {
@@ -8,7 +9,7 @@ export interface PriceRange {
 }
 
 export interface StartFacts {
-  /** Of the program, of the runtime, of the database's schema. */
+  /** Of the program and of the runtime. */
   readonly versions: string
   /** Base URL of the API. */
   readonly address: string
@@ -54,7 +55,7 @@ export const summaryOf = (facts: StartFacts): ReadonlyArray<SummaryLine> => {
     ["address", [`${facts.address}${workers === 1 ? "" : `, ${workers} workers`}`]],
     ["configuration", [file ?? `no file in ${folder}`]],
     ["data", [facts.data]],
-    ["providers", [`${on.map(({ slug }) => slug).join(", ")} (${count})`]],
+    ["providers", [on.length === 0 ? count : `${on.map(({ slug }) => slug).join(", ")} (${count})`]],
     ["no key", on.flatMap(({ slug, key, lacksKey }) => (lacksKey ? [`${slug}: ${key}`] : []))],
     ["off", off.map(({ slug, why }) => `${slug}: ${why}`)],
     ["models", [`${facts.models} at ${plural(facts.hosts, "host")}${pricesIn(facts.prices)}`]],
@@ -64,33 +65,19 @@ export const summaryOf = (facts: StartFacts): ReadonlyArray<SummaryLine> => {
   return lines.filter(([, values]) => values.length > 0)
 }
 
-export interface Style {
-  /** Names in a column of their own, each once. Otherwise each line stands for itself: `off: acme: …`. */
-  readonly isTerminal: boolean
-  readonly hasColour: boolean
-}
-
-/** https://no-color.org */
-export const styleOf = ({ isTTY }: { readonly isTTY?: boolean }): Style => {
-  const isTerminal = isTTY === true
-  return { isTerminal, hasColour: isTerminal && (process.env["NO_COLOR"] ?? "") === "" }
-}
-
 /** Escape codes of the lines that somebody should look at; the others' names are faint. */
 const colours: Readonly<Record<string, number>> = { "no key": 33, off: 33, warning: 33, problem: 31 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal would obey them.
-const oneLine = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ")
-
+/** For a terminal with the names in a column of their own, each once. Otherwise each line stands for itself: `off: acme: …`. */
 export const writtenSummary = (lines: ReadonlyArray<SummaryLine>, { isTerminal, hasColour }: Style): string => {
   if (!isTerminal)
-    return lines.flatMap(([name, values]) => values.map((value) => `${name}: ${oneLine(value)}\n`)).join("")
+    return lines.flatMap(([name, values]) => values.map((value) => `${name}: ${plain(value)}\n`)).join("")
   const width = Math.max(...lines.map(([name]) => name.length)) + 2
   return lines
     .flatMap(([name, values]) =>
       values.map((value, at) => {
         const shown = (at === 0 ? name : "").padEnd(width)
-        return `  ${hasColour ? `\u001b[${colours[name] ?? 2}m${shown}\u001b[0m` : shown}${oneLine(value)}\n`
+        return `  ${hasColour ? `\u001b[${colours[name] ?? 2}m${shown}\u001b[0m` : shown}${plain(value)}\n`
       }),
     )
     .join("")

@@ -3,11 +3,11 @@
  * heading, or JSON where it is asked for.
  */
 import * as Effect from "effect/Effect"
+import { plain, styleOf } from "../terminal.ts"
 
-const isTerminal = process.stdout.isTTY === true
+export { plain } from "../terminal.ts"
 
-/** https://no-color.org */
-const hasColour = isTerminal && (process.env["NO_COLOR"] ?? "") === ""
+const { isTerminal, hasColour } = styleOf(process.stdout)
 
 const coloured = (code: number, text: string): string => (hasColour ? `\u001b[${code}m${text}\u001b[0m` : text)
 
@@ -20,10 +20,6 @@ export const write = (text: string): Effect.Effect<void> =>
 export const writeNote = (text: string): Effect.Effect<void> => (isTerminal ? write(coloured(2, text)) : Effect.void)
 
 export const writeJson = (value: unknown): Effect.Effect<void> => write(JSON.stringify(value, null, 2))
-
-/** A text from elsewhere on one line, without control characters, which a terminal would obey. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is replaced.
-export const plain = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ")
 
 export interface Column<A> {
   readonly title: string

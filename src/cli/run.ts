@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import { levelOf } from "../config/overrides.ts"
 import { readServeWords } from "../serveFlags.ts"
+import { styleOf } from "../terminal.ts"
 import { version } from "../version.ts"
 import { backup } from "./backup.ts"
 import { audit, reconcile } from "./books.ts"
@@ -62,8 +63,7 @@ const tree = treeOf(program, [
 /** What @effect/cli writes (help, mistakes), without colours where they do not belong. */
 const shown = (text: string, stream: NodeJS.WriteStream): Effect.Effect<void> =>
   Effect.sync(() => {
-    const isPlain = stream.isTTY !== true || (process.env["NO_COLOR"] ?? "") !== ""
-    stream.write(`${(isPlain ? Bun.stripANSI(text) : text).trim()}\n`)
+    stream.write(`${(styleOf(stream).hasColour ? text : Bun.stripANSI(text)).trim()}\n`)
   })
 
 /** Help with the command in full where it says how to call it: @effect/cli writes `$ new`, without the commands around it. */

@@ -122,7 +122,7 @@ describe("packages", () => {
     await install(
       folder,
       "@some/several",
-      `${packaged("one")}`.replace("export default", "const one =") + "\nexport default [one, { ...one, id: 'two' }]",
+      `${packaged("one").replace("export default", "const one =")}\nexport default [one, { ...one, id: 'two' }]`,
     )
     await install(folder, "headgate-torn", "export default {")
     await install(folder, "headgate-none", "export default 7")

@@ -633,10 +633,10 @@ const bad: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>]> = [
   ],
   [
     "variables in texts",
-    { providers: { acme: { api_key: "${ACME_KEY}", base_url: "https://${HOST}/v1" } } },
+    { providers: { acme: { api_key: `\${ACME_KEY}`, base_url: `https://\${HOST}/v1` } } },
     [
-      'providers.acme.api_key: expected { "env": "ACME_KEY" } for a secret, or a file headgate.config.ts with process.env["ACME_KEY"], got ${ACME_KEY}, which is not replaced in a text',
-      'providers.acme.base_url: expected { "env": "HOST" } for a secret, or a file headgate.config.ts with process.env["HOST"], got ${HOST}, which is not replaced in a text',
+      `providers.acme.api_key: expected { "env": "ACME_KEY" } for a secret, or a file headgate.config.ts with process.env["ACME_KEY"], got \${ACME_KEY}, which is not replaced in a text`,
+      `providers.acme.base_url: expected { "env": "HOST" } for a secret, or a file headgate.config.ts with process.env["HOST"], got \${HOST}, which is not replaced in a text`,
     ],
   ],
   [

@@ -166,8 +166,8 @@ export const install = (): Installation => {
   }
 }
 
-/** How often the tests that kill the gateway do so: 3 times, or `HEADGATE_KILL_ROUNDS`. */
-export const killRounds = Number(process.env["HEADGATE_KILL_ROUNDS"] ?? 3)
+/** How often the tests that kill the gateway do so: 3 times, or `TEST_KILL_ROUNDS`. */
+export const killRounds = Number(process.env["TEST_KILL_ROUNDS"] ?? 3)
 
 /** In each of these rounds, how many costs callers have seen when the gateway is killed. */
 export const costsBeforeKill = (): ReadonlyArray<number> =>

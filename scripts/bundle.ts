@@ -1,5 +1,6 @@
 /**
- * Makes the bundle of the program in `bundle`: `src/main.ts` runs it in place of the sources, from which a start takes twice as long (docs/decisions/0038-the-bundle.md).
+ * Makes the bundle of the program in `bundle`: `src/main.ts` runs it in place of the sources, from which a start takes twice as
+ * long (docs/decisions/0038-the-bundle.md).
  * Run by `bun install` in a clone, and by `bun pm pack`. Does nothing when the bundle is that of these sources.
  *
  *     bun scripts/bundle.ts

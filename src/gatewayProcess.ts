@@ -2,14 +2,11 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
-import { discoverPlugins } from "./config/discoverPlugins.ts"
-import { installedCatalogue } from "./config/installedCatalogue.ts"
 import type { LoadedConfig } from "./config/loadConfig.ts"
-import { resolveConfig } from "./config/resolveConfig.ts"
+import { prepare } from "./config/prepare.ts"
 import { Ending } from "./ending.ts"
 import { firstStart } from "./firstStart.ts"
 import * as Gateway from "./Gateway.ts"
-import { watchImports } from "./plugin/importWatch.ts"
 import { type Say, withProgress } from "./progress/withProgress.ts"
 import { layerReload } from "./reload.ts"
 import { KeyStore } from "./services/KeyStore.ts"
@@ -37,11 +34,10 @@ export const runGateway = Effect.fnUntraced(function* (loaded: LoadedConfig, spe
   const { managementKey, warnings, ...reading } = loaded
   const logged: Array<string> = []
   const prepared = Effect.gen(function* () {
-    const found = yield* Effect.scoped(Effect.flatMap(watchImports, (importing) => discoverPlugins(reading, importing)))
-    const catalogue = yield* installedCatalogue(reading.config)
-    const setup = yield* resolveConfig({ ...found, catalogue }, reading)
-    if (speaks) for (const warning of [...warnings, ...runtimeWarnings(setup.config)]) yield* Effect.logWarning(warning)
-    return { found, catalogue, setup }
+    const all = yield* prepare(reading)
+    const notes = [...warnings, ...runtimeWarnings(all.setup.config)]
+    if (speaks) for (const warning of notes) yield* Effect.logWarning(warning)
+    return all
   })
   const { found, catalogue, setup } = yield* Effect.provide(prepared, Logger.add(warningsInto(logged)))
   const { config } = setup

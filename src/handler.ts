@@ -8,7 +8,6 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import type { GatewayConfig } from "./config/GatewayConfig.ts"
@@ -17,6 +16,7 @@ import { KeyId } from "./domain/Ids.ts"
 import { managementKeyFault } from "./domain/KeySecret.ts"
 import { ConfigInvalid } from "./domain/Problem.ts"
 import * as Gateway from "./Gateway.ts"
+import { layerLogger } from "./logger.ts"
 import { KeyStore, type KnownKey } from "./services/KeyStore.ts"
 import { Storage } from "./services/Storage.ts"
 import { Upstream } from "./upstream/Upstream.ts"
@@ -76,7 +76,7 @@ export const handler = async ({
       Layer.provideMerge(Layer.unwrapEffect(Effect.promise(() => storageOf(setup.config)))),
     )
     return yield* Layer.buildWithScope(services, scope)
-  }).pipe(Effect.provide(logger))
+  }).pipe(Effect.provide(layerLogger))
 
   const scope = Effect.runSync(Scope.make())
   const built = await Effect.runPromiseExit(build)
@@ -88,7 +88,7 @@ export const handler = async ({
     routes.pipe(
       Layer.provide(Layer.succeedContext(built.value)),
       Layer.provide(HttpServer.layerContext),
-      Layer.provide(logger),
+      Layer.provide(layerLogger),
     ),
     { disableLogger: true, routerConfig: { maxParamLength: 256 } },
   )
@@ -102,9 +102,6 @@ export const handler = async ({
     },
   }
 }
-
-/** Lines on standard error, as those of the program. */
-const logger = Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))
 
 const callerOf = (authenticate: NonNullable<HandlerOptions["authenticate"]>, secret: string) =>
   Effect.flatMap(

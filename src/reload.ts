@@ -60,13 +60,18 @@ export const layerReload = (
           ...changesIn(inForce.raw, next.raw).filter(({ section }) => !settled.has(section)),
           ...changeOfCatalogue(inForce.catalogue, catalogue),
         ]
-        if (actor !== null && changes.length > 0) {
+        const log = Effect.gen(function* () {
+          if (actor === null || changes.length === 0) return
           const logged = { action: "config.reload", object: next.file ?? "", changes: loggedChanges(changes) } as const
           yield* storage.audit.record(logged, { actor, at: yield* Clock.currentTimeMillis })
-        }
-        registry.replace(resolved)
-        inForce = { raw: next.raw, catalogue }
-        if (actor !== null) tellOthers()
+        })
+        const putInForce = Effect.sync(() => {
+          registry.replace(resolved)
+          inForce = { raw: next.raw, catalogue }
+          if (actor !== null) tellOthers()
+        })
+        // The caller may leave meanwhile: what the audit log has is in force all the same, in every process.
+        yield* Effect.uninterruptible(Effect.zipRight(log, putInForce))
         const later = changesIn(started.raw, next.raw).filter(({ section }) => settled.has(section))
         const reloaded: Reloaded = {
           file: next.file,

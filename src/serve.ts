@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import { type LoadedConfig, loadConfig } from "./config/loadConfig.ts"
 import type { Overrides } from "./config/overrides.ts"
+import { layerLogger } from "./logger.ts"
 import { stopThreadAhead } from "./sql/startThread.ts"
 import { exitCodeOf, notServed, outliveRejections, teardown, uncaughtException } from "./start.ts"
 import { superviseProcesses } from "./workers/processes.ts"
@@ -50,7 +51,7 @@ const program = (overrides: Overrides) =>
           }),
     ),
     Effect.annotateLogs(worker === undefined ? {} : { worker }),
-    Effect.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))),
+    Effect.provide(layerLogger),
   )
 
 /** Starts the gateway. `overrides`: the flags of the command line. */

@@ -1,5 +1,7 @@
 /** A command did not do what it was asked. One line for the terminal, and the exit code, as sysexits.h has them. */
 import * as Data from "effect/Data"
+import { type Problem, sentence } from "../domain/Problem.ts"
+import { plain } from "../terminal.ts"
 
 export const exitCodes = {
   /** The gateway refused, or a check found something. */
@@ -19,3 +21,7 @@ export class CommandFailed extends Data.TaggedError("CommandFailed")<{
 }> {}
 
 export const wrongUse = (message: string): CommandFailed => new CommandFailed({ code: exitCodes.usage, message })
+
+/** The configuration here cannot be used. */
+export const badConfig = (problems: ReadonlyArray<Problem>): CommandFailed =>
+  new CommandFailed({ code: exitCodes.badConfig, message: plain(sentence(problems)) })

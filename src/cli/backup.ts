@@ -1,12 +1,15 @@
 /** `headgate backup`: a copy of the database of a running gateway, in a file or on standard output. docs/backup.md */
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs"
+import { closeSync, existsSync, openSync, renameSync, rmSync, writeSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
+import { backupDigestHeader, backupSizeHeader } from "../http/headers.ts"
 import { type Say, withProgressBeside } from "../progress/withProgress.ts"
 import { databaseFacts } from "../sql/databaseFacts.ts"
+import { privateMode } from "../sql/privateFile.ts"
+import { syncFile } from "../sql/syncFile.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { factsJson, factsRecord } from "./databaseRecord.ts"
 import { connect, type Download, type Gateway, urlOption } from "./gatewayClient.ts"
@@ -36,11 +39,13 @@ const whole = ({ headers, pieces }: Download, say: Say, use: (piece: Uint8Array)
       if (Math.floor(before / tellEveryBytes) < Math.floor(bytes / tellEveryBytes))
         say(`copying the database: ${bytes} bytes so far`)
     })
-    const [, digest] = /^sha-256=:([^:]+):$/.exec(headers.get("repr-digest") ?? "") ?? []
-    if (digest === undefined) return yield* failed("what came says no hash of itself: it is no backup of a Headgate")
-    if (headers.get("x-gw-size") !== String(bytes)) return yield* failed(`the backup is not whole: ${bytes} bytes came`)
+    const [, digest] = /^sha-256=:([^:]+):$/.exec(headers.get(backupDigestHeader) ?? "") ?? []
+    if (digest === undefined)
+      return yield* failed("what came has no hash, so it is no backup of a Headgate: does --url name the gateway?")
+    if (headers.get(backupSizeHeader) !== String(bytes))
+      return yield* failed(`the backup is not whole: ${bytes} bytes came; try again`)
     if (hash.digest("base64") !== digest)
-      return yield* failed("the backup was changed on its way: its hash is another one")
+      return yield* failed("the backup was changed on its way: its hash is another one; try again")
     return bytes
   })
 
@@ -57,15 +62,6 @@ const toOutput = (gateway: Gateway) =>
     yield* withProgressBeside((say) => whole(download, say, pass))
   })
 
-const flushed = (path: string): void => {
-  const file = openSync(path, "r")
-  try {
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
-}
-
 /** Writes into `<file>.part`, which takes the name of the file when it is whole, checked and durable. */
 const toFile = (gateway: Gateway, file: string, force: boolean) => {
   const part = `${file}.part`
@@ -79,19 +75,19 @@ const toFile = (gateway: Gateway, file: string, force: boolean) => {
   const received = (say: Say) =>
     Effect.gen(function* () {
       yield* free
-      say("the gateway copies its database")
+      say("waiting for the gateway to copy its database")
       const download = yield* gateway.download("/backup")
       const handle = yield* Effect.try({
         try: () => {
           rmSync(part, { force: true })
-          return openSync(part, "wx", 0o600)
+          return openSync(part, "wx", privateMode)
         },
         catch: cannotWrite,
       })
       const bytes = yield* whole(download, say, async (piece) => {
         for (let at = 0; at < piece.length; ) at += writeSync(handle, piece, at)
       }).pipe(Effect.ensuring(Effect.sync(() => closeSync(handle))))
-      say("checks the copy")
+      say("checking the backup")
       // A copy of a newer gateway is whole, but this program does not know its tables.
       const facts = yield* databaseFacts(part).pipe(
         Effect.catchIf(
@@ -103,9 +99,9 @@ const toFile = (gateway: Gateway, file: string, force: boolean) => {
       yield* free
       yield* Effect.try({
         try: () => {
-          flushed(part)
+          syncFile(part)
           renameSync(part, file)
-          flushed(dirname(file))
+          syncFile(dirname(file))
         },
         catch: cannotWrite,
       })

@@ -5,19 +5,18 @@ import * as Options from "@effect/cli/Options"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Logger from "effect/Logger"
 import { type Catalogue, problemsIn, readCatalogue } from "../catalogue/catalogueFile.ts"
 import { type CatalogueChanges, changesBetween } from "../catalogue/changes.ts"
-import { discoverPlugins } from "../config/discoverPlugins.ts"
-import { catalogueFile, installCatalogue, installedCatalogue } from "../config/installedCatalogue.ts"
+import { catalogueFile, installCatalogue } from "../config/installedCatalogue.ts"
 import { loadConfig } from "../config/loadConfig.ts"
+import { prepare } from "../config/prepare.ts"
 import { resolveConfig } from "../config/resolveConfig.ts"
 import { endpointKey, type Host } from "../domain/Host.ts"
 import { dayMs } from "../domain/Key.ts"
 import { formatUsd, type Picodollars } from "../domain/Money.ts"
 import type { Pricing } from "../domain/Price.ts"
 import type { ConfigInvalid, Problem } from "../domain/Problem.ts"
-import { watchImports } from "../plugin/importWatch.ts"
+import { layerLogger } from "../logger.ts"
 import { type Corrections, correctedLedger } from "../services/reconcile.ts"
 import { makeLedgerReads } from "../sql/LedgerRepository.ts"
 import { CommandFailed, exitCodes } from "./CommandFailed.ts"
@@ -49,9 +48,7 @@ const catalogueIn = (source: string): Effect.Effect<Catalogue, CommandFailed> =>
 const comparedWith = (catalogue: Catalogue) =>
   Effect.gen(function* () {
     const reading = yield* loadConfig()
-    const importing = yield* watchImports
-    const found = yield* discoverPlugins(reading, importing)
-    const inForce = yield* resolveConfig({ ...found, catalogue: yield* installedCatalogue(reading.config) }, reading)
+    const { found, setup: inForce } = yield* prepare(reading)
     const wanted = yield* resolveConfig({ ...found, catalogue }, reading)
     const providers = [...inForce.resolved.providers.values()].flatMap((each) =>
       each.callable ? [each.plugin.id] : [],
@@ -62,11 +59,10 @@ const comparedWith = (catalogue: Catalogue) =>
       changes: changesBetween(inForce.resolved.models, wanted.resolved.models),
     }
   }).pipe(
-    Effect.scoped,
     Effect.mapError(
       ({ problems }: ConfigInvalid) => new CommandFailed({ code: exitCodes.badConfig, message: lines(problems) }),
     ),
-    Effect.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))),
+    Effect.provide(layerLogger),
   )
 
 interface Difference {

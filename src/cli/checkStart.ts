@@ -2,13 +2,10 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Logger from "effect/Logger"
-import { discoverPlugins } from "../config/discoverPlugins.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { installedCatalogue } from "../config/installedCatalogue.ts"
 import { loadConfig } from "../config/loadConfig.ts"
-import { resolveConfig } from "../config/resolveConfig.ts"
+import { prepare } from "../config/prepare.ts"
 import type { ConfigInvalid } from "../domain/Problem.ts"
-import { watchImports } from "../plugin/importWatch.ts"
 import { probeFile, probeFolder } from "../sql/sqliteProbe.ts"
 import { runtimeWarnings, warningsInto } from "../start.ts"
 import { startFacts } from "../startFacts.ts"
@@ -56,14 +53,11 @@ const wouldStart = (
   const logged: Array<string> = []
   return Effect.gen(function* () {
     const reading = yield* loadConfig({ file })
-    const importing = yield* watchImports
-    const found = yield* discoverPlugins(reading, importing)
-    const catalogue = yield* installedCatalogue(reading.config)
-    const setup = yield* resolveConfig({ ...found, catalogue }, reading)
+    const { found, setup } = yield* prepare(reading)
     const { config } = setup
     const warnings = [...reading.warnings, ...runtimeWarnings(config), ...logged]
     return { config, facts: startFacts({ loaded: reading, found, setup, port: config.server.port, warnings }) }
-  }).pipe(Effect.scoped, Effect.provide(Logger.replace(Logger.defaultLogger, warningsInto(logged))))
+  }).pipe(Effect.provide(Logger.replace(Logger.defaultLogger, warningsInto(logged))))
 }
 
 const triedPort = ({ server: { hostname, port } }: GatewayConfig, tried: PortState): Tried => {

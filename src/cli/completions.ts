@@ -78,7 +78,7 @@ complete -F _headgate headgate`
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 
-/** A word and what it means, as \`_describe\` wants them. */
+/** A word and what it means, as `_describe` wants them. */
 const described = (word: string, about: string): string => quoted(`${word.replaceAll(":", "\\:")}:${about}`)
 
 const zsh = (places: ReadonlyArray<Place>): string => `#compdef headgate

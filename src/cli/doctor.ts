@@ -2,6 +2,7 @@
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as Effect from "effect/Effect"
+import type { CheckState } from "../services/checkProvider.ts"
 import { CommandFailed, exitCodes } from "./CommandFailed.ts"
 import { jsonOption } from "./keys.ts"
 import { type Column, writeJson, writeTable } from "./output.ts"
@@ -9,7 +10,7 @@ import { type Column, writeJson, writeTable } from "./output.ts"
 /** One thing that was looked at. */
 export interface Finding {
   readonly of: string
-  readonly state: "ok" | "warning" | "wrong" | "not checked"
+  readonly state: CheckState
   readonly what: string
 }
 

@@ -3,46 +3,36 @@ import { existsSync, statfsSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Logger from "effect/Logger"
 import type * as Redacted from "effect/Redacted"
 import type { LoadedProvider } from "../catalogue/providers.ts"
-import { discoverPlugins } from "../config/discoverPlugins.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { installedCatalogue } from "../config/installedCatalogue.ts"
 import { loadConfig } from "../config/loadConfig.ts"
-import { resolveConfig, type Setup } from "../config/resolveConfig.ts"
+import { prepare } from "../config/prepare.ts"
+import type { Setup } from "../config/resolveConfig.ts"
 import { isJsonObject } from "../domain/Json.ts"
 import { hint } from "../domain/Problem.ts"
-import { watchImports } from "../plugin/importWatch.ts"
+import { layerLogger } from "../logger.ts"
 import { checkProvider, type ProviderCheck } from "../services/checkProvider.ts"
 import { schemaVersion } from "../sql/migrations.ts"
 import { openToRead } from "../sql/sqliteFile.ts"
 import { Upstream } from "../upstream/Upstream.ts"
-import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
+import { badConfig, type CommandFailed, wrongUse } from "./CommandFailed.ts"
 import type { Finding } from "./doctor.ts"
 import { examineGateway } from "./examineGateway.ts"
 import { plain } from "./output.ts"
 
 /** As a start reads it. */
-const setup: Effect.Effect<Setup, CommandFailed> = Effect.gen(function* () {
-  const reading = yield* loadConfig()
-  const importing = yield* watchImports
-  const found = yield* discoverPlugins(reading, importing)
-  const catalogue = yield* installedCatalogue(reading.config)
-  return yield* resolveConfig({ ...found, catalogue }, reading)
-}).pipe(
-  Effect.scoped,
-  Effect.mapError(({ problems }) => {
-    const lines = problems.map(({ path, message }) => `${path}: ${message}`)
-    return new CommandFailed({ code: exitCodes.badConfig, message: plain(lines.join("; ")) })
-  }),
-  Effect.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))),
+const prepared: Effect.Effect<Setup, CommandFailed> = loadConfig().pipe(
+  Effect.flatMap(prepare),
+  Effect.map(({ setup }) => setup),
+  Effect.mapError(({ problems }) => badConfig(problems)),
+  Effect.provide(layerLogger),
 )
 
 /** `named`: slugs of providers; none: everything. In the order of the configuration. */
 export const examine = (named: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<Finding>, CommandFailed> =>
   Effect.gen(function* () {
-    const { config, resolved } = yield* setup
+    const { config, resolved } = yield* prepared
     const slugs = [...resolved.providers.keys()]
     for (const name of named) {
       if (!slugs.includes(name)) return yield* wrongUse(`there is no provider "${plain(name)}"${hint(name, slugs)}`)
@@ -156,7 +146,7 @@ const scarceFree = 1024 * 2 ** 20
 /** The disk of the data folder; of the spool, where the database is elsewhere. */
 const disk = ({ storage, spoolFolder }: GatewayConfig): ReadonlyArray<Finding> => {
   if (storage._tag === "Memory") return []
-  let folder = resolve(storage._tag === "Sqlite" ? dirname(storage.path) : (spoolFolder ?? "."))
+  let folder = resolve(storage._tag === "Sqlite" ? dirname(storage.path) : spoolFolder)
   while (!existsSync(folder)) folder = dirname(folder)
   const { bavail, bsize } = statfsSync(folder)
   const free = bavail * bsize

@@ -5,7 +5,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { loadConfig } from "../config/loadConfig.ts"
 import { localUrl } from "../config/localUrl.ts"
-import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
+import { badConfig, CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { plain } from "./output.ts"
 
 /** `--url` of all commands that speak to a gateway. */
@@ -43,10 +43,10 @@ export interface Gateway {
 const configured = loadConfig().pipe(
   Effect.filterOrFail(
     ({ problems }) => problems.length === 0,
-    ({ problems }) => ({ message: problems.map(({ path, message }) => `${path}: ${message}`).join("; ") }),
+    ({ problems }) => ({ problems }),
   ),
   Effect.map(({ config }) => localUrl(config.server)),
-  Effect.mapError(({ message }) => new CommandFailed({ code: exitCodes.badConfig, message: plain(message) })),
+  Effect.mapError(({ problems }) => badConfig(problems)),
 )
 
 /** With or without `/api/v1` at its end. A text that may hold a password is not quoted. */

@@ -1,20 +1,19 @@
 /** What plugins a gateway that is started here would have, and why some of them are off. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Logger from "effect/Logger"
 import { loadProviders, type ProviderSettings } from "../catalogue/providers.ts"
 import { discoverPlugins } from "../config/discoverPlugins.ts"
 import { discoverProviders } from "../config/discoverProviders.ts"
 import { loadConfig } from "../config/loadConfig.ts"
 import { problemsOf, sentence } from "../domain/Problem.ts"
+import { layerLogger } from "../logger.ts"
 import type { Discovered, Plugin } from "../plugin/discover.ts"
 import { watchImports } from "../plugin/importWatch.ts"
 import { loadStrategy } from "../plugin/load.ts"
 import type { PluginInvalid } from "../plugin/PluginInvalid.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import type { StrategyPlugin } from "../plugin/Strategy.ts"
-import { CommandFailed, exitCodes } from "./CommandFailed.ts"
-import { plain } from "./output.ts"
+import { badConfig, type CommandFailed } from "./CommandFailed.ts"
 
 export interface ListedPlugin {
   readonly id: string
@@ -49,11 +48,8 @@ export const listPlugins: Effect.Effect<ReadonlyArray<ListedPlugin>, CommandFail
   return [...listed, ...invalidOnes(found)]
 }).pipe(
   Effect.scoped,
-  Effect.mapError(({ problems }) => {
-    const lines = problems.map(({ path, message }) => `${path}: ${message}`)
-    return new CommandFailed({ code: exitCodes.badConfig, message: plain(lines.join("; ")) })
-  }),
-  Effect.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))),
+  Effect.mapError(({ problems }) => badConfig(problems)),
+  Effect.provide(layerLogger),
 )
 
 type State = Pick<ListedPlugin, "state" | "why">

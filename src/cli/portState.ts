@@ -1,6 +1,8 @@
 /** Whether a gateway could listen on its port, and who does if it cannot. */
 import { readdir, readFile, readlink } from "node:fs/promises"
 import { localUrl } from "../config/localUrl.ts"
+import { requestIdHeader } from "../http/headers.ts"
+import { withoutProxy } from "./gatewayClient.ts"
 
 export type PortState =
   | { readonly state: "free" }
@@ -38,11 +40,14 @@ const userOf = async (address: Address) => {
   }
 }
 
-const answersAsGateway = (address: Address): Promise<boolean> =>
-  fetch(`${localUrl(address)}/healthz`, { signal: AbortSignal.timeout(2000), redirect: "manual" }).then(
-    ({ headers }) => headers.has("x-gw-request-id"),
+const answersAsGateway = (address: Address): Promise<boolean> => {
+  const base = localUrl(address)
+  withoutProxy(base)
+  return fetch(`${base}/healthz`, { signal: AbortSignal.timeout(2000), redirect: "manual" }).then(
+    ({ headers }) => headers.has(requestIdHeader),
     () => false,
   )
+}
 
 /** On Linux, where we may look into it: the process that listens on the port, as `pid 123: bun src/main.ts`. */
 const programAt = async (port: number): Promise<string | undefined> => {

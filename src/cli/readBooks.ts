@@ -7,17 +7,16 @@ import { StorageUnavailable } from "../services/ledger.ts"
 import type { StorageNotOpened } from "../sql/StorageNotOpened.ts"
 import type { Refusal } from "../sql/sqliteFile.ts"
 import { openToRead } from "../sql/sqliteFile.ts"
-import { CommandFailed, exitCodes } from "./CommandFailed.ts"
+import { badConfig, CommandFailed, exitCodes } from "./CommandFailed.ts"
 import { plain } from "./output.ts"
 
 type Read<A> = (sql: SqlClient) => Effect.Effect<A, StorageUnavailable>
 
 export const configuredStorage = Effect.gen(function* () {
-  const { config, problems } = yield* loadConfig()
-  const [problem] = problems.filter(({ path }) => isOfStorage(path))
-  if (problem !== undefined) return yield* Effect.fail({ message: `${problem.path}: ${problem.message}` })
-  return config.storage
-}).pipe(Effect.mapError(({ message }) => new CommandFailed({ code: exitCodes.badConfig, message: plain(message) })))
+  const { config, problems } = yield* Effect.mapError(loadConfig(), (invalid) => badConfig(invalid.problems))
+  const ofStorage = problems.filter(({ path }) => isOfStorage(path))
+  return ofStorage.length > 0 ? yield* badConfig(ofStorage) : config.storage
+})
 
 const codes: Readonly<Record<Refusal["reason"] | StorageNotOpened["reason"], CommandFailed["code"]>> = {
   "in-use": exitCodes.cannotWrite,

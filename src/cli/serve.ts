@@ -1,4 +1,4 @@
-/** `headgate serve`, for its help, completions and mistakes. A command line without a mistake does not come here (main.ts). */
+/** `headgate serve`, as a command line that needs help, completions or a correction has it. One without a mistake does not come here (`program.ts`). */
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import { type ServeFlag, serveFlags } from "../serveFlags.ts"

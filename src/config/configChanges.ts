@@ -1,6 +1,7 @@
 /** What is different between two readings of a configuration file, member by member. */
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { type Path, renderPath } from "../domain/Problem.ts"
+import { withoutInline } from "./withoutInline.ts"
 
 type Shown = string | number | boolean | null
 
@@ -41,20 +42,14 @@ const shown = (value: unknown, path: Path): Shown => {
 }
 
 /** Lists of models and hosts as objects. Plugins that are defined in the file are other values each time. */
-const byName = (raw: unknown): unknown => {
+const byName = (written: unknown): unknown => {
+  const raw = withoutInline(written)
   if (!isJsonObject(raw)) return raw
-  const { $schema: _, models, plugins, ...others } = raw
+  const { $schema: _, models, ...others } = raw
   return {
     ...others,
-    ...(plugins === undefined ? {} : { plugins: withoutInline(plugins) }),
     ...(models === undefined ? {} : { models: named(models, (model) => model["id"], modelByName) }),
   }
-}
-
-const withoutInline = (plugins: unknown): unknown => {
-  if (!isJsonObject(plugins)) return plugins
-  const { inline: _, ...others } = plugins
-  return others
 }
 
 const modelByName = (model: JsonObject): JsonObject => ({

@@ -1,6 +1,6 @@
 /** Which variables of the environment are settings of the gateway, and which only look like some. */
-import { isJsonObject } from "../domain/Json.ts"
 import { hint } from "../domain/Problem.ts"
+import { withoutInline } from "./withoutInline.ts"
 
 const prefix = "HEADGATE_"
 
@@ -29,7 +29,7 @@ export const environmentWarnings = (environment: Environment, configuration: unk
       name.startsWith(prefix) && value !== undefined ? [[name, value]] : [],
   )
   const links = found.filter(([name, value]) => isServiceLink(name, value)).map(([name]) => name)
-  const written = isJsonObject(configuration) ? { ...configuration, plugins: undefined } : {}
+  const written = withoutInline(configuration)
   const unknown = found
     .map(([name]) => name)
     .filter((name) => !links.includes(name) && !mentions(written, name))
@@ -50,7 +50,7 @@ export const environmentWarnings = (environment: Environment, configuration: unk
   ]
 }
 
-/** Whether the name stands in one of the texts. Plugins that stand in the file itself are left out: they are no data. */
+/** Whether the name stands in one of the texts. */
 const mentions = (value: unknown, name: string): boolean => {
   if (typeof value === "string") return value.includes(name)
   return typeof value === "object" && value !== null && Object.values(value).some((part) => mentions(part, name))

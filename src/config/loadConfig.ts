@@ -8,12 +8,13 @@ import * as Either from "effect/Either"
 import type * as LogLevel from "effect/LogLevel"
 import * as ParseResult from "effect/ParseResult"
 import type * as Redacted from "effect/Redacted"
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { isJsonObject } from "../domain/Json.ts"
 import { ConfigInvalid, type Path, type Problem, pathsOf, problemsOf, renderPath } from "../domain/Problem.ts"
 import { emptyConfig, exists, findFile, readRaw } from "./configFile.ts"
 import { environmentWarnings } from "./environment.ts"
 import { GatewayConfig } from "./GatewayConfig.ts"
 import { type Overrides, surroundings } from "./overrides.ts"
+import { withoutInline } from "./withoutInline.ts"
 
 /** The valid part of a configuration, and the problems of the rest. */
 export interface Reading {
@@ -98,7 +99,7 @@ export const loadConfigIn = (directory: string, flags: Overrides = {}): Effect.E
     const { file, folder, raw, placed } = found.right
     const { config, problems, unread } = yield* readConfig(raw)
     const inForce = around.apply(withPaths(config, folder))
-    const unreplaced = variablesInTexts(raw)
+    const unreplaced = variablesInTexts(withoutInline(raw))
     const inFile = (problem: Problem) => (problem.path === "" ? { ...problem, path: file ?? "" } : placed(problem))
     const isStorageRead =
       around.storage !== null ||
@@ -156,13 +157,10 @@ const variablesInTexts = (value: unknown, path: Path = []): ReadonlyArray<Proble
     ]
   }
   if (Array.isArray(value)) return value.flatMap((item: unknown, at) => variablesInTexts(item, [...path, at]))
-  if (!isPlainObject(value)) return []
+  // An instance of a class, which a file of TypeScript may have, is refused elsewhere.
+  if (!isJsonObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return []
   return Object.entries(value).flatMap(([member, inner]) => variablesInTexts(inner, [...path, member]))
 }
-
-/** Not an instance of a class, such as a plugin in a file of TypeScript may have. */
-const isPlainObject = (value: unknown): value is JsonObject =>
-  isJsonObject(value) && Object.getPrototypeOf(value) === Object.prototype
 
 /** Whether a problem with this path is one of where the data is kept. */
 export const isOfStorage = (path: string): boolean =>

@@ -56,19 +56,21 @@ const variables = Config.all({
   managementKey: optional(Config.redacted(Config.nonEmptyString("HEADGATE_MANAGEMENT_KEY"))),
 })
 
-const levels = {
+const Level = Schema.Literal("debug", "info", "warn", "error", "none")
+
+export type LogLevelName = typeof Level.Type
+
+const levels: Readonly<Record<LogLevelName, LogLevel.LogLevel>> = {
   debug: LogLevel.Debug,
   info: LogLevel.Info,
   warn: LogLevel.Warning,
   error: LogLevel.Error,
   none: LogLevel.None,
-} as const
+}
 
 /** `undefined`: there is no such level. */
 export const levelOf = (name: string): LogLevel.LogLevel | undefined =>
   Object.entries(levels).find(([each]) => each === name)?.[1]
-
-const Level = Schema.Literal("debug", "info", "warn", "error", "none")
 
 const named = <A>(flag: string, given: A | undefined, variable: string, value: A | null): Named<A> | null => {
   if (given !== undefined) return { name: flag, value: given }

@@ -98,13 +98,15 @@ export const resolveConfig = (
       strategy === undefined
         ? { strategies, whys, strategy: config.routing.strategy, hedge }
         : { strategies: new Map([...strategies, ["own", strategy]]), whys, strategy: "own", hedge }
-    const { billing, aliases: ofModels } = config
     const resolved = resolvedConfig({
-      ...{ models, providers, routing, billing },
+      models,
+      providers,
+      routing,
+      billing: config.billing,
       limits: limitsOf(config.limits),
       keepsAnswers: config.privacy.idempotencyBodies,
       localServers: local,
-      aliases: ofModels,
+      aliases: config.aliases,
     })
     return { config, resolved, invalid: unusable }
   })

@@ -3,7 +3,7 @@
  * database, the previous one or the restored one. docs/decisions/0037-backup-and-restore.md
  */
 import { Database } from "bun:sqlite"
-import { closeSync, copyFileSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs"
+import { closeSync, copyFileSync, existsSync, linkSync, openSync, renameSync, rmSync } from "node:fs"
 import { dirname } from "node:path"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -11,8 +11,10 @@ import { removeFile, removeUnfinished, restoredBeside } from "./databaseCopy.ts"
 import { type Difference, differenceTo, isLoss, noDifference } from "./databaseDifference.ts"
 import { type DatabaseFacts, databaseFacts } from "./databaseFacts.ts"
 import { sqliteCode } from "./failure.ts"
+import { privateMode } from "./privateFile.ts"
 import { realPath } from "./realPath.ts"
 import { applicationId, lockFile, type Refused, refusalFor, refused, refusing } from "./sqliteFile.ts"
+import { syncFile } from "./syncFile.ts"
 
 /** How long to wait for other programs that read the previous database. */
 const readersMs = 1000
@@ -37,7 +39,7 @@ export interface Restored extends DatabaseFacts {
   readonly lost: Difference | undefined
 }
 
-/** `step` is told what comes next, before each change of a file. */
+/** `step` is told what is done next, as `copying the backup`, before each change of a file. */
 export const restoreDatabase = (
   { file, force, ...target }: Restoring,
   step: (what: string) => void = () => {},
@@ -47,16 +49,16 @@ export const restoreDatabase = (
     yield* lockFile(database)
     const isThere = existsSync(database) || existsSync(`${database}-wal`)
     const isReadable = isThere && isOurs(database)
-    step("checks the copy")
+    step("checking the backup")
     const facts = yield* databaseFacts(file)
     removeUnfinished(database)
-    step("copies it")
+    step("copying the backup")
     const fresh = yield* Effect.acquireRelease(
       Effect.sync(() => restoredBeside(database)),
       (path) => Effect.sync(() => removeFile(path)),
     )
     copyInto(file, fresh)
-    step("compares it with the present database")
+    step("comparing the backup with the present database")
     const lost = isReadable ? differenceTo(database, fresh) : isThere ? undefined : noDifference
     const result = { ...facts, done: true, database, kept: null, lost }
     if (!force && (lost === undefined || isLoss(lost))) return { ...result, done: false }
@@ -64,7 +66,7 @@ export const restoreDatabase = (
     const kept = `${database}.before-${now}`
     if (isReadable) keep(database, kept, step)
     else if (isThere) keepUnread(database, kept, step)
-    step("puts the copy in its place")
+    step("putting the backup in the place of the database")
     renameSync(fresh, database)
     syncFolder(database)
     return { ...result, kept: isThere ? kept : null }
@@ -99,19 +101,19 @@ const isOurs = (path: string): boolean => {
 
 /** Durable when it returns. Also takes what is in a journal beside the file. */
 const copyInto = (file: string, fresh: string): void => {
-  closeSync(openSync(fresh, "wx", 0o600))
+  closeSync(openSync(fresh, "wx", privateMode))
   const db = new Database(file, { readonly: true })
   try {
     db.query("VACUUM INTO ?").run(fresh)
   } finally {
     db.close()
   }
-  sync(fresh)
+  syncFile(fresh)
 }
 
 /** Writes the journal back into the database, so that the file alone is all of it, and gives it a second name. */
 const keep = (database: string, kept: string, step: (what: string) => void): void => {
-  step("writes the journal of the present database back")
+  step("writing back the journal of the present database")
   const db = new Database(database, { readwrite: true, create: false })
   try {
     db.run(`PRAGMA busy_timeout = ${readersMs}`)
@@ -122,16 +124,16 @@ const keep = (database: string, kept: string, step: (what: string) => void): voi
   }
   // They are empty. A program that still reads would keep them for itself.
   for (const end of ["-wal", "-shm"]) rmSync(`${database}${end}`, { force: true })
-  step("keeps the present database")
+  step("keeping the present database")
   nameAlso(database, kept)
   syncFolder(database)
 }
 
 /** One that SQLite cannot open is kept as it is, with its journal, which must not be taken for the restored one's. */
 const keepUnread = (database: string, kept: string, step: (what: string) => void): void => {
-  step("keeps the present database")
+  step("keeping the present database")
   if (existsSync(database)) nameAlso(database, kept)
-  step("keeps its journal")
+  step("keeping its journal")
   if (existsSync(`${database}-wal`)) renameSync(`${database}-wal`, `${kept}-wal`)
   rmSync(`${database}-shm`, { force: true })
   syncFolder(database)
@@ -143,17 +145,8 @@ const nameAlso = (path: string, name: string): void => {
     linkSync(path, name)
   } catch {
     copyFileSync(path, name)
-    sync(name)
+    syncFile(name)
   }
 }
 
-const sync = (path: string): void => {
-  const file = openSync(path, "r")
-  try {
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
-}
-
-const syncFolder = (path: string): void => sync(dirname(path))
+const syncFolder = (path: string): void => syncFile(dirname(path))

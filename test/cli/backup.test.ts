@@ -148,13 +148,13 @@ describe("backup", () => {
       const answers: ReadonlyArray<readonly [Response, string]> = [
         [
           new Response(bytes.subarray(0, 8192), { headers: headers(bytes.length) }),
-          "the backup is not whole: 8192 bytes came",
+          "the backup is not whole: 8192 bytes came; try again",
         ],
         [
           new Response(changed, { headers: headers(bytes.length) }),
-          "the backup was changed on its way: its hash is another one",
+          "the backup was changed on its way: its hash is another one; try again",
         ],
-        [new Response(bytes), "what came says no hash of itself: it is no backup of a Headgate"],
+        [new Response(bytes), "what came has no hash, so it is no backup of a Headgate: does --url name the gateway?"],
         [
           new Response("no database", {
             headers: { "x-gw-size": "11", "repr-digest": `sha-256=:${Bun.SHA256.hash("no database", "base64")}:` },

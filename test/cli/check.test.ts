@@ -61,7 +61,8 @@ test(
 test(
   "beside a running gateway, which has port and database, is no fault",
   async () => {
-    const { code, out } = await check([], { HEADGATE_PORT: port })
+    // A proxy cannot reach this machine's own gateway.
+    const { code, out } = await check([], { HEADGATE_PORT: port, HTTP_PROXY: "http://127.0.0.1:9" })
     expect([code, linesOf(out, "storage")]).toEqual([
       0,
       [`the database is in use by a running gateway (pid ${gateway.pid})`],

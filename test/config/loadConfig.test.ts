@@ -805,6 +805,12 @@ describe("plugins in the file", () => {
     expect(resolved.providers.get("ours")?.callable).toBe(true)
   })
 
+  test("may have any text in them", async () => {
+    const source = provider(`{ ...ours, about: "\\\${NAME}" }`)
+    const { directory } = await outcome({ files: { "headgate.config.ts": source } })
+    expect((await Effect.runPromise(loadConfigIn(directory))).problems).toEqual([])
+  })
+
   test("must be plugins", async () => {
     const result = await discovered(provider("{ id: 'ours' }"))
     expect(Either.isLeft(result) && result.left.message).toBe(

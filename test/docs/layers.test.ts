@@ -23,7 +23,7 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
   ["plugin.ts", "catalogue"],
   ["plugin", "upstream"],
   ["wire"],
-  ["domain", "progress", "terminal.ts", "bundle.ts", "inBundle.ts"],
+  ["domain", "progress", "terminal.ts", "logger.ts", "bundle.ts", "inBundle.ts"],
 ]
 
 interface Import {

@@ -1,9 +1,9 @@
 /**
  * Where the first keys are told: on standard output, or in a file of the data folder where what is printed is kept by others, as a
- * service manager's journal and the logs of containers are. That file is the one place where the gateway writes a secret.
+ * file of a log, a service manager's journal and the logs of containers are. That file is the one place where the gateway writes a secret.
  * docs/decisions/0036-first-keys-in-a-file.md
  */
-import { closeSync, existsSync, fsyncSync, openSync, rmSync, writeSync } from "node:fs"
+import { closeSync, existsSync, fstatSync, fsyncSync, openSync, rmSync, writeSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import * as Effect from "effect/Effect"
 import type { GatewayConfig } from "./config/GatewayConfig.ts"
@@ -16,23 +16,36 @@ export interface FirstKeysPlace {
   readonly discard: Effect.Effect<void>
 }
 
+/** `none`: a device that keeps nothing, such as /dev/null. */
+export type OutputKind = "terminal" | "pipe" | "file" | "none"
+
+/** What standard output is. */
+const outputKind = (): OutputKind => {
+  if (process.stdout.isTTY) return "terminal"
+  const output = fstatSync(1)
+  if (output.isFile()) return "file"
+  return output.isCharacterDevice() ? "none" : "pipe"
+}
+
 /**
- * Whether another program keeps what is printed: systemd (which sets INVOCATION_ID and JOURNAL_STREAM), Kubernetes, or the engine of
- * a container, where the image or the engine sets `container` or the gateway is process 1. A pipe in a shell is none of these.
+ * Whether what is printed is kept by another program, or is lost: a file of a log; systemd (which sets INVOCATION_ID and
+ * JOURNAL_STREAM), Kubernetes, or the engine of a container, where the image or the engine sets `container` or the gateway is
+ * process 1; /dev/null. A pipe in a shell is none of these.
  */
 export const isOutputKept = (
   env: Readonly<Record<string, string | undefined>>,
-  { isTerminal, pid }: { readonly isTerminal: boolean; readonly pid: number },
+  { output, pid }: { readonly output: OutputKind; readonly pid: number },
 ): boolean => {
   const marks = ["INVOCATION_ID", "JOURNAL_STREAM", "KUBERNETES_SERVICE_HOST", "container"]
-  return !isTerminal && (pid === 1 || marks.some((name) => (env[name] ?? "") !== ""))
+  if (output === "terminal") return false
+  return output !== "pipe" || pid === 1 || marks.some((name) => (env[name] ?? "") !== "")
 }
 
 /** Where the keys are to be told; `undefined`: nowhere, so that none may be made. The log says why. */
 export const placeOfFirstKeys = (config: GatewayConfig): Effect.Effect<FirstKeysPlace | undefined> =>
   Effect.suspend(() => {
-    if (!isOutputKept(process.env, { isTerminal: process.stdout.isTTY, pid: process.pid }))
-      return Effect.succeed(onOutput)
+    if (!isOutputKept(process.env, { output: outputKind(), pid: process.pid }))
+      return Effect.succeed(onOutput(folderOf(config)))
     return Effect.catchAll(
       Effect.try(() => inFile(folderOf(config))),
       ({ error }) =>
@@ -55,13 +68,16 @@ const folderOf = ({ storage, spoolFolder }: GatewayConfig): string =>
 const pathIn = (folder: string, number: number): string =>
   join(folder, number === 1 ? "first-keys.txt" : `first-keys-${number}.txt`)
 
-const onOutput: FirstKeysPlace = {
+/** In the file after all when the reader of a pipe has gone, as `head` does. */
+const onOutput = (folder: string): FirstKeysPlace => ({
   tell: (lines) =>
-    Effect.sync(() => {
-      process.stdout.write(`\nThese two keys are shown once and kept nowhere:\n\n${lines}\n`)
-    }),
+    Effect.async<boolean>((resume) => {
+      process.stdout.write(`\nThese two keys are shown once and kept nowhere:\n\n${lines}\n`, (failure) =>
+        resume(Effect.succeed(failure == null)),
+      )
+    }).pipe(Effect.flatMap((isShown) => (isShown ? Effect.void : inFile(folder).tell(lines)))),
   discard: Effect.void,
-}
+})
 
 const heading = `The first keys of a gateway. They stand nowhere else, and whoever reads them can do everything:
 move this file away, to where you keep secrets.

@@ -57,6 +57,8 @@ const program = (overrides: Overrides) =>
 /** Starts the gateway. `overrides`: the flags of the command line. */
 export const serve = (overrides: Overrides): void => {
   outliveRejections()
+  // A reader of what is printed, such as `head`, may leave.
+  process.stdout.on("error", () => {})
   if (worker !== undefined) endWithSupervisor()
   BunRuntime.runMain(program(overrides), { disablePrettyLogger: true, teardown })
 }

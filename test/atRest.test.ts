@@ -207,16 +207,18 @@ describe.concurrent("the first keys under a service manager", () => {
 })
 
 test.each([
-  ["a terminal", {}, { isTerminal: true, pid: 1 }, false],
-  ["a terminal below systemd", { INVOCATION_ID: "4f1c2d" }, { isTerminal: true, pid: 7 }, false],
-  ["a pipe in a shell", {}, { isTerminal: false, pid: 7 }, false],
-  ["variables that are empty", { container: "", INVOCATION_ID: "" }, { isTerminal: false, pid: 7 }, false],
-  ["a unit of systemd", { INVOCATION_ID: "4f1c2d" }, { isTerminal: false, pid: 7 }, true],
-  ["its journal", { JOURNAL_STREAM: "8:7" }, { isTerminal: false, pid: 7 }, true],
-  ["Kubernetes", { KUBERNETES_SERVICE_HOST: "10.0.0.1" }, { isTerminal: false, pid: 7 }, true],
-  ["our image", { container: "docker" }, { isTerminal: false, pid: 7 }, true],
-  ["another image", {}, { isTerminal: false, pid: 1 }, true],
-])("whether what %s shows is kept by others", (_, env, process, kept) => {
+  ["a terminal", {}, { output: "terminal", pid: 1 }, false],
+  ["a terminal below systemd", { INVOCATION_ID: "4f1c2d" }, { output: "terminal", pid: 7 }, false],
+  ["a pipe in a shell", {}, { output: "pipe", pid: 7 }, false],
+  ["a file, as nohup has it", {}, { output: "file", pid: 7 }, true],
+  ["/dev/null", {}, { output: "none", pid: 7 }, true],
+  ["variables that are empty", { container: "", INVOCATION_ID: "" }, { output: "pipe", pid: 7 }, false],
+  ["a unit of systemd", { INVOCATION_ID: "4f1c2d" }, { output: "pipe", pid: 7 }, true],
+  ["its journal", { JOURNAL_STREAM: "8:7" }, { output: "pipe", pid: 7 }, true],
+  ["Kubernetes", { KUBERNETES_SERVICE_HOST: "10.0.0.1" }, { output: "pipe", pid: 7 }, true],
+  ["our image", { container: "docker" }, { output: "pipe", pid: 7 }, true],
+  ["another image", {}, { output: "pipe", pid: 1 }, true],
+] as const)("whether what %s shows is kept by others", (_, env, process, kept) => {
   expect(isOutputKept(env, process)).toBe(kept)
 })
 

@@ -49,7 +49,7 @@ export const unpricedWarning = (models: ReadonlyArray<Model>): string | undefine
 
 const mostNamed = 10
 
-const shortened = (names: ReadonlyArray<string>): string => {
+export const shortened = (names: ReadonlyArray<string>): string => {
   const more = names.length - mostNamed
   return more > 0 ? `${names.slice(0, mostNamed).join(", ")} and ${more} more` : names.join(", ")
 }

@@ -8,10 +8,10 @@ import type { LoadedProvider } from "../catalogue/providers.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { loadConfig } from "../config/loadConfig.ts"
 import { prepare } from "../config/prepare.ts"
-import type { Setup } from "../config/resolveConfig.ts"
 import { isJsonObject } from "../domain/Json.ts"
 import { hint } from "../domain/Problem.ts"
 import { layerLogger } from "../logger.ts"
+import type { ProviderPlugin } from "../plugin/Provider.ts"
 import { checkProvider, type ProviderCheck } from "../services/checkProvider.ts"
 import { schemaVersion } from "../sql/migrations.ts"
 import { openToRead } from "../sql/sqliteFile.ts"
@@ -22,9 +22,8 @@ import { examineGateway } from "./examineGateway.ts"
 import { plain } from "./output.ts"
 
 /** As a start reads it. */
-const prepared: Effect.Effect<Setup, CommandFailed> = loadConfig().pipe(
+const prepared = loadConfig().pipe(
   Effect.flatMap(prepare),
-  Effect.map(({ setup }) => setup),
   Effect.mapError(({ problems }) => badConfig(problems)),
   Effect.provide(layerLogger),
 )
@@ -32,10 +31,14 @@ const prepared: Effect.Effect<Setup, CommandFailed> = loadConfig().pipe(
 /** `named`: slugs of providers; none: everything. In the order of the configuration. */
 export const examine = (named: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<Finding>, CommandFailed> =>
   Effect.gen(function* () {
-    const { config, resolved } = yield* prepared
+    const { setup, found } = yield* prepared
+    const { config, resolved } = setup
     const slugs = [...resolved.providers.keys()]
     for (const name of named) {
-      if (!slugs.includes(name)) return yield* wrongUse(`there is no provider "${plain(name)}"${hint(name, slugs)}`)
+      if (slugs.includes(name)) continue
+      const plugin = found.plugins.find(({ kind, id }) => kind === "provider" && id === name)
+      if (plugin?.kind === "provider") return [{ of: name, state: "wrong", what: whyOff(plugin) } as const]
+      return yield* wrongUse(`there is no provider "${plain(name)}"${hint(name, slugs)}`)
     }
     const upstream = yield* Upstream
     const wanted = [...resolved.providers].filter(([slug]) => named.length === 0 || named.includes(slug))
@@ -54,6 +57,14 @@ export const examine = (named: ReadonlyArray<string>): Effect.Effect<ReadonlyArr
     })
     return [...providers, ...clock(providers), ...others.flat()]
   }).pipe(Effect.provide(Upstream.layer))
+
+/** Of a plugin that no provider has. */
+const whyOff = ({ keyVariable }: ProviderPlugin): string => {
+  const variables = keyVariable === undefined ? [] : [keyVariable].flat()
+  return variables.length === 0
+    ? "off: the configuration has no such provider"
+    : `off: ${variables.join(" or ")} is not set, and the configuration has no such provider`
+}
 
 interface ProviderFinding extends Finding, Pick<ProviderCheck, "clockAheadMs"> {}
 

@@ -2,10 +2,12 @@
  * From a configuration and plugins to the resolved configuration. All problems of the configuration are reported at once. A
  * plugin that cannot be used is off, with a line in the log.
  */
+
 import { basename, dirname } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Record from "effect/Record"
 import type { Catalogue } from "../catalogue/catalogueFile.ts"
+import { highPriceWarning } from "../catalogue/highPrices.ts"
 import { nearModels } from "../catalogue/names.ts"
 import { type LoadedProviders, loadProviders } from "../catalogue/providers.ts"
 import { type Limits, type ResolvedConfig, resolvedConfig } from "../catalogue/ResolvedConfig.ts"
@@ -91,8 +93,9 @@ export const resolveConfig = (
 
     const { providers } = loaded
     const models = withUnknownPrices(loaded.models, config.billing.unknownPrice)
-    const warning = unpricedWarning(models)
-    if (warning !== undefined) yield* Effect.logWarning(warning)
+    for (const warning of [unpricedWarning(models), highPriceWarning(models)]) {
+      if (warning !== undefined) yield* Effect.logWarning(warning)
+    }
     const { hedge } = config.routing
     const routing =
       strategy === undefined

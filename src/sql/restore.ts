@@ -3,7 +3,17 @@
  * database, the previous one or the restored one. docs/decisions/0037-backup-and-restore.md
  */
 import { Database } from "bun:sqlite"
-import { closeSync, copyFileSync, existsSync, linkSync, openSync, renameSync, rmSync } from "node:fs"
+import {
+  chownSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs"
 import { dirname } from "node:path"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -58,6 +68,8 @@ export const restoreDatabase = (
       (path) => Effect.sync(() => removeFile(path)),
     )
     copyInto(file, fresh)
+    const owned = existsSync(database) ? database : dirname(database)
+    for (const made of [fresh, `${database}.lock`]) ownAs(owned, made)
     step("comparing the backup with the present database")
     const lost = isReadable ? differenceTo(database, fresh) : isThere ? undefined : noDifference
     const result = { ...facts, done: true, database, kept: null, lost }
@@ -97,6 +109,13 @@ const isOurs = (path: string): boolean => {
     if (sqliteCode(error) === undefined || sqliteCode(error)?.startsWith("SQLITE_BUSY") === true) throw error
     return false
   }
+}
+
+/** As root a file would belong to root, and the gateway's own user could not open it. */
+const ownAs = (like: string, file: string): void => {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(like)
+  chownSync(file, uid, gid)
 }
 
 /** Durable when it returns. Also takes what is in a journal beside the file. */

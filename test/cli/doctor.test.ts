@@ -157,6 +157,9 @@ test(
       out: "",
       err: 'headgate: there is no provider "god", did you mean "good"?\n',
     })
+    expect(findings(await doctor(config, ["groq"]))).toEqual({
+      groq: "wrong: off: GROQ_API_KEY is not set, and the configuration has no such provider",
+    })
   },
   patience,
 )

@@ -30,7 +30,7 @@ export interface HandlerOptions extends Gateway.GatewayOptions {
   readonly prefix?: `/${string}`
   /** Makes and changes keys at `/api/v1/keys`, besides the management keys in the storage. It is not stored. */
   readonly managementKey?: string
-  /** Who may call, in place of the gateway's keys: the caller whose secret this is, or `null`. */
+  /** Who may call, in place of the gateway's keys: the caller whose secret this is, or `null`. What it throws is logged, and answered 500. */
   readonly authenticate?: (secret: string) => Caller | null | Promise<Caller | null>
 }
 

@@ -5,6 +5,7 @@ import * as BunHttpServer from "@effect/platform-bun/BunHttpServer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { embeddedPlugins } from "./config/embeddedPlugins.ts"
 import type { GatewayConfig, GatewayConfigInput } from "./config/GatewayConfig.ts"
 import { readConfig } from "./config/loadConfig.ts"
 import { type Parts, resolveConfig, type Setup } from "./config/resolveConfig.ts"
@@ -108,12 +109,22 @@ const own = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> =>
 export const state = (options: GatewayOptions): Layer.Layer<State, ConfigInvalid, Storage> =>
   own(Layer.unwrapEffect(Effect.map(setupOf(options), stateFrom)))
 
-/** Decodes the configuration and resolves it with the plugins. */
-export const setupOf = ({ config = {}, ...parts }: GatewayOptions): Effect.Effect<Setup, ConfigInvalid> =>
-  readConfig(config).pipe(
-    Effect.flatMap((reading) => resolveConfig(parts, reading)),
-    Effect.map((setup) => (config.discovery?.local === true ? setup : withoutLocalServers(setup))),
-  )
+/** Decodes the configuration and resolves it with the plugins, `plugins.inline` and the package's strategies among them. */
+export const setupOf = ({
+  config = {},
+  plugins,
+  invalid = [],
+  ...parts
+}: GatewayOptions): Effect.Effect<Setup, ConfigInvalid> =>
+  Effect.gen(function* () {
+    const reading = yield* readConfig(config)
+    const found = yield* embeddedPlugins(plugins, reading.config)
+    const setup = yield* resolveConfig(
+      { ...parts, plugins: found.plugins, invalid: [...invalid, ...found.invalid] },
+      reading,
+    )
+    return config.discovery?.local === true ? setup : withoutLocalServers(setup)
+  })
 
 const withoutLocalServers = (setup: Setup): Setup => ({ ...setup, resolved: { ...setup.resolved, localServers: [] } })
 

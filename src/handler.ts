@@ -11,26 +11,31 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import type { GatewayConfig } from "./config/GatewayConfig.ts"
-import { KeyNotAccepted } from "./domain/Failure.ts"
+import { KeyNotAccepted, Unavailable } from "./domain/Failure.ts"
 import { KeyId } from "./domain/Ids.ts"
-import type { KeyRecord } from "./domain/Key.ts"
 import { managementKeyFault } from "./domain/KeySecret.ts"
 import { ConfigInvalid } from "./domain/Problem.ts"
 import * as Gateway from "./Gateway.ts"
 import { layerLogger } from "./logger.ts"
-import { KeyStore } from "./services/KeyStore.ts"
+import { KeyStore, type KnownKey } from "./services/KeyStore.ts"
 import { Storage } from "./services/Storage.ts"
 import { Upstream } from "./upstream/Upstream.ts"
 
-/** Somebody whom the app lets in. What is left out is unlimited. `limit` is in picodollars: `parseUsd("2.50")`. */
-export type Caller = { readonly id: string } & Partial<Omit<KeyRecord, "id">>
+/**
+ * Somebody whom the app lets in. What is left out is unlimited. `limit` is in picodollars: `parseUsd("2.50") ?? 0n`, since a text
+ * that is no amount must not lift the limit. `disabled` and an `expiresAt` that is over refuse the caller.
+ */
+export type Caller = { readonly id: string } & Omit<KnownKey, "id">
 
 export interface HandlerOptions extends Gateway.GatewayOptions {
   /** A path in front of every route, such as "/llm" for `/llm/api/v1/chat/completions`. The request has to have it in its URL. */
   readonly prefix?: `/${string}`
   /** Makes and changes keys at `/api/v1/keys`, besides the management keys in the storage. It is not stored. */
   readonly managementKey?: string
-  /** Who may call, in place of the gateway's keys: the caller whose secret this is, or `null`. What it throws is logged, and answered 500. */
+  /**
+   * Who may call, in place of the gateway's keys: the caller whose secret this is, or `null`. When it throws or rejects, the call is
+   * answered with 503, and the reason is logged.
+   */
   readonly authenticate?: (secret: string) => Caller | null | Promise<Caller | null>
 }
 
@@ -55,6 +60,9 @@ export const handler = async ({
   const routes = Gateway.allRoutesAt(prefix ?? "")
   const fault = managementKey === undefined ? undefined : managementKeyFault(managementKey)
   if (fault !== undefined) throw invalid(fault)
+  if (managementKey !== undefined && authenticate !== undefined) {
+    throw invalid("has no effect beside `authenticate`, which says who may call: leave one of them out")
+  }
   const callers =
     authenticate === undefined
       ? KeyStore.layer({ managementKey: managementKey === undefined ? undefined : Redacted.make(managementKey) })
@@ -97,7 +105,10 @@ export const handler = async ({
 
 const callerOf = (authenticate: NonNullable<HandlerOptions["authenticate"]>, secret: string) =>
   Effect.flatMap(
-    Effect.promise(async () => authenticate(secret)),
+    Effect.tryPromise(async () => authenticate(secret)).pipe(
+      Effect.tapError(({ cause }) => Effect.logError("authenticate failed", cause)),
+      Effect.mapError(() => new Unavailable({ why: "storage", retryAfterSeconds: 1 })),
+    ),
     (caller) => (caller === null ? new KeyNotAccepted() : Effect.succeed({ ...caller, id: KeyId.make(caller.id) })),
   )
 

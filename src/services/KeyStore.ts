@@ -85,9 +85,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
         const bootstrap = options.managementKey && bootstrapKey(options.managementKey, workspaceId, now())
 
         const accept = (record: KeyRecord | undefined) =>
-          record === undefined || record.disabled || (record.expiresAt !== null && record.expiresAt <= now())
-            ? notAccepted
-            : Effect.succeed(record)
+          record === undefined || isOver(record, now()) ? notAccepted : Effect.succeed(record)
 
         const find = (id: KeyId): Effect.Effect<KeyRecord | undefined, Unavailable> => {
           const known = cache.get(id)
@@ -176,14 +174,21 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
       }),
     )
 
-  /** An embedder's own authentication. The gateway's own keys are not used, and their routes answer 404. */
+  /**
+   * An embedder's own authentication. The gateway's own keys are not used: their routes answer 403, or 404 for a caller of the kind
+   * "management". Members that are left out or `undefined` are those of a key without limits, but for `limit`: an amount that
+   * could not be read must not become none, so `undefined` there is a defect.
+   */
   static readonly layerFrom = (
-    authenticate: (
-      secret: Redacted.Redacted,
-    ) => Effect.Effect<Pick<KeyRecord, "id"> & Partial<KeyRecord>, KeyNotAccepted>,
+    authenticate: (secret: Redacted.Redacted) => Effect.Effect<KnownKey, KeyNotAccepted | Unavailable>,
   ) =>
     Layer.succeed(KeyStore, {
-      authenticate: (secret) => Effect.map(authenticate(secret), (known) => ({ ...unlimitedKey, ...known })),
+      authenticate: (secret) =>
+        Effect.gen(function* () {
+          const key = yield* completed(yield* authenticate(secret))
+          const { unsafeCurrentTimeMillis } = yield* Effect.clock
+          return isOver(key, unsafeCurrentTimeMillis()) ? yield* notAccepted : key
+        }),
       create: () => noSuchKey,
       createFirst: () => noSuchKey,
       list: () => noSuchKey,
@@ -193,6 +198,22 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
       onRevoked: () => Effect.void,
     })
 }
+
+/** A caller whom an embedder lets in. */
+export type KnownKey = Pick<KeyRecord, "id"> & { readonly [M in keyof KeyRecord]?: KeyRecord[M] | undefined }
+
+const completed = (known: KnownKey): Effect.Effect<KeyRecord> => {
+  if (Object.hasOwn(known, "limit") && known.limit === undefined) {
+    return Effect.dieMessage(
+      "authenticate: limit is undefined; it is null for no limit, and parseUsd makes none of a text that is no amount",
+    )
+  }
+  const given = Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined))
+  return Effect.succeed({ ...unlimitedKey, ...given, id: known.id })
+}
+
+const isOver = ({ disabled, expiresAt }: KeyRecord, now: number): boolean =>
+  disabled || (expiresAt !== null && expiresAt <= now)
 
 const isOrdinary = (record: KeyRecord | undefined): record is KeyRecord => record?.kind === "ordinary"
 

@@ -145,3 +145,110 @@ describe("as it is", () => {
     )
   })
 })
+
+describe("an app's own callers", () => {
+  const answered = async (caller: Gateway.Caller | Error) => {
+    const gateway = await Gateway.handler({
+      plugins: [echo],
+      config: { storage: "memory:" },
+      authenticate: () => {
+        if (caller instanceof Error) throw caller
+        return caller
+      },
+    })
+    const response = await gateway.fetch(
+      new Request("http://app/api/v1/chat/completions", {
+        method: "POST",
+        headers: { authorization: "Bearer x", "content-type": "application/json" },
+        body: body(),
+      }),
+    )
+    await gateway.close()
+    return response.status
+  }
+
+  test("who is disabled or has expired was let in", async () => {
+    expect(await answered({ id: "a", disabled: true })).toBe(401)
+    expect(await answered({ id: "a", expiresAt: 1 })).toBe(401)
+    expect(await answered({ id: "a", disabled: false, expiresAt: Date.now() + 60_000 })).toBe(200)
+  })
+
+  test("an amount that could not be read was a 500 for some members, and must not be without a limit", async () => {
+    expect(await answered({ id: "a", limit: parseUsd("2,50") })).toBe(500)
+    expect(await answered({ id: "a", limit: parseUsd("2.50") })).toBe(200)
+    expect(await answered({ id: "a", limit: null })).toBe(200)
+  })
+
+  test("members that are undefined are left out", async () => {
+    const nothing = { allowedModels: undefined, expiresAt: undefined, kind: undefined, label: undefined }
+    expect(await answered({ id: "a", ...nothing })).toBe(200)
+  })
+
+  test("a database of the app that is away is a 503", async () => {
+    expect(await answered(new Error("connection refused"))).toBe(503)
+  })
+})
+
+describe("the strategies of an embedded gateway", () => {
+  const pricing = (prompt: string) => ({ prompt, completion: prompt })
+  const config = {
+    storage: "memory:",
+    discovery: { environment: false },
+    providers: {
+      dear: { plugin: "openai-compatible", base_url: "https://dear.example/v1", api_key: "x" },
+      cheap: { plugin: "openai-compatible", base_url: "https://cheap.example/v1", api_key: "x" },
+    },
+    models: [
+      {
+        id: "acme/small",
+        context_length: 8192,
+        hosts: [
+          { provider: "dear", model: "small", pricing: pricing("0.00001") },
+          { provider: "cheap", model: "small", pricing: pricing("0.000001") },
+        ],
+      },
+    ],
+  } as const
+  const explained = async (members: object, routing = {}) => {
+    const gateway = await Gateway.handler({
+      plugins: [openaiCompatible],
+      config: { ...config, routing },
+      authenticate: () => ({ id: "ann" }),
+    })
+    const response = await gateway.fetch(
+      new Request("http://app/api/v1/route/explain?seed=1", {
+        method: "POST",
+        headers: { authorization: "Bearer x", "content-type": "application/json" },
+        body: body({ model: "acme/small", ...members }),
+      }),
+    )
+    await gateway.close()
+    return (await json(response)).data
+  }
+
+  test("were missing, and hosts were tried in the order of the configuration, whatever a caller asked for", async () => {
+    const { strategy, attempts } = await explained({ provider: { sort: "price" } })
+    expect([strategy, attempts.map(({ host }: { host: string }) => host)]).toEqual(["price", ["cheap", "dear"]])
+    expect((await explained({})).strategy).toBe("balanced")
+  })
+
+  test("do not have one that is not installed", async () => {
+    await expect(explained({}, { strategy: "nope" })).rejects.toThrow(
+      'routing.strategy: expected one of balanced, cheapest-warm, exacto, latency, price, throughput, got "nope"',
+    )
+  })
+
+  test("are joined by plugins of the configuration", async () => {
+    const gateway = await Gateway.handler({
+      plugins: [],
+      config: { ...config, plugins: { inline: [openaiCompatible] } },
+      authenticate: () => ({ id: "ann" }),
+    })
+    await gateway.close()
+  })
+})
+
+test("a management key beside `authenticate` was ignored", async () => {
+  const both = Gateway.handler({ plugins: [echo], managementKey, authenticate: () => null })
+  await expect(both).rejects.toThrow("managementKey: has no effect beside `authenticate`")
+})

@@ -26,7 +26,7 @@ import { KeyStatus } from "./keyStatus.ts"
 /** A key as management sees it. */
 const Key = Schema.Struct({
   /** Lower-case hex SHA-256 of the key: its id. */
-  hash: Schema.String,
+  hash: KeyId,
   name: Schema.String,
   label: Schema.String,
   disabled: Schema.Boolean,

@@ -37,13 +37,16 @@ export const firstStart = (
         Effect.onError(() => place.discard),
       )
       if (management === undefined) return yield* place.discard
-      const ordinary = yield* Effect.orDie(keys.create({ kind: "ordinary", name: "first key" }))
+      const managementLine = `  management key   ${Redacted.value(management.secret)}\n`
+      const ordinary = yield* Effect.orDie(keys.create({ kind: "ordinary", name: "first key" })).pipe(
+        // Nobody else knows it, and the next start makes none.
+        Effect.onError(() => place.tell(managementLine)),
+      )
       const { models } = registry.current()
       const model =
         models.find(({ hosts }) => hosts.some(({ provider }) => provider === "echo")) ??
         models.find(({ hosts }) => hosts.some((host) => registry.endpoint(host) !== undefined))
-      yield* place.tell(`  management key   ${Redacted.value(management.secret)}
-  ordinary key     ${Redacted.value(ordinary.secret)}
+      yield* place.tell(`${managementLine}  ordinary key     ${Redacted.value(ordinary.secret)}
 
 Try it:
 

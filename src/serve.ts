@@ -13,6 +13,7 @@ import { layerLogger } from "./logger.ts"
 import { stopThreadAhead } from "./sql/startThread.ts"
 import { exitCodeOf, notServed, outliveRejections, teardown, uncaughtException } from "./start.ts"
 import { superviseProcesses } from "./workers/processes.ts"
+import { awaitHangup } from "./workers/reloads.ts"
 import { endWithSupervisor, workerNumber } from "./workers/worker.ts"
 
 const worker = workerNumber()
@@ -57,6 +58,7 @@ const program = (overrides: Overrides) =>
 /** Starts the gateway. `overrides`: the flags of the command line. */
 export const serve = (overrides: Overrides): void => {
   outliveRejections()
+  awaitHangup()
   // A reader of what is printed, such as `head`, may leave.
   process.stdout.on("error", () => {})
   if (worker !== undefined) endWithSupervisor()

@@ -124,4 +124,20 @@ describe("a reload", () => {
     const verified = await installation.command(["audit", "verify"])
     expect(verified.out).toContain("3 rows")
   }, 60_000)
+
+  test("that a signal asks for while the gateway starts comes when it serves", async () => {
+    const { installation, configOf } = await running()
+    const file = join(installation.folder, "headgate.config.ts")
+    // The first reading of the file sends the signal.
+    const source = `
+      if (process.env.WAS_READ === undefined) process.kill(process.pid, "SIGHUP")
+      process.env.WAS_READ = "yes"
+      export default ${JSON.stringify(configOf("0.000001"))}`
+    writeFileSync(file, source)
+    const gateway = installation.start({ env: { HEADGATE_CONFIG: file } })
+    await gateway.url()
+    await until(() => gateway.err().includes("Configuration reloaded"), "the reload")
+    gateway.kill("SIGTERM")
+    expect(await gateway.exited).toBe(0)
+  }, 60_000)
 })

@@ -6,32 +6,12 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { Explanation } from "../http/data/Explanation.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { connect, urlOption } from "./gatewayClient.ts"
 import { findHash } from "./keyRecords.ts"
 import { jsonOption } from "./keys.ts"
 import { type Column, plain, writeJson, writeNote, writeTable } from "./output.ts"
-
-const Explanation = Schema.Struct({
-  strategy: Schema.String,
-  seed: Schema.Number,
-  attempts: Schema.Array(
-    Schema.Struct({
-      model: Schema.String,
-      host: Schema.String,
-      rank: Schema.Number,
-      estimated_cost_usd: Schema.NullOr(Schema.String),
-      why: Schema.NullOr(Schema.Record({ key: Schema.String, value: Schema.Unknown })),
-      api_key: Schema.optional(Schema.String),
-    }),
-  ),
-  excluded: Schema.Array(
-    Schema.Struct({ model: Schema.String, host: Schema.String, by: Schema.String, reason: Schema.String }),
-  ),
-  dropped_parameters: Schema.Record({ key: Schema.String, value: Schema.Array(Schema.String) }),
-  error: Schema.optional(Schema.Struct({ code: Schema.Number, message: Schema.String })),
-})
-type Explanation = typeof Explanation.Type
 
 const decodeExplanation = Schema.decodeUnknown(Explanation)
 
@@ -47,7 +27,7 @@ interface Row {
 
 const rowsOf = ({ attempts, excluded, dropped_parameters: dropped }: Explanation): ReadonlyArray<Row> => [
   ...attempts.map(({ rank, model, host, estimated_cost_usd, why, api_key }) => {
-    const numbers = Object.entries(why ?? {}).map(
+    const numbers = Object.entries(isJsonObject(why) ? why : {}).map(
       ([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`,
     )
     const lost = dropped[host] ?? []

@@ -158,7 +158,7 @@ const keepUnread = (database: string, kept: string, step: (what: string) => void
   syncFolder(database)
 }
 
-/** Some file systems have one name for a file. */
+/** By a hard link; by a copy where the file system has no such links. */
 const nameAlso = (path: string, name: string): void => {
   try {
     linkSync(path, name)

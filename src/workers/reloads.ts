@@ -21,13 +21,26 @@ export const tellOthers = (): void => {
   if (process.connected) process.send?.({ othersReload: true } satisfies typeof OthersToReload.Type)
 }
 
-/** Calls `reload` at SIGHUP. A terminal that is closed sends it too: then the process ends as with SIGTERM. */
-export const onHangup = (reload: () => void): void => {
+let reloadNow: (() => void) | undefined
+let isAsked = false
+
+/**
+ * From now on SIGHUP does not end the process: until `onHangup` is called, it is remembered. A terminal that is closed sends it too:
+ * then the process ends as with SIGTERM.
+ */
+export const awaitHangup = (): void => {
   const hadTerminal = isatty(0)
   process.on("SIGHUP", () => {
     if (hadTerminal && !isatty(0)) process.kill(process.pid, "SIGTERM")
-    else reload()
+    else if (reloadNow === undefined) isAsked = true
+    else reloadNow()
   })
+}
+
+/** Calls `reload` at SIGHUP, and now if it came before. */
+export const onHangup = (reload: () => void): void => {
+  reloadNow = reload
+  if (isAsked) reload()
 }
 
 const isOrder = Schema.is(ReloadOrder)

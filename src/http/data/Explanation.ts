@@ -23,6 +23,12 @@ const ExcludedHost = Schema.Struct({
   reason: Schema.String,
 })
 
+/** As in an error body; with metadata where there are some. */
+const ExplainedError = Schema.Struct(
+  { code: Schema.Int, message: Schema.String },
+  { key: Schema.String, value: Schema.Unknown },
+)
+
 export const Explanation = Schema.Struct({
   strategy: Schema.String,
   /** Of the random draws: the same one repeats the plan. */
@@ -33,6 +39,6 @@ export const Explanation = Schema.Struct({
   /** Members of the request that a host would not be sent, by its tag. */
   dropped_parameters: Schema.Record({ key: Schema.String, value: Schema.Array(Schema.String) }),
   /** What such a request would get now, where there is nothing to try. */
-  error: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.Unknown }), { exact: true }),
+  error: Schema.optionalWith(ExplainedError, { exact: true }),
 })
 export type Explanation = typeof Explanation.Type

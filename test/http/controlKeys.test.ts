@@ -475,9 +475,11 @@ describe("the control plane itself", () => {
     const response = await buggy.send("/api/v1/auth/key", bearer(managementKey))
     const error = await expectError(response, 500)
     expect(error).toEqual({ code: 500, message: "Internal error.", metadata: { error_type: "server" } })
-    expect(buggy.log.length).toBe(1)
-    expect(buggy.log[0]).toContain("a stack and a secret")
-    expect(buggy.log[0]).toContain(response.headers.get("x-gw-request-id") ?? "no id")
+    // The start warns of a dear host of this catalogue.
+    const bugs = buggy.log.filter((line) => !line.includes("a token costs more than"))
+    expect(bugs.length).toBe(1)
+    expect(bugs[0]).toContain("a stack and a secret")
+    expect(bugs[0]).toContain(response.headers.get("x-gw-request-id") ?? "no id")
     await buggy.close()
   })
 

@@ -12,7 +12,6 @@ import type { Overrides } from "./config/overrides.ts"
 import { layerLogger } from "./logger.ts"
 import { stopThreadAhead } from "./sql/startThread.ts"
 import { exitCodeOf, notServed, outliveRejections, teardown, uncaughtException } from "./start.ts"
-import { superviseProcesses } from "./workers/processes.ts"
 import { awaitHangup } from "./workers/reloads.ts"
 import { endWithSupervisor, workerNumber } from "./workers/worker.ts"
 
@@ -22,13 +21,14 @@ const worker = workerNumber()
 const isSupervisor = ({ config, problems }: LoadedConfig): boolean =>
   worker === undefined && problems.length === 0 && config.server.workers > 1
 
+/** Each of the two does without the modules of the other. */
 const run = (loaded: LoadedConfig, overrides: Overrides) =>
   Effect.gen(function* () {
     if (isSupervisor(loaded)) {
       stopThreadAhead()
+      const { superviseProcesses } = yield* Effect.promise(() => import("./workers/processes.ts"))
       return yield* superviseProcesses(loaded.config, overrides)
     }
-    // A supervisor does without these modules.
     const { runGateway } = yield* Effect.promise(() => import("./gatewayProcess.ts"))
     return yield* runGateway(loaded, worker === undefined || worker === 1)
   })

@@ -3,6 +3,7 @@
  * `<folder>/strategies/<id>/index.ts`; and in packages, whose default export is a plugin or a list of plugins. Unusable ones
  * are reported and left out. A failed import does not stop the gateway.
  */
+import type { Dirent } from "node:fs"
 import { readdir, stat } from "node:fs/promises"
 import { dirname, join, resolve } from "node:path"
 import * as Effect from "effect/Effect"
@@ -82,16 +83,19 @@ const candidates = async (folders: ReadonlyArray<string>): Promise<ReadonlyArray
   const found: Array<Found> = []
   for (const folder of new Set(folders.map((each) => resolve(each)))) {
     for (const [group, kind] of Object.entries(kinds)) {
-      const names = await readdir(join(folder, group)).catch(() => [])
-      for (const id of names.toSorted()) {
-        const path = resolve(folder, group, id)
-        // An unreadable path, such as a broken link, is reported like a folder without a plugin.
-        if ((await stat(path).catch(() => undefined))?.isDirectory() !== false) found.push({ path, id, kind })
+      const entries = await readdir(join(folder, group), { withFileTypes: true }).catch(() => [])
+      for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+        const path = resolve(folder, group, entry.name)
+        if (entry.isDirectory() || (await mayLeadToFolder(entry, path))) found.push({ path, id: entry.name, kind })
       }
     }
   }
   return found
 }
+
+/** An unreadable path, such as a broken link, is reported like a folder without a plugin. */
+const mayLeadToFolder = async (entry: Dirent, path: string): Promise<boolean> =>
+  entry.isSymbolicLink() && (await stat(path).catch(() => undefined))?.isDirectory() !== false
 
 const isBundled = ({ path }: Found): boolean => bundled.has(join(path, "index.ts"))
 
@@ -108,16 +112,19 @@ const invalidIn =
     new PluginInvalid({ plugin, phase, reason })
 
 /** The default export of a module. */
-const defaultOf = (entry: string, invalid: Invalid): Effect.Effect<unknown, PluginInvalid> =>
-  Effect.tryPromise({
+const defaultOf = (entry: string, invalid: Invalid): Effect.Effect<unknown, PluginInvalid> => {
+  const ours = bundled.get(entry)
+  const imported = Effect.tryPromise({
     try: async (): Promise<unknown> => {
-      const module: unknown = await (bundled.get(entry)?.() ?? import(entry))
+      const module: unknown = await (ours?.() ?? import(entry))
       return isJsonObject(module) ? module["default"] : undefined
     },
     catch: (cause) => invalid("import", reasonOf(cause)),
-  }).pipe(
-    Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => invalid("import", "not loaded after 5 seconds") }),
-  )
+  })
+  if (ours !== undefined) return imported
+  const onTimeout = () => invalid("import", "not loaded after 5 seconds")
+  return Effect.timeoutFail(imported, { duration: "5 seconds", onTimeout })
+}
 
 const usable = (plugin: unknown, invalid: Invalid): Effect.Effect<Plugin, PluginInvalid> => {
   if (!isPlugin(plugin)) return invalid("shape", "the default export is not made by defineProvider or defineStrategy")
@@ -165,7 +172,8 @@ const loadPackage = (
 
 const entryOf = async (path: string): Promise<string> => {
   for (const name of ["index.ts", "index.js"]) {
-    if (await Bun.file(join(path, name)).exists()) return join(path, name)
+    const entry = join(path, name)
+    if (bundled.has(entry) || (await Bun.file(entry).exists())) return entry
   }
   throw new Error("no index.ts")
 }

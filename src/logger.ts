@@ -1,5 +1,17 @@
 /** The log of the program: lines of `key=value` on standard error, since standard output is for results. */
+import * as HashMap from "effect/HashMap"
 import * as Logger from "effect/Logger"
+import { isJsonObject } from "./domain/Json.ts"
+
+/** `Effect.logError("a host failed", { requestId })` as `message="a host failed" requestId=…`, not as two messages. */
+const withFields = (options: Logger.Logger.Options<unknown>): Logger.Logger.Options<unknown> => {
+  const parts: ReadonlyArray<unknown> = Array.isArray(options.message) ? options.message : [options.message]
+  const fields = parts.slice(1).filter(isJsonObject).flatMap(Object.entries)
+  const message = parts.filter((part, at) => at === 0 || !isJsonObject(part))
+  return { ...options, message, annotations: HashMap.union(options.annotations, HashMap.fromIterable(fields)) }
+}
+
+const lines = Logger.mapInputOptions(Logger.logfmtLogger, withFields)
 
 /** In place of Effect's own logger. */
-export const layerLogger = Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))
+export const layerLogger = Logger.replace(Logger.defaultLogger, Logger.withConsoleError(lines))

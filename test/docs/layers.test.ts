@@ -22,8 +22,8 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
   ["services", "config"],
   ["plugin.ts", "catalogue"],
   ["plugin", "upstream"],
-  ["wire"],
-  ["domain", "progress", "terminal.ts", "logger.ts", "bundle.ts", "inBundle.ts"],
+  ["wire", "logger.ts"],
+  ["domain", "progress", "terminal.ts", "bundle.ts", "inBundle.ts"],
 ]
 
 interface Import {

@@ -1,8 +1,7 @@
 /** Whether a gateway could listen on its port, and who does if it cannot. */
 import { readdir, readFile, readlink } from "node:fs/promises"
 import { localUrl } from "../config/localUrl.ts"
-import { requestIdHeader } from "../http/headers.ts"
-import { withoutProxy } from "./gatewayClient.ts"
+import { probeGateway } from "./probeGateway.ts"
 
 export type PortState =
   | { readonly state: "free" }
@@ -33,20 +32,12 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 const userOf = async (address: Address) => {
-  const [isGateway, program] = await Promise.all([answersAsGateway(address), programAt(address.port)])
+  const [probed, program] = await Promise.all([probeGateway(localUrl(address), "/healthz"), programAt(address.port)])
+  const isGateway = probed?.isGateway === true
   return {
     by: `${isGateway ? "a running Headgate" : "another program"}${program === undefined ? "" : ` (${program})`}`,
     isGateway,
   }
-}
-
-const answersAsGateway = (address: Address): Promise<boolean> => {
-  const base = localUrl(address)
-  withoutProxy(base)
-  return fetch(`${base}/healthz`, { signal: AbortSignal.timeout(2000), redirect: "manual" }).then(
-    ({ headers }) => headers.has(requestIdHeader),
-    () => false,
-  )
 }
 
 /** On Linux, where we may look into it: the process that listens on the port, as `pid 123: bun src/main.ts`. */

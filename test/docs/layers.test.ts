@@ -16,14 +16,14 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
   ["testing", "firstStart.ts", "reload.ts", "start.ts", "startAhead.ts", "startFacts.ts"],
   ["startSummary.ts", "firstKeys.ts"],
   ["workers", "embedding.ts"],
-  ["serveFlags.ts", "version.ts", "ending.ts", "handler.ts", "client.ts"],
+  ["serveFlags.ts", "ending.ts", "handler.ts", "client.ts"],
   ["Gateway.ts"],
   ["http", "sql"],
   ["services", "config"],
   ["plugin.ts", "catalogue"],
   ["plugin", "upstream"],
   ["wire", "logger.ts"],
-  ["domain", "progress", "terminal.ts", "bundle.ts", "inBundle.ts"],
+  ["domain", "version.ts", "progress", "terminal.ts", "bundle.ts", "inBundle.ts"],
 ]
 
 interface Import {

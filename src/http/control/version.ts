@@ -6,7 +6,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import packageJson from "../../../package.json" with { type: "json" }
+import { version } from "../../version.ts"
 import { AuthorizeManagement } from "./authorize.ts"
 
 const Version = Schema.Struct({
@@ -28,5 +28,5 @@ export const VersionGroup = HttpApiGroup.make("version")
   .prefix("/api/v1")
 
 export const versionHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(VersionGroup), "version", (handlers) =>
-  handlers.handle("version", () => Effect.succeed({ data: { version: packageJson.version, bun: Bun.version } })),
+  handlers.handle("version", () => Effect.succeed({ data: { version, bun: Bun.version } })),
 )

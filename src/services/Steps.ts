@@ -43,6 +43,46 @@ const finished = <A, E>(effect: Effect.Effect<A, E>): Exit.Exit<A, E> | undefine
   return Either.isRight(either) ? Exit.succeed(either.right) : Exit.fail(either.left)
 }
 
+/** What `yield*` takes in steps. */
+export interface Reading<A, E = never> {
+  [Symbol.iterator](): Iterator<YieldWrap<Effect.Effect<A, E>>, A, never>
+}
+
+/** A value that is there: an iterator that has ended, and its own result, so that reading it takes one object. */
+class Ready<A> implements Reading<A> {
+  readonly done = true
+  readonly value: A
+  constructor(value: A) {
+    this.value = value
+  }
+  [Symbol.iterator](): this {
+    return this
+  }
+  next(): this {
+    return this
+  }
+}
+
+/** The effect's value. Where it is finished, `yield* read(effect)` does not leave the steps as `yield* effect` does. */
+export const read = <A, E>(effect: Effect.Effect<A, E>): Reading<A, E> => {
+  if (Either.isEither(effect)) {
+    // An `Effect<A, E>` that is an `Either` has the same A and E, which the guard does not know.
+    const either = effect as Either.Either<A, E>
+    return Either.isRight(either) ? new Ready(either.right) : effect
+  }
+  return Exit.isExit(effect) && Exit.isSuccess(effect) ? new Ready(effect.value as A) : effect
+}
+
+/** Like `Effect.merge`: the effect's value or its failure, read like a value. */
+export const readMerged = <A, E>(effect: Effect.Effect<A, E>): Reading<A | E> => {
+  if (Either.isEither(effect)) return new Ready(Either.merge(effect as Either.Either<A, E>))
+  if (!Exit.isExit(effect)) return Effect.merge(effect)
+  const exit = effect as Exit.Exit<A, E>
+  if (Exit.isSuccess(exit)) return new Ready(exit.value)
+  const failure = Cause.failureOrCause(exit.cause)
+  return Either.isLeft(failure) ? new Ready(failure.left) : Exit.failCause(failure.right)
+}
+
 /** Whether an effect is finished, so that yielding it does not wait. */
 export const isFinished = <A, E>(effect: Effect.Effect<A, E>): boolean => Exit.isExit(effect) || Either.isEither(effect)
 

@@ -9,9 +9,9 @@ import * as Layer from "effect/Layer"
 
 export interface Timer {
   /** Fires this many milliseconds after the last tick, in place of its previous time. */
-  readonly restart: (delayMs: number) => void
+  restart(delayMs: number): void
   /** Does not fire any more. */
-  readonly clear: () => void
+  clear(): void
 }
 
 export class Timers extends Context.Tag("headgate/Timers")<
@@ -28,37 +28,59 @@ export class Timers extends Context.Tag("headgate/Timers")<
     Effect.gen(function* () {
       const clock = yield* Effect.clock
       const monotonic = () => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
-      const pending = new Set<{ at: number; readonly fire: () => void }>()
-      let now = monotonic()
-
-      const tick = Effect.sync(() => {
-        now = monotonic()
-        for (const entry of pending) {
-          if (entry.at > now) continue
-          pending.delete(entry)
-          entry.fire()
-        }
-      })
+      const ticks = new Ticks(monotonic())
+      const tick = Effect.sync(() => ticks.tick(monotonic()))
       // A timer that throws is a defect, and must not stop the others.
       const guarded = Effect.catchAllDefect(tick, (cause) => Effect.logError("a defect in a timer", cause))
       yield* guarded.pipe(Effect.delay("50 millis"), Effect.forever, Effect.forkScoped)
 
       return {
-        now: () => now,
+        now: () => ticks.now,
         set: (delayMs, fire) => {
-          const entry = { at: now + delayMs, fire }
-          pending.add(entry)
-          return {
-            restart: (delay) => {
-              entry.at = now + delay
-              pending.add(entry)
-            },
-            clear: () => {
-              pending.delete(entry)
-            },
-          }
+          const timer = new TickTimer(ticks, fire)
+          timer.restart(delayMs)
+          return timer
         },
       }
     }),
   )
+}
+
+/** The time of the last tick, and the timers that have not fired yet. */
+class Ticks {
+  now: number
+  readonly pending = new Set<TickTimer>()
+
+  constructor(now: number) {
+    this.now = now
+  }
+
+  tick(now: number): void {
+    this.now = now
+    for (const timer of this.pending) {
+      if (timer.at > now) continue
+      timer.clear()
+      timer.fire()
+    }
+  }
+}
+
+class TickTimer implements Timer {
+  at = 0
+  readonly fire: () => void
+  private readonly ticks: Ticks
+
+  constructor(ticks: Ticks, fire: () => void) {
+    this.ticks = ticks
+    this.fire = fire
+  }
+
+  restart(delayMs: number): void {
+    this.at = this.ticks.now + delayMs
+    this.ticks.pending.add(this)
+  }
+
+  clear(): void {
+    this.ticks.pending.delete(this)
+  }
 }

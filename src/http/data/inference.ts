@@ -27,7 +27,7 @@ import { type Lifetime, monotonic, RequestContext } from "../../services/Request
 import { RequestLimits } from "../../services/RequestLimits.ts"
 import { Router } from "../../services/Router.ts"
 import type { AnswerReader } from "../../services/readAnswer.ts"
-import { isFinished, makeStepRunner, type Steps } from "../../services/Steps.ts"
+import { isFinished, makeStepRunner, read, type Steps } from "../../services/Steps.ts"
 import { directOutput, type OpenOutput, queuedOutput } from "../../services/StreamOutput.ts"
 import type { WriterFor } from "../../services/StreamWriter.ts"
 import { Timers } from "../../services/Timers.ts"
@@ -150,17 +150,17 @@ export class Inference extends Context.Tag("headgate/Inference")<
         state.lifetime = lifetime
         watchCaller(lifetime)
         const authenticating = authenticate(keys, request.headers)
-        const key = yield* authenticating
+        const key = yield* read(authenticating)
         if (key.kind !== "ordinary") return yield* Exit.fail(managementKey)
         lifetime.key = key.id
         const counting = limits.admit(key)
-        yield* counting
+        yield* read(counting)
         const value = idempotencyKeyOf(request.headers)
         if (value instanceof BadRequest) return yield* Exit.fail(value)
         const { bodyBytes } = registry.current().limits
         const bytes = yield* readRequest(request, bodyBytes, timers, lifetime)
-        const body = yield* parseBody(bytes)
-        const asked = yield* form.decode(body, bytes.byteLength, request.headers)
+        const body = yield* read(parseBody(bytes))
+        const asked = yield* read(form.decode(body, bytes.byteLength, request.headers))
         if (!isFinished(authenticating) || !isFinished(counting)) lifetime.look()
         const admitted = { form, state, request, output, lifetime, key }
         if (value === null) return yield* answer(admitted, asked, undefined)
@@ -181,7 +181,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const budgeting = meter.budget({ _tag: "Key", key })
         const conversation = request.operation === "chat" ? conversations.of(key.id, request) : undefined
         const remembered = conversation === undefined ? {} : { conversation }
-        const plan = yield* router.plan(request, yield* budgeting, { ...remembered, permissions: key })
+        const budget = yield* read(budgeting)
+        const plan = yield* read(router.plan(request, budget, { ...remembered, permissions: key }))
         if (!isFinished(budgeting)) lifetime.look()
         const kind = { form: form.name, operation: request.operation }
         const context = contextOf(state.requestId, key, plan, lifetime, received, kind, conversation?.record())

@@ -152,42 +152,53 @@ export const makeStepRunner = (runtime: Runtime.Runtime<never>): StepRunner => {
     return nothingToInterrupt
   }
 
-  const steps: StepRunner["steps"] = <A, E>(steps: Steps<A, E>, onExit: (exit: Exit.Exit<A, E>) => void): void => {
-    /** The outcome of the last step while `advance` was running. The loop continues with it, without recursion. */
-    let ready: Exit.Exit<unknown, E> | undefined
-    let isRunning = false
+  return { steps: (steps, onExit) => new Run(effect, steps, onExit).resume(Exit.void), effect }
+}
 
-    const resume = (exit: Exit.Exit<unknown, E>): void => {
-      ready = exit
-      if (!isRunning) advance()
-    }
-    const advance = (): void => {
-      isRunning = true
-      while (ready !== undefined) {
-        if (Exit.isFailure(ready)) {
-          onExit(Exit.failCause(ready.cause))
-          return
-        }
-        // The generator gets the value of its own `yield*`, which the types do not express.
-        const sent = ready.value as never
-        ready = undefined
-        let next: IteratorResult<YieldWrap<Effect.Effect<unknown, E>>, A>
-        try {
-          next = steps.next(sent)
-        } catch (defect) {
-          onExit(Exit.die(defect))
-          return
-        }
-        if (next.done === true) {
-          onExit(Exit.succeed(next.value))
-          return
-        }
-        effect(yieldWrapGet(next.value), resume)
-      }
-      isRunning = false
-    }
-    resume(Exit.void)
+/** Steps while they run. */
+class Run<A, E> {
+  private readonly run: StepRunner["effect"]
+  private readonly steps: Steps<A, E>
+  private readonly onExit: (exit: Exit.Exit<A, E>) => void
+  /** The outcome of the last step while `advance` was running. The loop continues with it, without recursion. */
+  private ready: Exit.Exit<unknown, E> | undefined
+  private isRunning = false
+
+  constructor(run: StepRunner["effect"], steps: Steps<A, E>, onExit: (exit: Exit.Exit<A, E>) => void) {
+    this.run = run
+    this.steps = steps
+    this.onExit = onExit
   }
 
-  return { steps, effect }
+  readonly resume = (exit: Exit.Exit<unknown, E>): void => {
+    this.ready = exit
+    if (!this.isRunning) this.advance()
+  }
+
+  private advance(): void {
+    this.isRunning = true
+    while (this.ready !== undefined) {
+      const end = this.step(this.ready)
+      if (end === undefined) continue
+      this.onExit(end)
+      return
+    }
+    this.isRunning = false
+  }
+
+  /** Continues with the outcome of the last step. Returns the end of the steps, `undefined` before it. */
+  private step(last: Exit.Exit<unknown, E>): Exit.Exit<A, E> | undefined {
+    this.ready = undefined
+    if (Exit.isFailure(last)) return Exit.failCause(last.cause)
+    let next: IteratorResult<YieldWrap<Effect.Effect<unknown, E>>, A>
+    try {
+      // The generator gets the value of its own `yield*`, which the types do not express.
+      next = this.steps.next(last.value as never)
+    } catch (defect) {
+      return Exit.die(defect)
+    }
+    if (next.done === true) return Exit.succeed(next.value)
+    this.run(yieldWrapGet(next.value), this.resume)
+    return undefined
+  }
 }

@@ -19,8 +19,6 @@ export interface Answer {
   readonly outcome: AnswerOutcome
   /** As the host counted; `undefined`: it reported none, or an invalid one. */
   readonly usage: Usage | undefined
-  /** Sizes of the request, for estimates and for the price of images. */
-  readonly bounds: Pick<Bounds, "textBytes" | "images">
   /** Bytes of text, reasoning and tool calls that came from the host. */
   readonly outputBytes: number
   /** "" for a blank one. */
@@ -55,19 +53,21 @@ export interface Charge {
   readonly estimated: boolean
 }
 
+/** `bounds`: sizes of the request, for estimates and for the price of images. */
 export const chargeFor = (
   pricing: Pricing | null,
   answer: Answer,
+  bounds: Pick<Bounds, "textBytes" | "images">,
   admittedAt: number,
   errorFinish: ErrorFinish = "free",
 ): Charge => {
   const usage = answer.usage ?? {
     ...noUsage,
-    promptTokens: tokensIn(answer.bounds.textBytes),
+    promptTokens: tokensIn(bounds.textBytes),
     completionTokens: tokensIn(answer.outputBytes),
   }
   const waived = waiverOf(answer, usage, errorFinish)
-  const costs = reprice({ usage, images: answer.bounds.images, admittedAt, waived }, pricing)
+  const costs = reprice({ usage, images: bounds.images, admittedAt, waived }, pricing)
   return { usage, ...costs, waived, estimated: answer.usage === undefined }
 }
 

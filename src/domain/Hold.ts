@@ -89,8 +89,14 @@ export const holdSize = (
   const prompt = BigInt(mostPromptTokens(bounds, sentBytes, host)) * price.prompt
   const requests = bounds.searchUnits === undefined ? price.request : BigInt(bounds.searchUnits) * price.request
   const fixed = prompt + requests + images + searches
-  const perToken = price.completion * BigInt(bounds.choices)
+  const perToken = bounds.choices === 1 ? price.completion : price.completion * BigInt(bounds.choices)
   const available = left - budget.held
+  if (asked !== undefined) {
+    const output = BigInt(asked) * perToken
+    const amount = fixed + output
+    if (amount > available) return amount <= left ? "in_flight_budget_exhausted" : "request_exceeds_budget"
+    return { amount, outputBound: asked, outputTokens: perToken === 0n ? everything : asked * bounds.choices }
+  }
   const longest = BigInt(host.maxCompletionTokens)
   const affordable = (amount: Picodollars): bigint => {
     if (amount < fixed) return 0n
@@ -98,8 +104,8 @@ export const holdSize = (
   }
   const most = BigInteger.min(longest, affordable(available))
   const usual = grows ? usualTokens : BigInteger.max(usualTokens, affordable(available / 8n))
-  const output = asked === undefined ? BigInteger.min(most, usual) : BigInt(asked)
-  const fewest = asked === undefined ? BigInteger.min(fewestTokens, longest) : output
+  const output = BigInteger.min(most, usual)
+  const fewest = BigInteger.min(fewestTokens, longest)
   const amount = fixed + output * perToken
   if (amount > available || output < fewest) {
     return fixed + fewest * perToken <= left ? "in_flight_budget_exhausted" : "request_exceeds_budget"
@@ -107,10 +113,13 @@ export const holdSize = (
   const bound = grows ? most : output
   return {
     amount,
-    outputBound: asked ?? (bound < longest ? Number(bound) : undefined),
-    outputTokens: perToken === 0n ? Number.POSITIVE_INFINITY : Number(output) * bounds.choices,
+    outputBound: bound < longest ? Number(bound) : undefined,
+    outputTokens: perToken === 0n ? everything : Number(output) * bounds.choices,
   }
 }
+
+/** Output tokens of a hold whose output costs nothing. */
+const everything = Number.POSITIVE_INFINITY
 
 /**
  * What to add to the hold of a stream whose output has used it up: as many tokens as it began with, 4,096 at most, or as many

@@ -191,17 +191,12 @@ export const costOf = (pricing: Pricing, usage: Usage, admittedAt: number, image
     times(usage.cacheWriteTokens - usage.cacheWrite1hTokens, write) +
     times(usage.cacheWrite1hTokens, write1h)
 
-  let visible = usage.completionTokens
-  const take = (count: number): number => {
-    const taken = Math.min(count, visible)
-    visible -= taken
-    return taken
-  }
-  const reasoning = p.internalReasoning > 0n ? take(usage.reasoningTokens) : 0
-  const audioOut = p.audioOutput === null ? 0 : take(usage.completionAudioTokens)
-  const imageOut = p.imageOutput === null ? 0 : take(usage.completionImageTokens)
+  const output = usage.completionTokens
+  const reasoning = p.internalReasoning > 0n ? Math.min(usage.reasoningTokens, output) : 0
+  const audioOut = p.audioOutput === null ? 0 : Math.min(usage.completionAudioTokens, output - reasoning)
+  const imageOut = p.imageOutput === null ? 0 : Math.min(usage.completionImageTokens, output - reasoning - audioOut)
   const completion =
-    times(visible, p.completion) +
+    times(output - reasoning - audioOut - imageOut, p.completion) +
     times(reasoning, p.internalReasoning) +
     times(audioOut, p.audioOutput ?? 0n) +
     times(imageOut, p.imageOutput ?? 0n)

@@ -17,6 +17,7 @@ import type { AnyRequest, ChatRequest } from "../domain/Request.ts"
 import { RetryBudget } from "../domain/RetryBudget.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { AnswerStream, type StreamServices } from "./AnswerStream.ts"
+import type { Begun } from "./beginAttempt.ts"
 import { makeEndAttempt } from "./endAttempt.ts"
 import { type HostAnswer, streamAnswer } from "./HostAnswer.ts"
 import { HostHealth } from "./HostHealth.ts"
@@ -32,7 +33,7 @@ import type { OpenOutput } from "./StreamOutput.ts"
 import type { WriterFor } from "./StreamWriter.ts"
 import { Timers } from "./Timers.ts"
 import { type DispatchFailure, tryHosts } from "./tryHosts.ts"
-import { unaryAnswer } from "./unaryAnswer.ts"
+import { UnaryAnswer } from "./unaryAnswer.ts"
 import { makeUpstreamClient } from "./upstreamCall.ts"
 
 /** Adds the cost to an answer, and gives its body in the caller's form. */
@@ -135,9 +136,8 @@ const make = () =>
       reader: AnswerReader,
     ): Steps<Completed, DispatchFailure> {
       const { bodyBytes } = registry.current().limits
-      const { attempt, answer } = yield* tryHosts(services, context, request, plan, (begun) =>
-        unaryAnswer(client, begun, bodyBytes, (head, body) => reader(begun, head, body)),
-      )
+      const call = (begun: Begun) => new UnaryAnswer(client, begun, bodyBytes, reader)
+      const { attempt, answer } = yield* tryHosts(services, context, request, plan, call)
       const charge = yield* endAttempt.delivered(attempt, answer.delivered)
       charged(charge)
       return { host: attempt.host, text: answer.write(charge), charge, dropped: attempt.dropped }

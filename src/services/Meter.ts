@@ -103,17 +103,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
       // After the journal, so that it is closed first, and the journal knows what was booked.
       const ledger = yield* makeLedgerWriter({ ledger: ledgerOf })
 
-      /** Runs `use` with the account, at once when it is in memory. */
-      const withAccount = <A, E>(
-        { key }: Account,
-        use: (account: KeyAccount) => Effect.Effect<A, E>,
-      ): Effect.Effect<A, E | Unavailable> => {
-        const known = accounts.known(key.id)
-        return known !== undefined ? use(known) : Effect.flatMap(accounts.of(key.id), use)
-      }
-
-      const snapshot = ({ key }: Account, account: KeyAccount): BudgetSnapshot => {
-        const { limit, limitReset } = key
+      const snapshot = ({ limit, limitReset }: KeyRecord, account: KeyAccount): BudgetSnapshot => {
         const at = now()
         return {
           limit,
@@ -136,7 +126,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
 
       const allowance = (account: Account, money: KeyAccount, hold: OpenHold): OutputAllowance => ({
         outputTokens: hold.outputTokens,
-        extend: () => (open.has(hold) ? addTo(hold, money, snapshot(account, money)) : 0),
+        extend: () => (open.has(hold) ? addTo(hold, money, snapshot(account.key, money)) : 0),
       })
 
       /**
@@ -207,6 +197,45 @@ export class Meter extends Context.Tag("headgate/Meter")<
         return hold
       }
 
+      const reserveFrom = (
+        money: KeyAccount,
+        account: Account,
+        context: RequestContext,
+        ask: HoldAsk,
+        host: Host,
+      ): Effect.Effect<Hold, PaymentRequired | Unavailable> => {
+        const { key } = account
+        if (slices !== undefined && key.limit !== null) {
+          return reserveFromSlice(slices, key.limit, money, account, context, ask, host)
+        }
+        const budget = key.limit === null ? noLimit : snapshot(key, money)
+        const size = holdSize(budget, ask, host)
+        if (typeof size === "string") return Exit.fail(paymentRequired(budget, size))
+        return Exit.succeed(opened(account, money, context, ask, host, size, undefined))
+      }
+
+      const reserveFromSlice = (
+        slices: Slices,
+        limit: Picodollars,
+        money: KeyAccount,
+        account: Account,
+        context: RequestContext,
+        ask: HoldAsk,
+        host: Host,
+      ): Effect.Effect<Hold, PaymentRequired | Unavailable> =>
+        slices.take(
+          account.key,
+          limit,
+          context.admittedAt,
+          (budget) => holdSize(budget, ask, host),
+          (size, slice) => opened(account, money, context, ask, host, size, slice),
+        )
+
+      // Functions of their own, since a request whose account is in memory makes no closures then.
+      const budgetAsRead = (key: KeyRecord) => Effect.map(accounts.of(key.id), (money) => snapshot(key, money))
+      const reserveAsRead = (account: Account, context: RequestContext, ask: HoldAsk, host: Host) =>
+        Effect.flatMap(accounts.of(account.key.id), (money) => reserveFrom(money, account, context, ask, host))
+
       const close = (hold: Hold): KeyAccount | undefined => {
         const account = open.get(hold)
         open.delete(hold)
@@ -222,26 +251,15 @@ export class Meter extends Context.Tag("headgate/Meter")<
         budget: ({ key }) => {
           if (key.limit === null) return unlimited
           if (slices !== undefined) return Effect.succeed(slices.atBest(key, key.limit, now()))
-          return withAccount({ _tag: "Key", key }, (money) => Effect.succeed(snapshot({ _tag: "Key", key }, money)))
+          const known = accounts.known(key.id)
+          return known !== undefined ? Exit.succeed(snapshot(key, known)) : budgetAsRead(key)
         },
         reserve: (account, context, ask, host) => {
-          if (!writable()) return Effect.fail(unwritable())
-          return withAccount(account, (money) => {
-            const { limit } = account.key
-            if (slices !== undefined && limit !== null) {
-              return slices.take(
-                account.key,
-                limit,
-                context.admittedAt,
-                (budget) => holdSize(budget, ask, host),
-                (size, slice) => opened(account, money, context, ask, host, size, slice),
-              )
-            }
-            const budget = limit === null ? noLimit : snapshot(account, money)
-            const size = holdSize(budget, ask, host)
-            if (typeof size === "string") return Effect.fail(paymentRequired(budget, size))
-            return Effect.succeed(opened(account, money, context, ask, host, size, undefined))
-          })
+          if (!writable()) return Exit.fail(unwritable())
+          const known = accounts.known(account.key.id)
+          return known !== undefined
+            ? reserveFrom(known, account, context, ask, host)
+            : reserveAsRead(account, context, ask, host)
         },
         release: (hold) => {
           const money = close(hold)
@@ -250,7 +268,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
         },
         settle: (hold, settlement) => {
           const { context, bounds, host, errorFinish } = hold
-          const charge = chargeFor(host.pricing, { ...settlement, bounds }, context.admittedAt, errorFinish)
+          const charge = chargeFor(host.pricing, settlement, bounds, context.admittedAt, errorFinish)
           const money = close(hold)
           if (money === undefined) return Effect.succeed(charge)
           return wait((resume) => {

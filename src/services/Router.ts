@@ -40,7 +40,7 @@ export interface PlanOptions {
   /** Repeats the random draws of an earlier plan; otherwise each plan gets a seed of its own. A 32-bit unsigned integer. */
   readonly seed?: number | undefined
   /** What is remembered of the conversation. Absent: nothing. */
-  readonly conversation?: Conversation
+  readonly conversation?: Conversation | undefined
   /** What the caller's key may use. Default: everything. */
   readonly permissions?: Permissions
 }

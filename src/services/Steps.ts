@@ -20,19 +20,26 @@ export type Steps<A, E = never> = Generator<YieldWrap<Effect.Effect<unknown, E>>
 
 type Register<A, E> = (resume: (exit: Exit.Exit<A, E>) => void) => void
 
-class Wait<A, E> extends Effectable.Class<A, E> {
-  readonly register: Register<A, E>
-  constructor(register: Register<A, E>) {
-    super()
-    this.register = register
-  }
+/** An effect that ends when `resume` is called, once; possibly within `register`. It cannot be interrupted. */
+export abstract class Wait<A, E = never> extends Effectable.Class<A, E> {
+  abstract register(resume: (exit: Exit.Exit<A, E>) => void): void
+
   override commit(): Effect.Effect<A, E> {
     return Effect.async<A, E>((resume) => this.register(resume))
   }
 }
 
-/** An effect that ends when `resume` is called, once; possibly within `register`. It cannot be interrupted. */
-export const wait = <A, E = never>(register: Register<A, E>): Effect.Effect<A, E> => new Wait(register)
+class Registered<A, E> extends Wait<A, E> {
+  override readonly register: Register<A, E>
+
+  constructor(register: Register<A, E>) {
+    super()
+    this.register = register
+  }
+}
+
+/** A `Wait` by a function. */
+export const wait = <A, E = never>(register: Register<A, E>): Effect.Effect<A, E> => new Registered(register)
 
 /** The outcome of an effect that is already finished, else `undefined`. */
 const finished = <A, E>(effect: Effect.Effect<A, E>): Exit.Exit<A, E> | undefined => {

@@ -55,7 +55,7 @@ export const hedgeFor = (
   const delayMs = stats.snapshot(first).latencyAt(95)
   if (delayMs === null) return undefined
   const costs = [first.pricing, host.pricing].map((pricing) =>
-    Number(chargeFor(pricing, { ...nothingYet, bounds }, context.admittedAt).upstream.total),
+    Number(chargeFor(pricing, nothingYet, bounds, context.admittedAt).upstream.total),
   )
   return { host, delayMs, cost: Math.max(...costs) }
 }

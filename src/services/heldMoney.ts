@@ -3,6 +3,7 @@ import { type Answer, type Charge, chargeFor, type ErrorFinish } from "../domain
 import type { ChatUsage } from "../domain/Chat.ts"
 import type { HoldSize, OutputAllowance } from "../domain/Hold.ts"
 import { type Host, priceBasis } from "../domain/Host.ts"
+import type { Bounds } from "../domain/Request.ts"
 import type { Slice } from "../domain/Slice.ts"
 import { parseUsage } from "../domain/Usage.ts"
 import { type HeldIn, type LedgerRow, rareUsage } from "./ledger.ts"
@@ -20,7 +21,7 @@ export interface Hold extends HoldSize {
   readonly errorFinish: ErrorFinish
   readonly streamed: boolean
   /** Sizes of the request, for estimates and for the price of images. */
-  readonly bounds: Answer["bounds"]
+  readonly bounds: Pick<Bounds, "textBytes" | "images">
   /** For a stream of a key with a limit. `amount` grows with it. */
   readonly output: OutputAllowance | undefined
   /** That the amount is taken from; `undefined`: this process has the whole budget. */
@@ -38,7 +39,7 @@ export interface Streamed {
 }
 
 /** What is known of an answer when it has ended, in addition to its hold. */
-export interface Settlement extends Omit<Answer, "bounds"> {
+export interface Settlement extends Answer {
   /** Milliseconds from admission to the first token. */
   readonly latencyMs: number
   /** Whether the caller waits for the booking, and gets an error in place of the answer when that fails. */
@@ -57,7 +58,7 @@ export const crashedRow = (hold: Hold, priceVersion: number | null, now: number)
     latencyMs: context.elapsedMs(),
     isAwaited: false,
   }
-  const charge = chargeFor(host.pricing, { ...settlement, bounds }, context.admittedAt)
+  const charge = chargeFor(host.pricing, settlement, bounds, context.admittedAt)
   return ledgerRow(hold, settlement, charge, priceVersion, now)
 }
 

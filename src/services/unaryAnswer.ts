@@ -1,57 +1,43 @@
 /** A whole answer of one host: sent, collected within its bound, and read. */
-import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Endpoint } from "../catalogue/endpoints.ts"
 import type { ChatResponse } from "../domain/Chat.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { ResponseHead, Sink } from "../upstream/exchange.ts"
 import type { AnswerContext } from "../wire/Protocol.ts"
-import type { Attempt } from "./Attempt.ts"
 import { BodyText } from "./BodyText.ts"
 import type { Begun } from "./beginAttempt.ts"
-import { wait } from "./Steps.ts"
+import type { AnswerRead, AnswerReader } from "./readAnswer.ts"
+import { Wait } from "./Steps.ts"
 import { longestErrorBody, parsedBody, refusedBy, type UpstreamClient } from "./upstreamCall.ts"
 
 /**
  * Sends the request and collects the whole answer. Ends at once when the attempt is stopped. `read` gets the JSON of one with
  * status 200; when it throws, that is a failure of the host.
  */
-export const unaryAnswer = <A>(
-  client: UpstreamClient,
-  { attempt, endpoint, encoded }: Begun,
-  longestAnswer: number,
-  read: (head: ResponseHead, body: unknown) => A | HostFailed,
-): Effect.Effect<A | HostFailed> =>
-  wait((resume) => {
-    const answer = new UnaryAnswer(attempt, endpoint, longestAnswer, read, resume)
-    attempt.onStop = () => answer.failed(attempt.stopped ?? malformed)
-    if (attempt.stopped !== undefined) answer.failed(attempt.stopped)
-    else attempt.exchange = client.send(endpoint, encoded, answer)
-  })
-
-const malformed = new HostFailed({ reason: "malformed" })
-
-class UnaryAnswer<A> implements Sink {
-  private readonly attempt: Attempt
-  private readonly endpoint: Endpoint
+export class UnaryAnswer extends Wait<AnswerRead | HostFailed> implements Sink {
+  private readonly client: UpstreamClient
+  private readonly begun: Begun
   private readonly longestAnswer: number
-  private readonly read: (head: ResponseHead, body: unknown) => A | HostFailed
-  private readonly resume: (exit: Exit.Exit<A | HostFailed>) => void
+  private readonly read: AnswerReader
+  private resume: ((exit: Exit.Exit<AnswerRead | HostFailed>) => void) | undefined
   private received: ResponseHead | undefined
   private body: BodyText | undefined
 
-  constructor(
-    attempt: Attempt,
-    endpoint: Endpoint,
-    longestAnswer: number,
-    read: (head: ResponseHead, body: unknown) => A | HostFailed,
-    resume: (exit: Exit.Exit<A | HostFailed>) => void,
-  ) {
-    this.attempt = attempt
-    this.endpoint = endpoint
+  constructor(client: UpstreamClient, begun: Begun, longestAnswer: number, read: AnswerReader) {
+    super()
+    this.client = client
+    this.begun = begun
     this.longestAnswer = longestAnswer
     this.read = read
+  }
+
+  override register(resume: (exit: Exit.Exit<AnswerRead | HostFailed>) => void): void {
     this.resume = resume
+    const { attempt, endpoint, encoded } = this.begun
+    attempt.onStop = () => this.failed(attempt.stopped ?? malformed)
+    if (attempt.stopped !== undefined) this.failed(attempt.stopped)
+    else attempt.exchange = this.client.send(endpoint, encoded, this)
   }
 
   head(received: ResponseHead): void {
@@ -60,29 +46,31 @@ class UnaryAnswer<A> implements Sink {
   }
 
   data(bytes: Uint8Array): void {
-    const { received, body, endpoint } = this
+    const { received, body } = this
     if (received === undefined || body === undefined || body.add(bytes)) return
-    this.failed(received.status === 200 ? malformed : refusedBy(endpoint, received, body.take()))
+    this.failed(received.status === 200 ? malformed : refusedBy(this.begun.endpoint, received, body.take()))
   }
 
   end(): void {
-    const { received, body, endpoint } = this
+    const { received, body, begun } = this
     if (received === undefined || body === undefined) return
     const text = body.take()
     const isAnswer = received.status === 200
-    this.finish(isAnswer ? this.read(received, parsedBody(text)) : refusedBy(endpoint, received, text))
+    this.finish(isAnswer ? this.read(begun, received, parsedBody(text)) : refusedBy(begun.endpoint, received, text))
   }
 
   failed(failure: HostFailed): void {
-    this.attempt.exchange?.cancel()
+    this.begun.attempt.exchange?.cancel()
     this.finish(failure)
   }
 
   /** Only the first call counts. */
-  private finish(answer: A | HostFailed): void {
-    this.resume(Exit.succeed(answer))
+  private finish(answer: AnswerRead | HostFailed): void {
+    this.resume?.(Exit.succeed(answer))
   }
 }
+
+const malformed = new HostFailed({ reason: "malformed" })
 
 /** Reads a complete body as an answer or as a failure. */
 export const readAnswer = (

@@ -7,7 +7,6 @@ const pricing = { ...freePricing, prompt: 3n, completion: 5n }
 const answer: Answer = {
   outcome: "finished",
   usage: { ...noUsage, promptTokens: 10, completionTokens: 4 },
-  bounds: { textBytes: 400, images: 0 },
   outputBytes: 16,
   finishReason: "stop",
 }
@@ -29,7 +28,7 @@ test.each<[string, Partial<Answer>, ErrorFinish, Waiver | null]>([
   ["a cut answer without output", { outcome: "cut", finishReason: "", usage: noOutput }, "free", null],
   ["a caller who left", { outcome: "caller-gone", finishReason: "" }, "free", null],
 ])("%s", (_name, members, errorFinish, waived) => {
-  const charge = chargeFor(pricing, { ...answer, ...members }, 0, errorFinish)
+  const charge = chargeFor(pricing, { ...answer, ...members }, { textBytes: 400, images: 0 }, 0, errorFinish)
   expect(charge.waived).toBe(waived)
   expect(charge.upstream.total).toBe(members.usage === noOutput ? 30n : 50n)
   expect(charge.cost.total).toBe(waived === null ? charge.upstream.total : 0n)

@@ -111,19 +111,27 @@ export class Inference extends Context.Tag("headgate/Inference")<
         plan: Plan,
         lifetime: Lifetime,
         { headers }: Request,
-        kind: Pick<RequestContext, "form" | "operation">,
+        form: Form,
+        { operation }: AnyRequest,
         conversation: ConversationRecord | undefined,
       ) => {
         const admittedAt = clock.unsafeCurrentTimeMillis()
-        const attribution = {
-          appTitle: attributionText(
-            headers.get("x-router-title") ?? headers.get("x-openrouter-title") ?? headers.get("x-title"),
-          ),
-          appUrl: attributionText(headers.get("http-referer")),
+        const appTitle = headers.get("x-router-title") ?? headers.get("x-openrouter-title") ?? headers.get("x-title")
+        const appUrl = headers.get("http-referer")
+        const facts = {
+          requestId,
+          generationId: generationId(Math.floor(admittedAt / 1000), requestId),
+          key,
+          attribution: { appTitle: attributionText(appTitle), appUrl: attributionText(appUrl) },
+          admittedAt,
+          lifetime,
+          form: form.name,
+          operation,
+          models: plan.requested,
+          strategy: plan.strategy,
+          seed: plan.seed,
+          conversation,
         }
-        const { requested: models, strategy, seed } = plan
-        const ids = { requestId, generationId: generationId(Math.floor(admittedAt / 1000), requestId) }
-        const facts = { ...ids, ...kind, key, attribution, admittedAt, lifetime, models, strategy, seed, conversation }
         return new RequestContext(facts, nowMs)
       }
 
@@ -180,12 +188,10 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const { request } = asked
         const budgeting = meter.budget({ _tag: "Key", key })
         const conversation = request.operation === "chat" ? conversations.of(key.id, request) : undefined
-        const remembered = conversation === undefined ? {} : { conversation }
         const budget = yield* read(budgeting)
-        const plan = yield* read(router.plan(request, budget, { ...remembered, permissions: key }))
+        const plan = yield* read(router.plan(request, budget, { conversation, permissions: key }))
         if (!isFinished(budgeting)) lifetime.look()
-        const kind = { form: form.name, operation: request.operation }
-        const context = contextOf(state.requestId, key, plan, lifetime, received, kind, conversation?.record())
+        const context = contextOf(state.requestId, key, plan, lifetime, received, form, request, conversation?.record())
         if (claim !== undefined) claim.context = context
         state.generationId = context.generationId
         const shown = wantsMetadata(received.headers) ? shownOf(request, plan) : undefined

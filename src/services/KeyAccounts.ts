@@ -9,7 +9,8 @@ export class KeyAccount {
   held: Picodollars = 0n
   /** Requests that are not booked yet. An account with open requests must stay in memory. */
   open = 0
-  private total: Picodollars
+  /** Spent since the key was made. */
+  total: Picodollars
   private readonly windows: Record<LimitReset, { start: number; amount: Picodollars }>
 
   constructor(spend: Spend, now: number) {

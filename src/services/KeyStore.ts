@@ -85,7 +85,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
         const bootstrap = options.managementKey && bootstrapKey(options.managementKey, workspaceId, now())
 
         const accept = (record: KeyRecord | undefined) =>
-          record === undefined || isOver(record, now()) ? notAccepted : Effect.succeed(record)
+          record === undefined || isOver(record, now) ? notAccepted : Effect.succeed(record)
 
         const find = (id: KeyId): Effect.Effect<KeyRecord | undefined, Unavailable> => {
           const known = cache.get(id)
@@ -186,8 +186,8 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
       authenticate: (secret) =>
         Effect.gen(function* () {
           const key = yield* completed(yield* authenticate(secret))
-          const { unsafeCurrentTimeMillis } = yield* Effect.clock
-          return isOver(key, unsafeCurrentTimeMillis()) ? yield* notAccepted : key
+          const clock = yield* Effect.clock
+          return isOver(key, () => clock.unsafeCurrentTimeMillis()) ? yield* notAccepted : key
         }),
       create: () => noSuchKey,
       createFirst: () => noSuchKey,
@@ -212,8 +212,9 @@ const completed = (known: KnownKey): Effect.Effect<KeyRecord> => {
   return Effect.succeed({ ...unlimitedKey, ...given, id: known.id })
 }
 
-const isOver = ({ disabled, expiresAt }: KeyRecord, now: number): boolean =>
-  disabled || (expiresAt !== null && expiresAt <= now)
+/** `now`: read only for a key that expires. */
+const isOver = ({ disabled, expiresAt }: KeyRecord, now: () => number): boolean =>
+  disabled || (expiresAt !== null && expiresAt <= now())
 
 const isOrdinary = (record: KeyRecord | undefined): record is KeyRecord => record?.kind === "ordinary"
 

@@ -20,7 +20,7 @@ import {
 } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import type { KeyId } from "../domain/Ids.ts"
-import { type KeyRecord, nextReset, type Spend, spentInWindow } from "../domain/Key.ts"
+import { type KeyRecord, nextReset, type Spend } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import type { Slice } from "../domain/Slice.ts"
 import type { Written } from "./GroupCommit.ts"
@@ -104,14 +104,11 @@ export class Meter extends Context.Tag("headgate/Meter")<
       const ledger = yield* makeLedgerWriter({ ledger: ledgerOf })
 
       const snapshot = ({ limit, limitReset }: KeyRecord, account: KeyAccount): BudgetSnapshot => {
+        const { held } = account
+        if (limitReset === null) return { limit, spend: account.total, held, source: "total", resetsAt: null }
         const at = now()
-        return {
-          limit,
-          spend: limit === null ? 0n : spentInWindow(account.spendAt(at), limitReset),
-          held: account.held,
-          source: limitReset ?? "total",
-          resetsAt: nextReset(limitReset, at),
-        }
+        const spend = account.spendAt(at)[limitReset]
+        return { limit, spend, held, source: limitReset, resetsAt: nextReset(limitReset, at) }
       }
 
       const writable = () => !ledger.hasBacklog() && ledger.takesRequests() && lease?.isHeld() !== false

@@ -30,10 +30,7 @@ export const readRequest = (
   const length = headers.get("content-length")
   if (length !== null && Number(length) > limitBytes) return Effect.fail(new BodyTooLarge({ limitBytes }))
   return wait((resume) => {
-    let isOver = false
     const finish = (exit: Exit.Exit<Uint8Array, BodyTooLarge | TimedOut | Ending>): void => {
-      if (isOver) return
-      isOver = true
       timer.clear()
       lifetime.forget(ended)
       resume(exit)
@@ -42,7 +39,7 @@ export const readRequest = (
     const timer = timers.set(bodyTimeoutMs, late)
     const ended = () => finish(Exit.fail(lifetime.ending ?? new CallerGone()))
     lifetime.onEnd(ended)
-    if (isOver) return
+    if (lifetime.ending !== undefined) return
     const reading = length === null ? atMost(request, limitBytes) : request.bytes()
     reading.then(
       (bytes) => finish(bytes === undefined ? Exit.fail(new BodyTooLarge({ limitBytes })) : Exit.succeed(bytes)),

@@ -117,22 +117,26 @@ const untilEnded = <A>(
   runner: StepRunner,
   lifetime: Lifetime,
   effect: Effect.Effect<A, HostFailed>,
+): Effect.Effect<A, HostFailed> => (isFinished(effect) ? effect : interruptible(runner, lifetime, effect))
+
+const interruptible = <A>(
+  runner: StepRunner,
+  lifetime: Lifetime,
+  effect: Effect.Effect<A, HostFailed>,
 ): Effect.Effect<A, HostFailed> =>
-  isFinished(effect)
-    ? effect
-    : wait((resume) => {
-        const ended = Exit.fail(new HostFailed({ reason: "unreachable" }))
-        if (lifetime.ending !== undefined) return resume(ended)
-        const giveUp = () => {
-          resume(ended)
-          interrupt()
-        }
-        lifetime.onEnd(giveUp)
-        const interrupt = runner.effect(effect, (exit) => {
-          lifetime.forget(giveUp)
-          resume(exit)
-        })
-      })
+  wait((resume) => {
+    const ended = Exit.fail(new HostFailed({ reason: "unreachable" }))
+    if (lifetime.ending !== undefined) return resume(ended)
+    const giveUp = () => {
+      resume(ended)
+      interrupt()
+    }
+    lifetime.onEnd(giveUp)
+    const interrupt = runner.effect(effect, (exit) => {
+      lifetime.forget(giveUp)
+      resume(exit)
+    })
+  })
 
 /** Bytes of the body that a host is sent. */
 export const byteLength = (body: string | Uint8Array): number =>

@@ -140,8 +140,7 @@ export const tryHosts = function* <A extends object>(
     const hedge = canHedge ? hedgeFor(host, plan, tried.refused, request, context, stats) : undefined
     if (hedge !== undefined) {
       canHedge = false
-      const second = () => beginSecond(services, context, request, plan, hedge, tried)
-      const won = yield* raced(services, context, begun, hedge, second, call, tried)
+      const won = yield* raced(services, context, request, plan, begun, hedge, call, tried)
       if (won !== undefined) return won
       continue
     }
@@ -206,13 +205,15 @@ const beginSecond = function* (
 const raced = function* <A extends object>(
   services: TryServices,
   context: RequestContext,
+  request: AnyRequest,
+  plan: Plan,
   first: Begun,
   hedge: Hedge,
-  second: () => Steps<Begun | undefined>,
   call: CallHost<A>,
   tried: TriedHosts,
 ): Steps<Tried<A> | undefined> {
   const { endAttempt } = services
+  const second = () => beginSecond(services, context, request, plan, hedge, tried)
   const failed = (begun: Begun, failure: HostFailed) => tried.callFailed(begun, failure)
   const result = yield* raceHosts(services, context, first, hedge, { call, second, failed })
   if (result.won !== undefined) {

@@ -17,7 +17,7 @@ import type { AnyRequest, ChatRequest } from "../../domain/Request.ts"
 import { type ConversationRecord, Conversations } from "../../services/Conversations.ts"
 import { type Completed, Dispatcher } from "../../services/Dispatcher.ts"
 import { makeExplain } from "../../services/explain.ts"
-import { type Claim, Idempotency } from "../../services/Idempotency.ts"
+import { type Claim, Idempotency, type IdempotentRequest } from "../../services/Idempotency.ts"
 import { InFlight } from "../../services/InFlight.ts"
 import { KeyStore } from "../../services/KeyStore.ts"
 import { Meter } from "../../services/Meter.ts"
@@ -176,8 +176,12 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const { stream, routing } = asked.request
         const mayKeepAnswer = !stream && !routing.preferences.zeroDataRetention
         const repeatable = { key: key.id, route: form.name, value, body: bytes, requestId, mayKeepAnswer }
-        return yield* onlyOnce(repeatable, lifetime, (claim) => answer(admitted, asked, claim))
+        return yield* once(repeatable, admitted, asked)
       }
+
+      // Outside of the steps, whose variables its closure would keep.
+      const once = (repeatable: IdempotentRequest, admitted: Admitted, asked: Asked) =>
+        onlyOnce(repeatable, admitted.lifetime, (claim) => answer(admitted, asked, claim))
 
       /** `claim`: of a request that is carried out once. */
       const answer = function* (

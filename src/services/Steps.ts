@@ -42,7 +42,7 @@ class Registered<A, E> extends Wait<A, E> {
 export const wait = <A, E = never>(register: Register<A, E>): Effect.Effect<A, E> => new Registered(register)
 
 /** The outcome of an effect that is already finished, else `undefined`. */
-const finished = <A, E>(effect: Effect.Effect<A, E>): Exit.Exit<A, E> | undefined => {
+export const finished = <A, E>(effect: Effect.Effect<A, E>): Exit.Exit<A, E> | undefined => {
   // An `Effect<A, E>` that is an `Exit` or `Either` has the same A and E, which the guards do not know.
   if (Exit.isExit(effect)) return effect as Exit.Exit<A, E>
   if (!Either.isEither(effect)) return undefined

@@ -87,16 +87,17 @@ export interface LedgerRepository {
   readonly providerSpend: (providerKey: string, now: number) => Effect.Effect<Spend, StorageUnavailable>
   /** The row of a request; `undefined` when there is none. */
   readonly find: (requestId: string) => Effect.Effect<LedgerRow | undefined, StorageUnavailable>
-  /** Rows of a key, newest admission first, at most `limit`. */
+  /** Rows of a key, newest admission first, at most `limit`. Reads the whole ledger. */
   readonly rows: (key: KeyId, limit: number) => Effect.Effect<ReadonlyArray<LedgerRow>, StorageUnavailable>
   /** The row of a generation, not that of a call which another one was faster than; `undefined`: there is none. */
   readonly generation: (id: string) => Effect.Effect<LedgerRow | undefined, StorageUnavailable>
   /** Rows of all keys in the order in which they were written, those with a `seq` above `after`, at most `limit`. */
   readonly page: (after: number, limit: number) => Effect.Effect<ReadonlyArray<StoredRow>, StorageUnavailable>
-  /** Keys with rows or sums, in ascending order, those above `after` ("": the first), at most `limit`. */
-  readonly keys: (after: string, limit: number) => Effect.Effect<ReadonlyArray<KeyId>, StorageUnavailable>
-  /** What the rows of a key cost by UTC day, and the sums that `spend` reads: both at one moment. */
-  readonly sums: (key: KeyId) => Effect.Effect<ReadonlyArray<LedgerSum>, StorageUnavailable>
+  /**
+   * What the rows of keys cost by UTC day, and the sums that `spend` reads, both at one moment: of all keys above `after` ("": the
+   * first) in ascending order, but no further than to the key after `most` of the sums that `spend` reads. Reads the whole ledger.
+   */
+  readonly keySums: (after: string, most: number) => Effect.Effect<ReadonlyArray<KeySum>, StorageUnavailable>
   /** The same of the keys of providers, all of them: upstream costs, and the sums that `providerSpend` reads. */
   readonly providerSums: () => Effect.Effect<ReadonlyArray<ProviderSum>, StorageUnavailable>
 }
@@ -113,6 +114,10 @@ export interface LedgerSum {
   /** The window's first Unix millisecond; 0 for `total`. */
   readonly start: number
   readonly amount: Picodollars
+}
+
+export interface KeySum extends LedgerSum {
+  readonly key: KeyId
 }
 
 export interface ProviderSum extends LedgerSum {

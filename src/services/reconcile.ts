@@ -6,13 +6,12 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { type Billed, reprice } from "../domain/Charge.ts"
-import type { KeyId } from "../domain/Ids.ts"
 import { limitResets, windowStart } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import type { Pricing } from "../domain/Price.ts"
 import { pricingOf } from "../domain/PriceVersion.ts"
 import { type LedgerRow, type StorageUnavailable, usageOf } from "./ledger.ts"
-import type { LedgerSum, Storage, StoredRow } from "./Storage.ts"
+import type { KeySum, LedgerSum, Storage, StoredRow } from "./Storage.ts"
 
 type Service = Context.Tag.Service<Storage>
 
@@ -37,14 +36,14 @@ export interface Reconciliation {
   readonly differences: ReadonlyArray<SumDifference>
 }
 
-const keysAtOnce = 500
+const sumsAtOnce = 100_000
 const rowsAtOnce = 1000
 
 /** Compares the sum of the rows with what was kept along with them, for every key and window, of callers and of providers. */
 export const reconcile = ({
   ledger,
 }: {
-  readonly ledger: Pick<Service["ledger"], "keys" | "sums" | "providerSums">
+  readonly ledger: Pick<Service["ledger"], "keySums" | "providerSums">
 }): Effect.Effect<Reconciliation, StorageUnavailable> =>
   Effect.gen(function* () {
     const differences: Array<SumDifference> = []
@@ -60,9 +59,9 @@ export const reconcile = ({
     }
     let after: string | undefined = ""
     while (after !== undefined) {
-      const page: ReadonlyArray<KeyId> = yield* ledger.keys(after, keysAtOnce)
-      for (const key of page) compare(key, yield* ledger.sums(key))
-      after = page.at(-1)
+      const page: ReadonlyArray<KeySum> = yield* ledger.keySums(after, sumsAtOnce)
+      for (const [key, sums] of Map.groupBy(page, (sum) => sum.key)) compare(key, sums)
+      after = page.at(-1)?.key
     }
     const ofProviders = Map.groupBy(yield* ledger.providerSums(), ({ providerKey }) => providerKey)
     for (const [key, sums] of ofProviders) compare(key, sums)

@@ -4,10 +4,10 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { waivers } from "../domain/Charge.ts"
 import { priceBases } from "../domain/Host.ts"
-import { type KeyId, requestOfGeneration } from "../domain/Ids.ts"
+import { requestOfGeneration } from "../domain/Ids.ts"
 import { dayMs, type LimitReset, limitResets, type Spend, windowStart } from "../domain/Key.ts"
 import type { LedgerRow, StorageUnavailable } from "../services/ledger.ts"
-import type { LedgerRepository, LedgerSum, ProviderSum, StoredRow } from "../services/Storage.ts"
+import type { KeySum, LedgerRepository, ProviderSum, StoredRow } from "../services/Storage.ts"
 import { firstRowOf, query, rowsOf } from "./query.ts"
 import { castToText, column, flag, keyIdText, money, optionalJson, storedText, table, text } from "./table.ts"
 
@@ -65,8 +65,6 @@ export const ledger = table<LedgerRow>(columns)
 
 const storedLedger = table<StoredRow>({ ...columns, seq: column("seq", Schema.Number) })
 
-const keysOfRows = table<{ readonly key: KeyId }>({ key: keyIdText("key_id") })
-
 const sumColumns = {
   source: column("source", Schema.Literal("rows", "spend")),
   window: column("window_kind", Schema.Literal("total", ...limitResets)),
@@ -74,7 +72,7 @@ const sumColumns = {
   amount: money("amount"),
 }
 
-const sums = table<LedgerSum>(sumColumns)
+const keySums = table<KeySum>({ ...sumColumns, key: keyIdText("key_id") })
 const providerSums = table<ProviderSum>({ ...sumColumns, providerKey: column("provider_key", Schema.String) })
 
 /** Rows of the whole ledger. */
@@ -140,30 +138,23 @@ export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append"
         storedLedger,
         sql`SELECT ${sql.literal(storedLedger.selection)} FROM ledger WHERE seq > ${after} ORDER BY seq LIMIT ${limit}`,
       ),
-    keys: (after, limit) =>
-      Effect.map(
-        rowsOf(
-          keysOfRows,
-          sql`SELECT key_id AS "key" FROM (
-            SELECT key_id FROM (SELECT DISTINCT key_id FROM ledger WHERE key_id > ${storedText(after)} ORDER BY key_id LIMIT ${limit}) rowed
-            UNION
-            SELECT key_id FROM (SELECT DISTINCT key_id FROM spend WHERE key_id > ${storedText(after)} ORDER BY key_id LIMIT ${limit}) summed
-          ) known ORDER BY key_id LIMIT ${limit}`,
-        ),
-        (rows) => rows.map((row) => row.key),
-      ),
     // One statement, since several could see several states of the database while a gateway writes.
-    sums: (key) =>
-      rowsOf(
-        sums,
-        sql`SELECT ${sql.literal(sums.selection)} FROM (
-          SELECT 'rows' AS source, 'daily' AS window_kind, admitted_at - admitted_at % ${dayMs} AS window_start,
+    keySums: (after, most) => {
+      const isOfPage = sql`key_id > ${storedText(after)} AND COALESCE(key_id <= (SELECT key_id FROM last), TRUE)`
+      return rowsOf(
+        keySums,
+        sql`WITH last AS (
+          SELECT key_id FROM spend WHERE key_id > ${storedText(after)} ORDER BY key_id LIMIT 1 OFFSET ${most}
+        )
+        SELECT ${sql.literal(keySums.selection)} FROM (
+          SELECT key_id, 'rows' AS source, 'daily' AS window_kind, admitted_at - admitted_at % ${dayMs} AS window_start,
             SUM(cost) AS amount
-          FROM ledger WHERE key_id = ${storedText(key)} GROUP BY 3
+          FROM ledger WHERE ${isOfPage} GROUP BY key_id, 4
           UNION ALL
-          SELECT 'spend', window_kind, window_start, amount FROM spend WHERE key_id = ${storedText(key)}
-        ) known`,
-      ),
+          SELECT key_id, 'spend', window_kind, window_start, amount FROM spend WHERE ${isOfPage}
+        ) known ORDER BY key_id`,
+      )
+    },
     providerSums: () =>
       rowsOf(
         providerSums,

@@ -4,7 +4,9 @@
  * so a new method needs no change here.
  */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type { StorageUnavailable } from "../services/ledger.ts"
+import { finished } from "../services/Steps.ts"
 
 /** Methods differ in their parameters, so only the result is constrained. */
 type Method = (...parameters: never) => Effect.Effect<unknown, StorageUnavailable>
@@ -34,13 +36,19 @@ export const methodNamesOf = <R extends Repositories<R>>(repositories: R): Metho
     Object.entries<object>(repositories).map(([name, repository]) => [name, Object.keys(repository)]),
   ) as unknown as MethodNames<R>
 
+/** Runs a call to its end. The runtime of Effect is not needed for a method that returns a finished effect. */
 export const invoke = <R extends Repositories<R>>(
   repositories: R,
   [repository, method, ...parameters]: Call<R>,
-): Effect.Effect<unknown, StorageUnavailable> => {
+): Exit.Exit<unknown, StorageUnavailable> => {
   const invoked: Method = repositories[repository][method]
-  // A `Call` carries the parameters of its own method, which TypeScript cannot follow through the two names.
-  return Effect.suspend(() => invoked(...(parameters as never)))
+  try {
+    // A `Call` carries the parameters of its own method, which TypeScript cannot follow through the two names.
+    const effect = invoked(...(parameters as never))
+    return finished(effect) ?? Effect.runSyncExit(effect)
+  } catch (defect) {
+    return Exit.die(defect)
+  }
 }
 
 /** Repositories whose methods send calls, and succeed with the reply. */
@@ -68,6 +76,4 @@ export const proxyOf = <R extends Repositories<R>>(
  * other statement comes between its own.
  */
 export const runToEnd = <R extends Repositories<R>>(repositories: R): R =>
-  proxyOf<R>(methodNamesOf(repositories), (call) =>
-    Effect.suspend(() => Effect.runSyncExit(invoke(repositories, call))),
-  )
+  proxyOf<R>(methodNamesOf(repositories), (call) => Effect.suspend(() => invoke(repositories, call)))

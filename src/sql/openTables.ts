@@ -4,6 +4,7 @@ import type { MigrationError } from "@effect/sql/Migrator"
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type { Ballast } from "./ballast.ts"
 import { isDiskFull, unavailable } from "./failure.ts"
 import { endAllClaims } from "./IdempotencyRepository.ts"
@@ -33,7 +34,14 @@ export const openTables = (
     const installation = yield* installationId
     const commit = makeAppend(db, ballast)
     const repositories = makeRepositories(sql, installation, {
-      append: (rows) => Effect.try({ try: () => commit(rows), catch: unavailable }),
+      append: (rows) => {
+        try {
+          commit(rows)
+          return Exit.void
+        } catch (error) {
+          return Exit.fail(unavailable(error))
+        }
+      },
       takesRequests: () => Effect.sync(() => ballast?.isThere() ?? true),
     })
     const { put } = repositories.prices

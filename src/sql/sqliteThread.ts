@@ -43,7 +43,7 @@ const serve = ({ repositories }: OpenFile, scope: Scope.CloseableScope) => {
       return
     }
     // SQLite is synchronous, so the call is over when this returns.
-    answer(id, Effect.runSyncExit(invoke(repositories, call)))
+    answer(id, invoke(repositories, call))
   }
 }
 

@@ -201,8 +201,7 @@ const slowLedger = () => {
     takesRequests: () => Effect.succeed(true),
     generation: unused,
     page: unused,
-    keys: unused,
-    sums: unused,
+    keySums: unused,
     append: (rows) =>
       Effect.async((resume) => {
         const ids = rows.map(({ requestId }) => requestId)

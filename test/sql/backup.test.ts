@@ -287,7 +287,7 @@ describe("refused, and everything stays as it was:", () => {
       () =>
         damaged((path) => {
           const db = new Database(path)
-          const root = "SELECT rootpage AS page FROM sqlite_schema WHERE name = 'ledger_by_key'"
+          const root = "SELECT rootpage AS page FROM sqlite_schema WHERE name = 'sqlite_autoindex_ledger_1'"
           const { page } = db.query<{ readonly page: number }, []>(root).get() ?? { page: 0 }
           db.close()
           const bytes = readFileSync(path)

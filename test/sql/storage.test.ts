@@ -282,14 +282,14 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
       sampleRow("d", { cost: 2n ** 62n, admittedAt: 3 * day }),
       sampleRow("e", { cost: 0n, key: KeyId.make("c") }),
     ]
-    const { pages, keys, sums } = await inside(({ ledger }) =>
+    const { pages, sums, all } = await inside(({ ledger }) =>
       Effect.gen(function* () {
         yield* ledger.append(rows)
         const [first, second] = [yield* ledger.page(0, 3), yield* ledger.page(3, 3)]
         return {
           pages: [first, second, yield* ledger.page(second.at(-1)?.seq ?? 0, 3)],
-          keys: [yield* ledger.keys("", 2), yield* ledger.keys(bob, 2)],
-          sums: yield* ledger.sums(alice),
+          sums: yield* Effect.forEach(["", alice, bob, "c"], (after) => ledger.keySums(after, 1)),
+          all: yield* ledger.keySums("", 100),
         }
       }),
     )
@@ -298,12 +298,17 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
       rows.slice(3).map((row, at) => ({ ...row, seq: at + 4 })),
       [],
     ])
-    expect(keys).toEqual([[alice, bob], [KeyId.make("c")]])
-    expect(sums.filter(({ source }) => source === "rows").toSorted((one, other) => one.start - other.start)).toEqual([
-      { source: "rows", window: "daily", start: day, amount: 12n },
-      { source: "rows", window: "daily", start: 3 * day, amount: 2n ** 62n },
+    const keys = sums.map((page) => [...new Set(page.map(({ key }) => key))])
+    expect(keys).toEqual([[alice], [bob], [KeyId.make("c")], []])
+    expect([...new Set(all.map(({ key }) => key))]).toEqual(keys.flat())
+    const ofRows = sums[0]?.filter(({ source }) => source === "rows").toSorted((one, other) => one.start - other.start)
+    expect(ofRows).toEqual([
+      { key: alice, source: "rows", window: "daily", start: day, amount: 12n },
+      { key: alice, source: "rows", window: "daily", start: 3 * day, amount: 2n ** 62n },
     ])
-    expect(sums).toContainEqual({ source: "spend", window: "total", start: 0, amount: 2n ** 62n + 12n })
+    const total = { key: alice, source: "spend", window: "total", start: 0, amount: 2n ** 62n + 12n } as const
+    expect(sums[0]).toContainEqual(total)
+    expect(all).toContainEqual(total)
   })
 
   test("keeps versions of prices as they came first", async () => {

@@ -6,12 +6,18 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { type Member, Roster } from "../domain/Roster.ts"
 
 export interface Timer {
   /** Fires this many milliseconds after the last tick, in place of its previous time. */
   readonly restart: (delayMs: number) => void
   /** Does not fire any more. */
   readonly clear: () => void
+}
+
+interface Pending extends Member {
+  at: number
+  readonly fire: () => void
 }
 
 export class Timers extends Context.Tag("headgate/Timers")<
@@ -28,16 +34,16 @@ export class Timers extends Context.Tag("headgate/Timers")<
     Effect.gen(function* () {
       const clock = yield* Effect.clock
       const monotonic = () => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
-      const pending = new Set<{ at: number; readonly fire: () => void }>()
+      const pending = new Roster<Pending>()
       let now = monotonic()
 
       const tick = Effect.sync(() => {
         now = monotonic()
-        for (const entry of pending) {
-          if (entry.at > now) continue
+        pending.forEach((entry) => {
+          if (entry.at > now) return
           pending.delete(entry)
           entry.fire()
-        }
+        })
       })
       // A timer that throws is a defect, and must not stop the others.
       const guarded = Effect.catchAllDefect(tick, (cause) => Effect.logError("a defect in a timer", cause))
@@ -46,7 +52,7 @@ export class Timers extends Context.Tag("headgate/Timers")<
       return {
         now: () => now,
         set: (delayMs, fire) => {
-          const entry = { at: now + delayMs, fire }
+          const entry: Pending = { at: now + delayMs, fire, place: -1 }
           pending.add(entry)
           return {
             restart: (delay) => {

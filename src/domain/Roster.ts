@@ -34,7 +34,7 @@ export class Roster<A extends Member> {
   }
 
   /** Visits all that are in it now. Members may be added and deleted meanwhile: those that are added are not visited. */
-  forEach(visit: (member: A) => void): void {
+  each(visit: (member: A) => void): void {
     // Backwards, since the last member takes the place of one that is deleted.
     for (let at = this.#members.length - 1; at >= 0; at--) {
       const member = this.#members[at]

@@ -55,7 +55,7 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
       const ended = new Set<Lifetime>()
       const refuse = (why: Unavailable["why"]) => new Unavailable({ why, retryAfterSeconds: 1 })
       const cut = () => {
-        running.forEach((lifetime) => {
+        running.each((lifetime) => {
           ended.add(lifetime)
           lifetime.end(refuse("draining"))
         })
@@ -71,7 +71,7 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
       const look = () => {
         watch.restart(lookEveryMs)
         const now = timers.now()
-        running.forEach((lifetime) => {
+        running.each((lifetime) => {
           if (now >= lifetime.deadline) lifetime.end(new TimedOut({ phase: "upstream", afterMs: lifetime.allowedMs }))
           else lifetime.look()
         })
@@ -92,7 +92,7 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
           running.delete(lifetime)
         },
         revoke: (key) => {
-          running.forEach((lifetime) => {
+          running.each((lifetime) => {
             if (lifetime.key === key) lifetime.end(revoked)
           })
         },

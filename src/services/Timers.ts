@@ -15,9 +15,32 @@ export interface Timer {
   readonly clear: () => void
 }
 
-interface Pending extends Member {
-  at: number
+/** What all timers have in common. */
+interface Ticking {
+  readonly pending: Roster<OneTimer>
+  /** As of the last tick. */
+  now: number
+}
+
+class OneTimer implements Timer, Member {
+  place = -1
+  at = 0
   readonly fire: () => void
+  private readonly ticking: Ticking
+
+  constructor(ticking: Ticking, fire: () => void) {
+    this.ticking = ticking
+    this.fire = fire
+  }
+
+  restart(delayMs: number): void {
+    this.at = this.ticking.now + delayMs
+    this.ticking.pending.add(this)
+  }
+
+  clear(): void {
+    this.ticking.pending.delete(this)
+  }
 }
 
 export class Timers extends Context.Tag("headgate/Timers")<
@@ -34,15 +57,15 @@ export class Timers extends Context.Tag("headgate/Timers")<
     Effect.gen(function* () {
       const clock = yield* Effect.clock
       const monotonic = () => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
-      const pending = new Roster<Pending>()
-      let now = monotonic()
+      const ticking: Ticking = { pending: new Roster(), now: monotonic() }
+      const { pending } = ticking
 
       const tick = Effect.sync(() => {
-        now = monotonic()
-        pending.forEach((entry) => {
-          if (entry.at > now) return
-          pending.delete(entry)
-          entry.fire()
+        ticking.now = monotonic()
+        pending.each((timer) => {
+          if (timer.at > ticking.now) return
+          pending.delete(timer)
+          timer.fire()
         })
       })
       // A timer that throws is a defect, and must not stop the others.
@@ -50,19 +73,11 @@ export class Timers extends Context.Tag("headgate/Timers")<
       yield* guarded.pipe(Effect.delay("50 millis"), Effect.forever, Effect.forkScoped)
 
       return {
-        now: () => now,
+        now: () => ticking.now,
         set: (delayMs, fire) => {
-          const entry: Pending = { at: now + delayMs, fire, place: -1 }
-          pending.add(entry)
-          return {
-            restart: (delay) => {
-              entry.at = now + delay
-              pending.add(entry)
-            },
-            clear: () => {
-              pending.delete(entry)
-            },
-          }
+          const timer = new OneTimer(ticking, fire)
+          timer.restart(delayMs)
+          return timer
         },
       }
     }),

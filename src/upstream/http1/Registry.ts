@@ -31,12 +31,12 @@ export class Registry {
   }
 
   shutdown(cause: Error): void {
-    this.#open.forEach((watched) => watched.shutdown(cause))
+    this.#open.each((watched) => watched.shutdown(cause))
   }
 
   #tick(): void {
     const now = performance.now()
-    this.#open.forEach((watched) => {
+    this.#open.each((watched) => {
       if (watched.deadline <= now) watched.expire()
     })
   }

@@ -25,17 +25,30 @@ let poolAt = pool.length
 
 /** `length` characters of [A-Za-z0-9], from the system's cryptographic random source. */
 export const randomText = (length: number): string => {
-  let text = ""
-  while (text.length < length) {
+  const text = Buffer.alloc(length)
+  for (let at = 0; at < length; ) {
     if (poolAt === pool.length) {
       crypto.getRandomValues(pool)
       poolAt = 0
     }
     const byte = pool[poolAt] ?? 0
     pool[poolAt++] = 0
-    if (byte < fair) text += alphabet[byte % base]
+    if (byte < fair) text[at++] = alphabet.charCodeAt(byte % base)
   }
-  return text
+  return text.toString("latin1")
+}
+
+let idText = ""
+let idTextAt = 0
+
+/** The same for ids. Made many at a time, which secrets must not be: what is made ahead stays in memory. */
+const idCharacters = (length: number): string => {
+  if (idTextAt + length > idText.length) {
+    idText = randomText(4096)
+    idTextAt = 0
+  }
+  idTextAt += length
+  return idText.slice(idTextAt - length, idTextAt)
 }
 
 /** A whole number in the last `length` of its base-62 digits, padded with zeros: [0-9A-Za-z] in this order. */
@@ -63,14 +76,14 @@ const orderedText = (nowMs: number): string => {
     lastMsText = inBase62(lastMs, 8)
     count = 0
   }
-  return lastMsText + inBase62(count, 2)
+  return lastMsText + alphabet.charAt(Math.floor(count / base)) + alphabet.charAt(count % base)
 }
 
 /**
  * One per HTTP request: `req_` and 24 characters, the first ten of which sort by time. A database index over them grows
  * at its end, which takes half the time of inserts at random places. The other fourteen (83 bits) cannot be guessed.
  */
-export const requestId = (): string => `req_${orderedText(Date.now())}${randomText(14)}`
+export const requestId = (): string => `req_${orderedText(Date.now())}${idCharacters(14)}`
 
 /**
  * One per inference: `gen-<unix seconds>-<20 characters>`. The characters are those of the request's id without the

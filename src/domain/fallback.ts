@@ -16,15 +16,16 @@ export const isTooLong = ({ reason, code, detail }: HostFailed): boolean =>
  */
 export class RefusedModels {
   /** By model: the context length, in tokens, that a host must exceed to be tried. */
-  private readonly longest = new Map<string, number>()
+  private longest: Map<string, number> | undefined
 
   add(host: Host, failure: HostFailed): void {
     if (failure.reason !== "request") return
     const needed = isTooLong(failure) ? host.contextLength : Number.POSITIVE_INFINITY
+    this.longest ??= new Map()
     this.longest.set(host.model, Math.max(needed, this.longest.get(host.model) ?? 0))
   }
 
   has({ model, contextLength }: Host): boolean {
-    return contextLength <= (this.longest.get(model) ?? 0)
+    return contextLength <= (this.longest?.get(model) ?? 0)
   }
 }

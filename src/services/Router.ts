@@ -100,6 +100,8 @@ export class Router extends Context.Tag("headgate/Router")<
         (line) => runner.effect(line, () => {}),
       )
 
+      const candidateOf = (host: Host): Candidate => ({ host, stats: stats.snapshot(host) })
+
       const rankedBy = (
         strategy: string,
         hosts: ReadonlyArray<Host>,
@@ -107,11 +109,11 @@ export class Router extends Context.Tag("headgate/Router")<
         conversation: Conversation | undefined,
         onRanking: OnRanking | undefined,
       ): ReadonlyArray<Host> => {
-        const candidates = hosts.map((host) => ({ host, stats: stats.snapshot(host) }))
+        const candidates = hosts.map(candidateOf)
         // What an explanation reads of the conversation must not switch stickiness off.
         onRanking?.(strategy, candidates, { ...context, conversation: conversation?.again() ?? unknownConversation })
         const rank = registry.current().routing.strategies.get(strategy) ?? asGiven
-        return ranked(rank, hosts, candidates, context, (fault) => faults.report(strategy, fault))
+        return ranked(rank, hosts, candidates, context, strategy, faults)
       }
 
       const decide = (
@@ -132,34 +134,38 @@ export class Router extends Context.Tag("headgate/Router")<
         const { conversation, permissions = unrestricted } = options ?? {}
         const random = randomSequence(seed)
         const context = { request, now, random, conversation: conversation ?? unknownConversation }
-        const hasChoice = wanted.length > 1 || wanted.some(({ model }) => model.hosts.length > 1)
-        const sticky = (hosts: ReadonlyArray<Host>) =>
-          conversation !== undefined && hasChoice ? conversation.stickyFirst(hosts) : hosts
+        const [only] = wanted
+        const hasChoice = wanted.length > 1 || (only !== undefined && only.model.hosts.length > 1)
         // Where only one is left of several, the ranking may still want the conversation to be remembered.
-        const order: OrderBy = (hosts, sort) =>
-          hosts.length > 0 && (hasChoice || onRanking !== undefined)
-            ? sticky(rankedBy(strategyFor(sort, routing), hosts, context, conversation, onRanking))
-            : hosts
+        const order: OrderBy = (hosts, sort) => {
+          if (hosts.length === 0 || !(hasChoice || onRanking !== undefined)) return hosts
+          const ranked = rankedBy(strategyFor(sort, routing), hosts, context, conversation, onRanking)
+          return conversation !== undefined && hasChoice ? conversation.stickyFirst(ranked) : ranked
+        }
 
         const excluded = new Exclusions()
         const states = { registry, health, keys, budget, maxTokens: request.maxTokens, permissions, probes: [] }
-        const kept = wanted.map((one) => {
+        const kept: Array<ReadonlyArray<Host>> = []
+        for (const one of wanted) {
           const bounds = one.variants.includes("online") ? searching(request.bounds) : request.bounds
-          return usableHosts({ routing: request.routing, bounds, wanted: one, now }, states, excluded)
-        })
+          kept.push(usableHosts({ routing: request.routing, bounds, wanted: one, now }, states, excluded))
+        }
         // A model may be wanted twice, by names with and without a variant.
         const groups = preferences.partition === "none" && kept.length > 1 ? [[...new Set(kept.flat())]] : kept
-        const sorts = groups.map((hosts, at) => sortFor(preferences, hosts, wanted[at]))
-        const ordered = groups.map((hosts, at) => ordering(preferences, hosts, sorts[at], wanted[at], order))
-        const speeds = preferredSpeeds(preferences)
-        const preferred = (hosts: ReadonlyArray<Host>) =>
-          speeds.length > 0 ? passingFirst(hosts, (host) => isFastEnough(speeds, stats.snapshot(host))) : hosts
-        const tried = withoutFallbacks(request, ordered, preferred, excluded)
+        const ordered: Array<ReadonlyArray<Host>> = []
+        let firstSort: string | undefined
+        for (let at = 0; at < groups.length; at++) {
+          const hosts = groups[at] ?? []
+          const sort = sortFor(preferences, hosts, wanted[at])
+          if (at === 0) firstSort = sort
+          ordered.push(ordering(preferences, hosts, sort, wanted[at], order))
+        }
+        const tried = withoutFallbacks(request, ordered, stats, excluded)
         const attempts = wanted.length === 1 ? tried : modelTurns(tried, isListedIn(preferences.order))
         const plan: Plan = {
           attempts,
           excluded: repeats(wanted) ? leftOut(excluded.all, attempts) : excluded.all,
-          strategy: preferences.order.length > 0 ? "order" : strategyFor(sorts[0], routing),
+          strategy: preferences.order.length > 0 ? "order" : strategyFor(firstSort, routing),
           seed,
           probes: states.probes,
           requested: names,
@@ -250,13 +256,17 @@ const ordering = (
 const withoutFallbacks = (
   { routing: { preferences } }: PlannedRequest,
   groups: ReadonlyArray<ReadonlyArray<Host>>,
-  preferred: (hosts: ReadonlyArray<Host>) => ReadonlyArray<Host>,
+  stats: Context.Tag.Service<HostStats>,
   excluded: Exclusions,
 ): ReadonlyArray<Host> => {
   const { order, allowFallbacks } = preferences
+  const speeds = preferredSpeeds(preferences)
   const [first = []] = groups
   // A model may be wanted twice, by names with and without a variant.
   const all = groups.length === 1 ? first : [...new Set(groups.flat())]
+  if (allowFallbacks && speeds.length === 0) return all
+  const preferred = (hosts: ReadonlyArray<Host>) =>
+    speeds.length > 0 ? passingFirst(hosts, (host) => isFastEnough(speeds, stats.snapshot(host))) : hosts
   if (allowFallbacks) return preferred(all)
   const allowed = preferred(order.length > 0 ? all.filter(isListedIn(order)) : firstOfEach(groups.flatMap(preferred)))
   for (const host of all) {
@@ -283,12 +293,16 @@ const leftOut = (excluded: ReadonlyArray<Exclusion>, attempts: ReadonlyArray<Hos
   return excluded.filter(({ model, host }) => !seen.has(key(model, host)) && seen.add(key(model, host)))
 }
 
+const unadjusted = {}
+
+const isAdjusting = ({ variants }: WantedModel): boolean => adjustmentOf(variants) !== undefined
+
 /** What variants change, by host. A host that several names let in is called as the first of them says. */
 const adjustments = (
   wanted: ReadonlyArray<WantedModel>,
   kept: ReadonlyArray<ReadonlyArray<Host>>,
 ): Pick<Plan, "adjustments"> => {
-  if (wanted.every(({ variants }) => adjustmentOf(variants) === undefined)) return {}
+  if (!wanted.some(isAdjusting)) return unadjusted
   const byHost = new Map<Host, Adjustment | undefined>()
   for (const [at, { variants }] of wanted.entries()) {
     for (const host of kept[at] ?? []) {

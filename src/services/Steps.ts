@@ -43,6 +43,46 @@ const finished = <A, E>(effect: Effect.Effect<A, E>): Exit.Exit<A, E> | undefine
   return Either.isRight(either) ? Exit.succeed(either.right) : Exit.fail(either.left)
 }
 
+/** What `yield*` takes in steps. */
+export interface Reading<A, E = never> {
+  [Symbol.iterator](): Iterator<YieldWrap<Effect.Effect<A, E>>, A, never>
+}
+
+/** A value that is there: an iterator that has ended, and its own result, so that reading it takes one object. */
+class Ready<A> implements Reading<A> {
+  readonly done = true
+  readonly value: A
+  constructor(value: A) {
+    this.value = value
+  }
+  [Symbol.iterator](): this {
+    return this
+  }
+  next(): this {
+    return this
+  }
+}
+
+/** The effect's value. Where it is finished, `yield* read(effect)` does not leave the steps as `yield* effect` does. */
+export const read = <A, E>(effect: Effect.Effect<A, E>): Reading<A, E> => {
+  if (Either.isEither(effect)) {
+    // An `Effect<A, E>` that is an `Either` has the same A and E, which the guard does not know.
+    const either = effect as Either.Either<A, E>
+    return Either.isRight(either) ? new Ready(either.right) : effect
+  }
+  return Exit.isExit(effect) && Exit.isSuccess(effect) ? new Ready(effect.value as A) : effect
+}
+
+/** Like `Effect.merge`: the effect's value or its failure, read like a value. */
+export const readMerged = <A, E>(effect: Effect.Effect<A, E>): Reading<A | E> => {
+  if (Either.isEither(effect)) return new Ready(Either.merge(effect as Either.Either<A, E>))
+  if (!Exit.isExit(effect)) return Effect.merge(effect)
+  const exit = effect as Exit.Exit<A, E>
+  if (Exit.isSuccess(exit)) return new Ready(exit.value)
+  const failure = Cause.failureOrCause(exit.cause)
+  return Either.isLeft(failure) ? new Ready(failure.left) : Exit.failCause(failure.right)
+}
+
 /** Whether an effect is finished, so that yielding it does not wait. */
 export const isFinished = <A, E>(effect: Effect.Effect<A, E>): boolean => Exit.isExit(effect) || Either.isEither(effect)
 
@@ -112,42 +152,53 @@ export const makeStepRunner = (runtime: Runtime.Runtime<never>): StepRunner => {
     return nothingToInterrupt
   }
 
-  const steps: StepRunner["steps"] = <A, E>(steps: Steps<A, E>, onExit: (exit: Exit.Exit<A, E>) => void): void => {
-    /** The outcome of the last step while `advance` was running. The loop continues with it, without recursion. */
-    let ready: Exit.Exit<unknown, E> | undefined
-    let isRunning = false
+  return { steps: (steps, onExit) => new Run(effect, steps, onExit).resume(Exit.void), effect }
+}
 
-    const resume = (exit: Exit.Exit<unknown, E>): void => {
-      ready = exit
-      if (!isRunning) advance()
-    }
-    const advance = (): void => {
-      isRunning = true
-      while (ready !== undefined) {
-        if (Exit.isFailure(ready)) {
-          onExit(Exit.failCause(ready.cause))
-          return
-        }
-        // The generator gets the value of its own `yield*`, which the types do not express.
-        const sent = ready.value as never
-        ready = undefined
-        let next: IteratorResult<YieldWrap<Effect.Effect<unknown, E>>, A>
-        try {
-          next = steps.next(sent)
-        } catch (defect) {
-          onExit(Exit.die(defect))
-          return
-        }
-        if (next.done === true) {
-          onExit(Exit.succeed(next.value))
-          return
-        }
-        effect(yieldWrapGet(next.value), resume)
-      }
-      isRunning = false
-    }
-    resume(Exit.void)
+/** Steps while they run. */
+class Run<A, E> {
+  private readonly run: StepRunner["effect"]
+  private readonly steps: Steps<A, E>
+  private readonly onExit: (exit: Exit.Exit<A, E>) => void
+  /** The outcome of the last step while `advance` was running. The loop continues with it, without recursion. */
+  private ready: Exit.Exit<unknown, E> | undefined
+  private isRunning = false
+
+  constructor(run: StepRunner["effect"], steps: Steps<A, E>, onExit: (exit: Exit.Exit<A, E>) => void) {
+    this.run = run
+    this.steps = steps
+    this.onExit = onExit
   }
 
-  return { steps, effect }
+  readonly resume = (exit: Exit.Exit<unknown, E>): void => {
+    this.ready = exit
+    if (!this.isRunning) this.advance()
+  }
+
+  private advance(): void {
+    this.isRunning = true
+    while (this.ready !== undefined) {
+      const end = this.step(this.ready)
+      if (end === undefined) continue
+      this.onExit(end)
+      return
+    }
+    this.isRunning = false
+  }
+
+  /** Continues with the outcome of the last step. Returns the end of the steps, `undefined` before it. */
+  private step(last: Exit.Exit<unknown, E>): Exit.Exit<A, E> | undefined {
+    this.ready = undefined
+    if (Exit.isFailure(last)) return Exit.failCause(last.cause)
+    let next: IteratorResult<YieldWrap<Effect.Effect<unknown, E>>, A>
+    try {
+      // The generator gets the value of its own `yield*`, which the types do not express.
+      next = this.steps.next(last.value as never)
+    } catch (defect) {
+      return Exit.die(defect)
+    }
+    if (next.done === true) return Exit.succeed(next.value)
+    this.run(yieldWrapGet(next.value), this.resume)
+    return undefined
+  }
 }

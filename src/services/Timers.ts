@@ -10,37 +10,9 @@ import { type Member, Roster } from "../domain/Roster.ts"
 
 export interface Timer {
   /** Fires this many milliseconds after the last tick, in place of its previous time. */
-  readonly restart: (delayMs: number) => void
+  restart(delayMs: number): void
   /** Does not fire any more. */
-  readonly clear: () => void
-}
-
-/** What all timers have in common. */
-interface Ticking {
-  readonly pending: Roster<OneTimer>
-  /** As of the last tick. */
-  now: number
-}
-
-class OneTimer implements Timer, Member {
-  place = -1
-  at = 0
-  readonly fire: () => void
-  private readonly ticking: Ticking
-
-  constructor(ticking: Ticking, fire: () => void) {
-    this.ticking = ticking
-    this.fire = fire
-  }
-
-  restart(delayMs: number): void {
-    this.at = this.ticking.now + delayMs
-    this.ticking.pending.add(this)
-  }
-
-  clear(): void {
-    this.ticking.pending.delete(this)
-  }
+  clear(): void
 }
 
 export class Timers extends Context.Tag("headgate/Timers")<
@@ -57,29 +29,60 @@ export class Timers extends Context.Tag("headgate/Timers")<
     Effect.gen(function* () {
       const clock = yield* Effect.clock
       const monotonic = () => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
-      const ticking: Ticking = { pending: new Roster(), now: monotonic() }
-      const { pending } = ticking
-
-      const tick = Effect.sync(() => {
-        ticking.now = monotonic()
-        pending.each((timer) => {
-          if (timer.at > ticking.now) return
-          pending.delete(timer)
-          timer.fire()
-        })
-      })
+      const ticks = new Ticks(monotonic())
+      const tick = Effect.sync(() => ticks.tick(monotonic()))
       // A timer that throws is a defect, and must not stop the others.
       const guarded = Effect.catchAllDefect(tick, (cause) => Effect.logError("a defect in a timer", cause))
       yield* guarded.pipe(Effect.delay("50 millis"), Effect.forever, Effect.forkScoped)
 
       return {
-        now: () => ticking.now,
+        now: () => ticks.now,
         set: (delayMs, fire) => {
-          const timer = new OneTimer(ticking, fire)
+          const timer = new TickTimer(ticks, fire)
           timer.restart(delayMs)
           return timer
         },
       }
     }),
   )
+}
+
+/** The time of the last tick, and the timers that have not fired yet. */
+class Ticks {
+  now: number
+  readonly pending = new Roster<TickTimer>()
+
+  constructor(now: number) {
+    this.now = now
+  }
+
+  tick(now: number): void {
+    this.now = now
+    this.pending.each((timer) => {
+      if (timer.at > now) return
+      timer.clear()
+      timer.fire()
+    })
+  }
+}
+
+class TickTimer implements Timer, Member {
+  place = -1
+  at = 0
+  readonly fire: () => void
+  private readonly ticks: Ticks
+
+  constructor(ticks: Ticks, fire: () => void) {
+    this.ticks = ticks
+    this.fire = fire
+  }
+
+  restart(delayMs: number): void {
+    this.at = this.ticks.now + delayMs
+    this.ticks.pending.add(this)
+  }
+
+  clear(): void {
+    this.ticks.pending.delete(this)
+  }
 }

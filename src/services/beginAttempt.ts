@@ -30,7 +30,7 @@ import type { Meter } from "./Meter.ts"
 import type { KeysOut, ProviderKeys } from "./ProviderKeys.ts"
 import type { Lifetime, RequestContext } from "./RequestContext.ts"
 import type { RequestLimits } from "./RequestLimits.ts"
-import { eitherOf, isFinished, type StepRunner, type Steps, wait } from "./Steps.ts"
+import { isFinished, readMerged, type StepRunner, type Steps, wait } from "./Steps.ts"
 import type { UpstreamClient } from "./upstreamCall.ts"
 
 /** Why a host of the plan was skipped just before its call. */
@@ -78,27 +78,26 @@ export const beginAttempt = function* (
     providerKey: key?.used,
   }
   const reserving = meter.reserve({ _tag: "Key", key: context.key }, context, ask, host)
-  const reserved = yield* eitherOf(reserving)
+  const hold = yield* readMerged(reserving)
   if (!isFinished(reserving)) context.lifetime.look()
-  if (Either.isLeft(reserved)) return reserved.left
-  const hold = reserved.right
+  if ("_tag" in hold) return hold
   const encoded = within(request, hold) ? first : encodeFor(endpoint, bounded(request, hold), host)
   if (Either.isLeft(encoded)) {
     meter.release(hold)
     return encoded.left
   }
-  const signed = yield* eitherOf(untilEnded(runner, context.lifetime, client.signed(endpoint, encoded.right)))
-  if (Either.isLeft(signed)) {
+  const signed = yield* readMerged(untilEnded(runner, context.lifetime, client.signed(endpoint, encoded.right)))
+  if (signed instanceof HostFailed) {
     meter.release(hold)
-    return signed.left
+    return signed
   }
   if (countsAsFree(host)) {
     const counting = limits.takeFree(context)
-    const counted = yield* eitherOf(counting)
+    const refused = yield* readMerged(counting)
     if (!isFinished(counting)) context.lifetime.look()
-    if (Either.isLeft(counted)) {
+    if (refused !== undefined) {
       meter.release(hold)
-      return counted.left
+      return refused
     }
   }
   const permit = health.acquire(endpoint, isEmergency)
@@ -106,11 +105,11 @@ export const beginAttempt = function* (
     meter.release(hold)
     return permit
   }
-  const { dropped: untranslated = [] } = signed.right
+  const { dropped: untranslated = [] } = signed
   const dropped = unsupported.length === 0 ? untranslated : [...unsupported, ...untranslated]
   const tools = request.operation === "chat" ? request.payload.tools : undefined
   const attempt = new Attempt(context, host, hold, permit, key, dropped, tools)
-  return { attempt, endpoint, encoded: signed.right, answerContext: narrow(request, host) }
+  return { attempt, endpoint, encoded: signed, answerContext: narrow(request, host) }
 }
 
 /** Runs an effect that a plugin made. It may never end, so it is interrupted when the request is ended. */

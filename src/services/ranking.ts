@@ -13,17 +13,20 @@ export const ranked = (
   given: ReadonlyArray<Host>,
   candidates: ReadonlyArray<Candidate>,
   context: RankContext,
-  onFault: (fault: unknown) => void,
+  strategy: string,
+  faults: StrategyFaults,
 ): ReadonlyArray<Host> => {
   try {
-    const hosts = rank(candidates, context).map(({ host }) => host)
+    const hosts = rank(candidates, context).map(hostOf)
     if (isPermutation(hosts, given)) return hosts
-    onFault(new Error("it must return every host that it was given, each once"))
+    faults.report(strategy, new Error("it must return every host that it was given, each once"))
   } catch (fault) {
-    onFault(fault)
+    faults.report(strategy, fault)
   }
   return given
 }
+
+const hostOf = ({ host }: Candidate): Host => host
 
 const isPermutation = (hosts: ReadonlyArray<Host>, given: ReadonlyArray<Host>): boolean => {
   if (hosts.length !== given.length) return false

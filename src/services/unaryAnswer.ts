@@ -4,8 +4,9 @@ import * as Exit from "effect/Exit"
 import type { Endpoint } from "../catalogue/endpoints.ts"
 import type { ChatResponse } from "../domain/Chat.ts"
 import { HostFailed } from "../domain/Failure.ts"
-import type { ResponseHead } from "../upstream/exchange.ts"
+import type { ResponseHead, Sink } from "../upstream/exchange.ts"
 import type { AnswerContext } from "../wire/Protocol.ts"
+import type { Attempt } from "./Attempt.ts"
 import { BodyText } from "./BodyText.ts"
 import type { Begun } from "./beginAttempt.ts"
 import { wait } from "./Steps.ts"
@@ -22,41 +23,66 @@ export const unaryAnswer = <A>(
   read: (head: ResponseHead, body: unknown) => A | HostFailed,
 ): Effect.Effect<A | HostFailed> =>
   wait((resume) => {
-    let isOver = false
-    const finish = (answer: A | HostFailed): void => {
-      if (isOver) return
-      isOver = true
-      resume(Exit.succeed(answer))
-    }
-    attempt.onStop = () => finish(attempt.stopped ?? malformed)
-    if (attempt.stopped !== undefined) return finish(attempt.stopped)
-
-    let head: ResponseHead | undefined
-    let body: BodyText | undefined
-    attempt.exchange = client.send(endpoint, encoded, {
-      head: (received) => {
-        head = received
-        body = new BodyText(received.status === 200 ? longestAnswer : longestErrorBody)
-      },
-      data: (bytes) => {
-        if (head === undefined || body === undefined || body.add(bytes)) return
-        attempt.exchange?.cancel()
-        finish(head.status === 200 ? malformed : refusedBy(endpoint, head, body.take()))
-      },
-      end: () => {
-        if (head === undefined || body === undefined) return
-        const text = body.take()
-        if (head.status !== 200) return finish(refusedBy(endpoint, head, text))
-        finish(read(head, parsedBody(text)))
-      },
-      failed: (failure) => {
-        attempt.exchange?.cancel()
-        finish(failure)
-      },
-    })
+    const answer = new UnaryAnswer(attempt, endpoint, longestAnswer, read, resume)
+    attempt.onStop = () => answer.failed(attempt.stopped ?? malformed)
+    if (attempt.stopped !== undefined) answer.failed(attempt.stopped)
+    else attempt.exchange = client.send(endpoint, encoded, answer)
   })
 
 const malformed = new HostFailed({ reason: "malformed" })
+
+class UnaryAnswer<A> implements Sink {
+  private readonly attempt: Attempt
+  private readonly endpoint: Endpoint
+  private readonly longestAnswer: number
+  private readonly read: (head: ResponseHead, body: unknown) => A | HostFailed
+  private readonly resume: (exit: Exit.Exit<A | HostFailed>) => void
+  private received: ResponseHead | undefined
+  private body: BodyText | undefined
+
+  constructor(
+    attempt: Attempt,
+    endpoint: Endpoint,
+    longestAnswer: number,
+    read: (head: ResponseHead, body: unknown) => A | HostFailed,
+    resume: (exit: Exit.Exit<A | HostFailed>) => void,
+  ) {
+    this.attempt = attempt
+    this.endpoint = endpoint
+    this.longestAnswer = longestAnswer
+    this.read = read
+    this.resume = resume
+  }
+
+  head(received: ResponseHead): void {
+    this.received = received
+    this.body = new BodyText(received.status === 200 ? this.longestAnswer : longestErrorBody)
+  }
+
+  data(bytes: Uint8Array): void {
+    const { received, body, endpoint } = this
+    if (received === undefined || body === undefined || body.add(bytes)) return
+    this.failed(received.status === 200 ? malformed : refusedBy(endpoint, received, body.take()))
+  }
+
+  end(): void {
+    const { received, body, endpoint } = this
+    if (received === undefined || body === undefined) return
+    const text = body.take()
+    const isAnswer = received.status === 200
+    this.finish(isAnswer ? this.read(received, parsedBody(text)) : refusedBy(endpoint, received, text))
+  }
+
+  failed(failure: HostFailed): void {
+    this.attempt.exchange?.cancel()
+    this.finish(failure)
+  }
+
+  /** Only the first call counts. */
+  private finish(answer: A | HostFailed): void {
+    this.resume(Exit.succeed(answer))
+  }
+}
 
 /** Reads a complete body as an answer or as a failure. */
 export const readAnswer = (

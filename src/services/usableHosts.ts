@@ -196,7 +196,8 @@ const withoutWorse = (
 ): ReadonlyArray<HostFacts> => {
   const excludes = hosts.length < 2 ? undefined : filter.prepare(asked)
   if (excludes === undefined) return hosts
-  const better = hosts.filter((facts) => excludes(facts) === undefined)
+  const better: Array<HostFacts> = []
+  for (const facts of hosts) if (excludes(facts) === undefined) better.push(facts)
   if (better.length === 0 || better.length === hosts.length) return hosts
   for (const facts of hosts) {
     const reason = excludes(facts)

@@ -22,7 +22,7 @@ export const wantedModels = (
     const wanted = resolved.right
     const fault = misuse(operation, name, wanted, names)
     if (fault !== undefined) return Either.left(fault)
-    if (!models.some((one) => one.model === wanted.model && sameVariants(one, wanted))) models.push(wanted)
+    if (!isAmong(models, wanted)) models.push(wanted)
   }
   return Either.right(models)
 }
@@ -31,7 +31,8 @@ export const wantedModels = (
 const aboutAll = ({ issues }: BadRequest, models: ReadonlyArray<string>): BadRequest =>
   new BadRequest({ kind: "model_not_found", issues, models })
 
-const sameVariants = (one: WantedModel, other: WantedModel): boolean => one.variants.join() === other.variants.join()
+const isAmong = (models: ReadonlyArray<WantedModel>, { model, variants }: WantedModel): boolean =>
+  models.length > 0 && models.some((one) => one.model === model && one.variants.join() === variants.join())
 
 /** What a model of another operation cannot do. */
 const inability: Readonly<Record<Operation, string>> = {

@@ -29,6 +29,13 @@ interface Entry extends Prepared {
   readonly health: number
 }
 
+const entryOf = (candidate: Candidate): Entry => {
+  const { price, weight } = prepare(candidate.host)
+  return { candidate, health: healthClass(candidate.stats), price, weight }
+}
+
+const candidateOf = ({ candidate }: Entry): Candidate => candidate
+
 /** Healthy ones first, then cheap ones. Equal ones keep the given order. */
 const compare = (one: Entry, other: Entry): number => {
   if (one.health !== other.health) return one.health - other.health
@@ -50,6 +57,15 @@ const draw = (entries: ReadonlyArray<Entry>, count: number, random: number): num
 /** The last of the classes of `healthClass`: hosts with an outage in the last 30 seconds. */
 const failingClass = 3
 
+/** How many of the sorted entries take part in the draw. */
+const countOfBest = (entries: ReadonlyArray<Entry>): number => {
+  const best = entries[0]?.health ?? failingClass
+  if (best === failingClass) return 0
+  let count = 0
+  while (entries[count]?.health === best) count++
+  return count
+}
+
 /**
  * The default strategy: the first host is drawn at random, weighted by 1/price², from the hosts in the best class of health.
  * The others of the class follow as fallbacks, cheapest first, then the other classes: normal hosts, those that were degraded
@@ -61,18 +77,15 @@ export default defineStrategy({
   load:
     () =>
     (candidates, { random }) => {
-      const entries = candidates.map((candidate): Entry => {
-        const { price, weight } = prepare(candidate.host)
-        return { candidate, health: healthClass(candidate.stats), price, weight }
-      })
+      const entries = candidates.map(entryOf)
       entries.sort(compare)
-      const best = entries[0]?.health ?? failingClass
-      const worse = entries.findIndex(({ health }) => health !== best)
-      const drawable = best === failingClass ? 0 : worse < 0 ? entries.length : worse
+      const drawable = countOfBest(entries)
       const at = drawable < 2 ? 0 : draw(entries, drawable, random())
-      const ranking = entries.map(({ candidate }) => candidate)
-      const [first] = at > 0 ? ranking.splice(at, 1) : []
-      if (first !== undefined) ranking.unshift(first)
+      const ranking = entries.map(candidateOf)
+      const first = ranking[at]
+      if (at === 0 || first === undefined) return ranking
+      ranking.copyWithin(1, 0, at)
+      ranking[0] = first
       return ranking
     },
   why: ({ host, stats }) => {

@@ -2,7 +2,7 @@
 import * as Either from "effect/Either"
 import type { BadRequest } from "../../domain/Failure.ts"
 import type { JsonObject } from "../../domain/Json.ts"
-import type { AnyRequest } from "../../domain/Request.ts"
+import type { AnyRequest, ChatRequest } from "../../domain/Request.ts"
 import type { RequestContext } from "../../services/RequestContext.ts"
 import { type AnswerReader, chatReader } from "../../services/readAnswer.ts"
 import type { WriterFor } from "../../services/StreamWriter.ts"
@@ -18,9 +18,27 @@ export interface Form extends Pick<ClientProtocol, "name" | "ownNames" | "error"
 /** A decoded request, and how its answer is read and written. `shown`: the routing, for callers who ask for it. */
 export interface Asked {
   readonly request: AnyRequest
-  readonly answer: (context: RequestContext, shown: ShownRoute | undefined) => AnswerReader
+  answer(context: RequestContext, shown: ShownRoute | undefined): AnswerReader
   /** Absent: the operation has no streams. */
-  readonly stream?: (context: RequestContext, shown: ShownRoute | undefined) => WriterFor
+  stream?(context: RequestContext, shown: ShownRoute | undefined): WriterFor
+}
+
+class AskedChat implements Asked {
+  readonly request: ChatRequest
+  private readonly protocol: ClientProtocol
+
+  constructor(protocol: ClientProtocol, request: ChatRequest) {
+    this.protocol = protocol
+    this.request = request
+  }
+
+  answer(context: RequestContext, shown: ShownRoute | undefined): AnswerReader {
+    return chatReader(this.protocol.name, this.protocol.answer(context, this.request, shown))
+  }
+
+  stream(context: RequestContext, shown: ShownRoute | undefined): WriterFor {
+    return this.protocol.stream(context, this.request, shown)
+  }
 }
 
 export const chatForm = (protocol: ClientProtocol): Form => {
@@ -30,12 +48,10 @@ export const chatForm = (protocol: ClientProtocol): Form => {
     ...(ownNames === undefined ? {} : { ownNames }),
     error,
     decode: (body, bytes, headers) => {
-      const decoded = Either.flatMap(protocol.decode(body, bytes, headers), (request) => withHeaders(request, headers))
-      return Either.map(decoded, (request) => ({
-        request,
-        answer: (context, shown) => chatReader(name, protocol.answer(context, request, shown)),
-        stream: (context, shown) => protocol.stream(context, request, shown),
-      }))
+      const decoded = protocol.decode(body, bytes, headers)
+      if (Either.isLeft(decoded)) return Either.left(decoded.left)
+      const applied = withHeaders(decoded.right, headers)
+      return Either.isLeft(applied) ? Either.left(applied.left) : Either.right(new AskedChat(protocol, applied.right))
     },
   }
 }

@@ -27,7 +27,7 @@ import { type Lifetime, monotonic, RequestContext } from "../../services/Request
 import { RequestLimits } from "../../services/RequestLimits.ts"
 import { Router } from "../../services/Router.ts"
 import type { AnswerReader } from "../../services/readAnswer.ts"
-import { isFinished, makeStepRunner, type Steps } from "../../services/Steps.ts"
+import { isFinished, makeStepRunner, read, type Steps } from "../../services/Steps.ts"
 import { directOutput, type OpenOutput, queuedOutput } from "../../services/StreamOutput.ts"
 import type { WriterFor } from "../../services/StreamWriter.ts"
 import { Timers } from "../../services/Timers.ts"
@@ -150,17 +150,17 @@ export class Inference extends Context.Tag("headgate/Inference")<
         state.lifetime = lifetime
         watchCaller(lifetime)
         const authenticating = authenticate(keys, request.headers)
-        const key = yield* authenticating
+        const key = yield* read(authenticating)
         if (key.kind !== "ordinary") return yield* Exit.fail(managementKey)
         lifetime.key = key.id
         const counting = limits.admit(key)
-        yield* counting
+        yield* read(counting)
         const value = idempotencyKeyOf(request.headers)
         if (value instanceof BadRequest) return yield* Exit.fail(value)
         const { bodyBytes } = registry.current().limits
         const bytes = yield* readRequest(request, bodyBytes, timers, lifetime)
-        const body = yield* parseBody(bytes)
-        const asked = yield* form.decode(body, bytes.byteLength, request.headers)
+        const body = yield* read(parseBody(bytes))
+        const asked = yield* read(form.decode(body, bytes.byteLength, request.headers))
         if (!isFinished(authenticating) || !isFinished(counting)) lifetime.look()
         const admitted = { form, state, request, output, lifetime, key }
         if (value === null) return yield* answer(admitted, asked, undefined)
@@ -177,11 +177,12 @@ export class Inference extends Context.Tag("headgate/Inference")<
         asked: Asked,
         claim: Claim | undefined,
       ): Steps<Response, Failure> {
-        const { request, stream } = asked
+        const { request } = asked
         const budgeting = meter.budget({ _tag: "Key", key })
         const conversation = request.operation === "chat" ? conversations.of(key.id, request) : undefined
         const remembered = conversation === undefined ? {} : { conversation }
-        const plan = yield* router.plan(request, yield* budgeting, { ...remembered, permissions: key })
+        const budget = yield* read(budgeting)
+        const plan = yield* read(router.plan(request, budget, { ...remembered, permissions: key }))
         if (!isFinished(budgeting)) lifetime.look()
         const kind = { form: form.name, operation: request.operation }
         const context = contextOf(state.requestId, key, plan, lifetime, received, kind, conversation?.record())
@@ -189,8 +190,9 @@ export class Inference extends Context.Tag("headgate/Inference")<
         state.generationId = context.generationId
         const shown = wantsMetadata(received.headers) ? shownOf(request, plan) : undefined
         if (shown !== undefined) state.metadata = withoutHost(shown, context)
-        return yield* request.stream && stream !== undefined
-          ? streamed(form, context, request, plan, stream(context, shown), output, claim)
+        const writerFor = request.stream ? asked.stream?.(context, shown) : undefined
+        return yield* request.stream && writerFor !== undefined
+          ? streamed(form, context, request, plan, writerFor, output, claim)
           : whole(form, context, request, plan, asked.answer(context, shown), claim)
       }
 
@@ -203,13 +205,17 @@ export class Inference extends Context.Tag("headgate/Inference")<
         claim: Claim | undefined,
       ): Steps<Response, Failure> {
         const completed = yield* dispatcher.complete(context, request, plan, reader)
-        const cost = costValue(completed.charge.cost.total)
-        const headers = named({ "content-type": "application/json", [costHeader]: cost }, context, completed, form)
+        const response = new Response(completed.text)
+        const { headers } = response
+        headers.set("content-type", "application/json")
+        headers.set(costHeader, costValue(completed.charge.cost.total))
+        name(headers, context, completed, form)
         if (claim !== undefined) {
-          yield* idempotency.answered(claim, context.generationId, { headers, body: completed.text })
+          const kept = { headers: Object.fromEntries(headers), body: completed.text }
+          yield* idempotency.answered(claim, context.generationId, kept)
         }
         inFlight.leave(context.lifetime)
-        return new Response(completed.text, { headers })
+        return response
       }
 
       const streamed = function* (
@@ -226,8 +232,11 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const { body, answering } = yield* dispatcher.stream(context, request, plan, writerFor, output, closed)
         // From here on the stream itself reports that its reader has left.
         lifetime.isCallerGone = undefined
-        const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" }
-        return new Response(body, { headers: named(headers, context, answering, form) })
+        const response = new Response(body)
+        response.headers.set("content-type", "text/event-stream")
+        response.headers.set("cache-control", "no-cache")
+        name(response.headers, context, answering, form)
+        return response
       }
 
       const refused = ({ error }: Pick<Form, "error">, state: RequestState, cause: Cause.Cause<Failure>): Response => {
@@ -310,20 +319,19 @@ const leaving = (inFlight: Context.Tag.Service<InFlight>, lifetime: Lifetime) =>
 /** The metadata for an error. Outside of the steps for the same reason. */
 const withoutHost = (shown: ShownRoute, context: RequestContext) => () => routeMetadata(shown, context, undefined)
 
-/** Adds the headers of every answer: the ids, and once a host answers its tag and the dropped members. */
-const named = (
-  headers: Record<string, string>,
+/** Sets the headers of every answer: the ids, and once a host answers its tag and the dropped members. */
+const name = (
+  headers: Headers,
   { requestId, generationId }: RequestContext,
   answering: Pick<Completed, "host" | "dropped"> | undefined,
   { ownNames }: Form,
-): Record<string, string> => {
-  headers[requestIdHeader] = requestId
-  headers[generationIdHeader] = generationId
-  if (answering === undefined) return headers
+): void => {
+  headers.set(requestIdHeader, requestId)
+  headers.set(generationIdHeader, generationId)
+  if (answering === undefined) return
   const { host, dropped } = answering
-  if (isHeaderSafe(host.tag)) headers[hostHeader] = host.tag
-  if (dropped.length > 0) headers[droppedHeader] = droppedMembers(dropped, ownNames)
-  return headers
+  if (isHeaderSafe(host.tag)) headers.set(hostHeader, host.tag)
+  if (dropped.length > 0) headers.set(droppedHeader, droppedMembers(dropped, ownNames))
 }
 
 /** Characters of the header with the dropped members, and of one name in it. All known names fit. */

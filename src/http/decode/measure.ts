@@ -25,13 +25,14 @@ const kindOfPart: Readonly<Record<string, string>> = {
 }
 
 const noInputs: ReadonlyArray<string> = []
+const noParts: ReadonlyArray<never> = []
 
 /** Measures checked messages. */
 export const measure = (messages: ReadonlyArray<Message>): Measured => {
   const measured = { textBytes: 0, mediaBytes: 0, mediaParts: 0, images: 0, inputs: noInputs }
   for (const message of messages) {
     measured.textBytes += bytesSaid(message)
-    const parts = Array.isArray(message.content) ? message.content : []
+    const parts = Array.isArray(message.content) ? message.content : noParts
     for (const part of parts) {
       measured.textBytes += bytesOf(part.text)
       if (part.type === "text") continue

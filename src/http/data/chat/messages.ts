@@ -114,12 +114,11 @@ const message: Check = (value, path, issues) => {
 }
 
 /** Whether a turn has only a role and a text, as most have. Such a turn needs no further checks. */
-const isPlainTurn = (value: unknown): boolean =>
-  isJsonObject(value) &&
-  typeof value["content"] === "string" &&
-  value["role"] !== "tool" &&
-  roles.has(value["role"]) &&
-  Object.keys(value).length === 2
+const isPlainTurn = (value: unknown): boolean => {
+  if (!isJsonObject(value)) return false
+  for (const name in value) if (name !== "role" && name !== "content") return false
+  return typeof value["content"] === "string" && value["role"] !== "tool" && roles.has(value["role"])
+}
 
 export const messages: Check = (value, path, issues) => {
   if (!Array.isArray(value)) return report(issues, path, "must be an array")

@@ -237,6 +237,8 @@ const firstTokens = async (
 /** KiB: how much higher memory rises, in one new process, with many streams than with few, per stream. */
 const memoryPerStream = async (role: Role): Promise<number> => {
   const target = await role([])
+  // What the first streams load and compile, and the room that the heap takes for them, belongs to no stream.
+  await streamsPerSecond(target, 200, 4)
   await highestMemory(target, open.few)
   const low = await highestMemory(target, open.few)
   const high = await highestMemory(target, open.many)

@@ -50,6 +50,19 @@ const withUrls = (text: string, file: string): string => {
     .replaceAll("import.meta.dir", `Bun.fileURLToPath(new URL("../${file}/..", bundleUrl))`)
 }
 
+/** Where the bundle is made, before it takes its place. */
+const temporary = pathOf(`bundle.${process.pid}`)
+
+/** The texts of Swagger UI, which only the page of the API's reference needs: in a bundle, all text is in memory from the start. */
+const swaggerTexts = async (path: string): Promise<string> => {
+  const { css, javascript } = await import(path)
+  await Bun.write(`${temporary}/swagger.json`, JSON.stringify({ css, javascript }))
+  return `
+    import { readFileSync } from "node:fs"
+    export const { css, javascript } = JSON.parse(readFileSync(new URL("swagger.json", bundleUrl), "utf8"))
+  `
+}
+
 const sources: Bun.BunPlugin = {
   name: "sources",
   setup: (build) => {
@@ -58,6 +71,10 @@ const sources: Bun.BunPlugin = {
       const text = file === "src/inBundle.ts" ? await tables() : await Bun.file(path).text()
       return { contents: withUrls(text, file), loader: "ts" }
     })
+    build.onLoad({ filter: /\/httpApiSwagger\.js$/ }, async ({ path }) => ({
+      contents: await swaggerTexts(path),
+      loader: "js",
+    }))
     // Property tests are not for a gateway that serves.
     build.onResolve({ filter: /^fast-check$/ }, () => ({ path: "fast-check", namespace: "left-out" }))
     build.onLoad({ filter: /.*/, namespace: "left-out" }, () => ({ contents: "", loader: "js" }))
@@ -66,7 +83,6 @@ const sources: Bun.BunPlugin = {
 
 const build = async (): Promise<void> => {
   const state = stateOf(root)
-  const temporary = pathOf(`bundle.${process.pid}`)
   await mkdir(temporary, { recursive: true })
   for (const [name, entry] of Object.entries(entries)) {
     await Bun.build({

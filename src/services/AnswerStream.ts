@@ -20,7 +20,7 @@ import type { Delivered } from "./endAttempt.ts"
 import { exhausted } from "./exhausted.ts"
 import type { HostAnswer } from "./HostAnswer.ts"
 import type { RequestContext } from "./RequestContext.ts"
-import type { OpenOutput, StreamOutput } from "./StreamOutput.ts"
+import type { OpenOutput, OutputEvents, StreamOutput } from "./StreamOutput.ts"
 import type { StreamWriter, WriterFor } from "./StreamWriter.ts"
 import type { Timer, Timers } from "./Timers.ts"
 import type { DispatchFailure } from "./tryHosts.ts"
@@ -66,13 +66,14 @@ const slowWindowMs = 60_000
 /** How long to wait for the end of the stream after every choice has finished. */
 const afterFinishMs = 5000
 
-export class AnswerStream {
+export class AnswerStream implements OutputEvents {
   private state: "opening" | "streaming" | "settling" | "closed" = "opening"
   private readonly services: StreamServices
   private readonly options: AnswerStreamOptions
   private readonly output: StreamOutput
   private readonly watch: Timer
   private readonly onEnd = (): void => this.ended()
+  private readonly onProgress = (): void => this.progress()
   private answer: HostAnswer | undefined
   /** Since when the caller has taken no bytes; `undefined`: the caller keeps up. */
   private fullSince: number | undefined
@@ -87,7 +88,7 @@ export class AnswerStream {
   constructor(services: StreamServices, options: AnswerStreamOptions) {
     this.services = services
     this.options = options
-    this.output = options.open({ onDrain: () => this.onDrain(), onCancel: () => this.callerGone() })
+    this.output = options.open(this)
     this.lastEvent = this.lastWrite = this.windowStart = services.timers.now()
     this.watch = services.timers.set(this.tickMs, () => this.look())
     options.context.lifetime.onEnd(this.onEnd)
@@ -125,8 +126,8 @@ export class AnswerStream {
     }
     this.lastEvent = this.windowStart = this.services.timers.now()
     this.windowBytes = answer.stream?.bytes ?? 0
-    answer.onProgress = () => this.progress()
-    answer.attempt.onStop = () => this.progress()
+    answer.onProgress = this.onProgress
+    answer.attempt.onStop = this.onProgress
     if (this.options.context.lifetime.ending !== undefined) this.ended()
     else this.progress()
   }
@@ -249,6 +250,11 @@ export class AnswerStream {
     else this.progress()
   }
 
+  /** The caller has left. */
+  onCancel(): void {
+    this.callerGone()
+  }
+
   private callerGone(): void {
     if (!this.hasReader) return
     this.hasReader = false
@@ -280,7 +286,7 @@ export class AnswerStream {
   }
 
   /** The caller takes bytes again. The pause does not count as silence of the host, which was not read meanwhile. */
-  private onDrain(): void {
+  onDrain(): void {
     const now = this.services.timers.now()
     const paused = now - (this.fullSince ?? now)
     this.fullSince = undefined

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { NotPermitted, TimedOut, Unavailable } from "../domain/Failure.ts"
 import type { KeyId } from "../domain/Ids.ts"
+import { Roster } from "../domain/Roster.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
 import { Lifetime } from "./RequestContext.ts"
 import { Timers } from "./Timers.ts"
@@ -48,16 +49,16 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
   static readonly layer = Layer.effect(
     InFlight,
     Effect.map(Effect.all([Timers, ProviderRegistry]), ([timers, registry]) => {
-      const running = new Set<Lifetime>()
+      const running = new Roster<Lifetime>()
       let draining = false
       let runningAtDrain = 0
       const ended = new Set<Lifetime>()
       const refuse = (why: Unavailable["why"]) => new Unavailable({ why, retryAfterSeconds: 1 })
       const cut = () => {
-        for (const lifetime of [...running]) {
+        running.each((lifetime) => {
           ended.add(lifetime)
           lifetime.end(refuse("draining"))
-        }
+        })
       }
       const emptied = Effect.void.pipe(
         Effect.delay("20 millis"),
@@ -70,10 +71,10 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
       const look = () => {
         watch.restart(lookEveryMs)
         const now = timers.now()
-        for (const lifetime of running) {
+        running.each((lifetime) => {
           if (now >= lifetime.deadline) lifetime.end(new TimedOut({ phase: "upstream", afterMs: lifetime.allowedMs }))
           else lifetime.look()
-        }
+        })
       }
       const watch = timers.set(lookEveryMs, look)
       return {
@@ -91,7 +92,9 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
           running.delete(lifetime)
         },
         revoke: (key) => {
-          for (const lifetime of [...running.keys()]) if (lifetime.key === key) lifetime.end(revoked)
+          running.each((lifetime) => {
+            if (lifetime.key === key) lifetime.end(revoked)
+          })
         },
         draining: () => draining,
         cut,

@@ -10,6 +10,7 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { type Member, Roster } from "../domain/Roster.ts"
 import type { JournalEntry, LedgerRow, StorageUnavailable } from "./ledger.ts"
 import type { ProcessLease } from "./ProcessLease.ts"
 import type { Storage } from "./Storage.ts"
@@ -43,7 +44,7 @@ const ticksPerLook = 15
 /** Orphans that are cleared at once. */
 const orphansAtOnce = 500
 
-interface Written {
+interface Written extends Member {
   readonly id: string
   state: JournalEntry["state"]
   outputBytes: number
@@ -59,7 +60,8 @@ export const makeJournal = <Request extends Journaled>(
     const now = () => clock.unsafeCurrentTimeMillis()
     let process = lease?.id() ?? crypto.randomUUID()
     let entries = 0
-    const written = new Map<Request, Written>()
+    const entryOf = new WeakMap<Request, Written>()
+    const written = new Roster<Written>()
     /** Requests that were open at the last tick, without output. */
     const seen = new WeakSet<Request>()
     let closed: Array<string> = []
@@ -71,14 +73,16 @@ export const makeJournal = <Request extends Journaled>(
         const { progress } = request
         const outputBytes = typeof progress === "string" ? 0 : progress.outputBytes
         const state = outputBytes > 0 ? "streaming" : progress === "held" ? "held" : "dispatched"
-        const before = written.get(request)
+        const before = entryOf.get(request)
         if (before === undefined) {
           if (outputBytes === 0 && !seen.has(request)) {
             seen.add(request)
             continue
           }
           const id = `${process}-${entries++}`
-          written.set(request, { id, state, outputBytes })
+          const entry: Written = { id, state, outputBytes, place: -1 }
+          entryOf.set(request, entry)
+          written.add(entry)
           changed.push({ id, state, row: crashed(request) })
         } else if (before.outputBytes !== outputBytes || before.state !== state) {
           before.state = state
@@ -91,7 +95,9 @@ export const makeJournal = <Request extends Journaled>(
 
     /** Everything is written again by the next tick. */
     const rewrite = () => {
-      for (const entry of written.values()) entry.outputBytes = -1
+      written.each((entry) => {
+        entry.outputBytes = -1
+      })
     }
 
     const write = Effect.suspend(() => {
@@ -166,9 +172,9 @@ export const makeJournal = <Request extends Journaled>(
 
     return {
       closed: (request) => {
-        const entry = written.get(request)
-        if (entry === undefined) return
-        written.delete(request)
+        const entry = entryOf.get(request)
+        if (entry === undefined || entry.place === -1) return
+        written.delete(entry)
         closed.push(entry.id)
       },
     }

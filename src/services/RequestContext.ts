@@ -12,6 +12,7 @@ import type { Host } from "../domain/Host.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
+import type { Member } from "../domain/Roster.ts"
 import type { ConversationRecord } from "./Conversations.ts"
 
 /** Why a request was ended from outside while it ran. */
@@ -20,7 +21,9 @@ export type Ending = CallerGone | NotPermitted | Unavailable | TimedOut
 const none: ReadonlyArray<() => void> = []
 
 /** The handle that ends a request, from its first byte on. The first reason is kept. */
-export class Lifetime {
+export class Lifetime implements Member {
+  /** Among the running requests. */
+  place = -1
   ending: Ending | undefined
   /** When it will be ended, on the clock of `Timers`. Set at admission. */
   deadline = Number.POSITIVE_INFINITY

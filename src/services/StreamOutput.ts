@@ -26,7 +26,7 @@ export type OpenOutput = (events: OutputEvents) => StreamOutput
 
 const encoder = new TextEncoder()
 
-export const queuedOutput: OpenOutput = ({ onDrain, onCancel }) => {
+export const queuedOutput: OpenOutput = (events) => {
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined
   let isOpen = true
   let isFull = false
@@ -38,11 +38,11 @@ export const queuedOutput: OpenOutput = ({ onDrain, onCancel }) => {
       pull: () => {
         if (!isFull) return
         isFull = false
-        onDrain()
+        events.onDrain()
       },
       cancel: () => {
         isOpen = false
-        onCancel()
+        events.onCancel()
       },
     },
     // No queue: after each write the reader must ask before the next one.
@@ -77,63 +77,80 @@ interface DirectController {
   readonly close: (cause?: Error) => unknown
 }
 
-export const directOutput: OpenOutput = ({ onDrain, onCancel }) => {
-  let controller: DirectController | undefined
-  let isOpen = true
-  /** Text and end that came before the server began to read. */
-  let early = ""
-  let close: (() => void) | undefined
-  const drained = (): void => {
-    if (isOpen) onDrain()
-  }
-  const source = {
-    type: "direct" as const,
-    pull: (opened: DirectController): Promise<void> => {
-      controller = opened
-      if (early !== "") void opened.write(early)
-      early = ""
-      opened.flush()
-      // The stream ends when this promise is resolved.
-      return new Promise((resolve) => {
-        const end = close
-        close = resolve
-        if (end !== undefined) resolve()
-      })
-    },
-    cancel: () => {
-      if (!isOpen) return
-      isOpen = false
-      onCancel()
-    },
-  }
-  const finish = (): void => {
-    isOpen = false
-    controller?.end()
-    if (close === undefined) close = () => {}
-    else close()
-  }
-  return {
+export const directOutput: OpenOutput = (events) => new DirectOutput(events)
+
+class DirectOutput implements StreamOutput {
+  readonly stream: ReadableStream<Uint8Array>
+  private readonly events: OutputEvents
+  private controller: DirectController | undefined
+  private isOpen = true
+  /** Text that came before the server began to read. */
+  private early = ""
+  /** Ends the stream; set once it may end. */
+  private close: (() => void) | undefined
+
+  constructor(events: OutputEvents) {
+    this.events = events
+    const source = {
+      type: "direct" as const,
+      pull: (opened: DirectController) => this.pull(opened),
+      cancel: () => this.cancel(),
+    }
     // Bun's kind of source is not in the types of the web.
-    stream: new ReadableStream<Uint8Array>(source),
-    write: (text) => {
-      if (!isOpen) return true
-      if (controller === undefined) {
-        early += text
-        return true
-      }
-      // Bun sends what was written at the end of the current event.
-      const written = controller.write(text)
-      if (typeof written === "number") return true
-      written.then(drained, drained)
-      return false
-    },
-    end: () => {
-      if (isOpen) finish()
-    },
-    fail: (cause) => {
-      if (!isOpen) return
-      controller?.close(cause)
-      finish()
-    },
+    this.stream = new ReadableStream<Uint8Array>(source)
+  }
+
+  write(text: string): boolean {
+    if (!this.isOpen) return true
+    if (this.controller === undefined) {
+      this.early += text
+      return true
+    }
+    // Bun sends what was written at the end of the current event.
+    const written = this.controller.write(text)
+    if (typeof written === "number") return true
+    const drained = () => this.drained()
+    written.then(drained, drained)
+    return false
+  }
+
+  end(): void {
+    if (this.isOpen) this.finish()
+  }
+
+  fail(cause: Error): void {
+    if (!this.isOpen) return
+    this.controller?.close(cause)
+    this.finish()
+  }
+
+  /** The server begins to read. The stream ends when the promise is resolved. */
+  private pull(opened: DirectController): Promise<void> {
+    this.controller = opened
+    if (this.early !== "") void opened.write(this.early)
+    this.early = ""
+    opened.flush()
+    return new Promise((resolve) => {
+      const end = this.close
+      this.close = resolve
+      if (end !== undefined) resolve()
+    })
+  }
+
+  private cancel(): void {
+    if (!this.isOpen) return
+    this.isOpen = false
+    this.events.onCancel()
+  }
+
+  private drained(): void {
+    if (this.isOpen) this.events.onDrain()
+  }
+
+  private finish(): void {
+    this.isOpen = false
+    this.controller?.end()
+    if (this.close === undefined) this.close = () => {}
+    else this.close()
   }
 }

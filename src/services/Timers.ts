@@ -6,6 +6,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { type Member, Roster } from "../domain/Roster.ts"
 
 export interface Timer {
   /** Fires this many milliseconds after the last tick, in place of its previous time. */
@@ -49,7 +50,7 @@ export class Timers extends Context.Tag("headgate/Timers")<
 /** The time of the last tick, and the timers that have not fired yet. */
 class Ticks {
   now: number
-  readonly pending = new Set<TickTimer>()
+  readonly pending = new Roster<TickTimer>()
 
   constructor(now: number) {
     this.now = now
@@ -57,15 +58,16 @@ class Ticks {
 
   tick(now: number): void {
     this.now = now
-    for (const timer of this.pending) {
-      if (timer.at > now) continue
+    this.pending.each((timer) => {
+      if (timer.at > now) return
       timer.clear()
       timer.fire()
-    }
+    })
   }
 }
 
-class TickTimer implements Timer {
+class TickTimer implements Timer, Member {
+  place = -1
   at = 0
   readonly fire: () => void
   private readonly ticks: Ticks

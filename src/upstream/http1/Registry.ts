@@ -1,6 +1,7 @@
 /** All that is open: connections and dials. One coarse timer watches their deadlines, and stops when nothing is open. */
+import { type Member, Roster } from "../../domain/Roster.ts"
 
-export interface Watched {
+export interface Watched extends Member {
   /** When `expire` is due, in milliseconds of `performance.now()`; `Infinity`: never. */
   readonly deadline: number
   readonly expire: () => void
@@ -12,7 +13,7 @@ export interface Watched {
 const tickMs = 250
 
 export class Registry {
-  readonly #open = new Set<Watched>()
+  readonly #open = new Roster<Watched>()
   #timer: ReturnType<typeof setInterval> | undefined
 
   add(watched: Watched): void {
@@ -30,11 +31,13 @@ export class Registry {
   }
 
   shutdown(cause: Error): void {
-    for (const watched of [...this.#open]) watched.shutdown(cause)
+    this.#open.each((watched) => watched.shutdown(cause))
   }
 
   #tick(): void {
     const now = performance.now()
-    for (const watched of [...this.#open]) if (watched.deadline <= now) watched.expire()
+    this.#open.each((watched) => {
+      if (watched.deadline <= now) watched.expire()
+    })
   }
 }

@@ -26,18 +26,18 @@ import { type ThinkTags, thinkTags } from "./thinkTags.ts"
 
 /** State of one choice. */
 interface Choice {
-  readonly calls: Calls
+  readonly index: number
+  /** Absent as long as it calls no tool. */
+  calls: Calls | undefined
   readonly tags: ThinkTags | undefined
 }
 
 export const chatDecoder = (quirks: ChatQuirks): Decoder => {
-  const known = new Map<number, Choice>()
+  const known: Array<Choice> = []
   const choiceAt = (index: number): Choice => {
-    let choice = known.get(index)
-    if (choice === undefined) {
-      choice = { calls: toolCalls(), tags: quirks.thinkTags === true ? thinkTags() : undefined }
-      known.set(index, choice)
-    }
+    for (const choice of known) if (choice.index === index) return choice
+    const choice: Choice = { index, calls: undefined, tags: quirks.thinkTags === true ? thinkTags() : undefined }
+    known.push(choice)
     return choice
   }
   return {
@@ -65,7 +65,7 @@ export const chatDecoder = (quirks: ChatQuirks): Decoder => {
     },
     end: () => {
       const choices: Array<ChatChunkChoice> = []
-      for (const [index, { tags }] of known) {
+      for (const { index, tags } of known) {
         const delta: Mutable<ChatDelta> = {}
         if (tags !== undefined) addThought(delta, tags.end())
         if (delta.content || delta.reasoning) choices.push({ index, delta, finish_reason: null })
@@ -93,7 +93,7 @@ const readChoice = (
   const delta = readDelta(message, state)
   if (finish !== null) {
     if (state.tags !== undefined) addThought(delta, state.tags.end())
-    if (finish === "stop" && state.calls.any()) finish = "tool_calls"
+    if (finish === "stop" && state.calls?.any() === true) finish = "tool_calls"
   }
   const out: Mutable<ChatChunkChoice> = {
     index,
@@ -106,7 +106,8 @@ const readChoice = (
   return out
 }
 
-const readDelta = (message: JsonObject, { calls, tags }: Choice): Mutable<ChatDelta> => {
+const readDelta = (message: JsonObject, choice: Choice): Mutable<ChatDelta> => {
+  const { tags } = choice
   const delta: Mutable<ChatDelta> = {}
   for (const name in message) {
     const value = message[name]
@@ -129,7 +130,10 @@ const readDelta = (message: JsonObject, { calls, tags }: Choice): Mutable<ChatDe
         if (typeof value === "string") delta.refusal = value
         break
       case "tool_calls":
-        if (Array.isArray(value) && value.length > 0) delta.tool_calls = value.map(calls.piece)
+        if (Array.isArray(value) && value.length > 0) {
+          choice.calls ??= toolCalls()
+          delta.tool_calls = value.map(choice.calls.piece)
+        }
         break
       case "images": {
         const images = imagesOf(value)

@@ -3,6 +3,7 @@ import { type Answer, type Charge, chargeFor, type ErrorFinish } from "../domain
 import type { ChatUsage } from "../domain/Chat.ts"
 import type { HoldSize, OutputAllowance } from "../domain/Hold.ts"
 import { type Host, priceBasis } from "../domain/Host.ts"
+import type { Member } from "../domain/Roster.ts"
 import type { Slice } from "../domain/Slice.ts"
 import { parseUsage } from "../domain/Usage.ts"
 import { type HeldIn, type LedgerRow, rareUsage } from "./ledger.ts"
@@ -13,7 +14,7 @@ import type { RequestContext } from "./RequestContext.ts"
  * Money reserved for one attempt. Ended by `settle` or `release`, whichever comes first. Does not refer to the caller's
  * body.
  */
-export interface Hold extends HoldSize {
+export interface Hold extends HoldSize, Member {
   readonly context: RequestContext
   readonly host: Host
   /** The rule of its admission. */

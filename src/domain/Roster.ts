@@ -15,6 +15,11 @@ export class Roster<A extends Member> {
     return this.#members.length
   }
 
+  /** Nothing may be added or deleted meanwhile. */
+  [Symbol.iterator](): Iterator<A> {
+    return this.#members[Symbol.iterator]()
+  }
+
   /** Does nothing for one that is in it. */
   add(member: A): void {
     if (member.place !== -1) return

@@ -22,6 +22,7 @@ import type { Host } from "../domain/Host.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import { type KeyRecord, nextReset, type Spend } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
+import { Roster } from "../domain/Roster.ts"
 import type { Slice } from "../domain/Slice.ts"
 import type { Written } from "./GroupCommit.ts"
 import { crashedRow, type Hold, heldIn, ledgerRow, type Settlement } from "./heldMoney.ts"
@@ -84,7 +85,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
         const at = now()
         return Effect.map(orUnavailable("metering")(storage.ledger.spend(key, at)), (spend) => ({ spend, now: at }))
       })
-      const open = new Map<Hold, KeyAccount>()
+      const open = new Roster<Hold>()
       const prices = new PriceVersions(storage.prices)
       const ledgerOf = { ...storage.ledger, append: prices.before(storage.ledger.append) }
       const journalOf = { ...storage.journal, write: prices.before(storage.journal.write) }
@@ -94,7 +95,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
       const journal = yield* makeJournal<Hold>(
         { ledger: ledgerOf, journal: journalOf },
         {
-          open: () => open.keys(),
+          open: () => open,
           crashed: (hold) => crashedRow(hold, prices.idOf(hold.host.pricing), now()),
           onBooked: ({ key, cost, admittedAt }) => accounts.booked(key, cost, admittedAt),
           lease,
@@ -123,7 +124,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
 
       const allowance = (account: Account, money: KeyAccount, hold: OpenHold): OutputAllowance => ({
         outputTokens: hold.outputTokens,
-        extend: () => (open.has(hold) ? addTo(hold, money, snapshot(account.key, money)) : 0),
+        extend: () => (hold.place === -1 ? 0 : addTo(hold, money, snapshot(account.key, money))),
       })
 
       /**
@@ -138,7 +139,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
         grows: boolean,
       ): OutputAllowance => {
         let ahead = 0
-        const takeBlock = () => (open.has(hold) ? addTo(hold, money, inSlice(slice)) : 0)
+        const takeBlock = () => (hold.place === -1 ? 0 : addTo(hold, money, inSlice(slice)))
         const fill = () => {
           if (!grows) return
           const { amount } = nextBlock({ ...noLimit, limit }, hold.host, hold.outputTokens)
@@ -170,6 +171,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
       ): Hold => {
         const hold: OpenHold = {
           context,
+          account: money,
           host,
           errorFinish: registry.current().billing.errorFinish,
           amount,
@@ -181,9 +183,10 @@ export class Meter extends Context.Tag("headgate/Meter")<
           providerKey,
           output: undefined,
           progress: "held",
+          place: -1,
         }
         money.take(amount)
-        open.set(hold, money)
+        open.add(hold)
         if (streamed && outputTokens < Number.POSITIVE_INFINITY) {
           const { limit } = account.key
           hold.output =
@@ -234,9 +237,9 @@ export class Meter extends Context.Tag("headgate/Meter")<
         Effect.flatMap(accounts.of(account.key.id), (money) => reserveFrom(money, account, context, ask, host))
 
       const close = (hold: Hold): KeyAccount | undefined => {
-        const account = open.get(hold)
+        if (hold.place === -1) return undefined
         open.delete(hold)
-        return account
+        return hold.account
       }
 
       const giveBack = ({ amount, slice }: Hold, money: KeyAccount, cost: Picodollars, since?: number): void => {

@@ -4,8 +4,10 @@ import type { ChatUsage } from "../domain/Chat.ts"
 import type { HoldSize, OutputAllowance } from "../domain/Hold.ts"
 import { type Host, priceBasis } from "../domain/Host.ts"
 import type { Bounds } from "../domain/Request.ts"
+import type { Member } from "../domain/Roster.ts"
 import type { Slice } from "../domain/Slice.ts"
 import { parseUsage } from "../domain/Usage.ts"
+import type { KeyAccount } from "./KeyAccounts.ts"
 import { type HeldIn, type LedgerRow, rareUsage } from "./ledger.ts"
 import type { UsedKey } from "./ProviderKeys.ts"
 import type { RequestContext } from "./RequestContext.ts"
@@ -14,8 +16,10 @@ import type { RequestContext } from "./RequestContext.ts"
  * Money reserved for one attempt. Ended by `settle` or `release`, whichever comes first. Does not refer to the caller's
  * body.
  */
-export interface Hold extends HoldSize {
+export interface Hold extends HoldSize, Member {
   readonly context: RequestContext
+  /** Of its key. */
+  readonly account: KeyAccount
   readonly host: Host
   /** The rule of its admission. */
   readonly errorFinish: ErrorFinish

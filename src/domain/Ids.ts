@@ -38,6 +38,7 @@ export const randomText = (length: number): string => {
   return text.toString("latin1")
 }
 
+/** Random characters that were made ahead for ids, and how many of them are used. */
 let idText = ""
 let idTextAt = 0
 

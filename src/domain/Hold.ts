@@ -77,49 +77,57 @@ export const holdSize = (
   host: Host,
 ): HoldSize | BudgetRefusal => {
   const asked = maxTokens === undefined ? undefined : Math.min(maxTokens, host.maxCompletionTokens)
-  if (budget.limit === null) return { amount: 0n, outputBound: asked, outputTokens: Number.POSITIVE_INFINITY }
+  if (budget.limit === null) return { amount: 0n, outputBound: asked, outputTokens: unlimited }
   if (isPriceUnknown(host)) return "unknown_price"
   const left = budget.limit - budget.spend
   if (left <= 0n) return "limit_exhausted"
-  if (host.pricing === null) return { amount: 0n, outputBound: asked, outputTokens: Number.POSITIVE_INFINITY }
+  if (host.pricing === null) return { amount: 0n, outputBound: asked, outputTokens: unlimited }
 
   const price = maximumPrices(host.pricing)
-  const images = price.image === 0n ? 0n : BigInt(bounds.images) * price.image
-  const searches = price.webSearch === 0n ? 0n : BigInt(bounds.searches) * price.webSearch
-  const prompt = BigInt(mostPromptTokens(bounds, sentBytes, host)) * price.prompt
-  const requests = bounds.searchUnits === undefined ? price.request : BigInt(bounds.searchUnits) * price.request
-  const fixed = prompt + requests + images + searches
+  const fixed = mostBesideOutput(price, bounds, sentBytes, host)
   const perToken = bounds.choices === 1 ? price.completion : price.completion * BigInt(bounds.choices)
   const available = left - budget.held
   if (asked !== undefined) {
-    const output = BigInt(asked) * perToken
-    const amount = fixed + output
-    if (amount > available) return amount <= left ? "in_flight_budget_exhausted" : "request_exceeds_budget"
-    return { amount, outputBound: asked, outputTokens: perToken === 0n ? everything : asked * bounds.choices }
+    const amount = fixed + BigInt(asked) * perToken
+    if (amount > available) return refusalOf(amount, left)
+    return { amount, outputBound: asked, outputTokens: perToken === 0n ? unlimited : asked * bounds.choices }
   }
   const longest = BigInt(host.maxCompletionTokens)
-  const affordable = (amount: Picodollars): bigint => {
-    if (amount < fixed) return 0n
-    return perToken === 0n ? longest : (amount - fixed) / perToken
-  }
-  const most = BigInteger.min(longest, affordable(available))
-  const usual = grows ? usualTokens : BigInteger.max(usualTokens, affordable(available / 8n))
+  const most = BigInteger.min(longest, affordable(available, fixed, perToken, longest))
+  const usual = grows ? usualTokens : BigInteger.max(usualTokens, affordable(available / 8n, fixed, perToken, longest))
   const output = BigInteger.min(most, usual)
   const fewest = BigInteger.min(fewestTokens, longest)
   const amount = fixed + output * perToken
-  if (amount > available || output < fewest) {
-    return fixed + fewest * perToken <= left ? "in_flight_budget_exhausted" : "request_exceeds_budget"
-  }
+  if (amount > available || output < fewest) return refusalOf(fixed + fewest * perToken, left)
   const bound = grows ? most : output
   return {
     amount,
     outputBound: bound < longest ? Number(bound) : undefined,
-    outputTokens: perToken === 0n ? everything : Number(output) * bounds.choices,
+    outputTokens: perToken === 0n ? unlimited : Number(output) * bounds.choices,
   }
 }
 
-/** Output tokens of a hold whose output costs nothing. */
-const everything = Number.POSITIVE_INFINITY
+/** `outputTokens` of a hold whose output needs no money of a limit. */
+const unlimited = Number.POSITIVE_INFINITY
+
+/** The most that a request can cost without its output tokens. */
+const mostBesideOutput = (price: MaximumPrices, bounds: Bounds, sentBytes: number, host: Host): Picodollars => {
+  const images = price.image === 0n ? 0n : BigInt(bounds.images) * price.image
+  const searches = price.webSearch === 0n ? 0n : BigInt(bounds.searches) * price.webSearch
+  const prompt = BigInt(mostPromptTokens(bounds, sentBytes, host)) * price.prompt
+  const requests = bounds.searchUnits === undefined ? price.request : BigInt(bounds.searchUnits) * price.request
+  return prompt + requests + images + searches
+}
+
+/** How many output tokens an amount pays for, beside the `fixed` costs. `longest`: where output costs nothing. */
+const affordable = (amount: Picodollars, fixed: Picodollars, perToken: Picodollars, longest: bigint): bigint => {
+  if (amount < fixed) return 0n
+  return perToken === 0n ? longest : (amount - fixed) / perToken
+}
+
+/** Why an amount that is not available cannot be held. `left`: what would be available if no other request ran. */
+const refusalOf = (amount: Picodollars, left: Picodollars): BudgetRefusal =>
+  amount <= left ? "in_flight_budget_exhausted" : "request_exceeds_budget"
 
 /**
  * What to add to the hold of a stream whose output has used it up: as many tokens as it began with, 4,096 at most, or as many

@@ -38,10 +38,11 @@ export const randomText = (length: number): string => {
   return text.toString("latin1")
 }
 
+/** Random characters that were made ahead for ids, and how many of them are used. */
 let idText = ""
 let idTextAt = 0
 
-/** The same for ids. Made many at a time, which secrets must not be: what is made ahead stays in memory. */
+/** The same, for ids only: made many at a time, and what is made ahead lies in memory, where no secret may lie. */
 const idCharacters = (length: number): string => {
   if (idTextAt + length > idText.length) {
     idText = randomText(4096)

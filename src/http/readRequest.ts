@@ -30,6 +30,7 @@ export const readRequest = (
   const length = headers.get("content-length")
   if (length !== null && Number(length) > limitBytes) return Effect.fail(new BodyTooLarge({ limitBytes }))
   return wait((resume) => {
+    // May be called again when the body comes, or breaks off, after the request was ended: `wait` takes the first outcome.
     const finish = (exit: Exit.Exit<Uint8Array, BodyTooLarge | TimedOut | Ending>): void => {
       timer.clear()
       lifetime.forget(ended)

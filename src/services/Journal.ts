@@ -60,6 +60,7 @@ export const makeJournal = <Request extends Journaled>(
     const now = () => clock.unsafeCurrentTimeMillis()
     let process = lease?.id() ?? crypto.randomUUID()
     let entries = 0
+    /** By request. A closed entry stays until its request is collected as garbage, but is not in `written` any more. */
     const entryOf = new WeakMap<Request, Written>()
     const written = new Roster<Written>()
     /** Requests that were open at the last tick, without output. */
@@ -80,7 +81,7 @@ export const makeJournal = <Request extends Journaled>(
             continue
           }
           const id = `${process}-${entries++}`
-          const entry: Written = { id, state, outputBytes, place: -1 }
+          const entry: Written = { id, state, outputBytes, rosterIndex: -1 }
           entryOf.set(request, entry)
           written.add(entry)
           changed.push({ id, state, row: crashed(request) })
@@ -173,7 +174,7 @@ export const makeJournal = <Request extends Journaled>(
     return {
       closed: (request) => {
         const entry = entryOf.get(request)
-        if (entry === undefined || entry.place === -1) return
+        if (entry === undefined || !written.has(entry)) return
         written.delete(entry)
         closed.push(entry.id)
       },

@@ -124,7 +124,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
 
       const allowance = (account: Account, money: KeyAccount, hold: OpenHold): OutputAllowance => ({
         outputTokens: hold.outputTokens,
-        extend: () => (hold.place === -1 ? 0 : addTo(hold, money, snapshot(account.key, money))),
+        extend: () => (open.has(hold) ? addTo(hold, money, snapshot(account.key, money)) : 0),
       })
 
       /**
@@ -139,7 +139,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
         grows: boolean,
       ): OutputAllowance => {
         let ahead = 0
-        const takeBlock = () => (hold.place === -1 ? 0 : addTo(hold, money, inSlice(slice)))
+        const takeBlock = () => (open.has(hold) ? addTo(hold, money, inSlice(slice)) : 0)
         const fill = () => {
           if (!grows) return
           const { amount } = nextBlock({ ...noLimit, limit }, hold.host, hold.outputTokens)
@@ -183,7 +183,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
           providerKey,
           output: undefined,
           progress: "held",
-          place: -1,
+          rosterIndex: -1,
         }
         money.take(amount)
         open.add(hold)
@@ -231,13 +231,14 @@ export class Meter extends Context.Tag("headgate/Meter")<
           (size, slice) => opened(account, money, context, ask, host, size, slice),
         )
 
-      // Functions of their own, since a request whose account is in memory makes no closures then.
-      const budgetAsRead = (key: KeyRecord) => Effect.map(accounts.of(key.id), (money) => snapshot(key, money))
-      const reserveAsRead = (account: Account, context: RequestContext, ask: HoldAsk, host: Host) =>
+      // For an account that is not in memory. Functions of their own, like `reserveFromSlice`: with these closures in `budget`
+      // and `reserve`, every call of those would keep its variables in an object for them.
+      const readBudget = (key: KeyRecord) => Effect.map(accounts.of(key.id), (money) => snapshot(key, money))
+      const readAndReserve = (account: Account, context: RequestContext, ask: HoldAsk, host: Host) =>
         Effect.flatMap(accounts.of(account.key.id), (money) => reserveFrom(money, account, context, ask, host))
 
       const close = (hold: Hold): KeyAccount | undefined => {
-        if (hold.place === -1) return undefined
+        if (!open.has(hold)) return undefined
         open.delete(hold)
         return hold.account
       }
@@ -252,14 +253,14 @@ export class Meter extends Context.Tag("headgate/Meter")<
           if (key.limit === null) return unlimited
           if (slices !== undefined) return Effect.succeed(slices.atBest(key, key.limit, now()))
           const known = accounts.known(key.id)
-          return known !== undefined ? Exit.succeed(snapshot(key, known)) : budgetAsRead(key)
+          return known !== undefined ? Exit.succeed(snapshot(key, known)) : readBudget(key)
         },
         reserve: (account, context, ask, host) => {
           if (!writable()) return Exit.fail(unwritable())
           const known = accounts.known(account.key.id)
           return known !== undefined
             ? reserveFrom(known, account, context, ask, host)
-            : reserveAsRead(account, context, ask, host)
+            : readAndReserve(account, context, ask, host)
         },
         release: (hold) => {
           const money = close(hold)

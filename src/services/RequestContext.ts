@@ -22,8 +22,8 @@ const none: ReadonlyArray<() => void> = []
 
 /** The handle that ends a request, from its first byte on. The first reason is kept. */
 export class Lifetime implements Member {
-  /** Among the running requests. */
-  place = -1
+  /** In the roster of the running requests. */
+  rosterIndex = -1
   ending: Ending | undefined
   /** When it will be ended, on the clock of `Timers`. Set at admission. */
   deadline = Number.POSITIVE_INFINITY

@@ -33,7 +33,7 @@ import { ProviderRegistry } from "./ProviderRegistry.ts"
 import { type PlanFailure, type PlannedRequest, planRefusal } from "./planRefusal.ts"
 import { ranked, StrategyFaults } from "./ranking.ts"
 import { makeStepRunner } from "./Steps.ts"
-import { Exclusions, usableHosts } from "./usableHosts.ts"
+import { Exclusions, type States, usableHosts } from "./usableHosts.ts"
 import { wantedModels } from "./wantedModels.ts"
 
 export interface PlanOptions {
@@ -134,38 +134,27 @@ export class Router extends Context.Tag("headgate/Router")<
         const { conversation, permissions = unrestricted } = options ?? {}
         const random = randomSequence(seed)
         const context = { request, now, random, conversation: conversation ?? unknownConversation }
-        const [only] = wanted
-        const hasChoice = wanted.length > 1 || (only !== undefined && only.model.hosts.length > 1)
+        const hasChoice = wanted.length > 1 || (wanted[0]?.model.hosts.length ?? 0) > 1
+        const isRanked = hasChoice || onRanking !== undefined
         // Where only one is left of several, the ranking may still want the conversation to be remembered.
         const order: OrderBy = (hosts, sort) => {
-          if (hosts.length === 0 || !(hasChoice || onRanking !== undefined)) return hosts
+          if (hosts.length === 0 || !isRanked) return hosts
           const ranked = rankedBy(strategyFor(sort, routing), hosts, context, conversation, onRanking)
           return conversation !== undefined && hasChoice ? conversation.stickyFirst(ranked) : ranked
         }
 
         const excluded = new Exclusions()
         const states = { registry, health, keys, budget, maxTokens: request.maxTokens, permissions, probes: [] }
-        const kept: Array<ReadonlyArray<Host>> = []
-        for (const one of wanted) {
-          const bounds = one.variants.includes("online") ? searching(request.bounds) : request.bounds
-          kept.push(usableHosts({ routing: request.routing, bounds, wanted: one, now }, states, excluded))
-        }
+        const kept = keptHosts(request, wanted, now, states, excluded)
         // A model may be wanted twice, by names with and without a variant.
         const groups = preferences.partition === "none" && kept.length > 1 ? [[...new Set(kept.flat())]] : kept
-        const ordered: Array<ReadonlyArray<Host>> = []
-        let firstSort: string | undefined
-        for (let at = 0; at < groups.length; at++) {
-          const hosts = groups[at] ?? []
-          const sort = sortFor(preferences, hosts, wanted[at])
-          if (at === 0) firstSort = sort
-          ordered.push(ordering(preferences, hosts, sort, wanted[at], order))
-        }
+        const ordered = orderedGroups(preferences, groups, wanted, order)
         const tried = withoutFallbacks(request, ordered, stats, excluded)
         const attempts = wanted.length === 1 ? tried : modelTurns(tried, isListedIn(preferences.order))
         const plan: Plan = {
           attempts,
           excluded: repeats(wanted) ? leftOut(excluded.all, attempts) : excluded.all,
-          strategy: preferences.order.length > 0 ? "order" : strategyFor(firstSort, routing),
+          strategy: usedStrategy(preferences, groups[0] ?? [], wanted[0], routing),
           seed,
           probes: states.probes,
           requested: names,
@@ -218,6 +207,22 @@ const unknownSort = (sort: string | undefined, { strategies }: RoutingConfig): B
 
 const tierSorts = { flex: "price", priority: "throughput" } as const
 
+/** The usable hosts of each wanted model. */
+const keptHosts = (
+  { routing, bounds }: PlannedRequest,
+  wanted: ReadonlyArray<WantedModel>,
+  now: number,
+  states: States,
+  excluded: Exclusions,
+): ReadonlyArray<ReadonlyArray<Host>> => {
+  const kept: Array<ReadonlyArray<Host>> = []
+  for (const one of wanted) {
+    const bounded = one.variants.includes("online") ? searching(bounds) : bounds
+    kept.push(usableHosts({ routing, bounds: bounded, wanted: one, now }, states, excluded))
+  }
+  return kept
+}
+
 /** Orders hosts by the strategy for a sort. */
 type OrderBy = (hosts: ReadonlyArray<Host>, sort: string | undefined) => ReadonlyArray<Host>
 
@@ -237,17 +242,37 @@ const sortFor = (
  * that of a strategy, hosts of a wanted service tier in front.
  */
 const ordering = (
-  { order: listed, sort: asked, serviceTier }: Preferences,
+  preferences: Preferences,
   hosts: ReadonlyArray<Host>,
-  sort: string | undefined,
   wanted: WantedModel | undefined,
   order: OrderBy,
 ): ReadonlyArray<Host> => {
+  const { order: listed, sort: asked, serviceTier } = preferences
   if (listed.length > 0) return listedFirst(listed, hosts)
+  const sort = sortFor(preferences, hosts, wanted)
   if (serviceTier !== "priority") return order(hosts, sort)
   const [tier, others] = byTier(hosts)
   return [...order(tier, sort), ...order(others, asked ?? sortOf(wanted?.variants ?? []))]
 }
+
+const orderedGroups = (
+  preferences: Preferences,
+  groups: ReadonlyArray<ReadonlyArray<Host>>,
+  wanted: ReadonlyArray<WantedModel>,
+  order: OrderBy,
+): ReadonlyArray<ReadonlyArray<Host>> => {
+  const ordered: Array<ReadonlyArray<Host>> = []
+  for (let at = 0; at < groups.length; at++) ordered.push(ordering(preferences, groups[at] ?? [], wanted[at], order))
+  return ordered
+}
+
+/** `Plan.strategy`: how the first group of hosts is ordered. */
+const usedStrategy = (
+  preferences: Preferences,
+  hosts: ReadonlyArray<Host>,
+  wanted: WantedModel | undefined,
+  routing: RoutingConfig,
+): string => (preferences.order.length > 0 ? "order" : strategyFor(sortFor(preferences, hosts, wanted), routing))
 
 /**
  * All hosts in the order in which they are tried, of one model after the other. Without fallbacks only those that the

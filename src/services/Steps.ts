@@ -18,28 +18,29 @@ import { type YieldWrap, yieldWrapGet } from "effect/Utils"
 /** What a `function*` with `yield*` of effects returns. */
 export type Steps<A, E = never> = Generator<YieldWrap<Effect.Effect<unknown, E>>, A, never>
 
-type Register<A, E> = (resume: (exit: Exit.Exit<A, E>) => void) => void
+type OnExit<A, E> = (exit: Exit.Exit<A, E>) => void
 
-/** An effect that ends when `resume` is called, once; possibly within `register`. It cannot be interrupted. */
+/** An effect that ends when `resume` is called, possibly within `register`; only the first call counts. It cannot be interrupted. */
 export abstract class Wait<A, E = never> extends Effectable.Class<A, E> {
-  abstract register(resume: (exit: Exit.Exit<A, E>) => void): void
+  abstract register(resume: OnExit<A, E>): void
 
   override commit(): Effect.Effect<A, E> {
     return Effect.async<A, E>((resume) => this.register(resume))
   }
 }
 
-class Registered<A, E> extends Wait<A, E> {
-  override readonly register: Register<A, E>
+class FunctionWait<A, E> extends Wait<A, E> {
+  override readonly register: (resume: OnExit<A, E>) => void
 
-  constructor(register: Register<A, E>) {
+  constructor(register: (resume: OnExit<A, E>) => void) {
     super()
     this.register = register
   }
 }
 
-/** A `Wait` by a function. */
-export const wait = <A, E = never>(register: Register<A, E>): Effect.Effect<A, E> => new Registered(register)
+/** A `Wait` whose `register` is this function. */
+export const wait = <A, E = never>(register: (resume: OnExit<A, E>) => void): Effect.Effect<A, E> =>
+  new FunctionWait(register)
 
 /** The outcome of an effect that is already finished, else `undefined`. */
 export const finished = <A, E>(effect: Effect.Effect<A, E>): Exit.Exit<A, E> | undefined => {
@@ -50,13 +51,13 @@ export const finished = <A, E>(effect: Effect.Effect<A, E>): Exit.Exit<A, E> | u
   return Either.isRight(either) ? Exit.succeed(either.right) : Exit.fail(either.left)
 }
 
-/** What `yield*` takes in steps. */
-export interface Reading<A, E = never> {
+/** What `yield*` in steps takes, and gives an `A` for. */
+export interface Yieldable<A, E = never> {
   [Symbol.iterator](): Iterator<YieldWrap<Effect.Effect<A, E>>, A, never>
 }
 
-/** A value that is there: an iterator that has ended, and its own result, so that reading it takes one object. */
-class Ready<A> implements Reading<A> {
+/** A value for `yield*`. The iterable, its iterator and the iterator's result are one object, since many are made per request. */
+class KnownValue<A> implements Yieldable<A> {
   readonly done = true
   readonly value: A
   constructor(value: A) {
@@ -70,37 +71,28 @@ class Ready<A> implements Reading<A> {
   }
 }
 
-/** The effect's value. Where it is finished, `yield* read(effect)` does not leave the steps as `yield* effect` does. */
-export const read = <A, E>(effect: Effect.Effect<A, E>): Reading<A, E> => {
+/** The effect's value, as `yield* effect` gives it. Of one that has succeeded already, without yielding to the runner. */
+export const unwrap = <A, E>(effect: Effect.Effect<A, E>): Yieldable<A, E> => {
   if (Either.isEither(effect)) {
     // An `Effect<A, E>` that is an `Either` has the same A and E, which the guard does not know.
     const either = effect as Either.Either<A, E>
-    return Either.isRight(either) ? new Ready(either.right) : effect
+    return Either.isRight(either) ? new KnownValue(either.right) : effect
   }
-  return Exit.isExit(effect) && Exit.isSuccess(effect) ? new Ready(effect.value as A) : effect
+  return Exit.isExit(effect) && Exit.isSuccess(effect) ? new KnownValue(effect.value as A) : effect
 }
 
-/** Like `Effect.merge`: the effect's value or its failure, read like a value. */
-export const readMerged = <A, E>(effect: Effect.Effect<A, E>): Reading<A | E> => {
-  if (Either.isEither(effect)) return new Ready(Either.merge(effect as Either.Either<A, E>))
+/** The effect's value or its failure, like `Effect.merge`. Of one that is finished already, without yielding to the runner. */
+export const valueOrFailure = <A, E>(effect: Effect.Effect<A, E>): Yieldable<A | E> => {
+  if (Either.isEither(effect)) return new KnownValue(Either.merge(effect as Either.Either<A, E>))
   if (!Exit.isExit(effect)) return Effect.merge(effect)
   const exit = effect as Exit.Exit<A, E>
-  if (Exit.isSuccess(exit)) return new Ready(exit.value)
+  if (Exit.isSuccess(exit)) return new KnownValue(exit.value)
   const failure = Cause.failureOrCause(exit.cause)
-  return Either.isLeft(failure) ? new Ready(failure.left) : Exit.failCause(failure.right)
+  return Either.isLeft(failure) ? new KnownValue(failure.left) : Exit.failCause(failure.right)
 }
 
 /** Whether an effect is finished, so that yielding it does not wait. */
 export const isFinished = <A, E>(effect: Effect.Effect<A, E>): boolean => Exit.isExit(effect) || Either.isEither(effect)
-
-/** Like `Effect.either`, but gives a finished effect for a finished one. */
-export const eitherOf = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<Either.Either<A, E>> => {
-  const exit = finished(effect)
-  if (exit === undefined) return Effect.either(effect)
-  if (Exit.isSuccess(exit)) return Exit.succeed(Either.right(exit.value))
-  const failure = Cause.failureOrCause(exit.cause)
-  return Either.isLeft(failure) ? Exit.succeed(Either.left(failure.left)) : Exit.failCause(failure.right)
-}
 
 /** Like `Effect.map`, but gives a finished effect, and maps at once, for a finished one. */
 export const mapOf = <A, E, B>(effect: Effect.Effect<A, E>, map: (value: A) => B): Effect.Effect<B, E> => {
@@ -120,7 +112,7 @@ const atOnce: Scheduler = {
   scheduleTask: (task) => task(),
 }
 
-const register = <A, E>(wait: Wait<A, E>, onExit: (exit: Exit.Exit<A, E>) => void): void => {
+const register = <A, E>(wait: Wait<A, E>, onExit: OnExit<A, E>): void => {
   let isOver = false
   const once = (exit: Exit.Exit<A, E>): void => {
     if (isOver) return
@@ -138,9 +130,9 @@ const nothingToInterrupt = (): void => {}
 
 export interface StepRunner {
   /** Runs the steps to their end. `onExit` is called once, possibly before this returns. */
-  readonly steps: <A, E>(steps: Steps<A, E>, onExit: (exit: Exit.Exit<A, E>) => void) => void
+  readonly steps: <A, E>(steps: Steps<A, E>, onExit: OnExit<A, E>) => void
   /** Runs an effect in the same way. The returned function interrupts the fiber, if one was started. */
-  readonly effect: <A, E>(effect: Effect.Effect<A, E>, onExit: (exit: Exit.Exit<A, E>) => void) => () => void
+  readonly effect: <A, E>(effect: Effect.Effect<A, E>, onExit: OnExit<A, E>) => () => void
 }
 
 /** Runs steps and effects in the context of `runtime`: its logger, clock and tracer. */
@@ -159,33 +151,33 @@ export const makeStepRunner = (runtime: Runtime.Runtime<never>): StepRunner => {
     return nothingToInterrupt
   }
 
-  return { steps: (steps, onExit) => new Run(effect, steps, onExit).resume(Exit.void), effect }
+  return { steps: (steps, onExit) => new RunningSteps(effect, steps, onExit).resume(Exit.void), effect }
 }
 
-/** Steps while they run. */
-class Run<A, E> {
-  private readonly run: StepRunner["effect"]
+/** The loop that runs the steps of one request. */
+class RunningSteps<A, E> {
+  private readonly runEffect: StepRunner["effect"]
   private readonly steps: Steps<A, E>
-  private readonly onExit: (exit: Exit.Exit<A, E>) => void
-  /** The outcome of the last step while `advance` was running. The loop continues with it, without recursion. */
-  private ready: Exit.Exit<unknown, E> | undefined
+  private readonly onExit: OnExit<A, E>
+  /** The outcome of the last step, until `advance` takes it. So a step that ends at once takes no recursion. */
+  private outcome: Exit.Exit<unknown, E> | undefined
   private isRunning = false
 
-  constructor(run: StepRunner["effect"], steps: Steps<A, E>, onExit: (exit: Exit.Exit<A, E>) => void) {
-    this.run = run
+  constructor(runEffect: StepRunner["effect"], steps: Steps<A, E>, onExit: OnExit<A, E>) {
+    this.runEffect = runEffect
     this.steps = steps
     this.onExit = onExit
   }
 
-  readonly resume = (exit: Exit.Exit<unknown, E>): void => {
-    this.ready = exit
+  readonly resume: OnExit<unknown, E> = (exit) => {
+    this.outcome = exit
     if (!this.isRunning) this.advance()
   }
 
   private advance(): void {
     this.isRunning = true
-    while (this.ready !== undefined) {
-      const end = this.step(this.ready)
+    while (this.outcome !== undefined) {
+      const end = this.step(this.outcome)
       if (end === undefined) continue
       this.onExit(end)
       return
@@ -193,9 +185,9 @@ class Run<A, E> {
     this.isRunning = false
   }
 
-  /** Continues with the outcome of the last step. Returns the end of the steps, `undefined` before it. */
+  /** Gives the generator the outcome of its last step. Returns the outcome of all steps; `undefined`: there are more. */
   private step(last: Exit.Exit<unknown, E>): Exit.Exit<A, E> | undefined {
-    this.ready = undefined
+    this.outcome = undefined
     if (Exit.isFailure(last)) return Exit.failCause(last.cause)
     let next: IteratorResult<YieldWrap<Effect.Effect<unknown, E>>, A>
     try {
@@ -205,7 +197,7 @@ class Run<A, E> {
       return Exit.die(defect)
     }
     if (next.done === true) return Exit.succeed(next.value)
-    this.run(yieldWrapGet(next.value), this.resume)
+    this.runEffect(yieldWrapGet(next.value), this.resume)
     return undefined
   }
 }

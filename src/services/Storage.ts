@@ -94,8 +94,9 @@ export interface LedgerRepository {
   /** Rows of all keys in the order in which they were written, those with a `seq` above `after`, at most `limit`. */
   readonly page: (after: number, limit: number) => Effect.Effect<ReadonlyArray<StoredRow>, StorageUnavailable>
   /**
-   * What the rows of keys cost by UTC day, and the sums that `spend` reads, both at one moment: of all keys above `after` ("": the
-   * first) in ascending order, but no further than to the key after `most` of the sums that `spend` reads. Reads the whole ledger.
+   * What the rows of each key cost by UTC day, and the sums that `spend` reads, both at one moment. A page has the keys above
+   * `after` ("": from the first) in ascending order, each with all of its sums. It ends with the key whose sums take the page
+   * past `most` of those that `spend` reads. Reads the whole ledger.
    */
   readonly keySums: (after: string, most: number) => Effect.Effect<ReadonlyArray<KeySum>, StorageUnavailable>
   /** The same of the keys of providers, all of them: upstream costs, and the sums that `providerSpend` reads. */

@@ -7,9 +7,9 @@
 /** Events of the reader. */
 export interface OutputEvents {
   /** The reader took what was written after `write` returned false. */
-  readonly onDrain: () => void
+  onDrain(): void
   /** The reader has left. Not called after `end` and `fail`. */
-  readonly onCancel: () => void
+  onCancel(): void
 }
 
 export interface StreamOutput {
@@ -86,7 +86,7 @@ class DirectOutput implements StreamOutput {
   private isOpen = true
   /** Text that came before the server began to read. */
   private early = ""
-  /** Ends the stream; set once it may end. */
+  /** Resolves the promise that Bun waits for at the end of the stream. `undefined`: the server has not begun to read. */
   private close: (() => void) | undefined
 
   constructor(events: OutputEvents) {
@@ -131,9 +131,8 @@ class DirectOutput implements StreamOutput {
     this.early = ""
     opened.flush()
     return new Promise((resolve) => {
-      const end = this.close
       this.close = resolve
-      if (end !== undefined) resolve()
+      if (!this.isOpen) resolve()
     })
   }
 
@@ -150,7 +149,6 @@ class DirectOutput implements StreamOutput {
   private finish(): void {
     this.isOpen = false
     this.controller?.end()
-    if (this.close === undefined) this.close = () => {}
-    else this.close()
+    this.close?.()
   }
 }

@@ -67,7 +67,7 @@ class Ticks {
 }
 
 class TickTimer implements Timer, Member {
-  place = -1
+  rosterIndex = -1
   at = 0
   readonly fire: () => void
   private readonly ticks: Ticks

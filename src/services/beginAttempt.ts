@@ -30,7 +30,7 @@ import type { Meter } from "./Meter.ts"
 import type { KeysOut, ProviderKeys } from "./ProviderKeys.ts"
 import type { Lifetime, RequestContext } from "./RequestContext.ts"
 import type { RequestLimits } from "./RequestLimits.ts"
-import { isFinished, readMerged, type StepRunner, type Steps, wait } from "./Steps.ts"
+import { isFinished, type StepRunner, type Steps, valueOrFailure, wait } from "./Steps.ts"
 import type { UpstreamClient } from "./upstreamCall.ts"
 
 /** Why a host of the plan was skipped just before its call. */
@@ -78,22 +78,23 @@ export const beginAttempt = function* (
     providerKey: key?.used,
   }
   const reserving = meter.reserve({ _tag: "Key", key: context.key }, context, ask, host)
-  const hold = yield* readMerged(reserving)
+  const hold = yield* valueOrFailure(reserving)
   if (!isFinished(reserving)) context.lifetime.look()
+  // A hold has no tag, unlike the failures.
   if ("_tag" in hold) return hold
   const encoded = within(request, hold) ? first : encodeFor(endpoint, bounded(request, hold), host)
   if (Either.isLeft(encoded)) {
     meter.release(hold)
     return encoded.left
   }
-  const signed = yield* readMerged(untilEnded(runner, context.lifetime, client.signed(endpoint, encoded.right)))
+  const signed = yield* valueOrFailure(untilEnded(runner, context.lifetime, client.signed(endpoint, encoded.right)))
   if (signed instanceof HostFailed) {
     meter.release(hold)
     return signed
   }
   if (countsAsFree(host)) {
     const counting = limits.takeFree(context)
-    const refused = yield* readMerged(counting)
+    const refused = yield* valueOrFailure(counting)
     if (!isFinished(counting)) context.lifetime.look()
     if (refused !== undefined) {
       meter.release(hold)
@@ -117,9 +118,9 @@ const untilEnded = <A>(
   runner: StepRunner,
   lifetime: Lifetime,
   effect: Effect.Effect<A, HostFailed>,
-): Effect.Effect<A, HostFailed> => (isFinished(effect) ? effect : interruptible(runner, lifetime, effect))
+): Effect.Effect<A, HostFailed> => (isFinished(effect) ? effect : interruptedAtEnd(runner, lifetime, effect))
 
-const interruptible = <A>(
+const interruptedAtEnd = <A>(
   runner: StepRunner,
   lifetime: Lifetime,
   effect: Effect.Effect<A, HostFailed>,

@@ -18,7 +18,7 @@ import type { RequestContext } from "./RequestContext.ts"
  */
 export interface Hold extends HoldSize, Member {
   readonly context: RequestContext
-  /** Of its key. */
+  /** The money of its key. */
   readonly account: KeyAccount
   readonly host: Host
   /** The rule of its admission. */

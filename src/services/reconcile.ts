@@ -36,6 +36,7 @@ export interface Reconciliation {
   readonly differences: ReadonlyArray<SumDifference>
 }
 
+/** Sums in memory at once. Many, since each page reads the whole ledger. */
 const sumsAtOnce = 100_000
 const rowsAtOnce = 1000
 

@@ -30,7 +30,7 @@ import { type Hedge, type HedgeServices, hedgeFor, mayHedge, raceHosts } from ".
 import { isOfKey } from "./ProviderKeys.ts"
 import type { ProviderRegistry } from "./ProviderRegistry.ts"
 import type { Ending, Lifetime, RequestContext } from "./RequestContext.ts"
-import { eitherOf, type Steps } from "./Steps.ts"
+import { type Steps, valueOrFailure } from "./Steps.ts"
 import type { Timers } from "./Timers.ts"
 import { withoutSecrets } from "./upstreamCall.ts"
 
@@ -147,7 +147,7 @@ export const tryHosts = function* <A extends object>(
     const answer = yield* call(begun)
     if (!(answer instanceof HostFailed)) return { attempt, answer }
     if (lifetime.ending !== undefined) {
-      yield* eitherOf(endAttempt.abandoned(attempt))
+      yield* valueOrFailure(endAttempt.abandoned(attempt))
       break
     }
     tried.callFailed(begun, answer)
@@ -222,7 +222,7 @@ const raced = function* <A extends object>(
     return { attempt: won.attempt, answer }
   }
   for (const [at, { attempt }] of result.left.entries()) {
-    yield* eitherOf(at === 0 ? endAttempt.abandoned(attempt) : endAttempt.lost(attempt, false))
+    yield* valueOrFailure(at === 0 ? endAttempt.abandoned(attempt) : endAttempt.lost(attempt, false))
   }
   return undefined
 }

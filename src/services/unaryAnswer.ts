@@ -12,8 +12,8 @@ import { Wait } from "./Steps.ts"
 import { longestErrorBody, parsedBody, refusedBy, type UpstreamClient } from "./upstreamCall.ts"
 
 /**
- * Sends the request and collects the whole answer. Ends at once when the attempt is stopped. `read` gets the JSON of one with
- * status 200; when it throws, that is a failure of the host.
+ * An effect that sends the request, collects the whole answer as the sink of its exchange, and ends at once when the attempt is
+ * stopped. It can be run once. `read` gets the JSON of an answer with status 200; when it throws, that is a failure of the host.
  */
 export class UnaryAnswer extends Wait<AnswerRead | HostFailed> implements Sink {
   private readonly client: UpstreamClient
@@ -64,7 +64,7 @@ export class UnaryAnswer extends Wait<AnswerRead | HostFailed> implements Sink {
     this.finish(failure)
   }
 
-  /** Only the first call counts. */
+  /** Only the first call counts: see `Wait`. */
   private finish(answer: AnswerRead | HostFailed): void {
     this.resume?.(Exit.succeed(answer))
   }

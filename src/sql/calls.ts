@@ -36,7 +36,7 @@ export const methodNamesOf = <R extends Repositories<R>>(repositories: R): Metho
     Object.entries<object>(repositories).map(([name, repository]) => [name, Object.keys(repository)]),
   ) as unknown as MethodNames<R>
 
-/** Runs a call to its end. The runtime of Effect is not needed for a method that returns a finished effect. */
+/** Runs a call to its end. Effect's runtime starts only for a method whose effect is not finished when the method returns. */
 export const invoke = <R extends Repositories<R>>(
   repositories: R,
   [repository, method, ...parameters]: Call<R>,

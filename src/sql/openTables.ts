@@ -34,6 +34,7 @@ export const openTables = (
     const installation = yield* installationId
     const commit = makeAppend(db, ballast)
     const repositories = makeRepositories(sql, installation, {
+      // Commits when it is called, and returns a finished effect, so that the thread of the file needs no runtime for it.
       append: (rows) => {
         try {
           commit(rows)

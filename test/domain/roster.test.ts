@@ -7,7 +7,7 @@ interface Named extends Member {
 }
 
 const makeMembers = (count: number): ReadonlyArray<Named> =>
-  Array.from({ length: count }, (_, name) => ({ name, place: -1 }))
+  Array.from({ length: count }, (_, name) => ({ name, rosterIndex: -1 }))
 
 const namesIn = (roster: Roster<Named>): ReadonlyArray<number> => {
   const names: Array<number> = []
@@ -56,7 +56,7 @@ test("while its members are visited, any may be deleted and others added: each t
           const member = members[change.name]
           if (member === undefined) continue
           if (change.adds) {
-            if (member.place === -1) added.add(change.name)
+            if (!roster.has(member)) added.add(change.name)
             roster.add(member)
           } else {
             deleted.add(change.name)

@@ -58,7 +58,7 @@ const draw = (entries: ReadonlyArray<Entry>, count: number, random: number): num
 const failingClass = 3
 
 /** How many of the sorted entries take part in the draw. */
-const countOfBest = (entries: ReadonlyArray<Entry>): number => {
+const drawableCount = (entries: ReadonlyArray<Entry>): number => {
   const best = entries[0]?.health ?? failingClass
   if (best === failingClass) return 0
   let count = 0
@@ -79,11 +79,12 @@ export default defineStrategy({
     (candidates, { random }) => {
       const entries = candidates.map(entryOf)
       entries.sort(compare)
-      const drawable = countOfBest(entries)
+      const drawable = drawableCount(entries)
       const at = drawable < 2 ? 0 : draw(entries, drawable, random())
       const ranking = entries.map(candidateOf)
       const first = ranking[at]
       if (at === 0 || first === undefined) return ranking
+      // The drawn one goes to the front, those before it a place back.
       ranking.copyWithin(1, 0, at)
       ranking[0] = first
       return ranking

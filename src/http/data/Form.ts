@@ -23,6 +23,7 @@ export interface Asked {
   stream?(context: RequestContext, shown: ShownRoute | undefined): WriterFor
 }
 
+/** What is asked in a client protocol. */
 class AskedChat implements Asked {
   readonly request: ChatRequest
   private readonly protocol: ClientProtocol

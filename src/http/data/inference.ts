@@ -27,7 +27,7 @@ import { type Lifetime, monotonic, RequestContext } from "../../services/Request
 import { RequestLimits } from "../../services/RequestLimits.ts"
 import { Router } from "../../services/Router.ts"
 import type { AnswerReader } from "../../services/readAnswer.ts"
-import { isFinished, makeStepRunner, read, type Steps } from "../../services/Steps.ts"
+import { isFinished, makeStepRunner, type Steps, unwrap } from "../../services/Steps.ts"
 import { directOutput, type OpenOutput, queuedOutput } from "../../services/StreamOutput.ts"
 import type { WriterFor } from "../../services/StreamWriter.ts"
 import { Timers } from "../../services/Timers.ts"
@@ -158,17 +158,17 @@ export class Inference extends Context.Tag("headgate/Inference")<
         state.lifetime = lifetime
         watchCaller(lifetime)
         const authenticating = authenticate(keys, request.headers)
-        const key = yield* read(authenticating)
+        const key = yield* unwrap(authenticating)
         if (key.kind !== "ordinary") return yield* Exit.fail(managementKey)
         lifetime.key = key.id
         const counting = limits.admit(key)
-        yield* read(counting)
+        yield* unwrap(counting)
         const value = idempotencyKeyOf(request.headers)
         if (value instanceof BadRequest) return yield* Exit.fail(value)
         const { bodyBytes } = registry.current().limits
         const bytes = yield* readRequest(request, bodyBytes, timers, lifetime)
-        const body = yield* read(parseBody(bytes))
-        const asked = yield* read(form.decode(body, bytes.byteLength, request.headers))
+        const body = yield* unwrap(parseBody(bytes))
+        const asked = yield* unwrap(form.decode(body, bytes.byteLength, request.headers))
         if (!isFinished(authenticating) || !isFinished(counting)) lifetime.look()
         const admitted = { form, state, request, output, lifetime, key }
         if (value === null) return yield* answer(admitted, asked, undefined)
@@ -176,11 +176,11 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const { stream, routing } = asked.request
         const mayKeepAnswer = !stream && !routing.preferences.zeroDataRetention
         const repeatable = { key: key.id, route: form.name, value, body: bytes, requestId, mayKeepAnswer }
-        return yield* once(repeatable, admitted, asked)
+        return yield* answerOnce(repeatable, admitted, asked)
       }
 
-      // Outside of the steps, whose variables its closure would keep.
-      const once = (repeatable: IdempotentRequest, admitted: Admitted, asked: Asked) =>
+      // Outside of `respond`: a closure made within a generator keeps all of its variables.
+      const answerOnce = (repeatable: IdempotentRequest, admitted: Admitted, asked: Asked) =>
         onlyOnce(repeatable, admitted.lifetime, (claim) => answer(admitted, asked, claim))
 
       /** `claim`: of a request that is carried out once. */
@@ -192,8 +192,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const { request } = asked
         const budgeting = meter.budget({ _tag: "Key", key })
         const conversation = request.operation === "chat" ? conversations.of(key.id, request) : undefined
-        const budget = yield* read(budgeting)
-        const plan = yield* read(router.plan(request, budget, { conversation, permissions: key }))
+        const budget = yield* unwrap(budgeting)
+        const plan = yield* unwrap(router.plan(request, budget, { conversation, permissions: key }))
         if (!isFinished(budgeting)) lifetime.look()
         const context = contextOf(state.requestId, key, plan, lifetime, received, form, request, conversation?.record())
         if (claim !== undefined) claim.context = context
@@ -219,7 +219,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const { headers } = response
         headers.set("content-type", "application/json")
         headers.set(costHeader, costValue(completed.charge.cost.total))
-        name(headers, context, completed, form)
+        setHeaders(headers, context, completed, form)
         if (claim !== undefined) {
           const kept = { headers: Object.fromEntries(headers), body: completed.text }
           yield* idempotency.answered(claim, context.generationId, kept)
@@ -245,7 +245,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const response = new Response(body)
         response.headers.set("content-type", "text/event-stream")
         response.headers.set("cache-control", "no-cache")
-        name(response.headers, context, answering, form)
+        setHeaders(response.headers, context, answering, form)
         return response
       }
 
@@ -330,7 +330,7 @@ const leaving = (inFlight: Context.Tag.Service<InFlight>, lifetime: Lifetime) =>
 const withoutHost = (shown: ShownRoute, context: RequestContext) => () => routeMetadata(shown, context, undefined)
 
 /** Sets the headers of every answer: the ids, and once a host answers its tag and the dropped members. */
-const name = (
+const setHeaders = (
   headers: Headers,
   { requestId, generationId }: RequestContext,
   answering: Pick<Completed, "host" | "dropped"> | undefined,

@@ -29,7 +29,7 @@ const maxDrainMs = 1_000
 const probeAfterMs = 60_000
 
 export class Connection implements AnswerReceiver, Watched {
-  place = -1
+  rosterIndex = -1
   deadline = Number.POSITIVE_INFINITY
   readonly origin: Origin
   /** It served an exchange before the present one. */

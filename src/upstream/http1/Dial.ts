@@ -21,7 +21,7 @@ export interface DialContext {
 }
 
 export class Dial implements Opener, Watched {
-  place = -1
+  rosterIndex = -1
   readonly deadline = performance.now() + connectMs
   readonly #context: DialContext
   readonly #origin: Origin

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { bundleOf, stateOf } from "../src/bundle.ts"
+import { install } from "./support/process.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "headgate-bundle-"))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -64,4 +65,16 @@ test("the program runs from its sources where there is no bundle", async () => {
   const lines = (await new Response(child.stdout).text()).split("\n")
   expect([await child.exited, await new Response(child.stderr).text()]).toEqual([0, ""])
   expect(lines.some((line) => line.startsWith("echo"))).toBe(true)
+}, 60_000)
+
+test("the page of the API's reference is complete, though its text is in a file beside the bundle", async () => {
+  const installation = install()
+  try {
+    const gateway = installation.start({ config: { discovery: { environment: false, local: false } } })
+    const page = await fetch(new URL("/docs", await gateway.url()))
+    expect(page.status).toBe(200)
+    expect(await page.text()).toContain("SwaggerUIBundle")
+  } finally {
+    await installation.remove()
+  }
 }, 60_000)

@@ -520,6 +520,21 @@ describe("what a protocol says of its streams", () => {
     expect([stream.state, stream.failure?.reason]).toEqual(["failed", "unreachable"])
   })
 
+  // With a search among the choices, this many take half a minute, in which nothing else runs.
+  test("a host that names ever more choices costs no more for each", () => {
+    const decoder = chatDecoder({ thinkTags: true })
+    const choicesFrom = (first: number) =>
+      Array.from({ length: 1000 }, (_, at) => ({ index: first + at, delta: { content: "<thi" }, finish_reason: null }))
+    const begun = performance.now()
+    for (let first = 0; first < 100_000; first += 1000) decoder.event("", { choices: choicesFrom(first) })
+    expect(performance.now() - begun).toBeLessThan(4000)
+    const rest = decoder.end()
+    const choices = rest instanceof HostFailed ? [] : rest.flatMap((chunk) => chunk.choices)
+    expect(choices.map(({ index, delta }) => `${index} ${delta.content}`)).toEqual(
+      Array.from({ length: 100_000 }, (_, at) => `${at} <thi`),
+    )
+  })
+
   test("a failure that the decoder finds at the end is the host's, unless the answer was complete", () => {
     const failure = new HostFailed({ reason: "overloaded" })
     const decoder: Decoder = { event: (_, data) => [data as ChatChunk], end: () => failure }

@@ -32,12 +32,25 @@ interface Choice {
   readonly tags: ThinkTags | undefined
 }
 
+const newChoice = (index: number, quirks: ChatQuirks): Choice => ({
+  index,
+  calls: undefined,
+  tags: quirks.thinkTags === true ? thinkTags() : undefined,
+})
+
 export const chatDecoder = (quirks: ChatQuirks): Decoder => {
-  const known: Array<Choice> = []
+  // Most answers have one choice. A host may name any number of them, so the others are found without a search.
+  let first: Choice | undefined
+  let others: Map<number, Choice> | undefined
   const choiceAt = (index: number): Choice => {
-    for (const choice of known) if (choice.index === index) return choice
-    const choice: Choice = { index, calls: undefined, tags: quirks.thinkTags === true ? thinkTags() : undefined }
-    known.push(choice)
+    first ??= newChoice(index, quirks)
+    if (first.index === index) return first
+    others ??= new Map()
+    let choice = others.get(index)
+    if (choice === undefined) {
+      choice = newChoice(index, quirks)
+      others.set(index, choice)
+    }
     return choice
   }
   return {
@@ -65,6 +78,7 @@ export const chatDecoder = (quirks: ChatQuirks): Decoder => {
     },
     end: () => {
       const choices: Array<ChatChunkChoice> = []
+      const known = first === undefined ? [] : [first, ...(others?.values() ?? [])]
       for (const { index, tags } of known) {
         const delta: Mutable<ChatDelta> = {}
         if (tags !== undefined) addThought(delta, tags.end())

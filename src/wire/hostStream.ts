@@ -333,7 +333,13 @@ export class HostStream {
     for (const choice of chunk.choices) {
       const shown = this.options.excludeReasoning ? withoutReasoning(choice) : choice
       this.watch(choice)
-      if (!this.begun.includes(choice.index)) this.begun.push(choice.index)
+      if (!this.begun.includes(choice.index)) {
+        if (this.begun.length === mostChoices) {
+          this.fail(malformed(`more than ${mostChoices} choices`))
+          return ""
+        }
+        this.begun.push(choice.index)
+      }
       if (choice.finish_reason !== null) {
         this.withhold(shown)
         if (this.state === "silent") this.state = "speaking"
@@ -375,6 +381,9 @@ export class HostStream {
 const mostEventsSinceError = 8
 
 /** `cause`: what is wrong, for the log. */
+/** Far more than can be asked for. Each is looked for among all others. */
+const mostChoices = 128
+
 const malformed = (cause: string): HostFailed => new HostFailed({ reason: "malformed", cause })
 
 const nothingMore = (): string => ""

@@ -32,6 +32,7 @@ import { directOutput, type OpenOutput, queuedOutput } from "../../services/Stre
 import type { WriterFor } from "../../services/StreamWriter.ts"
 import { Timers } from "../../services/Timers.ts"
 import { authenticate, managementKey } from "../authenticate.ts"
+import type { AllowOrigin } from "../cors.ts"
 import { parseBody } from "../decode/json.ts"
 import { defect, type Rendered, render } from "../ErrorBody.ts"
 import {
@@ -77,13 +78,14 @@ interface Admitted {
 export class Inference extends Context.Tag("headgate/Inference")<
   Inference,
   {
-    readonly handler: (protocol: ClientProtocol) => InferenceHandler
+    /** `allow` adds the headers that browsers need to every answer. */
+    readonly handler: (protocol: ClientProtocol, allow: AllowOrigin) => InferenceHandler
     /** The same for an operation that is no chat. */
-    readonly operation: (form: Form) => InferenceHandler
+    readonly operation: (form: Form, allow: AllowOrigin) => InferenceHandler
     /** Answers with the plan for such a request, in place of carrying it out. */
-    readonly explainer: (protocol: ClientProtocol) => InferenceHandler
+    readonly explainer: (protocol: ClientProtocol, allow: AllowOrigin) => InferenceHandler
     /** Answers with an estimate of the tokens in the prompt. */
-    readonly counter: (protocol: ClientProtocol) => InferenceHandler
+    readonly counter: (protocol: ClientProtocol, allow: AllowOrigin) => InferenceHandler
   }
 >() {
   static readonly layer = Layer.scoped(
@@ -268,19 +270,18 @@ export class Inference extends Context.Tag("headgate/Inference")<
 
       const handlerOf = <Spoken extends Pick<Form, "error">>(
         protocol: Spoken,
+        allow: AllowOrigin,
         respond: Respond<Spoken>,
       ): InferenceHandler => ({
         effect: (request) =>
           Effect.suspend(() => {
             const state = newState()
-            // Not interruptible, so that every request is settled. The request's lifetime ends it.
-            return Effect.uninterruptible(
-              Effect.catchAllCause(
-                Effect.gen(() =>
-                  respond(protocol, state, request, (lifetime) => listen(request, lifetime), queuedOutput),
-                ),
-                (cause) => Effect.succeed(refused(protocol, state, cause)),
-              ),
+            const watch = (lifetime: Lifetime) => listen(request, lifetime)
+            return Effect.gen(() => respond(protocol, state, request, watch, queuedOutput)).pipe(
+              Effect.catchAllCause((cause) => Effect.succeed(refused(protocol, state, cause))),
+              Effect.map((response) => allow(request, response)),
+              // So that every request is settled. The request's lifetime ends it.
+              Effect.uninterruptible,
             )
           }),
         native: (request, isCallerGone) =>
@@ -290,7 +291,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
               lifetime.isCallerGone = isCallerGone
             }
             runner.steps(respond(protocol, state, request, watch, directOutput), (exit) =>
-              resolve(Exit.isSuccess(exit) ? exit.value : refused(protocol, state, exit.cause)),
+              resolve(allow(request, Exit.isSuccess(exit) ? exit.value : refused(protocol, state, exit.cause))),
             )
           }),
       })
@@ -299,10 +300,10 @@ export class Inference extends Context.Tag("headgate/Inference")<
       const explained = makeExplainRoute({ keys, limits, meter, inFlight, timers, registry, conversations, explain })
       const counted = makeCountRoute({ keys, limits, inFlight, timers, registry })
       return {
-        handler: (protocol) => handlerOf(chatForm(protocol), respond),
-        operation: (form) => handlerOf(form, respond),
-        explainer: (protocol) => handlerOf(protocol, explained),
-        counter: (protocol) => handlerOf(protocol, counted),
+        handler: (protocol, allow) => handlerOf(chatForm(protocol), allow, respond),
+        operation: (form, allow) => handlerOf(form, allow, respond),
+        explainer: (protocol, allow) => handlerOf(protocol, allow, explained),
+        counter: (protocol, allow) => handlerOf(protocol, allow, counted),
       }
     }),
   )

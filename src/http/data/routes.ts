@@ -48,16 +48,10 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
       Effect.map(Inference, ({ handler, operation, explainer, counter }) => {
         const allow = allowOrigin(corsOrigins)
         const handlers = new Map<Path, InferenceHandler>()
-        const add = (path: Path, { effect, native }: InferenceHandler) =>
-          handlers.set(path, {
-            effect: (request) => Effect.map(effect(request), (response) => allow(request, response)),
-            native: (request, isCallerGone) =>
-              native(request, isCallerGone).then((response) => allow(request, response)),
-          })
-        for (const [path, protocol] of protocols) add(path, handler(protocol))
-        for (const [path, form] of operations) add(path, operation(form))
-        add(explainPath, explainer(chat))
-        add(countPath, counter(messages))
+        for (const [path, protocol] of protocols) handlers.set(path, handler(protocol, allow))
+        for (const [path, form] of operations) handlers.set(path, operation(form, allow))
+        handlers.set(explainPath, explainer(chat, allow))
+        handlers.set(countPath, counter(messages, allow))
         return { handlers, preflight: (request) => preflight(allow, request) }
       }),
     )

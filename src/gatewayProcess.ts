@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import { compileAsUsual } from "./compiling.ts"
 import type { LoadedConfig } from "./config/loadConfig.ts"
 import { prepare } from "./config/prepare.ts"
 import { Ending } from "./ending.ts"
@@ -57,7 +58,13 @@ export const runGateway = Effect.fnUntraced(function* (loaded: LoadedConfig, spe
   const keys = KeyStore.layer({ managementKey: managementKey ?? undefined })
   const announced = speaks ? firstStart({ managementKey, config }, summary) : Layer.empty
   const ending = new Ending()
-  return yield* Layer.mergeAll(Layer.provide(reportServing, announced), cutAtSecondSignal(ending), reloads).pipe(
+  const started = Layer.effectDiscard(Effect.sync(compileAsUsual))
+  return yield* Layer.mergeAll(
+    started,
+    Layer.provide(reportServing, announced),
+    cutAtSecondSignal(ending),
+    reloads,
+  ).pipe(
     Layer.provide(Gateway.serve(config)),
     Layer.provide(layerReload(loaded, { ...found, catalogue }, tellOthers)),
     Layer.provide(Gateway.servicesFrom(setup)),

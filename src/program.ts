@@ -2,6 +2,7 @@
  * The program `headgate`: the gateway itself, without a command or with `serve`; else one of the commands in `cli`. Either is
  * loaded only when it is asked for.
  */
+import { compileLess } from "./compiling.ts"
 import { isBundled } from "./inBundle.ts"
 import { overridesToServe } from "./serveFlags.ts"
 
@@ -13,6 +14,7 @@ export const run = async (words: ReadonlyArray<string>): Promise<void> => {
     const commands = await import("./cli/run.ts")
     return commands.run(asked)
   }
+  compileLess()
   if (!isBundled) await import("./sql/withoutFastCheck.ts")
   const { serve } = await import("./serve.ts")
   serve(overrides)

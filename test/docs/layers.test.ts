@@ -23,7 +23,7 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
   ["plugin.ts", "catalogue"],
   ["plugin", "upstream"],
   ["wire", "logger.ts"],
-  ["domain", "version.ts", "progress", "terminal.ts", "bundle.ts", "inBundle.ts"],
+  ["domain", "version.ts", "progress", "terminal.ts", "bundle.ts", "inBundle.ts", "compiling.ts"],
 ]
 
 interface Import {

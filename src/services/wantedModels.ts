@@ -32,7 +32,7 @@ const aboutAll = ({ issues }: BadRequest, models: ReadonlyArray<string>): BadReq
   new BadRequest({ kind: "model_not_found", issues, models })
 
 const isAmong = (models: ReadonlyArray<WantedModel>, { model, variants }: WantedModel): boolean =>
-  models.length > 0 && models.some((one) => one.model === model && one.variants.join() === variants.join())
+  models.some((one) => one.model === model && one.variants.join() === variants.join())
 
 /** What a model of another operation cannot do. */
 const inability: Readonly<Record<Operation, string>> = {

@@ -380,10 +380,10 @@ export class HostStream {
 /** Events after an error that are looked at for a usage. */
 const mostEventsSinceError = 8
 
-/** `cause`: what is wrong, for the log. */
-/** Far more than can be asked for. Each is looked for among all others. */
+/** Far more choices than can be asked for. A new one is compared with all before it, so their number needs a bound. */
 const mostChoices = 128
 
+/** `cause`: what is wrong, for the log. */
 const malformed = (cause: string): HostFailed => new HostFailed({ reason: "malformed", cause })
 
 const nothingMore = (): string => ""

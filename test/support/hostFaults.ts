@@ -64,6 +64,10 @@ const role = event(chunkOf({ delta: { role: "assistant", content: "" }, finish_r
 const stream = { only: "stream" } as const
 const unary = { only: "whole" } as const
 const nested = `{"choices":${"[".repeat(100)}${"]".repeat(100)}}`
+const choicesOf = (count: number): string =>
+  JSON.stringify({
+    choices: Array.from({ length: count }, (_, index) => ({ index, delta: { content: "a" }, finish_reason: null })),
+  })
 const lines = (count: number, length: number) => `x: ${"y".repeat(length)}\r\n`.repeat(count)
 const headed =
   (headers: string): Script =>
@@ -185,6 +189,7 @@ export const faultsBefore: ReadonlyArray<Fault> = [
     stream,
   ),
   fault("an event without choices", 502, "unreachable", streamed(event('{"hello":1}'), lastPart), stream),
+  fault("129 choices", 502, "malformed", streamed(event(choicesOf(129)), delta("a"), tail), stream),
   fault("an error event", 502, "503", streamed(event('{"error":{"code":503}}'), lastPart), stream),
   fault("an error event: rate limit", 429, "429", streamed(event('{"error":{"code":429}}'), lastPart), stream),
   fault("an error event: request", 400, "400", streamed(event('{"error":{"code":400}}'), lastPart), {

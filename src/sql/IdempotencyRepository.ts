@@ -2,7 +2,6 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { StorageUnavailable } from "../services/ledger.ts"
 import type { IdempotencyRecord, IdempotencyRepository } from "../services/Storage.ts"
 import { inParts } from "./JournalRepository.ts"
 import { firstRowOf, query } from "./query.ts"
@@ -22,9 +21,6 @@ const records = table<IdempotencyRecord>({
 /** Who opens a SQLite file owns it, so that the processes which had claims are gone. */
 export const endAllClaims = (sql: SqlClient) => sql`UPDATE idempotency_keys SET lease_end = 0 WHERE lease_end > 0`
 
-/** How often a claim is tried while others are released under it. */
-const tries = 10
-
 export const makeIdempotencyRepository = (sql: SqlClient): IdempotencyRepository => {
   const insert = (record: IdempotencyRecord, now: number) =>
     query(
@@ -39,23 +35,26 @@ export const makeIdempotencyRepository = (sql: SqlClient): IdempotencyRepository
   const find = (id: string) =>
     firstRowOf(records, sql`SELECT ${sql.literal(records.selection)} FROM idempotency_keys WHERE id = ${id}`)
 
-  const claim = (
-    record: IdempotencyRecord,
-    now: number,
-    left = tries,
-  ): Effect.Effect<IdempotencyRecord | undefined, StorageUnavailable> =>
-    Effect.gen(function* () {
-      const [claimed] = yield* insert(record, now)
-      if (claimed !== undefined) return undefined
-      const found = yield* find(record.id)
-      if (found !== undefined) return found
-      // Released between the two statements, which only another process can do.
-      if (left > 1) return yield* claim(record, now, left - 1)
-      return yield* new StorageUnavailable({ reason: "an Idempotency-Key is claimed and released again and again" })
-    })
+  // Locks the record that is there, so that nothing can be released between seeing it and reading it.
+  const insertOrLock = (record: IdempotencyRecord) =>
+    firstRowOf(
+      records,
+      sql`INSERT INTO idempotency_keys ${sql.insert(records.columnsOf(record))}
+        ON CONFLICT (id) DO UPDATE SET id = excluded.id
+        RETURNING ${sql.literal(records.selection)}`,
+    )
 
   return {
-    claim: (record, now) => claim(record, now),
+    claim: (record, now) =>
+      Effect.gen(function* () {
+        const [claimed] = yield* insert(record, now)
+        if (claimed !== undefined) return undefined
+        const found = yield* find(record.id)
+        if (found !== undefined) return found
+        // Another process released the record between the two statements. A lock writes, so it is taken only now.
+        const locked = yield* insertOrLock(record)
+        return locked?.requestId === record.requestId ? undefined : locked
+      }),
     renew: (ids, leaseEnd) =>
       Effect.forEach(
         inParts(ids),

@@ -362,7 +362,7 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
       )
     })
 
-    test("many that claim and release side by side never hold it at once", async () => {
+    test("many that claim and release side by side: never two hold it at once, and none gives up", async () => {
       let held = 0
       const seen = await inside(({ idempotency: { claim, release } }) =>
         Effect.forEach(

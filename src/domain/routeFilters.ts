@@ -30,8 +30,10 @@ export type Excludes = (facts: HostFacts) => string | undefined
 export interface Filter {
   /** Its name in explanations of a plan: that of the request's member, where there is one. */
   readonly name: string
-  /** The check of each host of the wanted model; `undefined`: the filter has nothing to do for this request. */
-  readonly prepare: (asked: Asked) => Excludes | undefined
+  /** Whether the filter has anything to do for this request. */
+  readonly applies: (asked: Asked) => boolean
+  /** The check of each host of the wanted model, where it does. */
+  readonly prepare: (asked: Asked) => Excludes
 }
 
 const quantizationFamily: Readonly<Record<string, ReadonlyArray<string>>> = {
@@ -54,11 +56,10 @@ const fewestTokensAtOnce = (bounds: Bounds): number =>
 export const hardFilters: ReadonlyArray<Filter> = [
   {
     name: "service_tier",
+    applies: ({ wanted }) => modelFacts(wanted.model).hasTiers,
     prepare: ({ routing: { preferences }, wanted }) => {
-      const { hasTiers, hasFlexHosts } = modelFacts(wanted.model)
-      if (!hasTiers) return undefined
       const admitted = admittedTier(wanted.variants, preferences)
-      const flexAlone = preferences.serviceTier === "flex" && hasFlexHosts
+      const flexAlone = preferences.serviceTier === "flex" && modelFacts(wanted.model).hasFlexHosts
       const only = namesIn(preferences.only)
       const order = namesIn(preferences.order)
       return (facts) => {
@@ -71,8 +72,8 @@ export const hardFilters: ReadonlyArray<Filter> = [
   },
   {
     name: "only",
+    applies: ({ routing }) => routing.preferences.only.length > 0,
     prepare: ({ routing: { preferences } }) => {
-      if (preferences.only.length === 0) return undefined
       const names = namesIn(preferences.only)
       return (facts) => {
         // A tier that was asked for belongs to its provider.
@@ -84,24 +85,26 @@ export const hardFilters: ReadonlyArray<Filter> = [
   },
   {
     name: "ignore",
+    applies: ({ routing }) => routing.preferences.ignore.length > 0,
     prepare: ({ routing: { preferences } }) => {
-      if (preferences.ignore.length === 0) return undefined
       const names = namesIn(preferences.ignore)
       return (facts) => (isNamedInAnyTier(names, facts) ? "among the ignored providers" : undefined)
     },
   },
   {
     name: "data_collection",
-    prepare: ({ routing }) => (routing.preferences.denyDataCollection ? trainsOnPrompts : undefined),
+    applies: ({ routing }) => routing.preferences.denyDataCollection,
+    prepare: () => trainsOnPrompts,
   },
   {
     name: "zdr",
-    prepare: ({ routing }) => (routing.preferences.zeroDataRetention ? keepsPrompts : undefined),
+    applies: ({ routing }) => routing.preferences.zeroDataRetention,
+    prepare: () => keepsPrompts,
   },
   {
     name: "enforce_distillable_text",
-    prepare: ({ routing, wanted: { model } }) => {
-      if (!routing.preferences.distillable || model.distillable === true) return undefined
+    applies: ({ routing, wanted }) => routing.preferences.distillable && wanted.model.distillable !== true,
+    prepare: ({ wanted: { model } }) => {
       const reason =
         model.distillable === null
           ? "nothing is known of whether the model's author allows distillation"
@@ -111,8 +114,8 @@ export const hardFilters: ReadonlyArray<Filter> = [
   },
   {
     name: "quantizations",
+    applies: ({ routing }) => routing.preferences.quantizations.length > 0,
     prepare: ({ routing: { preferences } }) => {
-      if (preferences.quantizations.length === 0) return undefined
       const accepted = new Set(preferences.quantizations.flatMap((name) => quantizationFamily[name] ?? [name]))
       return ({ host: { quantization } }) =>
         accepted.has(quantization) ? undefined : `quantization is ${quantization}`
@@ -120,9 +123,9 @@ export const hardFilters: ReadonlyArray<Filter> = [
   },
   {
     name: "max_price",
-    prepare: ({ routing: { preferences }, bounds, now }) => {
-      const { maxPrice } = preferences
-      if (pricesWithCeiling.every((price) => maxPrice[price] === undefined)) return undefined
+    applies: ({ routing }) => hasCeiling(routing.preferences.maxPrice),
+    prepare: ({ routing, bounds, now }) => {
+      const { maxPrice } = routing.preferences
       const promptTokens = fewestPromptTokens(bounds)
       return ({ host: { pricing }, charged }) => {
         if (pricing === null) return "has no known price"
@@ -133,8 +136,8 @@ export const hardFilters: ReadonlyArray<Filter> = [
   },
   {
     name: "context_length",
+    applies: ({ bounds }) => bounds.mediaParts === 0,
     prepare: ({ bounds }) => {
-      if (bounds.mediaParts > 0) return undefined
       const fewest = fewestTokensAtOnce(bounds)
       return ({ host }) => {
         const longest = Math.min(host.maxPromptTokens ?? host.contextLength, host.contextLength)
@@ -146,43 +149,42 @@ export const hardFilters: ReadonlyArray<Filter> = [
   },
   {
     name: "input_modalities",
-    prepare: ({ routing: { needs } }) => {
-      if (needs.inputs.length === 0) return undefined
-      return ({ host }) => {
+    applies: ({ routing }) => routing.needs.inputs.length > 0,
+    prepare:
+      ({ routing: { needs } }) =>
+      ({ host }) => {
         const missing = lacking(needs.inputs, host.inputModalities)
         return missing === undefined ? undefined : `takes no ${missing}`
-      }
-    },
+      },
   },
   {
     name: "output_modalities",
-    prepare: ({ routing: { needs } }) => {
-      if (needs.outputs.length === 0) return undefined
-      return ({ host }) => {
+    applies: ({ routing }) => routing.needs.outputs.length > 0,
+    prepare:
+      ({ routing: { needs } }) =>
+      ({ host }) => {
         const missing = lacking(needs.outputs, host.outputModalities)
         return missing === undefined ? undefined : `makes no ${missing}`
-      }
-    },
+      },
   },
   {
     // Left out, it would change the length of every vector.
     name: "dimensions",
-    prepare: ({ routing: { parameters } }) => {
-      if (!parameters.includes("dimensions")) return undefined
-      return (facts) => (maySupport(facts, "dimensions") ? undefined : "does not support dimensions")
-    },
+    applies: ({ routing }) => routing.parameters.includes("dimensions"),
+    prepare: () => (facts) => (maySupport(facts, "dimensions") ? undefined : "does not support dimensions"),
   },
   {
     name: "free",
-    prepare: ({ wanted }) => {
-      if (!wanted.variants.includes("free")) return undefined
-      return ({ costsNothing }) => (costsNothing ? undefined : "is not free")
-    },
+    applies: ({ wanted }) => wanted.variants.includes("free"),
+    prepare:
+      () =>
+      ({ costsNothing }) =>
+        costsNothing ? undefined : "is not free",
   },
   {
     name: "extended",
+    applies: ({ wanted }) => wanted.variants.includes("extended"),
     prepare: ({ wanted }) => {
-      if (!wanted.variants.includes("extended")) return undefined
       const { longestContext } = modelFacts(wanted.model)
       return ({ host: { contextLength } }) =>
         contextLength < longestContext
@@ -192,30 +194,26 @@ export const hardFilters: ReadonlyArray<Filter> = [
   },
   {
     name: "thinking",
-    prepare: ({ wanted }) => {
-      if (!wanted.variants.includes("thinking")) return undefined
-      return (facts) => (maySupport(facts, "reasoning") ? undefined : "does not reason on demand")
-    },
+    applies: ({ wanted }) => wanted.variants.includes("thinking"),
+    prepare: () => (facts) => (maySupport(facts, "reasoning") ? undefined : "does not reason on demand"),
   },
   {
     name: "online",
-    prepare: ({ wanted }) => {
-      if (!wanted.variants.includes("online")) return undefined
-      return (facts) => (searchesTheWeb(facts) ? undefined : "has no web search of its own")
-    },
+    applies: ({ wanted }) => wanted.variants.includes("online"),
+    prepare: () => (facts) => (searchesTheWeb(facts) ? undefined : "has no web search of its own"),
   },
   {
     name: "require_parameters",
-    prepare: ({ routing: { preferences, parameters, needs } }) => {
-      if (!preferences.requireParameters) return undefined
-      return (facts) => {
+    applies: ({ routing }) => routing.preferences.requireParameters,
+    prepare:
+      ({ routing: { parameters, needs } }) =>
+      (facts) => {
         for (const parameter of parameters) {
           if (supports(facts, parameter)) continue
           return `does not support ${parameters.filter((one) => !supports(facts, one)).join(", ")}`
         }
         return takesChoice(needs.toolChoice, facts.host) ? undefined : "does not support this tool_choice"
-      }
-    },
+      },
   },
 ]
 
@@ -226,9 +224,9 @@ const preferredParameters = ["tools", "response_format", "verbosity"] as const
 export const softFilters: ReadonlyArray<Filter> = [
   {
     name: "max_tokens",
+    applies: ({ bounds }) => bounds.maxTokens !== undefined,
     prepare: ({ bounds }) => {
-      const { maxTokens } = bounds
-      if (maxTokens === undefined) return undefined
+      const { maxTokens = 0 } = bounds
       const fewest = fewestTokensAtOnce(bounds) + maxTokens
       return ({ host: { maxCompletionTokens, contextLength } }) => {
         if (maxTokens > maxCompletionTokens) return `writes at most ${maxCompletionTokens} tokens`
@@ -241,19 +239,19 @@ export const softFilters: ReadonlyArray<Filter> = [
   ...preferredParameters.map(
     (parameter): Filter => ({
       name: parameter,
-      prepare: ({ routing: { parameters, preferences } }) => {
-        // A host that is left where parameters are required supports them all.
-        if (preferences.requireParameters || !parameters.includes(parameter)) return undefined
-        return (facts) => (maySupport(facts, parameter) ? undefined : `does not support ${parameter}`)
-      },
+      // A host that is left where parameters are required supports them all.
+      applies: ({ routing: { parameters, preferences } }) =>
+        !preferences.requireParameters && parameters.includes(parameter),
+      prepare: () => (facts) => (maySupport(facts, parameter) ? undefined : `does not support ${parameter}`),
     }),
   ),
   {
     name: "tool_choice",
-    prepare: ({ routing: { needs } }) => {
-      if (needs.toolChoice === undefined) return undefined
-      return ({ host }) => (takesChoice(needs.toolChoice, host) ? undefined : "does not support this tool_choice")
-    },
+    applies: ({ routing }) => routing.needs.toolChoice !== undefined,
+    prepare:
+      ({ routing: { needs } }) =>
+      ({ host }) =>
+        takesChoice(needs.toolChoice, host) ? undefined : "does not support this tool_choice",
   },
 ]
 
@@ -276,6 +274,8 @@ const lacking = (wanted: ReadonlyArray<string>, known: ReadonlyArray<string>): s
   }
   return undefined
 }
+
+const hasCeiling = (ceilings: MaxPrice): boolean => pricesWithCeiling.some((price) => ceilings[price] !== undefined)
 
 const aboveCeiling = (ceilings: MaxPrice, charged: Charged): string | undefined => {
   const member = firstAbove(ceilings, charged)

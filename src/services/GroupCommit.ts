@@ -19,21 +19,28 @@ type OnResult = (written: Written) => void
 
 export class GroupCommit<Row> {
   private rows: Array<Row> = []
-  private waiting: Array<OnResult> = []
   private writing = false
   private beganMs = Number.NEGATIVE_INFINITY
   private readonly write: (rows: ReadonlyArray<Row>, onResult: OnResult) => void
+  private readonly onWritten: (row: Row, written: Written) => void
   private readonly nowMs: () => number
 
-  /** `write` commits all rows or none, and reports the result once. `nowMs`: a clock that never steps back. */
-  constructor(write: (rows: ReadonlyArray<Row>, onResult: OnResult) => void, nowMs: () => number) {
+  /**
+   * `write` commits all rows or none, and reports the result once. `onWritten` gets the result for each row. `nowMs`: a clock
+   * that never steps back.
+   */
+  constructor(
+    write: (rows: ReadonlyArray<Row>, onResult: OnResult) => void,
+    onWritten: (row: Row, written: Written) => void,
+    nowMs: () => number,
+  ) {
     this.write = write
+    this.onWritten = onWritten
     this.nowMs = nowMs
   }
 
-  add(row: Row, onResult: OnResult): void {
+  add(row: Row): void {
     this.rows.push(row)
-    this.waiting.push(onResult)
     if (!this.writing) this.next()
   }
 
@@ -54,16 +61,15 @@ export class GroupCommit<Row> {
   private readonly commit = (): void => {
     this.beganMs = this.nowMs()
     const rows = this.rows.splice(0, largestBatch)
-    const waiting = this.waiting.splice(0, largestBatch)
     this.write(rows, (written) => {
       // A refused row must not affect the other rows of its batch.
-      if (written === "refused" && rows.length > 1) this.oneByOne(rows, waiting)
-      else for (const onResult of waiting) onResult(written)
+      if (written === "refused" && rows.length > 1) this.oneByOne(rows)
+      else for (const row of rows) this.onWritten(row, written)
       this.next()
     })
   }
 
-  private oneByOne(rows: ReadonlyArray<Row>, waiting: ReadonlyArray<OnResult>): void {
-    for (const [at, row] of rows.entries()) this.write([row], (written) => waiting[at]?.(written))
+  private oneByOne(rows: ReadonlyArray<Row>): void {
+    for (const row of rows) this.write([row], (written) => this.onWritten(row, written))
   }
 }

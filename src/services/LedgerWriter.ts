@@ -17,7 +17,7 @@ import { monotonic } from "./RequestContext.ts"
 import { makeStepRunner, wait } from "./Steps.ts"
 import type { Appended, LedgerRepository, Storage } from "./Storage.ts"
 
-/** A request that has ended, with its cost. */
+/** A request that has ended, with its cost, and what is told of its booking. */
 export interface Settled {
   readonly row: LedgerRow
   /**
@@ -25,27 +25,28 @@ export interface Settled {
    * answer.
    */
   readonly lateCost: Picodollars
+  /** Called once, with the result of the first try. */
+  readonly written: (written: Written) => void
+  /**
+   * Called once, before `written` or later: it is known whether the entry is in the ledger. With the row as it was booked, or
+   * `undefined` when it never will be.
+   */
+  readonly resolved: (booked: LedgerRow | undefined) => void
 }
 
 export interface LedgerWriter {
-  /**
-   * Calls `onResult` once, with the result of the first try, and `onResolved` once, when it is known whether the entry
-   * is in the ledger (at once, or after retries): with the row as it was booked, or `undefined` when it never will be.
-   */
-  readonly add: (
-    entry: Settled,
-    onResult: (written: Written) => void,
-    onResolved: (booked: LedgerRow | undefined) => void,
-  ) => void
+  readonly add: (entry: Settled) => void
   /** Whether there are entries that the database could not take. */
   readonly hasBacklog: () => boolean
   /** `LedgerRepository.takesRequests`, as of the last second; `false` from the moment in which a row is spooled. */
   readonly takesRequests: () => boolean
 }
 
-interface Waiting {
+/** An entry that the database could not take. */
+interface Late {
+  /** With the cost that is due when it is written now. */
   readonly row: LedgerRow
-  readonly onResolved: (booked: LedgerRow | undefined) => void
+  readonly entry: Settled
 }
 
 /**
@@ -58,7 +59,7 @@ export const makeLedgerWriter = (
   Effect.gen(function* () {
     const runner = makeStepRunner(yield* Effect.runtime<never>())
     const log = (line: Effect.Effect<void>) => runner.effect(line, () => {})
-    const backlog: Array<Waiting> = []
+    const backlog: Array<Late> = []
     /** Commits under way, and what to call when the last of them has ended. */
     let commits = 0
     let onIdle = () => {}
@@ -88,16 +89,25 @@ export const makeLedgerWriter = (
     const append = (rows: ReadonlyArray<LedgerRow>): Effect.Effect<Written> =>
       Effect.map(Effect.exit(appended(rows)), (exit) => resultOf(rows, exit))
 
-    const group = new GroupCommit<LedgerRow>(
-      (rows, onResult) => {
+    const onWritten = (entry: Settled, written: Written): void => {
+      const { row, lateCost } = entry
+      if (written === "unavailable") backlog.push({ row: lateRow(row, lateCost), entry })
+      else entry.resolved(written === "durable" ? row : undefined)
+      if (written === "refused") log(logLost(row))
+      entry.written(written)
+    }
+    const group = new GroupCommit<Settled>(
+      (entries, onResult) => {
         commits += 1
         hasWritten = true
+        const rows = entries.map(({ row }) => row)
         runner.effect(appended(rows), (exit) => {
           onResult(resultOf(rows, exit))
           commits -= 1
           if (isIdle()) onIdle()
         })
       },
+      onWritten,
       monotonic(yield* Effect.clock),
     )
 
@@ -114,19 +124,19 @@ export const makeLedgerWriter = (
     /** In the order of arrival. The first entry that the database cannot take ends the round. */
     const retry = Effect.gen(function* () {
       while (backlog[0] !== undefined) {
-        const { row, onResolved } = backlog[0]
+        const { row, entry } = backlog[0]
         const written = yield* append([row])
         if (written === "unavailable") return
         if (written === "refused") {
           backlog.shift()
-          onResolved(undefined)
+          entry.resolved(undefined)
           yield* logLost(row)
           continue
         }
         const booked = yield* Effect.either(asBooked(row))
         if (Either.isLeft(booked)) return
         backlog.shift()
-        onResolved(booked.right)
+        entry.resolved(booked.right)
       }
     })
     // Added before the fiber starts, so that it runs after the fiber has ended: of two rounds at once, the slower would
@@ -158,13 +168,7 @@ export const makeLedgerWriter = (
     return {
       hasBacklog: () => backlog.length > 0,
       takesRequests: () => takesRequests,
-      add: ({ row, lateCost }, onResult, onResolved) =>
-        group.add(row, (written) => {
-          if (written === "unavailable") backlog.push({ row: lateRow(row, lateCost), onResolved })
-          else onResolved(written === "durable" ? row : undefined)
-          if (written === "refused") log(logLost(row))
-          onResult(written)
-        }),
+      add: (entry) => group.add(entry),
     }
   })
 

@@ -29,7 +29,7 @@ import type { HostStats } from "./HostStats.ts"
 import { type Hedge, type HedgeServices, hedgeFor, mayHedge, raceHosts } from "./hedge.ts"
 import { isOfKey } from "./ProviderKeys.ts"
 import type { ProviderRegistry } from "./ProviderRegistry.ts"
-import type { Ending, Lifetime, RequestContext } from "./RequestContext.ts"
+import type { Ending, RequestContext } from "./RequestContext.ts"
 import { type Steps, valueOrFailure } from "./Steps.ts"
 import type { Timers } from "./Timers.ts"
 import { withoutSecrets } from "./upstreamCall.ts"
@@ -55,21 +55,151 @@ export interface Tried<A> {
 /** With less time than this before the deadline no further host is called, milliseconds. */
 const leastTimeMs = 500
 
-/** What became of the hosts of one request so far. */
-class TriedHosts {
-  readonly skipped: Array<Skipped> = []
-  /** The host that was called beside another one, once at most for a request. */
-  hedged: Host | undefined
-  readonly refused = new RefusedModels()
-  private readonly context: RequestContext
-  private readonly services: Pick<TryServices, "health" | "keys" | "endAttempt">
+/** Tries the hosts in the order of the plan. */
+export const tryHosts = <A extends object>(
+  services: TryServices,
+  context: RequestContext,
+  request: AnyRequest,
+  plan: Plan,
+  call: CallHost<A>,
+): Steps<Tried<A>, DispatchFailure> => new Tries(services, context, request, plan, call).run()
 
-  constructor(context: RequestContext, services: Pick<TryServices, "health" | "keys" | "endAttempt">) {
-    this.context = context
+class Tries<A extends object> {
+  private readonly services: TryServices
+  private readonly context: RequestContext
+  private readonly request: AnyRequest
+  private readonly plan: Plan
+  private readonly call: CallHost<A>
+  private readonly skipped: Array<Skipped> = []
+  private readonly refused = new RefusedModels()
+  private canHedge: boolean
+  /** The host that was called beside another one, once at most for a request. */
+  private hedged: Host | undefined
+
+  constructor(services: TryServices, context: RequestContext, request: AnyRequest, plan: Plan, call: CallHost<A>) {
     this.services = services
+    this.context = context
+    this.request = request
+    this.plan = plan
+    this.call = call
+    this.canHedge = mayHedge(services.registry.current().routing.hedge, request)
   }
 
-  failed(host: Host, failure: HostFailed): void {
+  *run(): Steps<Tried<A>, DispatchFailure> {
+    const { registry, timers, retries, endAttempt, log } = this.services
+    const { lifetime, requestId } = this.context
+    const { attempts } = this.plan
+    retries.request(timers.now())
+    /** Whether the next call may be made. The first one may; each further one is taken from the retry budget. */
+    let mayCall = true
+    let isBudgetSpent = false
+    for (let at = 0; at < attempts.length; at++) {
+      if (lifetime.ending !== undefined) break
+      const host = attempts[at]
+      const endpoint = host === undefined ? undefined : registry.endpoint(host)
+      if (host === undefined || endpoint === undefined || this.isDone(host)) continue
+      if (!mayCall) {
+        if (!this.hasTime()) break
+        if (!retries.take(timers.now())) {
+          isBudgetSpent = true
+          break
+        }
+        mayCall = true
+      }
+      const begun = yield* this.begin(endpoint)
+      if (begun instanceof HostFailed) {
+        if (lifetime.ending !== undefined) break
+        const failure = withoutSecrets(begun, endpoint)
+        this.failed(host, failure)
+        log(failureLog(requestId, host, failure))
+        continue
+      }
+      if (!("attempt" in begun)) {
+        this.skipped.push(begun)
+        continue
+      }
+      const { attempt } = begun
+      // A caller who left before this host was called does not pay for it.
+      if (lifetime.ending !== undefined) {
+        endAttempt.unused(attempt)
+        break
+      }
+      mayCall = false
+      const hedge = this.hedgeFor(host)
+      if (hedge !== undefined) {
+        const won = yield* this.raced(begun, hedge)
+        if (won !== undefined) return won
+        continue
+      }
+      const answer = yield* this.call(begun)
+      if (!(answer instanceof HostFailed)) return { attempt, answer }
+      if (lifetime.ending !== undefined) {
+        yield* valueOrFailure(endAttempt.abandoned(attempt))
+        break
+      }
+      this.callFailed(begun, answer)
+      if (this.hasAnotherKey(endpoint, attempt, answer)) {
+        // The same host once more, which is no retry: it has not been asked with that key.
+        at -= 1
+        mayCall = true
+      }
+    }
+    if (lifetime.ending !== undefined) return yield* Exit.fail(lifetime.ending)
+    return yield* Exit.fail(outcomeOf(this.context.failed, this.skipped, this.plan, isBudgetSpent))
+  }
+
+  private begin(endpoint: Endpoint): ReturnType<typeof beginAttempt> {
+    return beginAttempt(this.services, this.context, this.request, this.plan, endpoint)
+  }
+
+  /** The second call beside one to `host`, for one host of a request at most. */
+  private hedgeFor(host: Host): Hedge | undefined {
+    if (!this.canHedge) return undefined
+    const hedge = hedgeFor(host, this.plan, this.refused, this.request, this.context, this.services.stats)
+    this.canHedge = hedge === undefined
+    return hedge
+  }
+
+  /** A call with a second one beside it; `undefined`: none has an answer, and both are ended. */
+  private *raced(first: Begun, hedge: Hedge): Steps<Tried<A> | undefined> {
+    const { services, context, call } = this
+    const { endAttempt } = services
+    const second = () => this.beginSecond(hedge)
+    const failed = (begun: Begun, failure: HostFailed) => this.callFailed(begun, failure)
+    const result = yield* raceHosts(services, context, first, hedge, { call, second, failed })
+    if (result.won !== undefined) {
+      const { won, answer, lost } = result
+      if (lost !== undefined) context.lost = { host: lost.attempt.host, wasFirst: lost === first }
+      return { attempt: won.attempt, answer }
+    }
+    for (const [at, { attempt }] of result.left.entries()) {
+      yield* valueOrFailure(at === 0 ? endAttempt.abandoned(attempt) : endAttempt.lost(attempt, false))
+    }
+    return undefined
+  }
+
+  /** Prepares the call beside another one; `undefined`: there is none after all. */
+  private *beginSecond({ host }: Hedge): Steps<Begun | undefined> {
+    const { registry, health, retries, timers } = this.services
+    const endpoint = registry.endpoint(host)
+    if (endpoint === undefined || !this.hasTime()) return undefined
+    // A second call that would be refused takes nothing from the retry budget.
+    if (health.refusal(endpoint, this.plan.probes.includes(host)) !== undefined || !retries.take(timers.now()))
+      return undefined
+    const begun = yield* this.begin(endpoint)
+    // One that cannot be called now may still have its turn.
+    if (!("attempt" in begun)) return undefined
+    this.hedged = host
+    return begun
+  }
+
+  private callFailed({ attempt, endpoint }: Begun, answer: HostFailed): void {
+    const failure = withoutSecrets(attempt.stopped ?? answer, endpoint)
+    this.services.endAttempt.failed(attempt, failure)
+    this.failed(attempt.host, failure)
+  }
+
+  private failed(host: Host, failure: HostFailed): void {
     const { health, keys } = this.services
     const isTold = failure.reason === "rate-limited" || failure.retryAfterSeconds !== undefined
     const coolsMs = isTold ? (health.admissible(host) ?? keys.refusal(host))?.retryAfterMs : undefined
@@ -78,153 +208,21 @@ class TriedHosts {
     this.refused.add(host, failure)
   }
 
-  callFailed({ attempt, endpoint }: Begun, answer: HostFailed): void {
-    const failure = withoutSecrets(attempt.stopped ?? answer, endpoint)
-    this.services.endAttempt.failed(attempt, failure)
-    this.failed(attempt.host, failure)
-  }
-
   /** Whether the host has had its turn, or a host of its model found the request at fault. */
-  isDone(host: Host): boolean {
+  private isDone(host: Host): boolean {
     return host === this.hedged || this.refused.has(host)
   }
-}
 
-export const tryHosts = function* <A extends object>(
-  services: TryServices,
-  context: RequestContext,
-  request: AnyRequest,
-  plan: Plan,
-  call: CallHost<A>,
-): Steps<Tried<A>, DispatchFailure> {
-  const { registry, stats, timers, retries, endAttempt, log } = services
-  const { lifetime } = context
-  const tried = new TriedHosts(context, services)
-  let canHedge = mayHedge(registry.current().routing.hedge, request)
-  retries.request(timers.now())
-  /** Whether the next call may be made. The first one may; each further one is taken from the retry budget. */
-  let mayCall = true
-  let isBudgetSpent = false
-  for (let at = 0; at < plan.attempts.length; at++) {
-    if (lifetime.ending !== undefined) break
-    const host = plan.attempts[at]
-    const endpoint = host === undefined ? undefined : registry.endpoint(host)
-    if (host === undefined || endpoint === undefined || tried.isDone(host)) continue
-    if (!mayCall) {
-      if (!hasTime(services, lifetime)) break
-      if (!retries.take(timers.now())) {
-        isBudgetSpent = true
-        break
-      }
-      mayCall = true
-    }
-    const begun = yield* beginAttempt(services, context, request, plan, endpoint)
-    if (begun instanceof HostFailed) {
-      if (lifetime.ending !== undefined) break
-      const failure = withoutSecrets(begun, endpoint)
-      tried.failed(host, failure)
-      log(failureLog(context.requestId, host, failure))
-      continue
-    }
-    if (!("attempt" in begun)) {
-      tried.skipped.push(begun)
-      continue
-    }
-    const { attempt } = begun
-    // A caller who left before this host was called does not pay for it.
-    if (lifetime.ending !== undefined) {
-      endAttempt.unused(attempt)
-      break
-    }
-    mayCall = false
-    const hedge = canHedge ? hedgeFor(host, plan, tried.refused, request, context, stats) : undefined
-    if (hedge !== undefined) {
-      canHedge = false
-      const won = yield* raced(services, context, request, plan, begun, hedge, call, tried)
-      if (won !== undefined) return won
-      continue
-    }
-    const answer = yield* call(begun)
-    if (!(answer instanceof HostFailed)) return { attempt, answer }
-    if (lifetime.ending !== undefined) {
-      yield* valueOrFailure(endAttempt.abandoned(attempt))
-      break
-    }
-    tried.callFailed(begun, answer)
-    if (hasAnotherKey(services, endpoint, begun, answer, context)) {
-      // The same host once more, which is no retry: it has not been asked with that key.
-      at -= 1
-      mayCall = true
-    }
+  /** Whether there is time for a further call before the deadline. */
+  private hasTime(): boolean {
+    return this.context.lifetime.deadline - this.services.timers.now() >= leastTimeMs
   }
-  if (lifetime.ending !== undefined) return yield* Exit.fail(lifetime.ending)
-  return yield* Exit.fail(outcomeOf(context.failed, tried.skipped, plan, isBudgetSpent))
-}
 
-/** Whether the call failed for its key, and the host can be called with another one. */
-const hasAnotherKey = (
-  services: TryServices,
-  { keys }: Endpoint,
-  { attempt }: Begun,
-  failure: HostFailed,
-  context: RequestContext,
-): boolean =>
-  keys !== undefined &&
-  attempt.stopped === undefined &&
-  isOfKey(failure) &&
-  hasTime(services, context.lifetime) &&
-  !("because" in services.keys.choose(keys, context))
-
-/** Whether there is time for a further call before the deadline. */
-const hasTime = ({ timers }: TryServices, lifetime: Lifetime): boolean =>
-  lifetime.deadline - timers.now() >= leastTimeMs
-
-/** Prepares the call beside another one; `undefined`: there is none after all. */
-const beginSecond = function* (
-  services: TryServices,
-  context: RequestContext,
-  request: AnyRequest,
-  plan: Plan,
-  { host }: Hedge,
-  tried: TriedHosts,
-): Steps<Begun | undefined> {
-  const { registry, health, retries, timers } = services
-  const endpoint = registry.endpoint(host)
-  if (endpoint === undefined || !hasTime(services, context.lifetime)) return undefined
-  // A second call that would be refused takes nothing from the retry budget.
-  if (health.refusal(endpoint, plan.probes.includes(host)) !== undefined || !retries.take(timers.now()))
-    return undefined
-  const begun = yield* beginAttempt(services, context, request, plan, endpoint)
-  // One that cannot be called now may still have its turn.
-  if (!("attempt" in begun)) return undefined
-  tried.hedged = host
-  return begun
-}
-
-/** A call with a second one beside it; `undefined`: none has an answer, and both are ended. */
-const raced = function* <A extends object>(
-  services: TryServices,
-  context: RequestContext,
-  request: AnyRequest,
-  plan: Plan,
-  first: Begun,
-  hedge: Hedge,
-  call: CallHost<A>,
-  tried: TriedHosts,
-): Steps<Tried<A> | undefined> {
-  const { endAttempt } = services
-  const second = () => beginSecond(services, context, request, plan, hedge, tried)
-  const failed = (begun: Begun, failure: HostFailed) => tried.callFailed(begun, failure)
-  const result = yield* raceHosts(services, context, first, hedge, { call, second, failed })
-  if (result.won !== undefined) {
-    const { won, answer, lost } = result
-    if (lost !== undefined) context.lost = { host: lost.attempt.host, wasFirst: lost === first }
-    return { attempt: won.attempt, answer }
+  /** Whether the call failed for its key, and the host can be called with another one. */
+  private hasAnotherKey({ keys }: Endpoint, { stopped }: Attempt, failure: HostFailed): boolean {
+    if (keys === undefined || stopped !== undefined || !isOfKey(failure) || !this.hasTime()) return false
+    return !("because" in this.services.keys.choose(keys, this.context))
   }
-  for (const [at, { attempt }] of result.left.entries()) {
-    yield* valueOrFailure(at === 0 ? endAttempt.abandoned(attempt) : endAttempt.lost(attempt, false))
-  }
-  return undefined
 }
 
 /** The failure of a plan that led to no answer. Budget comes first, because the caller can fix that. */

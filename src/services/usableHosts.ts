@@ -86,17 +86,33 @@ export const usableHosts = (asked: Asked, states: States, excluded: Exclusions):
   }
   if (usable.length === 0 && refused.length > 0) addProbe(asked, refused, states, usable, excluded)
   const { order, allowFallbacks } = asked.routing.preferences
-  // Without fallbacks only the listed hosts can be called, so none of the others is better than they are.
-  const isOut = order.length > 0 && !allowFallbacks ? isUnlisted(order) : undefined
-  let kept: ReadonlyArray<HostFacts> = isOut === undefined ? usable : usable.filter((facts) => !isOut(facts))
-  for (const filter of softFilters) kept = withoutWorse(asked, kept, filter, excluded)
-  if (isOut !== undefined) kept = [...kept, ...usable.filter(isOut)]
-  return kept.length === hosts.length ? model.hosts : kept.map(({ host }) => host)
+  const kept =
+    order.length > 0 && !allowFallbacks
+      ? preferredListed(asked, usable, order, excluded)
+      : preferred(asked, usable, excluded)
+  return kept.length === hosts.length ? model.hosts : kept.map(hostOf)
 }
 
-const isUnlisted = (order: ReadonlyArray<string>) => {
+const hostOf = ({ host }: HostFacts): Host => host
+
+/** The hosts without those that the soft filters exclude. */
+const preferred = (asked: Asked, usable: ReadonlyArray<HostFacts>, excluded: Exclusions): ReadonlyArray<HostFacts> => {
+  let kept = usable
+  for (const filter of softFilters) kept = withoutWorse(asked, kept, filter, excluded)
+  return kept
+}
+
+/** The same without fallbacks: only the listed hosts can be called, so none of the others is better than they are. */
+const preferredListed = (
+  asked: Asked,
+  usable: ReadonlyArray<HostFacts>,
+  order: ReadonlyArray<string>,
+  excluded: Exclusions,
+): ReadonlyArray<HostFacts> => {
   const isListed = isListedIn(order)
-  return ({ host }: HostFacts): boolean => !isListed(host)
+  const listed = usable.filter(({ host }) => isListed(host))
+  const others = usable.filter(({ host }) => !isListed(host))
+  return [...preferred(asked, listed, excluded), ...others]
 }
 
 /** A filter that has something to do. */
@@ -111,9 +127,8 @@ const prepared = (asked: Asked): ReadonlyArray<PreparedFilter> => {
   const filters: Array<PreparedFilter> = []
   for (let at = 0; at < hardFilters.length; at++) {
     const filter = hardFilters[at]
-    const excludes = filter?.prepare(asked)
-    if (filter !== undefined && excludes !== undefined)
-      filters.push({ name: filter.name, excludes, stage: stages.firstFilter + at })
+    if (filter?.applies(asked) !== true) continue
+    filters.push({ name: filter.name, excludes: filter.prepare(asked), stage: stages.firstFilter + at })
   }
   return filters
 }
@@ -194,8 +209,8 @@ const withoutWorse = (
   filter: Filter,
   excluded: Exclusions,
 ): ReadonlyArray<HostFacts> => {
-  const excludes = hosts.length < 2 ? undefined : filter.prepare(asked)
-  if (excludes === undefined) return hosts
+  if (hosts.length < 2 || !filter.applies(asked)) return hosts
+  const excludes = filter.prepare(asked)
   const better: Array<HostFacts> = []
   for (const facts of hosts) if (excludes(facts) === undefined) better.push(facts)
   if (better.length === 0 || better.length === hosts.length) return hosts

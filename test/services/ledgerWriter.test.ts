@@ -177,11 +177,12 @@ const writing = async (ledger: LedgerRepository, clock = new ManualClock()) => {
     results,
     resolved,
     add: (row: LedgerRow) =>
-      writer.add(
-        { row, lateCost: row.cost },
-        (written) => results.push([row.requestId, written]),
-        (booked) => resolved.push([row.requestId, booked !== undefined]),
-      ),
+      writer.add({
+        row,
+        lateCost: row.cost,
+        written: (written) => results.push([row.requestId, written]),
+        resolved: (booked) => resolved.push([row.requestId, booked !== undefined]),
+      }),
     close: () => run(Scope.close(scope, Exit.void)),
   }
 }

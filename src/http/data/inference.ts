@@ -108,13 +108,9 @@ export class Inference extends Context.Tag("headgate/Inference")<
       yield* keys.onRevoked(inFlight.revoke)
 
       const contextOf = (
-        requestId: string,
-        key: KeyRecord,
-        plan: Plan,
-        lifetime: Lifetime,
-        { headers }: Request,
-        form: Form,
+        { form, state: { requestId }, request: { headers }, lifetime, key }: Admitted,
         { operation }: AnyRequest,
+        plan: Plan,
         conversation: ConversationRecord | undefined,
       ) => {
         const admittedAt = clock.unsafeCurrentTimeMillis()
@@ -186,18 +182,15 @@ export class Inference extends Context.Tag("headgate/Inference")<
         onlyOnce(repeatable, admitted.lifetime, (claim) => answer(admitted, asked, claim))
 
       /** `claim`: of a request that is carried out once. */
-      const answer = function* (
-        { form, state, request: received, output, lifetime, key }: Admitted,
-        asked: Asked,
-        claim: Claim | undefined,
-      ): Steps<Response, Failure> {
+      const answer = function* (admitted: Admitted, asked: Asked, claim: Claim | undefined): Steps<Response, Failure> {
+        const { form, state, request: received, output, lifetime, key } = admitted
         const { request } = asked
         const budgeting = meter.budget({ _tag: "Key", key })
         const conversation = request.operation === "chat" ? conversations.of(key.id, request) : undefined
         const budget = yield* unwrap(budgeting)
         const plan = yield* unwrap(router.plan(request, budget, { conversation, permissions: key }))
         if (!isFinished(budgeting)) lifetime.look()
-        const context = contextOf(state.requestId, key, plan, lifetime, received, form, request, conversation?.record())
+        const context = contextOf(admitted, request, plan, conversation?.record())
         if (claim !== undefined) claim.context = context
         state.generationId = context.generationId
         const shown = wantsMetadata(received.headers) ? shownOf(request, plan) : undefined

@@ -29,7 +29,7 @@ const waitingStreams = 900
 /** Whether the host answers, or leaves every request waiting. */
 let answers = true
 
-const answer = new TextEncoder().encode(wholeAnswer())
+const answer = Buffer.from(wholeAnswer())
 const head = { status: 200, headers: new Headers({ "content-type": "application/json" }) }
 const upstream = Layer.succeed(Upstream, {
   exchange: (_call, sink) => {
@@ -38,7 +38,7 @@ const upstream = Layer.succeed(Upstream, {
       setImmediate(() => {
         if (isCancelled) return
         sink.head(head)
-        sink.data(answer)
+        sink.data(answer, 0, answer.length)
         sink.end()
       })
     }

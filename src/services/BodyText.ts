@@ -1,36 +1,27 @@
-/** The text of an answer that comes in pieces. */
+import { Utf8Decoder } from "../wire/Utf8Decoder.ts"
 
-const wholeDecoder = new TextDecoder()
-
-/** Text that ends in an ASCII byte does not end within a character. */
-const isAscii = (byte: number | undefined): boolean => byte !== undefined && byte < 0x80
-
-/** Collects a body up to a limit, since hosts are not trusted. */
+/** Collects the text of a body up to a limit, since hosts are not trusted. */
 export class BodyText {
-  /** Set when the text comes in several pieces, since a character may be cut in two. */
-  private decoder: TextDecoder | undefined
+  private readonly decoder = new Utf8Decoder()
   private readonly limit: number
   private text = ""
   private size = 0
 
+  /** `limit`: bytes. */
   constructor(limit: number) {
     this.limit = limit
   }
 
-  /** `false` once there is more than the limit. */
-  add(bytes: Uint8Array): boolean {
-    this.size += bytes.byteLength
-    if (this.decoder === undefined && this.text === "" && isAscii(bytes.at(-1))) this.text = wholeDecoder.decode(bytes)
-    else {
-      this.decoder ??= new TextDecoder()
-      this.text += this.decoder.decode(bytes, { stream: true })
-    }
+  /** Adds `bytes` from `start` to `end`. `false` once there is more than the limit. */
+  add(bytes: Uint8Array, start: number, end: number): boolean {
+    this.size += end - start
+    this.text += this.decoder.decode(bytes, start, end)
     return this.size <= this.limit
   }
 
   /** What was added, cut at the limit. */
   take(): string {
-    const text = this.decoder === undefined ? this.text : this.text + this.decoder.decode()
+    const text = this.text + this.decoder.end()
     return this.size <= this.limit ? text : text.slice(0, this.limit)
   }
 }

@@ -92,13 +92,13 @@ export class HostAnswer implements Sink {
     } else this.begin(head)
   }
 
-  data(bytes: Uint8Array): void {
+  data(bytes: Uint8Array, start: number, end: number): void {
     if (this.whole !== undefined) {
-      if (this.whole.body.add(bytes)) return
+      if (this.whole.body.add(bytes, start, end)) return
       this.attempt.exchange?.cancel()
       this.readWhole(this.whole.head, this.whole.body.take())
     } else if (this.stream !== undefined) {
-      this.text += this.stream.push(bytes)
+      this.text += this.stream.push(bytes, start, end)
       this.progress()
     }
   }

@@ -45,9 +45,9 @@ export class UnaryAnswer extends Wait<AnswerRead | HostFailed> implements Sink {
     this.body = new BodyText(received.status === 200 ? this.longestAnswer : longestErrorBody)
   }
 
-  data(bytes: Uint8Array): void {
+  data(bytes: Uint8Array, start: number, end: number): void {
     const { received, body } = this
-    if (received === undefined || body === undefined || body.add(bytes)) return
+    if (received === undefined || body === undefined || body.add(bytes, start, end)) return
     this.failed(received.status === 200 ? malformed : refusedBy(this.begun.endpoint, received, body.take()))
   }
 

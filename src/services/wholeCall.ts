@@ -20,8 +20,8 @@ export const wholeCall = (
       head: (received) => {
         head = received
       },
-      data: (bytes) => {
-        if (text.add(bytes)) return
+      data: (bytes, start, end) => {
+        if (text.add(bytes, start, end)) return
         exchange.cancel()
         const cause = `the answer has more than ${longest} bytes`
         resume(Effect.fail(new HostFailed({ reason: "malformed", cause })))

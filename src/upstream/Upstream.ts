@@ -104,7 +104,7 @@ const webExchange = (respond: (signal: AbortSignal) => Promise<Response>, sink: 
       const next = await reader?.read()
       if (isOver) return
       try {
-        if (next?.value !== undefined) sink.data(next.value)
+        if (next?.value !== undefined) sink.data(next.value, 0, next.value.length)
         else {
           sink.end()
           isOver = true

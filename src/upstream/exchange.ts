@@ -26,8 +26,11 @@ export interface UpstreamCall {
  */
 export interface Sink {
   readonly head: (head: ResponseHead) => void
-  /** Bytes of the body. They are valid until the receiver returns, so it copies what it keeps. */
-  readonly data: (bytes: Uint8Array) => void
+  /**
+   * Bytes of the body: those of `bytes` from `start` to `end`. They are valid until the receiver returns, so it copies what it
+   * keeps.
+   */
+  readonly data: (bytes: Uint8Array, start: number, end: number) => void
   /** The body is complete. */
   readonly end: () => void
   /** No answer came, or it broke off: reason `unreachable`, or `malformed` where it was no HTTP. */

@@ -113,11 +113,11 @@ export class HostStream {
     this.count = new OutputCount(options.usage, options.output)
   }
 
-  /** The caller's text for these bytes; "" for nothing yet. */
-  push(bytes: Uint8Array): string {
+  /** The caller's text for `bytes`, from `start` to `end` where these are given; "" for nothing yet. */
+  push(bytes: Uint8Array, start = 0, end = bytes.length): string {
     if (this.closed) return ""
-    this.bytes += bytes.byteLength
-    const text = this.read(this.reader.push(bytes))
+    this.bytes += end - start
+    const text = this.read(this.reader.push(bytes, start, end))
     this.failUnlessReadable()
     return text
   }

@@ -36,7 +36,7 @@ export const record = (
   const { promise, resolve } = Promise.withResolvers<Answer>()
   const events: Array<string> = []
   const pieces: Array<Buffer> = []
-  let bytes = 0
+  let size = 0
   let head: ResponseHead | undefined
   let exchange: Exchange | undefined
   const say = (event: keyof Sink, data: Uint8Array = new Uint8Array()) => {
@@ -50,9 +50,10 @@ export const record = (
       head = received
       say("head")
     },
-    data: (piece) => {
+    data: (bytes, start, end) => {
+      const piece = bytes.subarray(start, end)
       pieces.push(Buffer.from(piece))
-      bytes += piece.length
+      size += piece.length
       say("data", piece)
     },
     end: () => {
@@ -64,7 +65,7 @@ export const record = (
       end(failure)
     },
   })
-  return { exchange, answer: promise, events, bytes: () => bytes }
+  return { exchange, answer: promise, events, bytes: () => size }
 }
 
 export const answerOf = (start: StartExchange, call: UpstreamCall): Promise<Answer> => record(start, call).answer

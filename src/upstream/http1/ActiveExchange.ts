@@ -81,9 +81,9 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
     }
   }
 
-  onData(bytes: Uint8Array): void {
-    if (this.#inflater === undefined) this.onInflated(bytes)
-    else if (!this.#inflater.write(bytes)) {
+  onData(bytes: Uint8Array, start: number, end: number): void {
+    if (this.#inflater === undefined) this.#data(bytes, start, end)
+    else if (!this.#inflater.write(bytes.subarray(start, end))) {
       this.#inflaterFull = true
       this.#connection?.pause()
     }
@@ -106,15 +106,10 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
     else this.#fail(new HostFailed({ reason: "unreachable", cause }))
   }
 
-  // Called by the inflater, or directly for a body that is not compressed.
+  // Called by the inflater; `onInflatedEnd` directly for a body that is not compressed.
 
   onInflated(bytes: Uint8Array): void {
-    if (this.#over) return
-    try {
-      this.#sink.data(bytes)
-    } catch (cause) {
-      this.#fail(sinkThrew(cause))
-    }
+    this.#data(bytes, 0, bytes.length)
   }
 
   onInflatedEnd(): void {
@@ -162,6 +157,15 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
     this.#connection?.abort()
     this.#connection = undefined
     tellFailed(this.#sink, failure)
+  }
+
+  #data(bytes: Uint8Array, start: number, end: number): void {
+    if (this.#over) return
+    try {
+      this.#sink.data(bytes, start, end)
+    } catch (cause) {
+      this.#fail(sinkThrew(cause))
+    }
   }
 
   #finish(): void {

@@ -9,7 +9,8 @@ import { type ClientTls, explainHandshake } from "./tls.ts"
 /** The exchange that a connection serves. */
 export interface Served {
   readonly onHead: (head: ResponseHead, contentEncoding: string) => void
-  readonly onData: (bytes: Uint8Array) => void
+  /** Bytes of the body: those of `bytes` from `start` to `end`. */
+  readonly onData: (bytes: Uint8Array, start: number, end: number) => void
   readonly onEnd: () => void
   readonly onMalformed: (problem: string) => void
   /** `stale`: a kept connection closed before any byte of the answer, so the host may not have seen the request. */
@@ -207,10 +208,10 @@ export class Connection implements AnswerReceiver, Watched {
     this.#served?.onHead(head, contentEncoding)
   }
 
-  onData(bytes: Uint8Array): void {
-    if (this.#served !== undefined) this.#served.onData(bytes)
+  onData(bytes: Uint8Array, start: number, end: number): void {
+    if (this.#served !== undefined) this.#served.onData(bytes, start, end)
     else {
-      this.#drainedBytes += bytes.length
+      this.#drainedBytes += end - start
       if (this.#drainedBytes > maxDrainedBytes) this.abort()
     }
   }

@@ -10,7 +10,8 @@ import { makeResponseHead } from "./responseHead.ts"
 export interface AnswerReceiver {
   /** A final head; `contentEncoding` is in lower case, empty where there is none. */
   readonly onHead: (head: ResponseHead, contentEncoding: string) => void
-  readonly onData: (bytes: Buffer) => void
+  /** Bytes of the body: those of `bytes` from `start` to `end`. */
+  readonly onData: (bytes: Buffer, start: number, end: number) => void
   /** The answer is complete. `surplus`: bytes came behind it. */
   readonly onEnd: (surplus: boolean) => void
 }
@@ -163,7 +164,7 @@ export class ResponseParser {
       this.#remaining -= end - at
       if (this.#remaining === 0) this.#state = this.#state === inChunk ? atChunkCr : atEnd
     }
-    this.#receiver.onData(end - at === bytes.length ? bytes : bytes.subarray(at, end))
+    this.#receiver.onData(bytes, at, end)
     return end
   }
 

@@ -9,8 +9,8 @@ export interface Frame {
 
 /** Reads one stream. Bytes cut at any positions give the same frames. */
 export interface FrameReader {
-  /** Adds bytes, and returns the frames that are complete now. */
-  readonly push: (bytes: Uint8Array) => ReadonlyArray<Frame>
+  /** Adds `bytes`, from `start` to `end` where these are given, and returns the frames that are complete now. */
+  readonly push: (bytes: Uint8Array, start?: number, end?: number) => ReadonlyArray<Frame>
   /** The source ended. Returns a last frame whose end mark is missing. */
   readonly end: () => ReadonlyArray<Frame>
   /** Whether a frame grew beyond `longestFrame`. Nothing is read after that. */

@@ -32,12 +32,12 @@ class AwsEventStreamReader implements FrameReader {
   private tooLong = false
   private wrong: string | undefined
 
-  push(bytes: Uint8Array): ReadonlyArray<Frame> {
+  push(bytes: Uint8Array, start = 0, end = bytes.length): ReadonlyArray<Frame> {
     const frames: Array<Frame> = []
-    let at = 0
-    while (at < bytes.length && !this.stopped) {
-      const whole = this.size === 0 ? this.messageAt(bytes, at) : undefined
-      if (whole === undefined) at += this.gather(bytes.subarray(at), frames)
+    let at = start
+    while (at < end && !this.stopped) {
+      const whole = this.size === 0 ? this.messageAt(bytes, at, end) : undefined
+      if (whole === undefined) at += this.gather(bytes.subarray(at, end), frames)
       else {
         this.read(whole, frames)
         at += whole.length
@@ -64,10 +64,10 @@ class AwsEventStreamReader implements FrameReader {
   }
 
   /** The message that begins there, when all of it is in these bytes. They are not copied then. */
-  private messageAt(bytes: Uint8Array, at: number): Uint8Array | undefined {
-    if (bytes.length - at < shortestMessage) return undefined
+  private messageAt(bytes: Uint8Array, at: number, end: number): Uint8Array | undefined {
+    if (end - at < shortestMessage) return undefined
     const length = this.lengthOf(bytes.subarray(at, at + preludeLength))
-    return length === undefined || at + length > bytes.length ? undefined : bytes.subarray(at, at + length)
+    return length === undefined || at + length > end ? undefined : bytes.subarray(at, at + length)
   }
 
   /** Adds bytes to the message that has begun, at most up to its end; returns how many. */

@@ -4,6 +4,7 @@
  * What is no such array is given as one frame when the source ends, for the reader of frames to judge. Bytes that are no UTF-8
  * become U+FFFD, a BOM is skipped. Nesting is only counted here: whoever parses a frame has to bound it.
  */
+import { Utf8Decoder } from "../Utf8Decoder.ts"
 import { type Frame, type FrameReader, longestFrame } from "./FrameReader.ts"
 
 const quote = 0x22
@@ -22,7 +23,7 @@ type Expected = "start" | "first" | "next" | "separator" | "element" | "nothing"
 export const jsonArrayReader = (): FrameReader => new JsonArrayReader()
 
 class JsonArrayReader implements FrameReader {
-  private readonly decoder = new TextDecoder()
+  private readonly decoder = new Utf8Decoder()
   private expected: Expected = "start"
   /** The element that has begun, or what is no array of objects. */
   private rest = ""
@@ -34,16 +35,16 @@ class JsonArrayReader implements FrameReader {
   private isInArray = false
   private tooLong = false
 
-  push(bytes: Uint8Array): ReadonlyArray<Frame> {
+  push(bytes: Uint8Array, start = 0, end = bytes.length): ReadonlyArray<Frame> {
     const frames: Array<Frame> = []
-    if (!this.tooLong) this.read(this.decoder.decode(bytes, { stream: true }), frames)
+    if (!this.tooLong) this.read(this.decoder.decode(bytes, start, end), frames)
     return frames
   }
 
   end(): ReadonlyArray<Frame> {
     const frames: Array<Frame> = []
     if (this.tooLong) return frames
-    this.read(this.decoder.decode(), frames)
+    this.read(this.decoder.end(), frames)
     if (this.rest !== "") frames.push({ name: "", data: this.rest })
     this.rest = ""
     return frames

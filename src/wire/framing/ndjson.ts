@@ -2,10 +2,11 @@
  * JSON documents, one on each line (NDJSON, JSON Lines). Lines end with LF or CRLF; blank ones are skipped, and the
  * last one needs no line feed. Bytes that are no UTF-8 become U+FFFD, a BOM is skipped.
  */
+import { Utf8Decoder } from "../Utf8Decoder.ts"
 import { type Frame, type FrameReader, longestFrame } from "./FrameReader.ts"
 
 export const ndjsonReader = (): FrameReader => {
-  const decoder = new TextDecoder()
+  const decoder = new Utf8Decoder()
   let rest = ""
   let tooLong = false
 
@@ -29,15 +30,15 @@ export const ndjsonReader = (): FrameReader => {
   }
 
   return {
-    push: (bytes) => {
+    push: (bytes, start = 0, end = bytes.length) => {
       const frames: Array<Frame> = []
-      if (!tooLong) lines(decoder.decode(bytes, { stream: true }), frames)
+      if (!tooLong) lines(decoder.decode(bytes, start, end), frames)
       return frames
     },
     end: () => {
       const frames: Array<Frame> = []
       if (tooLong) return frames
-      lines(decoder.decode(), frames)
+      lines(decoder.end(), frames)
       line(rest, frames)
       rest = ""
       return frames

@@ -3,12 +3,13 @@
  * events in one read, characters cut in two. Bytes that are no UTF-8 become U+FFFD. A frame's name is the value of its
  * `event:` line, its data the `data:` lines joined by a line feed.
  */
+import { Utf8Decoder } from "../Utf8Decoder.ts"
 import { type Frame, type FrameReader, longestFrame } from "./FrameReader.ts"
 
 export const sseReader = (): FrameReader => new SseReader()
 
 class SseReader implements FrameReader {
-  private readonly decoder = new TextDecoder()
+  private readonly decoder = new Utf8Decoder()
   /** A line that has begun. */
   private rest = ""
   private name = ""
@@ -16,9 +17,9 @@ class SseReader implements FrameReader {
   private isAfterCarriageReturn = false
   private tooLong = false
 
-  push(bytes: Uint8Array): ReadonlyArray<Frame> {
+  push(bytes: Uint8Array, start = 0, end = bytes.length): ReadonlyArray<Frame> {
     if (this.tooLong) return none
-    const text = this.decoder.decode(bytes, { stream: true })
+    const text = this.decoder.decode(bytes, start, end)
     const only = this.isAtStart ? oneEvent(text) : undefined
     if (only !== undefined) return [only]
     const frames: Array<Frame> = []
@@ -29,7 +30,7 @@ class SseReader implements FrameReader {
   end(): ReadonlyArray<Frame> {
     const frames: Array<Frame> = []
     if (this.tooLong) return frames
-    this.lines(this.decoder.decode(), frames)
+    this.lines(this.decoder.end(), frames)
     this.line(this.rest, frames)
     this.rest = ""
     this.line("", frames)

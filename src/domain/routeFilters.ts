@@ -32,7 +32,7 @@ export interface Filter {
   readonly name: string
   /** Whether the filter has anything to do for this request. */
   readonly applies: (asked: Asked) => boolean
-  /** The check of each host of the wanted model, where it does. */
+  /** The check of each host of the wanted model. Called only where `applies` is true. */
   readonly prepare: (asked: Asked) => Excludes
 }
 
@@ -226,6 +226,7 @@ export const softFilters: ReadonlyArray<Filter> = [
     name: "max_tokens",
     applies: ({ bounds }) => bounds.maxTokens !== undefined,
     prepare: ({ bounds }) => {
+      // Not `undefined`, as it applies.
       const { maxTokens = 0 } = bounds
       const fewest = fewestTokensAtOnce(bounds) + maxTokens
       return ({ host: { maxCompletionTokens, contextLength } }) => {

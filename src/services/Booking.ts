@@ -1,20 +1,18 @@
 /** The row of one attempt on its way into the ledger. See docs/guarantees.md#g3. */
 import * as Exit from "effect/Exit"
 import type { Charge } from "../domain/Charge.ts"
-import { Unavailable } from "../domain/Failure.ts"
+import type { Unavailable } from "../domain/Failure.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import type { Written } from "./GroupCommit.ts"
 import type { Holds } from "./Holds.ts"
 import type { Hold, Settlement } from "./heldMoney.ts"
 import type { Journal } from "./Journal.ts"
-import type { LedgerWriter, Settled } from "./LedgerWriter.ts"
+import { type LedgerWriter, type Settled, unwritable } from "./LedgerWriter.ts"
 import type { LedgerRow } from "./ledger.ts"
 import { Wait } from "./Steps.ts"
 
-/** The failure where the ledger cannot take a row. */
-export const unwritable = () => new Unavailable({ why: "metering", retryAfterSeconds: 5 })
-
-interface BookingServices {
+/** What a booking changes. */
+export interface Bookkeeping {
   readonly ledger: LedgerWriter
   readonly holds: Holds
   readonly journal: Journal<Hold>
@@ -23,14 +21,14 @@ interface BookingServices {
 /** Books the row of a closed hold. Succeeds with its charge once the row is durable. It can be run once. */
 export class Booking extends Wait<Charge, Unavailable> implements Settled {
   readonly row: LedgerRow
-  private readonly services: BookingServices
+  private readonly services: Bookkeeping
   private readonly hold: Hold
   private readonly settlement: Settlement
   private readonly charge: Charge
   private readonly since: number | undefined
   private resume: ((exit: Exit.Exit<Charge, Unavailable>) => void) | undefined
 
-  constructor(services: BookingServices, hold: Hold, settlement: Settlement, charge: Charge, row: LedgerRow) {
+  constructor(services: Bookkeeping, hold: Hold, settlement: Settlement, charge: Charge, row: LedgerRow) {
     super()
     this.services = services
     this.hold = hold
@@ -50,7 +48,7 @@ export class Booking extends Wait<Charge, Unavailable> implements Settled {
     this.services.ledger.add(this)
   }
 
-  written(written: Written): void {
+  onWritten(written: Written): void {
     const { isAwaited, outcome } = this.settlement
     const isBooked = written === "durable" || !isAwaited
     if (isBooked && outcome !== "lost") this.hold.context.booked = this.row
@@ -58,7 +56,7 @@ export class Booking extends Wait<Charge, Unavailable> implements Settled {
   }
 
   // A row in the backlog stays held, so that the key cannot spend the money again. A refused row is not held.
-  resolved(booked: LedgerRow | undefined): void {
+  onResolved(booked: LedgerRow | undefined): void {
     const { holds, journal } = this.services
     const { account, providerKey } = this.hold
     if (booked !== undefined) {

@@ -29,6 +29,7 @@ import type { ProviderRegistry } from "./ProviderRegistry.ts"
 import type { RequestContext } from "./RequestContext.ts"
 import type { Slices } from "./Slices.ts"
 
+/** What a hold is taken for. */
 export interface HoldAsk extends HoldRequest {
   readonly streamed: boolean
   readonly providerKey?: UsedKey | undefined
@@ -42,8 +43,10 @@ interface Services {
   readonly shared: { readonly slices: Slices; readonly lease: Pick<ProcessLease, "isHeld"> } | undefined
 }
 
+/** Of a key without a limit. */
 export const noLimit: BudgetSnapshot = { limit: null, spend: 0n, held: 0n, source: "total", resetsAt: null }
 
+/** All holds of this process. */
 export class Holds {
   /** Those that are not closed. */
   readonly open = new Roster<Hold>()
@@ -62,7 +65,7 @@ export class Holds {
     return { limit, spend, held, source: limitReset, resetsAt: nextReset(limitReset, at) }
   }
 
-  /** Reserves the most that this host could charge. */
+  /** Reserves the most that this host could charge. Fails when less is left. May wait for the database where that is shared. */
   take(
     key: KeyRecord,
     account: KeyAccount,
@@ -76,7 +79,7 @@ export class Holds {
     const budget = key.limit === null ? noLimit : this.budget(key, account)
     const size = holdSize(budget, ask, host)
     if (typeof size === "string") return Exit.fail(paymentRequired(budget, size))
-    return Exit.succeed(this.opened(hold, size))
+    return Exit.succeed(this.admit(hold, size))
   }
 
   // Not within `take`, which would make an object for the variables of these closures at every call.
@@ -89,12 +92,12 @@ export class Holds {
       (budget) => holdSize(budget, ask, host),
       (size, slice) => {
         hold.slice = slice
-        return this.opened(hold, size)
+        return this.admit(hold, size)
       },
     )
   }
 
-  private opened(hold: OpenHold, { amount, outputBound, outputTokens }: HoldSize): Hold {
+  private admit(hold: OpenHold, { amount, outputBound, outputTokens }: HoldSize): Hold {
     hold.amount = amount
     hold.outputBound = outputBound
     hold.outputTokens = outputTokens
@@ -120,7 +123,7 @@ export class Holds {
     return tokens
   }
 
-  /** The hold does not grow any more. Whether it was open. */
+  /** Takes the hold out of the open ones, so that it does not grow any more. `false`: it was closed before. */
   close(hold: Hold): boolean {
     const wasOpen = this.open.has(hold)
     this.open.delete(hold)

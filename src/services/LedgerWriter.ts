@@ -10,6 +10,7 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
+import { Unavailable } from "../domain/Failure.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import { GroupCommit, type Written } from "./GroupCommit.ts"
 import type { LedgerRow, StorageUnavailable } from "./ledger.ts"
@@ -17,7 +18,10 @@ import { monotonic } from "./RequestContext.ts"
 import { makeStepRunner, wait } from "./Steps.ts"
 import type { Appended, LedgerRepository, Storage } from "./Storage.ts"
 
-/** A request that has ended, with its cost, and what is told of its booking. */
+/** The failure where the ledger cannot take a row. */
+export const unwritable = () => new Unavailable({ why: "metering", retryAfterSeconds: 5 })
+
+/** A request that has ended, with its cost, and the callbacks of its booking. */
 export interface Settled {
   readonly row: LedgerRow
   /**
@@ -26,12 +30,12 @@ export interface Settled {
    */
   readonly lateCost: Picodollars
   /** Called once, with the result of the first try. */
-  readonly written: (written: Written) => void
+  readonly onWritten: (written: Written) => void
   /**
-   * Called once, before `written` or later: it is known whether the entry is in the ledger. With the row as it was booked, or
+   * Called once, before `onWritten` or later: it is known whether the entry is in the ledger. With the row as it was booked, or
    * `undefined` when it never will be.
    */
-  readonly resolved: (booked: LedgerRow | undefined) => void
+  readonly onResolved: (booked: LedgerRow | undefined) => void
 }
 
 export interface LedgerWriter {
@@ -43,7 +47,7 @@ export interface LedgerWriter {
 }
 
 /** An entry that the database could not take. */
-interface Late {
+interface BacklogEntry {
   /** With the cost that is due when it is written now. */
   readonly row: LedgerRow
   readonly entry: Settled
@@ -59,7 +63,7 @@ export const makeLedgerWriter = (
   Effect.gen(function* () {
     const runner = makeStepRunner(yield* Effect.runtime<never>())
     const log = (line: Effect.Effect<void>) => runner.effect(line, () => {})
-    const backlog: Array<Late> = []
+    const backlog: Array<BacklogEntry> = []
     /** Commits under way, and what to call when the last of them has ended. */
     let commits = 0
     let onIdle = () => {}
@@ -89,12 +93,12 @@ export const makeLedgerWriter = (
     const append = (rows: ReadonlyArray<LedgerRow>): Effect.Effect<Written> =>
       Effect.map(Effect.exit(appended(rows)), (exit) => resultOf(rows, exit))
 
-    const onWritten = (entry: Settled, written: Written): void => {
+    const report = (entry: Settled, written: Written): void => {
       const { row, lateCost } = entry
       if (written === "unavailable") backlog.push({ row: lateRow(row, lateCost), entry })
-      else entry.resolved(written === "durable" ? row : undefined)
+      else entry.onResolved(written === "durable" ? row : undefined)
       if (written === "refused") log(logLost(row))
-      entry.written(written)
+      entry.onWritten(written)
     }
     const group = new GroupCommit<Settled>(
       (entries, onResult) => {
@@ -107,7 +111,7 @@ export const makeLedgerWriter = (
           if (isIdle()) onIdle()
         })
       },
-      onWritten,
+      report,
       monotonic(yield* Effect.clock),
     )
 
@@ -129,14 +133,14 @@ export const makeLedgerWriter = (
         if (written === "unavailable") return
         if (written === "refused") {
           backlog.shift()
-          entry.resolved(undefined)
+          entry.onResolved(undefined)
           yield* logLost(row)
           continue
         }
         const booked = yield* Effect.either(asBooked(row))
         if (Either.isLeft(booked)) return
         backlog.shift()
-        entry.resolved(booked.right)
+        entry.onResolved(booked.right)
       }
     })
     // Added before the fiber starts, so that it runs after the fiber has ended: of two rounds at once, the slower would

@@ -14,12 +14,12 @@ import type { Host } from "../domain/Host.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import type { KeyRecord, Spend } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
-import { Booking, unwritable } from "./Booking.ts"
+import { Booking } from "./Booking.ts"
 import { type HoldAsk, Holds, noLimit } from "./Holds.ts"
 import { crashedRow, type Hold, heldIn, ledgerRow, type Settlement } from "./heldMoney.ts"
 import { makeJournal } from "./Journal.ts"
 import { KeyAccounts } from "./KeyAccounts.ts"
-import { makeLedgerWriter } from "./LedgerWriter.ts"
+import { makeLedgerWriter, unwritable } from "./LedgerWriter.ts"
 import { orUnavailable } from "./ledger.ts"
 import { PriceVersions } from "./PriceVersions.ts"
 import { makeProcessLease } from "./ProcessLease.ts"
@@ -95,6 +95,15 @@ export class Meter extends Context.Tag("headgate/Meter")<
       const readAndReserve = (key: KeyRecord, context: RequestContext, ask: HoldAsk, host: Host) =>
         Effect.flatMap(accounts.of(key.id), (account) => holds.take(key, account, context, ask, host))
 
+      const book = (hold: Hold, settlement: Settlement): Effect.Effect<Charge, Unavailable> => {
+        const { context, bounds, host, errorFinish } = hold
+        const charge = chargeFor(host.pricing, settlement, bounds, context.admittedAt, errorFinish)
+        if (!holds.close(hold)) return Exit.succeed(charge)
+        const settled = ledgerRow(hold, settlement, charge, prices.idOf(host.pricing), now())
+        const row = hold.slice === undefined ? settled : { ...settled, heldIn: heldIn(hold, hold.slice) }
+        return new Booking(bookkeeping, hold, settlement, charge, row)
+      }
+
       return {
         budget: ({ key }) => {
           if (key.limit === null) return unlimited
@@ -114,12 +123,11 @@ export class Meter extends Context.Tag("headgate/Meter")<
           journal.closed(hold)
         },
         settle: (hold, settlement) => {
-          const { context, bounds, host, errorFinish } = hold
-          const charge = chargeFor(host.pricing, settlement, bounds, context.admittedAt, errorFinish)
-          if (!holds.close(hold)) return Exit.succeed(charge)
-          const settled = ledgerRow(hold, settlement, charge, prices.idOf(host.pricing), now())
-          const row = hold.slice === undefined ? settled : { ...settled, heldIn: heldIn(hold, hold.slice) }
-          return new Booking(bookkeeping, hold, settlement, charge, row)
+          try {
+            return book(hold, settlement)
+          } catch (defect) {
+            return Exit.die(defect)
+          }
         },
         writable,
         spent: (key) => {

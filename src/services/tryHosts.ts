@@ -64,6 +64,7 @@ export const tryHosts = <A extends object>(
   call: CallHost<A>,
 ): Steps<Tried<A>, DispatchFailure> => new Tries(services, context, request, plan, call).run()
 
+/** The loop over the hosts of one request, with what became of them so far. */
 class Tries<A extends object> {
   private readonly services: TryServices
   private readonly context: RequestContext
@@ -125,7 +126,7 @@ class Tries<A extends object> {
         break
       }
       mayCall = false
-      const hedge = this.hedgeFor(host)
+      const hedge = this.nextHedge(host)
       if (hedge !== undefined) {
         const won = yield* this.raced(begun, hedge)
         if (won !== undefined) return won
@@ -153,7 +154,7 @@ class Tries<A extends object> {
   }
 
   /** The second call beside one to `host`, for one host of a request at most. */
-  private hedgeFor(host: Host): Hedge | undefined {
+  private nextHedge(host: Host): Hedge | undefined {
     if (!this.canHedge) return undefined
     const hedge = hedgeFor(host, this.plan, this.refused, this.request, this.context, this.services.stats)
     this.canHedge = hedge === undefined

@@ -35,7 +35,7 @@ export const makeIdempotencyRepository = (sql: SqlClient): IdempotencyRepository
   const find = (id: string) =>
     firstRowOf(records, sql`SELECT ${sql.literal(records.selection)} FROM idempotency_keys WHERE id = ${id}`)
 
-  // Locks the record that is there, so that nothing can be released between seeing it and reading it.
+  // Inserts the record and returns it, or locks the one that is there and returns that: nothing can be released in between.
   const insertOrLock = (record: IdempotencyRecord) =>
     firstRowOf(
       records,
@@ -51,9 +51,10 @@ export const makeIdempotencyRepository = (sql: SqlClient): IdempotencyRepository
         if (claimed !== undefined) return undefined
         const found = yield* find(record.id)
         if (found !== undefined) return found
-        // Another process released the record between the two statements. A lock writes, so it is taken only now.
-        const locked = yield* insertOrLock(record)
-        return locked?.requestId === record.requestId ? undefined : locked
+        // Another process released the record between the two statements. This one always writes, so it is not the first.
+        const present = yield* insertOrLock(record)
+        if (present === undefined) return yield* Effect.dieMessage("an Idempotency-Key is neither there nor inserted")
+        return present.requestId === record.requestId ? undefined : present
       }),
     renew: (ids, leaseEnd) =>
       Effect.forEach(

@@ -104,7 +104,7 @@ const webExchange = (respond: (signal: AbortSignal) => Promise<Response>, sink: 
       const next = await reader?.read()
       if (isOver) return
       try {
-        if (next?.value !== undefined) sink.data(next.value, 0, next.value.length)
+        if (next?.value !== undefined) sink.data(bufferOf(next.value), 0, next.value.byteLength)
         else {
           sink.end()
           isOver = true
@@ -144,3 +144,7 @@ const webExchange = (respond: (signal: AbortSignal) => Promise<Response>, sink: 
     },
   }
 }
+
+/** The same bytes. A stream that is not of the runtime may give an `ArrayBuffer`. */
+const bufferOf = (piece: Uint8Array | ArrayBuffer): Buffer =>
+  piece instanceof Uint8Array ? Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength) : Buffer.from(piece)

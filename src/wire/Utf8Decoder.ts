@@ -1,7 +1,8 @@
 /**
  * Decodes UTF-8 text that comes in pieces, as a `TextDecoder` does with `stream`: a character may be cut in two, bytes that are no
  * UTF-8 become U+FFFD, a byte order mark at the beginning is left out. A piece is a part of a larger read, usually of a `Buffer`,
- * which gives its text without a view of it: making one costs more than decoding a short piece (bench/README.md).
+ * which gives its text without a view of it: making one costs more than decoding a short piece
+ * (docs/decisions/0039-fewer-objects-per-request.md).
  */
 export class Utf8Decoder {
   private decoder: TextDecoder | undefined

@@ -180,8 +180,8 @@ const writing = async (ledger: LedgerRepository, clock = new ManualClock()) => {
       writer.add({
         row,
         lateCost: row.cost,
-        written: (written) => results.push([row.requestId, written]),
-        resolved: (booked) => resolved.push([row.requestId, booked !== undefined]),
+        onWritten: (written) => results.push([row.requestId, written]),
+        onResolved: (booked) => resolved.push([row.requestId, booked !== undefined]),
       }),
     close: () => run(Scope.close(scope, Exit.void)),
   }

@@ -106,8 +106,8 @@ describe("what is drained", () => {
       if (event === "data") exchange.drain()
     })
 
-  test("keeps its connection where the end is there", async () => {
-    using server = saying(`${chunkedHead}5\r\nhello\r\n3\r\nend\r\n0\r\n\r\n`)
+  test.each([1, 300])("keeps its connection where the end is there, %d chunks later", async (chunks) => {
+    using server = saying(`${chunkedHead}5\r\nhello\r\n${"3\r\nend\r\n".repeat(chunks)}0\r\n\r\n`)
     const first = drained(server.url)
     await until(() => first.bytes() > 0, "the first chunk")
     await answerOf(client.exchange, callTo(server.url))

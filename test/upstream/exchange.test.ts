@@ -235,6 +235,18 @@ describe("an exchange", () => {
     }
   })
 
+  test("reads a function's stream that gives an ArrayBuffer", async () => {
+    const stream = new ReadableStream({
+      start: (controller) => {
+        controller.enqueue(new TextEncoder().encode("hel"))
+        controller.enqueue(new TextEncoder().encode("lo").buffer)
+        controller.close()
+      },
+    })
+    const start: StartExchange = (call, sink) => callFunction(() => new Response(stream), call, sink)
+    expect((await answerOf(start, callTo("http://127.0.0.1:9"))).body.toString()).toBe("hello")
+  })
+
   describe.each<[string, StartExchange]>([
     ["our client", client.exchange],
     [

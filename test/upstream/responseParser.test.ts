@@ -32,8 +32,8 @@ const read = (bytes: Buffer, cuts: ReadonlyArray<number> = [], pauses: ReadonlyA
       headers = ["x-a", "content-type"].map(head.headers.get, head.headers)
       pause()
     },
-    onData: (read, start, end) => {
-      body += read.toString("latin1", start, end)
+    onData: (bytes, start, end) => {
+      body += bytes.toString("latin1", start, end)
       pause()
     },
     onEnd: (more) => {

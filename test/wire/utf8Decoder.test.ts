@@ -44,7 +44,7 @@ describe("a decoder of text in pieces", () => {
     })
   }
 
-  test("keeps a byte order mark that is not at the beginning, also when a character is cut before it was needed", () => {
+  test("keeps a byte order mark that is not at the beginning, also after a character that was cut", () => {
     const bytes = Buffer.from("a\ufeffb\ufeff€c")
     expect(decoded(bytes, [1, 4, 4, 1], (read) => read)).toBe("a\ufeffb\ufeff€c")
   })

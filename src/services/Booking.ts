@@ -25,6 +25,7 @@ export class Booking extends Wait<Charge, Unavailable> implements Settled {
   private readonly hold: Hold
   private readonly settlement: Settlement
   private readonly charge: Charge
+  /** What `Slice.settles` returned; `undefined`: the hold is not of a slice. */
   private readonly since: number | undefined
   private resume: ((exit: Exit.Exit<Charge, Unavailable>) => void) | undefined
 

@@ -46,7 +46,7 @@ interface Services {
 /** Of a key without a limit. */
 export const noLimit: BudgetSnapshot = { limit: null, spend: 0n, held: 0n, source: "total", resetsAt: null }
 
-/** All holds of this process. */
+/** The open holds of this process, and how they are taken, grown and given back. */
 export class Holds {
   /** Those that are not closed. */
   readonly open = new Roster<Hold>()

@@ -126,6 +126,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
           try {
             return book(hold, settlement)
           } catch (defect) {
+            // A result like any other, so that a stream that waits for it ends. The money stays held: what is due is not known.
             return Exit.die(defect)
           }
         },

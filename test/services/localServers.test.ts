@@ -110,12 +110,22 @@ const watching = async (ports: Readonly<Record<string, number>>, config: Gateway
   const registry = Context.get(context, ProviderRegistry)
   /** Without those of the plugin that is always on. */
   const ids = () => registry.current().models.flatMap(({ id }) => (id.startsWith("headgate/") ? [] : [String(id)]))
-  return { registry, ids, log, look: () => pass(clock, 30_000), clock }
+  /** The pause before the next look: nothing else of it waits longer than the ten seconds for the details. */
+  const pause = () => clock.dueIn().find((ms) => ms > 10_000)
+  /** Ends the pause, and waits for the look to end: it has, once the next pause has begun. */
+  const look = async () => {
+    await until(() => pause() !== undefined)
+    clock.advance(pause() ?? 0)
+    await until(() => pause() !== undefined)
+  }
+  /** Waits until so many answers, and details of a whole server, are waited for and no others. */
+  const waitsFor = (count: number) => until(() => clock.dueIn().filter((ms) => ms >= 2000).length === count)
+  return { registry, ids, log, look, waitsFor, clock }
 }
 
 /** Waits until it holds; a server of one's own answers at once. */
 const until = async (holds: () => boolean): Promise<void> => {
-  for (let turn = 0; turn < 2000 && !holds(); turn++) await new Promise((resolve) => setTimeout(resolve, 2))
+  for (let turn = 0; turn < 10_000 && !holds(); turn++) await new Promise((resolve) => setTimeout(resolve, 2))
   expect(holds()).toBe(true)
 }
 
@@ -227,8 +237,9 @@ describe("while the gateway runs", () => {
   test("one that accepts and never answers holds up nothing, and is given up", async () => {
     const host = server(() => new Promise<Response>(() => {}))
     const working = ollama(["llama3.2:3b"])
-    const { ids, clock } = await watching({ vllm: host.port, ollama: working.port })
-    await until(() => host.calls.length === 1)
+    const { ids, clock, waitsFor } = await watching({ vllm: host.port, ollama: working.port })
+    await until(() => host.calls.length === 1 && working.calls.length === 3)
+    await waitsFor(1)
     await pass(clock, 3000)
     await until(() => ids().length === 1)
   })
@@ -262,8 +273,10 @@ describe("while the gateway runs", () => {
     slow.answer = (request) =>
       isSlow && request.url.endsWith("/api/show") ? new Promise<Response>(() => {}) : answer(request)
     const shows = () => slow.calls.filter((call) => call === "POST /api/show").length
-    const { ids, clock, look } = await watching({ ollama: slow.port, vllm: working.port })
-    await until(() => shows() === 4)
+    const { ids, clock, look, waitsFor } = await watching({ ollama: slow.port, vllm: working.port })
+    await until(() => shows() === 4 && working.calls.length === 2)
+    // Its first four details, and the limit for all of them.
+    await waitsFor(5)
     await pass(clock, 12_000)
     await until(() => ids().includes("vllm/qwen") && ids().length === 513)
     isSlow = false

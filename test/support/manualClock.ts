@@ -41,6 +41,11 @@ export class ManualClock implements Clock.Clock {
     })
   }
 
+  /** Milliseconds until each sleeper is due: says what waits, and so when something has ended. */
+  dueIn(): ReadonlyArray<number> {
+    return this.sleepers.map(({ at }) => at - this.now)
+  }
+
   /** Advances the clock, and wakes the sleepers that are due. */
   advance(milliseconds: number): void {
     this.now += milliseconds

@@ -283,7 +283,8 @@ describe("while the gateway runs", () => {
     const before = shows()
     await look()
     await until(() => shows() >= before + 400)
-    expect(shows() - before).toBeLessThanOrEqual(512)
+    // The last four of the look that was given up may arrive only now.
+    expect(shows() - before).toBeLessThanOrEqual(512 + 4)
     expect(ids()).toHaveLength(513)
   })
 

@@ -7,7 +7,7 @@ import { isOutputKept } from "../src/firstKeys.ts"
 import { oldDatabase } from "./sql/oldDatabase.ts"
 import { describePostgres, makeDatabase, urlOf } from "./support/postgres.ts"
 import { firstKey, firstManagementKey, type Installation, install, type StartOptions } from "./support/process.ts"
-import { until } from "./support/rawHost.ts"
+import { until } from "./support/until.ts"
 
 const patience = 240_000
 

@@ -8,7 +8,7 @@ import { ProgressLine } from "../src/progress/line.ts"
 import { schemaVersion } from "../src/sql/migrations.ts"
 import { oldDatabase } from "./sql/oldDatabase.ts"
 import { install } from "./support/process.ts"
-import { until } from "./support/rawHost.ts"
+import { until } from "./support/until.ts"
 
 const patience = 240_000
 
@@ -53,7 +53,7 @@ test(
     other.run("BEGIN IMMEDIATE")
     const gateway = installation.start({ config: { discovery: { environment: false, local: false } } })
     const change = `headgate: the tables of the database are brought from schema 4 to ${schemaVersion} …`
-    await until(() => gateway.err().includes(change), "the line", 30_000)
+    await until(() => gateway.err().includes(change), "the line")
     other.run("ROLLBACK")
     other.close()
     await gateway.url()
@@ -81,7 +81,7 @@ test(
     const reading = (async () => {
       for await (const bytes of child.stderr) err += new TextDecoder().decode(bytes)
     })()
-    await until(() => err.includes("headgate: reading the database …\n"), "the line", 30_000)
+    await until(() => err.includes("headgate: reading the database …\n"), "the line")
     other.run("ROLLBACK")
     other.close()
     expect(await child.exited).toBe(0)

@@ -5,8 +5,9 @@ import { join } from "node:path"
 import { chunkOf, configFor, scriptedHost, wholeAnswer } from "./support/host.ts"
 import { ownPluginsFolder } from "./support/ownPlugins.ts"
 import { install } from "./support/process.ts"
-import { event, lastPart, type Peer, rawHost, streamHead, until } from "./support/rawHost.ts"
+import { event, lastPart, type Peer, rawHost, streamHead } from "./support/rawHost.ts"
 import { contentOf, readStrictly } from "./support/strictSse.ts"
+import { until } from "./support/until.ts"
 
 const closing: Array<() => unknown> = []
 afterAll(() => Promise.all(closing.map((close) => close())))

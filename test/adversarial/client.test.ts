@@ -3,7 +3,8 @@ import { describe, expect, test } from "bun:test"
 import { openAccount } from "../support/account.ts"
 import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
 import { delta, tail, whole } from "../support/rawAnswers.ts"
-import { type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
+import { type Peer, rawHost, streamHead } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
 
 closeAfterEach()

@@ -21,7 +21,8 @@ import { configFor } from "../support/host.ts"
 import { lastingStorage } from "../support/lastingStorage.ts"
 import { delta, tail } from "../support/rawAnswers.ts"
 import { rawCaller, requestOf } from "../support/rawCaller.ts"
-import { type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
+import { type Peer, rawHost, streamHead } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 import { closeAfterEach, opened } from "../support/watched.ts"
 
 closeAfterEach()

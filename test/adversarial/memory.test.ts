@@ -4,7 +4,8 @@ import { heapStats } from "bun:jsc"
 import { test } from "bun:test"
 import { openAccount } from "../support/account.ts"
 import { chunkOf, configFor } from "../support/host.ts"
-import { event, rawHost, streamHead, until } from "../support/rawHost.ts"
+import { event, rawHost, streamHead } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
 
 closeAfterEach()

@@ -7,7 +7,8 @@ import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/h
 import { ManualClock, pass } from "../support/manualClock.ts"
 import { delta, tail, whole } from "../support/rawAnswers.ts"
 import { rawCaller, requestOf } from "../support/rawCaller.ts"
-import { type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
+import { type Peer, rawHost, streamHead } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
 
 closeAfterEach()

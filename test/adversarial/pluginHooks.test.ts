@@ -9,7 +9,7 @@ import { gatedStorage } from "../support/gatedStorage.ts"
 import { ownPlugins, type TestGatewayOptions } from "../support/gateway.ts"
 import { configFor, type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
 import { ManualClock, pass } from "../support/manualClock.ts"
-import { until } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
 
 closeAfterEach()

@@ -3,7 +3,8 @@ import { describe, expect, test } from "bun:test"
 import { openAccount } from "../support/account.ts"
 import { chunkOf, configFor } from "../support/host.ts"
 import { answersIn, rawCaller, requestOf } from "../support/rawCaller.ts"
-import { event, lastPart, openHead, type Peer, part, rawHost, streamHead, until } from "../support/rawHost.ts"
+import { event, lastPart, openHead, type Peer, part, rawHost, streamHead } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
 
 closeAfterEach()

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import type { Ended } from "../support/commands.ts"
 import { chunkOf, configFor, type ScriptedHost, scriptedHost, wholeAnswer } from "../support/host.ts"
 import { firstKey, firstManagementKey, type Installation, install, type RunningGateway } from "../support/process.ts"
-import { until } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 
 const patience = 240_000
 

@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describePostgres, execute, makeDatabase, urlOf } from "../support/postgres.ts"
 import { firstKey, firstManagementKey, type Installation, install } from "../support/process.ts"
-import { until } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 
 const patience = 240_000
 const bare = { discovery: { environment: false, local: false } }

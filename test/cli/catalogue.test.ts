@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test"
 import { existsSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { firstKey, type Installation, install } from "../support/process.ts"
-import { until } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 
 const patience = 120_000
 

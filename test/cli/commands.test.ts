@@ -6,7 +6,7 @@ import { serveFlags } from "../../src/serveFlags.ts"
 import { schemaVersion } from "../../src/sql/migrations.ts"
 import type { Ended } from "../support/commands.ts"
 import { firstKey, firstManagementKey, type Installation, install, type RunningGateway } from "../support/process.ts"
-import { until } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 
 const patience = 240_000
 

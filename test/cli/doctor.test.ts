@@ -5,7 +5,7 @@ import { dirname, join } from "node:path"
 import type { Ended } from "../support/commands.ts"
 import { ownPluginsFolder } from "../support/ownPlugins.ts"
 import { firstManagementKey, type Installation, install, type RunningGateway } from "../support/process.ts"
-import { until } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 import { makeAuthority } from "../upstream/certificates.ts"
 
 const patience = 240_000

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Ended } from "../support/commands.ts"
 import { firstManagementKey, type Installation, install, type RunningGateway } from "../support/process.ts"
-import { until } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 
 const patience = 240_000
 

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { freePort } from "../support/postgresServer.ts"
 import { firstKey, firstManagementKey } from "../support/process.ts"
-import { until } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 import { root, said, stages, variables } from "./dockerfile.ts"
 import { buildImage, hindrance, type Image, type Running } from "./imageFolder.ts"
 

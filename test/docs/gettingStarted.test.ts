@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { isJsonObject } from "../../src/domain/Json.ts"
 import { freePort } from "../support/postgresServer.ts"
-import { until } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 import { GatewayTerminal, notSaid, ReadersTerminal, stepsOf } from "./transcript.ts"
 import { vendorProxy } from "./vendorProxy.ts"
 

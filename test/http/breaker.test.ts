@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test"
 import { errorOf, streamOf, wholeBodyOf } from "../support/answers.ts"
 import { type Clocked, clocked } from "../support/clocked.ts"
 import { chunkOf, type HeldStream, heldStream, sse } from "../support/host.ts"
-import { until } from "../support/rawHost.ts"
 import { type Answer, ask, good, silent, status } from "../support/routed.ts"
+import { until } from "../support/until.ts"
 import { closeAfterEach } from "../support/watched.ts"
 
 closeAfterEach()

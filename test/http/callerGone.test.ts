@@ -8,8 +8,9 @@ import { openAccount, type TestAccount } from "../support/account.ts"
 import { gatedStorage } from "../support/gatedStorage.ts"
 import { gatewayWithoutSocket, startGateway, type TestGateway } from "../support/gateway.ts"
 import { chunkOf, configFor } from "../support/host.ts"
-import { event, lastPart, type Peer, part, type RawHost, rawHost, streamHead, until } from "../support/rawHost.ts"
+import { event, lastPart, type Peer, part, type RawHost, rawHost, streamHead } from "../support/rawHost.ts"
 import { contentOf, finishesOf, readStrictly } from "../support/strictSse.ts"
+import { until } from "../support/until.ts"
 
 const ask = { model: "acme/small", messages: [{ role: "user", content: "hello" }], stream: true, max_tokens: 50 }
 const delta = (content: string) => event(chunkOf({ delta: { content }, finish_reason: null }))

@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test"
 import { errorOf } from "../support/answers.ts"
 import { type Clocked, clocked } from "../support/clocked.ts"
 import { chunkOf, sse, wholeAnswer } from "../support/host.ts"
-import { until } from "../support/rawHost.ts"
 import { type Answer, ask, good, says, silent, status } from "../support/routed.ts"
+import { until } from "../support/until.ts"
 import { closeAfterEach } from "../support/watched.ts"
 
 closeAfterEach()

@@ -7,7 +7,7 @@ import { keyId } from "../../src/domain/KeySecret.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import { chunkOf, configFor, scriptedHost, wholeAnswer } from "../support/host.ts"
 import { firstKey, install, killPatience, killRounds } from "../support/process.ts"
-import { until } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 
 const closing: Array<() => unknown> = []
 afterEach(async () => {

@@ -9,8 +9,8 @@ import { layer as sqliteStorage } from "../../src/sql/SqliteStorage.ts"
 import { openAccount } from "../support/account.ts"
 import { startGateway } from "../support/gateway.ts"
 import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
-import { until } from "../support/rawHost.ts"
 import { finishesOf, readStrictly } from "../support/strictSse.ts"
+import { until } from "../support/until.ts"
 
 const closing: Array<() => unknown> = []
 afterEach(async () => {

@@ -10,7 +10,7 @@ import { errorOf, wholeBodyOf } from "../support/answers.ts"
 import { type Ruled, startRuled, statuses, together } from "../support/keyRules.ts"
 import { lastingStorage } from "../support/lastingStorage.ts"
 import { firstKey, install } from "../support/process.ts"
-import { until } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 import { closeAfterEach, opened } from "../support/watched.ts"
 
 closeAfterEach()

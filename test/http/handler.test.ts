@@ -7,7 +7,8 @@ import { Hono } from "hono"
 import { configFor } from "../support/host.ts"
 import { delta } from "../support/rawAnswers.ts"
 import { rawCaller, requestOf } from "../support/rawCaller.ts"
-import { type RawHost, rawHost, streamHead, until } from "../support/rawHost.ts"
+import { type RawHost, rawHost, streamHead } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 
 const managementKey = "sk-of-the-operator-0123456789abcdef"
 

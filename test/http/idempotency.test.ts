@@ -9,7 +9,7 @@ import { gatewayWithoutSocket, type TestGateway } from "../support/gateway.ts"
 import { chunkOf, configFor, heldStream, scriptedHost, sse, streamAnswer, wholeAnswer } from "../support/host.ts"
 import { lastingStorage } from "../support/lastingStorage.ts"
 import { ManualClock } from "../support/manualClock.ts"
-import { until } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
 
 closeAfterEach()

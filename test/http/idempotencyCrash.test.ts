@@ -5,7 +5,7 @@ import { expectRefusal } from "../support/badInputs.ts"
 import { chunkOf, configFor, heldStream, scriptedHost, wholeAnswer } from "../support/host.ts"
 import { describePostgres, execute, makeDatabase, urlOf } from "../support/postgres.ts"
 import { firstKey, type Installation, install, type RunningGateway } from "../support/process.ts"
-import { until } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 
 const closing: Array<() => unknown> = []
 afterEach(async () => {

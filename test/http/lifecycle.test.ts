@@ -19,8 +19,9 @@ import {
   type RunningGateway,
 } from "../support/process.ts"
 import { delta, tail } from "../support/rawAnswers.ts"
-import { type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
+import { type Peer, rawHost, streamHead } from "../support/rawHost.ts"
 import { contentOf, finishesOf, readStrictly } from "../support/strictSse.ts"
+import { until } from "../support/until.ts"
 
 const ask = { model: "acme/small", messages: [{ role: "user", content: "hello" }], stream: true, max_tokens: 50 }
 

@@ -1,7 +1,8 @@
 /** Answers without end: each is read to its bound, and its connection is closed. docs/guarantees.md#g10 */
 import { expect, test } from "bun:test"
 import { configFor, scriptedHost } from "../support/host.ts"
-import { part, rawHost, until } from "../support/rawHost.ts"
+import { part, rawHost } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
 
 closeAfterEach()

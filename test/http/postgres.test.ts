@@ -17,9 +17,9 @@ import {
   killPatience,
   type RunningGateway,
 } from "../support/process.ts"
-import { until } from "../support/rawHost.ts"
 import { finishesOf, readStrictly } from "../support/strictSse.ts"
 import { tcpProxy } from "../support/tcpProxy.ts"
+import { until } from "../support/until.ts"
 
 const ask = { model: "acme/small", messages: [{ role: "user", content: "hello" }], max_tokens: 50 }
 

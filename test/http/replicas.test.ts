@@ -4,6 +4,7 @@ import { makeSecret } from "../../src/domain/KeySecret.ts"
 import { chunkOf, configFor, heldStream, type ScriptedHost, scriptedHost, wholeAnswer } from "../support/host.ts"
 import { describePostgres, execute, makeDatabase, urlOf } from "../support/postgres.ts"
 import { firstKey, install, type RunningGateway } from "../support/process.ts"
+import { until } from "../support/until.ts"
 
 const closing: Array<() => unknown> = []
 afterEach(async () => {
@@ -11,11 +12,6 @@ afterEach(async () => {
 })
 
 const patience = 90_000
-
-/** As long as the test may take. */
-const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
-  while (!(await holds())) await Bun.sleep(5)
-}
 
 /** `REPLICA_ROUNDS=50` for the figures of a release. */
 const rounds = Number(process.env["REPLICA_ROUNDS"] ?? 2)
@@ -188,7 +184,8 @@ describePostgres("several gateways on one database", () => {
       const room = Number((20n * one - leased) / one)
       expect(await burst()).toBe(room)
       const killedAt = Date.now()
-      if (waitsForLease) await until(async () => (await booksOf(database, hash)).leased === 0n)
+      if (waitsForLease)
+        await until(async () => (await booksOf(database, hash)).leased === 0n, "the lease's end", 120_000)
       // As if its lease had ended already.
       else {
         await execute(database, `UPDATE headgate.leases SET ends_at = 0 WHERE process = '${killed}'`)

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test"
 import { errorOf, picodollars, readStream, streamOf } from "../support/answers.ts"
 import { delta, type Ruled, startRuled } from "../support/keyRules.ts"
 import { answersIn, rawCaller, requestOf } from "../support/rawCaller.ts"
-import { until } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 import { closeAfterEach } from "../support/watched.ts"
 
 closeAfterEach()

@@ -14,15 +14,12 @@ import { chunkOf, configFor, heldStream, type ScriptedHost, scriptedHost, wholeA
 import { describePostgres, execute, makeDatabase, port, redactedUrlOf } from "../support/postgres.ts"
 import { finishesOf, readStrictly } from "../support/strictSse.ts"
 import { type TcpProxy, tcpProxy } from "../support/tcpProxy.ts"
+import { until } from "../support/until.ts"
 
 const closing: Array<() => unknown> = []
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
 })
-
-const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
-  while (!(await holds())) await Bun.sleep(5)
-}
 
 /** The clock of this machine, so many milliseconds off. */
 class WrongClock {
@@ -146,7 +143,7 @@ describePostgres("two gateways on one database", () => {
         (await execute(database, `SELECT amount FROM headgate.slices WHERE key_id = '${key.id}' AND amount > 0`))[0]
           ?.rowCount ?? 0
       expect(await slices()).toBe(2)
-      await until(async () => (await slices()) === 0)
+      await until(async () => (await slices()) === 0, "the money", patience)
       expect(await statusOf(key.chat(second))).toBe(200)
       expect(await slices()).toBe(1)
       await second.stop()

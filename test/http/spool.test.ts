@@ -15,9 +15,9 @@ import { startGateway, type TestGateway } from "../support/gateway.ts"
 import { chunkOf, configFor, type HeldStream, heldStream, scriptedHost, wholeAnswer } from "../support/host.ts"
 import { describePostgres, execute, makeDatabase, port, redactedUrlOf, urlOf } from "../support/postgres.ts"
 import { firstKey, install } from "../support/process.ts"
-import { until } from "../support/rawHost.ts"
 import { finishesOf, readStrictly } from "../support/strictSse.ts"
 import { tcpProxy } from "../support/tcpProxy.ts"
+import { until } from "../support/until.ts"
 
 const ask = { model: "acme/small", messages: [{ role: "user", content: "hello" }], max_tokens: 50 }
 

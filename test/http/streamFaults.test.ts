@@ -20,9 +20,9 @@ import {
   type RawHost,
   rawHost,
   streamHead,
-  until,
 } from "../support/rawHost.ts"
 import { contentOf, finishesOf, readStrictly } from "../support/strictSse.ts"
+import { until } from "../support/until.ts"
 
 const ask = { model: "acme/small", messages: [{ role: "user", content: "hello" }], stream: true, max_tokens: 50 }
 const delta = (content: string) => event(chunkOf({ delta: { content }, finish_reason: null }))

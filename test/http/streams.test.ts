@@ -10,9 +10,9 @@ import { Meter } from "../../src/services/Meter.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import { errorOf, picodollars, readStream, streamOf, wholeBodyOf } from "../support/answers.ts"
 import { chunkOf, type HeldStream, heldStream } from "../support/host.ts"
-import { until } from "../support/rawHost.ts"
 import { type Answer, ask, closeAfterEach, good, type Routed, routed, says, silent, status } from "../support/routed.ts"
 import { inTimedGateway } from "../support/timedGateway.ts"
+import { until } from "../support/until.ts"
 
 closeAfterEach()
 

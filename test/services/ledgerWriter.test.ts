@@ -19,6 +19,7 @@ import { openAccount } from "../support/account.ts"
 import { startGateway } from "../support/gateway.ts"
 import { configFor, heldStream, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
 import { ManualClock } from "../support/manualClock.ts"
+import { until } from "../support/until.ts"
 
 const ask = { model: "acme/small", max_tokens: 10, messages: [{ role: "user", content: "hi" }] }
 /** The cost of 10 tokens at 1 USD per million and 5 at 2. */
@@ -31,14 +32,6 @@ const closing: Array<() => unknown> = []
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
 })
-
-const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
-  for (let tries = 0; tries < 400; tries++) {
-    if (await holds()) return
-    await Bun.sleep(20)
-  }
-  throw new Error("did not come about")
-}
 
 /** A gateway whose ledger fails as long as `state.why` says how, one key with a limit, and one host. */
 const scene = async (answer: Parameters<typeof scriptedHost>[0] = () => wholeAnswer("hello")) => {

@@ -17,6 +17,7 @@ import { ProviderRegistry } from "../../src/services/ProviderRegistry.ts"
 import { Upstream } from "../../src/upstream/Upstream.ts"
 import { ownPlugins } from "../support/gateway.ts"
 import { ManualClock, pass } from "../support/manualClock.ts"
+import { until } from "../support/until.ts"
 
 const closers: Array<() => unknown> = []
 afterEach(async () => {
@@ -121,12 +122,6 @@ const watching = async (ports: Readonly<Record<string, number>>, config: Gateway
   /** Waits until so many answers, and details of a whole server, are waited for and no others. */
   const waitsFor = (count: number) => until(() => clock.dueIn().filter((ms) => ms >= 2000).length === count)
   return { registry, ids, log, look, waitsFor, clock }
-}
-
-/** Waits until it holds; a server of one's own answers at once. */
-const until = async (holds: () => boolean): Promise<void> => {
-  for (let turn = 0; turn < 10_000 && !holds(); turn++) await new Promise((resolve) => setTimeout(resolve, 2))
-  expect(holds()).toBe(true)
 }
 
 describe("a server that runs when the gateway starts", () => {

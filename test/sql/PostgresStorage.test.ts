@@ -20,6 +20,7 @@ import { query } from "../../src/sql/query.ts"
 import type { StorageNotOpened } from "../../src/sql/StorageNotOpened.ts"
 import { connect, describePostgres, execute, makeDatabase, port, redactedUrlOf, urlOf } from "../support/postgres.ts"
 import { tcpProxy } from "../support/tcpProxy.ts"
+import { until } from "../support/until.ts"
 import { makeAuthority } from "../upstream/certificates.ts"
 import { oldPostgres } from "./oldDatabase.ts"
 import { alice, bob, sampleKey, sampleRow, someone } from "./samples.ts"
@@ -59,10 +60,6 @@ const notOpened = (url: Redacted.Redacted): Promise<StorageNotOpened> =>
       Effect.provide(Logger.remove(Logger.defaultLogger)),
     ),
   )
-
-const until = async (holds: () => Promise<boolean>): Promise<void> => {
-  while (!(await holds())) await Bun.sleep(5)
-}
 
 /** Turns TLS on. Parameters of a URL that verify the server's certificate, and fail to. */
 const serveTls = async () => {

@@ -15,7 +15,7 @@ import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
 import { SpoolFile } from "../../src/sql/spoolFile.ts"
 import { withSpool } from "../../src/sql/withSpool.ts"
 import { unusedRates } from "../support/rates.ts"
-import { until } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 import { alice, sampleRow } from "./samples.ts"
 
 type Service = Context.Tag.Service<typeof Storage>

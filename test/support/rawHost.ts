@@ -136,16 +136,3 @@ export const event = (data: string): Uint8Array => part(`data: ${data}\n\n`)
 
 /** A URL with a port at which nothing listens. A free port would do only until another test is given it. */
 export const deadUrl = (): string => "http://127.0.0.1:1/v1"
-
-/** Waits until something holds; throws after half a minute, which a busy machine may need, or so many milliseconds. */
-export const until = async (
-  holds: () => boolean | Promise<boolean>,
-  what = "the condition",
-  withinMs = 30_000,
-): Promise<void> => {
-  const end = performance.now() + withinMs
-  while (!(await holds())) {
-    if (performance.now() > end) throw new Error(`${what} did not come`)
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-}

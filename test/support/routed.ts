@@ -6,7 +6,7 @@ import type { StrategyPlugin } from "../../src/plugin/Strategy.ts"
 import { gatewayWithoutSocket, ownPlugins, startGateway, type TestGateway } from "./gateway.ts"
 import { configFor, heldStream, type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "./host.ts"
 import { type ManualClock, pass } from "./manualClock.ts"
-import { until } from "./rawHost.ts"
+import { until } from "./until.ts"
 
 export type Answer = (body: Record<string, unknown>, request: Request, call: number) => Response | Promise<Response>
 

@@ -75,12 +75,3 @@ export const causeOf = ({ failure }: Answer): string =>
   failure === undefined
     ? "no failure"
     : `${failure.reason}: ${failure.cause instanceof Error ? failure.cause.message : String(failure.cause)}`
-
-/** Waits until it holds. */
-export const until = async (holds: () => boolean, what: string): Promise<void> => {
-  const end = performance.now() + 10_000
-  while (!holds()) {
-    if (performance.now() > end) throw new Error(`waited in vain: ${what}`)
-    await Bun.sleep(2)
-  }
-}

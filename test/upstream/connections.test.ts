@@ -1,7 +1,8 @@
 /** Connections that break, that are kept, and that are closed. */
 import { afterAll, describe, expect, test } from "bun:test"
 import { makeHttpClient } from "../../src/upstream/http1/client.ts"
-import { answerOf, callTo, causeOf, record, until } from "./call.ts"
+import { until } from "../support/until.ts"
+import { answerOf, callTo, causeOf, record } from "./call.ts"
 import { chunkedHead, hello, type RawRequest, rawServer, saying } from "./rawServer.ts"
 
 const client = makeHttpClient()

@@ -1,7 +1,8 @@
 /** Names, addresses and the way to a connection. */
 import { afterEach, describe, expect, test } from "bun:test"
 import { type HttpClient, makeHttpClient } from "../../src/upstream/http1/client.ts"
-import { answerOf, callTo, causeOf, record, until } from "./call.ts"
+import { until } from "../support/until.ts"
+import { answerOf, callTo, causeOf, record } from "./call.ts"
 import { rawServer } from "./rawServer.ts"
 
 const clients: Array<HttpClient> = []

@@ -7,7 +7,7 @@ import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
 import { type Ended, pauseMs, supervise, WorkerFailed } from "../../src/workers/supervise.ts"
 import { ManualClock } from "../support/manualClock.ts"
-import { until } from "../support/rawHost.ts"
+import { until } from "../support/until.ts"
 
 interface Fake {
   readonly number: number

@@ -7,8 +7,9 @@ import { openDatabase } from "../../src/sql/postgresDatabase.ts"
 import { chunkOf, configFor } from "../support/host.ts"
 import { describePostgres, makeDatabase, redactedUrlOf, urlOf } from "../support/postgres.ts"
 import { firstKey, firstManagementKey, install, type RunningGateway } from "../support/process.ts"
-import { event, lastPart, type Peer, rawHost, streamHead, until } from "../support/rawHost.ts"
+import { event, lastPart, type Peer, rawHost, streamHead } from "../support/rawHost.ts"
 import { contentOf, finishesOf, readStrictly } from "../support/strictSse.ts"
+import { until } from "../support/until.ts"
 
 const patience = 240_000
 

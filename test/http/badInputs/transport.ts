@@ -4,6 +4,7 @@ import { streamOf, wholeBodyOf } from "../../support/answers.ts"
 import { fine, type Json } from "../../support/badInputs.ts"
 import { chunkOf } from "../../support/host.ts"
 import { answersIn, answerTo, lastWords, rawCaller, requestOf } from "../../support/rawCaller.ts"
+import { until } from "../../support/until.ts"
 import {
   badInput,
   chatPath,
@@ -17,11 +18,6 @@ import {
   refused,
   rowsOf,
 } from "./harness.ts"
-
-/** Waits for a condition, checking it after each turn of the event loop. */
-const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
-  while (!(await holds())) await new Promise((resolve) => setImmediate(resolve))
-}
 
 export const transportTests = (): void => {
   const post = (headers: Record<string, string>, body = json) =>

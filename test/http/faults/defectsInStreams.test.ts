@@ -3,7 +3,7 @@ import { expect, test } from "bun:test"
 import { openAccount } from "../../support/account.ts"
 import { chunkOf, type HeldStream, heldStream, scriptedHost, wholeAnswer } from "../../support/host.ts"
 import { configWithOdd, type Odd, withOdd } from "../../support/oddPlugin.ts"
-import { until } from "../../support/rawHost.ts"
+import { until } from "../../support/until.ts"
 import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
 
 closeAfterEach()

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test"
 import { startGateway } from "../../support/gateway.ts"
 import { configFor, scriptedHost, wholeAnswer } from "../../support/host.ts"
 import { answersIn, rawCaller, requestOf } from "../../support/rawCaller.ts"
-import { until } from "../../support/rawHost.ts"
+import { until } from "../../support/until.ts"
 import { closeAfterEach, opened } from "../../support/watched.ts"
 
 closeAfterEach()

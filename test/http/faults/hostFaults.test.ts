@@ -10,8 +10,9 @@ import { gatewayWithoutSocket, type TestGateway } from "../../support/gateway.ts
 import { scriptedHost } from "../../support/host.ts"
 import { type Fault, faultsBefore } from "../../support/hostFaults.ts"
 import { ManualClock, pass } from "../../support/manualClock.ts"
-import { deadUrl, rawHost, until } from "../../support/rawHost.ts"
+import { deadUrl, rawHost } from "../../support/rawHost.ts"
 import { good } from "../../support/routed.ts"
+import { until } from "../../support/until.ts"
 
 const closing: Array<() => unknown> = []
 afterAll(async () => {

@@ -8,7 +8,7 @@ import { openAccount } from "../../support/account.ts"
 import { scriptedHost, streamAnswer, wholeAnswer } from "../../support/host.ts"
 import { ManualClock, pass } from "../../support/manualClock.ts"
 import { configWithOdd, withOdd } from "../../support/oddPlugin.ts"
-import { until } from "../../support/rawHost.ts"
+import { until } from "../../support/until.ts"
 import { closeAfterEach, opened, startWatched } from "../../support/watched.ts"
 
 closeAfterEach()

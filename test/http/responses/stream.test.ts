@@ -5,9 +5,9 @@ import { openAccount } from "../../support/account.ts"
 import { errorOf } from "../../support/answers.ts"
 import { chunkOf, type HeldStream, heldStream, sse } from "../../support/host.ts"
 import { ManualClock, pass } from "../../support/manualClock.ts"
-import { until } from "../../support/rawHost.ts"
 import { postResponses, readResponses, responseOf, responsesStreamOf } from "../../support/responsesForm.ts"
 import { type Answer, answerAfter, closeAfterEach, routed, says, silent, status } from "../../support/routed.ts"
+import { until } from "../../support/until.ts"
 
 closeAfterEach()
 

@@ -1,13 +1,15 @@
 /**
- * Runs the tests on a machine that is made unsteady: events of sockets come late (test/support/jitter.ts), and each moment one
- * process of the run stands still for up to 600 ms. For finding tests that pass by luck; twice as long as a plain run. Linux only.
+ * Runs the tests on a machine that is made unsteady: events of sockets come late (test/support/jitter.ts), and again and again one
+ * process of the run is stopped for up to 600 ms. Finds tests that pass by luck, and takes half as long again as a plain run.
+ * Linux only. See docs/decisions/0040-tests-on-an-unsteady-machine.md.
  *
  *     bun scripts/stress.ts [SEED] [TEST...]
  */
 import { readdirSync, readFileSync } from "node:fs"
 import { randomSequence } from "../src/domain/randomSequence.ts"
 
-const [seed = "1", ...tests] = process.argv.slice(2)
+const words = process.argv.slice(2)
+const seed = /^\d+$/.test(words[0] ?? "") ? (words.shift() ?? "") : "1"
 const random = randomSequence(Number(seed))
 
 const parentOf = (pid: number): number | undefined => {
@@ -37,17 +39,25 @@ const signal = (pid: number, name: NodeJS.Signals): void => {
   }
 }
 
-const command = ["bun", "test", "--parallel=2", "--no-isolate", "--timeout", "120000"]
-const run = Bun.spawn([...command, "--preload", "./test/support/jitter.ts", ...tests], {
+/** As `bun run check` runs them. */
+const command = [process.execPath, "test", "--parallel=2", "--no-isolate", "--timeout", "120000"]
+const run = Bun.spawn([...command, "--preload", "./test/support/jitter.ts", ...words], {
   env: { ...process.env, JITTER_SEED: seed },
   stdio: ["ignore", "inherit", "inherit"],
 })
-while (run.exitCode === null) {
+let stopped = run.pid
+for (const name of ["SIGINT", "SIGTERM"] as const) {
+  process.on(name, () => {
+    signal(stopped, "SIGCONT")
+    run.kill(name)
+  })
+}
+while (run.exitCode === null && run.signalCode === null) {
   const tree = treeOf(run.pid)
-  const pid = tree[Math.floor(random() * tree.length)] ?? run.pid
-  signal(pid, "SIGSTOP")
+  stopped = tree[Math.floor(random() * tree.length)] ?? run.pid
+  signal(stopped, "SIGSTOP")
   await Bun.sleep(50 + random() * 550)
-  signal(pid, "SIGCONT")
+  signal(stopped, "SIGCONT")
   await Promise.race([run.exited, Bun.sleep(20 + random() * 180)])
 }
-process.exit(run.exitCode)
+process.exit(run.exitCode ?? 1)

@@ -73,7 +73,7 @@ export const callFunction = (
 
 /** What is used of a web stream's reader. */
 interface BodyReader {
-  readonly read: () => Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
+  readonly read: () => Promise<{ readonly done: boolean; readonly value?: Uint8Array | ArrayBuffer | undefined }>
   readonly cancel: () => Promise<void>
 }
 

@@ -22,15 +22,17 @@ test("a defect while the cost is computed is a result, not a throw, and what the
   const { record: key } = await gateway.run(Effect.flatMap(KeyStore, (keys) => keys.create(newKey)))
   const meter = await gateway.run(Meter)
   const facts = {
-    ...{ requestId: "req-1", generationId: "gen-1", key, admittedAt: Date.now(), lifetime: new Lifetime() },
-    ...{
-      attribution: { appTitle: "", appUrl: "" },
-      form: "chat",
-      operation: "chat",
-      models: [],
-      strategy: "",
-      seed: 1,
-    },
+    requestId: "req-1",
+    generationId: "gen-1",
+    key,
+    attribution: { appTitle: "", appUrl: "" },
+    admittedAt: 1,
+    lifetime: new Lifetime(),
+    form: "chat",
+    operation: "chat",
+    models: [],
+    strategy: "",
+    seed: 1,
   }
   const context = new RequestContext(facts, () => 0)
   const host = { ...hostFor("upstream"), pricing: { ...freePricing, prompt: 1n, completion: 1n } }

@@ -5,42 +5,15 @@
  *
  *     bun scripts/stress.ts [SEED] [TEST...]
  */
-import { readdirSync, readFileSync } from "node:fs"
 import { randomSequence } from "../src/domain/randomSequence.ts"
+import { signal, treeOf } from "./processTree.ts"
 
 const words = process.argv.slice(2)
 const seed = /^\d+$/.test(words[0] ?? "") ? (words.shift() ?? "") : "1"
 const random = randomSequence(Number(seed))
 
-const parentOf = (pid: number): number | undefined => {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
-    return Number(stat.slice(stat.lastIndexOf(")") + 4).split(" ")[0])
-  } catch {
-    return undefined
-  }
-}
-
-/** The process, its children, and theirs. */
-const treeOf = (root: number): ReadonlyArray<number> => {
-  const parents = new Map(
-    readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? [[Number(name), parentOf(Number(name))]] : [])),
-  )
-  const tree = [root]
-  for (const member of tree) for (const [pid, parent] of parents) if (parent === member) tree.push(pid)
-  return tree
-}
-
-const signal = (pid: number, name: NodeJS.Signals): void => {
-  try {
-    process.kill(pid, name)
-  } catch {
-    // It has ended.
-  }
-}
-
 /** As `bun run check` runs them. */
-const command = [process.execPath, "test", "--parallel=2", "--no-isolate", "--timeout", "120000"]
+const command = [process.execPath, "scripts/test.ts"]
 const run = Bun.spawn([...command, "--preload", "./test/support/jitter.ts", ...words], {
   env: { ...process.env, JITTER_SEED: seed },
   stdio: ["ignore", "inherit", "inherit"],

@@ -119,10 +119,13 @@ export const checkNamedFiles = (files: Files, exists: (path: string) => boolean)
       // A bare name may be one that the operator gives, such as `headgate.config.json`.
       if (!path.includes("/")) continue
       if (isCode && !isInComment(text, index)) continue
-      const places = [path, join("src", path), normalize(join(dirname(file), path))]
+      const places = [path, join("src", path), normalize(join(dirname(file), path))].filter(isInside)
       if (!places.some((place) => files.has(place) || exists(place))) report(index, `names ${path}, which is not there`)
     }
   })
+
+/** What lies beside the repository is not in every clone of it. */
+const isInside = (path: string): boolean => !path.startsWith("..")
 
 const isInComment = (text: string, at: number): boolean => {
   const line = text.slice(text.lastIndexOf("\n", at) + 1, at)

@@ -125,6 +125,13 @@ describe("the rules", () => {
     expect(shown(checkNamedFiles(withText("src/x.ts", text), nothing))).toEqual(expected)
   })
 
+  test("files: one beside the repository, which not every clone has", () => {
+    const offences = checkNamedFiles(withText("test/x.ts", "// `../../beside/y.ts` has it"), (path) =>
+      path.startsWith("../"),
+    )
+    expect(shown(offences)).toEqual(["test/x.ts:1: names ../../beside/y.ts, which is not there"])
+  })
+
   test.each([
     ['- `test/a.test.ts`: "it works"', []],
     ['- `test/a.test.ts`: "it works", "it fails"', ['docs/x.md:1: test/a.test.ts has no test "it fails"']],

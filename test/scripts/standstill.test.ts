@@ -1,0 +1,94 @@
+/** No run of the tests stands for ever (scripts/test.ts, `.ci/run`). Linux only: the processes are found in `/proc`. */
+import { describe, expect, test } from "bun:test"
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+
+const root = resolve(import.meta.dir, "../..")
+
+const runOf = async (...files: ReadonlyArray<string>) => {
+  const run = Bun.spawn(
+    [process.execPath, "scripts/test.ts", ...files.map((file) => `./test/scripts/standing/${file}`)],
+    {
+      cwd: root,
+      env: { ...process.env, HEADGATE_TEST_SILENCE_S: "4", HEADGATE_TEST_POSTGRES: "off" },
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  )
+  const [out, err] = await Promise.all([run.stdout.text(), run.stderr.text()])
+  return { code: await run.exited, text: out + err }
+}
+
+describe.skipIf(process.platform !== "linux")("a run of the tests", () => {
+  test("ends with the file's name when a process of it was stopped", async () => {
+    const { code, text } = await runOf("stopped.ts", "passes.ts")
+    expect(text).toContain("The tests stand still: nothing was printed for 4 s. In hand:")
+    expect(text).toContain("test/scripts/standing/stopped.ts, since ")
+    expect(code).toBe(75)
+  }, 60_000)
+
+  test("ends with the file's name when a file waits at its top level", async () => {
+    const { code, text } = await runOf("waits.ts", "passes.ts")
+    expect(text).toContain("test/scripts/standing/waits.ts, since ")
+    expect(code).toBe(75)
+  }, 60_000)
+
+  test("ends as its tests say otherwise", async () => {
+    const { code, text } = await runOf("passes.ts")
+    expect(text).toContain("1 pass")
+    expect(code).toBe(0)
+  })
+})
+
+/** Runs `.ci/run` with a runner of tests that ends with these codes, one after the other. */
+const ciWith = async (...codes: ReadonlyArray<number>) => {
+  const folder = mkdtempSync(join(tmpdir(), "headgate-ci-"))
+  try {
+    mkdirSync(join(folder, ".ci"))
+    mkdirSync(join(folder, "bin"))
+    await Bun.write(join(folder, ".ci/run"), Bun.file(join(root, ".ci/run")))
+    for (const [at, code] of codes.entries()) writeFileSync(join(folder, `code${at}`), String(code))
+    const npx = join(folder, "bin/npx")
+    // Called as `npx -y bun@… run test`, then as `npx -y bun@… .ci/count.ts REPORT CODE`.
+    writeFileSync(
+      npx,
+      `#!/bin/sh
+if [ "$3" != run ]; then echo "counted with $5"; exit "$5"; fi
+for at in 0 1 2; do
+  if [ -e code$at ]; then code=$(cat code$at); rm code$at; echo "a run"; exit "$code"; fi
+done
+`,
+    )
+    chmodSync(npx, 0o755)
+    const run = Bun.spawn(["bash", ".ci/run"], {
+      cwd: folder,
+      env: { ...process.env, PATH: `${join(folder, "bin")}:${process.env["PATH"]}` },
+      stdio: ["ignore", "pipe", "ignore"],
+    })
+    return (await run.stdout.text()).trim().split("\n")
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+describe("the script of the build", () => {
+  const again = "The tests stood still and are run once more."
+
+  test.each([
+    [[0], ["a run", "counted with 0"]],
+    [
+      [1, 0],
+      ["a run", "counted with 1"],
+    ],
+    [
+      [75, 0],
+      ["a run", again, "a run", "counted with 0"],
+    ],
+    [
+      [75, 75, 0],
+      ["a run", again, "a run", "counted with 75"],
+    ],
+  ])("runs that end with %p", async (codes, expected) => {
+    expect(await ciWith(...codes)).toEqual(expected)
+  })
+})

@@ -1,0 +1,25 @@
+/**
+ * Preloaded by bunfig.toml: notes which test file this process has in hand, for the script that watches the run
+ * (scripts/test.ts). The time is that at which the file was seen first.
+ */
+import { beforeAll } from "bun:test"
+import { writeFileSync } from "node:fs"
+import { join, relative } from "node:path"
+
+const folder = process.env["HEADGATE_TEST_NOTES"]
+
+if (folder !== undefined) {
+  let noted = ""
+  const note = () => {
+    if (Bun.main === noted) return
+    noted = Bun.main
+    writeFileSync(
+      join(folder, String(process.pid)),
+      `${relative(process.cwd(), noted)}, since ${new Date().toISOString()}`,
+    )
+  }
+  note()
+  beforeAll(note)
+  // A file that waits at its top level has no test yet, and `beforeAll` comes after that.
+  setInterval(note, 500).unref()
+}

@@ -90,6 +90,12 @@ describe("a reload", () => {
     expect((await ask()).body).toMatchObject({ usage: { cost: 0.00002 } })
     expect((await ask("acme/slow")).status).toBe(400)
 
+    // What is in force is what the next reload compares with: the same file once more changes nothing.
+    expect(await reload()).toMatchObject({
+      status: 200,
+      body: { data: { changed: [], needs_restart: ["server.port"] } },
+    })
+
     // The stream goes on.
     say(event(chunkOf({ delta: { content: "after" }, finish_reason: null })))
     say(event(chunkOf({ delta: {}, finish_reason: "stop" }, { usage: { prompt_tokens: 3, completion_tokens: 2 } })))

@@ -12,3 +12,18 @@ test("a key that was issued before is still accepted", () => {
 test("new keys have their checksum", () => {
   for (const kind of ["ordinary", "management"] as const) expect(hasChecksum(makeSecret(kind))).toBe(true)
 })
+
+// Seen with one random key in ten: those whose checksum has the same letters in another case.
+test("a key whose checksum is written in another case is refused", () => {
+  let changed = 0
+  for (let at = 0; at < 50; at++) {
+    const secret = makeSecret("ordinary")
+    const checksum = secret.slice(-6)
+    for (const other of [checksum.toLowerCase(), checksum.toUpperCase()]) {
+      if (other === checksum) continue
+      changed += 1
+      expect(hasChecksum(secret.slice(0, -6) + other)).toBe(false)
+    }
+  }
+  expect(changed).toBeGreaterThan(50)
+})

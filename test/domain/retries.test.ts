@@ -32,6 +32,14 @@ describe("the retry budget", () => {
     expect(extrasOf(0.2, evenly(5000, 10_000)).length).toBeWithin(990, 1011)
   })
 
+  test("beyond ten in a second, exactly a fifth of the requests", () => {
+    const budget = new RetryBudget(0.2)
+    for (let request = 0; request < 100; request++) budget.request(0)
+    let taken = 0
+    while (budget.take(0)) taken += 1
+    expect(taken).toBe(20)
+  })
+
   test("without a bound everything is allowed", () => {
     expect(extrasOf(Number.POSITIVE_INFINITY, evenly(100, 1)).length).toBe(500)
   })

@@ -294,6 +294,7 @@ describe("an answer", () => {
           ? sse([
               chunkOf({ delta: { content: "𝄞a" }, logprobs: tokens("𝄞", "a"), finish_reason: null }),
               chunkOf({ delta: { content: "b" }, logprobs: tokens("b"), finish_reason: null }),
+              chunkOf({ delta: { content: "c" }, logprobs: tokens("c"), finish_reason: null }),
               chunkOf({ delta: {}, finish_reason: "stop" }),
               "[DONE]",
             ])
@@ -316,7 +317,7 @@ describe("an answer", () => {
       text_offset: [0, 1, 2],
     })
     const chunks = await chunksOf(await send(gateway, ask({ logprobs: 1, stream: true })))
-    expect(chunks.map(({ choices }) => choices[0]?.logprobs?.["text_offset"])).toEqual([[0, 1], [2], undefined])
+    expect(chunks.map(({ choices }) => choices[0]?.logprobs?.["text_offset"])).toEqual([[0, 1], [2], [3], undefined])
   })
 
   test("keeps reasoning and a refusal beside its text", async () => {

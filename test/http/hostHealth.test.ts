@@ -153,6 +153,20 @@ describe("a longer cooldown", () => {
   })
 })
 
+test("a host that is back after a cooldown is not put into that cooldown again by its next failure", async () => {
+  const clock = new ManualClock()
+  const answers = [status(401), good(), status(429, { "retry-after": "2" })]
+  const gateway = await routed({ host: (...asked) => (answers.shift() ?? good())(...asked) }, { clock })
+  expect((await gateway.chat(ask())).status).toBe(502)
+  // The one host of a model is probed while it cools down, and the probe shows that it is back.
+  clock.advance(1100)
+  expect((await gateway.chat(ask())).status).toBe(200)
+  expect((await gateway.chat(ask())).status).toBe(429)
+  expect((await gateway.chat(ask())).headers.get("retry-after")).toBe("2")
+  clock.advance(2100)
+  expect((await gateway.chat(ask())).status).toBe(200)
+})
+
 describe("uptime", () => {
   /**
    * A host that answers its first stream well. In the second it sends a word, and does `fault` once the caller has read

@@ -3,9 +3,17 @@ import { describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Storage } from "../../src/services/Storage.ts"
-import { errorOf, wholeBodyOf } from "../support/answers.ts"
+import { errorOf, streamOf, wholeBodyOf } from "../support/answers.ts"
 import { explainedBy } from "../support/explained.ts"
-import { type ScriptedHost, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
+import {
+  chunkOf,
+  type HeldStream,
+  heldStream,
+  type ScriptedHost,
+  scriptedHost,
+  streamAnswer,
+  wholeAnswer,
+} from "../support/host.ts"
 import { lastingStorage } from "../support/lastingStorage.ts"
 import { ManualClock } from "../support/manualClock.ts"
 import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
@@ -13,7 +21,7 @@ import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
 closeAfterEach()
 
 /** What a host says to a key; `undefined`: it answers. */
-type Verdicts = Record<string, (() => Response) | undefined>
+type Verdicts = Record<string, ((request: Request) => Response) | undefined>
 
 const status =
   (code: number, headers: Record<string, string> = {}) =>
@@ -27,7 +35,7 @@ const hostBy = (verdicts: Verdicts): ScriptedHost =>
     scriptedHost(({ stream }, request) => {
       const usage = { prompt_tokens: 0, completion_tokens: 100 }
       const answer = () => (stream === true ? streamAnswer(["Hello"], usage) : wholeAnswer("Hello", usage))
-      return verdicts[keyOf(request)]?.() ?? answer()
+      return verdicts[keyOf(request)]?.(request) ?? answer()
     }),
   )
 
@@ -191,6 +199,25 @@ describe("several keys of a provider", () => {
 })
 
 describe("the limit of a key", () => {
+  test("is spent by what its host charged, also for an answer that broke off and cost the caller nothing", async () => {
+    const usage = { prompt_tokens: 0, completion_tokens: 100 }
+    let held: HeldStream | undefined
+    const verdicts: Verdicts = {
+      a: (request) => {
+        held = heldStream(request)
+        held.send(chunkOf({ delta: { content: "Hello" }, finish_reason: null }, { usage }))
+        return held.response
+      },
+    }
+    const keys = [written("a", { limit: "0.5", weight: 1000 }), written("b", { weight: 0.001 })]
+    const { gateway, first, ask } = await start(verdicts, keys)
+    const response = await gateway.chat({ ...body, stream: true })
+    held?.send('{"error":{"code":500,"message":"broke"}}')
+    expect((await streamOf(response)).last).toMatchObject({ error: { code: 502 }, usage: { cost: 0 } })
+    expect((await ask()).status).toBe(200)
+    expect(usedOf(first)).toEqual(["a", "b"])
+  })
+
   test("holds beyond a restart, and is reset at midnight in UTC: what its host charged counts, to the picodollar", async () => {
     const clock = new ManualClock(Date.UTC(2026, 6, 15, 23, 0))
     const storage = Layer.succeedContext(await Effect.runPromise(Effect.scoped(Layer.build(lastingStorage))))

@@ -165,6 +165,15 @@ describe("a silent host", () => {
       expect(await rows()).toMatchObject([{ outcome: "finished", cost: costOfUsage }])
     }))
 
+  test("whose answer is complete keeps its connection, although its body goes on for a moment", () =>
+    inTimedGateway({}, async ({ listen, call, settle }) => {
+      const asked = listen()
+      const host = (await call()).head().events(delta("Hello"), finish, usage, done)
+      const reading = await asked
+      await settle()
+      expect([reading.over, host.aborted]).toEqual(["ended", false])
+    }))
+
   test("that sends less than sixteen bytes a second is cut off", () =>
     inTimedGateway({}, async ({ listen, call, pass }) => {
       const asked = listen()

@@ -190,6 +190,28 @@ describe("a first host that is slower than 95 % of its answers", () => {
     }))
 })
 
+test("a caller who leaves two calls costs the share one of them, so that the next call is not hedged", () =>
+  hedging(
+    async (gateway, next) => {
+      const isHedged: Array<boolean> = []
+      for (let race = 0, calls = 0; race < 3; race++) {
+        const leaving = new AbortController()
+        const asked = gateway.ask({}, leaving.signal)
+        await next(calls + 1)
+        await gateway.pass(200)
+        const made = gateway.calls.length - 20 - calls
+        isHedged.push(made === 2)
+        calls += made
+        leaving.abort()
+        await gateway.settle()
+        await asked.catch(() => {})
+      }
+      expect(isHedged).toEqual([true, false, false])
+    },
+    { max_cost_share: 0.006 },
+    { breaker: { open_s: 0 } },
+  ))
+
 describe("no second host is called", () => {
   /** Whether one was, for a first host that stalls. */
   const isHedged = async (gateway: TimedGateway, more: Record<string, unknown> = {}): Promise<boolean> => {

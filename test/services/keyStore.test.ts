@@ -1,9 +1,11 @@
 /** The key store over a database that fails, or that answers late. */
-import { expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
+import type { KeyId } from "../../src/domain/Ids.ts"
 import { makeSecret } from "../../src/domain/KeySecret.ts"
 import { KeyStore } from "../../src/services/KeyStore.ts"
 import { StorageUnavailable } from "../../src/services/ledger.ts"
@@ -97,4 +99,49 @@ test("a listener hears of keys that were disabled or deleted, and of nothing onc
       expect(heard).toEqual([record.id])
     }).pipe(Effect.provide(Layer.provide(KeyStore.layer(), memoryStorage))),
   )
+})
+
+describe("a key that is used while the database changes it", () => {
+  type Keys = Context.Tag.Service<typeof Storage>["keys"]
+
+  /** Changes a key that is authenticated once more just before the database has the change, and then again. */
+  const changed = async (
+    slow: (keys: Keys, meanwhile: Effect.Effect<void>) => Partial<Keys>,
+    change: (keys: KeyStore["Type"], id: KeyId) => Effect.Effect<unknown, unknown>,
+  ): Promise<string> => {
+    let meanwhile: Effect.Effect<void> = Effect.void
+    const storage = Layer.effect(
+      Storage,
+      Effect.map(Storage, ({ keys, ...others }) => {
+        const slowed = slow(
+          keys,
+          Effect.suspend(() => meanwhile),
+        )
+        return { ...others, keys: { ...keys, ...slowed } }
+      }),
+    ).pipe(Layer.provide(memoryStorage))
+    return Effect.runPromise(
+      Effect.gen(function* () {
+        const keys = yield* KeyStore
+        const { record, secret } = yield* keys.create({ kind: "ordinary", name: "n" })
+        meanwhile = Effect.asVoid(Effect.orDie(keys.authenticate(secret)))
+        yield* change(keys, record.id)
+        return (yield* Effect.either(keys.authenticate(secret)))._tag
+      }).pipe(Effect.provide(KeyStore.layer().pipe(Layer.provide(storage)))),
+    )
+  }
+
+  test("is refused once it is deleted", async () => {
+    const slow = (keys: Keys, meanwhile: Effect.Effect<void>): Partial<Keys> => ({
+      remove: (...args) => Effect.zipRight(meanwhile, keys.remove(...args)),
+    })
+    expect(await changed(slow, (keys, id) => keys.remove(id))).toBe("Left")
+  })
+
+  test("is refused once it is disabled", async () => {
+    const slow = (keys: Keys, meanwhile: Effect.Effect<void>): Partial<Keys> => ({
+      update: (...args) => Effect.zipRight(meanwhile, keys.update(...args)),
+    })
+    expect(await changed(slow, (keys, id) => keys.update(id, { disabled: true }))).toBe("Left")
+  })
 })

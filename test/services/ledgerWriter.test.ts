@@ -221,6 +221,28 @@ const slowLedger = () => {
 /** The rows of one turn of the event loop are committed together. */
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
+// Its caller was told 503, so a retry would book it at no cost. The row that is there has the cost.
+test("a row that was written although the database said otherwise is booked as the ledger has it", async () => {
+  const { ledger, pending, next } = slowLedger()
+  const there = sampleRow("r1", { cost: 20n })
+  const clock = new ManualClock()
+  const scope = Effect.runSync(Scope.make())
+  const run = <A, E>(effect: Effect.Effect<A, E>) =>
+    Effect.runPromise(effect.pipe(Effect.withClock(clock), Effect.provide(Logger.remove(Logger.defaultLogger))))
+  const find: LedgerRepository["find"] = () => Effect.succeed(there)
+  const writer = await run(Scope.extend(makeLedgerWriter({ ledger: { ...ledger, find } }), scope))
+  const booked: Array<bigint | undefined> = []
+  writer.add({ row: there, lateCost: 0n, onWritten: () => {}, onResolved: (row) => booked.push(row?.cost) })
+  await next(locked)
+  await until(() => {
+    clock.advance(1000)
+    pending.shift()?.end()
+    return booked.length > 0
+  })
+  expect(booked).toEqual([20n])
+  await run(Scope.close(scope, Exit.void))
+})
+
 describe("at stop", () => {
   test("during a slow attempt to write the backlog: both of its rows are booked, and reported once", async () => {
     const { ledger, pending, written, next } = slowLedger()

@@ -16,9 +16,17 @@ import { unusedRates } from "../support/rates.ts"
 /** Leases by the test's clock, in a database that can be away. */
 const leasesIn = (clock: ManualClock) => {
   const ends = new Map<string, number>()
-  const state = { isAway: false }
+  /** `answers`: answers come once it is resolved. */
+  const state: { isAway: boolean; answers: Promise<void> | undefined } = { isAway: false, answers: undefined }
   const asked = <A>(answer: () => A) =>
-    Effect.suspend(() => (state.isAway ? Effect.fail(new StorageUnavailable({ reason: "away" })) : Effect.sync(answer)))
+    Effect.suspend(() => {
+      if (state.isAway) return Effect.fail(new StorageUnavailable({ reason: "away" }))
+      const answered = answer()
+      return Effect.promise(async () => {
+        await state.answers
+        return answered
+      })
+    })
   const until = (forMs: number) => clock.unsafeCurrentTimeMillis() + forMs
   const leases: SharedRepositories["leases"] = {
     take: (process, forMs) => asked(() => void ends.set(process, until(forMs))),
@@ -79,6 +87,25 @@ test("counts as ended before the database can let others clear it, and is held a
   state.isAway = false
   await pass(clock, 1)
   expect([lease.isHeld(), lease.id(), lost()]).toEqual([true, first, 0])
+})
+
+test("counts from the question, so that an answer which takes long does not make it longer here than in the database", async () => {
+  const { clock, state, ends, lease } = await held()
+  const first = lease.id()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  state.answers = promise
+  // The question of the next renewal is in the database at once, and its answer is 20 seconds under way.
+  await pass(clock, 35)
+  resolve()
+  await pass(clock, 0)
+  state.isAway = true
+  let seconds = 0
+  while (lease.isHeld()) {
+    await pass(clock, 1)
+    seconds += 1
+  }
+  expect(seconds).toBeGreaterThan(5)
+  expect(clock.unsafeCurrentTimeMillis()).toBeLessThan(ends.get(first) ?? 0)
 })
 
 test("that had ended is another one afterwards, since what was kept may be cleared", async () => {

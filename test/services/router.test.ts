@@ -24,6 +24,20 @@ const asConfigured = defineStrategy({
   load: () => (candidates) => candidates,
 })
 
+describe("a model that is wanted by two names", () => {
+  const planner = plannerFor([{ id: "acme/small", hosts: [{ provider: "a", supported_parameters: ["reasoning"] }] }])
+
+  test.each([
+    [["acme/small:thinking", "acme/small"], true],
+    [["acme/small", "acme/small:thinking"], undefined],
+  ])("%p: its host is called as the first of them says", async (models, thinks) => {
+    const plan = Either.getOrThrow((await planner).plan({ model: undefined, models }))
+    const [host] = plan.attempts
+    expect(plan.attempts).toHaveLength(1)
+    expect(host && plan.adjustments?.get(host)?.thinks).toBe(thinks)
+  })
+})
+
 describe("a preference", () => {
   const planner = plannerFor(
     [

@@ -120,6 +120,18 @@ describePostgres("slices of a budget", () => {
     await FastCheck.assert(property, { numRuns: 15 })
   }, 240_000)
 
+  // A host that counts more than was reserved: the rest of the cost was never in the slice.
+  test("a cost above its reservation takes no more than the reservation out of the slice", async () => {
+    const { storage, shared, books } = await opened()
+    await run(shared.leases.take("a", 60_000))
+    await run(shared.slices.take("a", total(), 1_000_000n, 100n))
+    const { leased: before } = await books(alice)
+    const heldIn = { process: "a", window: "total", amount: 10n } as const
+    await run(storage.ledger.append([{ ...sampleRow("above", { cost: 50n }), heldIn }]))
+    const { leased, spend } = await books(alice)
+    expect({ left: before - leased, spend }).toEqual({ left: 10n, spend: 50n })
+  })
+
   test("asks, batches and returns of several processes at once wait for each other in no circle", async () => {
     const { storage, shared, books } = await opened()
     const processes = ["a", "b", "c"]

@@ -66,6 +66,7 @@ const makeServer = async () => {
           }),
         ),
       spend: (key, now) => whenThere(storage.ledger.spend(key, now)),
+      providerSpend: (key, now) => whenThere(storage.ledger.providerSpend(key, now)),
     },
     prices: { ...storage.prices, put: (versions) => whenThere(storage.prices.put(versions)) },
     journal: { ...storage.journal, orphans: (now, limit) => whenThere(storage.journal.orphans(now, limit)) },
@@ -177,6 +178,17 @@ test("what a key has spent is not read before its spooled rows are in the databa
   expect((await run(Effect.flip(storage.ledger.spend(alice, at)))).reason).toBe("it is away")
   server.isAway = false
   expect((await run(storage.ledger.spend(alice, at))).total).toBe(1n)
+})
+
+test("what a provider's key has spent is not read before its spooled rows are in the database", async () => {
+  const server = await makeServer()
+  const { storage } = await open(server.reached)
+  const key = "several/1"
+  server.isAway = true
+  await run(storage.ledger.append([sampleRow("a", { providerKey: key, upstreamCost: 7n })]))
+  expect((await run(Effect.flip(storage.ledger.providerSpend(key, at)))).reason).toBe("it is away")
+  server.isAway = false
+  expect((await run(storage.ledger.providerSpend(key, at))).total).toBe(7n)
 })
 
 test("what the database has as a slice of a budget is not read before the costs are there that leave it", async () => {

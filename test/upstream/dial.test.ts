@@ -1,6 +1,8 @@
 /** Names, addresses and the way to a connection. */
 import { afterEach, describe, expect, test } from "bun:test"
+import type { Network } from "../../src/upstream/addresses.ts"
 import { type HttpClient, makeHttpClient } from "../../src/upstream/http1/client.ts"
+import { makeResolve } from "../../src/upstream/http1/resolve.ts"
 import { until } from "../support/until.ts"
 import { answerOf, callTo, causeOf, record } from "./call.ts"
 import { rawServer } from "./rawServer.ts"
@@ -75,10 +77,20 @@ describe("a name", () => {
   })
 
   test("is dialled only at those of its addresses that may be called", async () => {
-    using server = greeting()
-    const { exchange } = resolving(() => ["169.254.169.254", "fe80::1", "127.0.0.1"])
-    const answer = await answerOf(exchange, callTo(`http://models.acme.example:${server.port}/`))
-    expect(answer.body.toString()).toBe("hello")
+    // What is dialled at 0.0.0.0 reaches a server at 127.0.0.1.
+    using refused = rawServer({ hostname: "127.0.0.1" })
+    using server = greeting("127.0.0.2", refused.port)
+    const { exchange } = resolving(() => ["0.0.0.0", "127.0.0.2"])
+    const answer = await answerOf(exchange, callTo(`http://models.acme.example:${refused.port}/`))
+    expect([answer.body.toString(), server.connections(), refused.connections()]).toEqual(["hello", 1, 0])
+  })
+
+  test("leads to those of its addresses that may be called, and to no other", async () => {
+    const all = ["169.254.169.254", "fe80::1", "127.0.0.1", "10.0.0.1", "1.1.1.1", "2606:4700::1111", "fd12::1"]
+    const resolve = makeResolve(async () => all.map((address) => ({ address })))
+    const allowed = async (network: Network) => (await resolve("models.acme.example", network)).toSorted()
+    expect(await allowed("public")).toEqual(["1.1.1.1", "2606:4700::1111"])
+    expect(await allowed("private")).toEqual(["1.1.1.1", "10.0.0.1", "127.0.0.1", "2606:4700::1111", "fd12::1"])
   })
 
   test("without addresses is a failure", async () => {

@@ -74,6 +74,11 @@ export const malformed: ReadonlyArray<readonly [string, string, string]> = [
   ["a line feed in an extension", `${chunked}5;a\n\r\nhello\r\n`, "a chunk's extension is wrong"],
   ["a NUL in an extension", `${chunked}5;\0\r\nhello\r\n`, "a chunk's extension is wrong"],
   ["wrong trailers", `${chunked}0\r\nx y\r\n\r\n`, "a header's name is wrong"],
+  [
+    "a coding in the trailers",
+    `${chunked}0\r\ntransfer-encoding: chunked\r\n\r\n`,
+    "the trailers have a length or a coding",
+  ],
   ["a length in the trailers", `${chunked}0\r\ncontent-length: 1\r\n\r\n`, "the trailers have a length or a coding"],
   ["HTTP/1.x", "HTTP/1.x 200 OK\r\ncontent-length: 0\r\n\r\n", "the status line is wrong"],
   ["trailers without end", `${chunked}0\r\n${"x: y\r\n".repeat(201)}`, "there are too many headers"],

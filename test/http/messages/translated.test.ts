@@ -331,6 +331,14 @@ describe("the answer", () => {
     expect(other).toMatchObject({ content })
   })
 
+  test("has every call that waited for the first one to be complete: of several only one came", async () => {
+    const deltas = [0, 1, 2, 3].map((at) => call(at, "", true))
+    deltas.push(...[1, 2, 3].map((at) => call(at, `{"n":${at}}`)), call(0, '{"n":0}'))
+    const [, other] = await both({}, deltas, "tool_calls")
+    const content = [0, 1, 2, 3].map((at) => ({ type: "tool_use", id: `call_${at}`, name: `f${at}`, input: { n: at } }))
+    expect(other).toMatchObject({ content, stop_reason: "tool_use" })
+  })
+
   test.each<[string, string, JsonObject]>([
     ["length", "max_tokens", {}],
     ["content_filter", "refusal", { stop_details: { type: "refusal", category: null, explanation: null } }],

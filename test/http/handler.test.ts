@@ -1,6 +1,8 @@
 /** `Gateway.handler` in frameworks without Effect: mounted in Hono under a prefix, and as it is. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import * as Schema from "effect/Schema"
 import { Gateway, parseUsd } from "headgate"
+import { defineStrategy } from "headgate/plugin"
 import echo from "headgate/providers/echo"
 import openaiCompatible from "headgate/providers/openai-compatible"
 import { Hono } from "hono"
@@ -190,6 +192,13 @@ describe("an app's own callers", () => {
   })
 })
 
+/** The hosts in the opposite order of the configuration. */
+const reversed = defineStrategy({
+  id: "reversed",
+  config: Schema.Struct({}),
+  load: () => (candidates) => candidates.toReversed(),
+})
+
 describe("the strategies of an embedded gateway", () => {
   const pricing = (prompt: string) => ({ prompt, completion: prompt })
   const config = {
@@ -239,13 +248,24 @@ describe("the strategies of an embedded gateway", () => {
     )
   })
 
-  test("are joined by plugins of the configuration", async () => {
-    const gateway = await Gateway.handler({
-      plugins: [],
-      config: { ...config, plugins: { inline: [openaiCompatible] } },
-      authenticate: () => ({ id: "ann" }),
+  test("are joined by plugins of the configuration, without which its providers have none", async () => {
+    const started = (plugins: object) =>
+      Gateway.handler({ plugins: [], config: { ...config, ...plugins }, authenticate: () => ({ id: "ann" }) })
+    const gateway = await started({
+      plugins: { inline: [openaiCompatible, reversed] },
+      routing: { strategy: "reversed" },
     })
+    const response = await gateway.fetch(
+      new Request("http://app/api/v1/route/explain?seed=1", {
+        method: "POST",
+        headers: { authorization: "Bearer x", "content-type": "application/json" },
+        body: body({ model: "acme/small" }),
+      }),
+    )
     await gateway.close()
+    const { strategy, attempts } = (await json(response)).data
+    expect([strategy, attempts.map(({ host }: { host: string }) => host)]).toEqual(["reversed", ["cheap", "dear"]])
+    await expect(started({})).rejects.toThrow("openai-compatible")
   })
 })
 

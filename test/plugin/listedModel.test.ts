@@ -1,8 +1,10 @@
 /** The documented type of a listed model is the form that the catalogue decodes: neither has what the other lacks. */
 import { expect, expectTypeOf, test } from "bun:test"
+import type * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
 import type { ListedHost, ListedModel, ListedPriceOverride, ListedPricing } from "headgate/plugin"
 import { decodeModels, servedBy } from "../../src/catalogue/models.ts"
-import type { HostEntry, ModelEntry } from "../../src/catalogue/schema.ts"
+import { HostEntry, ModelEntry } from "../../src/catalogue/schema.ts"
 
 /** Every member, so that a new one has to be added here too. */
 type Whole<A> = { readonly [Member in keyof Required<A>]: Exclude<A[Member], undefined | null> }
@@ -108,6 +110,13 @@ test("what has a default may be left out", () => {
   expect(read).toMatchObject({ name: "acme/small", hosts: [{ upstreamModel: "small", maxCompletionTokens: 10 }] })
 })
 
+const membersOf = (schema: Schema.Schema.All): Array<string> => {
+  const ast = SchemaAST.encodedAST(schema.ast)
+  if (ast._tag !== "TypeLiteral") throw new Error(`no members: ${ast._tag}`)
+  return ast.propertySignatures.map(({ name }) => String(name)).toSorted()
+}
+
+// The types are compared by the compiler (`tsc`), and the samples, which have every member of the types, when this runs.
 test("the types have the members of the schemas", () => {
   type Entry = typeof HostEntry.Encoded
   type PricingEntry = NonNullable<Entry["pricing"]>
@@ -116,4 +125,6 @@ test("the types have the members of the schemas", () => {
   expectTypeOf<keyof ListedPricing>().toEqualTypeOf<keyof PricingEntry>()
   expectTypeOf<keyof ListedPriceOverride>().toEqualTypeOf<keyof NonNullable<PricingEntry["overrides"]>[number]>()
   expectTypeOf<ListedHost & { readonly provider: string }>().toExtend<Entry>()
+  expect(Object.keys(model).toSorted()).toEqual(membersOf(ModelEntry))
+  expect([...Object.keys(host), "provider"].toSorted()).toEqual(membersOf(HostEntry))
 })

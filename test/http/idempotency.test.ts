@@ -1,5 +1,5 @@
 /** Requests with an Idempotency-Key, sent again. docs/guarantees.md#g9 */
-import { describe, expect, test } from "bun:test"
+import { describe, expect, setDefaultTimeout, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { StorageUnavailable } from "../../src/services/ledger.ts"
@@ -11,6 +11,9 @@ import { lastingStorage } from "../support/lastingStorage.ts"
 import { ManualClock } from "../support/manualClock.ts"
 import { until } from "../support/until.ts"
 import { closeAfterEach, opened, startWatched } from "../support/watched.ts"
+
+// A wait that never ends is named within a minute.
+setDefaultTimeout(60_000)
 
 closeAfterEach()
 

@@ -1,11 +1,14 @@
 /** Bodies: malformed on the wire, compressed unasked, and more than the receiver can take. */
-import { afterAll, describe, expect, test } from "bun:test"
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { brotliCompressSync, constants, createGzip, deflateRawSync, deflateSync, gzipSync } from "node:zlib"
 import { makeHttpClient } from "../../src/upstream/http1/client.ts"
 import { until } from "../support/until.ts"
 import { answerOf, callTo, causeOf, record } from "./call.ts"
 import { malformed } from "./malformed.ts"
 import { type Peer, rawServer } from "./rawServer.ts"
+
+// A wait that never ends is named within a minute.
+setDefaultTimeout(60_000)
 
 const client = makeHttpClient()
 afterAll(client.close)

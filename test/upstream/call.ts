@@ -1,6 +1,7 @@
 /** Calls with defaults, and what came of them. */
 import type { HostFailed } from "../../src/domain/Failure.ts"
 import type { Exchange, ResponseHead, Sink, StartExchange, UpstreamCall } from "../../src/upstream/exchange.ts"
+import { within } from "../support/until.ts"
 
 export const callTo = (url: string, more: Partial<UpstreamCall> = {}): UpstreamCall => ({
   url,
@@ -68,7 +69,8 @@ export const record = (
   return { exchange, answer: promise, events, bytes: () => size }
 }
 
-export const answerOf = (start: StartExchange, call: UpstreamCall): Promise<Answer> => record(start, call).answer
+export const answerOf = (start: StartExchange, call: UpstreamCall): Promise<Answer> =>
+  within(record(start, call).answer, "the answer")
 
 /** What a failure says: its reason and the message of its cause. */
 export const causeOf = ({ failure }: Answer): string =>

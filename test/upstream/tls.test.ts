@@ -1,5 +1,5 @@
 /** TLS to hosts: who is believed, and what an operator reads where it fails. */
-import { afterAll, describe, expect, test } from "bun:test"
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { createSecureServer } from "node:http2"
 import type { AddressInfo } from "node:net"
 import { createServer } from "node:tls"
@@ -8,6 +8,9 @@ import { until } from "../support/until.ts"
 import { answerOf, callTo, causeOf, record } from "./call.ts"
 import { type Identity, makeAuthority } from "./certificates.ts"
 import { rawServer } from "./rawServer.ts"
+
+// A wait that never ends is named within a minute.
+setDefaultTimeout(60_000)
 
 const authority = makeAuthority()
 const good = authority.identity({ name: "good.test" })

@@ -459,7 +459,7 @@ describe("hosts of a model", () => {
         )
         for (const host of model.hosts.slice(0, 1)) {
           const failure = new HostFailed({ reason: "rate-limited", retryAfterSeconds: 60 })
-          const permit = (yield* HostHealth).acquire({ host, maxConcurrent: 1 }, false)
+          const permit = (yield* HostHealth).acquire({ host, maxConcurrent: 1 }, false, "a key")
           if (permit instanceof Permit) permit.failed(failure)
         }
       }),

@@ -4,6 +4,7 @@
  * nothing of a host's body. Only `http/ErrorBody.ts` knows HTTP statuses.
  */
 import * as Data from "effect/Data"
+import type { ChatUsage } from "./Chat.ts"
 import { type Excluded, type Exclusion, noHostText } from "./Exclusion.ts"
 import type { Picodollars } from "./Money.ts"
 
@@ -190,6 +191,8 @@ export class HostFailed extends Data.TaggedError("HostFailed")<{
   readonly retryAfterSeconds?: number
   /** Of `unreachable`: the connection broke after the request had begun to be sent, so the request may be why. */
   readonly isAfterSending?: boolean
+  /** What the host counted, where it says so with its error. As the host sent it. */
+  readonly usage?: ChatUsage
   /** For the log alone: what went wrong inside. Nothing of a prompt or an answer belongs here. */
   readonly cause?: unknown
 }> {
@@ -199,14 +202,14 @@ export class HostFailed extends Data.TaggedError("HostFailed")<{
 
   /** The same failure with some members changed; `undefined` removes one. */
   with(changes: HostFailedChanges): HostFailed {
-    const { reason, status, detail, code, retryAfterSeconds, isAfterSending, cause } = this
-    const own = { status, detail, code, retryAfterSeconds, isAfterSending, cause }
+    const { reason, status, detail, code, retryAfterSeconds, isAfterSending, usage, cause } = this
+    const own = { status, detail, code, retryAfterSeconds, isAfterSending, usage, cause }
     const { reason: meant = reason, ...rest } = { ...own, ...changes }
     return new HostFailed({ reason: meant, ...definedOnly(rest) })
   }
 }
 
-type HostFailedMember = "detail" | "code" | "status" | "retryAfterSeconds" | "cause"
+type HostFailedMember = "detail" | "code" | "status" | "retryAfterSeconds" | "usage" | "cause"
 
 /** What `HostFailed.with` may change. */
 export type HostFailedChanges = { readonly reason?: HostReason } & {

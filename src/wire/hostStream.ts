@@ -266,7 +266,10 @@ export class HostStream {
     }
     const decoded = this.decoded(name, json)
     if (decoded instanceof HostFailed) {
-      if (this.options.usageAfterError === true && this.state === "speaking") this.failing = decoded
+      const { usage } = decoded
+      if (usage != null) this.count.report(usage)
+      const mayFollow = usage == null && this.options.usageAfterError === true
+      if (mayFollow && this.state === "speaking") this.failing = decoded
       else this.fail(decoded)
       return ""
     }
@@ -333,6 +336,7 @@ export class HostStream {
   /** Gives an end to every choice that has none. */
   private finishAll(reason: FinishReason, native: string): void {
     for (const index of this.begun.length === 0 && !this.hasFinish ? [0] : this.begun) {
+      if (this.finishes.some((finish) => finish.index === index)) continue
       this.withhold({ index, delta: { content: "" }, finish_reason: reason, native_finish_reason: native })
     }
   }
@@ -361,10 +365,11 @@ export class HostStream {
         }
         this.begun.push(choice.index)
       }
+      if (says(shown)) passing.push(choice.finish_reason === null ? shown : withoutFinish(shown))
       if (choice.finish_reason !== null) {
-        this.withhold(shown)
+        this.withhold(finishOnly(shown))
         if (this.state === "silent") this.state = "speaking"
-      } else if (says(shown)) passing.push(shown)
+      }
     }
     if (chunk.usage != null) this.count.report(chunk.usage)
     if (passing.length === 0) return ""
@@ -374,8 +379,11 @@ export class HostStream {
     return this.options.writer.chunk({ ...rest, choices: passing })
   }
 
+  /** The last finish of a choice counts: a host may correct itself. */
   private withhold(choice: ChatChunkChoice): void {
-    if (!this.finishes.some((finish) => finish.index === choice.index)) this.finishes.push(choice)
+    const at = this.finishes.findIndex((finish) => finish.index === choice.index)
+    if (at === -1) this.finishes.push(choice)
+    else this.finishes[at] = choice
   }
 
   private watch({ index, delta }: ChatChunkChoice): void {
@@ -396,6 +404,21 @@ export class HostStream {
     const text = plainText(choice)
     if (text !== undefined && written !== "") this.splicer.learn(data, spliceable.json(written), text)
   }
+}
+
+/** What a choice with a finish says, as a choice that goes on. */
+const withoutFinish = ({ index, delta, logprobs }: ChatChunkChoice): ChatChunkChoice => ({
+  index,
+  delta,
+  finish_reason: null,
+  ...(logprobs == null ? {} : { logprobs }),
+})
+
+/** A finish without what was said with it, so that no text waits for the cost, or passes another text. */
+const finishOnly = (choice: ChatChunkChoice): ChatChunkChoice => {
+  if (!says(choice)) return choice
+  const { logprobs: _, ...finish } = choice
+  return { ...finish, delta: { content: "" } }
 }
 
 /** Events after an error that are looked at for a usage. */

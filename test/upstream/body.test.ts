@@ -23,7 +23,9 @@ describe("a malformed answer", () => {
       using server = once(Buffer.from(text, "latin1"))
       const answer = await answerOf(client.exchange, callTo(server.url))
       // More headers than we read are a limit of ours, and no host is blamed for it.
-      expect(causeOf(answer)).toStartWith(/^(?:the headers are too long|there are too many headers)/.test(problem) ? "limit: " : "malformed: ")
+      expect(causeOf(answer)).toStartWith(
+        /^(?:the headers are too long|there are too many headers)/.test(problem) ? "limit: " : "malformed: ",
+      )
       expect(causeOf(answer)).toMatch(new RegExp(`${problem.replace(/[/.]/g, "\\$&")}|the answer is no HTTP`))
       await until(() => server.open() === 0, "the connection closed")
       expect((await answerOf(client.exchange, callTo(server.url))).body.toString()).toBe("ok")

@@ -55,8 +55,7 @@ export class UnaryAnswer extends Wait<AnswerRead | HostFailed> implements Sink {
     const { received, body, begun } = this
     if (received === undefined || body === undefined) return
     const text = body.take()
-    if (received.status !== 200) return this.finish(refusedBy(begun.endpoint, received, text))
-    const json = answerBody(text)
+    const json = received.status === 200 ? answerBody(text) : refusedBy(begun.endpoint, received, text)
     this.finish(json instanceof HostFailed ? json : this.read(begun, received, json))
   }
 

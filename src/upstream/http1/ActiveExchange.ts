@@ -140,7 +140,8 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
     try {
       this.#sink.resent?.()
     } catch (cause) {
-      return this.#fail(sinkThrew(cause))
+      this.#fail(sinkThrew(cause))
+      return
     }
     this.#dialNew()
   }

@@ -4,8 +4,8 @@
  */
 import type { BreakerRules } from "../domain/Breaker.ts"
 import type { ErrorFinish } from "../domain/Charge.ts"
-import type { Cooldowns } from "../domain/Cooldown.ts"
 import { type Host, type Model, operationOf } from "../domain/Host.ts"
+import type { Cooldowns } from "../domain/Verdict.ts"
 import type { CheckedWhy } from "../plugin/checked.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import type { Rank } from "../plugin/Strategy.ts"

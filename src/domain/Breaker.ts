@@ -105,12 +105,15 @@ export class Breaker {
     this.openings = Math.max(0, this.openings - 1)
   }
 
-  /** A call failed: the probe, or one that began while it was closed. */
-  failed(now: number): void {
+  /**
+   * A call failed: the probe, or one that began while it was closed. `mayOpen`: whether this failure may open it; it counts in
+   * any case.
+   */
+  failed(now: number, mayOpen = true): void {
     if (this.isOpen) {
       this.isProbing = false
       // A probe that went out early, because every host of its model was out, does not prolong the wait.
-      if (now >= this.openUntil) this.open(now)
+      if (mayOpen && now >= this.openUntil) this.open(now)
       return
     }
     this.consecutive += 1
@@ -120,6 +123,7 @@ export class Breaker {
     const failures = this.window.total(failed)
     const calls = failures + this.window.total(succeeded)
     const isOften = calls >= minRequests && failures >= errorRate * calls
+    if (!mayOpen) return
     if (this.isUnproven || this.consecutive >= consecutiveFailures || isOften) this.open(now)
   }
 

@@ -30,7 +30,7 @@ export interface Answer {
 /**
  * Why a caller does not pay for an answer.
  * - `host-failed`: the host broke off.
- * - `error-finish`: the host finished with the reason `error`.
+ * - `error-finish`: of older rows, whose finish reason is `error`. The model chose that, so it is charged now.
  * - `empty`: no output, and no finish reason.
  * - `lost`: see `AnswerOutcome`.
  * - `unreported`: the caller got an error in place of the answer, because it could not be booked in time.
@@ -76,7 +76,6 @@ const waiverOf = ({ outcome, finishReason, isOwnFault }: Answer, usage: Usage, e
   if (outcome === "lost") return "lost"
   if (outcome === "host-failed") return isFree ? "host-failed" : usage.completionTokens === 0 ? "empty" : null
   if (outcome !== "finished") return null
-  if (finishReason === "error" && isFree) return "error-finish"
   return usage.completionTokens === 0 && finishReason === "" ? "empty" : null
 }
 

@@ -9,6 +9,8 @@ export interface Exclusion {
   readonly reason: string
   /** Milliseconds until the host may be called again; absent: waiting does not help. */
   readonly retryAfterMs?: number
+  /** Whether it rests because it, or each of its keys, is rate limited. */
+  readonly isRateLimit?: boolean
 }
 
 /** Models without a host that is left. */

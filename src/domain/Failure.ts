@@ -4,6 +4,7 @@
  * nothing of a host's body. Only `http/ErrorBody.ts` knows HTTP statuses.
  */
 import * as Data from "effect/Data"
+import type { ChatUsage } from "./Chat.ts"
 import { type Excluded, type Exclusion, noHostText } from "./Exclusion.ts"
 import type { Picodollars } from "./Money.ts"
 
@@ -132,11 +133,10 @@ export class BodyTooLarge extends Data.TaggedError("BodyTooLarge")<{ readonly li
  *
  * - The next host is tried after every failure before the first event, but after `request` none of the same model. Once
  *   something of a stream has reached the caller, the stream ends with an error in it.
- * - For a while the host is not called again ("cools down"): `domain/Cooldown.ts`.
+ * - What counts against the host, and for how long it is not called again ("cools down"): `domain/Verdict.ts`.
  * - When no host is left, the caller is answered for all of them: `services/exhausted.ts`.
- * - Every reason but `request`, `rate-limited` and `forbidden` counts against the host's uptime.
  */
-export type HostReason =
+export type HostFault =
   /** No connection, or one that broke off, such as a stream that ended without a finish. */
   | "unreachable"
   /** The host or the gateway gave up waiting. */
@@ -156,7 +156,26 @@ export type HostReason =
   /** What it sent is no answer of its protocol. */
   | "malformed"
 
-/** A host gave no valid answer. The dispatcher reacts to it; a caller sees it only within `RoutingExhausted`. */
+/** Why an attempt failed that its host is not to blame for. It never counts against the host. A plugin does not use these. */
+export type OwnReason =
+  /** A hook of the host's plugin threw, or returned what it may not. The next host is tried. */
+  | "plugin"
+  /** What the host sent is beyond a limit of ours: a too long event or answer, too deep nesting. The next host is tried. */
+  | "limit"
+  /** We have no descriptors, memory or disk left. No other host is tried. */
+  | "shortage"
+  /** An error in our own code. No other host is tried, and the caller gets a 500. */
+  | "defect"
+  /** The request could not be written or addressed, so nothing was sent. The next host is tried. */
+  | "unsendable"
+  /** The deadline of the request came before the host had its full time. */
+  | "cut-short"
+  /** The request was ended from outside, or another call of it was faster. */
+  | "ended"
+
+export type HostReason = HostFault | OwnReason
+
+/** An attempt gave no valid answer. The dispatcher reacts to it; a caller sees it only within `RoutingExhausted`. */
 export class HostFailed extends Data.TaggedError("HostFailed")<{
   readonly reason: HostReason
   /** The status of the host's answer; absent when there was none. */
@@ -170,6 +189,10 @@ export class HostFailed extends Data.TaggedError("HostFailed")<{
   readonly code?: string
   /** Seconds the host asked us to wait. */
   readonly retryAfterSeconds?: number
+  /** Of `unreachable`: the connection broke after the request had begun to be sent, so the request may be why. */
+  readonly isAfterSending?: boolean
+  /** What the host counted, where it says so with its error. As the host sent it. */
+  readonly usage?: ChatUsage
   /** For the log alone: what went wrong inside. Nothing of a prompt or an answer belongs here. */
   readonly cause?: unknown
 }> {
@@ -179,13 +202,14 @@ export class HostFailed extends Data.TaggedError("HostFailed")<{
 
   /** The same failure with some members changed; `undefined` removes one. */
   with(changes: HostFailedChanges): HostFailed {
-    const { reason, status, detail, code, retryAfterSeconds, cause } = this
-    const { reason: meant = reason, ...rest } = { status, detail, code, retryAfterSeconds, cause, ...changes }
+    const { reason, status, detail, code, retryAfterSeconds, isAfterSending, usage, cause } = this
+    const own = { status, detail, code, retryAfterSeconds, isAfterSending, usage, cause }
+    const { reason: meant = reason, ...rest } = { ...own, ...changes }
     return new HostFailed({ reason: meant, ...definedOnly(rest) })
   }
 }
 
-type HostFailedMember = "detail" | "code" | "status" | "retryAfterSeconds" | "cause"
+type HostFailedMember = "detail" | "code" | "status" | "retryAfterSeconds" | "usage" | "cause"
 
 /** What `HostFailed.with` may change. */
 export type HostFailedChanges = { readonly reason?: HostReason } & {

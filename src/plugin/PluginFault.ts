@@ -45,8 +45,8 @@ export const hookOf = (plugin: string, member: string, hook: string): Hook => ({
   },
 })
 
-/** The failure of the host whose plugin is at fault. */
-export const failedBy = (cause: PluginFault): HostFailed => new HostFailed({ reason: "malformed", cause })
+/** The failure of an attempt whose plugin is at fault. It does not count against the host. */
+export const failedBy = (cause: PluginFault): HostFailed => new HostFailed({ reason: "plugin", cause })
 
 /** What was thrown, with the name of its type, in one line of at most 200 characters. */
 export const oneLine = (cause: unknown): string =>

@@ -191,7 +191,10 @@ const guardedDecoder = (hooks: Readonly<Record<"event" | "end" | "done", Hook>>,
 }
 
 const checkedChunks = (hook: Hook, chunks: ReadonlyArray<ChatChunk> | HostFailed) => {
-  if (chunks instanceof HostFailed) return showable(chunks)
+  if (chunks instanceof HostFailed) {
+    const { usage } = chunks
+    return showable(usage == null ? chunks : chunks.with({ usage: plainUsage(usage) }))
+  }
   const expected = expectedOfChunks(chunks)
   if (expected !== undefined) return failedBy(hook.returned(expected, chunks))
   return chunks.some(({ usage }) => usage != null) ? chunks.map(withPlainUsage) : chunks

@@ -175,6 +175,10 @@ export class AnswerStream implements OutputEvents {
   private failed(answer: HostAnswer, found: HostFailed): void {
     const { host } = answer.attempt
     const failure = withoutSecrets(found, answer.endpoint)
+    if (failure.reason === "defect") {
+      this.defect(failure.cause)
+      return
+    }
     const { failed, models } = this.options.context
     const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure }
     const shown = exhausted([...failed, attempt], undefined, { decisive: [attempt], models })
@@ -270,9 +274,14 @@ export class AnswerStream implements OutputEvents {
     else this.options.context.lifetime.end(new CallerGone())
   }
 
-  /** A defect of ours ends the answer. It is booked and logged. */
+  /** A defect of ours ends the answer with a 500 in the stream, if that can still be written. It is booked and logged. */
   private defect(cause: unknown): void {
     this.services.logDefect(this.options.context.requestId, cause)
+    const { answer } = this
+    if (this.state === "streaming" && this.hasReader && answer !== undefined) {
+      this.settle(answer, "host-failed", (charge) => answer.writer.failure(undefined, charge))
+      return
+    }
     this.output.fail(new Error("internal error"))
     this.hasReader = false
     if (this.state === "streaming") this.abandon("host-failed")

@@ -31,6 +31,8 @@ export class Attempt {
   /** Called once when it is stopped. Set by the code that waits for its answer. */
   onStop: (() => void) | undefined
   exchange: Exchange | undefined
+  /** How often its request went out again, on a new connection in place of one that the host had closed. */
+  resends = 0
   /** When it began: milliseconds after its request did. */
   readonly beganMs: number
   private readonly onEnd = (): void => this.stop(ended)
@@ -84,4 +86,4 @@ export class Attempt {
 }
 
 /** The request was ended, which is not the host's fault: `lifetime.ending` has the reason. */
-const ended = new HostFailed({ reason: "unreachable" })
+const ended = new HostFailed({ reason: "ended" })

@@ -16,6 +16,7 @@ import { hashText, openingHash, type Prefix, prefixesOf } from "../domain/prompt
 import { RecentHosts, type Served } from "../domain/RecentHosts.ts"
 import type { ChatRequest } from "../domain/Request.ts"
 import type { Usage } from "../domain/Usage.ts"
+import { verdictOn } from "../domain/Verdict.ts"
 import type { ConversationView, ServedPrompt } from "../plugin/Strategy.ts"
 
 /** What of a request tells its conversation. */
@@ -187,8 +188,9 @@ export class ConversationRecord {
   }
 
   /** The host failed. Its cache is not expected to have changed, but it is not preferred any more. */
-  failed(host: Host, { reason }: HostFailed): void {
-    if (this.sticky !== undefined && reason !== "request") this.memory.hosts.remove(this.key, this.sticky, host)
+  failed(host: Host, failure: HostFailed): void {
+    if (this.sticky !== undefined && !verdictOn(failure).keepsConversation)
+      this.memory.hosts.remove(this.key, this.sticky, host)
   }
 
   private isRemembered(host: Host, hash: bigint): boolean {

@@ -2,6 +2,7 @@
  * Carries a plan out: tries the hosts in order, falls back before the first event, and passes the outcome to the meter.
  * Independent of providers' and clients' protocols. See docs/guarantees.md#g10 and #g11.
  */
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -126,7 +127,7 @@ const make = () =>
           if (Exit.isSuccess(exit)) charged(exit.value)
           onExit(exit)
         }),
-      logDefect: (requestId, cause) => log(Effect.logError("a defect in a stream", { requestId }, cause)),
+      logDefect: (requestId, cause) => log(Effect.logError("a defect in a stream", { requestId }, Cause.die(cause))),
     }
 
     const complete = function* (

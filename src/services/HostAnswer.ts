@@ -17,7 +17,7 @@ import { BodyText } from "./BodyText.ts"
 import { wait } from "./Steps.ts"
 import type { StreamWriter } from "./StreamWriter.ts"
 import type { Timers } from "./Timers.ts"
-import { readAnswer } from "./unaryAnswer.ts"
+import { readAnswer, tooLong } from "./unaryAnswer.ts"
 import { longestErrorBody, type UpstreamClient } from "./upstreamCall.ts"
 
 /** Sends the request and waits for its first event. Ends at once when the attempt is stopped. */
@@ -40,7 +40,7 @@ export const streamAnswer = (
     })
     attempt.onStop = () => answer.failed(attempt.stopped ?? malformed)
     if (attempt.stopped !== undefined) answer.failed(attempt.stopped)
-    else attempt.exchange = client.send(endpoint, encoded, answer)
+    else attempt.exchange = client.send(endpoint, encoded, answer, attempt.context.isOnce)
   })
 
 const malformed = new HostFailed({ reason: "malformed" })
@@ -94,9 +94,11 @@ export class HostAnswer implements Sink {
 
   data(bytes: Uint8Array, start: number, end: number): void {
     if (this.whole !== undefined) {
-      if (this.whole.body.add(bytes, start, end)) return
+      const { head, body } = this.whole
+      if (body.add(bytes, start, end)) return
       this.attempt.exchange?.cancel()
-      this.readWhole(this.whole.head, this.whole.body.take())
+      if (head.status === 200) this.failed(tooLong)
+      else this.readWhole(head, body.take())
     } else if (this.stream !== undefined) {
       this.text += this.stream.push(bytes, start, end)
       this.progress()
@@ -111,6 +113,10 @@ export class HostAnswer implements Sink {
     }
   }
 
+  resent(): void {
+    this.attempt.resends += 1
+  }
+
   failed(failure: HostFailed): void {
     this.broken = failure
     this.progress()
@@ -121,6 +127,7 @@ export class HostAnswer implements Sink {
     const { protocol } = endpoint
     this.stream = new HostStream({
       framing: protocol.framing,
+      longestEvent: this.longestWhole,
       usage: protocol.usage ?? "largest",
       decoder: protocol.decoder(head, context),
       choices: context.request.bounds.choices,

@@ -2,7 +2,11 @@
  * Decides whether a host may be called now, while `HostStats` only observes. A host that refused our account, does not
  * know the model or is rate limited cools down for a while. A host that keeps failing is behind an open circuit breaker. A
  * provider takes no more calls at once than it is configured for. In memory, per process. See docs/guarantees.md#g10,
- * #g12 and #g16.
+ * #g12, #g16 and #g35.
+ *
+ * A failure that the request itself may have provoked (`Verdict.isDoubtful`) puts a host out only when a second key met one
+ * within 30 seconds, or when no other key called the host in that time. In the latter case the first call of another key passes, as
+ * a probe: so no key alone keeps a host from the others.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -10,12 +14,14 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type { Endpoint } from "../catalogue/endpoints.ts"
 import { Breaker, type BreakerRules } from "../domain/Breaker.ts"
-import { type Cooldowns, cooldownFor, trips } from "../domain/Cooldown.ts"
 import type { HostFailed, HostReason } from "../domain/Failure.ts"
 import { endpointKey, type Host } from "../domain/Host.ts"
+import { LatestKeys } from "../domain/LatestKeys.ts"
 import { randomSequence, seedFrom } from "../domain/randomSequence.ts"
+import { type Cooldowns, cooldownMs, verdictOn } from "../domain/Verdict.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
 import { monotonic } from "./RequestContext.ts"
+import { makeStepRunner } from "./Steps.ts"
 
 /** Why a host may not be called now. */
 export type Inadmissible = Out | Busy
@@ -27,6 +33,8 @@ export interface Out {
   readonly reason: HostReason
   /** Milliseconds until it may be called again. */
   readonly retryAfterMs: number
+  /** Whether it rests because it is rate limited. */
+  readonly isRateLimit: boolean
 }
 
 /** Its provider has as many calls as it may have at once. */
@@ -48,9 +56,10 @@ export class HostHealth extends Context.Tag("headgate/HostHealth")<
   {
     /**
      * Why the host may not be called now; `undefined`: it may. Has no side effects, so that a plan can check all hosts. The
-     * concurrency of its provider is not looked at, since a place may be free by the time of the call.
+     * concurrency of its provider is not looked at, since a place may be free by the time of the call. `key`: the id of the key
+     * that would call; absent: any.
      */
-    readonly admissible: (host: Host) => Out | undefined
+    readonly admissible: (host: Host, key?: string) => Out | undefined
     /**
      * Of hosts that may all not be called, the one to call nevertheless, so that a model that is out is noticed when it
      * is back; `undefined`: none now. That is one call at a time and per second for each model, at the host that may be
@@ -58,12 +67,12 @@ export class HostHealth extends Context.Tag("headgate/HostHealth")<
      */
     readonly emergencyProbe: (hosts: ReadonlyArray<Host>) => Host | undefined
     /** Why `acquire` would refuse; `undefined`: it would not. */
-    readonly refusal: (called: Called, isEmergency: boolean) => Inadmissible | undefined
+    readonly refusal: (called: Called, isEmergency: boolean, key: string) => Inadmissible | undefined
     /**
      * The permit for one call, taken just before it: the probe of a half-open breaker, a place at the provider. `isEmergency`:
-     * the host is the `emergencyProbe` of its plan.
+     * the host is the `emergencyProbe` of its plan. `key`: the id of the key that calls.
      */
-    readonly acquire: (called: Called, isEmergency: boolean) => Permit | Inadmissible
+    readonly acquire: (called: Called, isEmergency: boolean, key: string) => Permit | Inadmissible
   }
 >() {
   static readonly layer = Layer.scoped(
@@ -72,7 +81,10 @@ export class HostHealth extends Context.Tag("headgate/HostHealth")<
       const registry = yield* ProviderRegistry
       const nowMs = monotonic(yield* Effect.clock)
       // One number of Effect's random service seeds the jitter, so that a test can fix it.
-      const health = new Health(registry.current().limits, nowMs, randomSequence(seedFrom(yield* Random.next)))
+      const random = randomSequence(seedFrom(yield* Random.next))
+      const runner = makeStepRunner(yield* Effect.runtime<never>())
+      const log = (line: Effect.Effect<void>) => runner.effect(line, () => {})
+      const health = new Health(registry.current().limits, nowMs, random, log)
       yield* registry.onReplaced(() => health.obey(registry.current().limits))
       return health
     }),
@@ -93,6 +105,8 @@ interface ModelProbes {
 
 /** One endpoint. */
 interface EndpointState {
+  /** For the log. */
+  readonly names: { readonly host: string; readonly model: string }
   readonly breaker: Breaker
   readonly calls: ProviderCalls
   readonly probes: ModelProbes
@@ -102,7 +116,18 @@ interface EndpointState {
   isWaitAsked: boolean
   /** The failure that opened the breaker. */
   openReason: HostReason
+  /** When the breaker opened, before any probe of it. */
+  openedAt: number
+  /** The keys that called it. */
+  readonly callers: LatestKeys
+  /** The keys that met a doubtful failure. */
+  readonly witnesses: LatestKeys
+  /** The only key that met what put it out; `undefined`: several did, or its failure was not doubtful. */
+  onlyWitness: string | undefined
 }
+
+/** For how long, in milliseconds, the failure or the call of another key is remembered. */
+const witnessMs = 30_000
 
 const emergencyEveryMs = 1000
 const busy: Busy = { because: "concurrency", retryAfterMs: 1000 }
@@ -120,10 +145,13 @@ class Health {
   /** The endpoints that cool down or whose breaker is not closed. Usually there is none, and a check is one comparison. */
   private readonly impaired = new Set<EndpointState>()
 
-  constructor(rules: HealthRules, nowMs: () => number, random: () => number) {
+  private readonly log: (line: Effect.Effect<void>) => void
+
+  constructor(rules: HealthRules, nowMs: () => number, random: () => number, log: (line: Effect.Effect<void>) => void) {
     this.rules = rules
     this.nowMs = nowMs
     this.random = random
+    this.log = log
   }
 
   /** Other rules, under which what is known of the hosts stays. */
@@ -132,10 +160,11 @@ class Health {
     for (const { breaker } of this.states.values()) breaker.rules = rules.breaker
   }
 
-  readonly admissible = (host: Host): Out | undefined => {
+  readonly admissible = (host: Host, key?: string): Out | undefined => {
     if (this.impaired.size === 0) return undefined
     const state = this.byHost.get(host) ?? this.states.get(endpointKey(host))
-    return state === undefined || !this.impaired.has(state) ? undefined : outOf(state, this.nowMs())
+    if (state === undefined || !this.impaired.has(state) || isOtherKey(state, key)) return undefined
+    return outOf(state, this.nowMs())
   }
 
   readonly emergencyProbe = (hosts: ReadonlyArray<Host>): Host | undefined => {
@@ -150,22 +179,23 @@ class Health {
     return first?.host
   }
 
-  readonly refusal = ({ host, maxConcurrent }: Called, isEmergency: boolean): Inadmissible | undefined => {
+  readonly refusal = ({ host, maxConcurrent }: Called, isEmergency: boolean, key: string): Inadmissible | undefined => {
     const state = this.stateOf(host)
     if (state.calls.running >= maxConcurrent) return busy
-    if (this.impaired.size === 0 || !this.impaired.has(state)) return undefined
+    if (this.impaired.size === 0 || !this.impaired.has(state) || isOtherKey(state, key)) return undefined
     const now = this.nowMs()
     const out = outOf(state, now)
     return out !== undefined && isEmergency && mayProbe(state, now) ? undefined : out
   }
 
-  readonly acquire = (called: Called, isEmergency: boolean): Permit | Inadmissible => {
-    const refused = this.refusal(called, isEmergency)
+  readonly acquire = (called: Called, isEmergency: boolean, key: string): Permit | Inadmissible => {
+    const refused = this.refusal(called, isEmergency, key)
     if (refused !== undefined) return refused
     const state = this.stateOf(called.host)
-    state.calls.running += 1
-    if (!this.impaired.has(state)) return new Permit(this, state, false, false)
     const now = this.nowMs()
+    state.calls.running += 1
+    state.callers.add(key, now)
+    if (!this.impaired.has(state)) return new Permit(this, state, key, false, false)
     const isOut = outOf(state, now) !== undefined
     if (isOut) {
       state.probes.isRunning = true
@@ -174,14 +204,21 @@ class Health {
     const isProbe = !state.breaker.isClosed
     if (isProbe) state.breaker.probe()
     else if (!isOut) this.impaired.delete(state)
-    return new Permit(this, state, isProbe, isOut)
+    return new Permit(this, state, key, isProbe, isOut)
   }
 
-  /** A failure of a call. `countsForBreaker`: the call began in the breaker's present epoch. */
-  failed(state: EndpointState, failure: HostFailed, countsForBreaker: boolean): void {
+  /** A failure of a call by this key. `countsForBreaker`: the call began in the breaker's present epoch. */
+  failed(state: EndpointState, failure: HostFailed, key: string, countsForBreaker: boolean): void {
+    const verdict = verdictOn(failure)
+    if (verdict.cooldown === undefined && verdict.breaker === undefined) return
     const now = this.nowMs()
-    const wait = cooldownFor(failure, this.rules.cooldown)
-    if (wait > 0) {
+    const isSure = !verdict.isDoubtful || now - state.witnesses.latestBut(key) < witnessMs
+    const mayPutOut = isSure || now - state.callers.latestBut(key) >= witnessMs
+    if (verdict.isDoubtful) state.witnesses.add(key, now)
+    if (isSure) state.onlyWitness = undefined
+    else if (!this.impaired.has(state)) state.onlyWitness = key
+    const wait = cooldownMs(verdict.cooldown, failure.retryAfterSeconds, this.rules.cooldown)
+    if (wait > 0 && mayPutOut) {
       // A call that was in flight does not shorten a cooldown that is running.
       if (now + wait > state.coolsUntil) {
         state.coolsUntil = now + wait
@@ -190,17 +227,27 @@ class Health {
       }
       this.wentOut(state, now)
     }
-    if (!countsForBreaker || !trips(failure)) return
-    const { epoch } = state.breaker
-    state.breaker.failed(now)
+    if (!countsForBreaker || verdict.breaker === undefined) return
+    const { epoch, isClosed } = state.breaker
+    state.breaker.failed(now, mayPutOut)
     if (state.breaker.epoch === epoch) return
     state.openReason = failure.reason
     this.wentOut(state, now)
+    if (!isClosed) return
+    state.openedAt = now
+    const about = { ...state.names, reason: failure.reason, forMs: Math.round(state.breaker.waitMs(now)) }
+    this.log(Effect.logWarning("a circuit breaker opened", about))
   }
 
   /** A probe was answered. */
   recovered(state: EndpointState): void {
-    if (!state.breaker.isClosed) state.breaker.close(this.nowMs())
+    if (!state.breaker.isClosed) {
+      const now = this.nowMs()
+      state.breaker.close(now)
+      const about = { ...state.names, reason: state.openReason, openMs: Math.round(now - state.openedAt) }
+      this.log(Effect.logInfo("a circuit breaker closed", about))
+    }
+    state.onlyWitness = undefined
     state.coolsUntil = Number.NEGATIVE_INFINITY
     this.impaired.delete(state)
   }
@@ -215,6 +262,7 @@ class Health {
     if (known !== undefined) return known
     const key = endpointKey(host)
     const state = this.states.get(key) ?? {
+      names: { host: host.tag, model: host.model },
       breaker: new Breaker(this.rules.breaker, this.random),
       calls: valueOf(this.calls, host.provider, () => ({ running: 0 })),
       probes: valueOf(this.probes, host.model, () => ({ isRunning: false, nextAt: 0 })),
@@ -222,6 +270,10 @@ class Health {
       coolingReason: "rate-limited",
       isWaitAsked: false,
       openReason: "unreachable",
+      openedAt: Number.NEGATIVE_INFINITY,
+      callers: new LatestKeys(),
+      witnesses: new LatestKeys(),
+      onlyWitness: undefined,
     }
     this.states.set(key, state)
     this.byHost.set(host, state)
@@ -243,9 +295,18 @@ const outOf = ({ breaker, coolsUntil, coolingReason, openReason }: EndpointState
   const openMs = breaker.waitMs(now)
   if (coolingMs <= 0 && openMs <= 0) return undefined
   return coolingMs >= openMs
-    ? { because: "cooldown", reason: coolingReason, retryAfterMs: coolingMs }
-    : { because: "breaker", reason: openReason, retryAfterMs: openMs }
+    ? {
+        because: "cooldown",
+        reason: coolingReason,
+        retryAfterMs: coolingMs,
+        isRateLimit: coolingReason === "rate-limited",
+      }
+    : { because: "breaker", reason: openReason, retryAfterMs: openMs, isRateLimit: false }
 }
+
+/** Whether what put the endpoint out was met by another key alone, and no probe of it runs. */
+const isOtherKey = ({ onlyWitness, breaker, probes }: EndpointState, key: string | undefined): boolean =>
+  onlyWitness !== undefined && key !== undefined && key !== onlyWitness && !breaker.probing && !probes.isRunning
 
 /** Whether an endpoint that is out may be called by an emergency probe. */
 const mayProbe = ({ breaker, probes, coolsUntil, isWaitAsked }: EndpointState, now: number): boolean =>
@@ -258,15 +319,18 @@ const mayProbe = ({ breaker, probes, coolsUntil, isWaitAsked }: EndpointState, n
 export class Permit {
   private readonly health: Health
   private readonly state: EndpointState
+  /** Id of the key that calls. */
+  private readonly key: string
   private epoch: number
   /** Whether it holds the probe of the breaker, or the emergency probe of the model. */
   private isProbe: boolean
   private isEmergency: boolean
   private isReleased = false
 
-  constructor(health: Health, state: EndpointState, isProbe: boolean, isEmergency: boolean) {
+  constructor(health: Health, state: EndpointState, key: string, isProbe: boolean, isEmergency: boolean) {
     this.health = health
     this.state = state
+    this.key = key
     this.isProbe = isProbe
     this.isEmergency = isEmergency
     this.epoch = state.breaker.epoch
@@ -288,7 +352,7 @@ export class Permit {
   }
 
   failed(failure: HostFailed): void {
-    this.health.failed(this.state, failure, this.state.breaker.epoch === this.epoch)
+    this.health.failed(this.state, failure, this.key, this.state.breaker.epoch === this.epoch)
     this.isProbe = this.isProbe && this.state.breaker.probing
   }
 

@@ -6,12 +6,12 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { countsAgainstHealth } from "../domain/Cooldown.ts"
 import type { HostFailed } from "../domain/Failure.ts"
 import { endpointKey, type Host } from "../domain/Host.ts"
 import { HostFigures, type Percentiles, type Sample, type Slot } from "../domain/HostFigures.ts"
 import { dayMs } from "../domain/Key.ts"
 import type { Percentile } from "../domain/thresholds.ts"
+import { verdictOn } from "../domain/Verdict.ts"
 import type { HostSnapshot } from "../plugin/Strategy.ts"
 
 /** What a host was used for. Hosts are compared within one workload only. */
@@ -57,7 +57,7 @@ export class HostStats extends Context.Tag("headgate/HostStats")<
   {
     readonly record: (host: Host, sample: Sample, workload?: Workload) => void
     readonly succeeded: (host: Host, answer: FinishedAnswer, workload?: Workload) => void
-    /** Records a failed attempt, if the failure counts against the host's health. */
+    /** Records a failed attempt, if the failure counts against the host: `domain/Verdict.ts`. */
     readonly failed: (host: Host, failure: HostFailed, workload?: Workload) => void
     /** Figures for a strategy, computed when they are read. The same object each time. */
     readonly snapshot: (host: Host, workload?: Workload) => HostSnapshot
@@ -85,7 +85,7 @@ export class HostStats extends Context.Tag("headgate/HostStats")<
           statsOf(host, workload).record({ ok: true, latencyMs, tokensPerSecond, areToolCallsSound })
         },
         failed: (host, failure, workload) => {
-          if (countsAgainstHealth(failure)) statsOf(host, workload).record({ ok: false })
+          if (verdictOn(failure).uptime === "failure") statsOf(host, workload).record({ ok: false })
         },
         snapshot: statsOf,
         report: (host) => reportOf(statsOf(host), now()),

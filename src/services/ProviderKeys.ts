@@ -7,12 +7,12 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { EndpointKey } from "../catalogue/endpoints.ts"
-import { cooldownFor } from "../domain/Cooldown.ts"
 import type { HostFailed, HostReason } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import { nextReset, spentInWindow } from "../domain/Key.ts"
 import { weightedOrder } from "../domain/keyOrder.ts"
 import type { Picodollars } from "../domain/Money.ts"
+import { cooldownMs, verdictOn } from "../domain/Verdict.ts"
 import { KeyAccount } from "./KeyAccounts.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
 import { monotonic, type RequestContext } from "./RequestContext.ts"
@@ -26,6 +26,8 @@ export interface KeysOut {
   readonly reason: string
   /** Milliseconds until one of them may be used; `undefined`: no time is known. */
   readonly retryAfterMs: number | undefined
+  /** Whether each of them rests after a rate limit. */
+  readonly isRateLimit: boolean
 }
 
 /** The key of one call, for the ledger. */
@@ -64,7 +66,7 @@ export class ProviderKeys extends Context.Tag("headgate/ProviderKeys")<
   /** For providers with one key each. */
   static readonly layerNone = Layer.succeed(ProviderKeys, {
     refusal: () => undefined,
-    choose: () => ({ because: "api_keys", reason: "there are none", retryAfterMs: undefined }),
+    choose: () => ({ because: "api_keys", reason: "there are none", retryAfterMs: undefined, isRateLimit: false }),
     failed: () => false,
   })
 }
@@ -109,6 +111,13 @@ class KeyState implements UsedKey {
   }
 }
 
+const eachWasTried: KeysOut = {
+  because: "api_keys",
+  reason: "each was tried",
+  retryAfterMs: undefined,
+  isRateLimit: false,
+}
+
 const make = () =>
   Effect.gen(function* () {
     const registry = yield* ProviderRegistry
@@ -135,7 +144,10 @@ const make = () =>
     /** Why a key is passed over, and for how long. */
     const outOf = (key: EndpointKey, state: KeyState) => {
       const coolsMs = state.coolsUntil - nowMs()
-      if (coolsMs > 0) return { why: `left alone after a failure: ${state.reason}`, retryAfterMs: coolsMs }
+      if (coolsMs > 0) {
+        const isRateLimit = state.reason === "rate-limited"
+        return { why: `left alone after a failure: ${state.reason}`, retryAfterMs: coolsMs, isRateLimit }
+      }
       if (key.limit === null) return undefined
       const at = now()
       if (state.account === undefined) return { why: "what it has spent is not known yet", retryAfterMs: readEveryMs }
@@ -148,16 +160,19 @@ const make = () =>
     const keysOut = (keys: ReadonlyArray<EndpointKey>): KeysOut | undefined => {
       const reasons: Array<string> = []
       const waits: Array<number> = []
+      let isRateLimit = keys.length > 0
       for (const key of keys) {
         const out = outOf(key, stateOf(key))
         if (out === undefined) return undefined
         reasons.push(`${key.label}: ${out.why}`)
+        isRateLimit &&= out.isRateLimit === true
         if (out.retryAfterMs !== undefined) waits.push(out.retryAfterMs)
       }
       return {
         because: "api_keys",
         reason: reasons.join("; "),
         retryAfterMs: waits.length === 0 ? undefined : Math.min(...waits),
+        isRateLimit,
       }
     }
 
@@ -209,7 +224,7 @@ const make = () =>
           const state = stateOf(key)
           if (!triedKeys.includes(state.id) && isFree(key)) return { key, used: state }
         }
-        return keysOut(keys) ?? { because: "api_keys", reason: "each was tried", retryAfterMs: undefined }
+        return keysOut(keys) ?? eachWasTried
       },
       failed: ({ key, used }, failure) => {
         const { reason } = failure
@@ -219,10 +234,9 @@ const make = () =>
         // A host may forbid the request itself. So the last key is not left alone for that.
         if (reason === "forbidden" && !isOtherLeft) return false
         const state = states.get(used.id)
-        const waitMs = cooldownFor(
-          reason === "forbidden" ? failure.with({ reason: "account" }) : failure,
-          registry.current().limits.cooldown,
-        )
+        // What a host forbids to one of several keys is a matter of its account.
+        const rule = reason === "forbidden" ? "account" : verdictOn(failure).cooldown
+        const waitMs = cooldownMs(rule, failure.retryAfterSeconds, registry.current().limits.cooldown)
         if (state === undefined || waitMs === 0) return true
         state.coolsUntil = Math.max(state.coolsUntil, nowMs() + waitMs)
         state.reason = reason

@@ -116,6 +116,8 @@ export class RequestContext implements RequestFacts {
   lost: { readonly host: Host; readonly wasFirst: boolean } | undefined
   /** Set when its answer is booked; not by a call of it that another one was faster than. */
   booked: Booked | undefined
+  /** Whether it came with an Idempotency-Key: `UpstreamCall.isOnce`. */
+  isOnce = false
   /** Keys of providers that were refused for it: `UsedKey.id`. */
   triedKeys: ReadonlyArray<string> = noKeys
   readonly conversation: ConversationRecord | undefined

@@ -43,6 +43,8 @@ export interface PlanOptions {
   readonly conversation?: Conversation | undefined
   /** What the caller's key may use. Default: everything. */
   readonly permissions?: Permissions
+  /** The id of the caller's key. Absent: of none, so that a host which one key alone put out is out. */
+  readonly key?: string
 }
 
 /** A plan with what led to it. Made like every plan, so it cannot differ from what a dispatch does. */
@@ -131,7 +133,7 @@ export class Router extends Context.Tag("headgate/Router")<
         if (unknown !== undefined) return Either.left(unknown)
         const now = clock.unsafeCurrentTimeMillis()
         const seed = options?.seed ?? seedFrom(seeds())
-        const { conversation, permissions = unrestricted } = options ?? {}
+        const { conversation, permissions = unrestricted, key } = options ?? {}
         const random = randomSequence(seed)
         const context = { request, now, random, conversation: conversation ?? unknownConversation }
         const hasChoice = wanted.length > 1 || (wanted[0]?.model.hosts.length ?? 0) > 1
@@ -144,7 +146,8 @@ export class Router extends Context.Tag("headgate/Router")<
         }
 
         const excluded = new Exclusions()
-        const states = { registry, health, keys, budget, maxTokens: request.maxTokens, permissions, probes: [] }
+        const { maxTokens } = request
+        const states = { registry, health, keys, budget, maxTokens, permissions, key, probes: [] }
         const kept = keptHosts(request, wanted, now, states, excluded)
         // A model may be wanted twice, by names with and without a variant.
         const groups = preferences.partition === "none" && kept.length > 1 ? [[...new Set(kept.flat())]] : kept

@@ -61,7 +61,7 @@ export const beginAttempt = function* (
 ): Steps<Begun | Skipped | HostFailed> {
   const { host } = planned
   const isEmergency = plan.probes.includes(host)
-  const refusal = health.refusal(planned, isEmergency)
+  const refusal = health.refusal(planned, isEmergency, context.key.id)
   if (refusal !== undefined) return refusal
   const key = planned.keys === undefined ? undefined : keys.choose(planned.keys, context)
   if (key !== undefined && "because" in key) return key
@@ -101,7 +101,7 @@ export const beginAttempt = function* (
       return refused
     }
   }
-  const permit = health.acquire(endpoint, isEmergency)
+  const permit = health.acquire(endpoint, isEmergency, context.key.id)
   if (!(permit instanceof Permit)) {
     meter.release(hold)
     return permit
@@ -126,7 +126,7 @@ const interruptedAtEnd = <A>(
   effect: Effect.Effect<A, HostFailed>,
 ): Effect.Effect<A, HostFailed> =>
   wait((resume) => {
-    const ended = Exit.fail(new HostFailed({ reason: "unreachable" }))
+    const ended = Exit.fail(new HostFailed({ reason: "ended" }))
     if (lifetime.ending !== undefined) return resume(ended)
     const giveUp = () => {
       resume(ended)

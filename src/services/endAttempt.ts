@@ -8,9 +8,10 @@ import * as Effect from "effect/Effect"
 import type { AnswerOutcome, Charge } from "../domain/Charge.ts"
 import type { ChatUsage } from "../domain/Chat.ts"
 import { tokensIn } from "../domain/Estimate.ts"
-import { HostFailed, type Unavailable } from "../domain/Failure.ts"
+import { HostFailed, type HostReason, type Unavailable } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import { parseUsage } from "../domain/Usage.ts"
+import { type QuietEnd, verdictOn } from "../domain/Verdict.ts"
 import { PluginFault } from "../plugin/PluginFault.ts"
 import type { Attempt } from "./Attempt.ts"
 import type { HostStats } from "./HostStats.ts"
@@ -41,7 +42,7 @@ export interface EndAttempt {
   readonly failed: (attempt: Attempt, failure: HostFailed) => void
   /**
    * The request was ended before the host sent anything. A caller who left pays for the prompt; a caller who was cut
-   * off by the gateway pays nothing. A deadline counts against a host that had most of the time.
+   * off by the gateway pays nothing. A deadline counts against a host that had all of the time.
    */
   readonly abandoned: (attempt: Attempt) => Effect.Effect<void, Unavailable>
   /**
@@ -66,16 +67,26 @@ export const makeEndAttempt = (
       permit.failed(failure)
       context.conversation?.failed(host, failure)
     }
+    // It ends the request, and is logged there.
+    if (failure.reason === "defect") return
     if (key !== undefined && isOfKey(failure)) context.triedKeys = [...context.triedKeys, key.used.id]
-    log(failureLog(context.requestId, host, failure, key?.key.label))
+    log(failureLog(context, host, failure, key?.key.label))
+  }
+
+  /** A call that took two connections, for those who look at the log for it: that is usual, and no retry. */
+  const tellResent = ({ context, host, resends }: Attempt): void => {
+    if (resends === 0) return
+    const about = { requestId: context.requestId, host: host.tag, model: host.model }
+    log(Effect.logDebug("a request was sent again: the host had closed the kept connection", about))
   }
 
   return {
     delivered: (attempt, { outcome, failure, usage, outputBytes, finishReason, areToolCallsSound, isAwaited }) => {
       const { context, host, hold, permit } = attempt
       if (failure !== undefined) blame(attempt, failure)
-      else if (outcome === "finished") permit.succeeded()
+      else if (verdictOn(quietEnd(outcome)).breaker === "success") permit.succeeded()
       attempt.close()
+      tellResent(attempt)
       const durationMs = attempt.elapsedMs()
       const latencyMs = attempt.beganMs + (attempt.latencyMs ?? durationMs)
       const counted = parseUsage(usage)
@@ -101,11 +112,12 @@ export const makeEndAttempt = (
     failed: (attempt, failure) => {
       blame(attempt, failure)
       attempt.close()
+      tellResent(attempt)
       meter.release(attempt.hold)
     },
     abandoned: (attempt) => {
       const { context, hold } = attempt
-      if (wasTooSlow(attempt)) blame(attempt, tooSlow)
+      if (hadAllTheTime(attempt)) blame(attempt, tooSlow)
       attempt.close()
       if (context.lifetime.ending?._tag !== "CallerGone") {
         meter.release(hold)
@@ -139,25 +151,55 @@ const unanswered = (outcome: AnswerOutcome, context: RequestContext): Settlement
 
 const tooSlow = new HostFailed({ reason: "timeout" })
 
-/** Whether the deadline came while the host had sent nothing, although it had most of the request's time. */
-const wasTooSlow = (attempt: Attempt): boolean => {
-  const { context } = attempt
-  return context.lifetime.ending?._tag === "TimedOut" && attempt.elapsedMs() * 2 >= context.elapsedMs()
+/**
+ * Whether the deadline came while the host had sent nothing, although it had the whole time of the request: nine tenths of it,
+ * since admission takes some. A host that had less was cut by what others had left. One whose own time-out is shorter was ended by that.
+ */
+const hadAllTheTime = (attempt: Attempt): boolean => {
+  const { ending, allowedMs } = attempt.context.lifetime
+  return ending?._tag === "TimedOut" && attempt.elapsedMs() >= 0.9 * allowedMs
 }
 
+/** An end without a failure of the host, in the words of `domain/Verdict.ts`. */
+const quietEnd = (outcome: AnswerOutcome): QuietEnd =>
+  outcome === "finished" || outcome === "caller-gone" || outcome === "lost" ? outcome : "cut"
+
 /**
- * The log line for a failed host. A fault of a plugin is logged as an error, since it does not go away by itself. The line
- * has nothing of the prompt or the answer, nor the host's own message (`detail`).
+ * The log line for a failed attempt. A fault of a plugin is logged as an error, since it does not go away by itself; a request
+ * that a host found wrong is its caller's matter. The line has nothing of the prompt or the answer, nor the host's own message
+ * (`detail`).
  */
-export const failureLog = (requestId: string, host: Host, failure: HostFailed, key?: string): Effect.Effect<void> => {
+export const failureLog = (
+  { requestId, key: caller }: Pick<RequestContext, "requestId" | "key">,
+  host: Host,
+  failure: HostFailed,
+  key?: string,
+): Effect.Effect<void> => {
   const { reason, status, code, cause } = failure
   const attempt = { requestId, host: host.tag, model: host.model, ...(key === undefined ? {} : { key }) }
   if (cause instanceof PluginFault) {
     const { plugin, member, hook, message: problem, thrownAt } = cause
     return Effect.logError("a plugin made a mistake", { ...attempt, plugin, member, hook, problem, thrownAt })
   }
-  const about = { ...attempt, reason, status, code }
-  return cause === undefined
-    ? Effect.logWarning("a host failed", about)
-    : Effect.logWarning("a host failed", about, Cause.fail(cause))
+  const about = {
+    ...attempt,
+    reason,
+    ...(status === undefined ? {} : { status }),
+    ...(code === undefined ? {} : { code }),
+  }
+  if (reason === "request") {
+    // The hash names the key in listings; a name is the operator's own word for it.
+    const asked = { ...about, caller: caller.id, ...(caller.name === "" ? {} : { callerName: caller.name }) }
+    return Effect.logInfo("a host refused a request", asked)
+  }
+  const text = ownTexts.get(reason) ?? "a host failed"
+  return cause === undefined ? Effect.logWarning(text, about) : Effect.logWarning(text, about, Cause.fail(cause))
 }
+
+/** What is logged of failures that are not the host's. */
+const ownTexts: ReadonlyMap<HostReason, string> = new Map<HostReason, string>([
+  ["limit", "an answer is beyond a limit of the gateway"],
+  ["shortage", "the gateway has no descriptors, memory or ports left"],
+  ["unsendable", "a request could not be written"],
+  ["cut-short", "a host was cut short by the deadline"],
+])

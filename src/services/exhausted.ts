@@ -7,6 +7,8 @@ interface Circumstances {
   readonly decisive?: ReadonlyArray<FailedAttempt>
   /** Whether a host was not called because its provider has as many calls as it may have. */
   readonly isBusy?: boolean
+  /** Whether rate limits alone keep the hosts that were not tried from being called. */
+  readonly isRateLimited?: boolean
   /** What the caller asked for. */
   readonly models?: ReadonlyArray<string>
   /** `RoutingExhausted.waiting`. */
@@ -20,15 +22,15 @@ interface Circumstances {
 export const exhausted = (
   attempts: ReadonlyArray<FailedAttempt>,
   coolingMs: number | undefined,
-  { decisive = attempts, isBusy = false, models, waiting }: Circumstances = {},
+  { decisive = attempts, isBusy = false, isRateLimited = false, models, waiting }: Circumstances = {},
 ): RoutingExhausted => {
-  const reasons = decisive.map(({ failure }) => failure.reason)
+  const reasons = decisive.map(({ failure }) => (failure.reason === "cut-short" ? "timeout" : failure.reason))
   const all = (reason: string) => reasons.length > 0 && reasons.every((each) => each === reason)
   const outcome = (): ExhaustedBecause => {
     if (reasons.includes("request")) return "request"
     if (all("rate-limited")) return "rate-limited"
     if (all("not-found")) return "not-found"
-    if (reasons.length === 0) return isBusy ? "busy" : "cooling-down"
+    if (reasons.length === 0) return isBusy ? "busy" : isRateLimited ? "rate-limited" : "cooling-down"
     if (all("timeout")) return "timeout"
     return reasons.at(-1) === "forbidden" ? "forbidden" : "unavailable"
   }

@@ -84,7 +84,7 @@ export type RaceResult<A> =
   | { readonly won: Begun; readonly answer: A; readonly lost: Begun | undefined }
   | { readonly won: undefined; readonly left: ReadonlyArray<Begun> }
 
-const lost = new HostFailed({ reason: "timeout" })
+const lost = new HostFailed({ reason: "ended" })
 
 /** Calls the first host, and after `hedge.delayMs` without an event the second one beside it. */
 export const raceHosts = <A extends object>(
@@ -134,7 +134,7 @@ export const raceHosts = <A extends object>(
     const start = (begun: Begun) => {
       running.add(begun)
       runner.effect(call(begun), (exit) =>
-        answered(begun, Exit.isSuccess(exit) ? exit.value : new HostFailed({ reason: "malformed", cause: exit.cause })),
+        answered(begun, Exit.isSuccess(exit) ? exit.value : new HostFailed({ reason: "defect", cause: exit.cause })),
       )
     }
     const startSecond = () => {

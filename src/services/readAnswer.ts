@@ -20,7 +20,7 @@ export interface AnswerRead {
   readonly write: WithCost
 }
 
-/** Reads the JSON of an answer with status 200. A throw is a failure of the host. */
+/** Reads the JSON of an answer with status 200. A throw is a defect of ours. */
 export type AnswerReader = (begun: Begun, head: ResponseHead, body: unknown) => AnswerRead | HostFailed
 
 /** `form`: the caller's. */

@@ -13,7 +13,7 @@ import {
   type PaymentRequired,
   type RateLimited,
   type RoutingExhausted,
-  type Unavailable,
+  Unavailable,
   Unsupported,
 } from "../domain/Failure.ts"
 import { RefusedModels } from "../domain/fallback.ts"
@@ -76,6 +76,8 @@ class Tries<A extends object> {
   private canHedge: boolean
   /** The host that was called beside another one, once at most for a request. */
   private hedged: Host | undefined
+  /** What ends the request at once: a defect or a shortage of ours, which another host would not mend. */
+  private fatal: Exit.Exit<never, Unavailable> | undefined
 
   constructor(services: TryServices, context: RequestContext, request: AnyRequest, plan: Plan, call: CallHost<A>) {
     this.services = services
@@ -88,14 +90,14 @@ class Tries<A extends object> {
 
   *run(): Steps<Tried<A>, DispatchFailure> {
     const { registry, timers, retries, endAttempt, log } = this.services
-    const { lifetime, requestId } = this.context
+    const { lifetime } = this.context
     const { attempts } = this.plan
     retries.request(timers.now())
     /** Whether the next call may be made. The first one may; each further one is taken from the retry budget. */
     let mayCall = true
     let isBudgetSpent = false
     for (let at = 0; at < attempts.length; at++) {
-      if (lifetime.ending !== undefined) break
+      if (lifetime.ending !== undefined || this.fatal !== undefined) break
       const host = attempts[at]
       const endpoint = host === undefined ? undefined : registry.endpoint(host)
       if (host === undefined || endpoint === undefined || this.isDone(host)) continue
@@ -112,7 +114,7 @@ class Tries<A extends object> {
         if (lifetime.ending !== undefined) break
         const failure = withoutSecrets(begun, endpoint)
         this.failed(host, failure)
-        log(failureLog(requestId, host, failure))
+        log(failureLog(this.context, host, failure))
         continue
       }
       if (!("attempt" in begun)) {
@@ -146,6 +148,7 @@ class Tries<A extends object> {
       }
     }
     if (lifetime.ending !== undefined) return yield* Exit.fail(lifetime.ending)
+    if (this.fatal !== undefined) return yield* this.fatal
     return yield* Exit.fail(outcomeOf(this.context.failed, this.skipped, this.plan, isBudgetSpent))
   }
 
@@ -185,8 +188,9 @@ class Tries<A extends object> {
     const endpoint = registry.endpoint(host)
     if (endpoint === undefined || !this.hasTime()) return undefined
     // A second call that would be refused takes nothing from the retry budget.
-    if (health.refusal(endpoint, this.plan.probes.includes(host)) !== undefined || !retries.take(timers.now()))
-      return undefined
+    const isEmergency = this.plan.probes.includes(host)
+    if (health.refusal(endpoint, isEmergency, this.context.key.id) !== undefined) return undefined
+    if (!retries.take(timers.now())) return undefined
     const begun = yield* this.begin(endpoint)
     // One that cannot be called now may still have its turn.
     if (!("attempt" in begun)) return undefined
@@ -207,6 +211,8 @@ class Tries<A extends object> {
     const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure }
     this.context.failed.push(coolsMs === undefined ? attempt : { ...attempt, coolsMs })
     this.refused.add(host, failure)
+    if (failure.reason === "defect") this.fatal = Exit.die(failure.cause)
+    else if (failure.reason === "shortage") this.fatal = short
   }
 
   /** Whether the host has had its turn, or a host of its model found the request at fault. */
@@ -226,6 +232,8 @@ class Tries<A extends object> {
   }
 }
 
+const short = Exit.fail(new Unavailable({ why: "overloaded", retryAfterSeconds: 1 }))
+
 /** The failure of a plan that led to no answer. Budget comes first, because the caller can fix that. */
 export const outcomeOf = (
   failed: ReadonlyArray<FailedAttempt>,
@@ -235,9 +243,12 @@ export const outcomeOf = (
 ): RoutingExhausted | PaymentRequired | RateLimited | Unavailable | BadRequest => {
   // The hosts that the retry budget kept from being tried have no say.
   if (isBudgetSpent) return exhausted(failed, undefined, { decisive: failed.slice(0, 1), models: plan.requested })
-  const waits = [...skipped, ...plan.excluded].flatMap((one) =>
-    "retryAfterMs" in one && one.retryAfterMs !== undefined ? [one.retryAfterMs] : [],
+  const waiting = [...skipped, ...plan.excluded].flatMap((one) =>
+    "retryAfterMs" in one && one.retryAfterMs !== undefined
+      ? { retryAfterMs: one.retryAfterMs, isRateLimit: "isRateLimit" in one && one.isRateLimit === true }
+      : [],
   )
+  const waits = waiting.map(({ retryAfterMs }) => retryAfterMs)
   if (failed.length === 0) {
     for (const one of skipped.toReversed()) {
       if ("_tag" in one && one._tag !== "Unsupported") return one
@@ -249,5 +260,7 @@ export const outcomeOf = (
     }
   }
   const isBusy = skipped.some((one) => "because" in one && one.because === "concurrency")
-  return exhausted(failed, waits.length === 0 ? undefined : Math.min(...waits), { isBusy, models: plan.requested })
+  const isRateLimited = waiting.length > 0 && waiting.every(({ isRateLimit }) => isRateLimit)
+  const coolingMs = waits.length === 0 ? undefined : Math.min(...waits)
+  return exhausted(failed, coolingMs, { isBusy, isRateLimited, models: plan.requested })
 }

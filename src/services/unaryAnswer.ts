@@ -9,11 +9,11 @@ import { BodyText } from "./BodyText.ts"
 import type { Begun } from "./beginAttempt.ts"
 import type { AnswerRead, AnswerReader } from "./readAnswer.ts"
 import { Wait } from "./Steps.ts"
-import { longestErrorBody, parsedBody, refusedBy, type UpstreamClient } from "./upstreamCall.ts"
+import { answerBody, longestErrorBody, refusedBy, type UpstreamClient } from "./upstreamCall.ts"
 
 /**
  * An effect that sends the request, collects the whole answer as the sink of its exchange, and ends at once when the attempt is
- * stopped. It can be run once. `read` gets the JSON of an answer with status 200; when it throws, that is a failure of the host.
+ * stopped. It can be run once. `read` gets the JSON of an answer with status 200; when it throws, that is a defect of ours.
  */
 export class UnaryAnswer extends Wait<AnswerRead | HostFailed> implements Sink {
   private readonly client: UpstreamClient
@@ -37,7 +37,7 @@ export class UnaryAnswer extends Wait<AnswerRead | HostFailed> implements Sink {
     const { attempt, endpoint, encoded } = this.begun
     attempt.onStop = () => this.failed(attempt.stopped ?? malformed)
     if (attempt.stopped !== undefined) this.failed(attempt.stopped)
-    else attempt.exchange = this.client.send(endpoint, encoded, this)
+    else attempt.exchange = this.client.send(endpoint, encoded, this, attempt.context.isOnce)
   }
 
   head(received: ResponseHead): void {
@@ -48,15 +48,19 @@ export class UnaryAnswer extends Wait<AnswerRead | HostFailed> implements Sink {
   data(bytes: Uint8Array, start: number, end: number): void {
     const { received, body } = this
     if (received === undefined || body === undefined || body.add(bytes, start, end)) return
-    this.failed(received.status === 200 ? malformed : refusedBy(this.begun.endpoint, received, body.take()))
+    this.failed(received.status === 200 ? tooLong : refusedBy(this.begun.endpoint, received, body.take()))
   }
 
   end(): void {
     const { received, body, begun } = this
     if (received === undefined || body === undefined) return
     const text = body.take()
-    const isAnswer = received.status === 200
-    this.finish(isAnswer ? this.read(begun, received, parsedBody(text)) : refusedBy(begun.endpoint, received, text))
+    const json = received.status === 200 ? answerBody(text) : refusedBy(begun.endpoint, received, text)
+    this.finish(json instanceof HostFailed ? json : this.read(begun, received, json))
+  }
+
+  resent(): void {
+    this.begun.attempt.resends += 1
   }
 
   failed(failure: HostFailed): void {
@@ -72,6 +76,9 @@ export class UnaryAnswer extends Wait<AnswerRead | HostFailed> implements Sink {
 
 const malformed = new HostFailed({ reason: "malformed" })
 
+/** The failure for a whole answer above `limits.body_bytes`. */
+export const tooLong = new HostFailed({ reason: "limit", cause: "the answer is too long" })
+
 /** Reads a complete body as an answer or as a failure. */
 export const readAnswer = (
   endpoint: Endpoint,
@@ -80,5 +87,6 @@ export const readAnswer = (
   context: AnswerContext,
 ): ChatResponse | HostFailed => {
   if (head.status !== 200) return refusedBy(endpoint, head, body)
-  return endpoint.protocol.decode(head, parsedBody(body), context)
+  const json = answerBody(body)
+  return json instanceof HostFailed ? json : endpoint.protocol.decode(head, json, context)
 }

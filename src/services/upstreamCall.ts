@@ -20,8 +20,8 @@ export const longestErrorBody = 65_536
 export interface UpstreamClient {
   /** The encoded request, signed by the provider where it signs. */
   readonly signed: (endpoint: ProviderEndpoint, encoded: Encoded) => Effect.Effect<Encoded, HostFailed>
-  /** Sends it: over the network, or to the provider's own transport. */
-  readonly send: (endpoint: Endpoint, encoded: Encoded, sink: Sink) => Exchange
+  /** Sends it: over the network, or to the provider's own transport. `isOnce`: `UpstreamCall.isOnce`. */
+  readonly send: (endpoint: Endpoint, encoded: Encoded, sink: Sink, isOnce: boolean) => Exchange
 }
 
 export const makeUpstreamClient = (upstream: Context.Tag.Service<Upstream>): UpstreamClient => ({
@@ -37,14 +37,14 @@ export const makeUpstreamClient = (upstream: Context.Tag.Service<Upstream>): Ups
       }),
     )
   },
-  send: (endpoint, encoded, sink) => {
+  send: (endpoint, encoded, sink, isOnce) => {
     const { transport } = endpoint.provider
-    const call = callTo(endpoint, encoded)
+    const call = callTo(endpoint, encoded, isOnce)
     try {
       return transport === undefined ? upstream.exchange(call, sink) : callFunction(transport, call, sink)
     } catch (cause) {
       // A defect of ours. The attempt has to end all the same, since it holds money and a place at the host.
-      sink.failed(new HostFailed({ reason: "unreachable", cause }))
+      sink.failed(new HostFailed({ reason: "defect", cause }))
       return noExchange
     }
   },
@@ -56,6 +56,7 @@ const noExchange: Exchange = { cancel: () => {}, drain: () => {}, pause: () => {
 export const callTo = (
   endpoint: ProviderEndpoint,
   { method = "POST", path, headers, body }: Encoded,
+  isOnce = false,
 ): UpstreamCall => ({
   url: endpoint.baseUrl + path,
   method,
@@ -63,6 +64,7 @@ export const callTo = (
   body: method === "GET" ? null : body,
   network: endpoint.network,
   proxy: endpoint.proxy,
+  isOnce,
 })
 
 const longestSideAnswer = 1_048_576
@@ -76,9 +78,16 @@ const sideCall = (
   wholeCall(upstream, { url, method, headers, body: body ?? null, network, proxy }, longestSideAnswer)
 
 /** The JSON in a text, or the text where it is no JSON or is nested too deeply. */
-export const parsedBody = (text: string): unknown => {
+export const parsedBody = (text: string): unknown => (isTooDeep(text) ? text : jsonOr(text))
+
+/** The same of a whole answer, whose nesting is bounded by a limit of ours. */
+export const answerBody = (text: string): unknown => (isTooDeep(text) ? tooDeep : jsonOr(text))
+
+const tooDeep = new HostFailed({ reason: "limit", cause: "the answer is nested too deep" })
+
+const jsonOr = (text: string): unknown => {
   try {
-    return isTooDeep(text) ? text : JSON.parse(text)
+    return JSON.parse(text)
   } catch {
     return text
   }

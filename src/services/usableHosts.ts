@@ -19,6 +19,8 @@ export interface States {
   readonly keys: Context.Tag.Service<ProviderKeys>
   readonly budget: BudgetSnapshot
   readonly permissions: Permissions
+  /** `PlanOptions.key`. */
+  readonly key: string | undefined
   /** The bound on output tokens that hosts are sent. */
   readonly maxTokens: AnyRequest["maxTokens"]
   /** `Plan.probes`. Filled in by `usableHosts`. */
@@ -159,18 +161,19 @@ const passes = (
   return false
 }
 
-const isHealthy = (host: Host, { health, keys }: States, excluded: Exclusions): boolean => {
+const isHealthy = (host: Host, { health, keys, key }: States, excluded: Exclusions): boolean => {
   const withoutKey = keys.refusal(host)
   if (withoutKey !== undefined) {
-    const { because, reason, retryAfterMs } = withoutKey
-    const finding = { by: because, reason: `none of its keys may be used: ${reason}` }
+    const { because, reason, retryAfterMs, isRateLimit } = withoutKey
+    const finding = { by: because, reason: `none of its keys may be used: ${reason}`, isRateLimit }
     excluded.add(host, retryAfterMs === undefined ? finding : { ...finding, retryAfterMs }, stages.health)
     return false
   }
-  const out = health.admissible(host)
+  const out = health.admissible(host, key)
   if (out === undefined) return true
-  const { because, reason, retryAfterMs } = out
-  excluded.add(host, { by: because, reason: `left alone after a failure: ${reason}`, retryAfterMs }, stages.health)
+  const { because, reason, retryAfterMs, isRateLimit } = out
+  const finding = { by: because, reason: `left alone after a failure: ${reason}`, retryAfterMs, isRateLimit }
+  excluded.add(host, finding, stages.health)
   return false
 }
 
@@ -190,9 +193,9 @@ const addProbe = (
   usable: Array<HostFacts>,
   excluded: Exclusions,
 ): void => {
-  const { health, keys, probes } = states
+  const { health, keys, key, probes } = states
   const hosts = refused.flatMap(({ host }) => (keys.refusal(host) === undefined ? host : []))
-  if (hosts.some((host) => health.admissible(host) === undefined)) return
+  if (hosts.some((host) => health.admissible(host, key) === undefined)) return
   const probe = health.emergencyProbe(hosts)
   const facts = refused.find(({ host }) => host === probe)
   if (probe === undefined || facts === undefined) return

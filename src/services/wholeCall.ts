@@ -7,7 +7,7 @@ import type { ResponseHead, UpstreamCall } from "../upstream/exchange.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
 import { BodyText } from "./BodyText.ts"
 
-/** Fails as `malformed` where the answer has more than `longest` bytes. An interruption ends the call. */
+/** Fails as `limit` where the answer has more than `longest` bytes. An interruption ends the call. */
 export const wholeCall = (
   upstream: Context.Tag.Service<Upstream>,
   call: UpstreamCall,
@@ -24,7 +24,7 @@ export const wholeCall = (
         if (text.add(bytes, start, end)) return
         exchange.cancel()
         const cause = `the answer has more than ${longest} bytes`
-        resume(Effect.fail(new HostFailed({ reason: "malformed", cause })))
+        resume(Effect.fail(new HostFailed({ reason: "limit", cause })))
       },
       end: () => {
         if (head === undefined) return

@@ -127,7 +127,9 @@ const webExchange = (respond: (signal: AbortSignal) => Promise<Response>, sink: 
     tellFailed(sink, failure)
   }
 
-  run().catch((cause) => fail(cause instanceof HostFailed ? cause : new HostFailed({ reason: "unreachable", cause })))
+  const broken = (cause: unknown): HostFailed =>
+    new HostFailed({ reason: "unreachable", isAfterSending: reader !== undefined, cause })
+  run().catch((cause) => fail(cause instanceof HostFailed ? cause : broken(cause)))
   return {
     cancel: () => {
       if (isOver) return

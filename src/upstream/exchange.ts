@@ -17,6 +17,8 @@ export interface UpstreamCall {
   readonly network: Network
   /** URL of an HTTP proxy that leads to the host. */
   readonly proxy?: string | undefined
+  /** Whether the host may carry it out once at most, as far as we can tell: it is not sent again once any of it was written. */
+  readonly isOnce?: boolean
 }
 
 /**
@@ -33,12 +35,17 @@ export interface Sink {
   readonly data: (bytes: Uint8Array, start: number, end: number) => void
   /** The body is complete. */
   readonly end: () => void
-  /** No answer came, or it broke off: reason `unreachable`, or `malformed` where it was no HTTP. */
+  /**
+   * No answer came, or it broke off: reason `unreachable`, `malformed` where it was no HTTP, or one of our own (`limit`,
+   * `shortage`, `defect`, `unsendable`).
+   */
   readonly failed: (failure: HostFailed) => void
+  /** The request goes out once more, on a new connection: the host had closed the kept one. Before `head`. */
+  readonly resent?: () => void
 }
 
-/** The failure of a call whose sink threw: what came could not be read. */
-export const sinkThrew = (cause: unknown): HostFailed => new HostFailed({ reason: "malformed", cause })
+/** The failure of a call whose sink threw. Whatever a host sends, a sink does not throw: it is a defect of ours. */
+export const sinkThrew = (cause: unknown): HostFailed => new HostFailed({ reason: "defect", cause })
 
 /** Tells a sink that its call failed. The call is over, so what the sink throws now changes nothing. */
 export const tellFailed = (sink: Sink, failure: HostFailed): void => {

@@ -46,8 +46,8 @@ export interface Decoder {
   /**
    * One frame: its name ("" when it has none) and its JSON; frames that are no JSON do not come here. Chunks as soon as
    * there is something to pass on; none is an empty array. `HostFailed` when the host reports an error in it
-   * (`errorInBody`), or when it cannot be one of this protocol (`malformed`). Exactly one chunk of each choice has a
-   * `finish_reason`.
+   * (`errorInBody`), or when it cannot be one of this protocol (`malformed`). At least one chunk of each choice has a
+   * `finish_reason`; of several the last one counts.
    */
   readonly event: (name: string, data: unknown) => ReadonlyArray<ChatChunk> | HostFailed
   /**

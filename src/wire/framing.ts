@@ -1,6 +1,6 @@
 /** The framings that a protocol can choose from. */
 import { awsEventStreamReader } from "./framing/awsEventStream.ts"
-import type { FrameReader } from "./framing/FrameReader.ts"
+import { type FrameReader, longestFrame } from "./framing/FrameReader.ts"
 import { jsonArrayReader } from "./framing/jsonArray.ts"
 import { ndjsonReader } from "./framing/ndjson.ts"
 import { sseReader } from "./framing/sse.ts"
@@ -10,7 +10,7 @@ const readers = {
   ndjson: ndjsonReader,
   "json-array": jsonArrayReader,
   "aws-eventstream": awsEventStreamReader,
-} satisfies Record<string, () => FrameReader>
+} satisfies Record<string, (longest: number) => FrameReader>
 
 /**
  * How the bytes of a streamed answer are cut into frames, each with a name and JSON. The gateway does it, not the
@@ -21,5 +21,5 @@ export type Framing = keyof typeof readers
 export const isFraming = (value: unknown): value is Framing =>
   typeof value === "string" && Object.hasOwn(readers, value)
 
-/** A reader for one stream. */
-export const frameReader = (framing: Framing): FrameReader => readers[framing]()
+/** A reader for one stream, whose frames have at most `longest` UTF-16 units, or bytes where the format is binary. */
+export const frameReader = (framing: Framing, longest = longestFrame): FrameReader => readers[framing](longest)

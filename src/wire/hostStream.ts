@@ -56,6 +56,8 @@ export type HostStreamState =
 
 export interface HostStreamOptions {
   readonly framing: Protocol["framing"]
+  /** The longest event that is read, in characters, or bytes where the framing is binary. Default: 32 MiB. */
+  readonly longestEvent?: number | undefined
   /** `Protocol.usage`: which of several reports counts. Default `largest`. */
   readonly usage?: Protocol["usage"] | undefined
   /** `Protocol.transparent`. */
@@ -106,7 +108,7 @@ export class HostStream {
 
   constructor(options: HostStreamOptions) {
     this.options = options
-    this.reader = frameReader(options.framing)
+    this.reader = frameReader(options.framing, options.longestEvent)
     this.native = options.native === true ? options.writer.native : undefined
     const isSpliceable = options.transparent && options.writer.spliceable !== undefined && this.native === undefined
     this.splicer = isSpliceable ? splice() : undefined
@@ -130,7 +132,7 @@ export class HostStream {
     if (this.closed) return text
     if (this.isComplete) this.state = "ended"
     else if (this.events === 0 && this.bytes > 0) this.fail(malformed("the stream ended without a single event"))
-    else this.fail(new HostFailed({ reason: "unreachable", cause: "the stream ended without a finish" }))
+    else this.fail(brokenOff)
     return text
   }
 
@@ -166,12 +168,13 @@ export class HostStream {
 
   private failUnlessReadable(): void {
     if (this.closed) return
-    const wrong = this.reader.overlong() ? "a frame is too long" : this.reader.fault?.()
+    if (this.reader.overlong()) this.fail(beyond("an event is too long"))
+    const wrong = this.reader.fault?.()
     if (wrong !== undefined) this.fail(malformed(wrong))
   }
 
   private lastChunks(): string {
-    if (this.failing === undefined) return this.chunks(this.options.decoder.end())
+    if (this.failing === undefined) return this.chunks(this.lastDecoded())
     this.fail(this.failing)
     return ""
   }
@@ -209,7 +212,7 @@ export class HostStream {
     this.state = "failed"
   }
 
-  /** An exception here, such as for invalid JSON, is a failure of this host and not of the gateway. */
+  /** An exception here is a defect of ours: what decoders throw is caught around them. */
   private read(frames: ReadonlyArray<Frame>, last = nothingMore): string {
     let text = ""
     try {
@@ -220,7 +223,8 @@ export class HostStream {
       }
       text += last()
     } catch (cause) {
-      this.fail(new HostFailed({ reason: "malformed", cause }))
+      this.failure = new HostFailed({ reason: "defect", cause })
+      this.state = "failed"
     }
     return text
   }
@@ -251,7 +255,7 @@ export class HostStream {
     if (data === "[DONE]" && this.options.framing === "sse") return this.done()
     if (data === "") return ""
     if (isTooDeep(data)) {
-      this.fail(malformed("an event is nested too deep"))
+      this.fail(beyond("an event is nested too deep"))
       return ""
     }
     const json = parse(data)
@@ -260,9 +264,12 @@ export class HostStream {
       if (this.notJson >= 3 || this.state === "silent") this.fail(malformed("an event is no JSON"))
       return ""
     }
-    const decoded = this.options.decoder.event(name, json)
+    const decoded = this.decoded(name, json)
     if (decoded instanceof HostFailed) {
-      if (this.options.usageAfterError === true && this.state === "speaking") this.failing = decoded
+      const { usage } = decoded
+      if (usage != null) this.count.report(usage)
+      const mayFollow = usage == null && this.options.usageAfterError === true
+      if (mayFollow && this.state === "speaking") this.failing = decoded
       else this.fail(decoded)
       return ""
     }
@@ -273,11 +280,28 @@ export class HostStream {
     return text
   }
 
+  /** A decoder that throws is at fault itself. Decoders of plugins are checked before (`plugin/checkedProtocol.ts`), which names the hook. */
+  private decoded(name: string, json: unknown): ReturnType<Decoder["event"]> {
+    try {
+      return this.options.decoder.event(name, json)
+    } catch (cause) {
+      return new HostFailed({ reason: "plugin", cause })
+    }
+  }
+
+  private lastDecoded(): ReturnType<Decoder["end"]> {
+    try {
+      return this.options.decoder.end()
+    } catch (cause) {
+      return new HostFailed({ reason: "plugin", cause })
+    }
+  }
+
   /** Reads the usage that follows an error, and nothing else. The stream fails with it, or after a few events without one. */
   private afterError(failure: HostFailed, name: string, data: string): string {
     this.eventsSinceError += 1
     const json = isTooDeep(data) ? undefined : parse(data)
-    const decoded = json === undefined ? [] : this.options.decoder.event(name, json)
+    const decoded = json === undefined ? [] : this.decoded(name, json)
     const usage = decoded instanceof HostFailed ? undefined : decoded.findLast((chunk) => chunk.usage != null)?.usage
     if (usage != null) this.count.report(usage)
     if (usage != null || data === "[DONE]" || this.eventsSinceError >= mostEventsSinceError) this.fail(failure)
@@ -298,7 +322,7 @@ export class HostStream {
 
   /** Handles the protocol's last frame. */
   private done(): string {
-    const text = this.chunks(this.options.decoder.end())
+    const text = this.chunks(this.lastDecoded())
     if (this.closed) return text
     if (!this.hasFinish && this.state === "silent") {
       this.fail(malformed("the stream was done before anything was said"))
@@ -312,6 +336,7 @@ export class HostStream {
   /** Gives an end to every choice that has none. */
   private finishAll(reason: FinishReason, native: string): void {
     for (const index of this.begun.length === 0 && !this.hasFinish ? [0] : this.begun) {
+      if (this.finishes.some((finish) => finish.index === index)) continue
       this.withhold({ index, delta: { content: "" }, finish_reason: reason, native_finish_reason: native })
     }
   }
@@ -340,10 +365,11 @@ export class HostStream {
         }
         this.begun.push(choice.index)
       }
+      if (says(shown)) passing.push(choice.finish_reason === null ? shown : withoutFinish(shown))
       if (choice.finish_reason !== null) {
-        this.withhold(shown)
+        this.withhold(finishOnly(shown))
         if (this.state === "silent") this.state = "speaking"
-      } else if (says(shown)) passing.push(shown)
+      }
     }
     if (chunk.usage != null) this.count.report(chunk.usage)
     if (passing.length === 0) return ""
@@ -353,8 +379,11 @@ export class HostStream {
     return this.options.writer.chunk({ ...rest, choices: passing })
   }
 
+  /** The last finish of a choice counts: a host may correct itself. */
   private withhold(choice: ChatChunkChoice): void {
-    if (!this.finishes.some((finish) => finish.index === choice.index)) this.finishes.push(choice)
+    const at = this.finishes.findIndex((finish) => finish.index === choice.index)
+    if (at === -1) this.finishes.push(choice)
+    else this.finishes[at] = choice
   }
 
   private watch({ index, delta }: ChatChunkChoice): void {
@@ -377,6 +406,21 @@ export class HostStream {
   }
 }
 
+/** What a choice with a finish says, as a choice that goes on. */
+const withoutFinish = ({ index, delta, logprobs }: ChatChunkChoice): ChatChunkChoice => ({
+  index,
+  delta,
+  finish_reason: null,
+  ...(logprobs == null ? {} : { logprobs }),
+})
+
+/** A finish without what was said with it, so that no text waits for the cost, or passes another text. */
+const finishOnly = (choice: ChatChunkChoice): ChatChunkChoice => {
+  if (!says(choice)) return choice
+  const { logprobs: _, ...finish } = choice
+  return { ...finish, delta: { content: "" } }
+}
+
 /** Events after an error that are looked at for a usage. */
 const mostEventsSinceError = 8
 
@@ -385,6 +429,15 @@ const mostChoices = 128
 
 /** `cause`: what is wrong, for the log. */
 const malformed = (cause: string): HostFailed => new HostFailed({ reason: "malformed", cause })
+
+const brokenOff = new HostFailed({
+  reason: "unreachable",
+  isAfterSending: true,
+  cause: "the stream ended without a finish",
+})
+
+/** `cause`: which limit of ours it exceeds. */
+const beyond = (cause: string): HostFailed => new HostFailed({ reason: "limit", cause })
 
 const nothingMore = (): string => ""
 

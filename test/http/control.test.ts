@@ -459,7 +459,7 @@ describe("hosts of a model", () => {
         )
         for (const host of model.hosts.slice(0, 1)) {
           const failure = new HostFailed({ reason: "rate-limited", retryAfterSeconds: 60 })
-          const permit = (yield* HostHealth).acquire({ host, maxConcurrent: 1 }, false)
+          const permit = (yield* HostHealth).acquire({ host, maxConcurrent: 1 }, false, "a key")
           if (permit instanceof Permit) permit.failed(failure)
         }
       }),
@@ -485,13 +485,13 @@ describe("hosts of a model", () => {
     await expectError(await gateway.send("/api/v1/models/acme/m0:nitro/endpoints", bearer(key)), 404)
   })
 
-  const rateLimited = { because: "cooldown", reason: "rate-limited", retryAfterMs: 1000 } as const
-  const refused = { because: "cooldown", reason: "account", retryAfterMs: 1000 } as const
+  const rateLimited = { because: "cooldown", reason: "rate-limited", retryAfterMs: 1000, isRateLimit: true } as const
+  const refused = { because: "cooldown", reason: "account", retryAfterMs: 1000, isRateLimit: false } as const
   test.each([
     [{ unavailable: "its provider is disabled", inadmissible: rateLimited }, -10],
     [{ inadmissible: rateLimited }, -3],
     [{ inadmissible: refused }, 0],
-    [{ inadmissible: { because: "breaker", reason: "unreachable", retryAfterMs: 1000 } }, -2],
+    [{ inadmissible: { because: "breaker", reason: "unreachable", retryAfterMs: 1000, isRateLimit: false } }, -2],
     [{ inadmissible: refused, standing: "down" }, -2],
     [{ inadmissible: rateLimited, standing: "down" }, -3],
     [{ standing: "down" }, -2],

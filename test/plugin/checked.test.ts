@@ -50,7 +50,7 @@ const checked = (more: Partial<Protocol>) => {
 /** The host's failure, and the message of the fault behind it. */
 const faultOf = (failure: unknown): string => {
   expect(failure).toBeInstanceOf(HostFailed)
-  expect(failure).toMatchObject({ reason: "malformed", cause: { _tag: "PluginFault", plugin: "acme" } })
+  expect(failure).toMatchObject({ reason: "plugin", cause: { _tag: "PluginFault", plugin: "acme" } })
   return failure instanceof HostFailed && failure.cause instanceof PluginFault ? failure.cause.message : ""
 }
 

@@ -300,7 +300,7 @@ describe("any request", () => {
 
 /** One call that the host refuses, after which it cools down for a second. */
 const refuse = (health: Context.Tag.Service<HostHealth>, host: Host): void => {
-  const permit = health.acquire({ host, maxConcurrent: 1 }, false)
+  const permit = health.acquire({ host, maxConcurrent: 1 }, false, "a key")
   if (!(permit instanceof Permit)) return
   permit.failed(new HostFailed({ reason: "rate-limited", retryAfterSeconds: 1 }))
   permit.release()

@@ -175,7 +175,7 @@ describe("the client", () => {
     expect(causeOf(await pending.answer)).toBe("unreachable: the client is closed")
     expect((await dialling.answer).failure?.reason).toBe("unreachable")
     await until(() => server.open() + silent.open() === 0, "all connections closed")
-    expect(causeOf(await answerOf(own.exchange, callTo(server.url)))).toBe("unreachable: the client is closed")
+    expect(causeOf(await answerOf(own.exchange, callTo(server.url)))).toBe("unsendable: the client is closed")
   })
 
   test("closes an idle connection a second before the host does", async () => {

@@ -91,7 +91,7 @@ describe("the request", () => {
   ])("is not sent where a header has %s", async (_, headers) => {
     using server = saying(hello)
     const answer = await answerOf(client.exchange, callTo(server.url, { headers }))
-    expect(causeOf(answer)).toMatch(/^unreachable: the (name of a header|value of the header x-a) cannot be sent$/)
+    expect(causeOf(answer)).toMatch(/^unsendable: the (name of a header|value of the header x-a) cannot be sent$/)
     expect(server.connections()).toBe(0)
   })
 
@@ -107,14 +107,14 @@ describe("the request", () => {
     "is not sent to %s",
     async (url) => {
       const answer = await answerOf(client.exchange, callTo(url))
-      expect(answer.failure?.reason).toBe("unreachable")
+      expect(answer.failure?.reason).toBe("unsendable")
     },
   )
 
   test("does not go round a proxy", async () => {
     using server = saying(hello)
     const answer = await answerOf(client.exchange, callTo(server.url, { proxy: "http://127.0.0.1:1" }))
-    expect(causeOf(answer)).toBe("unreachable: this client calls hosts directly, not through a proxy")
+    expect(causeOf(answer)).toBe("unsendable: this client calls hosts directly, not through a proxy")
     expect(server.connections()).toBe(0)
   })
 })
@@ -265,7 +265,7 @@ describe("an exchange", () => {
       const { answer, events } = record(start, callTo(server.url), (event) => {
         if (event === at) throw new Error("a fault of the receiver")
       })
-      expect(causeOf(await answer)).toBe("malformed: a fault of the receiver")
+      expect(causeOf(await answer)).toBe("defect: a fault of the receiver")
       expect(events).toEqual(at === "head" ? ["head", "failed"] : ["head", "data", "failed"])
       await until(() => server.connections() === 1 && server.open() === 0, "the connection closed")
     })
@@ -275,7 +275,7 @@ describe("an exchange", () => {
       const { answer, events } = record(start, callTo(server.url), (event) => {
         if (event === "end") throw new Error("a fault of the receiver")
       })
-      expect(causeOf(await answer)).toBe("malformed: a fault of the receiver")
+      expect(causeOf(await answer)).toBe("defect: a fault of the receiver")
       expect(events).toEqual(["head", "data", "end", "failed"])
       expect((await answerOf(start, callTo(server.url))).body.toString()).toBe("hello")
     })

@@ -427,7 +427,7 @@ describe("decoder", () => {
     ["", { choices: [], x_groq: { error: "over_capacity" } }, "overloaded"],
     ["", { choices: [{ index: 0, delta: {}, finish_reason: "error", error: { code: 403 } }] }, "forbidden"],
     ["", event({}, "error"), "overloaded"],
-    ["", event({}, "MALFORMED_FUNCTION_CALL"), "overloaded"],
+    ["", event({}, "insufficient_system_resource"), "overloaded"],
     ["", null, "malformed"],
     ["", [], "malformed"],
     ["", "text", "malformed"],

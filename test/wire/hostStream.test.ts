@@ -378,20 +378,20 @@ describe("the end of a stream", () => {
     ])
   })
 
-  test("a line longer than 1 MiB fails, at any split, and no more than it is kept", () => {
-    for (const size of [1_100_000, 5_000]) {
-      const line = encode(delta("a") + delta("x".repeat(1_100_000)) + delta("b"))
+  test("a line longer than 32 MiB fails, at any split, and no more than it is kept", () => {
+    for (const size of [34_000_000, 65_536]) {
+      const line = encode(delta("a") + delta("x".repeat(33_600_000)) + delta("b"))
       const pieces = Array.from({ length: Math.ceil(line.length / size) }, (__, at) =>
         line.subarray(at * size, (at + 1) * size),
       )
-      expect(relayed(pieces, true).known).toMatchObject({ state: "failed", failed: "malformed", events: 1 })
+      expect(relayed(pieces, true).known).toMatchObject({ state: "failed", failed: "limit", events: 1 })
     }
   })
 
-  test("an event of nearly 1 MiB passes, also on the fast path", () => {
-    const long = "x".repeat(1_000_000)
+  test("an image of 1.2 MB in one event failed its host: an event of nearly 32 MiB passes, also on the fast path", () => {
+    const long = "x".repeat(33_000_000)
     const { written, spliced } = relayed([encode(delta("a") + delta(long) + finish)], true)
-    expect(contentOf(written.events)).toBe(`a${long}`)
+    expect(contentOf(written.events) === `a${long}`).toBe(true)
     expect(spliced).toBe(1)
   })
 
@@ -407,7 +407,24 @@ describe("the end of a stream", () => {
     const chunk = `data: {"choices":[{"index":0,"delta":{"content":"b"}}],"x":${deep}}\n\n`
     const { written, known } = relayed([encode(delta("a") + chunk + finish)], true)
     expect(contentOf(written.events)).toBe("a")
-    expect(known).toMatchObject({ state: "failed", failed: "malformed" })
+    expect(known).toMatchObject({ state: "failed", failed: "limit" })
+  })
+
+  test("a throw in our own writer was a failure of the host: it is a defect of ours", () => {
+    const stream = new HostStream({
+      framing: "sse",
+      decoder: chatDecoder({}),
+      transparent: false,
+      excludeReasoning: false,
+      choices: 1,
+      writer: {
+        chunk: () => {
+          throw new Error("ours")
+        },
+      },
+    })
+    stream.push(encode(delta("a")))
+    expect(stream).toMatchObject({ state: "failed", failure: { reason: "defect", cause: { message: "ours" } } })
   })
 
   test("a decoder that throws fails its host, not the gateway", () => {
@@ -424,8 +441,10 @@ describe("the end of a stream", () => {
       },
     }
     for (const decoder of [events, end]) {
-      expect(relayed([encode(delta("a"))], true, decoder).known).toMatchObject({ state: "failed", failed: "malformed" })
-      expect(relayed([encode(done)], true, decoder).known).toMatchObject({ state: "failed", failed: "malformed" })
+      expect(relayed([encode(delta("a"))], true, decoder).known).toMatchObject({ state: "failed", failed: "plugin" })
+      // The other one was never asked, and the host said nothing.
+      const failed = decoder === end ? "plugin" : "malformed"
+      expect(relayed([encode(done)], true, decoder).known).toMatchObject({ state: "failed", failed })
     }
   })
 })

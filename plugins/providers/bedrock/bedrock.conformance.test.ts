@@ -148,7 +148,7 @@ const answers = [
   {
     name: "a call that the host could not read",
     body: { output: { message: { role: "assistant", content: [] } }, stopReason: "malformed_tool_use", usage: counted },
-    expects: { failure: { reason: "malformed", code: "malformed_tool_use" } },
+    expects: { text: "", finishReason: "error", counted: expected },
   },
 ] as const
 

@@ -78,6 +78,7 @@ export const makeExplainRoute = ({
       seed,
       conversation: conversations.of(key.id, asked),
       permissions: key,
+      key: key.id,
     })
     inFlight.leave(lifetime)
     return Response.json({ data: explained(explanation) }, { headers: { [requestIdHeader]: state.requestId } })

@@ -188,10 +188,13 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const budgeting = meter.budget({ _tag: "Key", key })
         const conversation = request.operation === "chat" ? conversations.of(key.id, request) : undefined
         const budget = yield* unwrap(budgeting)
-        const plan = yield* unwrap(router.plan(request, budget, { conversation, permissions: key }))
+        const plan = yield* unwrap(router.plan(request, budget, { conversation, permissions: key, key: key.id }))
         if (!isFinished(budgeting)) lifetime.look()
         const context = contextOf(admitted, request, plan, conversation?.record())
-        if (claim !== undefined) claim.context = context
+        if (claim !== undefined) {
+          claim.context = context
+          context.isOnce = true
+        }
         state.generationId = context.generationId
         const shown = wantsMetadata(received.headers) ? shownOf(request, plan) : undefined
         if (shown !== undefined) state.metadata = withoutHost(shown, context)

@@ -4,12 +4,15 @@ import { type Exchange, type ResponseHead, type Sink, sinkThrew, tellFailed } fr
 import type { Connection, Served } from "./Connection.ts"
 import { Dial, type DialContext } from "./Dial.ts"
 import { Inflater, type InflaterReceiver } from "./Inflater.ts"
+import { isShortage } from "./shortage.ts"
 import type { Origin } from "./target.ts"
 
 export class ActiveExchange implements Exchange, Served, InflaterReceiver {
   readonly #sink: Sink
   readonly #context: DialContext
   readonly #origin: Origin
+  /** `UpstreamCall.isOnce`. */
+  readonly #isOnce: boolean
   /** Kept until the answer begins, for a second try. */
   #request: string | Buffer | undefined
   #dial: Dial | undefined
@@ -20,10 +23,11 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
   /** The sink is not called any more. */
   #over = false
 
-  constructor(sink: Sink, context: DialContext, origin: Origin, request: string | Buffer) {
+  constructor(sink: Sink, context: DialContext, origin: Origin, request: string | Buffer, isOnce: boolean) {
     this.#sink = sink
     this.#context = context
     this.#origin = origin
+    this.#isOnce = isOnce
     this.#request = request
   }
 
@@ -95,15 +99,14 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
     else this.#inflater.end()
   }
 
-  onMalformed(problem: string): void {
-    this.#fail(new HostFailed({ reason: "malformed", cause: new Error(problem) }))
+  onMalformed(problem: string, isLimit = false): void {
+    this.#fail(new HostFailed({ reason: isLimit ? "limit" : "malformed", cause: new Error(problem) }))
   }
 
-  onBroken(cause: Error, stale: boolean): void {
+  onBroken(cause: Error, isStale: boolean): void {
     this.#connection = undefined
-    // The second try has a new connection, which cannot be stale: there is no third.
-    if (stale) this.#dialNew()
-    else this.#fail(new HostFailed({ reason: "unreachable", cause }))
+    if (isStale && !this.#isOnce) this.#sendAgain()
+    else this.#fail(new HostFailed({ reason: "unreachable", isAfterSending: true, cause }))
   }
 
   // Called by the inflater; `onInflatedEnd` directly for a body that is not compressed.
@@ -122,14 +125,25 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
     }
   }
 
-  onInflateFailed(problem: string): void {
-    this.onMalformed(problem)
+  onInflateFailed(problem: string, isLimit: boolean): void {
+    this.onMalformed(problem, isLimit)
   }
 
   onInflaterReady(): void {
     if (this.#over || !this.#inflaterFull) return
     this.#inflaterFull = false
     if (!this.#paused) this.#connection?.resume()
+  }
+
+  /** The second try has a new connection, which cannot be stale: there is no third. */
+  #sendAgain(): void {
+    try {
+      this.#sink.resent?.()
+    } catch (cause) {
+      this.#fail(sinkThrew(cause))
+      return
+    }
+    this.#dialNew()
   }
 
   #dialNew(): void {
@@ -140,15 +154,28 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
         this.#dial = undefined
         this.#begin(connection)
       },
-      (cause) => this.#fail(new HostFailed({ reason: "unreachable", cause })),
+      (cause) => this.#dialFailed(cause),
     )
+  }
+
+  #dialFailed(cause: Error): void {
+    const isOurs = isShortage(cause)
+    // Idle connections are what we can do without.
+    if (isOurs) this.#context.pool.closeAll()
+    this.#fail(new HostFailed({ reason: isOurs ? "shortage" : "unreachable", cause }))
   }
 
   #begin(connection: Connection): void {
     this.#connection = connection
-    if (this.#request === undefined || !connection.begin(this, this.#request))
-      this.onBroken(new Error("the connection was closed"), connection.kept)
+    if (this.#request === undefined || !connection.begin(this, this.#request)) this.#notWritten(connection.kept)
     else if (this.#paused) connection.pause()
+  }
+
+  /** The connection turned out to be closed before any of the request was written. */
+  #notWritten(isKept: boolean): void {
+    this.#connection = undefined
+    if (isKept) this.#sendAgain()
+    else this.#fail(new HostFailed({ reason: "unreachable", cause: new Error("the connection was closed") }))
   }
 
   #fail(failure: HostFailed): void {

@@ -12,9 +12,13 @@ export interface Served {
   /** Bytes of the body: those of `bytes` from `start` to `end`. */
   readonly onData: (bytes: Uint8Array, start: number, end: number) => void
   readonly onEnd: () => void
-  readonly onMalformed: (problem: string) => void
-  /** `stale`: a kept connection closed before any byte of the answer, so the host may not have seen the request. */
-  readonly onBroken: (cause: Error, stale: boolean) => void
+  /** `isLimit`: the problem is a limit of ours. */
+  readonly onMalformed: (problem: string, isLimit?: boolean) => void
+  /**
+   * The connection broke after the request was written. `isStale`: it was a kept one, nothing of an answer came, and it was so
+   * soon that the host had closed it before it saw the request.
+   */
+  readonly onBroken: (cause: Error, isStale: boolean) => void
 }
 
 /** Waits for a new connection: exactly one of the two is called, unless the connection is closed before. */
@@ -26,6 +30,8 @@ export interface Opener {
 /** The longest rest of an answer that is drained, and how long that may take. */
 const maxDrainedBytes = 65_536
 const maxDrainMs = 1_000
+/** A host whose close arrives this soon after the request had sent it before. One that closes later may have worked on the request. */
+const staleMs = 250
 /** Detects a host that vanished while a model thinks. */
 const probeAfterMs = 60_000
 
@@ -44,6 +50,8 @@ export class Connection implements AnswerReceiver, Watched {
   /** The part of the request that the socket has not taken yet. */
   #unsent: Buffer | undefined
   #answered = false
+  /** When the present request was written. Kept for connections that may be stale. */
+  #writtenAt = 0
   #draining = false
   #drainedBytes = 0
   #socketPaused = false
@@ -82,6 +90,7 @@ export class Connection implements AnswerReceiver, Watched {
       return false
     }
     this.#served = served
+    if (this.kept) this.#writtenAt = performance.now()
     const total = typeof request === "string" ? Buffer.byteLength(request) : request.length
     if (sent < total) this.#unsent = (typeof request === "string" ? Buffer.from(request) : request).subarray(sent)
     return true
@@ -246,14 +255,15 @@ export class Connection implements AnswerReceiver, Watched {
     const served = this.#served
     if (this.#parser.problem === "") return
     this.abort()
-    served?.onMalformed(this.#parser.problem)
+    served?.onMalformed(this.#parser.problem, this.#parser.isBeyondLimit)
   }
 
   #reportClosed(cause: Error, orderly: boolean): void {
     if (orderly && this.#parser.close()) return
     const served = this.#served
     this.#served = undefined
-    served?.onBroken(cause, this.kept && !this.#answered)
+    const isStale = this.kept && !this.#answered && performance.now() - this.#writtenAt < staleMs
+    served?.onBroken(cause, isStale)
   }
 
   #pauseSocket(paused: boolean): void {

@@ -13,7 +13,8 @@ const chunkSize = 65_536
 export interface InflaterReceiver {
   readonly onInflated: (bytes: Uint8Array) => void
   readonly onInflatedEnd: () => void
-  readonly onInflateFailed: (problem: string) => void
+  /** `isLimit`: the ratio is above ours. */
+  readonly onInflateFailed: (problem: string, isLimit: boolean) => void
   /** More can be written after a `write` that returned `false`. */
   readonly onInflaterReady: () => void
 }
@@ -65,12 +66,12 @@ export class Inflater {
       this.#written += bytes.length
       if (this.#written > freeBytes && this.#written > this.#read * maxRatio) {
         stream.destroy()
-        this.#receiver.onInflateFailed("the compressed body is too large")
+        this.#receiver.onInflateFailed("the compressed body is too large", true)
       } else this.#receiver.onInflated(bytes)
     })
     stream.on("drain", () => this.#receiver.onInflaterReady())
     stream.on("end", () => this.#receiver.onInflatedEnd())
-    stream.on("error", () => this.#receiver.onInflateFailed("the compressed body is broken"))
+    stream.on("error", () => this.#receiver.onInflateFailed("the compressed body is broken", false))
     if (this.#paused) stream.pause()
     return stream
   }

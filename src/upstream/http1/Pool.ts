@@ -10,6 +10,7 @@ const reserveMs = 1_000
 
 export class Pool {
   #size = 0
+  readonly #origins = new Set<Origin>()
 
   /** A connection for one exchange, if there is one. */
   take({ idle }: Origin): Connection | undefined {
@@ -32,10 +33,18 @@ export class Pool {
     }
     connection.deadline = performance.now() + keptMs
     idle.push(connection)
+    this.#origins.add(connection.origin)
     this.#size++
     if (idle.length <= maxIdlePerOrigin) return
     this.#size--
     idle.shift()?.close()
+  }
+
+  /** Closes every idle connection, which gives their descriptors back. */
+  closeAll(): void {
+    for (const { idle } of this.#origins) for (const connection of idle.splice(0)) connection.close()
+    this.#origins.clear()
+    this.#size = 0
   }
 
   /** Forgets a connection that is about to be closed. */

@@ -30,6 +30,9 @@ const inTrailers = 9
 const atEnd = 10
 const broken = 11
 
+/** Problems that are limits of ours: another client may have read such an answer. */
+const limits: ReadonlySet<string> = new Set(["the headers are too long", "there are too many headers"])
+
 const maxInterimHeads = 20
 const maxExtensionBytes = 1_024
 /** Thirteen hexadecimal digits are 2^52 - 1 at most. */
@@ -43,6 +46,10 @@ export class ResponseParser {
   paused = false
   /** Why the answer is no proper HTTP; empty: nothing is wrong. */
   problem = ""
+  /** Whether the problem is a limit of ours. */
+  get isBeyondLimit(): boolean {
+    return limits.has(this.problem)
+  }
   /** Whether the host keeps the connection open after the present answer. */
   keepAlive = false
   /** Seconds after which the host closes an idle connection; `Infinity`: it did not say. */

@@ -42,7 +42,7 @@ export const makeHttpClient = (options: HttpClientOptions = {}): HttpClient => {
         if (closed) throw new Error("the client is closed")
         if (call.proxy !== undefined) throw new Error("this client calls hosts directly, not through a proxy")
         const target = targets.of(call.url, call.network)
-        const exchange = new ActiveExchange(sink, context, target.origin, requestOf(call, target))
+        const exchange = new ActiveExchange(sink, context, target.origin, requestOf(call, target), call.isOnce === true)
         exchange.start()
         return exchange
       } catch (cause) {
@@ -63,7 +63,7 @@ const failedExchange = (sink: Sink, cause: unknown): Exchange => {
     over = true
   }
   queueMicrotask(() => {
-    if (!over) tellFailed(sink, new HostFailed({ reason: "unreachable", cause }))
+    if (!over) tellFailed(sink, new HostFailed({ reason: "unsendable", cause }))
   })
   return { cancel: end, drain: end, pause: () => {}, resume: () => {} }
 }

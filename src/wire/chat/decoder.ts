@@ -57,15 +57,15 @@ export const chatDecoder = (quirks: ChatQuirks): Decoder => {
     event: (name, data) => {
       if (!isJsonObject(data)) return malformed()
       const wrong = errorOf(data, name, quirks)
-      if (wrong !== undefined) return wrong
-      const listed: unknown = data["choices"]
       const usage = usageOf(data, quirks)
+      if (wrong !== undefined) return usage === undefined ? wrong : wrong.with({ usage })
+      const listed: unknown = data["choices"]
       if (listed == null) return usage === undefined ? [] : [{ choices: [], usage }]
       if (!Array.isArray(listed)) return malformed()
       const choices: Array<ChatChunkChoice> = []
       for (let at = 0; at < listed.length; at++) {
         const choice = readChoice(listed[at], at, choiceAt, quirks)
-        if (choice instanceof HostFailed) return choice
+        if (choice instanceof HostFailed) return usage === undefined ? choice : choice.with({ usage })
         choices.push(choice)
       }
       const chunk: Mutable<ChatChunk> = { choices }

@@ -41,13 +41,20 @@ const wordsFor = {
   tool_calls: "tool_calls tool_call tool_use function_call",
   content_filter:
     "content_filter content_filtered safety refusal recitation blocked blocklist sensitive prohibited_content spii guardrail_intervened",
-  error: "error malformed_function_call insufficient_system_resource network_error abort",
+  error: "error insufficient_system_resource network_error",
 } as const
+
+/** Finishes that the model chose although nothing good came of it, in hosts' words. They are answers, and billed. */
+const mistakes: ReadonlySet<string> = new Set([
+  ...["malformed_function_call", "unexpected_tool_call", "too_many_tool_calls", "malformed_response", "abort"],
+  ...["missing_thought_signature", "no_image", "image_other"],
+])
 
 const finishWords = new Map<string, FinishReason>()
 for (const finish of ["length", "tool_calls", "content_filter", "error"] as const) {
   for (const word of wordsFor[finish].split(" ")) finishWords.set(word, finish)
 }
+for (const word of mistakes) finishWords.set(word, "error")
 
 /** The canonical finish reason; `null` while the answer goes on, for which some hosts send "". */
 export const finishOf = (word: unknown): FinishReason | null => {
@@ -81,9 +88,11 @@ export const choiceError = (
   { reasons }: ChatQuirks,
 ): HostFailed | undefined => {
   if (choice["error"]) return errorInBody(choice["error"], reasons)
-  return finish === "error"
-    ? new HostFailed({ reason: "overloaded", code: String(nativeOf(choice)).slice(0, 100) })
-    : undefined
+  if (finish !== "error") return undefined
+  const native = String(nativeOf(choice))
+  return mistakes.has(native.toLowerCase())
+    ? undefined
+    : new HostFailed({ reason: "overloaded", code: native.slice(0, 100) })
 }
 
 /** The usage of a body or an event. Groq's streams have it twice, or only under `x_groq`. */

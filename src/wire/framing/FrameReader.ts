@@ -13,11 +13,14 @@ export interface FrameReader {
   readonly push: (bytes: Uint8Array, start?: number, end?: number) => ReadonlyArray<Frame>
   /** The source ended. Returns a last frame whose end mark is missing. */
   readonly end: () => ReadonlyArray<Frame>
-  /** Whether a frame grew beyond `longestFrame`. Nothing is read after that. */
+  /** Whether a frame grew beyond the bound of its reader. Nothing is read after that. */
   readonly overlong: () => boolean
   /** What is wrong with the bytes, when they cannot be of this format; text can always be. Nothing is read after that. */
   readonly fault?: () => string | undefined
 }
 
-/** The longest frame that is read, in UTF-16 units, or in bytes where the format is binary: 1 MiB. */
-export const longestFrame = 1_048_576
+/**
+ * The longest frame that is read unless another bound is given, in UTF-16 units, or in bytes where the format is binary: 32 MiB,
+ * as much as a whole answer (`limits.body_bytes`), since an image or a whole response may come in one event.
+ */
+export const longestFrame = 33_554_432

@@ -18,19 +18,26 @@
 import { crc32 } from "node:zlib"
 import { type Frame, type FrameReader, longestFrame } from "./FrameReader.ts"
 
-export const awsEventStreamReader = (): FrameReader => new AwsEventStreamReader()
+export const awsEventStreamReader = (longest = longestFrame): FrameReader => new AwsEventStreamReader(longest)
 
 const preludeLength = 12
 const crcLength = 4
 const shortestMessage = preludeLength + crcLength
 
 class AwsEventStreamReader implements FrameReader {
-  /** A message that came in part: its first `size` bytes. Large enough for all of it once its length is known. */
+  /** A message that came in part: its first `size` bytes. Grows as they come, since a length is quickly claimed. */
   private begun = new Uint8Array(preludeLength)
   private size = 0
+  /** The length of that message, or of its prelude while only that is known. */
+  private wanted = preludeLength
   private last: { readonly written: Buffer; readonly headers: Headers } | undefined
   private tooLong = false
   private wrong: string | undefined
+  private readonly longest: number
+
+  constructor(longest: number) {
+    this.longest = longest
+  }
 
   push(bytes: Uint8Array, start = 0, end = bytes.length): ReadonlyArray<Frame> {
     const frames: Array<Frame> = []
@@ -72,24 +79,29 @@ class AwsEventStreamReader implements FrameReader {
 
   /** Adds bytes to the message that has begun, at most up to its end; returns how many. */
   private gather(bytes: Uint8Array, frames: Array<Frame>): number {
-    const wanted = this.size < preludeLength ? preludeLength : this.begun.length
-    const taken = bytes.subarray(0, wanted - this.size)
+    const taken = bytes.subarray(0, this.wanted - this.size)
+    this.makeRoom(taken.length)
     this.begun.set(taken, this.size)
     this.size += taken.length
-    if (this.size === preludeLength && this.begun.length === preludeLength) {
-      const prelude = this.begun
-      const length = this.lengthOf(prelude)
-      if (length !== undefined) {
-        this.begun = new Uint8Array(length)
-        this.begun.set(prelude)
-      }
-    } else if (this.size === this.begun.length) {
-      const message = this.begun
+    if (this.size < this.wanted) return taken.length
+    if (this.wanted === preludeLength) this.wanted = this.lengthOf(this.begun) ?? preludeLength
+    else {
+      const message = this.begun.subarray(0, this.size)
       this.begun = new Uint8Array(preludeLength)
       this.size = 0
+      this.wanted = preludeLength
       this.read(message, frames)
     }
     return taken.length
+  }
+
+  /** Doubles the room for the message that has begun, as often as so many more bytes need it. */
+  private makeRoom(more: number): void {
+    const needed = this.size + more
+    if (needed <= this.begun.length) return
+    const larger = new Uint8Array(Math.min(this.wanted, Math.max(needed, 2 * this.begun.length)))
+    larger.set(this.begun.subarray(0, this.size))
+    this.begun = larger
   }
 
   /** The length of the message with this prelude; `undefined`, and nothing is read any more: there can be none. */
@@ -100,7 +112,7 @@ class AwsEventStreamReader implements FrameReader {
       return undefined
     }
     const length = view.getUint32(0)
-    if (length > longestFrame) {
+    if (length > this.longest) {
       this.tooLong = true
       return undefined
     }

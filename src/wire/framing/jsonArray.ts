@@ -20,7 +20,7 @@ const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || cod
 /** What may come next: `first` and `next` differ in that an array may be empty, but may not end in a comma. */
 type Expected = "start" | "first" | "next" | "separator" | "element" | "nothing" | "garbage"
 
-export const jsonArrayReader = (): FrameReader => new JsonArrayReader()
+export const jsonArrayReader = (longest = longestFrame): FrameReader => new JsonArrayReader(longest)
 
 class JsonArrayReader implements FrameReader {
   private readonly decoder = new Utf8Decoder()
@@ -34,6 +34,11 @@ class JsonArrayReader implements FrameReader {
   /** Whether the element stands in an array. */
   private isInArray = false
   private tooLong = false
+  private readonly longest: number
+
+  constructor(longest: number) {
+    this.longest = longest
+  }
 
   push(bytes: Uint8Array, start = 0, end = bytes.length): ReadonlyArray<Frame> {
     const frames: Array<Frame> = []
@@ -117,7 +122,7 @@ class JsonArrayReader implements FrameReader {
   /** Adds a part of `text` to what is kept, within its bound. Returns the end of that part. */
   private keep(text: string, start: number, end: number): number {
     this.rest += text.slice(start, end)
-    if (this.rest.length > longestFrame) {
+    if (this.rest.length > this.longest) {
       this.tooLong = true
       this.rest = ""
     }

@@ -5,14 +5,14 @@
 import { Utf8Decoder } from "../Utf8Decoder.ts"
 import { type Frame, type FrameReader, longestFrame } from "./FrameReader.ts"
 
-export const ndjsonReader = (): FrameReader => {
+export const ndjsonReader = (longest = longestFrame): FrameReader => {
   const decoder = new Utf8Decoder()
   let rest = ""
   let tooLong = false
 
   const line = (text: string, frames: Array<Frame>): void => {
     // Checked here too, so that the result does not depend on how many reads a line comes in.
-    if (text.length > longestFrame) tooLong = true
+    if (text.length > longest) tooLong = true
     if (tooLong) return
     const data = text.endsWith("\r") ? text.slice(0, -1) : text
     if (data.trim() !== "") frames.push({ name: "", data })
@@ -26,7 +26,7 @@ export const ndjsonReader = (): FrameReader => {
       start = end + 1
     }
     rest += text.slice(start)
-    if (rest.length > longestFrame) tooLong = true
+    if (rest.length > longest) tooLong = true
   }
 
   return {

@@ -6,7 +6,7 @@
 import { Utf8Decoder } from "../Utf8Decoder.ts"
 import { type Frame, type FrameReader, longestFrame } from "./FrameReader.ts"
 
-export const sseReader = (): FrameReader => new SseReader()
+export const sseReader = (longest = longestFrame): FrameReader => new SseReader(longest)
 
 class SseReader implements FrameReader {
   private readonly decoder = new Utf8Decoder()
@@ -16,11 +16,16 @@ class SseReader implements FrameReader {
   private data: string | undefined
   private isAfterCarriageReturn = false
   private tooLong = false
+  private readonly longest: number
+
+  constructor(longest: number) {
+    this.longest = longest
+  }
 
   push(bytes: Uint8Array, start = 0, end = bytes.length): ReadonlyArray<Frame> {
     if (this.tooLong) return none
     const text = this.decoder.decode(bytes, start, end)
-    const only = this.isAtStart ? oneEvent(text) : undefined
+    const only = this.isAtStart && text.length <= this.longest ? oneEvent(text) : undefined
     if (only !== undefined) return [only]
     const frames: Array<Frame> = []
     this.lines(text, frames)
@@ -69,7 +74,7 @@ class SseReader implements FrameReader {
         start = lineFeed + 1
       } else {
         this.rest += text.slice(start)
-        if (this.rest.length > longestFrame) this.tooLong = true
+        if (this.rest.length > this.longest) this.tooLong = true
         return
       }
     }
@@ -77,7 +82,7 @@ class SseReader implements FrameReader {
 
   private line(text: string, frames: Array<Frame>): void {
     // Checked here too, so that the result does not depend on how many reads a line comes in.
-    if (text.length > longestFrame) this.tooLong = true
+    if (text.length > this.longest) this.tooLong = true
     if (this.tooLong) return
     if (text === "") {
       if (this.data !== undefined) frames.push({ name: this.name, data: this.data })
@@ -86,7 +91,7 @@ class SseReader implements FrameReader {
     } else if (text.startsWith("data:")) {
       const value = text.slice(text.charCodeAt(5) === 32 ? 6 : 5)
       this.data = this.data === undefined ? value : `${this.data}\n${value}`
-      if (this.data.length > longestFrame) this.tooLong = true
+      if (this.data.length > this.longest) this.tooLong = true
     } else if (text.startsWith("event:")) {
       this.name = text.slice(text.charCodeAt(6) === 32 ? 7 : 6)
     } else if (text === "data") {
@@ -99,7 +104,7 @@ const none: ReadonlyArray<Frame> = []
 
 /** The usual read: one event of one data line, with or without a name, and nothing else. Its lines need not be looked for. */
 const oneEvent = (text: string): Frame | undefined => {
-  if (!text.endsWith("\n\n") || text.length > longestFrame) return undefined
+  if (!text.endsWith("\n\n")) return undefined
   const from = text.startsWith("event: ") ? text.indexOf("\n") + 1 : 0
   if (!text.startsWith("data: ", from) || text.indexOf("\n", from) !== text.length - 2) return undefined
   if (text.includes("\r")) return undefined

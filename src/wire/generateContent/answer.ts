@@ -1,6 +1,6 @@
 /** Google's answers in the canonical form: whole ones, and the events of a stream. */
 import type { ChatChoice, ChatChunk, ChatChunkChoice, ChatMessage, ChatResponse } from "../../domain/Chat.ts"
-import { HostFailed } from "../../domain/Failure.ts"
+import type { HostFailed } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/Json.ts"
 import { malformed } from "../httpError.ts"
 import type { Decoder } from "../Protocol.ts"
@@ -37,9 +37,7 @@ export const generateContentAnswer = (body: unknown, upstreamModel: string): Cha
   for (const candidate of candidates) {
     if (!isJsonObject(candidate["content"]) && candidate["finishReason"] == null) return malformed()
     const reader = new CandidateReader(isThird)
-    const piece = reader.read(candidate)
-    if (piece instanceof HostFailed) return piece
-    choices.push(choiceOf(placeOf(candidate), piece))
+    choices.push(choiceOf(placeOf(candidate), reader.read(candidate)))
     searches += reader.searches
   }
   return answerOf(body, choices, searches)
@@ -106,12 +104,14 @@ class GenerateContentDecoder implements Decoder {
 
   event(_name: string, data: unknown): ReadonlyArray<ChatChunk> | HostFailed {
     if (!isJsonObject(data)) return nothing
-    if (data["error"] != null) return generateContentErrorInBody(data["error"])
+    if (data["error"] != null) {
+      const failure = generateContentErrorInBody(data["error"])
+      const usage = usageOf(data["usageMetadata"], this.searches)
+      return usage === undefined ? failure : failure.with({ usage })
+    }
     const choices: Array<ChatChunkChoice> = []
     for (const candidate of objectsIn(data["candidates"])) {
-      const piece = this.readerOf(placeOf(candidate)).read(candidate)
-      if (piece instanceof HostFailed) return piece
-      choices.push(chunkChoice(placeOf(candidate), piece))
+      choices.push(chunkChoice(placeOf(candidate), this.readerOf(placeOf(candidate)).read(candidate)))
     }
     const blocked = blockedIn(data)
     if (blocked !== undefined && choices.length === 0 && !this.isBlocked) {

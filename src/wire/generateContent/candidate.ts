@@ -7,7 +7,6 @@ import type {
   ReasoningDetail,
   ToolCallDelta,
 } from "../../domain/Chat.ts"
-import { HostFailed } from "../../domain/Failure.ts"
 import { randomText } from "../../domain/Ids.ts"
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/Json.ts"
 import { callIdOf } from "../callId.ts"
@@ -32,8 +31,8 @@ const contentFilters: ReadonlySet<string> = new Set([
   ...["IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"],
 ])
 
-/** The model's own mistakes: nothing of such an answer can be used, and another attempt may do better. */
-const broken: ReadonlySet<string> = new Set([
+/** The model's own mistakes. Google bills such an answer like any other. */
+const mistakes: ReadonlySet<string> = new Set([
   ...["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"],
   ...["MISSING_THOUGHT_SIGNATURE", "NO_IMAGE", "IMAGE_OTHER"],
 ])
@@ -42,6 +41,8 @@ const broken: ReadonlySet<string> = new Set([
 const finishOf = (native: string, hasCalls: boolean): FinishReason => {
   if (native === "MAX_TOKENS") return "length"
   if (contentFilters.has(native)) return "content_filter"
+  // A call of an undeclared function is there all the same: the caller can answer it.
+  if (mistakes.has(native) && !hasCalls) return "error"
   return hasCalls ? "tool_calls" : "stop"
 }
 
@@ -75,8 +76,8 @@ export class CandidateReader {
     this.isThird = isThird
   }
 
-  /** `HostFailed`: what came is of no use. */
-  read(candidate: JsonObject): Piece | HostFailed {
+  /** Google may send text and a further finish after a finish: the last one counts. */
+  read(candidate: JsonObject): Piece {
     const delta: Delta = {}
     const { content, finishReason, finishMessage } = candidate
     for (const part of objectsIn(isJsonObject(content) ? content["parts"] : undefined)) this.part(part, delta)
@@ -84,11 +85,9 @@ export class CandidateReader {
     const annotations = annotationsOf(candidate, this.text).filter((each) => this.isNew(each))
     if (annotations.length > 0) delta.annotations = annotations
     const logprobs = logprobsOf(candidate)
-    if (finishReason == null || this.isFinished) return { delta, logprobs, finish: undefined }
+    if (finishReason == null) return { delta, logprobs, finish: undefined }
     const native = String(finishReason)
     const reason = finishOf(native, this.calls > 0)
-    // A call of an undeclared function is there all the same: the caller can answer it.
-    if (broken.has(native) && this.calls === 0) return new HostFailed({ reason: "malformed", code: native })
     this.isFinished = true
     if (reason === "content_filter" && typeof finishMessage === "string") delta.refusal = finishMessage
     return { delta, logprobs, finish: { reason, native } }

@@ -83,7 +83,7 @@ class ResponsesDecoder implements Decoder {
       case "response.incomplete":
         return this.finish(data["response"])
       case "response.failed":
-        return isJsonObject(data["response"]) ? (failureIn(data["response"]) ?? malformed()) : malformed()
+        return isJsonObject(data["response"]) ? this.failed(data["response"]) : malformed()
       case "error":
         return responsesFailure(data["error"] ?? data)
       default:
@@ -228,11 +228,17 @@ class ResponsesDecoder implements Decoder {
     return annotations.length === 0 ? nothing : chunkOf({ annotations })
   }
 
+  /** With what it counted until then. */
+  private failed(response: JsonObject): HostFailed {
+    const failure = failureIn(response) ?? malformed()
+    const usage = usageOf(response, this.searches)
+    return usage === undefined ? failure : failure.with({ usage })
+  }
+
   private finish(response: unknown): ReadonlyArray<ChatChunk> | HostFailed {
     this.isOver = true
     if (!isJsonObject(response)) return malformed()
-    const failure = failureIn(response)
-    if (failure !== undefined) return failure
+    if (failureIn(response) !== undefined) return this.failed(response)
     const finish = finishOf(response, this.calls > 0)
     const usage = usageOf(response, this.searches)
     return [

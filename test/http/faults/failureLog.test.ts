@@ -28,7 +28,7 @@ const failuresOf = async (config: object, stream: boolean, plugins?: ReadonlyArr
   const lines: Array<Line> = []
   const logger = Logger.make<unknown, void>(({ logLevel, message, cause }) => {
     const [text, about] = Array.isArray(message) ? message : [message]
-    if (logLevel.label === "WARN" || logLevel.label === "ERROR") {
+    if (logLevel.label === "WARN" || logLevel.label === "ERROR" || text === "a host refused a request") {
       const why = Cause.isEmpty(cause) ? "" : Cause.pretty(cause).split("\n", 1)[0]
       lines.push({ level: logLevel.label, message: text, about, cause: why ?? "" })
     }
@@ -109,6 +109,15 @@ describe("the log of a failed host", () => {
     { level: "WARN", message: "a host failed", about: { host: "acme", model: "acme/small", ...about }, cause },
   ]
 
+  const refused = (about: object) => [
+    {
+      level: "INFO",
+      message: "a host refused a request",
+      about: { host: "acme", model: "acme/small", requestId: expect.any(String), caller: expect.any(String), ...about },
+      cause: "",
+    },
+  ]
+
   test("did not say that a stream ended without a finish", async () => {
     const host = opened(scriptedHost(() => sse([word])))
     const { lines } = await failuresOf(configFor({ acme: host }), true)
@@ -129,7 +138,7 @@ describe("the log of a failed host", () => {
     const error = { message: said, code: "bad_thing" }
     const host = opened(scriptedHost(() => Response.json({ error }, { status: 400 })))
     const { lines, answer } = await failuresOf(configFor({ acme: host }), false)
-    expect(lines).toMatchObject(failed({ reason: "request", status: 400, code: "bad_thing" }))
+    expect(lines).toMatchObject(refused({ reason: "request", status: 400, code: "bad_thing" }))
     // The caller is shown what the log is not.
     expect(answer).toContain(said)
   })
@@ -162,7 +171,7 @@ describe("the log of a failed host", () => {
     const { providers, ...config } = configFor({ acme: host })
     const signed = { ...config, providers: { acme: { ...providers["acme"], plugin: "signing" } } }
     const { lines, log, answer } = await failuresOf(signed, false, [plugin])
-    expect(lines).toMatchObject(failed({ reason: "request", code: "the [secret] is wrong" }))
+    expect(lines).toMatchObject(refused({ reason: "request", code: "the [secret] is wrong" }))
     expect(answer).toContain("the [secret] is wrong")
     expect(`${log}${answer}`).not.toContain("secret-of-signing")
     expect(host.calls).toEqual([])

@@ -1,10 +1,13 @@
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { type Frame, longestFrame } from "../../../src/wire/framing/FrameReader.ts"
+import type { Frame } from "../../../src/wire/framing/FrameReader.ts"
 import { jsonArrayReader } from "../../../src/wire/framing/jsonArray.ts"
 import { HostStream } from "../../../src/wire/hostStream.ts"
 import { cutAt } from "../../support/hostScript.ts"
 import { splits } from "../../support/recordings.ts"
+
+/** A bound for the tests. */
+const longest = 1_048_576
 
 const encode = (text: string) => new TextEncoder().encode(text)
 
@@ -96,19 +99,19 @@ describe("jsonArrayReader", () => {
     for (const { pieces } of splits(bytes, 1)) expect(readAll(pieces)).toEqual([{ name: "", data: '{"😀\ufffd":1}' }])
   })
 
-  test.each([longestFrame - 1, longestFrame, longestFrame + 1])("an object of %d units, at any split", (length) => {
+  test.each([longest - 1, longest, longest + 1])("an object of %d units, at any split", (length) => {
     const bytes = encode(`[{},{"a":"${"x".repeat(length - 8)}"},{}]`)
     for (const size of [bytes.length, 65_536, 999_999]) {
-      const reader = jsonArrayReader()
+      const reader = jsonArrayReader(longest)
       const frames: Array<Frame> = []
       for (let at = 0; at < bytes.length; at += size) frames.push(...reader.push(bytes.subarray(at, at + size)))
       frames.push(...reader.end())
-      expect([reader.overlong(), frames.length]).toEqual(length > longestFrame ? [true, 1] : [false, 3])
+      expect([reader.overlong(), frames.length]).toEqual(length > longest ? [true, 1] : [false, 3])
     }
   })
 
   test("what is no array is not kept beyond the bound either", () => {
-    const reader = jsonArrayReader()
+    const reader = jsonArrayReader(longest)
     for (let at = 0; at < 17; at++) reader.push(encode("x".repeat(65_536)))
     expect([reader.overlong(), reader.push(encode("[{}]")), reader.end()]).toEqual([true, [], []])
   })
@@ -119,6 +122,7 @@ describe("read as a host's stream", () => {
   const read = (text: string) => {
     const stream = new HostStream({
       framing: "json-array",
+      longestEvent: longest,
       decoder: { event: () => [said], end: () => [] },
       writer: { chunk: () => "a" },
       transparent: false,
@@ -136,8 +140,8 @@ describe("read as a host's stream", () => {
     ["null", "[null]", "malformed"],
     ["an object that does not end", '[{"a":', "malformed"],
     ["brackets that do not fit", '[{"a":]}]', "malformed"],
-    ["nesting beyond the bound", `[{"a":${"[".repeat(64)}${"]".repeat(64)}}]`, "malformed"],
-    ["an object that is too long", `[{"a":"${"x".repeat(longestFrame)}"}]`, "malformed"],
+    ["nesting beyond the bound", `[{"a":${"[".repeat(64)}${"]".repeat(64)}}]`, "limit"],
+    ["an object that is too long", `[{"a":"${"x".repeat(longest)}"}]`, "limit"],
     ["an array without a finish", '[{"a":1}]', "unreachable"],
   ])("%s", (_, text, reason) => expect(read(text)).toBe(`failed: ${reason}`))
 })

@@ -176,7 +176,7 @@ describe("sseReader", () => {
   })
 })
 
-describe("an event beyond 1 MiB", () => {
+describe("an event beyond a bound of 1 MiB", () => {
   const mebibyte = 1_048_576
   const long = `data: ${"x".repeat(mebibyte)}\n\ndata: after\n\n`
   const many = `${`data: ${"x".repeat(1000)}\n`.repeat(1100)}\ndata: after\n\n`
@@ -189,7 +189,7 @@ describe("an event beyond 1 MiB", () => {
   ])("%s: is not given, nor anything after it, however it is cut", (_, text) => {
     const before = encode("data: before\n\n")
     for (const size of [text.length, 100_000, 65_521]) {
-      const reader = sseReader()
+      const reader = sseReader(mebibyte)
       const frames: Array<ReadFrame> = [...reader.push(before)]
       const bytes = encode(text)
       for (let at = 0; at < bytes.length; at += size) frames.push(...reader.push(bytes.subarray(at, at + size)))
@@ -200,7 +200,7 @@ describe("an event beyond 1 MiB", () => {
   })
 
   test("just below it is read", () => {
-    const reader = sseReader()
+    const reader = sseReader(mebibyte)
     const data = "x".repeat(mebibyte - 6)
     expect(reader.push(encode(`data: ${data}\n\n`)).map((frame) => frame.data === data)).toEqual([true])
     expect(reader.overlong()).toBe(false)

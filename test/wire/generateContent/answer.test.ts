@@ -124,12 +124,12 @@ describe("how an answer ends", () => {
     expect(chunks.at(-1)).toMatchObject({ choices: [{ finish_reason: expected, native_finish_reason: finishReason }] })
   })
 
-  test("once, also where a reason comes again", () => {
-    const event = { candidates: [candidateOf([{ text: "a" }], { finishReason: "STOP" })] }
-    const finishes = streamed([event, event]).flatMap((chunk) =>
+  test("by the last reason, where one comes again", () => {
+    const event = (finishReason: string) => ({ candidates: [candidateOf([{ text: "a" }], { finishReason })] })
+    const finishes = streamed([event("STOP"), event("RECITATION")]).flatMap((chunk) =>
       chunk instanceof HostFailed ? [] : chunk.choices.map((choice) => choice.finish_reason),
     )
-    expect(finishes).toEqual(["stop", null])
+    expect(finishes).toEqual(["stop", "content_filter"])
   })
 
   test("a refusal says why", () => {
@@ -138,12 +138,11 @@ describe("how an answer ends", () => {
   })
 
   test.each(["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "NO_IMAGE"])(
-    "%s without a call is a failure, so that another host is tried",
+    "%s without a call was a failure of the host: it is an answer of the model",
     (finishReason) => {
-      expect(failureIn({ candidates: [{ finishReason }], usageMetadata: usage })).toBe(`malformed ${finishReason}`)
-      expect(streamed([{ candidates: [{ finishReason }] }])).toEqual([
-        new HostFailed({ reason: "malformed", code: finishReason }),
-      ])
+      const finish = { finish_reason: "error", native_finish_reason: finishReason } as const
+      expect(answered({ candidates: [{ finishReason }], usageMetadata: usage }).choices).toMatchObject([finish])
+      expect(streamed([{ candidates: [{ finishReason }] }])).toMatchObject([{ choices: [finish] }])
     },
   )
 

@@ -28,11 +28,12 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ["content_filtered", "content_filter"],
 ])
 
-/** How an answer ended. `malformed_tool_use` and the like: the model wrote what the host could not read. Unknown ones: a stop. */
-export const finishReasonOf = (stopReason: string): FinishReason | HostFailed =>
-  stopReason.startsWith("malformed_")
-    ? malformed().with({ code: stopReason })
-    : (finishReasons.get(stopReason) ?? "stop")
+/**
+ * How an answer ended. `malformed_tool_use` and the like: the model wrote what the host could not read, which is an answer, and
+ * billed. Unknown ones: a stop.
+ */
+export const finishReasonOf = (stopReason: string): FinishReason =>
+  stopReason.startsWith("malformed_") ? "error" : (finishReasons.get(stopReason) ?? "stop")
 
 /**
  * The canonical `usage`. The host counts cached reads and writes apart from its input tokens; canonically they are part of
@@ -116,7 +117,6 @@ export const converseAnswer = (body: unknown, family: Family): ChatResponse | Ho
   const content: unknown = isJsonObject(message) ? message["content"] : undefined
   if (!Array.isArray(content) || !content.every(isJsonObject) || typeof stopReason !== "string") return malformed()
   const finish = finishReasonOf(stopReason)
-  if (typeof finish !== "string") return finish
   const gathered = new Gathered(family)
   for (const block of content) gathered.add(block)
   const counted = usageOf(usage)

@@ -164,7 +164,6 @@ class ConverseDecoder implements Decoder {
   private finish(stopReason: unknown): ReadonlyArray<ChatChunk> | HostFailed {
     if (typeof stopReason !== "string") return malformed()
     const reason = finishReasonOf(stopReason)
-    if (typeof reason !== "string") return reason
     const rest = [...this.blocks.keys()].flatMap((place) => this.close(place))
     const delta = { content: "" }
     return [...rest, { choices: [{ index: 0, delta, finish_reason: reason, native_finish_reason: stopReason }] }]

@@ -89,7 +89,9 @@ const example = defineConfig({
   durability: "full",
   spool_folder: "./data",
   limits: {
-    ttfb_ms: 300000,
+    ttfb_ms: null,
+    attempt_ms: null,
+    attempt_ms_by_model: {},
     idle_ms: 60000,
     thinking_idle_ms: 300000,
     deadline_ms: 600000,
@@ -122,6 +124,7 @@ const example = defineConfig({
       privacy: { may_train: false, retains_prompts: false },
       max_concurrent: null,
       ttfb_ms: null,
+      attempt_ms: null,
       enabled: true,
       network: "private",
     },

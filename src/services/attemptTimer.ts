@@ -30,12 +30,12 @@ export const wholeAnswerTimer = (services: TimerServices, limits: Limits, begun:
   const { endpoint, attempt } = begun
   const { attemptMs, attemptMsByModel } = limits
   const bound = attemptMsByModel.get(attempt.host.model) ?? endpoint.attemptMs ?? attemptMs
-  return attemptTimer(services, begun, turn, bound, measuredWholeMs)
+  return new AttemptTime(services, begun, turn, bound, measuredWholeMs).timer
 }
 
 /** For an attempt at a stream, until its first event. */
 export const firstEventTimer = (services: TimerServices, limits: Limits, begun: Begun, turn: Turn): Timer =>
-  attemptTimer(services, begun, turn, begun.endpoint.ttfbMs ?? limits.ttfbMs, measuredFirstMs)
+  new AttemptTime(services, begun, turn, begun.endpoint.ttfbMs ?? limits.ttfbMs, measuredFirstMs).timer
 
 type Measured = (stats: TimerServices["stats"], begun: Begun, awaited: Awaited) => number
 
@@ -58,28 +58,36 @@ const measuredFirstMs: Measured = (stats, { attempt: { host }, answerContext }, 
   return firstEventMs(awaited, mayThink, stats.snapshot(host).latencyAt(99))
 }
 
-/** Without a bound, figures of the host are read only when the least time is over: most answers have come by then. */
-const attemptTimer = (
-  { timers, stats }: TimerServices,
-  begun: Begun,
-  turn: Turn,
-  bound: number | undefined,
-  measured: Measured,
-): Timer => {
-  const { attempt } = begun
-  const { lifetime } = attempt.context
-  const stop = () => {
-    if (timers.now() < lifetime.deadline) attempt.stop(late)
+/**
+ * Without a bound, figures of the host are read only when the least time is over: most answers have come by then. A class, so that
+ * an attempt makes one closure.
+ */
+class AttemptTime {
+  private readonly services: TimerServices
+  private readonly begun: Begun
+  private readonly turn: Turn
+  /** `undefined`: the time is final. */
+  private measured: Measured | undefined
+  readonly timer: Timer
+
+  constructor(services: TimerServices, begun: Begun, turn: Turn, bound: number | undefined, measured: Measured) {
+    this.services = services
+    this.begun = begun
+    this.turn = turn
+    this.measured = bound === undefined ? measured : undefined
+    this.timer = services.timers.set(bound ?? leastMs, () => this.passed())
   }
-  if (bound !== undefined) return timers.set(bound, stop)
-  let isMeasured = false
-  const timer = timers.set(leastMs, () => {
-    if (isMeasured) return stop()
-    isMeasured = true
-    const { allowedMs: deadlineMs } = lifetime
-    const ms = measured(stats, begun, { deadlineMs, hasNext: turn.hasNext(begun) })
-    if (ms <= leastMs) stop()
-    else timer.restart(ms - leastMs)
-  })
-  return timer
+
+  private passed(): void {
+    const { services, begun, turn, measured } = this
+    const { attempt } = begun
+    const { lifetime } = attempt.context
+    if (measured !== undefined) {
+      this.measured = undefined
+      const awaited = { deadlineMs: lifetime.allowedMs, hasNext: turn.hasNext(begun) }
+      const ms = measured(services.stats, begun, awaited)
+      if (ms > leastMs) return this.timer.restart(ms - leastMs)
+    }
+    if (services.timers.now() < lifetime.deadline) attempt.stop(late)
+  }
 }

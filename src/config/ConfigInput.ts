@@ -40,6 +40,11 @@ export interface ServerInput {
    */
   readonly drain_s?: number | undefined
   /**
+   * Seconds between the signal to stop and the closing of the port, 0 to 3,600: requests are still served, `/readyz` says 503. For gateways behind a balancer (docs/deployment.md).
+   * @default 0
+   */
+  readonly drain_delay_s?: number | undefined
+  /**
    * Whether `/metrics` is open to all. Not available in this version yet.
    * @default false
    */

@@ -41,6 +41,7 @@ const Server = Schema.Struct({
     Schema.fromKey("cors_origins"),
   ),
   drainSeconds: field(wholeNumber(0, 86_400), 30).pipe(Schema.fromKey("drain_s")),
+  drainDelaySeconds: field(wholeNumber(0, 3600), 0).pipe(Schema.fromKey("drain_delay_s")),
   openMetrics: later(Schema.Boolean, false).pipe(Schema.fromKey("open_metrics")),
 })
 

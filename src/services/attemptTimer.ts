@@ -86,7 +86,10 @@ class AttemptTime {
       this.measured = undefined
       const awaited = { deadlineMs: lifetime.allowedMs, hasNext: turn.hasNext(begun) }
       const ms = measured(services.stats, begun, awaited)
-      if (ms > leastMs) return this.timer.restart(ms - leastMs)
+      if (ms > leastMs) {
+        this.timer.restart(ms - leastMs)
+        return
+      }
     }
     if (services.timers.now() < lifetime.deadline) attempt.stop(late)
   }

@@ -83,6 +83,7 @@ const example = defineConfig({
     trusted_proxies: [],
     cors_origins: ["*"],
     drain_s: 30,
+    drain_delay_s: 0,
     open_metrics: false,
   },
   storage: "sqlite:./data/headgate.db",

@@ -15,6 +15,7 @@ import { controlRoutes, serveControl } from "./http/control/onDemand.ts"
 import { Inference } from "./http/data/inference.ts"
 import { DataPlane, dataRoutes } from "./http/data/routes.ts"
 import { everything, everythingAt, Mount, type MountPoint, type Prefix, sharedAt } from "./http/Mount.ts"
+import { closedByStop } from "./http/stopping.ts"
 import { Conversations } from "./services/Conversations.ts"
 import { Dispatcher } from "./services/Dispatcher.ts"
 import { layerDrain } from "./services/Drain.ts"
@@ -185,13 +186,14 @@ export const serve = ({
   Layer.unwrapEffect(
     Effect.gen(function* () {
       const { handlers, preflight } = yield* DataPlane
+      const inFlight = yield* InFlight
       const routes = Object.fromEntries(
         Array.from(handlers, ([path, { native }]) => [
           path,
           {
             POST: (request: Request, server: Bun.Server<unknown>) =>
               native(request, () => server.requestIP(request) === null),
-            OPTIONS: preflight,
+            OPTIONS: (request: Request) => closedByStop(inFlight, preflight(request)),
           },
         ]),
       )

@@ -10,6 +10,7 @@ import { firstStart } from "./firstStart.ts"
 import * as Gateway from "./Gateway.ts"
 import { type Say, withProgress } from "./progress/withProgress.ts"
 import { layerReload } from "./reload.ts"
+import { layerStopDelay } from "./services/Drain.ts"
 import { KeyStore } from "./services/KeyStore.ts"
 import * as MemoryStorage from "./sql/MemoryStorage.ts"
 import * as PostgresStorage from "./sql/PostgresStorage.ts"
@@ -64,6 +65,7 @@ export const runGateway = Effect.fnUntraced(function* (loaded: LoadedConfig, spe
     Layer.provide(reportServing, announced),
     cutAtSecondSignal(ending),
     reloads,
+    layerStopDelay(config.server.drainDelaySeconds * 1000),
   ).pipe(
     Layer.provide(Gateway.serve(config)),
     Layer.provide(layerReload(loaded, { ...found, catalogue }, tellOthers)),

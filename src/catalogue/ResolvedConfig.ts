@@ -15,8 +15,12 @@ import { type ProviderSettings, type Providers, serves } from "./providers.ts"
 
 /** Limits for one request, and for all together. `Infinity`: none. */
 export interface Limits {
-  /** Milliseconds until a stream's first event. */
-  readonly ttfbMs: number
+  /** Milliseconds until a stream's first event; `undefined`: by `domain/attemptTime.ts`. */
+  readonly ttfbMs: number | undefined
+  /** Milliseconds of one attempt at a whole answer; `undefined`: by `domain/attemptTime.ts`. */
+  readonly attemptMs: number | undefined
+  /** The same by the id of the model. It goes before that of a provider. */
+  readonly attemptMsByModel: ReadonlyMap<string, number>
   /** Milliseconds between events of a stream. */
   readonly idleMs: number
   /** The same while a model that reasons has sent no content. */

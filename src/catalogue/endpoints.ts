@@ -31,6 +31,8 @@ export interface Endpoint extends Pick<CheckedProvider, "embeddings" | "rerank">
   readonly secrets: ReadonlyArray<string>
   /** Milliseconds to the first event of a stream; `undefined`: that of the limits. */
   readonly ttfbMs: number | undefined
+  /** Milliseconds of one attempt at a whole answer; `undefined`: that of the limits. */
+  readonly attemptMs: number | undefined
   /** Calls of its provider at once; `Infinity`: no bound. */
   readonly maxConcurrent: number
   /** URL of an HTTP proxy. */
@@ -115,6 +117,7 @@ const endpointWith = (
     ...(embeddings === undefined ? {} : { embeddings }),
     ...(rerank === undefined ? {} : { rerank }),
     ttfbMs: settings.ttfbMs === 0 ? Number.POSITIVE_INFINITY : (settings.ttfbMs ?? undefined),
+    attemptMs: settings.attemptMs === 0 ? Number.POSITIVE_INFINITY : (settings.attemptMs ?? undefined),
     maxConcurrent: settings.maxConcurrent ?? Number.POSITIVE_INFINITY,
   }
 }

@@ -37,6 +37,8 @@ export interface ProviderSettings {
   readonly privacy: Privacy | null
   /** Milliseconds to the first event of a stream. */
   readonly ttfbMs: number | null
+  /** Milliseconds of one attempt at a whole answer. */
+  readonly attemptMs: number | null
   /** Calls at once. */
   readonly maxConcurrent: number | null
   readonly enabled: boolean

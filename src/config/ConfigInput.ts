@@ -40,6 +40,11 @@ export interface ServerInput {
    */
   readonly drain_s?: number | undefined
   /**
+   * Seconds between the signal to stop and the closing of the port, 0 to 3,600: requests are still served, `/readyz` says 503. For gateways behind a balancer (docs/deployment.md).
+   * @default 0
+   */
+  readonly drain_delay_s?: number | undefined
+  /**
    * Whether `/metrics` is open to all. Not available in this version yet.
    * @default false
    */
@@ -97,10 +102,20 @@ export interface CooldownInput {
 /** Bounds of one request and of all; 0 switches one off. */
 export interface LimitsInput {
   /**
-   * Milliseconds until a stream's first event.
-   * @default 300000
+   * Milliseconds until a stream's first event. Default: 2 minutes, 5 where the model may think unseen or no other host is left (docs/routing.md).
+   * @default null
    */
-  readonly ttfb_ms?: number | undefined
+  readonly ttfb_ms?: number | null | undefined
+  /**
+   * Milliseconds that one host has for a whole answer. Default: by `max_tokens` and the host's speed, from 2 minutes to most of the deadline; none for the last host (docs/routing.md).
+   * @default null
+   */
+  readonly attempt_ms?: number | null | undefined
+  /**
+   * The same by the id of the model, in place of the provider's own and of `attempt_ms`.
+   * @default {}
+   */
+  readonly attempt_ms_by_model?: Readonly<Record<string, number>> | undefined
   /**
    * Milliseconds between events of a stream.
    * @default 60000
@@ -342,6 +357,8 @@ export interface ProviderInput {
   readonly max_concurrent?: number | null | undefined
   /** Milliseconds until a stream's first event. Default: that of `limits`. */
   readonly ttfb_ms?: number | null | undefined
+  /** Milliseconds that one of its hosts has for a whole answer. Default: that of `limits`. */
+  readonly attempt_ms?: number | null | undefined
   /**
    * `false`: it is off, and its hosts are not called.
    * @default true

@@ -41,6 +41,7 @@ const Server = Schema.Struct({
     Schema.fromKey("cors_origins"),
   ),
   drainSeconds: field(wholeNumber(0, 86_400), 30).pipe(Schema.fromKey("drain_s")),
+  drainDelaySeconds: field(wholeNumber(0, 3600), 0).pipe(Schema.fromKey("drain_delay_s")),
   openMetrics: later(Schema.Boolean, false).pipe(Schema.fromKey("open_metrics")),
 })
 
@@ -62,7 +63,11 @@ const Cooldown = Schema.Struct({
 
 /** Bounds of one request and of all; 0 switches one off. */
 const Limits = Schema.Struct({
-  ttfbMs: field(milliseconds, 300_000).pipe(Schema.fromKey("ttfb_ms")),
+  ttfbMs: field(Schema.NullOr(milliseconds), null).pipe(Schema.fromKey("ttfb_ms")),
+  attemptMs: field(Schema.NullOr(milliseconds), null).pipe(Schema.fromKey("attempt_ms")),
+  attemptMsByModel: field(Schema.Record({ key: Schema.String, value: milliseconds }), {}).pipe(
+    Schema.fromKey("attempt_ms_by_model"),
+  ),
   idleMs: field(milliseconds, 60_000).pipe(Schema.fromKey("idle_ms")),
   thinkingIdleMs: field(milliseconds, 300_000).pipe(Schema.fromKey("thinking_idle_ms")),
   deadlineMs: field(milliseconds, 600_000).pipe(Schema.fromKey("deadline_ms")),

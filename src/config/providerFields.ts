@@ -59,6 +59,7 @@ export const ProviderFields = Schema.Struct({
   ),
   maxConcurrent: field(Schema.NullOr(wholeNumber(1)), null).pipe(Schema.fromKey("max_concurrent")),
   ttfbMs: field(Schema.NullOr(milliseconds), null).pipe(Schema.fromKey("ttfb_ms")),
+  attemptMs: field(Schema.NullOr(milliseconds), null).pipe(Schema.fromKey("attempt_ms")),
   enabled: field(Schema.Boolean, true),
   network: field(Schema.NullOr(Schema.Literal("public", "private")), null),
   proxy: field(Schema.NullOr(text("an http or https URL", isProxyUrl)), null),

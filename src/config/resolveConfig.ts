@@ -175,8 +175,19 @@ const aliasesOf = (
 }
 
 /** The limits as requests read them: 0, which switches a limit off, becomes infinity. */
-const limitsOf = ({ breaker, cooldown, minBytesPerSecond, ...bounds }: GatewayConfig["limits"]): Limits => ({
+const limitsOf = ({
+  breaker,
+  cooldown,
+  minBytesPerSecond,
+  ttfbMs,
+  attemptMs,
+  attemptMsByModel,
+  ...bounds
+}: GatewayConfig["limits"]): Limits => ({
   ...Record.map(bounds, orNone),
+  ttfbMs: ttfbMs === null ? undefined : orNone(ttfbMs),
+  attemptMs: attemptMs === null ? undefined : orNone(attemptMs),
+  attemptMsByModel: new Map(Object.entries(attemptMsByModel).map(([model, ms]) => [model, orNone(ms)])),
   minBytesPerSecond,
   cooldown,
   breaker: {

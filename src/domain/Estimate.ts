@@ -8,6 +8,10 @@ const bytesPerToken = 4
 
 export const tokensIn = (bytes: number): number => Math.ceil(bytes / bytesPerToken)
 
+/** What a host writes of a whole answer in so many milliseconds, while nothing of it is sent. `null`: no speed is known. */
+export const tokensWritten = (tokensPerSecond: number | null, milliseconds: number): number =>
+  Math.round(((tokensPerSecond ?? 0) * milliseconds) / 1000)
+
 /** The most bytes that are estimated as so many tokens. */
 export const bytesOfTokens = (tokens: number): number => tokens * bytesPerToken
 

@@ -13,6 +13,8 @@ export interface Sample {
   readonly ok?: boolean | undefined
   /** Milliseconds to the first token. */
   readonly latencyMs?: number | undefined
+  /** Milliseconds to the end of an answer that came as a whole. */
+  readonly durationMs?: number | undefined
   /** Output tokens per second over the whole call. */
   readonly tokensPerSecond?: number | undefined
   /** Of an answer to a request with tools: whether all its tool calls were well-formed. */
@@ -62,6 +64,7 @@ export class HostFigures {
   private readonly minutes: SlidingSums
   private readonly day: SlidingSums
   private readonly latency = new SlidingHistogram()
+  private readonly duration = new SlidingHistogram()
   private readonly throughput = new SlidingHistogram()
   private failedInRow = 0
 
@@ -70,6 +73,7 @@ export class HostFigures {
     this.seconds = new SlidingSums(30, 1000, 2, at)
     this.minutes = new SlidingSums(minutesKept, minute, 2, at, (place) => {
       this.latency.leave(place)
+      this.duration.leave(place)
       this.throughput.leave(place)
     })
     this.day = new SlidingSums(tenMinutesKept, 10 * minute, 4, at)
@@ -91,6 +95,7 @@ export class HostFigures {
     if (sample.areToolCallsSound !== undefined) day.add(sample.areToolCallsSound ? soundTools : malformedTools)
     const place = minutes.placeOf(0)
     if (sample.latencyMs !== undefined) this.latency.add(place, sample.latencyMs)
+    if (sample.durationMs !== undefined) this.duration.add(place, sample.durationMs)
     if (sample.tokensPerSecond !== undefined) this.throughput.add(place, sample.tokensPerSecond)
   }
 
@@ -164,6 +169,12 @@ export class HostFigures {
     return this.latency.recentAt(this.minutes, percentile)
   }
 
+  /** Milliseconds to the end of answers that came as a whole: percentile of the last 30 minutes, since they are rarer. */
+  durationAt(at: number, percentile: number): number | null {
+    this.minutes.moveTo(at)
+    return this.duration.total.percentile(percentile)
+  }
+
   /** Tokens per second: ordinary percentile of the last 5 minutes, which rises with `percentile`. */
   throughputAt(at: number, percentile: number): number | null {
     this.minutes.moveTo(at)
@@ -208,6 +219,7 @@ export class HostFigures {
       ok: this.minutes.at(place, ok),
       failed: this.minutes.at(place, failed),
       latency: this.latency.encode(place),
+      duration: this.duration.encode(place),
       throughput: this.throughput.encode(place),
     }
   }
@@ -224,11 +236,15 @@ export class HostFigures {
   private restoreMinute(place: number, figures: Readonly<Record<string, unknown>>): boolean {
     const { ok: good, failed: bad } = figures
     const latency = Histogram.decode(figures["latency"])
+    // Absent where an earlier version wrote it.
+    const duration = Histogram.decode(figures["duration"] ?? [])
     const throughput = Histogram.decode(figures["throughput"])
-    if (!isCount(good) || !isCount(bad) || latency === undefined || throughput === undefined) return false
+    if (!isCount(good) || !isCount(bad)) return false
+    if (latency === undefined || duration === undefined || throughput === undefined) return false
     this.minutes.add(ok, good, place)
     this.minutes.add(failed, bad, place)
     this.latency.restore(place, latency)
+    this.duration.restore(place, duration)
     this.throughput.restore(place, throughput)
     return true
   }

@@ -18,7 +18,7 @@ import type { AnyRequest, ChatRequest } from "../domain/Request.ts"
 import { RetryBudget } from "../domain/RetryBudget.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { AnswerStream, type StreamServices } from "./AnswerStream.ts"
-import type { Begun } from "./beginAttempt.ts"
+import { wholeAnswerTimer } from "./attemptTimer.ts"
 import { makeEndAttempt } from "./endAttempt.ts"
 import { type HostAnswer, streamAnswer } from "./HostAnswer.ts"
 import { HostHealth } from "./HostHealth.ts"
@@ -28,12 +28,12 @@ import { ProviderKeys } from "./ProviderKeys.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
 import type { RequestContext } from "./RequestContext.ts"
 import { RequestLimits } from "./RequestLimits.ts"
-import type { AnswerReader } from "./readAnswer.ts"
+import type { AnswerRead, AnswerReader } from "./readAnswer.ts"
 import { makeStepRunner, type Steps, wait } from "./Steps.ts"
 import type { OpenOutput } from "./StreamOutput.ts"
 import type { WriterFor } from "./StreamWriter.ts"
 import { Timers } from "./Timers.ts"
-import { type DispatchFailure, tryHosts } from "./tryHosts.ts"
+import { type CallHost, type DispatchFailure, tryHosts } from "./tryHosts.ts"
 import { UnaryAnswer } from "./unaryAnswer.ts"
 import { makeUpstreamClient } from "./upstreamCall.ts"
 
@@ -136,8 +136,9 @@ const make = () =>
       plan: Plan,
       reader: AnswerReader,
     ): Steps<Completed, DispatchFailure> {
-      const { bodyBytes } = registry.current().limits
-      const call = (begun: Begun) => new UnaryAnswer(client, begun, bodyBytes, reader)
+      const { limits } = registry.current()
+      const call: CallHost<AnswerRead> = (begun, turn) =>
+        new UnaryAnswer(client, begun, limits.bodyBytes, reader, wholeAnswerTimer(services, limits, begun, turn))
       const { attempt, answer } = yield* tryHosts(services, context, request, plan, call)
       const charge = yield* endAttempt.delivered(attempt, answer.delivered)
       charged(charge)
@@ -151,14 +152,9 @@ const make = () =>
       writerFor: WriterFor,
       limits: Limits,
     ): Steps<HostAnswer, DispatchFailure> {
-      const { answer } = yield* tryHosts(
-        services,
-        context,
-        request,
-        plan,
-        ({ attempt, endpoint, encoded, answerContext }) =>
-          streamAnswer(client, timers, limits, attempt, endpoint, encoded, answerContext, writerFor(attempt.host)),
-      )
+      const call: CallHost<HostAnswer> = (begun, turn) =>
+        streamAnswer(services, limits, begun, turn, writerFor(begun.attempt.host))
+      const { answer } = yield* tryHosts(services, context, request, plan, call)
       return answer
     }
 

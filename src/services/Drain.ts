@@ -3,9 +3,24 @@
  * dispatcher, meter and database are still open during the drain. See docs/guarantees.md#g19.
  */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import { Dispatcher } from "./Dispatcher.ts"
 import { InFlight } from "./InFlight.ts"
+
+/**
+ * Keeps serving for so many milliseconds when its scope is closed by a signal, and says that the gateway is about to stop. Its scope
+ * has to be closed before that of the server. After a fault there is no reason to go on.
+ */
+export const layerStopDelay = (milliseconds: number): Layer.Layer<never, never, InFlight> =>
+  Layer.scopedDiscard(
+    Effect.gen(function* () {
+      const { announceStop } = yield* InFlight
+      yield* Effect.addFinalizer((exit) =>
+        announceStop(Exit.isFailure(exit) && !Exit.isInterrupted(exit) ? 0 : milliseconds),
+      )
+    }),
+  )
 
 /** Drains for at most so many milliseconds when its scope is closed. */
 export const layerDrain = (milliseconds: number) =>

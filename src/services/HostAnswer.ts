@@ -3,7 +3,6 @@
  * the caller is kept until it is taken. The answer is open once an event has come that a caller would see; before that,
  * another host may take over.
  */
-import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Endpoint } from "../catalogue/endpoints.ts"
@@ -11,36 +10,34 @@ import type { Limits } from "../catalogue/ResolvedConfig.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { ResponseHead, Sink } from "../upstream/exchange.ts"
 import { HostStream } from "../wire/hostStream.ts"
-import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
+import type { AnswerContext } from "../wire/Protocol.ts"
 import type { Attempt } from "./Attempt.ts"
+import { firstEventTimer, type TimerServices, type Turn } from "./attemptTimer.ts"
 import { BodyText } from "./BodyText.ts"
+import type { Begun } from "./beginAttempt.ts"
 import { wait } from "./Steps.ts"
 import type { StreamWriter } from "./StreamWriter.ts"
-import type { Timers } from "./Timers.ts"
 import { readAnswer, tooLong } from "./unaryAnswer.ts"
 import { longestErrorBody, type UpstreamClient } from "./upstreamCall.ts"
 
 /** Sends the request and waits for its first event. Ends at once when the attempt is stopped. */
 export const streamAnswer = (
-  client: UpstreamClient,
-  timers: Context.Tag.Service<Timers>,
-  { ttfbMs, bodyBytes }: Pick<Limits, "ttfbMs" | "bodyBytes">,
-  attempt: Attempt,
-  endpoint: Endpoint,
-  encoded: Encoded,
-  context: AnswerContext,
+  services: TimerServices & { readonly client: UpstreamClient },
+  limits: Limits,
+  begun: Begun,
+  turn: Turn,
   writer: StreamWriter,
 ): Effect.Effect<HostAnswer | HostFailed> =>
   wait((resume) => {
-    const late = () => attempt.stop(new HostFailed({ reason: "timeout" }))
-    const timer = timers.set(endpoint.ttfbMs ?? ttfbMs, late)
-    const answer = new HostAnswer(attempt, endpoint, context, writer, bodyBytes, (opened) => {
+    const { attempt, endpoint, encoded, answerContext } = begun
+    const timer = firstEventTimer(services, limits, begun, turn)
+    const answer = new HostAnswer(attempt, endpoint, answerContext, writer, limits.bodyBytes, (opened) => {
       timer.clear()
       resume(Exit.succeed(opened))
     })
     attempt.onStop = () => answer.failed(attempt.stopped ?? malformed)
     if (attempt.stopped !== undefined) answer.failed(attempt.stopped)
-    else attempt.exchange = client.send(endpoint, encoded, answer, attempt.context.isOnce)
+    else attempt.exchange = services.client.send(endpoint, encoded, answer, attempt.context.isOnce)
   })
 
 const malformed = new HostFailed({ reason: "malformed" })

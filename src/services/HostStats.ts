@@ -61,6 +61,8 @@ export class HostStats extends Context.Tag("headgate/HostStats")<
     readonly failed: (host: Host, failure: HostFailed, workload?: Workload) => void
     /** Figures for a strategy, computed when they are read. The same object each time. */
     readonly snapshot: (host: Host, workload?: Workload) => HostSnapshot
+    /** Milliseconds within which this percent of the whole answers of the last 30 minutes were complete. */
+    readonly wholeAnswerAt: (host: Host, percentile: number, workload?: Workload) => number | null
     readonly report: (host: Host) => HostReport
     /**
      * What changed at `since` (Unix milliseconds) or later, to be kept in place of what was kept for the same slots before.
@@ -82,12 +84,20 @@ export class HostStats extends Context.Tag("headgate/HostStats")<
         succeeded: (host, { latencyMs, durationMs, completionTokens, areToolCallsSound }, workload) => {
           const isMeasurable = durationMs > 0 && completionTokens > 0
           const tokensPerSecond = isMeasurable ? (completionTokens * 1000) / durationMs : undefined
-          statsOf(host, workload).record({ ok: true, latencyMs, tokensPerSecond, areToolCallsSound })
+          const wholeMs = latencyMs === undefined ? durationMs : undefined
+          statsOf(host, workload).record({
+            ok: true,
+            latencyMs,
+            durationMs: wholeMs,
+            tokensPerSecond,
+            areToolCallsSound,
+          })
         },
         failed: (host, failure, workload) => {
           if (verdictOn(failure).uptime === "failure") statsOf(host, workload).record({ ok: false })
         },
         snapshot: statsOf,
+        wholeAnswerAt: (host, percentile, workload) => statsOf(host, workload).durationAt(percentile),
         report: (host) => reportOf(statsOf(host), now()),
         changedSlots: function* (since) {
           for (const workload of workloads) yield* registers[workload].changedSlots(workload, since)
@@ -149,6 +159,10 @@ class EndpointStats implements HostSnapshot {
     const at = this.now()
     this.figures ??= new HostFigures(at)
     this.figures.record(at, sample)
+  }
+
+  durationAt(percentile: number): number | null {
+    return this.figures?.durationAt(this.now(), percentile) ?? null
   }
 
   get failing(): boolean {

@@ -3,7 +3,9 @@
  * the server's own shutdown does not know the answers of Bun's native routes. See docs/guarantees.md#g17 and #g19.
  */
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as FiberId from "effect/FiberId"
 import * as Layer from "effect/Layer"
 import { NotPermitted, TimedOut, Unavailable } from "../domain/Failure.ts"
 import type { KeyId } from "../domain/Ids.ts"
@@ -34,13 +36,19 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
     readonly leave: (lifetime: Lifetime) => void
     /** Ends the running requests of a key that was disabled or deleted. */
     readonly revoke: (key: KeyId) => void
-    readonly draining: () => boolean
+    /** Whether the gateway is about to stop. It may still admit requests. */
+    readonly stopping: () => boolean
+    /**
+     * Says from now on that the gateway is about to stop, and still admits requests for so many milliseconds, or until `cut`. So
+     * balancers can leave it before its port is closed.
+     */
+    readonly announceStop: (milliseconds: number) => Effect.Effect<void>
     /**
      * Admits no more requests, waits so many milliseconds for the running ones, then ends them and waits until they
      * have settled.
      */
     readonly drain: (milliseconds: number) => Effect.Effect<void>
-    /** Ends the running requests now. They settle, and a waiting drain completes. */
+    /** Ends the running requests now. They settle, and a waiting `announceStop` or drain completes. */
     readonly cut: () => void
     /** How many requests ran when the drain began, and how many of them were ended before their time. */
     readonly drained: () => Drained
@@ -50,7 +58,10 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
     InFlight,
     Effect.map(Effect.all([Timers, ProviderRegistry]), ([timers, registry]) => {
       const running = new Roster<Lifetime>()
+      let stopping = false
       let draining = false
+      /** Done once `cut` was called: nothing is waited for any more. */
+      const hurried = Deferred.unsafeMake<void>(FiberId.none)
       let runningAtDrain = 0
       const ended = new Set<Lifetime>()
       const refuse = (why: Unavailable["why"]) => new Unavailable({ why, retryAfterSeconds: 1 })
@@ -67,6 +78,7 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
         // Finalizers are uninterruptible, and a time-out waits for what it cannot interrupt.
         Effect.interruptible,
       )
+      const untilCut = Effect.interruptible(Deferred.await(hurried))
       /** One pass over all requests, in place of a timer and a listener for each. */
       const look = () => {
         watch.restart(lookEveryMs)
@@ -96,13 +108,23 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
             if (lifetime.key === key) lifetime.end(revoked)
           })
         },
-        draining: () => draining,
-        cut,
+        stopping: () => stopping,
+        announceStop: (milliseconds) =>
+          Effect.suspend(() => {
+            stopping = true
+            return Effect.when(Effect.timeoutOption(untilCut, milliseconds), () => milliseconds > 0)
+          }),
+        cut: () => {
+          Deferred.unsafeDone(hurried, Effect.void)
+          cut()
+        },
         drained: () => ({ running: runningAtDrain, cut: ended.size }),
         drain: Effect.fnUntraced(function* (milliseconds) {
+          stopping = true
           draining = true
           runningAtDrain = running.size
-          yield* Effect.timeoutOption(emptied, milliseconds)
+          // At once where `cut` was called already.
+          yield* Effect.timeoutOption(Effect.raceFirst(emptied, untilCut), milliseconds)
           cut()
           yield* Effect.timeoutOption(emptied, "2 seconds")
         }),

@@ -7,12 +7,13 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { AnswerOutcome, Charge } from "../domain/Charge.ts"
 import type { ChatUsage } from "../domain/Chat.ts"
-import { tokensIn } from "../domain/Estimate.ts"
+import { bytesOfTokens, tokensIn, tokensWritten } from "../domain/Estimate.ts"
 import { HostFailed, type HostReason, type Unavailable } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import { parseUsage } from "../domain/Usage.ts"
 import { type QuietEnd, verdictOn } from "../domain/Verdict.ts"
 import { PluginFault } from "../plugin/PluginFault.ts"
+import type { AnswerContext } from "../wire/Protocol.ts"
 import type { Attempt } from "./Attempt.ts"
 import type { HostStats } from "./HostStats.ts"
 import type { Settlement } from "./heldMoney.ts"
@@ -35,6 +36,9 @@ export interface Delivered {
   readonly isAwaited: boolean
 }
 
+/** What a call asked for that another one was faster than. */
+export type LostRequest = Pick<AnswerContext["request"], "stream" | "maxTokens">
+
 export interface EndAttempt {
   /** The host answered, in whole or in part: it is charged as its outcome says. */
   readonly delivered: (attempt: Attempt, delivered: Delivered) => Effect.Effect<Charge, Unavailable>
@@ -47,9 +51,10 @@ export interface EndAttempt {
   readonly abandoned: (attempt: Attempt) => Effect.Effect<void, Unavailable>
   /**
    * A call beside another one that was faster, or whose caller pays for that one: it is free to the key, and the ledger
-   * keeps what the host asks for it. `isSlow`: its time so far counts as its time to the first event.
+   * keeps what the host asks for it. `isSlow`: its time so far counts as its time to the first event, or to the end of a whole
+   * answer.
    */
-  readonly lost: (attempt: Attempt, isSlow: boolean) => Effect.Effect<unknown, Unavailable>
+  readonly lost: (attempt: Attempt, request: LostRequest, isSlow: boolean) => Effect.Effect<unknown, Unavailable>
   /** It was prepared, but its host is not called. */
   readonly unused: (attempt: Attempt) => void
 }
@@ -125,12 +130,16 @@ export const makeEndAttempt = (
       }
       return meter.settle(hold, unanswered("caller-gone", context))
     },
-    lost: (attempt, isSlow) => {
+    lost: (attempt, { stream, maxTokens }, isSlow) => {
       const { context, host, hold } = attempt
+      const elapsedMs = attempt.elapsedMs()
       // Without it the times of a host would look shorter the more of its slow answers are cut off.
-      if (isSlow) stats.record(host, { latencyMs: attempt.elapsedMs() })
+      if (isSlow) stats.record(host, stream ? { latencyMs: elapsedMs } : { durationMs: elapsedMs })
       attempt.close()
-      return meter.settle(hold, unanswered("lost", context))
+      // A host writes a whole answer before it sends anything.
+      const written = stream ? 0 : tokensWritten(stats.snapshot(host).throughput, elapsedMs)
+      const outputBytes = bytesOfTokens(Math.min(written, maxTokens ?? written, host.maxCompletionTokens))
+      return meter.settle(hold, { ...unanswered("lost", context), outputBytes })
     },
     unused: (attempt) => {
       attempt.close()

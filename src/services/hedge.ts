@@ -1,13 +1,15 @@
 /**
  * Hedging: a second host is called when the first one has sent no event by the time within which 95 % of its latest
- * answers began. The first event wins; the other call is cancelled, and its cost is the gateway's. For streams alone: the
- * head of a whole answer comes at its end, so a late one is usually a long one. See docs/hedging.md.
+ * answers began. The first event wins; the other call is cancelled, and its cost is the gateway's. The head of a whole answer
+ * comes at its end, so a late one is usually a long one: there it is the time within which 99 % were complete. See
+ * docs/hedging.md.
  */
 import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { HedgeOptions } from "../catalogue/ResolvedConfig.ts"
 import { chargeFor } from "../domain/Charge.ts"
+import { bytesOfTokens, tokensWritten } from "../domain/Estimate.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { RefusedModels } from "../domain/fallback.ts"
 import type { HedgeBudget } from "../domain/HedgeBudget.ts"
@@ -22,8 +24,8 @@ import { type StepRunner, type Steps, wait } from "./Steps.ts"
 import type { Timers } from "./Timers.ts"
 
 /** Whether a request may be hedged. */
-export const mayHedge = ({ enabled }: HedgeOptions, { stream, routing }: AnyRequest): boolean => {
-  if (enabled === false || !stream) return false
+export const mayHedge = ({ enabled }: HedgeOptions, { routing }: AnyRequest): boolean => {
+  if (enabled === false) return false
   const { hedge } = routing.preferences
   return enabled === "on_request" ? hedge === true : hedge !== false
 }
@@ -45,22 +47,25 @@ export const hedgeFor = (
   first: Host,
   plan: Plan,
   refused: RefusedModels,
-  { bounds }: AnyRequest,
+  { bounds, stream, maxTokens }: AnyRequest,
   context: RequestContext,
   stats: Context.Tag.Service<HostStats>,
 ): Hedge | undefined => {
   const at = plan.attempts.indexOf(first)
   const host = plan.attempts.find((other, place) => place > at && other.model === first.model && !refused.has(other))
   if (host === undefined || host.pricing === null || first.pricing === null) return undefined
-  const delayMs = stats.snapshot(first).latencyAt(95)
+  const delayMs = stream ? stats.snapshot(first).latencyAt(95) : stats.wholeAnswerAt(first, 99)
   if (delayMs === null) return undefined
-  const costs = [first.pricing, host.pricing].map((pricing) =>
-    Number(chargeFor(pricing, nothingYet, bounds, context.admittedAt).upstream.total),
-  )
-  return { host, delayMs, cost: Math.max(...costs) }
+  const costOf = (one: Host): number => {
+    const written = stream ? 0 : tokensWritten(stats.snapshot(one).throughput, 2 * delayMs)
+    const outputTokens = Math.min(written, maxTokens ?? one.maxCompletionTokens, one.maxCompletionTokens)
+    const answer = { ...nothingYet, outputBytes: bytesOfTokens(outputTokens) }
+    return Number(chargeFor(one.pricing, answer, bounds, context.admittedAt).upstream.total)
+  }
+  return { host, delayMs, cost: Math.max(costOf(first), costOf(host)) }
 }
 
-/** What a call has said that is cancelled before its first event. */
+/** What a call has sent that is cancelled before its first event. */
 const nothingYet = { outcome: "lost", usage: undefined, outputBytes: 0, finishReason: "" } as const
 
 export interface HedgeServices {
@@ -118,7 +123,7 @@ export const raceHosts = <A extends object>(
       running.delete(begun)
       if (winner !== undefined) {
         reserved = 0
-        runner.effect(endAttempt.lost(begun.attempt, begun === first), () => {})
+        runner.effect(endAttempt.lost(begun.attempt, begun.answerContext.request, begun === first), () => {})
         return
       }
       if (!(answer instanceof HostFailed)) {

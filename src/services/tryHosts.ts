@@ -22,6 +22,7 @@ import type { Plan } from "../domain/Plan.ts"
 import type { AnyRequest } from "../domain/Request.ts"
 import type { RetryBudget } from "../domain/RetryBudget.ts"
 import type { Attempt } from "./Attempt.ts"
+import type { Turn } from "./attemptTimer.ts"
 import { type BeginServices, type Begun, beginAttempt, type Skipped } from "./beginAttempt.ts"
 import { type EndAttempt, failureLog } from "./endAttempt.ts"
 import { exhausted } from "./exhausted.ts"
@@ -34,7 +35,7 @@ import { type Steps, valueOrFailure } from "./Steps.ts"
 import type { Timers } from "./Timers.ts"
 import { withoutSecrets } from "./upstreamCall.ts"
 
-export type CallHost<A> = (begun: Begun) => Effect.Effect<A | HostFailed>
+export type CallHost<A> = (begun: Begun, turn: Turn) => Effect.Effect<A | HostFailed>
 
 export interface TryServices extends BeginServices, HedgeServices {
   readonly registry: Context.Tag.Service<ProviderRegistry>
@@ -65,7 +66,7 @@ export const tryHosts = <A extends object>(
 ): Steps<Tried<A>, DispatchFailure> => new Tries(services, context, request, plan, call).run()
 
 /** The loop over the hosts of one request, with what became of them so far. */
-class Tries<A extends object> {
+class Tries<A extends object> implements Turn {
   private readonly services: TryServices
   private readonly context: RequestContext
   private readonly request: AnyRequest
@@ -134,7 +135,7 @@ class Tries<A extends object> {
         if (won !== undefined) return won
         continue
       }
-      const answer = yield* this.call(begun)
+      const answer = yield* this.call(begun, this)
       if (!(answer instanceof HostFailed)) return { attempt, answer }
       if (lifetime.ending !== undefined) {
         yield* valueOrFailure(endAttempt.abandoned(attempt))
@@ -152,6 +153,11 @@ class Tries<A extends object> {
     return yield* Exit.fail(outcomeOf(this.context.failed, this.skipped, this.plan, isBudgetSpent))
   }
 
+  hasNext({ attempt: { host } }: Begun): boolean {
+    const { attempts } = this.plan
+    return attempts.some((other, at) => at > attempts.indexOf(host) && !this.isDone(other))
+  }
+
   private begin(endpoint: Endpoint): ReturnType<typeof beginAttempt> {
     return beginAttempt(this.services, this.context, this.request, this.plan, endpoint)
   }
@@ -166,7 +172,8 @@ class Tries<A extends object> {
 
   /** A call with a second one beside it; `undefined`: none has an answer, and both are ended. */
   private *raced(first: Begun, hedge: Hedge): Steps<Tried<A> | undefined> {
-    const { services, context, call } = this
+    const { services, context } = this
+    const call = (begun: Begun) => this.call(begun, this)
     const { endAttempt } = services
     const second = () => this.beginSecond(hedge)
     const failed = (begun: Begun, failure: HostFailed) => this.callFailed(begun, failure)
@@ -176,8 +183,9 @@ class Tries<A extends object> {
       if (lost !== undefined) context.lost = { host: lost.attempt.host, wasFirst: lost === first }
       return { attempt: won.attempt, answer }
     }
-    for (const [at, { attempt }] of result.left.entries()) {
-      yield* valueOrFailure(at === 0 ? endAttempt.abandoned(attempt) : endAttempt.lost(attempt, false))
+    for (const [at, { attempt, answerContext }] of result.left.entries()) {
+      const { request } = answerContext
+      yield* valueOrFailure(at === 0 ? endAttempt.abandoned(attempt) : endAttempt.lost(attempt, request, false))
     }
     return undefined
   }

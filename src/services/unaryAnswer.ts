@@ -1,4 +1,4 @@
-/** A whole answer of one host: sent, collected within its bound, and read. */
+/** A whole answer of one host: sent, collected within its bounds of time and size, and read. */
 import * as Exit from "effect/Exit"
 import type { Endpoint } from "../catalogue/endpoints.ts"
 import type { ChatResponse } from "../domain/Chat.ts"
@@ -9,27 +9,31 @@ import { BodyText } from "./BodyText.ts"
 import type { Begun } from "./beginAttempt.ts"
 import type { AnswerRead, AnswerReader } from "./readAnswer.ts"
 import { Wait } from "./Steps.ts"
+import type { Timer } from "./Timers.ts"
 import { answerBody, longestErrorBody, refusedBy, type UpstreamClient } from "./upstreamCall.ts"
 
 /**
  * An effect that sends the request, collects the whole answer as the sink of its exchange, and ends at once when the attempt is
- * stopped. It can be run once. `read` gets the JSON of an answer with status 200; when it throws, that is a defect of ours.
+ * stopped, which `timer` does when the host takes too long. It can be run once. `read` gets the JSON of an answer with status
+ * 200; when it throws, that is a defect of ours.
  */
 export class UnaryAnswer extends Wait<AnswerRead | HostFailed> implements Sink {
   private readonly client: UpstreamClient
   private readonly begun: Begun
   private readonly longestAnswer: number
   private readonly read: AnswerReader
+  private readonly timer: Timer
   private resume: ((exit: Exit.Exit<AnswerRead | HostFailed>) => void) | undefined
   private received: ResponseHead | undefined
   private body: BodyText | undefined
 
-  constructor(client: UpstreamClient, begun: Begun, longestAnswer: number, read: AnswerReader) {
+  constructor(client: UpstreamClient, begun: Begun, longestAnswer: number, read: AnswerReader, timer: Timer) {
     super()
     this.client = client
     this.begun = begun
     this.longestAnswer = longestAnswer
     this.read = read
+    this.timer = timer
   }
 
   override register(resume: (exit: Exit.Exit<AnswerRead | HostFailed>) => void): void {
@@ -70,6 +74,7 @@ export class UnaryAnswer extends Wait<AnswerRead | HostFailed> implements Sink {
 
   /** Only the first call counts: see `Wait`. */
   private finish(answer: AnswerRead | HostFailed): void {
+    this.timer.clear()
     this.resume?.(Exit.succeed(answer))
   }
 }

@@ -122,6 +122,8 @@ describe("an endpoint", () => {
       proxy: "http://proxy.example:3128",
     })
     expect(await endpointOf({}, {}, { ttfb_ms: 5 })).toMatchObject({ ttfbMs: 5, network: "public" })
+    expect(await endpointOf({}, {}, { attempt_ms: 0 })).toMatchObject({ attemptMs: Number.POSITIVE_INFINITY })
+    expect(await endpointOf({}, {}, { attempt_ms: 5 })).toMatchObject({ attemptMs: 5, ttfbMs: undefined })
   })
 
   test("whose address the plugin makes out of its configuration obeys the same rules", async () => {
@@ -232,12 +234,21 @@ describe("the configuration in force", () => {
     providers: { acme: {} },
     models: ids.map((id) => model(id, "acme")),
     aliases: { best: ids[0] },
-    limits: { ttfb_ms: 0, idle_ms: 7 },
+    limits: { ttfb_ms: 0, idle_ms: 7, attempt_ms: 0, attempt_ms_by_model: { "a/b": 9, "c/d": 0 } },
   })
 
   test("is one value: limits that 0 has switched off, strategies, names", async () => {
     const { limits, routing, aliases, names } = await resolvedFrom({ plugins: [plugin("acme")] }, config("a/b"))
-    expect(limits).toMatchObject({ ttfbMs: Number.POSITIVE_INFINITY, idleMs: 7, minBytesPerSecond: 16 })
+    expect(limits).toMatchObject({
+      ttfbMs: Number.POSITIVE_INFINITY,
+      idleMs: 7,
+      minBytesPerSecond: 16,
+      attemptMs: Number.POSITIVE_INFINITY,
+      attemptMsByModel: new Map([
+        ["a/b", 9],
+        ["c/d", Number.POSITIVE_INFINITY],
+      ]),
+    })
     expect(routing).toMatchObject({ strategies: new Map(), whys: new Map(), strategy: "balanced" })
     expect([...aliases]).toEqual([["best", "a/b"]])
     expect([...names.keys()]).toEqual(["a/b", "b", "best"])

@@ -19,7 +19,6 @@ interface Container extends Named {
   readonly startupProbe: Probe
   readonly livenessProbe: Probe
   readonly readinessProbe: Probe
-  readonly lifecycle: { readonly preStop: { readonly exec: { readonly command: ReadonlyArray<string> } } }
   readonly securityContext: unknown
   readonly volumeMounts: ReadonlyArray<Named & { readonly mountPath: string; readonly subPath?: string }>
 }
@@ -121,8 +120,9 @@ describe.each(["sqlite", "postgres"])("deploy/kubernetes/%s.yaml", (name) => {
 
   test("the configuration is valid, and a pod has time to drain after it has left the service", async () => {
     const config = await configOf(JSON.parse(ofKind("ConfigMap").data?.["headgate.config.json"] ?? ""))
-    const pause = Number(container.lifecycle.preStop.exec.command[1])
-    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(pause + config.server.drainSeconds + 10)
+    const { drainDelaySeconds, drainSeconds } = config.server
+    expect(drainDelaySeconds).toBe(5)
+    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(drainDelaySeconds + drainSeconds + 10)
     expect(unknownVariables((container.env ?? []).map(({ name }) => name))).toEqual([])
     for (const { value } of container.env ?? [])
       expect((await configOf({ storage: value })).storage._tag).toBe("Postgres")

@@ -34,6 +34,14 @@ const failing =
   () =>
     Response.json({ error: { message: "no" } }, { status })
 
+test("a host that hangs is left for the next one after `attempt_ms`", async () => {
+  const never: Answer = (_, request) =>
+    new Promise((resolve) => request.signal.addEventListener("abort", () => resolve(new Response()), { once: true }))
+  const { post } = await scene("embeddings", { hung: never, next: giving([[1]]) }, {}, { attempt_ms: 200 })
+  const { status, headers } = await answered(post({ input: "hi" }))
+  expect([status, headers.get("x-gw-host")]).toEqual([200, "next"])
+})
+
 describe("an answer", () => {
   test("has every documented member, and is charged and booked as embeddings", async () => {
     const { gateway, post, hosts } = await scene("embeddings", { one: giving([[0.1, -2]]) })

@@ -211,6 +211,116 @@ test("a caller who leaves two calls costs the share one of them, so that the nex
     { max_cost_share: 0.006 },
     { breaker: { open_s: 0 } },
   ))
+describe("a whole answer that takes longer than 99 % of the host's whole answers", () => {
+  const whole = (text: string) =>
+    Response.json({
+      choices: [{ index: 0, message: { role: "assistant", content: text }, finish_reason: "stop" }],
+      usage: { prompt_tokens: 10, completion_tokens: 5 },
+    })
+
+  /** As `hedging`, but what is known of the first host is known from twenty whole answers of a second each. */
+  const hedgingWhole = (
+    body: (gateway: TimedGateway, next: (number: number) => Promise<HostCall>) => Promise<void>,
+    limits: Record<string, unknown> = {},
+    hedge: Record<string, unknown> = {},
+  ) =>
+    inTimedGateway(
+      { hosts: ["a", "b"], routing: { hedge: { enabled: true, max_cost_share: 1, ...hedge } }, limits },
+      async (gateway) => {
+        for (let at = 0; at < 20; at++) {
+          const asked = gateway.ask({ stream: false })
+          const host = await gateway.call(gateway.calls.length + 1)
+          await gateway.pass(1000)
+          host.whole(whole("quick"))
+          await gateway.settle()
+          await (await asked).text()
+        }
+        await body(gateway, (number) => gateway.call(20 + number))
+      },
+    )
+
+  const contentIn = async (asked: Promise<Response>) =>
+    JSON.parse(await (await asked).text()).choices[0].message.content
+
+  test("the second host is called, its answer wins, and what the first has written until then is the gateway's", () =>
+    hedgingWhole(async (gateway, next) => {
+      const asked = gateway.ask({ stream: false })
+      const slow = await next(1)
+      await gateway.pass(900)
+      expect(gateway.calls).toHaveLength(21)
+      await gateway.pass(300)
+      const second = await next(2)
+      second.whole(whole("from b"))
+      await gateway.settle()
+      expect(await contentIn(asked)).toBe("from b")
+      expect([slow.port, second.port, slow.aborted]).toEqual([1, 2, true])
+      const rows = await rowsOf(gateway)
+      // Five tokens a second, for more than a second.
+      expect(rows.find(({ outcome }) => outcome === "lost")).toMatchObject({ host: "a", cost: 0n, completionTokens: 6 })
+      expect(await gateway.held()).toBe(0n)
+    }))
+
+  test("both may hang: each is left after `attempt_ms`", () =>
+    hedgingWhole(
+      async (gateway, next) => {
+        const asked = gateway.ask({ stream: false })
+        await next(1)
+        await gateway.pass(1200)
+        await next(2)
+        await gateway.pass(2000)
+        expect(gateway.calls[20]?.aborted).toBe(true)
+        expect(gateway.calls[21]?.aborted).toBe(false)
+        await gateway.pass(1300)
+        expect((await asked).status).toBe(408)
+        expect(await gateway.held()).toBe(0n)
+      },
+      { attempt_ms: 3000 },
+    ))
+
+  test("the first is left after `attempt_ms`, and the one that was called beside it answers", () =>
+    hedgingWhole(
+      async (gateway, next) => {
+        const asked = gateway.ask({ stream: false })
+        await next(1)
+        await gateway.pass(1200)
+        const second = await next(2)
+        await gateway.pass(2500)
+        expect(gateway.calls[20]?.aborted).toBe(true)
+        second.whole(whole("from b"))
+        await gateway.settle()
+        expect(await contentIn(asked)).toBe("from b")
+      },
+      { attempt_ms: 3000 },
+    ))
+
+  test("with no share left for what is lost, `attempt_ms` alone leads to the next host", () =>
+    hedgingWhole(
+      async (gateway, next) => {
+        const asked = gateway.ask({ stream: false })
+        await next(1)
+        await gateway.pass(2500)
+        expect(gateway.calls).toHaveLength(21)
+        await gateway.pass(700)
+        const second = await next(2)
+        second.whole(whole("from b"))
+        await gateway.settle()
+        expect(await contentIn(asked)).toBe("from b")
+      },
+      { attempt_ms: 3000 },
+      { max_cost_share: 0 },
+    ))
+
+  test("times of streams say nothing of it", () =>
+    hedgingWhole(async (gateway, next) => {
+      const asked = gateway.ask()
+      const slow = await next(1)
+      await gateway.pass(3000)
+      expect(gateway.calls).toHaveLength(21)
+      answer(slow, "from a")
+      await gateway.settle()
+      expect(await textOf(asked)).toBe("from a")
+    }))
+})
 
 describe("no second host is called", () => {
   /** Whether one was, for a first host that stalls. */
@@ -323,7 +433,7 @@ describe("no second host is called", () => {
       { deadline_ms: 550 },
     ))
 
-  test("for a whole answer", () =>
+  test("for a whole answer, where only streams were seen", () =>
     hedging(async (gateway, next) => {
       const asked = gateway.ask({ stream: false })
       const slow = await next(1)

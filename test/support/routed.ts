@@ -32,6 +32,8 @@ export interface RoutedOptions {
   readonly change?: ModelChange
   /** Providers that the operator has switched off. */
   readonly disabled?: ReadonlyArray<string>
+  /** More of the settings of providers, by their names. */
+  readonly settings?: Readonly<Record<string, Entry>>
   /** Strategies in place of the project's own. */
   readonly strategies?: ReadonlyArray<StrategyPlugin>
   /** Whether it listens on a socket; otherwise it is a function from request to response. */
@@ -88,6 +90,7 @@ export const routed = async (
     prices = {},
     change = {},
     disabled = [],
+    settings = {},
     strategies,
     socket = false,
     clock,
@@ -132,7 +135,10 @@ export const routed = async (
     ],
   }
   const providers = Object.fromEntries(
-    Object.entries(config.providers).map(([slug, one]) => [slug, { ...one, enabled: !disabled.includes(slug) }]),
+    Object.entries(config.providers).map(([slug, one]) => [
+      slug,
+      { ...one, enabled: !disabled.includes(slug), ...settings[slug] },
+    ]),
   )
   const own = strategies === undefined ? undefined : await Effect.runPromise(ownPlugins)
   const plugins = own?.filter(({ kind }) => kind === "provider")

@@ -27,7 +27,7 @@ export const healthHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
     // Any query that reads the database.
     const readable = orUnavailable("storage")(storage.keys.countManagement())
     const open = Effect.suspend(() =>
-      inFlight.draining() ? Effect.fail(new Unavailable({ why: "draining", retryAfterSeconds: 1 })) : Effect.void,
+      inFlight.stopping() ? Effect.fail(new Unavailable({ why: "draining", retryAfterSeconds: 1 })) : Effect.void,
     )
     const writable = Effect.suspend(() =>
       meter.writable() ? Effect.void : Effect.fail(new Unavailable({ why: "metering", retryAfterSeconds: 5 })),

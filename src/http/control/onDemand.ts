@@ -7,7 +7,9 @@ import * as HttpServer from "@effect/platform/HttpServer"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { InFlight } from "../../services/InFlight.ts"
 import { Mount, type MountPoint } from "../Mount.ts"
+import { routedClosedByStop } from "../stopping.ts"
 
 export const controlRoutes = Layer.unwrapEffect(
   Effect.map(
@@ -28,7 +30,9 @@ export const serveControl = (mount: MountPoint) => {
         Effect.mapInputContext((_: Context.Context<never>) => surroundings),
         Effect.uninterruptible,
       )
-      return HttpServer.serve(Effect.flatten(yield* Effect.cached(app)))
+      const inFlight = yield* InFlight
+      const answer = Effect.flatten(yield* Effect.cached(app))
+      return HttpServer.serve(Effect.map(answer, routedClosedByStop(inFlight)))
     }),
   )
 }

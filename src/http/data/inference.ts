@@ -46,6 +46,7 @@ import {
   requestIdHeader,
 } from "../headers.ts"
 import { readRequest } from "../readRequest.ts"
+import { closedByStop } from "../stopping.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
 import { makeCountRoute } from "./countTokens.ts"
 import { makeExplainRoute } from "./explain.ts"
@@ -287,7 +288,12 @@ export class Inference extends Context.Tag("headgate/Inference")<
               lifetime.isCallerGone = isCallerGone
             }
             runner.steps(respond(protocol, state, request, watch, directOutput), (exit) =>
-              resolve(allow(request, Exit.isSuccess(exit) ? exit.value : refused(protocol, state, exit.cause))),
+              resolve(
+                closedByStop(
+                  inFlight,
+                  allow(request, Exit.isSuccess(exit) ? exit.value : refused(protocol, state, exit.cause)),
+                ),
+              ),
             )
           }),
       })

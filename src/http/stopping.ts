@@ -1,0 +1,18 @@
+/** What every answer says from the moment on when the gateway is about to stop. See docs/guarantees.md#g19. */
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import type * as Context from "effect/Context"
+import type { InFlight } from "../services/InFlight.ts"
+
+type Stopping = Pick<Context.Tag.Service<InFlight>, "stopping">
+
+/** Tells the caller, or the balancer between, not to send the next request over this connection. */
+export const closedByStop = (inFlight: Stopping, response: Response): Response => {
+  if (inFlight.stopping()) response.headers.set("connection", "close")
+  return response
+}
+
+/** The same for answers of the platform's router. */
+export const routedClosedByStop =
+  (inFlight: Stopping) =>
+  (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse =>
+    inFlight.stopping() ? HttpServerResponse.setHeader(response, "connection", "close") : response

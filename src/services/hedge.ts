@@ -11,6 +11,7 @@ import { chargeFor } from "../domain/Charge.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { RefusedModels } from "../domain/fallback.ts"
 import type { HedgeBudget } from "../domain/HedgeBudget.ts"
+import { mostUsage } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import type { Plan } from "../domain/Plan.ts"
 import type { AnyRequest } from "../domain/Request.ts"
@@ -45,7 +46,7 @@ export const hedgeFor = (
   first: Host,
   plan: Plan,
   refused: RefusedModels,
-  { bounds }: AnyRequest,
+  { bounds, maxTokens }: AnyRequest,
   context: RequestContext,
   stats: Context.Tag.Service<HostStats>,
 ): Hedge | undefined => {
@@ -54,9 +55,10 @@ export const hedgeFor = (
   if (host === undefined || host.pricing === null || first.pricing === null) return undefined
   const delayMs = stats.snapshot(first).latencyAt(95)
   if (delayMs === null) return undefined
-  const costs = [first.pricing, host.pricing].map((pricing) =>
-    Number(chargeFor(pricing, nothingYet, bounds, context.admittedAt).upstream.total),
-  )
+  const costs = [first, host].map((called) => {
+    const most = mostUsage({ bounds, maxTokens, sentBytes: bounds.promptBytes }, Number.POSITIVE_INFINITY, called)
+    return Number(chargeFor(called.pricing, nothingYet, { bounds, most }, context.admittedAt).upstream.total)
+  })
   return { host, delayMs, cost: Math.max(...costs) }
 }
 

@@ -88,7 +88,7 @@ const estimated = (answer: Answer, { bounds, most }: Measures): Usage => {
   const media = answer.outputMedia ?? noMedia
   const shown = tokensIn(answer.outputBytes) + allMedia(media)
   const hidden = Math.min(answer.hiddenTokens ?? 0, Math.max(0, most.completionTokens - shown))
-  const prompt = Math.min(tokensIn(bounds.textBytes) + allMedia(asked), most.promptTokens)
+  const prompt = Math.min(promptTokens(bounds), most.promptTokens)
   return {
     ...noUsage,
     promptTokens: prompt,
@@ -100,6 +100,10 @@ const estimated = (answer: Answer, { bounds, most }: Measures): Usage => {
     completionAudioTokens: media.audio,
   }
 }
+
+/** The tokens that a prompt of this size is estimated to have. */
+export const promptTokens = ({ textBytes, media = noMedia }: Pick<Bounds, "textBytes" | "media">): number =>
+  tokensIn(textBytes) + allMedia(media)
 
 const waiverOf = ({ outcome, finishReason, isOwnFault }: Answer, usage: Usage, errorFinish: ErrorFinish) => {
   const isFree = errorFinish === "free" || isOwnFault === true

@@ -199,7 +199,7 @@ test.each<[string, JsonObject, string]>([
   ["two numbers of alternatives", { logprobs: 1, top_logprobs: 2 }, "top_logprobs"],
   ["two efforts", { reasoning: { effort: "low" }, reasoning_effort: "high" }, "reasoning_effort"],
 ])("%s is refused", (_name, more, path) => {
-  const issues = Either.match(decodeCompletions(ask(more), 10), {
+  const issues = Either.match(decodeCompletions(ask(more)), {
     onLeft: (refused) => refused.issues.map((issue) => issue.path),
     onRight: () => [],
   })
@@ -207,7 +207,7 @@ test.each<[string, JsonObject, string]>([
 })
 
 test("what a host picks from is held for and paid", () => {
-  const { bounds } = Either.getOrThrow(decodeCompletions(ask({ n: 2, best_of: 5 }), 10))
+  const { bounds } = Either.getOrThrow(decodeCompletions(ask({ n: 2, best_of: 5 })))
   expect(bounds.choices).toBe(5)
 })
 

@@ -16,7 +16,7 @@ import { parseBody } from "../../src/http/decode/json.ts"
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 const decodeBytes = (bytes: Uint8Array): Either.Either<ChatRequest, BadRequest> =>
-  Either.flatMap(parseBody(bytes), (body) => decodeChat(body, bytes.length))
+  Either.flatMap(parseBody(bytes), (body) => decodeChat(body))
 
 const decodeText = (text: string) => decodeBytes(bytesOf(text))
 
@@ -145,7 +145,7 @@ describe("10 unsafe names", () => {
     const body: JsonObject = JSON.parse(
       '{"model":"a/b","messages":[{"role":"user","content":""}],"api_key":"k","__proto__":{"polluted":1}}',
     )
-    expect("polluted" in accepted(decodeChat(body, 9)).payload).toBe(false)
+    expect("polluted" in accepted(decodeChat(body)).payload).toBe(false)
   })
 })
 
@@ -452,7 +452,7 @@ describe("accepted", () => {
       temperature: undefined,
       reasoning: { effort: undefined, exclude: undefined },
     }
-    expect(accepted(decodeChat(body, 1)).routing.parameters).toEqual(["reasoning"])
+    expect(accepted(decodeChat(body)).routing.parameters).toEqual(["reasoning"])
   })
 
   test("models, each once, the first choice first", () => {
@@ -533,7 +533,7 @@ describe("accepted", () => {
     expect(accepted(decode({ ...secret, foo: 1 })).payload).toMatchObject({ foo: 1 })
     for (const name of names) expect(name in accepted(decode(secret)).payload).toBe(false)
     const foo = { headers: 1 }
-    expect(accepted(decodeChat({ ...minimal, foo }, 1)).payload["foo"]).toBe(foo)
+    expect(accepted(decodeChat({ ...minimal, foo })).payload["foo"]).toBe(foo)
   })
 
   test("52: an unknown member changes nothing but the body", () => {
@@ -820,7 +820,7 @@ describe("whatever comes", () => {
   test("names are not looked up in the prototype of objects", () => {
     for (const name of Object.getOwnPropertyNames(Object.prototype)) {
       const body: JsonObject = { ...minimal, ...Object.fromEntries([[name, 1]]) }
-      expect(isJsonObject(accepted(decodeChat(body, 1)).payload)).toBe(true)
+      expect(isJsonObject(accepted(decodeChat(body)).payload)).toBe(true)
     }
   })
 })

@@ -137,6 +137,7 @@ describe("each member", () => {
     transforms: [{ here: ["middle-out"] }, { refused: ["other"] }],
     stop_server_tools_when: [{ here: [{}] }],
     debug: [{ here: {} }],
+    background: [{ here: false }, { refused: true }],
     // what the operator pays or owns
     speed: [{ sent: "standard" }, { refused: "fast" }],
     inference_geo: [{ sent: "global" }, { refused: "us" }],
@@ -388,7 +389,7 @@ describe("a failure", () => {
       ["/completions", "prompt"],
       ["/responses", "input"],
     ] as const) {
-      const body = JSON.stringify({ model: "acme/small", [member]: "x".repeat(80_000) })
+      const body = JSON.stringify({ model: "acme/small", [member]: "x".repeat(160_000) })
       const { metadata } = await errorOf(await gateway.call(path, { method: "POST", body }))
       expect(metadata).toMatchObject({ error_type: "context_length_exceeded", issues: [{ path: member }] })
     }

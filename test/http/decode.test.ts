@@ -423,7 +423,7 @@ describe("accepted", () => {
       operation: "chat",
       routing: { models: ["acme/small"], preferences: noPreferences, parameters: [], needs: noNeeds },
       bounds: {
-        promptBytes: text.length,
+        promptBytes: 3 * user.content.length,
         mediaBytes: 0,
         mediaParts: 0,
         textBytes: 3 * user.content.length,
@@ -440,9 +440,10 @@ describe("accepted", () => {
     })
   })
 
-  test("the prompt is bounded by bytes, not by characters", () => {
-    const text = JSON.stringify({ ...minimal, messages: [{ role: "user", content: "\u{1f600}é" }] })
-    expect(accepted(decodeText(text)).bounds.promptBytes).toBe(Buffer.byteLength(text))
+  test("the prompt is bounded by bytes, not by characters, and not by how they are escaped", () => {
+    const text = JSON.stringify({ ...minimal, messages: [{ role: "user", content: "\u{1f600}é" }] }, null, 4)
+    expect(accepted(decodeText(text)).bounds.promptBytes).toBe(6)
+    expect(accepted(decodeText(text.replace("é", "\\u00e9"))).bounds.promptBytes).toBe(6)
   })
 
   test("a member that is undefined is absent, also for those who build a body themselves", () => {
@@ -536,8 +537,12 @@ describe("accepted", () => {
     expect(accepted(decodeChat({ ...minimal, foo })).payload["foo"]).toBe(foo)
   })
 
-  test("52: an unknown member changes nothing but the body", () => {
-    const withoutSize = ({ payload: _, bounds: { promptBytes: __, ...bounds }, ...request }: ChatRequest) => ({
+  test("52: an unknown member changes nothing but the body and its size", () => {
+    const withoutSize = ({
+      payload: _,
+      bounds: { promptBytes: __, textBytes: ___, ...bounds },
+      ...request
+    }: ChatRequest) => ({
       ...request,
       bounds,
     })

@@ -159,7 +159,7 @@ export const memberTable = (
     ...credentialMembers.map((key) => [key, { check: anything, kind: "dropped" }] as const),
   ]),
   // As a member of a new object `__proto__` would become its prototype.
-  notSent: new Set([...routerOnly, ...credentialMembers, ...decodedApart, "__proto__"]),
+  notSent: new Set([...routerOnly, ...credentialMembers, ...decodedApart, "background", "__proto__"]),
   required: new Set(required),
 })
 

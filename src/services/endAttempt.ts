@@ -95,7 +95,8 @@ export const makeEndAttempt = (
       const mostHidden = counted !== undefined || delivered.showsReasoning === true ? 0 : hold.mostHidden
       const hidden = hiddenBy(attempt, shown, mostHidden)
       if (outcome === "finished" && isUnfinished !== true) {
-        const completionTokens = counted?.completionTokens ?? shown
+        // An estimate of what was shown would teach a speed that leaves out what was hidden.
+        const completionTokens = counted?.completionTokens ?? (mostHidden > 0 ? 0 : shown)
         stats.succeeded(host, { latencyMs: attempt.latencyMs, durationMs, completionTokens, areToolCallsSound })
         context.conversation?.succeeded(host, counted)
       } else if (failure === undefined && attempt.latencyMs !== undefined) {

@@ -36,7 +36,11 @@ const statusOf = async (gateway: Routed, account: TestAccount, path: string, bod
 }
 
 describe("the same prompt, written in three ways", () => {
-  const emojis = { model: "acme/small", messages: [{ role: "user", content: "\u{1f600}".repeat(15_000) }], max_tokens: 20 }
+  const emojis = {
+    model: "acme/small",
+    messages: [{ role: "user", content: "\u{1f600}".repeat(15_000) }],
+    max_tokens: 20,
+  }
   const nested = Array.from({ length: 400 }, (_, at) => ({ type: "text", text: `${at}` }))
   const many = { model: "acme/small", messages: [{ role: "user", content: nested }], max_tokens: 20 }
 
@@ -92,7 +96,9 @@ test("any value in any spelling: the same plan, the same reservation, the same o
       maxLength: 4,
     }),
     max_tokens: FastCheck.constantFrom(1, 100, 4000),
-    documents: FastCheck.array(FastCheck.record({ id: text, size: FastCheck.double({ noNaN: true }) }), { maxLength: 2 }),
+    documents: FastCheck.array(FastCheck.record({ id: text, size: FastCheck.double({ noNaN: true }) }), {
+      maxLength: 2,
+    }),
     provider: FastCheck.constantFrom({}, { max_price: { prompt: 1.5 } }),
   })
   const Spelling = FastCheck.record({

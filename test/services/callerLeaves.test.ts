@@ -125,7 +125,8 @@ leaving(
     const read = reading.all()
     await gateway.pass(4500)
     host.events(finish)
-    await gateway.pass(1700)
+    await gateway.pass(600)
+    await gateway.pass(1100)
     await read
     expect(await rowOf(gateway)).toMatchObject({ outcome: "finished", estimated: true })
   },

@@ -69,7 +69,7 @@ const privacy = Object.fromEntries(
 const measure = async (models: ReadonlyArray<ReturnType<typeof model>>, body: Record<string, unknown>) => {
   const { router } = await plannerFor(models, { strategy: "balanced", privacy })
   const text = JSON.stringify({ model: models[0]?.id, messages: [{ role: "user", content: "hi" }], ...body })
-  const request = Either.getOrThrow(decodeChat(JSON.parse(text), text.length))
+  const request = Either.getOrThrow(decodeChat(JSON.parse(text)))
   const figures: Array<number> = []
   for (let round = 0; round < rounds + 20; round++) {
     const before = process.cpuUsage()

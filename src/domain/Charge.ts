@@ -1,5 +1,6 @@
 /** What an answer costs the caller, by how it ended. Pure. See docs/guarantees.md#g5. */
 import { tokensIn } from "./Estimate.ts"
+import { allMedia, type MediaTokens, noMedia } from "./mediaTokens.ts"
 import { type Cost, costOf, noCost, type Pricing } from "./Price.ts"
 import type { Bounds } from "./Request.ts"
 import { noUsage, type Usage } from "./Usage.ts"
@@ -19,8 +20,14 @@ export interface Answer {
   readonly outcome: AnswerOutcome
   /** As the host counted; `undefined`: it reported none, or an invalid one. */
   readonly usage: Usage | undefined
-  /** Bytes of text, reasoning and tool calls that came from the host. */
+  /** UTF-8 bytes of output that came from the host, without images and sound (`Estimate.ts`: `bytesSaid`). */
   readonly outputBytes: number
+  /** Images and sound that came. Absent: none. */
+  readonly outputMedia?: MediaTokens | undefined
+  /** Tokens that the model has probably made and that were not sent (`hiddenTokens.ts`). Absent: none. */
+  readonly hiddenTokens?: number | undefined
+  /** The host goes on with the answer, out of reach: it costs the most that the request can cost. */
+  readonly isUnfinished?: boolean | undefined
   /** "" for a blank one. */
   readonly finishReason: string
   /** Of `host-failed`: a defect of the gateway broke it off, which is never charged. */
@@ -53,23 +60,50 @@ export interface Charge {
   readonly estimated: boolean
 }
 
-/** `bounds`: sizes of the request, for estimates and for the price of images. */
+/** What is known of a request, for estimates of its cost. */
+export interface Measures {
+  readonly bounds: Pick<Bounds, "textBytes" | "media" | "images">
+  /** The most that it can use (`Hold.ts`: `mostUsage`): no estimate is above it. */
+  readonly most: Usage
+}
+
 export const chargeFor = (
   pricing: Pricing | null,
   answer: Answer,
-  bounds: Pick<Bounds, "textBytes" | "images">,
+  measures: Measures,
   admittedAt: number,
   errorFinish: ErrorFinish = "free",
 ): Charge => {
-  const usage = answer.usage ?? {
-    ...noUsage,
-    promptTokens: tokensIn(bounds.textBytes),
-    completionTokens: tokensIn(answer.outputBytes),
-  }
+  const { images } = measures.bounds
+  const counted = answer.isUnfinished === true ? undefined : answer.usage
+  const usage = counted ?? estimated(answer, measures)
   const waived = waiverOf(answer, usage, errorFinish)
-  const costs = reprice({ usage, images: bounds.images, admittedAt, waived }, pricing)
-  return { usage, ...costs, waived, estimated: answer.usage === undefined }
+  const costs = reprice({ usage, images, admittedAt, waived }, pricing)
+  return { usage, ...costs, waived, estimated: counted === undefined }
 }
+
+const estimated = (answer: Answer, { bounds, most }: Measures): Usage => {
+  if (answer.isUnfinished === true) return most
+  const { media: asked = noMedia } = bounds
+  const media = answer.outputMedia ?? noMedia
+  const shown = tokensIn(answer.outputBytes) + allMedia(media)
+  const hidden = Math.min(answer.hiddenTokens ?? 0, Math.max(0, most.completionTokens - shown))
+  const prompt = Math.min(promptTokens(bounds), most.promptTokens)
+  return {
+    ...noUsage,
+    promptTokens: prompt,
+    promptImageTokens: Math.min(asked.image, prompt),
+    promptAudioTokens: Math.min(asked.audio, prompt),
+    completionTokens: shown + hidden,
+    reasoningTokens: hidden,
+    completionImageTokens: media.image,
+    completionAudioTokens: media.audio,
+  }
+}
+
+/** The tokens that a prompt of this size is estimated to have. */
+export const promptTokens = ({ textBytes, media = noMedia }: Pick<Bounds, "textBytes" | "media">): number =>
+  tokensIn(textBytes) + allMedia(media)
 
 const waiverOf = ({ outcome, finishReason, isOwnFault }: Answer, usage: Usage, errorFinish: ErrorFinish) => {
   const isFree = errorFinish === "free" || isOwnFault === true

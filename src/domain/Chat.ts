@@ -317,6 +317,8 @@ export interface ChatResponse extends JsonObject {
   readonly choices: ReadonlyArray<ChatChoice>
   /** Absent: the host did not count, and the gateway estimates from the text. */
   readonly usage?: ChatUsage
+  /** The host goes on with the answer, out of reach: it is charged the most that it can cost. Default false. */
+  readonly unfinished?: boolean
   readonly system_fingerprint?: string | null
   readonly service_tier?: string
 }
@@ -364,4 +366,14 @@ export interface ChatChunk extends JsonObject {
   readonly usage?: ChatUsage
   readonly system_fingerprint?: string | null
   readonly service_tier?: string
+  /**
+   * UTF-8 bytes of output that came with this event, is billed and is not passed on, such as the query of a search that the host
+   * itself runs. Counted where the host reports no usage. Default 0.
+   */
+  readonly unseen?: number
+  /**
+   * Whether the host goes on with the answer although nothing more of it comes here, as in a background. An answer that ends so is
+   * charged the most that it can cost. The last chunk that says it counts. Default false.
+   */
+  readonly unfinished?: boolean
 }

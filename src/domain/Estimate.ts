@@ -1,7 +1,8 @@
 /**
  * Estimates where a host reported no usage: bytes of text, and tokens by a rule of thumb. See docs/guarantees.md#g5.
  */
-import { isJsonObject, type JsonObject } from "./Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "./Json.ts"
+import { type MediaTokens, outputAudioTokens, outputImageTokens } from "./mediaTokens.ts"
 
 /** Four, since there is no tokenizer. */
 const bytesPerToken = 4
@@ -17,14 +18,112 @@ export const bytesOfTokens = (tokens: number): number => tokens * bytesPerToken
 
 export const bytesOf = (text: unknown): number => (typeof text === "string" ? Buffer.byteLength(text) : 0)
 
-/** UTF-8 bytes of the text, reasoning and tool calls in a delta or a message. */
+/**
+ * UTF-8 bytes of everything in a delta or a message that is output but images and sound: text, reasoning, refusals, tool calls,
+ * citations, and members that the gateway does not know.
+ */
 export const bytesSaid = (said: JsonObject): number => {
-  let bytes = bytesOf(said["content"]) + bytesOf(said["reasoning"]) + bytesOf(said["refusal"])
-  const calls = said["tool_calls"]
-  if (!Array.isArray(calls)) return bytes
-  for (const call of calls) {
-    const called = isJsonObject(call) ? call["function"] : undefined
+  let bytes = 0
+  for (const member in said) {
+    const value = said[member]
+    if (value === null || value === undefined) continue
+    switch (member) {
+      case "content":
+      case "reasoning":
+      case "refusal":
+        bytes += bytesOf(value)
+        break
+      case "reasoning_details":
+        bytes += detailBytes(value, Boolean(said["reasoning"]))
+        break
+      case "tool_calls":
+        bytes += callBytes(value)
+        break
+      case "annotations":
+        bytes += citationBytes(value)
+        break
+      case "audio":
+        bytes += isJsonObject(value) ? bytesOf(value["transcript"]) : 0
+        break
+      case "images":
+      case "role":
+      case "name":
+      case "id":
+      case "type":
+      case "status":
+      case "tool_call_id":
+      case "cache_control":
+        break
+      default:
+        bytes += typeof value === "object" ? valueBytes(value) : bytesOf(value)
+    }
+  }
+  return bytes
+}
+
+/** Reasoning that is sent twice, as text and as pieces, counts once. What is encrypted has no other text. */
+const detailBytes = (details: unknown, isSaid: boolean): number => {
+  let bytes = 0
+  for (const { text, summary, data, signature } of objectsIn(details)) {
+    if (!isSaid) bytes += bytesOf(text) + bytesOf(summary)
+    bytes += bytesOf(data) + bytesOf(signature)
+  }
+  return bytes
+}
+
+const callBytes = (calls: unknown): number => {
+  let bytes = 0
+  for (const { function: called } of objectsIn(calls)) {
     if (isJsonObject(called)) bytes += bytesOf(called["name"]) + bytesOf(called["arguments"])
   }
   return bytes
 }
+
+/** The passage that a citation quotes is the source's text, which no model wrote. */
+const citationBytes = (annotations: unknown): number => {
+  let bytes = 0
+  for (const { url_citation: cited } of objectsIn(annotations)) {
+    if (isJsonObject(cited)) bytes += bytesOf(cited["url"]) + bytesOf(cited["title"])
+  }
+  return bytes
+}
+
+/**
+ * UTF-8 bytes of a value as JSON without the escapes in its texts: the same for every way to write the value. Does not fail on
+ * any depth that a parser accepts here (`docs/guarantees.md#g30`).
+ */
+export const valueBytes = (value: unknown): number => {
+  if (typeof value === "string") return Buffer.byteLength(value) + 2
+  if (typeof value !== "object" || value === null) return String(value).length
+  let bytes = 1
+  if (Array.isArray(value)) {
+    for (const item of value) bytes += valueBytes(item) + 1
+    return Math.max(2, bytes)
+  }
+  for (const [member, inner] of Object.entries(value)) {
+    if (inner !== undefined) bytes += Buffer.byteLength(member) + 4 + valueBytes(inner)
+  }
+  return Math.max(2, bytes)
+}
+
+/** Tokens of the images and the sound in a delta or a message of a model; `undefined`: it has neither. */
+export const mediaSaid = ({ images, audio }: JsonObject): MediaTokens | undefined => {
+  if (images == null && audio == null) return undefined
+  let image = 0
+  for (const { image_url: made } of objectsIn(images)) {
+    const url = isJsonObject(made) ? made["url"] : undefined
+    image += outputImageTokens(typeof url === "string" && url.startsWith("data:") ? url.length : 0)
+  }
+  const data = isJsonObject(audio) ? audio["data"] : undefined
+  return { image, audio: typeof data === "string" ? outputAudioTokens(data.length) : 0, other: 0 }
+}
+
+/**
+ * Whether the reasoning in a delta or a message is the model's own text. A summary, a signature or an encrypted piece says that
+ * there was more of it.
+ */
+export const showsReasoning = (said: JsonObject): boolean => Boolean(said["reasoning"]) && !hidesReasoning(said)
+
+export const hidesReasoning = ({ reasoning_details: details }: JsonObject): boolean =>
+  details != null &&
+  objectsIn(details).some(({ summary, data, signature }) => summary != null || data != null || signature != null)

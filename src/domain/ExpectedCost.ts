@@ -1,5 +1,5 @@
 /** What a request probably costs at a host: an estimate to compare hosts by, not a bound (`Hold.ts`). Pure. */
-import { tokensIn } from "./Estimate.ts"
+import { promptTokens } from "./Charge.ts"
 import type { Host } from "./Host.ts"
 import type { Picodollars } from "./Money.ts"
 import { costOf } from "./Price.ts"
@@ -23,7 +23,7 @@ export const expectedCost = (
   const output = Math.min(usualOutputTokens, maxTokens ?? usualOutputTokens, host.maxCompletionTokens)
   const usage = {
     ...noUsage,
-    promptTokens: tokensIn(bounds.textBytes),
+    promptTokens: promptTokens(bounds),
     completionTokens: output * bounds.choices,
   }
   return costOf(host.pricing, usage, at, bounds.images).total

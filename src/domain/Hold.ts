@@ -6,6 +6,7 @@ import { hostFacts, supports } from "./hostFacts.ts"
 import type { Picodollars } from "./Money.ts"
 import { type MaximumPrices, maximumPrices, type Pricing } from "./Price.ts"
 import type { Bounds, ChatRequest } from "./Request.ts"
+import { noUsage, type Usage } from "./Usage.ts"
 
 /** What an account can still pay at one moment. */
 export interface BudgetSnapshot {
@@ -62,8 +63,8 @@ const smallestBlock = 64
  * Whether the hold of an answer without `maxTokens` can begin with one block and grow while the answer comes: a stream whose
  * output is all seen by the gateway. A model that reasons may do so without sending it.
  */
-export const canGrow = ({ stream, reasoning }: Pick<ChatRequest, "stream" | "reasoning">, host: Host): boolean =>
-  stream && (reasoning.enabled === false || reasoning.effort === "none" || !supports(hostFacts(host), "reasoning"))
+export const canGrow = (request: Pick<ChatRequest, "stream" | "reasoning">, host: Host): boolean =>
+  request.stream && mostHiddenTokens(request, host) === 0
 
 /**
  * The most that this request can cost at this host, or why the budget does not allow it. Without a limit nothing is
@@ -186,6 +187,33 @@ const roughPrices = (pricing: Pricing): RoughPrices => {
   }
   rough.set(pricing, numbers)
   return numbers
+}
+
+/**
+ * The most that a request can use, in tokens and searches: what its hold pays for, or would pay for if its key had a limit.
+ * `outputTokens`: `HoldSize.outputTokens`.
+ */
+export const mostUsage = (
+  { bounds, maxTokens, sentBytes }: Pick<HoldRequest, "bounds" | "maxTokens" | "sentBytes">,
+  outputTokens: number,
+  host: Host,
+): Usage => {
+  const output = Math.min(maxTokens ?? host.maxCompletionTokens, host.maxCompletionTokens) * bounds.choices
+  return {
+    ...noUsage,
+    promptTokens: mostPromptTokens(bounds, sentBytes, host),
+    completionTokens: Number.isFinite(outputTokens) ? outputTokens : output,
+    webSearches: host.pricing === null || host.pricing.webSearch === 0n ? 0 : bounds.searches,
+  }
+}
+
+/**
+ * How many tokens of an answer may be made and not sent: reasoning that its host keeps to itself. 0: all of it is seen.
+ * Everything of a whole answer is unseen until it is there.
+ */
+export const mostHiddenTokens = ({ reasoning }: Pick<ChatRequest, "reasoning">, host: Host): number => {
+  const { enabled, effort, maxTokens = Number.POSITIVE_INFINITY } = reasoning
+  return enabled === false || effort === "none" || !supports(hostFacts(host), "reasoning") ? 0 : maxTokens
 }
 
 /** Tokens that a message's frame may take beyond its text. */

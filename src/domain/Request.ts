@@ -7,6 +7,7 @@ import type { EmbeddingsPayload } from "./Embeddings.ts"
 import type { Unsupported } from "./Failure.ts"
 import type { ToolChoiceSupport } from "./Host.ts"
 import type { JsonObject } from "./Json.ts"
+import type { MediaTokens } from "./mediaTokens.ts"
 import type { Preferences } from "./Preferences.ts"
 import type { RerankPayload } from "./Rerank.ts"
 
@@ -42,14 +43,16 @@ export const noNeeds: Needs = { inputs: [], outputs: [], toolChoice: undefined }
 
 /** What bounds the cost of a request, and what an estimate uses where the host reported no usage. */
 export interface Bounds {
-  /** UTF-8 bytes of the body as received, and 16 for each message: an upper bound for its text tokens. */
+  /** UTF-8 bytes of what the caller's values say, media included: the same however their JSON was written. */
   readonly promptBytes: number
   /** Bytes among `promptBytes` that are base64 of images, audio, video and files, so not text. */
   readonly mediaBytes: number
   /** Parts that are not text. Their tokens do not follow from their bytes. */
   readonly mediaParts: number
-  /** UTF-8 bytes of text, tool calls and tools: what an estimate counts. */
+  /** UTF-8 bytes of text, tool calls, tools, schemas and whatever else is sent and is no media: what an estimate counts. */
   readonly textBytes: number
+  /** What an estimate counts for the parts that are not text. Absent: there are none. */
+  readonly media?: MediaTokens
   readonly messages: number
   /** Images in the prompt. Some hosts charge for each, besides its tokens. */
   readonly images: number

@@ -10,7 +10,7 @@ import { isJsonObject } from "./Json.ts"
 export interface Prefix {
   /** Of the tools and of every message of it. */
   readonly hash: bigint
-  /** UTF-8 bytes of text, tool calls and tools, as `Bounds.textBytes` counts them. */
+  /** UTF-8 bytes of text, tool calls and tools. */
   readonly bytes: number
   /** Whether it has nothing but instructions, which other conversations may begin with, too. */
   readonly isShared: boolean

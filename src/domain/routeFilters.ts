@@ -1,5 +1,4 @@
 /** The filters of routing: when each applies, and why it excludes a host. Pure. */
-import { mostTextTokens } from "./Hold.ts"
 import { type Host, mayKeepPrompts } from "./Host.ts"
 import {
   type Charged,
@@ -41,12 +40,13 @@ const quantizationFamily: Readonly<Record<string, ReadonlyArray<string>>> = {
   fp8: ["fp8", "mxfp8"],
 }
 
-// A high estimate: tokens are rarely longer than eight bytes, so a prompt that is refused here would not have fitted.
-const bytesPerToken = 8
+// Tokens of words have four bytes, runs of blanks and other repetitions more. A prompt that is refused here fits by no
+// tokenizer; whether any other one fits is the host's to say.
+const bytesPerToken = 16
 
 /** Tokens that the prompt has at least. Bytes of media say nothing about tokens. */
 const fewestPromptTokens = (bounds: Bounds): number =>
-  bounds.mediaParts > 0 ? 0 : Math.floor(mostTextTokens(bounds, bounds.promptBytes) / bytesPerToken)
+  bounds.mediaParts > 0 ? 0 : Math.floor(bounds.textBytes / bytesPerToken)
 
 /** The same for what has to fit into the context at once. */
 const fewestTokensAtOnce = (bounds: Bounds): number =>

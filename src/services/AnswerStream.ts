@@ -1,10 +1,11 @@
 /**
  * One streamed answer on its way to the caller, from the head of our response to its end:
  *
- *   opening → streaming → settling → closed
+ *   opening → streaming → (unread →) settling → closed
  *
  * `opening`: our head went out before a host answered, so that a slow one does not look like a dead gateway.
  * `streaming`: the host's bytes are turned into text and written in one synchronous pass per read.
+ * `unread`: the caller has left after something was said, and the host is read on for its usage (`ReadingOn.ts`).
  * `settling`: the answer is over and its cost is being booked; the caller waits for the finish that carries it.
  * `closed`: nothing is written any more.
  *
@@ -16,9 +17,11 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type { AnswerOutcome, Charge } from "../domain/Charge.ts"
 import { CallerGone, HostFailed, type Unavailable } from "../domain/Failure.ts"
+import type { HostStreamState } from "../wire/hostStream.ts"
 import type { Delivered } from "./endAttempt.ts"
 import { exhausted } from "./exhausted.ts"
 import type { HostAnswer } from "./HostAnswer.ts"
+import { type ReadingOn, readOnMs } from "./ReadingOn.ts"
 import type { RequestContext } from "./RequestContext.ts"
 import type { OpenOutput, OutputEvents, StreamOutput } from "./StreamOutput.ts"
 import type { StreamWriter, WriterFor } from "./StreamWriter.ts"
@@ -48,6 +51,7 @@ export interface StreamServices {
     delivered: Delivered,
     onExit: (exit: Exit.Exit<Charge, Unavailable>) => void,
   ) => void
+  readonly readingOn: ReadingOn
   /** Logs a defect in a stream, which can no longer be answered with an error. */
   readonly logDefect: (requestId: string, cause: unknown) => void
 }
@@ -67,7 +71,7 @@ const slowWindowMs = 60_000
 const afterFinishMs = 5000
 
 export class AnswerStream implements OutputEvents {
-  private state: "opening" | "streaming" | "settling" | "closed" = "opening"
+  private state: "opening" | "streaming" | "unread" | "settling" | "closed" = "opening"
   private readonly services: StreamServices
   private readonly options: AnswerStreamOptions
   private readonly output: StreamOutput
@@ -79,6 +83,10 @@ export class AnswerStream implements OutputEvents {
   private fullSince: number | undefined
   /** Whether the caller still reads. */
   private hasReader = true
+  /** Of an unread answer: how it ends unless its host finishes it. */
+  private left: AnswerOutcome = "caller-gone"
+  /** Whether the request was ended while only the usage of a complete answer is missing. */
+  private awaitsUsage = false
   private lastEvent: number
   private lastWrite: number
   private events = 0
@@ -124,6 +132,7 @@ export class AnswerStream implements OutputEvents {
       this.abandon("caller-gone")
       return
     }
+    answer.attempt.detach()
     this.lastEvent = this.windowStart = this.services.timers.now()
     this.windowBytes = answer.stream?.bytes ?? 0
     answer.onProgress = this.onProgress
@@ -136,7 +145,9 @@ export class AnswerStream implements OutputEvents {
   private progress(): void {
     const { answer } = this
     const stream = answer?.stream
-    if (this.state !== "streaming" || answer === undefined || stream === undefined) return
+    if (answer === undefined || stream === undefined) return
+    if (this.state === "unread") this.readUnread(answer, stream.state)
+    if (this.state !== "streaming") return
     try {
       if (stream.events > this.events) {
         this.events = stream.events
@@ -194,7 +205,7 @@ export class AnswerStream implements OutputEvents {
     failure?: HostFailed,
   ): void {
     this.state = "settling"
-    this.release(answer, outcome)
+    this.release(answer)
     this.services.settle(answer, delivered(answer, outcome, this.hasReader, failure), (exit) => {
       const refused = (cause: Cause.Cause<Unavailable>) =>
         answer.writer.failure(Option.getOrUndefined(Cause.failureOption(cause)), undefined)
@@ -210,23 +221,54 @@ export class AnswerStream implements OutputEvents {
     })
   }
 
+  /** The caller does not read any more. After content the host is read on for a while, if there is a place for that. */
+  private leave(outcome: AnswerOutcome): void {
+    const { answer } = this
+    const { stream } = answer ?? {}
+    this.hasReader = false
+    const isUnderWay = stream?.state === "speaking" && stream.hasContent
+    if (answer === undefined || !isUnderWay || !this.services.readingOn.enter(this.options.context.key.id)) {
+      this.abandon(outcome)
+      return
+    }
+    this.state = "unread"
+    this.left = outcome
+    this.watch.restart(readOnMs)
+    if (this.fullSince !== undefined) answer.attempt.exchange?.resume()
+    this.readUnread(answer, stream.state)
+  }
+
+  /** Discards what the host sent. At its end the answer is booked. */
+  private readUnread(answer: HostAnswer, state: HostStreamState): void {
+    answer.take()
+    const isOver = state === "ended" || state === "failed" || answer.broken !== undefined
+    if (isOver || answer.attempt.stopped !== undefined) this.stopReading()
+  }
+
+  private stopReading(): void {
+    this.services.readingOn.leave(this.options.context.key.id)
+    this.abandon(this.left)
+  }
+
   /** Ends an answer whose caller does not read any more: books it and writes nothing. */
   private abandon(outcome: AnswerOutcome): void {
     const { answer } = this
     this.hasReader = false
     if (answer === undefined) return
+    const wasUnread = this.state === "unread"
     this.state = "settling"
-    const reached = answer.stream?.state === "ended" && !answer.stream.isCut ? "finished" : outcome
-    this.release(answer, reached)
+    const isEnded = answer.stream?.state === "ended" && !answer.stream.isCut
+    const reached = isEnded && !wasUnread ? "finished" : outcome
+    this.release(answer)
     // The ledger's writer has logged a row that could not be written.
     this.services.settle(answer, delivered(answer, reached, false), () => this.close())
   }
 
   /** Ends the exchange with the host. After a complete answer the connection can be used again. */
-  private release({ attempt, stream }: HostAnswer, outcome: AnswerOutcome): void {
+  private release({ attempt, stream }: HostAnswer): void {
     this.watch.clear()
     this.options.context.lifetime.forget(this.onEnd)
-    if (outcome === "finished" && stream?.state === "ended") attempt.exchange?.drain()
+    if (stream?.state === "ended" && !stream.isCut) attempt.exchange?.drain()
     else attempt.exchange?.cancel()
   }
 
@@ -248,10 +290,15 @@ export class AnswerStream implements OutputEvents {
     this.options.onClosed()
   }
 
-  /** The request was ended from outside. */
+  /** The request was ended from outside. A complete answer is told to its end, if its usage comes soon. */
   private ended(): void {
+    const { answer } = this
     if (this.options.context.lifetime.ending?._tag === "CallerGone") this.callerGone()
-    else this.progress()
+    else if (this.state !== "streaming" || answer === undefined) this.progress()
+    else if (answer.stream?.hasAllFinishes === true && answer.stream.usage === undefined) {
+      this.awaitsUsage = true
+      this.watch.restart(readOnMs)
+    } else answer.attempt.end()
   }
 
   /** The caller has left. */
@@ -263,14 +310,14 @@ export class AnswerStream implements OutputEvents {
     if (!this.hasReader) return
     this.hasReader = false
     this.options.context.lifetime.end(new CallerGone())
-    if (this.state === "streaming") this.abandon("caller-gone")
+    if (this.state === "streaming") this.leave("caller-gone")
   }
 
   /** Cuts a caller who takes no bytes, and charges the output so far. */
   private cutStalled(): void {
     this.output.fail(new Error("the caller took no bytes"))
     this.hasReader = false
-    if (this.state === "streaming") this.abandon("cut")
+    if (this.state === "streaming") this.leave("cut")
     else this.options.context.lifetime.end(new CallerGone())
   }
 
@@ -311,6 +358,14 @@ export class AnswerStream implements OutputEvents {
 
   private look(): void {
     if (this.state === "settling" || this.state === "closed") return
+    if (this.state === "unread") {
+      this.stopReading()
+      return
+    }
+    if (this.awaitsUsage) {
+      this.answer?.attempt.end()
+      return
+    }
     const { limits } = this.options
     const { timers } = this.services
     const now = timers.now()
@@ -358,6 +413,9 @@ const delivered = (
   failure,
   usage: outcome === "finished" ? stream?.usage : stream?.usageSoFar,
   outputBytes: stream?.outputBytes ?? 0,
+  outputMedia: stream?.outputMedia,
+  showsReasoning: stream?.showsReasoning,
+  isUnfinished: stream?.isUnfinished,
   finishReason: stream?.finish().choices[0]?.finish_reason ?? "",
   areToolCallsSound: outcome === "finished" ? stream?.areToolCallsSound : undefined,
   isAwaited,

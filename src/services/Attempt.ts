@@ -35,7 +35,7 @@ export class Attempt {
   resends = 0
   /** When it began: milliseconds after its request did. */
   readonly beganMs: number
-  private readonly onEnd = (): void => this.stop(ended)
+  private readonly onEnd = (): void => this.end()
 
   constructor(
     context: RequestContext,
@@ -75,6 +75,16 @@ export class Attempt {
     this.stopped = why
     this.exchange?.cancel()
     this.onStop?.()
+  }
+
+  /** Stops it because the request was ended. */
+  end(): void {
+    this.stop(ended)
+  }
+
+  /** From now on the end of the request does not stop it by itself: the stream of its answer decides when. */
+  detach(): void {
+    this.context.lifetime.forget(this.onEnd)
   }
 
   /** The attempt is over: the end of the request does not stop it any more, and its permit is given back. */

@@ -26,6 +26,7 @@ import { HostStats } from "./HostStats.ts"
 import { Meter } from "./Meter.ts"
 import { ProviderKeys } from "./ProviderKeys.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
+import { ReadingOn } from "./ReadingOn.ts"
 import type { RequestContext } from "./RequestContext.ts"
 import { RequestLimits } from "./RequestLimits.ts"
 import type { AnswerRead, AnswerReader } from "./readAnswer.ts"
@@ -122,6 +123,7 @@ const make = () =>
 
     const streams: StreamServices = {
       timers,
+      readingOn: new ReadingOn(),
       settle: (answer, delivered, onExit) =>
         runner.effect(endAttempt.delivered(answer.attempt, delivered), (exit) => {
           if (Exit.isSuccess(exit)) charged(exit.value)

@@ -12,6 +12,7 @@ import {
   type HoldRequest,
   type HoldSize,
   holdSize,
+  mostUsage,
   nextBlock,
   type OutputAllowance,
   paymentRequired,
@@ -21,6 +22,7 @@ import { type KeyRecord, nextReset } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import { Roster } from "../domain/Roster.ts"
 import type { Slice } from "../domain/Slice.ts"
+import type { Usage } from "../domain/Usage.ts"
 import type { Hold } from "./heldMoney.ts"
 import type { KeyAccount } from "./KeyAccounts.ts"
 import type { ProcessLease } from "./ProcessLease.ts"
@@ -32,6 +34,8 @@ import type { Slices } from "./Slices.ts"
 /** What a hold is taken for. */
 export interface HoldAsk extends HoldRequest {
   readonly streamed: boolean
+  /** The most output tokens that may be made and not sent (`domain/Hold.ts`: `mostHiddenTokens`). Default 0. */
+  readonly mostHidden?: number
   readonly providerKey?: UsedKey | undefined
 }
 
@@ -145,6 +149,9 @@ class OpenHold implements Hold {
   readonly errorFinish: ErrorFinish
   readonly streamed: boolean
   readonly bounds: HoldAsk["bounds"]
+  readonly maxTokens: number | undefined
+  readonly sentBytes: number
+  readonly mostHidden: number
   /** Whether it takes its next block ahead of need. */
   readonly growsAhead: boolean
   readonly providerKey: UsedKey | undefined
@@ -171,8 +178,15 @@ class OpenHold implements Hold {
     this.errorFinish = errorFinish
     this.streamed = ask.streamed
     this.bounds = ask.bounds
+    this.maxTokens = ask.maxTokens
+    this.sentBytes = ask.sentBytes
+    this.mostHidden = ask.mostHidden ?? 0
     this.growsAhead = ask.grows === true && ask.maxTokens === undefined
     this.providerKey = ask.providerKey
+  }
+
+  get most(): Usage {
+    return mostUsage(this, this.outputTokens, this.host)
   }
 }
 

@@ -119,7 +119,8 @@ export class HostAnswer implements Sink {
     this.progress()
   }
 
-  private begin(head: ResponseHead): HostStream {
+  /** `isWhole`: it comes as one answer, not as events. */
+  private begin(head: ResponseHead, isWhole = false): HostStream {
     const { endpoint, context } = this
     const { protocol } = endpoint
     this.stream = new HostStream({
@@ -132,7 +133,7 @@ export class HostAnswer implements Sink {
       writer: this.writer,
       transparent: protocol.transparent === true,
       usageAfterError: protocol.usageAfterError,
-      native: protocol.native?.form === this.attempt.context.form,
+      native: !isWhole && protocol.native?.form === this.attempt.context.form,
       excludeReasoning: context.request.reasoning.exclude,
       output: this.attempt.hold.output,
     })
@@ -141,8 +142,8 @@ export class HostAnswer implements Sink {
   }
 
   /**
-   * Reads a body that is not an event stream: usually an error, also with status 200. Anything else is read as a
-   * stream.
+   * Reads a body that is not an event stream: usually an error, also with status 200, or the whole answer. Anything else is read
+   * as a stream.
    */
   private readWhole(head: ResponseHead, body: string): void {
     const answer = readAnswer(this.endpoint, head, body, this.context)
@@ -150,8 +151,10 @@ export class HostAnswer implements Sink {
       this.failed(answer instanceof HostFailed ? answer : malformed)
       return
     }
-    const stream = this.begin(head)
-    this.text += stream.push(new TextEncoder().encode(body)) + stream.end()
+    if (answer instanceof HostFailed) {
+      const stream = this.begin(head)
+      this.text += stream.push(new TextEncoder().encode(body)) + stream.end()
+    } else this.text += this.begin(head, true).whole(answer)
     this.progress()
   }
 

@@ -96,8 +96,8 @@ export class Meter extends Context.Tag("headgate/Meter")<
         Effect.flatMap(accounts.of(key.id), (account) => holds.take(key, account, context, ask, host))
 
       const book = (hold: Hold, settlement: Settlement): Effect.Effect<Charge, Unavailable> => {
-        const { context, bounds, host, errorFinish } = hold
-        const charge = chargeFor(host.pricing, settlement, bounds, context.admittedAt, errorFinish)
+        const { context, host, errorFinish } = hold
+        const charge = chargeFor(host.pricing, settlement, hold, context.admittedAt, errorFinish)
         if (!holds.close(hold)) return Exit.succeed(charge)
         const settled = ledgerRow(hold, settlement, charge, prices.idOf(host.pricing), now())
         const row = hold.slice === undefined ? settled : { ...settled, heldIn: heldIn(hold, hold.slice) }

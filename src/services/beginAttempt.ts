@@ -16,7 +16,7 @@ import {
   type Unsupported,
 } from "../domain/Failure.ts"
 import { countsAsFree } from "../domain/freeModels.ts"
-import { canGrow } from "../domain/Hold.ts"
+import { canGrow, mostHiddenTokens } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import { requestFor } from "../domain/hostRequest.ts"
 import type { Plan } from "../domain/Plan.ts"
@@ -75,6 +75,7 @@ export const beginAttempt = function* (
     sentBytes: byteLength(first.right.body),
     streamed: request.stream,
     grows: request.operation === "chat" && canGrow(request, host),
+    mostHidden: request.operation === "chat" ? mostHiddenTokens(request, host) : 0,
     providerKey: key?.used,
   }
   const reserving = meter.reserve({ _tag: "Key", key: context.key }, context, ask, host)

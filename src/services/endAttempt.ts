@@ -10,6 +10,8 @@ import type { ChatUsage } from "../domain/Chat.ts"
 import { bytesOfTokens, tokensIn, tokensWritten } from "../domain/Estimate.ts"
 import { HostFailed, type HostReason, type Unavailable } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
+import { hiddenTokens } from "../domain/hiddenTokens.ts"
+import { allMedia, type MediaTokens } from "../domain/mediaTokens.ts"
 import { parseUsage } from "../domain/Usage.ts"
 import { type QuietEnd, verdictOn } from "../domain/Verdict.ts"
 import { PluginFault } from "../plugin/PluginFault.ts"
@@ -28,7 +30,13 @@ export interface Delivered {
   readonly failure?: HostFailed | undefined
   /** As the host sent it, unchecked. */
   readonly usage: ChatUsage | undefined
+  /** `Answer.outputBytes` and `Answer.outputMedia`. */
   readonly outputBytes: number
+  readonly outputMedia?: MediaTokens | undefined
+  /** Whether the model's reasoning came as text, so that none of it is hidden. */
+  readonly showsReasoning?: boolean | undefined
+  /** `Answer.isUnfinished`. */
+  readonly isUnfinished?: boolean | undefined
   readonly finishReason: string
   /** Of an answer to a request with tools: `Sample.areToolCallsSound`. */
   readonly areToolCallsSound?: boolean | undefined
@@ -65,6 +73,9 @@ export const makeEndAttempt = (
   keys: Context.Tag.Service<ProviderKeys>,
   log: (effect: Effect.Effect<void>) => void,
 ): EndAttempt => {
+  const hiddenBy = (attempt: Attempt, shown: number, most: number): number =>
+    most === 0 ? 0 : hiddenTokens(attempt.elapsedMs(), stats.snapshot(attempt.host).throughput, shown, most)
+
   const blame = ({ context, host, permit, key }: Attempt, failure: HostFailed): void => {
     // A refused key says nothing of its host.
     if (key === undefined || !keys.failed(key, failure)) {
@@ -86,7 +97,8 @@ export const makeEndAttempt = (
   }
 
   return {
-    delivered: (attempt, { outcome, failure, usage, outputBytes, finishReason, areToolCallsSound, isAwaited }) => {
+    delivered: (attempt, delivered) => {
+      const { outcome, failure, usage, outputBytes, outputMedia, isUnfinished, areToolCallsSound } = delivered
       const { context, host, hold, permit } = attempt
       if (failure !== undefined) blame(attempt, failure)
       else if (verdictOn(quietEnd(outcome)).breaker === "success") permit.succeeded()
@@ -95,8 +107,12 @@ export const makeEndAttempt = (
       const durationMs = attempt.elapsedMs()
       const latencyMs = attempt.beganMs + (attempt.latencyMs ?? durationMs)
       const counted = parseUsage(usage)
-      if (outcome === "finished") {
-        const completionTokens = counted?.completionTokens ?? tokensIn(outputBytes)
+      const shown = tokensIn(outputBytes) + (outputMedia === undefined ? 0 : allMedia(outputMedia))
+      const mostHidden = counted !== undefined || delivered.showsReasoning === true ? 0 : hold.mostHidden
+      const hidden = hiddenBy(attempt, shown, mostHidden)
+      if (outcome === "finished" && isUnfinished !== true) {
+        // An estimate of what was shown would teach a speed that leaves out what was hidden.
+        const completionTokens = counted?.completionTokens ?? (mostHidden > 0 ? 0 : shown)
         stats.succeeded(host, { latencyMs: attempt.latencyMs, durationMs, completionTokens, areToolCallsSound })
         context.conversation?.succeeded(host, counted)
       } else if (failure === undefined && attempt.latencyMs !== undefined) {
@@ -108,9 +124,12 @@ export const makeEndAttempt = (
         outcome,
         usage: counted,
         outputBytes,
-        finishReason,
+        outputMedia,
+        hiddenTokens: hidden,
+        isUnfinished,
+        finishReason: delivered.finishReason,
         latencyMs,
-        isAwaited,
+        isAwaited: delivered.isAwaited,
         isOwnFault,
       })
     },
@@ -128,7 +147,11 @@ export const makeEndAttempt = (
         meter.release(hold)
         return Effect.void
       }
-      return meter.settle(hold, unanswered("caller-gone", context))
+      // Nothing of a whole answer is seen before all of it is there.
+      const isWholeAnswer = context.operation === "chat" && !hold.streamed
+      const mostHidden = isWholeAnswer ? Number.POSITIVE_INFINITY : hold.mostHidden
+      const hidden = hiddenBy(attempt, 0, mostHidden)
+      return meter.settle(hold, { ...unanswered("caller-gone", context), hiddenTokens: hidden })
     },
     lost: (attempt, { stream, maxTokens }, isSlow) => {
       const { context, host, hold } = attempt

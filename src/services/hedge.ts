@@ -13,6 +13,7 @@ import { bytesOfTokens, tokensWritten } from "../domain/Estimate.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { RefusedModels } from "../domain/fallback.ts"
 import type { HedgeBudget } from "../domain/HedgeBudget.ts"
+import { mostUsage } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import type { Plan } from "../domain/Plan.ts"
 import type { AnyRequest } from "../domain/Request.ts"
@@ -60,7 +61,8 @@ export const hedgeFor = (
     const written = stream ? 0 : tokensWritten(stats.snapshot(one).throughput, 2 * delayMs)
     const outputTokens = Math.min(written, maxTokens ?? one.maxCompletionTokens, one.maxCompletionTokens)
     const answer = { ...nothingYet, outputBytes: bytesOfTokens(outputTokens) }
-    return Number(chargeFor(one.pricing, answer, bounds, context.admittedAt).upstream.total)
+    const most = mostUsage({ bounds, maxTokens, sentBytes: bounds.promptBytes }, Number.POSITIVE_INFINITY, one)
+    return Number(chargeFor(one.pricing, answer, { bounds, most }, context.admittedAt).upstream.total)
   }
   return { host, delayMs, cost: Math.max(costOf(first), costOf(host)) }
 }

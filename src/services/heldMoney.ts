@@ -1,9 +1,9 @@
 /** The money of one attempt: reserved at first, then a row of the ledger. Pure. */
-import { type Answer, type Charge, chargeFor, type ErrorFinish } from "../domain/Charge.ts"
+import { type Answer, type Charge, chargeFor, type ErrorFinish, type Measures } from "../domain/Charge.ts"
 import type { ChatUsage } from "../domain/Chat.ts"
 import type { HoldSize, OutputAllowance } from "../domain/Hold.ts"
 import { type Host, priceBasis } from "../domain/Host.ts"
-import type { Bounds } from "../domain/Request.ts"
+import type { MediaTokens } from "../domain/mediaTokens.ts"
 import type { Member } from "../domain/Roster.ts"
 import type { Slice } from "../domain/Slice.ts"
 import { parseUsage } from "../domain/Usage.ts"
@@ -16,7 +16,7 @@ import type { RequestContext } from "./RequestContext.ts"
  * Money reserved for one attempt. Ended by `settle` or `release`, whichever comes first. Does not refer to the caller's
  * body.
  */
-export interface Hold extends HoldSize, Member {
+export interface Hold extends HoldSize, Measures, Member {
   readonly context: RequestContext
   /** The money of its key. */
   readonly account: KeyAccount
@@ -24,8 +24,8 @@ export interface Hold extends HoldSize, Member {
   /** The rule of its admission. */
   readonly errorFinish: ErrorFinish
   readonly streamed: boolean
-  /** Sizes of the request, for estimates and for the price of images. */
-  readonly bounds: Pick<Bounds, "textBytes" | "images">
+  /** `HoldAsk.mostHidden`. */
+  readonly mostHidden: number
   /** For a stream of a key with a limit. `amount` grows with it. */
   readonly output: OutputAllowance | undefined
   /** That the amount is taken from; `undefined`: this process has the whole budget. */
@@ -39,6 +39,7 @@ export interface Hold extends HoldSize, Member {
 /** What a stream has delivered so far. */
 export interface Streamed {
   readonly outputBytes: number
+  readonly outputMedia?: MediaTokens | undefined
   readonly usageSoFar: ChatUsage | undefined
 }
 
@@ -52,17 +53,18 @@ export interface Settlement extends Answer {
 
 /** The row of a request if the process were killed now. */
 export const crashedRow = (hold: Hold, priceVersion: number | null, now: number): LedgerRow => {
-  const { context, host, bounds, progress } = hold
-  const { outputBytes, usageSoFar } = typeof progress === "string" ? nothingYet : progress
+  const { context, host, progress } = hold
+  const { outputBytes, outputMedia, usageSoFar } = typeof progress === "string" ? nothingYet : progress
   const settlement: Settlement = {
     outcome: "crashed",
     usage: parseUsage(usageSoFar),
     outputBytes,
+    outputMedia,
     finishReason: "",
     latencyMs: context.elapsedMs(),
     isAwaited: false,
   }
-  const charge = chargeFor(host.pricing, settlement, bounds, context.admittedAt)
+  const charge = chargeFor(host.pricing, settlement, hold, context.admittedAt)
   return ledgerRow(hold, settlement, charge, priceVersion, now)
 }
 

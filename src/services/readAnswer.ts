@@ -1,10 +1,11 @@
 /** How the whole answer of a host is read, by its operation, and written in the caller's form. */
 import type { ChatResponse } from "../domain/Chat.ts"
 import type { EmbeddingsResponse } from "../domain/Embeddings.ts"
-import { bytesSaid } from "../domain/Estimate.ts"
+import { bytesSaid, mediaSaid, showsReasoning } from "../domain/Estimate.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import { isJsonObject } from "../domain/Json.ts"
+import { type MediaTokens, mediaTogether } from "../domain/mediaTokens.ts"
 import type { EmbeddingsRequest, RerankRequest } from "../domain/Request.ts"
 import type { RerankResponse } from "../domain/Rerank.ts"
 import { areToolCallsSound } from "../domain/toolCalls.ts"
@@ -34,10 +35,16 @@ export const chatReader =
     return { delivered: deliveredOf(answer, attempt), write: writer(host, answer, native) }
   }
 
-const deliveredOf = ({ usage, choices }: ChatResponse, { tools }: Attempt): Delivered => ({
+const deliveredOf = ({ usage, choices, unfinished }: ChatResponse, { tools }: Attempt): Delivered => ({
   outcome: "finished",
   usage,
   outputBytes: choices.reduce((sum, { message }) => sum + bytesSaid(message), 0),
+  outputMedia: choices.reduce<MediaTokens | undefined>(
+    (sum, { message }) => mediaTogether(sum, mediaSaid(message)),
+    undefined,
+  ),
+  showsReasoning: choices.some(({ message }) => showsReasoning(message)),
+  isUnfinished: unfinished,
   finishReason: choices[0]?.finish_reason ?? "",
   areToolCallsSound: tools && areToolCallsSound(tools, choices),
   isAwaited: true,

@@ -5,18 +5,25 @@
 import type { ChatUsage } from "../domain/Chat.ts"
 import { bytesOfTokens, tokensIn } from "../domain/Estimate.ts"
 import type { OutputAllowance } from "../domain/Hold.ts"
+import { allMedia, type MediaTokens, mediaTogether, noMedia } from "../domain/mediaTokens.ts"
 import { isCount } from "../domain/Usage.ts"
 import type { Protocol } from "./Protocol.ts"
 
 export class OutputCount {
   /** The usage report that counts so far, by the protocol's rule. */
   usage: ChatUsage | undefined
-  /** UTF-8 bytes of text, reasoning and tool calls so far. */
+  /** UTF-8 bytes of output so far that is no image and no sound (`domain/Estimate.ts`: `bytesSaid`). */
   bytes = 0
+  /** Images and sound so far, as estimated; `undefined`: none. */
+  media: MediaTokens | undefined
   /** Output tokens so far, at least: each delta has one, and the host may report more. */
   tokens = 0
   /** The part of `bytes` that came before the last usage report. */
   private reportedBytes = 0
+  /** The same of `media`. */
+  private reportedMedia: MediaTokens | undefined
+  /** The bytes that would be estimated as so many tokens as `media` has. */
+  private mediaBytes = 0
   private reservedTokens: number
   private reservedBytes: number
   private readonly rule: Protocol["usage"]
@@ -36,12 +43,20 @@ export class OutputCount {
     this.tokens += 1
   }
 
+  /** Images and sound of a delta. */
+  showed(media: MediaTokens): void {
+    this.media = mediaTogether(this.media, media)
+    this.mediaBytes += bytesOfTokens(allMedia(media))
+    this.tokens += 1
+  }
+
   /** A report of the host, which includes the deltas of its own event: those are counted before. */
   report(usage: ChatUsage): void {
     this.usage = this.rule === "last" ? usage : larger(this.usage, usage)
     const { completion_tokens: counted } = usage
     if (isCount(counted) && counted > this.tokens) this.tokens = counted
     this.reportedBytes = this.bytes
+    this.reportedMedia = this.media
   }
 
   /**
@@ -52,12 +67,26 @@ export class OutputCount {
     const { usage } = this
     const counted = usage?.completion_tokens
     if (usage === undefined || !isCount(counted)) return usage
-    return { ...usage, completion_tokens: counted + tokensIn(this.bytes - this.reportedBytes) }
+    const since = tokensIn(this.bytes - this.reportedBytes)
+    const { media, reportedMedia: before = noMedia } = this
+    if (media === undefined || media === before) return { ...usage, completion_tokens: counted + since }
+    const image = media.image - before.image
+    const audio = media.audio - before.audio
+    const details = usage.completion_tokens_details
+    return {
+      ...usage,
+      completion_tokens: counted + since + image + audio,
+      completion_tokens_details: {
+        ...details,
+        image_tokens: countOr0(details?.image_tokens) + image,
+        audio_tokens: countOr0(details?.audio_tokens) + audio,
+      },
+    }
   }
 
   /** Whether there is more output than what is reserved for it. */
   get isAbove(): boolean {
-    return this.bytes > this.reservedBytes || this.tokens > this.reservedTokens
+    return this.bytes + this.mediaBytes > this.reservedBytes || this.tokens > this.reservedTokens
   }
 
   /** Reserves more; `false`: there is nothing left. */
@@ -68,6 +97,8 @@ export class OutputCount {
     return more > 0
   }
 }
+
+const countOr0 = (value: unknown): number => (isCount(value) ? value : 0)
 
 const total = (usage: ChatUsage | undefined): number => {
   if (usage === undefined) return -1

@@ -1,5 +1,5 @@
 /** Deltas of a stream: what they contain, and chunks of one. */
-import type { ChatChunk, ChatChunkChoice, ChatDelta } from "../domain/Chat.ts"
+import type { ChatChunk, ChatChunkChoice, ChatDelta, ChatMessage, ChatResponse } from "../domain/Chat.ts"
 
 /** Whether a delta has more than a role. Only such a delta commits the caller to this host. */
 export const says = ({ delta, logprobs }: ChatChunkChoice): boolean => {
@@ -28,3 +28,27 @@ export const withoutReasoning = (choice: ChatChunkChoice): ChatChunkChoice => {
 export const chunkOf = (delta: ChatDelta, rest: Pick<ChatChunkChoice, "logprobs"> = {}): ReadonlyArray<ChatChunk> => [
   { choices: [{ index: 0, delta, finish_reason: null, ...rest }] },
 ]
+
+/** The same answer as a stream: one chunk with all that it says, one with its finishes. */
+export const chunksOf = ({ choices, ...rest }: ChatResponse): ReadonlyArray<ChatChunk> => [
+  {
+    choices: choices.map(({ index, message, logprobs = null }) => ({
+      index,
+      delta: deltaOf(message),
+      finish_reason: null,
+      logprobs,
+    })),
+  },
+  {
+    ...rest,
+    choices: choices.map(({ index, finish_reason: reason, native_finish_reason: native }) => ({
+      index,
+      delta: { content: "" },
+      finish_reason: reason ?? "stop",
+      native_finish_reason: native,
+    })),
+  },
+]
+
+const deltaOf = ({ tool_calls: calls, ...message }: ChatMessage): ChatDelta =>
+  calls == null ? message : { ...message, tool_calls: calls.map((call, index) => ({ index, ...call })) }

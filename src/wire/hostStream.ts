@@ -3,13 +3,14 @@
  * form, in one synchronous pass over each network read. The finish is withheld, so that the cost can be booked before
  * it is reported.
  */
-import type { ChatChunk, ChatChunkChoice, ChatUsage, FinishReason, Tool } from "../domain/Chat.ts"
-import { bytesSaid } from "../domain/Estimate.ts"
+import type { ChatChunk, ChatChunkChoice, ChatResponse, ChatUsage, FinishReason, Tool } from "../domain/Chat.ts"
+import { bytesSaid, hidesReasoning, mediaSaid } from "../domain/Estimate.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { OutputAllowance } from "../domain/Hold.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import type { MediaTokens } from "../domain/mediaTokens.ts"
 import { ToolCallFragments } from "../domain/toolCalls.ts"
-import { plainText, says, withoutReasoning } from "./delta.ts"
+import { chunksOf, plainText, says, withoutReasoning } from "./delta.ts"
 import type { Frame, FrameReader } from "./framing/FrameReader.ts"
 import { frameReader } from "./framing.ts"
 import { isTooDeep } from "./jsonDepth.ts"
@@ -88,6 +89,10 @@ export class HostStream {
   isCut = false
   /** Whether text has come, not only reasoning. A model that thinks may be silent for longer. */
   hasContent = false
+  private reasoned = false
+  private reasonedUnseen = false
+  /** Whether the host goes on with the answer, out of reach (`ChatChunk.unfinished`). */
+  isUnfinished = false
   /** The last values of the host, written with the finish. */
   private readonly extras: { system_fingerprint?: string; service_tier?: string } = {}
   private readonly finishes: Array<ChatChunkChoice> = []
@@ -136,6 +141,16 @@ export class HostStream {
     return text
   }
 
+  /** An answer that the host sent as a whole, although a stream was asked for. Returns the caller's text. */
+  whole(answer: ChatResponse): string {
+    if (this.closed) return ""
+    let text = ""
+    for (const chunk of chunksOf(answer)) text += this.chunk(chunk)
+    this.reserveMore()
+    if (!this.closed) this.state = "ended"
+    return text
+  }
+
   /** `OutputCount.usage`. */
   get usage(): ChatUsage | undefined {
     return this.count.usage
@@ -149,6 +164,16 @@ export class HostStream {
   /** `OutputCount.bytes`. */
   get outputBytes(): number {
     return this.count.bytes
+  }
+
+  /** `OutputCount.media`. */
+  get outputMedia(): MediaTokens | undefined {
+    return this.count.media
+  }
+
+  /** Whether the model's reasoning came as text, and nothing said that there was more of it. */
+  get showsReasoning(): boolean {
+    return this.reasoned && !this.reasonedUnseen
   }
 
   /** Whether the host sent a finish reason. */
@@ -371,11 +396,13 @@ export class HostStream {
         if (this.state === "silent") this.state = "speaking"
       }
     }
+    if (chunk.unseen !== undefined) this.count.said(chunk.unseen)
+    if (chunk.unfinished !== undefined) this.isUnfinished = chunk.unfinished
     if (chunk.usage != null) this.count.report(chunk.usage)
     if (passing.length === 0) return ""
     if (this.state === "silent") this.state = "speaking"
     if (this.native !== undefined) return ""
-    const { usage: _, ...rest } = chunk
+    const { usage: _, unseen: __, unfinished: ___, ...rest } = chunk
     return this.options.writer.chunk({ ...rest, choices: passing })
   }
 
@@ -388,7 +415,14 @@ export class HostStream {
 
   private watch({ index, delta }: ChatChunkChoice): void {
     this.count.said(bytesSaid(delta))
-    if (delta.content || delta.tool_calls != null) this.hasContent = true
+    if (delta.reasoning) this.reasoned = true
+    if (hidesReasoning(delta)) this.reasonedUnseen = true
+    const media = mediaSaid(delta)
+    if (media !== undefined) {
+      this.count.showed(media)
+      this.hasContent = true
+    }
+    if (delta.content || delta.tool_calls != null || delta.refusal) this.hasContent = true
     if (delta.tool_calls == null || this.options.tools === undefined) return
     this.toolCalls ??= new ToolCallFragments()
     this.toolCalls.add(index, delta.tool_calls)

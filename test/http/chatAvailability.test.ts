@@ -127,7 +127,7 @@ const rows: Readonly<Record<string, Row>> = {
     availability: filtered("input_modalities", "messages"),
   },
   "a prompt that is too long": {
-    body: { messages: [{ role: "user", content: "x".repeat(80_000) }] },
+    body: { messages: [{ role: "user", content: "x".repeat(160_000) }] },
     code: 400,
     says: "the context length is 8192",
     availability: { code: "constraint_filtered", excluded_by: ["context_length"], retryable: false },

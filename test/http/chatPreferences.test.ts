@@ -169,7 +169,7 @@ describe("preferences", () => {
 
   test("a prompt that fits no host", async () => {
     const gateway = await abc()
-    const response = await gateway.chat(ask({ messages: [{ role: "user", content: "x".repeat(8 * 8192 + 8) }] }))
+    const response = await gateway.chat(ask({ messages: [{ role: "user", content: "x".repeat(16 * 8192 + 16) }] }))
     expect(response.status).toBe(400)
     expect((await errorOf(response)).metadata).toMatchObject({
       error_type: "context_length_exceeded",

@@ -137,6 +137,7 @@ describe("each member", () => {
     transforms: [{ here: ["middle-out"] }, { refused: ["other"] }],
     stop_server_tools_when: [{ here: [{}] }],
     debug: [{ here: {} }],
+    background: [{ here: false }, { refused: true }],
     // what the operator pays or owns
     speed: [{ sent: "standard" }, { refused: "fast" }],
     inference_geo: [{ sent: "global" }, { refused: "us" }],
@@ -199,7 +200,7 @@ test.each<[string, JsonObject, string]>([
   ["two numbers of alternatives", { logprobs: 1, top_logprobs: 2 }, "top_logprobs"],
   ["two efforts", { reasoning: { effort: "low" }, reasoning_effort: "high" }, "reasoning_effort"],
 ])("%s is refused", (_name, more, path) => {
-  const issues = Either.match(decodeCompletions(ask(more), 10), {
+  const issues = Either.match(decodeCompletions(ask(more)), {
     onLeft: (refused) => refused.issues.map((issue) => issue.path),
     onRight: () => [],
   })
@@ -207,7 +208,7 @@ test.each<[string, JsonObject, string]>([
 })
 
 test("what a host picks from is held for and paid", () => {
-  const { bounds } = Either.getOrThrow(decodeCompletions(ask({ n: 2, best_of: 5 }), 10))
+  const { bounds } = Either.getOrThrow(decodeCompletions(ask({ n: 2, best_of: 5 })))
   expect(bounds.choices).toBe(5)
 })
 
@@ -389,7 +390,7 @@ describe("a failure", () => {
       ["/completions", "prompt"],
       ["/responses", "input"],
     ] as const) {
-      const body = JSON.stringify({ model: "acme/small", [member]: "x".repeat(80_000) })
+      const body = JSON.stringify({ model: "acme/small", [member]: "x".repeat(160_000) })
       const { metadata } = await errorOf(await gateway.call(path, { method: "POST", body }))
       expect(metadata).toMatchObject({ error_type: "context_length_exceeded", issues: [{ path: member }] })
     }

@@ -16,7 +16,7 @@ import { parseBody } from "../../src/http/decode/json.ts"
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 const decodeBytes = (bytes: Uint8Array): Either.Either<ChatRequest, BadRequest> =>
-  Either.flatMap(parseBody(bytes), (body) => decodeChat(body, bytes.length))
+  Either.flatMap(parseBody(bytes), (body) => decodeChat(body))
 
 const decodeText = (text: string) => decodeBytes(bytesOf(text))
 
@@ -145,7 +145,7 @@ describe("10 unsafe names", () => {
     const body: JsonObject = JSON.parse(
       '{"model":"a/b","messages":[{"role":"user","content":""}],"api_key":"k","__proto__":{"polluted":1}}',
     )
-    expect("polluted" in accepted(decodeChat(body, 9)).payload).toBe(false)
+    expect("polluted" in accepted(decodeChat(body)).payload).toBe(false)
   })
 })
 
@@ -423,7 +423,7 @@ describe("accepted", () => {
       operation: "chat",
       routing: { models: ["acme/small"], preferences: noPreferences, parameters: [], needs: noNeeds },
       bounds: {
-        promptBytes: text.length,
+        promptBytes: 3 * user.content.length,
         mediaBytes: 0,
         mediaParts: 0,
         textBytes: 3 * user.content.length,
@@ -440,9 +440,10 @@ describe("accepted", () => {
     })
   })
 
-  test("the prompt is bounded by bytes, not by characters", () => {
-    const text = JSON.stringify({ ...minimal, messages: [{ role: "user", content: "\u{1f600}é" }] })
-    expect(accepted(decodeText(text)).bounds.promptBytes).toBe(Buffer.byteLength(text))
+  test("the prompt is bounded by bytes, not by characters, and not by how they are escaped", () => {
+    const text = JSON.stringify({ ...minimal, messages: [{ role: "user", content: "\u{1f600}é" }] }, null, 4)
+    expect(accepted(decodeText(text)).bounds.promptBytes).toBe(6)
+    expect(accepted(decodeText(text.replace("é", "\\u00e9"))).bounds.promptBytes).toBe(6)
   })
 
   test("a member that is undefined is absent, also for those who build a body themselves", () => {
@@ -452,7 +453,7 @@ describe("accepted", () => {
       temperature: undefined,
       reasoning: { effort: undefined, exclude: undefined },
     }
-    expect(accepted(decodeChat(body, 1)).routing.parameters).toEqual(["reasoning"])
+    expect(accepted(decodeChat(body)).routing.parameters).toEqual(["reasoning"])
   })
 
   test("models, each once, the first choice first", () => {
@@ -533,11 +534,15 @@ describe("accepted", () => {
     expect(accepted(decode({ ...secret, foo: 1 })).payload).toMatchObject({ foo: 1 })
     for (const name of names) expect(name in accepted(decode(secret)).payload).toBe(false)
     const foo = { headers: 1 }
-    expect(accepted(decodeChat({ ...minimal, foo }, 1)).payload["foo"]).toBe(foo)
+    expect(accepted(decodeChat({ ...minimal, foo })).payload["foo"]).toBe(foo)
   })
 
-  test("52: an unknown member changes nothing but the body", () => {
-    const withoutSize = ({ payload: _, bounds: { promptBytes: __, ...bounds }, ...request }: ChatRequest) => ({
+  test("52: an unknown member changes nothing but the body and its size", () => {
+    const withoutSize = ({
+      payload: _,
+      bounds: { promptBytes: __, textBytes: ___, ...bounds },
+      ...request
+    }: ChatRequest) => ({
       ...request,
       bounds,
     })
@@ -820,7 +825,7 @@ describe("whatever comes", () => {
   test("names are not looked up in the prototype of objects", () => {
     for (const name of Object.getOwnPropertyNames(Object.prototype)) {
       const body: JsonObject = { ...minimal, ...Object.fromEntries([[name, 1]]) }
-      expect(isJsonObject(accepted(decodeChat(body, 1)).payload)).toBe(true)
+      expect(isJsonObject(accepted(decodeChat(body)).payload)).toBe(true)
     }
   })
 })

@@ -232,7 +232,7 @@ describe("routing", () => {
     const { post, hosts } = await scene("embeddings", { one: giving([[1], [1], [1]]) })
     const text = "x".repeat(512 * 4)
     expect((await post({ input: [text, text, text] })).status).toBe(200)
-    const { status, body } = await answered(post({ input: ["a", "b", "x".repeat(512 * 9)] }))
+    const { status, body } = await answered(post({ input: ["a", "b", "x".repeat(512 * 17)] }))
     expect(status).toBe(400)
     expect(body.error.metadata).toMatchObject({ error_type: "context_length_exceeded", path: "input" })
     expect(hosts["one"]?.calls).toHaveLength(1)

@@ -90,6 +90,8 @@ const left =
     const reading = await asked
     if (answer !== undefined) await reading?.one()
     await reading?.leave()
+    // Its host is read on for a second.
+    await scene.pass(1100)
     await settled()
     return nothing
   }

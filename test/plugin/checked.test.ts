@@ -432,8 +432,8 @@ describe("what load returned is no provider", () => {
 })
 
 describe("operations without streams", () => {
-  const embeddingsRequest = Either.getOrThrow(decodeEmbeddings({ model: "a/b", input: ["a", "b"] }, 10))
-  const rerankRequest = Either.getOrThrow(decodeRerank({ model: "a/b", query: "a", documents: ["b"] }, 10))
+  const embeddingsRequest = Either.getOrThrow(decodeEmbeddings({ model: "a/b", input: ["a", "b"] }))
+  const rerankRequest = Either.getOrThrow(decodeRerank({ model: "a/b", query: "a", documents: ["b"] }))
   const vectors = (data: unknown) =>
     load({ embeddings: { encode: throwing, decode: () => wrongly({ data }) } }).embeddings
   const scores = (results: unknown) => load({ rerank: { encode: throwing, decode: () => wrongly({ results }) } }).rerank

@@ -13,20 +13,26 @@ export interface TestAccount {
   /** The key itself, as a caller sends it. */
   readonly secret: string
   readonly id: KeyId
+  /** A chat with `acme/small` unless the body says otherwise. */
+  readonly chat: (body: Readonly<Record<string, unknown>>) => Promise<Response>
   /** Newest first. */
   readonly rows: () => Promise<ReadonlyArray<LedgerRow>>
   readonly held: () => Promise<Picodollars>
   readonly total: () => Promise<Picodollars>
 }
 
-/** A new key with a limit of ten dollars, so that each of its requests holds money. */
-export const openAccount = async (gateway: TestGateway): Promise<TestAccount> => {
-  const secret = await gateway.newKey({ limit: 10_000_000_000_000n })
+/** A new key with a limit, of ten dollars where none is given, so that each of its requests holds money. `null`: without one. */
+export const openAccount = async (
+  gateway: TestGateway,
+  { limit = 10_000_000_000_000n }: { readonly limit?: Picodollars | null } = {},
+): Promise<TestAccount> => {
+  const secret = await gateway.newKey({ limit })
   const { id } = await gateway.run(Effect.flatMap(KeyStore, (keys) => keys.authenticate(Redacted.make(secret))))
   const spent = () => gateway.run(Effect.flatMap(Meter, (meter) => meter.spent(id)))
   return {
     secret,
     id,
+    chat: (body) => gateway.chat({ model: "acme/small", ...body }, { headers: { authorization: `Bearer ${secret}` } }),
     rows: () => gateway.run(Effect.flatMap(Storage, (storage) => storage.ledger.rows(id, 10_000))),
     held: async () => (await spent()).held,
     total: async () => (await spent()).total,

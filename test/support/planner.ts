@@ -74,10 +74,7 @@ export const plannerFor = async (
   )
   const plan: Planner["plan"] = (body, seed) => {
     const text = JSON.stringify({ model: models[0]?.id, messages: [{ role: "user", content: "hi" }], ...body })
-    const request = Either.getOrThrowWith(
-      decodeChat(JSON.parse(text), text.length),
-      ({ message }) => new Error(message),
-    )
+    const request = Either.getOrThrowWith(decodeChat(JSON.parse(text)), ({ message }) => new Error(message))
     return router.plan(request, unlimited, seed === undefined ? {} : { seed })
   }
   return {

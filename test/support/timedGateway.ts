@@ -164,6 +164,8 @@ export interface TimedOptions {
   readonly hosts?: ReadonlyArray<"a" | "b">
   /** More of the configuration of a provider. */
   readonly providers?: Readonly<Partial<Record<"a" | "b", object>>>
+  /** More of the entry of each host in the catalogue. */
+  readonly host?: object
   readonly ignoresAbort?: boolean
   /** A plugin in place of `openai-compatible`. */
   readonly plugin?: Plugin
@@ -180,7 +182,7 @@ const gathered = async (): Promise<void> => {
   await turns()
 }
 
-const configOf = ({ hosts = ["a"], providers: more = {}, limits = {}, routing = {}, plugin }: TimedOptions) => {
+const configOf = ({ hosts = ["a"], providers: more = {}, limits = {}, routing = {}, host, plugin }: TimedOptions) => {
   const urls = hosts.map((slug) => [slug, { url: `http://127.0.0.1:${slug === "a" ? 1 : 2}/v1` }] as const)
   const added = new Map<string, object | undefined>(Object.entries(more))
   const { providers, models } = configFor(Object.fromEntries(urls))
@@ -188,7 +190,8 @@ const configOf = ({ hosts = ["a"], providers: more = {}, limits = {}, routing = 
     slug,
     { ...settings, plugin: plugin?.id ?? settings.plugin, ...added.get(slug) },
   ])
-  return { providers: Object.fromEntries(named), models, limits, routing }
+  const changed = models.map((model) => ({ ...model, hosts: model.hosts.map((each) => ({ ...each, ...host })) }))
+  return { providers: Object.fromEntries(named), models: changed, limits, routing }
 }
 
 /** Runs `body` in a gateway of its own, which is closed after it. */

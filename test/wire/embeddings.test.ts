@@ -13,7 +13,7 @@ import { bodyOf, hostFor, recordings, recordingsPresent } from "../support/recor
 const head = { status: 200, headers: new Headers() }
 
 const requestOf = (body: unknown): EmbeddingsRequest =>
-  Either.getOrThrow(decodeEmbeddings(isJsonObject(body) ? body : {}, JSON.stringify(body).length))
+  Either.getOrThrow(decodeEmbeddings(isJsonObject(body) ? body : {}))
 
 /** The vectors as numbers, of the one vendor whose vectors are base64 of signed bytes. */
 const vectorOf = (vendor: string, embedding: string | ReadonlyArray<number>): string | ReadonlyArray<number> =>

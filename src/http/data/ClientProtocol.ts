@@ -16,7 +16,7 @@ export interface ClientProtocol {
   /** For the ledger. */
   readonly name: string
   /** `bytes`: length of the body as received. `headers`: of the request, where the form gives some a meaning. */
-  readonly decode: (body: JsonObject, bytes: number, headers: Headers) => Either.Either<ChatRequest, BadRequest>
+  readonly decode: (body: JsonObject, headers: Headers) => Either.Either<ChatRequest, BadRequest>
   /** What the form calls members of the canonical form. Absent: the same. For `X-GW-Dropped`. */
   readonly ownNames?: ReadonlyMap<string, string>
   /** For the body of a whole answer. `shown`: the routing, for callers who ask for it. */

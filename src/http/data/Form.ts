@@ -12,7 +12,7 @@ import type { ShownRoute } from "./routeMetadata.ts"
 
 export interface Form extends Pick<ClientProtocol, "name" | "ownNames" | "error"> {
   /** As `ClientProtocol.decode`. What headers say of the routing is applied. */
-  readonly decode: (body: JsonObject, bytes: number, headers: Headers) => Either.Either<Asked, BadRequest>
+  readonly decode: (body: JsonObject, headers: Headers) => Either.Either<Asked, BadRequest>
 }
 
 /** A decoded request, and how its answer is read and written. `shown`: the routing, for callers who ask for it. */
@@ -48,8 +48,8 @@ export const chatForm = (protocol: ClientProtocol): Form => {
     name,
     ...(ownNames === undefined ? {} : { ownNames }),
     error,
-    decode: (body, bytes, headers) => {
-      const decoded = protocol.decode(body, bytes, headers)
+    decode: (body, headers) => {
+      const decoded = protocol.decode(body, headers)
       if (Either.isLeft(decoded)) return Either.left(decoded.left)
       const applied = withHeaders(decoded.right, headers)
       return Either.isLeft(applied) ? Either.left(applied.left) : Either.right(new AskedChat(protocol, applied.right))

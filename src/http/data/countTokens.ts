@@ -4,7 +4,7 @@
  */
 import type * as Context from "effect/Context"
 import * as Exit from "effect/Exit"
-import { tokensIn } from "../../domain/Estimate.ts"
+import { promptTokens } from "../../domain/Charge.ts"
 import { Unavailable } from "../../domain/Failure.ts"
 import type { InFlight } from "../../services/InFlight.ts"
 import type { KeyStore } from "../../services/KeyStore.ts"
@@ -36,9 +36,9 @@ export const makeCountRoute = ({ keys, limits, inFlight, timers, registry }: Cou
     yield* limits.admit(key)
     const bytes = yield* readRequest(request, registry.current().limits.bodyBytes, timers, lifetime)
     const body = yield* parseBody(bytes)
-    const { routing, bounds } = yield* protocol.decode(body, bytes.byteLength, request.headers)
+    const { routing, bounds } = yield* protocol.decode(body, request.headers)
     for (const model of routing.models) yield* registry.resolve(model)
     inFlight.leave(lifetime)
     const headers = { [requestIdHeader]: state.requestId }
-    return Response.json({ input_tokens: tokensIn(bounds.textBytes) }, { headers })
+    return Response.json({ input_tokens: promptTokens(bounds) }, { headers })
   }

@@ -72,7 +72,7 @@ export const makeExplainRoute = ({
     const key = yield* keyFor(caller, keyHash)
     const bytes = yield* readRequest(request, registry.current().limits.bodyBytes, timers, lifetime)
     const body = yield* parseBody(bytes)
-    const asked = yield* withHeaders(yield* protocol.decode(body, bytes.byteLength, request.headers), request.headers)
+    const asked = yield* withHeaders(yield* protocol.decode(body, request.headers), request.headers)
     const budget = yield* meter.budget({ _tag: "Key", key })
     const explanation = yield* explain(asked, budget, {
       seed,

@@ -167,7 +167,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const { bodyBytes } = registry.current().limits
         const bytes = yield* readRequest(request, bodyBytes, timers, lifetime)
         const body = yield* unwrap(parseBody(bytes))
-        const asked = yield* unwrap(form.decode(body, bytes.byteLength, request.headers))
+        const asked = yield* unwrap(form.decode(body, request.headers))
         if (!isFinished(authenticating) || !isFinished(counting)) lifetime.look()
         const admitted = { form, state, request, output, lifetime, key }
         if (value === null) return yield* answer(admitted, asked, undefined)

@@ -17,8 +17,8 @@ import { withSiblings } from "./preferences.ts"
 export interface DecodedBody {
   /** As received: read for the members that speak to the router, which have the same names in every form. */
   readonly body: JsonObject
-  /** Length of the body as received. */
-  readonly bytes: number
+  /** The body, where the payload lacks something of it that hosts of the caller's form are sent. */
+  readonly native?: JsonObject | undefined
   readonly payload: ChatPayload
   readonly preferences: Preferences
   /** Parameters that a host may or may not support, by their names in the canonical form. */
@@ -28,19 +28,19 @@ export interface DecodedBody {
 }
 
 export const chatRequest = (decoded: DecodedBody): ChatRequest => {
-  const { body, bytes, payload, preferences, parameters, reasoning, maxTokens } = decoded
-  const measured = measure(payload.messages)
-  const toolBytes = payload.tools == null ? 0 : Buffer.byteLength(JSON.stringify(payload.tools))
+  const { body, native, payload, preferences, parameters, reasoning, maxTokens } = decoded
+  const { textBytes, mediaBytes, mediaParts, media, images, inputs } = measure(payload, native)
   return {
     operation: "chat",
-    routing: routingOf(body, preferences, parameters, needsOf(payload, measured.inputs)),
+    routing: routingOf(body, preferences, parameters, needsOf(payload, inputs)),
     bounds: {
-      promptBytes: bytes,
-      mediaBytes: measured.mediaBytes,
-      mediaParts: measured.mediaParts,
-      textBytes: measured.textBytes + toolBytes,
+      promptBytes: textBytes + mediaBytes,
+      mediaBytes,
+      mediaParts,
+      textBytes,
+      ...(media === undefined ? {} : { media }),
       messages: payload.messages.length,
-      images: measured.images,
+      images,
       searches: searchesIn(payload),
       maxTokens,
       // A host that picks the best of several answers bills them all.

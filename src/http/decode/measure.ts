@@ -1,15 +1,25 @@
 /** Sizes of a conversation in the canonical form, which bound its cost. */
-import type { Message } from "../../domain/Chat.ts"
-import { bytesOf, bytesSaid } from "../../domain/Estimate.ts"
+import type { ChatPayload, ContentPart, Message } from "../../domain/Chat.ts"
+import { bytesOf, bytesSaid, valueBytes } from "../../domain/Estimate.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import {
+  type MediaTokens,
+  mediaTogether,
+  noMedia,
+  promptAudioTokens,
+  promptFileTokens,
+  promptImageTokens,
+} from "../../domain/mediaTokens.ts"
 
-/** Sizes of a conversation: how much of it is text, and how much is media. */
+/** Sizes of a prompt: how much of it is text, and how much is media. They are the same however the caller wrote the JSON. */
 export interface Measured {
-  /** UTF-8 bytes of text, reasoning and tool calls. */
+  /** UTF-8 bytes of everything that is sent and no media: text, files of text, reasoning, tool calls, tools, schemas. */
   readonly textBytes: number
   /** Bytes of base64 in parts that are not text. */
   readonly mediaBytes: number
   readonly mediaParts: number
+  /** What an estimate counts for the parts that are not text. */
+  readonly media: MediaTokens | undefined
   readonly images: number
   /** Kinds of its parts other than text, each once: `image`, `audio`, `video`, `file`. */
   readonly inputs: ReadonlyArray<string>
@@ -25,38 +35,111 @@ const kindOfPart: Readonly<Record<string, string>> = {
 }
 
 const noInputs: ReadonlyArray<string> = []
-const noParts: ReadonlyArray<never> = []
 
-/** Measures checked messages. */
-export const measure = (messages: ReadonlyArray<Message>): Measured => {
-  const measured = { textBytes: 0, mediaBytes: 0, mediaParts: 0, images: 0, inputs: noInputs }
-  for (const message of messages) {
-    measured.textBytes += bytesSaid(message)
-    const parts = Array.isArray(message.content) ? message.content : noParts
-    for (const part of parts) {
-      measured.textBytes += bytesOf(part.text)
-      if (part.type === "text") continue
-      measured.mediaParts += 1
-      measured.mediaBytes += base64In(part)
-      if (part.type === "image_url") measured.images += 1
-      const kind = kindOfPart[part.type]
-      if (kind !== undefined && !measured.inputs.includes(kind)) measured.inputs = [...measured.inputs, kind]
-    }
-    if (message.role !== "assistant") continue
-    // Earlier images and audio of the model.
-    measured.mediaParts += listLength(message["images"]) + (message["audio"] == null ? 0 : 1)
+/** Members of the payload that say how the answer is to be made, and are no part of the prompt. */
+const settings: ReadonlySet<string> = new Set([
+  ...["messages", "metadata", "logit_bias", "stop", "modalities", "audio", "image_config", "web_search_options"],
+  ...["stream_options", "cache_control", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"],
+  ...["user", "safety_identifier", "service_tier", "verbosity", "tool_choice", "trace", "debug"],
+])
+
+/** Measures a checked payload. `native`: the caller's own body, where the payload lacks something of it. */
+export const measure = (payload: ChatPayload, native: JsonObject | undefined): Measured => {
+  const measured = new Measuring()
+  for (const message of payload.messages) measured.message(message)
+  for (const name in payload) {
+    const value = payload[name]
+    if (value == null || settings.has(name)) continue
+    if (typeof value === "object") measured.textBytes += valueBytes(value)
+    else if (typeof value === "string") measured.textBytes += Buffer.byteLength(value)
   }
+  if (native !== undefined) measured.textBytes = Math.max(measured.textBytes, writtenBytes(native))
   return measured
+}
+
+class Measuring implements Measured {
+  textBytes = 0
+  mediaBytes = 0
+  mediaParts = 0
+  media: MediaTokens | undefined
+  images = 0
+  inputs = noInputs
+
+  message(message: Message): void {
+    this.textBytes += bytesSaid(message)
+    if (Array.isArray(message.content)) for (const part of message.content) this.part(part)
+    if (message.role !== "assistant") return
+    // Earlier images and audio of the model.
+    const { images, audio } = message
+    this.mediaParts += listLength(images) + (audio == null ? 0 : 1)
+    if (listLength(images) > 0) this.count("image", listLength(images) * promptImageTokens)
+    if (audio != null) this.count("audio", promptAudioTokens(0))
+  }
+
+  private part(part: ContentPart): void {
+    this.textBytes += bytesOf(part.text)
+    if (part.type === "text") return
+    const kind = kindOfPart[part.type]
+    this.mediaParts += 1
+    if (kind === undefined) {
+      this.textBytes += writtenBytes(part)
+      return
+    }
+    if (!this.inputs.includes(kind)) this.inputs = [...this.inputs, kind]
+    const { base64, text } = contentIn(part)
+    this.mediaBytes += base64
+    this.textBytes += text
+    if (kind === "image") {
+      this.images += 1
+      this.count("image", promptImageTokens)
+    } else if (kind === "audio") this.count("audio", promptAudioTokens(base64))
+    else if (text === 0) this.count("other", promptFileTokens(base64))
+  }
+
+  private count(kind: keyof MediaTokens, tokens: number): void {
+    this.media = mediaTogether(this.media, { ...noMedia, [kind]: tokens })
+  }
 }
 
 const listLength = (value: unknown): number => (Array.isArray(value) ? value.length : 0)
 
-const base64In = (part: JsonObject): number => {
+interface PartContent {
+  /** Bytes of base64 that is not text. */
+  readonly base64: number
+  /** UTF-8 bytes of a file of text. */
+  readonly text: number
+}
+
+const contentIn = (part: JsonObject): PartContent => {
   const { image_url: image, input_audio: audio, file, video_url: video } = part
-  if (isJsonObject(image)) return base64OfUrl(image["url"])
-  if (isJsonObject(video)) return base64OfUrl(video["url"])
-  if (isJsonObject(audio)) return bytesOf(audio["data"])
-  return isJsonObject(file) ? base64OfUrl(file["file_data"]) : 0
+  if (isJsonObject(image)) return contentOfUrl(image["url"])
+  if (isJsonObject(video)) return contentOfUrl(video["url"])
+  if (isJsonObject(audio)) return { base64: bytesOf(audio["data"]), text: 0 }
+  return isJsonObject(file) ? contentOfUrl(file["file_data"]) : nothing
+}
+
+const nothing: PartContent = { base64: 0, text: 0 }
+
+const contentOfUrl = (url: unknown): PartContent => {
+  const base64 = base64OfUrl(url)
+  if (base64 > 0 || typeof url !== "string" || !url.startsWith("data:")) return { base64, text: 0 }
+  const comma = url.indexOf(",")
+  const isEncoded = url.lastIndexOf(";base64", comma) !== -1
+  const text = url.length - comma - 1
+  return { base64: 0, text: isEncoded ? Math.floor((text * 3) / 4) : text }
+}
+
+/** UTF-8 bytes of a value as `valueBytes` counts them, without what is media in the forms that hosts have. */
+const writtenBytes = (value: unknown): number => {
+  if (typeof value === "string") return base64OfUrl(value) > 0 ? 0 : valueBytes(value)
+  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + writtenBytes(item), 0)
+  if (!isJsonObject(value)) return valueBytes(value)
+  let bytes = 0
+  for (const [member, inner] of Object.entries(value)) {
+    const isMedia = (member === "data" && value["type"] === "base64") || member === "file_data"
+    if (!isMedia && inner !== undefined) bytes += Buffer.byteLength(member) + 4 + writtenBytes(inner)
+  }
+  return bytes
 }
 
 /** Bytes after the comma of a data URL. 0 for a file of text, which counts as text. */

@@ -23,7 +23,7 @@ import {
   shortText,
   text,
 } from "./checks.ts"
-import { operatorMembers } from "./operatorMembers.ts"
+import { operatorMembers, refused } from "./operatorMembers.ts"
 import { plugins, preset, transforms } from "./otherRouters.ts"
 import { decodePreferences } from "./preferences.ts"
 import { reasoningMembers } from "./reasoning.ts"
@@ -111,6 +111,10 @@ export const sharedMembers = {
   transforms,
   stop_server_tools_when: listOf(anyObject, Number.POSITIVE_INFINITY, 1),
   debug: anyObject,
+  background: refused(
+    "must be false: an answer in the background could not be fetched here",
+    (value) => value === false,
+  ),
   ...operatorMembers,
 } satisfies Readonly<Record<string, Check>>
 
@@ -155,7 +159,7 @@ export const memberTable = (
     ...credentialMembers.map((key) => [key, { check: anything, kind: "dropped" }] as const),
   ]),
   // As a member of a new object `__proto__` would become its prototype.
-  notSent: new Set([...routerOnly, ...credentialMembers, ...decodedApart, "__proto__"]),
+  notSent: new Set([...routerOnly, ...credentialMembers, ...decodedApart, "background", "__proto__"]),
   required: new Set(required),
 })
 

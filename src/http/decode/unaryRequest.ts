@@ -1,5 +1,13 @@
 /** What the decoders of operations without streams have in common. */
 import { bytesOf } from "../../domain/Estimate.ts"
+import {
+  type MediaTokens,
+  mediaTogether,
+  noMedia,
+  promptAudioTokens,
+  promptFileTokens,
+  promptImageTokens,
+} from "../../domain/mediaTokens.ts"
 import { type Needs, noNeeds } from "../../domain/Request.ts"
 import { type Check, report } from "./checks.ts"
 import { base64OfUrl } from "./measure.ts"
@@ -17,6 +25,7 @@ export class Sizes {
   mediaBytes = 0
   mediaParts = 0
   images = 0
+  private counted: MediaTokens | undefined
   private readonly kinds = new Set<string>()
 
   /** `bytes`: of a text that is read by itself. */
@@ -29,14 +38,26 @@ export class Sizes {
   media(kind: string, data: unknown): void {
     this.kinds.add(kind)
     this.mediaParts += 1
-    this.mediaBytes +=
-      typeof data === "string" && data.startsWith("data:") ? base64OfUrl(data) : mediaBytesOf(kind, data)
+    const base64 = typeof data === "string" && data.startsWith("data:") ? base64OfUrl(data) : mediaBytesOf(kind, data)
+    this.mediaBytes += base64
     if (kind === "image") this.images += 1
+    this.counted = mediaTogether(this.counted, mediaOf(kind, base64))
+  }
+
+  /** What an estimate counts for the media, as a member of `Bounds`. */
+  tokens(): { readonly media?: MediaTokens } {
+    return this.counted === undefined ? {} : { media: this.counted }
   }
 
   needs(): Needs {
     return this.kinds.size === 0 ? noNeeds : { ...noNeeds, inputs: [...this.kinds] }
   }
+}
+
+const mediaOf = (kind: string, base64: number): MediaTokens => {
+  if (kind === "image") return { ...noMedia, image: promptImageTokens }
+  if (kind === "audio") return { ...noMedia, audio: promptAudioTokens(base64) }
+  return { ...noMedia, other: promptFileTokens(base64) }
 }
 
 /** An image without a data URL is an address. */

@@ -3,6 +3,7 @@
  * numbers them per kind: tool calls from 0, reasoning from 0.
  */
 import type { ChatChunk, FinishReason } from "../../domain/Chat.ts"
+import { bytesOf } from "../../domain/Estimate.ts"
 import type { HostFailed } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject, textOr } from "../../domain/Json.ts"
 import { callIdOf } from "../callId.ts"
@@ -115,7 +116,7 @@ class MessagesDecoder implements Decoder {
     const block = this.blocks.get(place)
     switch (delta["type"]) {
       case "input_json_delta":
-        return block?.kind === "tool" ? this.input(block, delta["partial_json"]) : nothing
+        return block?.kind === "tool" ? this.input(block, delta["partial_json"]) : unseen(delta["partial_json"])
       case "thinking_delta":
         return block?.kind === "thinking" ? this.thought(block.index, delta["thinking"]) : nothing
       case "signature_delta":
@@ -200,6 +201,12 @@ class MessagesDecoder implements Decoder {
     const counts = Object.entries(usage).filter(([, value]) => value != null)
     this.usage = { ...this.usage, ...Object.fromEntries(counts) }
   }
+}
+
+/** The input of a tool that the host itself runs. It is output, and not passed on. */
+const unseen = (json: unknown): ReadonlyArray<ChatChunk> => {
+  const bytes = bytesOf(json)
+  return bytes === 0 ? nothing : [{ choices: [], unseen: bytes }]
 }
 
 const listOf = (value: unknown): Array<unknown> => (Array.isArray(value) ? [...value] : [])

@@ -28,16 +28,24 @@ export const finishOf = ({ status, incomplete_details: details }: JsonObject, ca
   if (typeof reason === "string") {
     return { reason: reason === "content_filter" ? "content_filter" : "length", native: reason }
   }
+  if (isUnfinished(status)) return { reason: "length", native: status }
   if (status === "incomplete") return { reason: "length", native: "incomplete" }
   return { reason: called ? "tool_calls" : "stop", native: textOr(status, "completed") }
 }
 
-/** The failure in a response object, if it has one. One that is cancelled or still runs is no answer. */
+/**
+ * Whether the host goes on with the response, and bills for it. Nobody fetches the rest, so its cost is never known. See
+ * docs/guarantees.md#g5.
+ */
+export const isUnfinished = (status: unknown): status is "queued" | "in_progress" =>
+  status === "queued" || status === "in_progress"
+
+/** The failure in a response object, if it has one. One that is cancelled is no answer. */
 export const failureIn = (response: JsonObject): HostFailed | undefined => {
   const { status, error } = response
   if (error != null) return responsesFailure(error)
   if (status === "failed") return responsesFailure({ code: "server_error" })
-  return status === "cancelled" || status === "in_progress" || status === "queued" ? malformed() : undefined
+  return status === "cancelled" ? malformed() : undefined
 }
 
 /** `searches`: web searches among the output's items. xAI counts them itself. */
@@ -207,7 +215,8 @@ export const responsesAnswer = (body: unknown, format: string): ChatResponse | H
   if (!isJsonObject(body)) return malformed()
   const failure = failureIn(body)
   if (failure !== undefined) return failure
-  const { output } = body
+  const unfinished = isUnfinished(body["status"])
+  const output = body["output"] ?? (unfinished ? [] : undefined)
   if (!Array.isArray(output) || !output.every(isItem)) return malformed()
   const gathered = new Gathered(format)
   for (const item of output) gathered.add(item)
@@ -224,6 +233,7 @@ export const responsesAnswer = (body: unknown, format: string): ChatResponse | H
       },
     ],
     ...(usage === undefined ? {} : { usage }),
+    ...(unfinished ? { unfinished } : {}),
     ...tierOf(body),
   }
 }

@@ -2,6 +2,7 @@
  * Reads the events of a streamed response. What a host sends only whole, in the event that ends an item, is passed on then.
  */
 import type { ChatChunk, ReasoningDetail } from "../../domain/Chat.ts"
+import { bytesOf, bytesOfTokens } from "../../domain/Estimate.ts"
 import type { HostFailed } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
 import { chunkOf } from "../delta.ts"
@@ -17,12 +18,22 @@ import {
   imageOf,
   indicesOf,
   isSearch,
+  isUnfinished,
   tierOf,
   usageOf,
 } from "./answer.ts"
 import { responsesFailure } from "./failure.ts"
 
 const nothing: ReadonlyArray<ChatChunk> = []
+
+/** Tokens of a preview of an image (OpenAI, guide to image generation, 2025-11), as bytes of text. */
+const previewBytes = bytesOfTokens(100)
+
+/** What tools write that the host itself runs. It is output, and not passed on. */
+const unseen = ({ delta, partial_image_b64: preview }: JsonObject): ReadonlyArray<ChatChunk> => {
+  const bytes = typeof preview === "string" ? previewBytes : bytesOf(delta)
+  return bytes === 0 ? nothing : [{ choices: [], unseen: bytes }]
+}
 
 const isListed = (logprobs: unknown): logprobs is ReadonlyArray<unknown> =>
   Array.isArray(logprobs) && logprobs.length > 0
@@ -52,6 +63,8 @@ class ResponsesDecoder implements Decoder {
   private textLength = 0
   private searches = 0
   private isOver = false
+  /** The state of a response in the background; `undefined`: it is none. */
+  private unfinished: "queued" | "in_progress" | undefined
 
   constructor(format: string) {
     this.format = format
@@ -78,7 +91,8 @@ class ResponsesDecoder implements Decoder {
       case "response.output_text.annotation.added":
         return this.annotate(data)
       case "response.created":
-        return chunkOf({ role: "assistant", content: "" })
+      case "response.queued":
+        return [...chunkOf({ role: "assistant", content: "" }), ...this.background(data["response"])]
       case "response.completed":
       case "response.incomplete":
         return this.finish(data["response"])
@@ -88,7 +102,8 @@ class ResponsesDecoder implements Decoder {
         return responsesFailure(data["error"] ?? data)
       default:
         // A proxy in front of the host may send errors in another form.
-        return data["type"] == null && data["error"] != null ? responsesFailure(data["error"]) : nothing
+        if (data["type"] == null && data["error"] != null) return responsesFailure(data["error"])
+        return unseen(data)
     }
   }
 
@@ -96,9 +111,19 @@ class ResponsesDecoder implements Decoder {
     return this.isOver
   }
 
-  /** Returns nothing, since nothing is held back. */
+  /** Nothing is held back. The events of a response in the background may end long before it does. */
   end(): ReadonlyArray<ChatChunk> {
-    return nothing
+    if (this.isOver || this.unfinished === undefined) return nothing
+    this.isOver = true
+    const { reason, native } = finishOf({ status: this.unfinished }, this.calls > 0)
+    return [{ choices: [{ index: 0, delta: { content: "" }, finish_reason: reason, native_finish_reason: native }] }]
+  }
+
+  /** Whether the host works in the background, so that it goes on when its events end. */
+  private background(response: unknown): ReadonlyArray<ChatChunk> {
+    if (!isJsonObject(response) || (response["background"] !== true && response["status"] !== "queued")) return nothing
+    this.unfinished = isUnfinished(response["status"]) ? response["status"] : "in_progress"
+    return [{ choices: [], unfinished: true }]
   }
 
   private begin(place: unknown, item: unknown): ReadonlyArray<ChatChunk> {
@@ -247,6 +272,7 @@ class ResponsesDecoder implements Decoder {
           { index: 0, delta: { content: "" }, finish_reason: finish.reason, native_finish_reason: finish.native },
         ],
         ...(usage === undefined ? {} : { usage }),
+        unfinished: isUnfinished(response["status"]),
         ...tierOf(response),
       },
     ]

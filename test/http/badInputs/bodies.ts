@@ -89,7 +89,7 @@ export const bodyTests = (): void => {
     return refused(async () => onlyOne(await lastWords(gateway.url, head)), tooLarge)
   })
   badInput(12, "exactly as many bytes as are allowed are read", () =>
-    refused(() => post(json + " ".repeat(limitBytes - json.length)), {
+    refused(() => post(json.replace('"content":"', `"content":"${"x".repeat(limitBytes - json.length)}`)), {
       status: 400,
       says: "context length",
       path: "messages",

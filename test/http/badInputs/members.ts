@@ -52,7 +52,7 @@ export const memberTests = (): void => {
     expect((await rowsOf(key)).map(({ cost }) => cost)).toEqual([20_000_000n])
   })
   badInput(55, "a prompt longer than the context of every host", () =>
-    refused(() => post(JSON.stringify({ ...fine, messages: [{ role: "user", content: "x".repeat(80_000) }] })), {
+    refused(() => post(JSON.stringify({ ...fine, messages: [{ role: "user", content: "x".repeat(160_000) }] })), {
       status: 400,
       says: /at least 10\d{3} tokens, the context length is 8192/,
       path: "messages",

@@ -12,7 +12,7 @@ import { hostFor } from "../../support/recordings.ts"
 
 const decode = (body: JsonObject, headers: Record<string, string> = {}) => {
   const asked = { model: "acme/small", messages: [{ role: "user", content: "Hi" }], ...body }
-  return decodeMessages(asked, JSON.stringify(asked).length, new Headers(headers))
+  return decodeMessages(asked, new Headers(headers))
 }
 
 const accepted = (body: JsonObject): ChatRequest => Either.getOrThrow(decode(body))

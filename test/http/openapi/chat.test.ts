@@ -10,7 +10,7 @@ import { badBodies } from "../../support/badBodies.ts"
 import { agreement, faultsIn, problemsIn, values } from "../../support/openApi.ts"
 import { recordings, recordingsPresent } from "../../support/recordings.ts"
 
-const decode = (body: JsonObject) => decodeChat(body, 0)
+const decode = (body: JsonObject) => decodeChat(body)
 const expectAgreement = agreement("ChatRequest", decode)
 const problemsOf = (body: JsonObject) => problemsIn(decode(body))
 

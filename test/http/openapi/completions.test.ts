@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../src/domain/Json.ts"
 import { decodeCompletions } from "../../../src/http/data/completions/decode.ts"
 import { agreement, faultsIn, problemsIn, values } from "../../support/openApi.ts"
 
-const decode = (body: JsonObject) => decodeCompletions(body, 0)
+const decode = (body: JsonObject) => decodeCompletions(body)
 const expectAgreement = agreement("CompletionRequest", decode)
 
 const fine: JsonObject = { model: "acme/small", prompt: "hi" }

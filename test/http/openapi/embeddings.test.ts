@@ -6,7 +6,7 @@ import { decodeEmbeddings } from "../../../src/http/data/embeddings/decode.ts"
 import { agreement, faultsIn, values } from "../../support/openApi.ts"
 import { answered, type UnaryScene, unaryScene } from "../../support/unaryHosts.ts"
 
-const expectAgreement = agreement("EmbeddingsRequest", (body) => decodeEmbeddings(body, 0))
+const expectAgreement = agreement("EmbeddingsRequest", (body) => decodeEmbeddings(body))
 
 const fine: JsonObject = { model: "acme/unary", input: "hi" }
 

@@ -6,7 +6,7 @@ import { agreement, values } from "../../support/openApi.ts"
 import { recordings, recordingsPresent } from "../../support/recordings.ts"
 
 const headers = new Headers()
-const expectAgreement = agreement("MessagesRequest", (body) => decodeMessages(body, 0, headers))
+const expectAgreement = agreement("MessagesRequest", (body) => decodeMessages(body, headers))
 
 const fine: JsonObject = { model: "acme/small", max_tokens: 10, messages: [{ role: "user", content: "hi" }] }
 

@@ -5,7 +5,7 @@ import { decodeRerank } from "../../../src/http/data/rerank/decode.ts"
 import { agreement, faultsIn, values } from "../../support/openApi.ts"
 import { answered, type UnaryScene, unaryScene } from "../../support/unaryHosts.ts"
 
-const expectAgreement = agreement("RerankRequest", (body) => decodeRerank(body, 0))
+const expectAgreement = agreement("RerankRequest", (body) => decodeRerank(body))
 
 const fine: JsonObject = { model: "acme/unary", query: "red fox", documents: ["a fox"] }
 

@@ -5,7 +5,7 @@ import { decodeResponses } from "../../../src/http/data/responses/decode.ts"
 import { agreement, faultsIn, fits, problemsIn, values } from "../../support/openApi.ts"
 import { recordings, recordingsPresent } from "../../support/recordings.ts"
 
-const decode = (body: JsonObject) => decodeResponses(body, 0)
+const decode = (body: JsonObject) => decodeResponses(body)
 const expectAgreement = agreement("ResponsesRequest", decode)
 
 const fine: JsonObject = { model: "acme/small", input: "hi" }

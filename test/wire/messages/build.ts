@@ -83,7 +83,7 @@ export const streamed = (text: string | Uint8Array): Streamed => {
   return last instanceof HostFailed ? { chunks, failure: last } : { chunks: [...chunks, ...last], failure: undefined }
 }
 
-export const deltasOf = ({ chunks }: Streamed) => chunks.map((chunk) => chunk.choices[0]?.delta)
+export const deltasOf = ({ chunks }: Streamed) => chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta))
 
 export interface Row {
   readonly name: string

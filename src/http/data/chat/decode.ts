@@ -119,8 +119,8 @@ const decodedApart = [
 
 const table = memberTable(parameters, others, decodedApart, ["messages"])
 
-/** `bytes`: length of the body as received. The request refers to `body`, which must not change any more. */
-export const decodeChat = (body: JsonObject, bytes: number): Either.Either<ChatRequest, BadRequest> => {
+/** The request refers to `body`, which must not change any more. */
+export const decodeChat = (body: JsonObject): Either.Either<ChatRequest, BadRequest> => {
   const issues: Issues = []
   requireModel(body, issues)
   if (body["messages"] === undefined) report(issues, "messages", "is required")
@@ -131,7 +131,7 @@ export const decodeChat = (body: JsonObject, bytes: number): Either.Either<ChatR
   const maxTokens = countOf(body["max_completion_tokens"]) ?? countOf(body["max_tokens"])
   const reasoning = reasoningOf(body)
   return Either.right(
-    chatRequest({ body, bytes, payload: checkedPayload(payload), preferences, parameters, reasoning, maxTokens }),
+    chatRequest({ body, payload: checkedPayload(payload), preferences, parameters, reasoning, maxTokens }),
   )
 }
 

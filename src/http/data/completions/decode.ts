@@ -89,7 +89,7 @@ const notCanonical: ReadonlySet<string> = new Set([
   ...["modalities", "image_config", "audio"],
 ])
 
-export const decodeCompletions = (body: JsonObject, bytes: number): Either.Either<ChatRequest, BadRequest> => {
+export const decodeCompletions = (body: JsonObject): Either.Either<ChatRequest, BadRequest> => {
   const issues: Issues = []
   requireModel(body, issues)
   if (body["prompt"] === undefined) report(issues, "prompt", "is required")
@@ -102,7 +102,7 @@ export const decodeCompletions = (body: JsonObject, bytes: number): Either.Eithe
   const reasoning = reasoningOf(body)
   const maxTokens = countOf(body["max_completion_tokens"]) ?? countOf(body["max_tokens"])
   const parameters = [...written.filter((name) => !name.endsWith("logprobs")), ...logprobNames(payload)]
-  const request = chatRequest({ body, bytes, payload, preferences, parameters, reasoning, maxTokens })
+  const request = chatRequest({ body, payload, preferences, parameters, reasoning, maxTokens })
   return Either.right({
     ...request,
     native: { form: completionsForm, body: own, headers: {}, untranslated: [], unsupported: undefined, pathOf },

@@ -80,8 +80,8 @@ const table = memberTable(
   ["input"],
 )
 
-/** `bytes`: length of the body as received. The request refers to `body`, which must not change any more. */
-export const decodeEmbeddings = (body: JsonObject, bytes: number): Either.Either<EmbeddingsRequest, BadRequest> => {
+/** The request refers to `body`, which must not change any more. */
+export const decodeEmbeddings = (body: JsonObject): Either.Either<EmbeddingsRequest, BadRequest> => {
   const issues: Issues = []
   requireModel(body, issues)
   if (body["input"] === undefined) report(issues, "input", "is required")
@@ -96,7 +96,8 @@ export const decodeEmbeddings = (body: JsonObject, bytes: number): Either.Either
     operation: "embeddings",
     routing: routingOf(body, preferences, parameters, sizes.needs()),
     bounds: {
-      ...{ promptBytes: bytes, textBytes, longestBytes, mediaBytes, mediaParts, images },
+      ...{ promptBytes: textBytes + mediaBytes, textBytes, longestBytes, mediaBytes, mediaParts, images },
+      ...sizes.tokens(),
       messages: inputs.length,
       searches: 0,
       maxTokens: 0,

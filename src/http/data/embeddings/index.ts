@@ -10,8 +10,8 @@ import { decodeEmbeddings } from "./decode.ts"
 
 export const embeddings: Form = {
   name: "embeddings",
-  decode: (body, bytes, headers) => {
-    const decoded = Either.flatMap(decodeEmbeddings(body, bytes), (request) => withHeaders(request, headers))
+  decode: (body, headers) => {
+    const decoded = Either.flatMap(decodeEmbeddings(body), (request) => withHeaders(request, headers))
     return Either.map(decoded, (request) => ({
       request,
       answer: (context, shown) =>

@@ -107,11 +107,7 @@ const ownMembers = ["context_management", "diagnostics"]
 /** Members that are translated, or are not sent under this name. Others are passed on, since the host may know them. */
 const translated: ReadonlySet<string> = new Set(Object.keys(members).filter((name) => name !== "modalities"))
 
-export const decodeMessages = (
-  body: JsonObject,
-  bytes: number,
-  headers: Headers,
-): Either.Either<ChatRequest, BadRequest> => {
+export const decodeMessages = (body: JsonObject, headers: Headers): Either.Either<ChatRequest, BadRequest> => {
   const issues: Issues = []
   requireModel(body, issues)
   if (body["messages"] === undefined) report(issues, "messages", "is required")
@@ -128,7 +124,9 @@ export const decodeMessages = (
   const reasoning = reasoningOf(body)
   const maxTokens = countOf(body["max_tokens"])
   const parameters = parametersOf(payload, reasoning, maxTokens)
-  const request = chatRequest({ body: routed(body), bytes, payload, preferences, parameters, reasoning, maxTokens })
+  const unsupported = translation.unsupported ?? onlyHere(body)
+  const native = unsupported === undefined && translation.untranslated.length === 0 ? undefined : own
+  const request = chatRequest({ body: routed(body), native, payload, preferences, parameters, reasoning, maxTokens })
   return Either.right({
     ...request,
     native: {
@@ -136,7 +134,7 @@ export const decodeMessages = (
       body: own,
       headers: headersOf(headers, betas),
       untranslated: translation.untranslated,
-      unsupported: translation.unsupported ?? onlyHere(body),
+      unsupported,
       pathOf: translation.pathOf,
     },
   })

@@ -26,8 +26,8 @@ const table = memberTable(
   ["query", "documents"],
 )
 
-/** `bytes`: length of the body as received. The request refers to `body`, which must not change any more. */
-export const decodeRerank = (body: JsonObject, bytes: number): Either.Either<RerankRequest, BadRequest> => {
+/** The request refers to `body`, which must not change any more. */
+export const decodeRerank = (body: JsonObject): Either.Either<RerankRequest, BadRequest> => {
   const issues: Issues = []
   requireModel(body, issues)
   for (const name of ["query", "documents"]) if (body[name] === undefined) report(issues, name, "is required")
@@ -52,7 +52,8 @@ export const decodeRerank = (body: JsonObject, bytes: number): Either.Either<Rer
     operation: "rerank",
     routing: routingOf(body, preferences, parameters, sizes.needs()),
     bounds: {
-      ...{ promptBytes: bytes, textBytes, longestBytes, mediaBytes, mediaParts, images },
+      ...{ promptBytes: textBytes + mediaBytes, textBytes, longestBytes, mediaBytes, mediaParts, images },
+      ...sizes.tokens(),
       messages: documents.length,
       repeatedBytes: queryBytes * (documents.length - 1),
       searchUnits: Math.max(1, Math.ceil(units / partsOfUnit)),

@@ -10,8 +10,8 @@ import { decodeRerank } from "./decode.ts"
 
 export const rerank: Form = {
   name: "rerank",
-  decode: (body, bytes, headers) => {
-    const decoded = Either.flatMap(decodeRerank(body, bytes), (request) => withHeaders(request, headers))
+  decode: (body, headers) => {
+    const decoded = Either.flatMap(decodeRerank(body), (request) => withHeaders(request, headers))
     return Either.map(decoded, (request) => ({
       request,
       answer: (context, shown) =>

@@ -91,8 +91,8 @@ const table = memberTable(
   [],
 )
 
-/** `bytes`: length of the body as received. The request refers to `body`, which must not change any more. */
-export const decodeResponses = (body: JsonObject, bytes: number): Either.Either<ChatRequest, BadRequest> => {
+/** The request refers to `body`, which must not change any more. */
+export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, BadRequest> => {
   const issues: Issues = []
   requireModel(body, issues)
   requireInput(body, issues)
@@ -108,14 +108,24 @@ export const decodeResponses = (body: JsonObject, bytes: number): Either.Either<
   const maxTokens = countOf(body["max_output_tokens"])
   const parameters = [...read.parameters, ...translatedParameters(payload, maxTokens)]
   const reasoning = reasoningOf(body)
+  const sent = sentMembers(body)
+  const unsupported = onlyHere(body)
   return Either.right({
-    ...chatRequest({ body, bytes, payload, preferences, parameters, reasoning, maxTokens }),
+    ...chatRequest({
+      body,
+      native: unsupported === undefined && dropped.length === 0 ? undefined : sent,
+      payload,
+      preferences,
+      parameters,
+      reasoning,
+      maxTokens,
+    }),
     native: {
       form: responsesForm,
-      body: sentMembers(body),
+      body: sent,
       headers: {},
       untranslated: dropped,
-      unsupported: onlyHere(body),
+      unsupported,
       pathOf,
     },
   })

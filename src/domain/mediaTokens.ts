@@ -1,0 +1,50 @@
+/**
+ * Tokens of images, sound and files, where the host did not count them. Rough on purpose: the vendors' rules differ, and need
+ * sizes in pixels or seconds that only a decoder knows. Figures and sources: docs/decisions/0044-what-was-not-counted.md.
+ */
+
+/** Tokens by the kinds that have prices of their own. */
+export interface MediaTokens {
+  readonly image: number
+  readonly audio: number
+  /** Video and files, at the price of text. */
+  readonly other: number
+}
+
+export const noMedia: MediaTokens = { image: 0, audio: 0, other: 0 }
+
+export const allMedia = ({ image, audio, other }: MediaTokens): number => image + audio + other
+
+export const mediaTogether = (a: MediaTokens | undefined, b: MediaTokens | undefined): MediaTokens | undefined =>
+  a === undefined || b === undefined
+    ? (a ?? b)
+    : { image: a.image + b.image, audio: a.audio + b.audio, other: a.other + b.other }
+
+/** Bytes that so many characters of base64 stand for. */
+const decoded = (characters: number): number => Math.floor((characters * 3) / 4)
+
+/** Of an image in a prompt, whatever its size. */
+export const promptImageTokens = 1000
+/** Of a file, a video or sound that is given by its address, so that nothing is known of its size. */
+const unseenPartTokens = 1000
+
+/** Tokens of sound in a prompt, which is often compressed: 32 a second, at 32 kB. */
+export const promptAudioTokens = (base64: number): number =>
+  base64 === 0 ? unseenPartTokens : Math.ceil(decoded(base64) / 1000)
+
+/** Tokens of a video or a file in a prompt that is no text. A page or a second has some thousand bytes for each hundred tokens. */
+export const promptFileTokens = (base64: number): number =>
+  base64 === 0 ? unseenPartTokens : Math.ceil(decoded(base64) / 32)
+
+const fewestImageTokens = 1290
+const mostImageTokens = 6240
+
+/** Tokens of an image that a model made: 1,290 up to some 1.3 MB, then one for each kilobyte, 6,240 at most. */
+export const outputImageTokens = (characters: number): number =>
+  Math.min(mostImageTokens, Math.max(fewestImageTokens, Math.ceil(decoded(characters) / 1000)))
+
+/** Bytes of uncompressed sound for a token: 48,000 a second (24 kHz, 16 bit), with 25 tokens. Streams have no other. */
+const soundBytesPerToken = 1920
+
+/** Tokens of a piece of sound that a model made, in characters of its base64. */
+export const outputAudioTokens = (characters: number): number => Math.ceil(decoded(characters) / soundBytesPerToken)

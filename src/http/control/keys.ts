@@ -15,7 +15,7 @@ import { Meter } from "../../services/Meter.ts"
 import { ProviderRegistry } from "../../services/ProviderRegistry.ts"
 import { Lifetime } from "../../services/RequestContext.ts"
 import { Timers } from "../../services/Timers.ts"
-import { parseBody } from "../decode/json.ts"
+import { readBody } from "../decode/readBody.ts"
 import { readRequest } from "../readRequest.ts"
 import { badBody, badRequest, notFound, unavailable } from "../refusals.ts"
 import { AuthorizeManagement, CurrentKey } from "./authorize.ts"
@@ -87,10 +87,11 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
     const body = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       const web = yield* Effect.orDie(HttpServerRequest.toWeb(request))
       const { bodyBytes: limitBytes } = registry.current().limits
-      const reading = readRequest(web, { limitBytes, timers, places: undefined }, new Lifetime())
+      const lifetime = new Lifetime()
+      const reading = readRequest(web, { limitBytes, timers, places: undefined }, lifetime)
       // What is not counted is not limited.
       const bytes = yield* Effect.catchTag(reading, "RateLimited", Effect.die)
-      return yield* parseBody(bytes)
+      return yield* Effect.gen(() => readBody(bytes, lifetime))
     })
 
     return handlers

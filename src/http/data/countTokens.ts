@@ -21,7 +21,7 @@ export interface CountServices {
 export const makeCountRoute = ({ admissions, inFlight, registry }: CountServices): Respond =>
   function* (protocol, state, request, watchCaller): Steps<Response, Failure> {
     const { lifetime } = yield* admissions.admit(state, request, watchCaller, "ordinary")
-    const { body, byteLength } = yield* admissions.read(request, lifetime, false)
+    const { body, byteLength } = yield* admissions.read(request, lifetime, {})
     const { routing, bounds } = yield* protocol.decode(body, byteLength, request.headers)
     for (const model of routing.models) yield* registry.resolve(model)
     inFlight.leave(lifetime)

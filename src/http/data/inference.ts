@@ -102,7 +102,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
       const clock = yield* Effect.clock
       const nowMs = monotonic(clock)
       const runner = makeStepRunner(yield* Effect.runtime<never>())
-      const admissions = makeAdmissions({ keys, limits, inFlight, timers, registry })
+      const admissions = makeAdmissions({ keys, limits, meter, inFlight, timers, registry })
       const onlyOnce = makeOnlyOnce(idempotency, inFlight, runner)
       yield* keys.onRevoked(inFlight.revoke)
 
@@ -153,7 +153,11 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const { lifetime, key } = yield* admissions.admit(state, request, watchCaller, "ordinary")
         const value = idempotencyKeyOf(request.headers)
         if (value instanceof BadRequest) return yield* Exit.fail(value)
-        const { body, byteLength, bytes } = yield* admissions.read(request, lifetime, value !== null)
+        const { body, byteLength, bytes } = yield* admissions.read(request, lifetime, {
+          payer: key,
+          keepsBytes: value !== null,
+          prompt: form.prompt,
+        })
         const asked = yield* unwrap(form.decode(body, byteLength, request.headers))
         const admitted = { form, state, request, output, lifetime, key }
         if (value === null || bytes === undefined) return yield* answer(admitted, asked, undefined)

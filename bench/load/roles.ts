@@ -64,6 +64,8 @@ export interface GatewayOptions extends RoleOptions {
   readonly storage?: string
   /** Default: 1. */
   readonly workers?: number
+  /** Tokens of every model. Default: 128,000. */
+  readonly contextLength?: number
 }
 
 export const startHost = async (folder: string, certificate?: Certificate): Promise<Address> => {
@@ -94,10 +96,11 @@ export const gatewayRole = async ({
   env,
   storage = `sqlite:${join(folder, "ledger.db")}`,
   workers = 1,
+  contextLength = 128_000,
 }: GatewayOptions): Promise<Role> => {
   const config = join(folder, `${name}.config.json`)
   const managementKey = `bench-management-${crypto.randomUUID()}`
-  await Bun.write(config, JSON.stringify({ ...configuration(upstream), server: { workers } }))
+  await Bun.write(config, JSON.stringify({ ...configuration(upstream, contextLength), server: { workers } }))
   const launch = (bunArguments: ReadonlyArray<string>) => {
     const port = freePort()
     const settings = {
@@ -122,28 +125,30 @@ export const gatewayRole = async ({
 const providers = ["bench-a", "bench-b"] as const
 
 /** The second host is more expensive by a third, so that the default strategy sends it about one request in three. */
-const hostOf = (provider: (typeof providers)[number], model: string) => ({
+const hostOf = (provider: (typeof providers)[number], model: string, contextLength: number) => ({
   provider,
   model,
   pricing:
     provider === "bench-a"
       ? { prompt: "0.00000015", completion: "0.0000006" }
       : { prompt: "0.0000002", completion: "0.0000008" },
-  context_length: 128_000,
+  context_length: contextLength,
   max_completion_tokens: 16_384,
 })
 
-const configuration = (upstream: string) => {
+const configuration = (upstream: string, contextLength: number) => {
   const provider = { plugin: "openai-compatible", base_url: upstream, network: "private", api_key: "x" }
   return {
     plugins: { folders: [join(root, "plugins")] },
     discovery: { environment: false, local: false },
+    // All callers have one key, which may have a quarter of the places.
+    limits: { max_in_flight: 8192 },
     providers: Object.fromEntries(providers.map((slug) => [slug, provider])),
     models: Object.keys(models).map((id) => ({
       id,
       name: id,
-      context_length: 128_000,
-      hosts: providers.slice(0, id === "bench/one-host" ? 1 : 2).map((slug) => hostOf(slug, id)),
+      context_length: contextLength,
+      hosts: providers.slice(0, id === "bench/one-host" ? 1 : 2).map((slug) => hostOf(slug, id, contextLength)),
     })),
   }
 }

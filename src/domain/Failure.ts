@@ -78,8 +78,13 @@ export class NotPermitted extends Data.TaggedError("NotPermitted")<{ readonly ru
 
 /** A limit on the number of requests: of the key, or of free models. */
 export class RateLimited extends Data.TaggedError("RateLimited")<{
-  readonly scope: "key" | "free-models-per-min" | "free-models-per-day"
-  /** Requests in the window. */
+  readonly scope:
+    | "key"
+    | "free-models-per-min"
+    | "free-models-per-day"
+    | "key-requests-in-flight"
+    | "key-bytes-in-flight"
+  /** Requests in the window; of what is in flight: requests, or bytes. */
   readonly limit: number
   /** Unix milliseconds: from then on a request is admitted, unless others come before it. */
   readonly resetsAt: number
@@ -87,8 +92,15 @@ export class RateLimited extends Data.TaggedError("RateLimited")<{
   readonly retryAfterSeconds: number
 }> {
   override get message() {
-    return `Rate limit exceeded: ${this.scope === "key" ? "requests of this key" : this.scope}.`
+    return rateLimitTexts[this.scope]?.(this.limit) ?? `Rate limit exceeded: ${this.scope}.`
   }
+}
+
+const rateLimitTexts: Readonly<Partial<Record<RateLimited["scope"], (limit: number) => string>>> = {
+  key: () => "Rate limit exceeded: requests of this key.",
+  "key-requests-in-flight": (limit) => `This key has ${limit} requests in flight, which is as many as it may.`,
+  "key-bytes-in-flight": (limit) =>
+    `This key has too many bytes of request bodies in flight: ${limit} bytes is as many as it may.`,
 }
 
 /** There is no such route, model or key. */
@@ -114,11 +126,15 @@ export class NoHostMatches extends Data.TaggedError("NoHostMatches")<
 export class TimedOut extends Data.TaggedError("TimedOut")<{
   readonly phase: "body" | "upstream"
   readonly afterMs: number
+  /** Of a body, where not the whole of it took too long: no byte of it came for `afterMs`, or too few. */
+  readonly because?: "silent" | "slow"
 }> {
   override get message() {
-    return this.phase === "body"
-      ? `The request body was not complete after ${this.afterMs / 1000} seconds.`
-      : "Operation timed out."
+    if (this.phase === "upstream") return "Operation timed out."
+    const seconds = this.afterMs / 1000
+    if (this.because === "silent") return `No byte of the request body came for ${seconds} seconds.`
+    if (this.because === "slow") return `Too little of the request body came within ${seconds} seconds.`
+    return `The request body was not complete after ${seconds} seconds.`
   }
 }
 

@@ -122,6 +122,8 @@ const about = (failure: BadRequest | NoHostMatches | RoutingExhausted) => {
 /** Clients tell a limit that is gone in a moment from a daily one by `limit_source`, so its suffixes are fixed. */
 const limitSources = {
   key: { source: "gateway_key_rate_limit", hint: "Wait, or ask for a higher rate_limit of the key" },
+  "key-requests-in-flight": { source: "gateway_key_in_flight", hint: "Send fewer requests of one key at once" },
+  "key-bytes-in-flight": { source: "gateway_key_in_flight", hint: "Send fewer long requests of one key at once" },
   "free-models-per-min": { source: "gateway_free_tier_per_minute", hint: "Wait, or use a model that is not free" },
   "free-models-per-day": { source: "gateway_free_tier_daily", hint: "Wait for the daily reset" },
 }

@@ -1,24 +1,45 @@
-/** The body of a request, read with bounds on its size and its time. See docs/guarantees.md#g30. */
+/** The body of a request, read with bounds on its size and on how slowly it may come. See docs/guarantees.md#g23 and #g30. */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { BadRequest, BodyTooLarge, CallerGone, TimedOut } from "../domain/Failure.ts"
+import { BadRequest, BodyTooLarge, CallerGone, type RateLimited, TimedOut } from "../domain/Failure.ts"
+import type { InFlight } from "../services/InFlight.ts"
 import type { Ending, Lifetime } from "../services/RequestContext.ts"
 import { wait } from "../services/Steps.ts"
-import type { Timers } from "../services/Timers.ts"
+import type { Timer, Timers } from "../services/Timers.ts"
 
-/** How long a caller may take to send a body, milliseconds. */
-const bodyTimeoutMs = 30_000
+/** How long no byte of a body may come, milliseconds. */
+const silenceMs = 30_000
+/** The least rate of a body that drips: bytes per second, over at least so many milliseconds. */
+const leastRate = 1024
+const rateWindowMs = 10_000
+
+/**
+ * A body of at most so many announced bytes is read at once, without a look at its parts. One that is not complete after
+ * `silenceMs` came slower than `leastRate`, so that time bounds it.
+ */
+const shortBytes = (leastRate * silenceMs) / 1000
+
+/** A request gets its place (`InFlight.place`) once so many bytes of its body have come. From then on they are counted. */
+const uncountedBytes = 65_536
+
+export type ReadFailure = BadRequest | BodyTooLarge | TimedOut | RateLimited | Ending
+
+/** What reading needs. Without `places` the request has no place and its bytes are not counted: on the control plane. */
+export interface Reading {
+  readonly limitBytes: number
+  readonly timers: Context.Tag.Service<Timers>
+  readonly places: Pick<Context.Tag.Service<InFlight>, "place" | "keep"> | undefined
+}
 
 const unreadable = (path: string, message: string) => Effect.fail(new BadRequest({ issues: [{ path, message }] }))
 
 /** All bytes of the body. Ends at once when the request is ended: at shutdown a body may still be on its way. */
 export const readRequest = (
   request: Request,
-  limitBytes: number,
-  timers: Context.Tag.Service<Timers>,
+  reading: Reading,
   lifetime: Lifetime,
-): Effect.Effect<Uint8Array, BadRequest | BodyTooLarge | TimedOut | Ending> => {
+): Effect.Effect<Uint8Array, ReadFailure> => {
   const { headers } = request
   const encoding = headers.get("content-encoding")
   if (encoding !== null && encoding !== "identity")
@@ -27,36 +48,155 @@ export const readRequest = (
   if (type !== null && !/^application\/(?:[\w.+-]+\+)?json\b/i.test(type)) {
     return unreadable("Content-Type", "must be application/json")
   }
-  const length = headers.get("content-length")
-  if (length !== null && Number(length) > limitBytes) return Effect.fail(new BodyTooLarge({ limitBytes }))
+  const announced = headers.get("content-length")
+  // A header that came twice has both values, such as "7, 7".
+  const length = announced === null ? undefined : Number.parseInt(announced, 10)
+  const { limitBytes } = reading
+  if (length !== undefined && length > limitBytes) return Effect.fail(new BodyTooLarge({ limitBytes }))
   return wait((resume) => {
-    // May be called again when the body comes, or breaks off, after the request was ended: `wait` takes the first outcome.
-    const finish = (exit: Exit.Exit<Uint8Array, BodyTooLarge | TimedOut | Ending>): void => {
-      timer.clear()
-      lifetime.forget(ended)
-      resume(exit)
-    }
-    const late = () => finish(Exit.fail(new TimedOut({ phase: "body", afterMs: bodyTimeoutMs })))
-    const timer = timers.set(bodyTimeoutMs, late)
-    const ended = () => finish(Exit.fail(lifetime.ending ?? new CallerGone()))
-    lifetime.onEnd(ended)
+    lifetime.isReading = true
+    const body = new ArrivingBody(reading, lifetime, length, resume)
     if (lifetime.ending !== undefined) return
-    const reading = length === null ? atMost(request, limitBytes) : request.bytes()
-    reading.then(
-      (bytes) => finish(bytes === undefined ? Exit.fail(new BodyTooLarge({ limitBytes })) : Exit.succeed(bytes)),
-      () => finish(Exit.fail(new CallerGone())),
-    )
+    if (length !== undefined && length <= shortBytes) body.readShort(request)
+    else void body.read(request)
   })
 }
 
-/** A body whose length was not announced: counted while it comes, `undefined` once it is too long. */
-const atMost = async (request: Request, limitBytes: number): Promise<Uint8Array | undefined> => {
-  const parts: Array<Uint8Array> = []
-  let size = 0
-  for await (const part of request.body ?? []) {
-    size += part.byteLength
-    if (size > limitBytes) return undefined
-    parts.push(part)
+/** A body on its way, and its end. Whatever comes after the end is ignored. */
+class ArrivingBody {
+  private readonly reading: Reading
+  private readonly lifetime: Lifetime
+  private readonly resume: (exit: Exit.Exit<Uint8Array, ReadFailure>) => void
+  private readonly timer: Timer
+  private readonly ended = (): void => this.cutOff()
+  private readonly length: number | undefined
+  private bytes = new Uint8Array(0)
+  private size = 0
+  /**
+   * Set when there was no room for the body. The rest of it is read and thrown away before this is answered: a caller that
+   * still sends when the connection is closed sees the close and not the answer.
+   */
+  private refusal: ReadFailure | undefined
+  private isOver = false
+  /** The rate is taken from here on. */
+  private windowAt: number
+  private windowBytes = 0
+
+  constructor(
+    reading: Reading,
+    lifetime: Lifetime,
+    length: number | undefined,
+    resume: (exit: Exit.Exit<Uint8Array, ReadFailure>) => void,
+  ) {
+    this.reading = reading
+    this.lifetime = lifetime
+    this.length = length
+    this.resume = resume
+    this.windowAt = reading.timers.now()
+    this.timer = reading.timers.set(silenceMs, () => this.silent())
+    lifetime.onEnd(this.ended)
   }
-  return parts.length === 1 && parts[0] !== undefined ? parts[0] : new Uint8Array(Buffer.concat(parts, size))
+
+  readShort(request: Request): void {
+    request.bytes().then(
+      (bytes) => this.complete(bytes),
+      () => this.fail(new CallerGone()),
+    )
+  }
+
+  async read(request: Request): Promise<void> {
+    const reader = request.body?.getReader()
+    try {
+      for (let next = await reader?.read(); next?.value !== undefined; next = await reader?.read()) {
+        if (this.isOver) break
+        const failure = this.take(next.value)
+        if (failure === undefined) continue
+        this.fail(failure)
+        break
+      }
+      if (this.isOver) await reader?.cancel()
+      else this.complete(this.bytes.subarray(0, this.size))
+    } catch {
+      this.fail(new CallerGone())
+    }
+  }
+
+  private take(part: Uint8Array): ReadFailure | undefined {
+    const { limitBytes } = this.reading
+    const size = this.size + part.byteLength
+    if (size > limitBytes) return new BodyTooLarge({ limitBytes })
+    this.refusal ??= this.counted(size, part.byteLength)
+    if (this.refusal === undefined) {
+      this.room(size)
+      this.bytes.set(part, this.size)
+    }
+    this.size = size
+    this.timer.restart(silenceMs)
+    return this.rate(part.byteLength)
+  }
+
+  /** Why no more of the body is kept, if so. */
+  private counted(size: number, added: number): ReadFailure | undefined {
+    const { places } = this.reading
+    if (size <= uncountedBytes || places === undefined) return undefined
+    const { lifetime } = this
+    const refusal = places.place(lifetime) ?? places.keep(lifetime, lifetime.bodyBytes === 0 ? size : added)
+    if (refusal === undefined) return undefined
+    lifetime.releaseBody()
+    this.bytes = new Uint8Array(0)
+    return refusal
+  }
+
+  /** A time-out if the body drips. */
+  private rate(added: number): TimedOut | undefined {
+    this.windowBytes += added
+    const now = this.reading.timers.now()
+    const elapsedMs = now - this.windowAt
+    if (elapsedMs < rateWindowMs) return undefined
+    if (this.windowBytes * 1000 < leastRate * elapsedMs) {
+      return new TimedOut({ phase: "body", afterMs: elapsedMs, because: "slow" })
+    }
+    this.windowAt = now
+    this.windowBytes = 0
+    return undefined
+  }
+
+  /** Makes room for so many bytes in all. What is announced is not reserved before it comes. */
+  private room(size: number): void {
+    if (size <= this.bytes.length) return
+    const most = this.length ?? this.reading.limitBytes
+    const buffer = this.bytes.buffer.transfer(
+      Math.max(size, Math.min(most, Math.max(uncountedBytes, this.bytes.length * 2))),
+    )
+    this.bytes = new Uint8Array(buffer)
+  }
+
+  private complete(bytes: Uint8Array): void {
+    if (this.isOver) return
+    const refusal = this.refusal ?? this.reading.places?.place(this.lifetime)
+    this.lifetime.isReading = false
+    this.finish(refusal === undefined ? Exit.succeed(bytes) : Exit.fail(refusal))
+  }
+
+  private silent(): void {
+    const isShort = this.length !== undefined && this.length <= shortBytes
+    this.fail(new TimedOut({ phase: "body", afterMs: silenceMs, ...(isShort ? {} : { because: "silent" }) }))
+  }
+
+  /** The request was ended while its body came. Its deadline is then a time-out of the body, not of a host. */
+  private cutOff(): void {
+    const why = this.lifetime.ending ?? new CallerGone()
+    this.fail(why instanceof TimedOut ? new TimedOut({ phase: "body", afterMs: why.afterMs }) : why)
+  }
+
+  private fail(failure: ReadFailure): void {
+    if (!this.isOver) this.finish(Exit.fail(failure))
+  }
+
+  private finish(exit: Exit.Exit<Uint8Array, ReadFailure>): void {
+    this.isOver = true
+    this.timer.clear()
+    this.lifetime.forget(this.ended)
+    this.resume(exit)
+  }
 }

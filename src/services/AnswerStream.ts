@@ -128,6 +128,8 @@ export class AnswerStream implements OutputEvents {
   private begin(answer: HostAnswer): void {
     this.answer = answer
     this.state = "streaming"
+    // No other host will be called with it.
+    this.options.context.lifetime.releaseBody()
     if (!this.hasReader) {
       this.abandon("caller-gone")
       return

@@ -1,17 +1,18 @@
 /**
- * The running requests: how many are allowed, and how they end when the gateway stops. They are counted here because
- * the server's own shutdown does not know the answers of Bun's native routes. See docs/guarantees.md#g17 and #g19.
+ * The running requests: how many are allowed, in all and of one key, how many bytes of their bodies are kept, and how they
+ * end when the gateway stops. They are counted here because the server's own shutdown does not know the answers of Bun's
+ * native routes. See docs/guarantees.md#g17, #g19 and #g23.
  */
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
 import * as Layer from "effect/Layer"
-import { NotPermitted, TimedOut, Unavailable } from "../domain/Failure.ts"
+import { NotPermitted, RateLimited, TimedOut, Unavailable } from "../domain/Failure.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import { Roster } from "../domain/Roster.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
-import { Lifetime } from "./RequestContext.ts"
+import { Lifetime, Load } from "./RequestContext.ts"
 import { Timers } from "./Timers.ts"
 
 export interface Drained {
@@ -24,14 +25,37 @@ const revoked = new NotPermitted({ rule: "The key was disabled or deleted while 
 /** How often deadlines and callers are checked, milliseconds. */
 const lookEveryMs = 100
 
+/** What a key may have at once although it is more than a quarter of the places. */
+const leastShare = 64
+
+/** The most requests of one key at once, those that have no place yet among them, of so many places. */
+const shareOf = (places: number): number => Math.max(leastShare, Math.ceil(places / 4))
+
+/** Requests without a place yet, for each place. A bound on what waiting for bodies takes. */
+const arrivingPerPlace = 4
+
+const mebibyte = 1_048_576
+
+/** Bytes of long bodies that are kept at once; one body of the greatest allowed length fits in any case. */
+const mostBodyBytes = { ofProcess: 256 * mebibyte, ofKey: 64 * mebibyte }
+
+/** Keys that are counted without having a request in flight, before they are forgotten. */
+const mostIdleKeys = 1000
+
 export class InFlight extends Context.Tag("headgate/InFlight")<
   InFlight,
   {
     /**
      * Admits a request before its body is read, until `leave`, or returns why not. The request is ended at its
-     * deadline.
+     * deadline. It has no place yet, so that a caller who sends nothing takes none from others.
      */
     readonly admit: () => Lifetime | Unavailable
+    /** Counts the request with its key, or returns that the key has as many as it may. Called once. */
+    readonly own: (lifetime: Lifetime, key: KeyId) => RateLimited | undefined
+    /** Gives the request one of the places (`max_in_flight`), once its body has come or much of it. Does nothing the second time. */
+    readonly place: (lifetime: Lifetime) => Unavailable | undefined
+    /** Counts more bytes of its body, which it keeps until `releaseBody` of the lifetime or `leave`. */
+    readonly keep: (lifetime: Lifetime, bytes: number) => Unavailable | RateLimited | undefined
     /** The request is over. Does nothing the second time. */
     readonly leave: (lifetime: Lifetime) => void
     /** Ends the running requests of a key that was disabled or deleted. */
@@ -56,15 +80,29 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
 >() {
   static readonly layer = Layer.effect(
     InFlight,
-    Effect.map(Effect.all([Timers, ProviderRegistry]), ([timers, registry]) => {
+    Effect.map(Effect.all([Timers, ProviderRegistry, Effect.clock]), ([timers, registry, clock]) => {
       const running = new Roster<Lifetime>()
       let stopping = false
+      const process = new Load()
+      const loads = new Map<KeyId, Load>()
       let draining = false
       /** Done once `cut` was called: nothing is waited for any more. */
       const hurried = Deferred.unsafeMake<void>(FiberId.none)
       let runningAtDrain = 0
       const ended = new Set<Lifetime>()
       const refuse = (why: Unavailable["why"]) => new Unavailable({ why, retryAfterSeconds: 1 })
+      const limited = (scope: RateLimited["scope"], limit: number) =>
+        new RateLimited({ scope, limit, resetsAt: clock.unsafeCurrentTimeMillis() + 1000, retryAfterSeconds: 1 })
+      const loadOf = (key: KeyId): Load => {
+        const known = loads.get(key)
+        if (known !== undefined) return known
+        if (loads.size >= mostIdleKeys) {
+          for (const [key, load] of loads) if (load.requests === 0) loads.delete(key)
+        }
+        const load = new Load()
+        loads.set(key, load)
+        return load
+      }
       const cut = () => {
         running.each((lifetime) => {
           ended.add(lifetime)
@@ -93,15 +131,48 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
         admit: () => {
           if (draining) return refuse("draining")
           const { maxInFlight, deadlineMs } = registry.current().limits
-          if (running.size >= maxInFlight) return refuse("overloaded")
+          if (process.requests >= maxInFlight) return refuse("overloaded")
+          if (running.size - process.requests >= maxInFlight * arrivingPerPlace) return refuse("overloaded")
           const lifetime = new Lifetime()
+          lifetime.ofProcess = process
           lifetime.allowedMs = deadlineMs
           lifetime.deadline = timers.now() + deadlineMs
           running.add(lifetime)
           return lifetime
         },
+        own: (lifetime, key) => {
+          lifetime.key = key
+          const load = loadOf(key)
+          const most = shareOf(registry.current().limits.maxInFlight)
+          if (load.requests >= most) return limited("key-requests-in-flight", most)
+          load.requests += 1
+          lifetime.ofKey = load
+          return undefined
+        },
+        place: (lifetime) => {
+          if (lifetime.hasPlace) return undefined
+          if (process.requests >= registry.current().limits.maxInFlight) return refuse("overloaded")
+          process.requests += 1
+          lifetime.hasPlace = true
+          return undefined
+        },
+        keep: (lifetime, bytes) => {
+          const { bodyBytes } = registry.current().limits
+          const ofKey = Math.max(mostBodyBytes.ofKey, bodyBytes)
+          const { ofKey: load } = lifetime
+          if (load !== undefined && load.bodyBytes + bytes > ofKey) return limited("key-bytes-in-flight", ofKey)
+          if (process.bodyBytes + bytes > Math.max(mostBodyBytes.ofProcess, bodyBytes)) return refuse("overloaded")
+          if (load !== undefined) load.bodyBytes += bytes
+          process.bodyBytes += bytes
+          lifetime.bodyBytes += bytes
+          return undefined
+        },
         leave: (lifetime) => {
+          if (!running.has(lifetime)) return
           running.delete(lifetime)
+          lifetime.releaseBody()
+          if (lifetime.hasPlace) process.requests -= 1
+          if (lifetime.ofKey !== undefined) lifetime.ofKey.requests -= 1
         },
         revoke: (key) => {
           running.each((lifetime) => {

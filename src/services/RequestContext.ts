@@ -20,6 +20,14 @@ export type Ending = CallerGone | NotPermitted | Unavailable | TimedOut
 
 const none: ReadonlyArray<() => void> = []
 
+/** What is in flight of a key, or of the process. */
+export class Load {
+  /** Of a key: its requests, from their admission on. Of the process: those that have a place (`InFlight.place`). */
+  requests = 0
+  /** Bytes of their long bodies. */
+  bodyBytes = 0
+}
+
 /** The handle that ends a request, from its first byte on. The first reason is kept. */
 export class Lifetime implements Member {
   /** In the roster of the running requests. */
@@ -31,6 +39,14 @@ export class Lifetime implements Member {
   allowedMs = Number.POSITIVE_INFINITY
   /** Whose request it is, once that is known. */
   key: KeyId | undefined
+  /** Where it is counted: with its key, once that is known, and with the process. Only `InFlight` changes these. */
+  ofKey: Load | undefined
+  ofProcess: Load | undefined
+  hasPlace = false
+  /** Bytes of its body that are counted with both. */
+  bodyBytes = 0
+  /** Whether its body is being read. An answer that is given meanwhile ends the connection. */
+  isReading = false
   /** Whether the caller has closed the connection. Polled where no event reports it; `undefined`: an event does. */
   isCallerGone: (() => boolean) | undefined
   private listeners = none
@@ -44,6 +60,14 @@ export class Lifetime implements Member {
   /** Ends the request if its caller has left. Called after waits, so that no host is called for a caller who is gone. */
   look(): void {
     if (this.isCallerGone?.() === true) this.end(new CallerGone())
+  }
+
+  /** Its body is not needed any more: a host's answer has begun, or the request is over. */
+  releaseBody(): void {
+    if (this.bodyBytes === 0) return
+    if (this.ofKey !== undefined) this.ofKey.bodyBytes -= this.bodyBytes
+    if (this.ofProcess !== undefined) this.ofProcess.bodyBytes -= this.bodyBytes
+    this.bodyBytes = 0
   }
 
   /** Calls `listener` once when the request is ended; at once if it is ended already. */

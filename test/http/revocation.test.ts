@@ -64,24 +64,26 @@ describe.each([
     expect(gateway.called).toEqual(["a"])
   })
 
-  test("ends a request whose body is still arriving with 403", async () => {
-    const gateway = await startRuled()
-    const key = await gateway.newKey()
-    const caller = rawCaller(gateway.url)
-    const headers = {
-      authorization: `Bearer ${key}`,
-      "content-type": "application/json",
-      "content-length": "1000",
-      expect: "100-continue",
-    }
-    caller.send(requestOf("POST /api/v1/chat/completions", headers, '{"model":'))
-    await caller.until((received) => received.includes("100 Continue"))
-    await gateway.manage(key, method, body)
-    const [answer] = answersIn(await caller.until((text) => answersIn(text).length > 0))
-    expect(answer?.status).toBe(403)
-    caller.hangUp()
-    expect(gateway.called).toEqual([])
-  })
+  test.each(["chat/completions", "route/explain", "messages/count_tokens", "embeddings"])(
+    "ends a request whose body is still arriving with 403, and its connection: %s",
+    async (route) => {
+      const gateway = await startRuled()
+      const key = await gateway.newKey()
+      const caller = rawCaller(gateway.url)
+      const headers = {
+        authorization: `Bearer ${key}`,
+        "content-type": "application/json",
+        "content-length": "1000",
+        expect: "100-continue",
+      }
+      caller.send(requestOf(`POST /api/v1/${route}`, headers, '{"model":'))
+      await caller.until((received) => received.includes("100 Continue"))
+      await gateway.manage(key, method, body)
+      const [answer] = answersIn(await caller.closed)
+      expect([answer?.status, answer?.headers.get("connection")]).toEqual([403, "close"])
+      expect(gateway.called).toEqual([])
+    },
+  )
 })
 
 test("a key that is changed otherwise keeps its streams", async () => {

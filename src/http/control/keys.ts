@@ -15,7 +15,7 @@ import { Meter } from "../../services/Meter.ts"
 import { ProviderRegistry } from "../../services/ProviderRegistry.ts"
 import { Lifetime } from "../../services/RequestContext.ts"
 import { Timers } from "../../services/Timers.ts"
-import { parseBody } from "../decode/json.ts"
+import { readBody } from "../decode/readBody.ts"
 import { readRequest } from "../readRequest.ts"
 import { badBody, badRequest, notFound, unavailable } from "../refusals.ts"
 import { AuthorizeManagement, CurrentKey } from "./authorize.ts"
@@ -86,9 +86,12 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
     // Not done by HttpApi, which treats invalid JSON as a defect and has no bounds.
     const body = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       const web = yield* Effect.orDie(HttpServerRequest.toWeb(request))
-      const { bodyBytes } = registry.current().limits
-      const bytes = yield* readRequest(web, bodyBytes, timers, new Lifetime())
-      return yield* parseBody(bytes)
+      const { bodyBytes: limitBytes } = registry.current().limits
+      const lifetime = new Lifetime()
+      const reading = readRequest(web, { limitBytes, timers, places: undefined }, lifetime)
+      // What is not counted is not limited.
+      const bytes = yield* Effect.catchTag(reading, "RateLimited", Effect.die)
+      return yield* Effect.gen(() => readBody(bytes, lifetime))
     })
 
     return handlers

@@ -13,6 +13,8 @@ import type { ShownRoute } from "./routeMetadata.ts"
 export interface Form extends Pick<ClientProtocol, "name" | "ownNames" | "error"> {
   /** As `ClientProtocol.decode`. What headers say of the routing is applied. */
   readonly decode: (body: JsonObject, headers: Headers) => Either.Either<Asked, BadRequest>
+  /** The member that has the prompt, where a body is one prompt. */
+  readonly prompt?: string
 }
 
 /** A decoded request, and how its answer is read and written. `shown`: the routing, for callers who ask for it. */
@@ -42,12 +44,16 @@ class AskedChat implements Asked {
   }
 }
 
+/** The member with the conversation, by the name of the form. Elsewhere `messages`. */
+const promptMembers: Readonly<Record<string, string>> = { completions: "prompt", responses: "input" }
+
 export const chatForm = (protocol: ClientProtocol): Form => {
   const { name, ownNames, error } = protocol
   return {
     name,
     ...(ownNames === undefined ? {} : { ownNames }),
     error,
+    prompt: promptMembers[name] ?? "messages",
     decode: (body, headers) => {
       const decoded = protocol.decode(body, headers)
       if (Either.isLeft(decoded)) return Either.left(decoded.left)

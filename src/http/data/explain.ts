@@ -5,8 +5,7 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Exit from "effect/Exit"
-import { BadRequest, NotFound, NotPermitted, Unavailable } from "../../domain/Failure.ts"
+import { BadRequest, type Failure, NotFound, NotPermitted } from "../../domain/Failure.ts"
 import { KeyId } from "../../domain/Ids.ts"
 import type { KeyRecord } from "../../domain/Key.ts"
 import { formatUsd } from "../../domain/Money.ts"
@@ -15,36 +14,28 @@ import type { Explain, Explanation as Explained } from "../../services/explain.t
 import type { InFlight } from "../../services/InFlight.ts"
 import type { KeyStore } from "../../services/KeyStore.ts"
 import type { Meter } from "../../services/Meter.ts"
-import type { ProviderRegistry } from "../../services/ProviderRegistry.ts"
-import type { RequestLimits } from "../../services/RequestLimits.ts"
-import type { Timers } from "../../services/Timers.ts"
-import { authenticate } from "../authenticate.ts"
-import { parseBody } from "../decode/json.ts"
+import type { Steps } from "../../services/Steps.ts"
 import { chatError, render } from "../ErrorBody.ts"
 import { requestIdHeader } from "../headers.ts"
-import { readRequest } from "../readRequest.ts"
+import type { Admissions } from "./admission.ts"
 import type { Explanation } from "./Explanation.ts"
 import type { Respond } from "./Respond.ts"
 import { withHeaders } from "./requestHeaders.ts"
 
 export interface ExplainServices {
+  readonly admissions: Admissions
   readonly keys: Context.Tag.Service<KeyStore>
-  readonly limits: Context.Tag.Service<RequestLimits>
   readonly meter: Context.Tag.Service<Meter>
   readonly inFlight: Context.Tag.Service<InFlight>
-  readonly timers: Context.Tag.Service<Timers>
-  readonly registry: Context.Tag.Service<ProviderRegistry>
   readonly conversations: Context.Tag.Service<Conversations>
   readonly explain: Explain
 }
 
 export const makeExplainRoute = ({
+  admissions,
   keys,
-  limits,
   meter,
   inFlight,
-  timers,
-  registry,
   conversations,
   explain,
 }: ExplainServices): Respond => {
@@ -61,17 +52,11 @@ export const makeExplainRoute = ({
     )
   }
 
-  return function* (protocol, state, request, watchCaller) {
-    const lifetime = inFlight.admit()
-    if (lifetime instanceof Unavailable) return yield* Exit.fail(lifetime)
-    state.lifetime = lifetime
-    watchCaller(lifetime)
-    const caller = yield* authenticate(keys, request.headers)
-    yield* limits.admit(caller)
+  return function* (protocol, state, request, watchCaller): Steps<Response, Failure> {
+    const { lifetime, key: caller } = yield* admissions.admit(state, request, watchCaller, "any")
     const { seed, keyHash } = yield* queryOf(request.url)
     const key = yield* keyFor(caller, keyHash)
-    const bytes = yield* readRequest(request, registry.current().limits.bodyBytes, timers, lifetime)
-    const body = yield* parseBody(bytes)
+    const { body } = yield* admissions.read(request, lifetime, {})
     const asked = yield* withHeaders(yield* protocol.decode(body, request.headers), request.headers)
     const budget = yield* meter.budget({ _tag: "Key", key })
     const explanation = yield* explain(asked, budget, {

@@ -9,7 +9,7 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { BadRequest, CallerGone, type Failure, Unavailable } from "../../domain/Failure.ts"
+import { BadRequest, CallerGone, type Failure } from "../../domain/Failure.ts"
 import { generationId, requestId } from "../../domain/Ids.ts"
 import type { KeyRecord } from "../../domain/Key.ts"
 import type { Plan } from "../../domain/Plan.ts"
@@ -31,9 +31,7 @@ import { isFinished, makeStepRunner, type Steps, unwrap } from "../../services/S
 import { directOutput, type OpenOutput, queuedOutput } from "../../services/StreamOutput.ts"
 import type { WriterFor } from "../../services/StreamWriter.ts"
 import { Timers } from "../../services/Timers.ts"
-import { authenticate, managementKey } from "../authenticate.ts"
 import type { AllowOrigin } from "../cors.ts"
-import { parseBody } from "../decode/json.ts"
 import { defect, type Rendered, render } from "../ErrorBody.ts"
 import {
   attributionText,
@@ -45,8 +43,8 @@ import {
   isHeaderSafe,
   requestIdHeader,
 } from "../headers.ts"
-import { readRequest } from "../readRequest.ts"
 import { closedByStop } from "../stopping.ts"
+import { makeAdmissions } from "./admission.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
 import { makeCountRoute } from "./countTokens.ts"
 import { makeExplainRoute } from "./explain.ts"
@@ -105,6 +103,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
       const clock = yield* Effect.clock
       const nowMs = monotonic(clock)
       const runner = makeStepRunner(yield* Effect.runtime<never>())
+      const admissions = makeAdmissions({ keys, limits, meter, inFlight, timers, registry })
       const onlyOnce = makeOnlyOnce(idempotency, inFlight, runner)
       yield* keys.onRevoked(inFlight.revoke)
 
@@ -152,25 +151,17 @@ export class Inference extends Context.Tag("headgate/Inference")<
         watchCaller: (lifetime: Lifetime) => void,
         output: OpenOutput,
       ): Steps<Response, Failure> {
-        const lifetime = inFlight.admit()
-        if (lifetime instanceof Unavailable) return yield* Exit.fail(lifetime)
-        state.lifetime = lifetime
-        watchCaller(lifetime)
-        const authenticating = authenticate(keys, request.headers)
-        const key = yield* unwrap(authenticating)
-        if (key.kind !== "ordinary") return yield* Exit.fail(managementKey)
-        lifetime.key = key.id
-        const counting = limits.admit(key)
-        yield* unwrap(counting)
+        const { lifetime, key } = yield* admissions.admit(state, request, watchCaller, "ordinary")
         const value = idempotencyKeyOf(request.headers)
         if (value instanceof BadRequest) return yield* Exit.fail(value)
-        const { bodyBytes } = registry.current().limits
-        const bytes = yield* readRequest(request, bodyBytes, timers, lifetime)
-        const body = yield* unwrap(parseBody(bytes))
+        const { body, bytes } = yield* admissions.read(request, lifetime, {
+          payer: key,
+          keepsBytes: value !== null,
+          prompt: form.prompt,
+        })
         const asked = yield* unwrap(form.decode(body, request.headers))
-        if (!isFinished(authenticating) || !isFinished(counting)) lifetime.look()
         const admitted = { form, state, request, output, lifetime, key }
-        if (value === null) return yield* answer(admitted, asked, undefined)
+        if (value === null || bytes === undefined) return yield* answer(admitted, asked, undefined)
         const { requestId } = state
         const { stream, routing } = asked.request
         const mayKeepAnswer = !stream && !routing.preferences.zeroDataRetention
@@ -251,6 +242,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
       const refused = ({ error }: Pick<Form, "error">, state: RequestState, cause: Cause.Cause<Failure>): Response => {
         const { requestId, generationId, lifetime } = state
         if (lifetime !== undefined) inFlight.leave(lifetime)
+        // What is left of an incomplete body must not be taken for the next request.
+        const closing = lifetime?.isReading === true ? { connection: "close" } : {}
         const failure = Cause.failureOption(cause)
         if (Option.isNone(failure)) {
           runner.effect(Effect.logError("a defect while answering", { requestId }, cause), () => {})
@@ -261,7 +254,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const ids = { [requestIdHeader]: requestId, ...(generationId && { [generationIdHeader]: generationId }) }
         return Response.json(metadata === undefined ? body : { ...body, openrouter_metadata: metadata }, {
           status: rendered.status,
-          headers: { "content-type": "application/json", ...rendered.headers, ...ids },
+          headers: { "content-type": "application/json", ...rendered.headers, ...closing, ...ids },
         })
       }
 
@@ -299,8 +292,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
       })
 
       const explain = makeExplain(router, registry, yield* ProviderKeys, () => clock.unsafeCurrentTimeMillis())
-      const explained = makeExplainRoute({ keys, limits, meter, inFlight, timers, registry, conversations, explain })
-      const counted = makeCountRoute({ keys, limits, inFlight, timers, registry })
+      const explained = makeExplainRoute({ admissions, keys, meter, inFlight, conversations, explain })
+      const counted = makeCountRoute({ admissions, inFlight, registry })
       return {
         handler: (protocol, allow) => handlerOf(chatForm(protocol), allow, respond),
         operation: (form, allow) => handlerOf(form, allow, respond),

@@ -4,6 +4,7 @@ import { BadRequest } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import { firstFault, placeIn } from "../../domain/jsonFault.ts"
 import { deepest, isTooDeep } from "../../wire/jsonDepth.ts"
+import { type Excess, mostMembers, mostValues } from "./jsonScan.ts"
 
 /** A dangerous name: assigning it sets an object's prototype. */
 const unsafeName = "__proto__"
@@ -26,11 +27,30 @@ const textOf = (bytes: Uint8Array): string | undefined => {
   }
 }
 
-/** The body's object without unsafe names. Of duplicate members the last one counts. */
+/** How a body may be too much, as its `JsonScan` says it. */
+export const excessive: Readonly<Record<Excess, Either.Either<never, BadRequest>>> = {
+  depth: refuse(`The body is nested too deep: the limit is ${deepest} levels`),
+  values: refuse(`The body has too many JSON values: the limit is ${mostValues}`),
+  members: refuse(`The body has too many members of objects: the limit is ${mostMembers}`),
+}
+
+/**
+ * The object of a body without unsafe names. Of duplicate members the last one counts. For a body that may be longer than
+ * `unscannedBytes` use `readBody`.
+ */
 export const parseBody = (bytes: Uint8Array): Either.Either<JsonObject, BadRequest> => {
   const text = textOf(bytes)
   if (text === undefined) return refuse("The body is not UTF-8")
-  if (isTooDeep(text)) return refuse(`The body is nested too deep: the limit is ${deepest} levels`)
+  return isTooDeep(text) ? excessive.depth : parseText(text)
+}
+
+/** The same for one that was scanned. */
+export const parseScanned = (bytes: Uint8Array): Either.Either<JsonObject, BadRequest> => {
+  const text = textOf(bytes)
+  return text === undefined ? refuse("The body is not UTF-8") : parseText(text)
+}
+
+const parseText = (text: string): Either.Either<JsonObject, BadRequest> => {
   let value: unknown
   try {
     value = JSON.parse(text)

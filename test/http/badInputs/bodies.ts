@@ -133,13 +133,17 @@ export const bodyTests = (): void => {
 
 /** Number 14: a body that does not come. */
 export const stalledTests = (): void => {
-  const stalls: ReadonlyArray<readonly [name: string, line: string, framing: Record<string, string>, sent: string]> = [
+  const incomplete = /^The request body was not complete after 30 seconds\.$/
+  const silent = /^No byte of the request body came for 30 seconds\.$/
+  type Stall = readonly [name: string, line: string, framing: Record<string, string>, sent: string, says?: RegExp]
+  const stalls: ReadonlyArray<Stall> = [
     ["less than its length", `POST ${chatPath}`, { "Content-Length": "100" }, '{"model"'],
     ["nothing of it", `POST ${chatPath}`, { "Content-Length": "100" }, ""],
-    ["chunks without an end", `POST ${chatPath}`, { "Transfer-Encoding": "chunked" }, '8\r\n{"model"\r\n'],
+    ["chunks without an end", `POST ${chatPath}`, { "Transfer-Encoding": "chunked" }, '8\r\n{"model"\r\n', silent],
+    ["a long body", `POST ${chatPath}`, { "Content-Length": "1000000" }, '{"model"', silent],
     ["a new key's body", "POST /api/v1/keys", { "Content-Length": "100" }, '{"name"'],
   ]
-  for (const [name, line, framing, sent] of stalls) {
+  for (const [name, line, framing, sent, says = incomplete] of stalls) {
     badInput(14, `${name}, then silence`, async () => {
       const clock = new ManualClock()
       const slow = await startGateway({
@@ -162,11 +166,10 @@ export const stalledTests = (): void => {
         waited += 500
       }
       expect(waited).toBeGreaterThanOrEqual(30_000)
-      const metadata = await expectRefusal(
-        onlyOne(answersIn(said ?? "")),
-        { status: 408, says: /^The request body was not complete after 30 seconds\.$/ },
-        [slow.key, slow.managementKey],
-      )
+      const metadata = await expectRefusal(onlyOne(answersIn(said ?? "")), { status: 408, says }, [
+        slow.key,
+        slow.managementKey,
+      ])
       expect(metadata["phase"]).toBe("body")
       expect(host.calls.length).toBe(calls)
       await slow.stop()
@@ -187,13 +190,18 @@ export const stalledTests = (): void => {
       const reading = (body: string | ReadableStream) =>
         Effect.runPromise(
           Effect.either(
-            readRequest(new Request("http://x/", { method: "POST", headers, body }), 1000, timers, new Lifetime()),
+            readRequest(
+              new Request("http://x/", { method: "POST", headers, body }),
+              { limitBytes: 1000, timers, places: undefined },
+              new Lifetime(),
+            ),
           ),
         )
       const stalled = reading(new ReadableStream())
       expect(set.map(({ delayMs }) => delayMs)).toEqual([30_000])
       set[0]?.fire()
-      expect(await stalled).toEqual(Either.left(new TimedOut({ phase: "body", afterMs: 30_000 })))
+      const because = kind === "chunked" ? { because: "silent" as const } : {}
+      expect(await stalled).toEqual(Either.left(new TimedOut({ phase: "body", afterMs: 30_000, ...because })))
       expect(cleared).toBe(1)
       expect(await reading(json)).toEqual(Either.right(bytes(json)))
       expect(cleared).toBe(2)

@@ -6,7 +6,7 @@ import { decodeChat } from "../../../src/http/data/chat/decode.ts"
 import { decodeResponses } from "../../../src/http/data/responses/decode.ts"
 
 const parametersOf = (decode: typeof decodeChat, body: JsonObject): ReadonlyArray<string> =>
-  Either.getOrThrow(decode({ model: "acme/small", ...body }, 0)).routing.parameters.toSorted()
+  Either.getOrThrow(decode({ model: "acme/small", ...body })).routing.parameters.toSorted()
 
 const schema = { type: "object" }
 

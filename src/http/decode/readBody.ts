@@ -1,0 +1,65 @@
+/** The object of a body of any length. A long one is looked at before it is parsed, in turns of its own. */
+import * as Exit from "effect/Exit"
+import { BadRequest } from "../../domain/Failure.ts"
+import type { JsonObject } from "../../domain/Json.ts"
+import type { Ending, Lifetime } from "../../services/RequestContext.ts"
+import { type Steps, unwrap } from "../../services/Steps.ts"
+import { excessive, parseBody, parseScanned } from "./json.ts"
+import { escapedBytes, JsonScan, unscannedBytes } from "./jsonScan.ts"
+import { ownTurn } from "./turns.ts"
+
+/** Bytes that are scanned in one turn: 3 to 10 ms. */
+const bytesPerTurn = 4_194_304
+
+/** Bytes of text that are one token in any case, so that nothing is refused that a host could take. */
+const mostBytesPerToken = 16
+
+/** A prompt that is the whole text of the body: where it is in the body, and the longest context that any model has, in tokens. */
+export interface OnePrompt {
+  readonly path: string
+  readonly longestContext: number
+}
+
+/** `prompt`: where the body is one prompt. One that is longer than any context is refused before it is parsed. */
+export const readBody = function* (
+  bytes: Uint8Array,
+  lifetime: Lifetime,
+  prompt?: OnePrompt,
+): Steps<JsonObject, BadRequest | Ending> {
+  if (bytes.length <= unscannedBytes) return yield* unwrap(parseBody(bytes))
+  const scan = new JsonScan(bytes)
+  while (!scan.isDone) {
+    yield* turn(lifetime)
+    const excess = scan.advance(bytesPerTurn)
+    if (excess !== undefined) return yield* excessive[excess]
+  }
+  if (prompt !== undefined) yield* checkLength(bytes, scan.textBytes, lifetime, prompt)
+  yield* turn(lifetime)
+  return yield* parseScanned(bytes)
+}
+
+const turn = function* (lifetime: Lifetime): Steps<void, Ending> {
+  yield* ownTurn
+  lifetime.look()
+  if (lifetime.ending !== undefined) yield* Exit.fail(lifetime.ending)
+}
+
+const checkLength = function* (
+  bytes: Uint8Array,
+  textBytes: number,
+  lifetime: Lifetime,
+  { path, longestContext }: OnePrompt,
+): Steps<void, BadRequest | Ending> {
+  const mostBytes = longestContext * mostBytesPerToken
+  let left = textBytes
+  // Escapes are looked for only where it matters. What a part cuts in two counts for less, which refuses nothing.
+  for (let at = 0; left > mostBytes; at += bytesPerTurn) {
+    if (at >= bytes.length) {
+      const tokens = Math.ceil(left / mostBytesPerToken)
+      const message = `the prompt has at least ${tokens} tokens, and the longest context length of all models is ${longestContext}`
+      return yield* Exit.fail(new BadRequest({ kind: "context_length_exceeded", issues: [{ path, message }] }))
+    }
+    yield* turn(lifetime)
+    left -= escapedBytes(bytes, at, Math.min(bytes.length, at + bytesPerTurn))
+  }
+}

@@ -22,6 +22,7 @@ import {
   checkedProtocol,
   checkedRerank,
 } from "./checkedProtocol.ts"
+import { KnownSecrets } from "./KnownSecrets.ts"
 import { but } from "./misfit.ts"
 import { failedBy, type Hook, hookOf, type PluginFault } from "./PluginFault.ts"
 import type { ListModels, Provider, ProviderPlugin, VendorHost } from "./Provider.ts"
@@ -46,6 +47,8 @@ export interface CheckedListing extends Pick<ListModels, "request" | "fromRoot">
 /** The hooks of a provider, which never throw and always return values of their type. */
 export interface CheckedProvider extends Pick<Provider, "error" | "baseUrl" | "credentials" | "sign" | "keyCheck"> {
   readonly protocols: Readonly<Record<string, CheckedProtocol>>
+  /** Secrets besides its `credentials`, none of which may be shown. */
+  readonly secrets: KnownSecrets
   readonly embeddings?: CheckedUnary<EmbeddingsRequest, EmbeddingsResponse>
   readonly rerank?: CheckedUnary<RerankRequest, RerankResponse>
   /** Rejects only with a `HostFailed`. */
@@ -60,7 +63,11 @@ export interface CheckedProvider extends Pick<Provider, "error" | "baseUrl" | "c
 }
 
 /** Throws a `PluginFault` when the result of `load` is not a provider. */
-export const checkedProvider = (plugin: ProviderPlugin, provider: Provider): CheckedProvider => {
+export const checkedProvider = (
+  plugin: ProviderPlugin,
+  provider: Provider,
+  secrets: KnownSecrets = new KnownSecrets(),
+): CheckedProvider => {
   const hook = (name: string) => hookOf(plugin.id, "", name)
   assertProvider(hook("load"), provider)
   const { embeddings, rerank, baseUrl, credentials, sign, transport, listModels, models } = provider
@@ -70,6 +77,7 @@ export const checkedProvider = (plugin: ProviderPlugin, provider: Provider): Che
   )
   return {
     protocols: Object.fromEntries(protocols),
+    secrets,
     ...(embeddings === undefined ? {} : { embeddings: checkedEmbeddings(plugin.id, embeddings) }),
     ...(rerank === undefined ? {} : { rerank: checkedRerank(plugin.id, rerank) }),
     error: checkedError(hook("error"), provider),

@@ -5,11 +5,14 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
+import { hiding } from "../domain/redaction.ts"
 import { type CheckedProvider, type CheckedWhy, checkedProvider, checkedWhy } from "./checked.ts"
+import { KnownSecrets } from "./KnownSecrets.ts"
 import { but } from "./misfit.ts"
 import { type Hook, hookOf } from "./PluginFault.ts"
 import { guarded, PluginInvalid, reasonOf } from "./PluginInvalid.ts"
 import { contractVersion, type ProviderPlugin } from "./Provider.ts"
+import { gatheringSecrets } from "./Secret.ts"
 import type { Rank, StrategyPlugin } from "./Strategy.ts"
 
 /** Why a plugin cannot be used by this gateway at all; `undefined`: it can. */
@@ -35,12 +38,15 @@ export const loadProvider = (
   plugin: ProviderPlugin,
   config: unknown,
 ): Effect.Effect<Either.Either<CheckedProvider, ParseResult.ParseError>, PluginInvalid> => {
-  const invalid = (reason: string) => new PluginInvalid({ plugin: plugin.id, phase: "load", reason })
+  const read = new Set<string>()
+  const invalid = (reason: string) =>
+    new PluginInvalid({ plugin: plugin.id, phase: "load", reason: hiding(new KnownSecrets(read).all())(reason) })
   return Effect.tryPromise({
     try: async () => {
-      const decoded = loaded(hookOf(plugin.id, "", "load"), plugin.load(config), "a provider")
+      const hook = hookOf(plugin.id, "", "load")
+      const decoded = gatheringSecrets(read, () => loaded(hook, plugin.load(config), "a provider"))
       if (Either.isLeft(decoded)) return Either.left(decoded.left)
-      return Either.right(checkedProvider(plugin, await decoded.right))
+      return Either.right(checkedProvider(plugin, await decoded.right, new KnownSecrets(read)))
     },
     catch: (cause) => invalid(reasonOf(cause)),
   }).pipe(Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => invalid("not loaded after 5 seconds") }))

@@ -174,7 +174,7 @@ export class AnswerStream implements OutputEvents {
 
   private failed(answer: HostAnswer, found: HostFailed): void {
     const { host } = answer.attempt
-    const failure = withoutSecrets(found, answer.endpoint)
+    const failure = withoutSecrets(found, answer.endpoint, answer.attempt.signature)
     const { failed, models } = this.options.context
     const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure }
     const shown = exhausted([...failed, attempt], undefined, { decisive: [attempt], models })

@@ -9,7 +9,7 @@ import { Ending } from "../ending.ts"
 import { wordsOf } from "../serveFlags.ts"
 import type { Drained } from "../services/InFlight.ts"
 import { isDebugged } from "../watchdog.ts"
-import { endOf, lookMs, Pulse } from "./Pulse.ts"
+import { endOf, lookMs, Pulse, type Watched } from "./Pulse.ts"
 import { OthersToReload, onHangup, type ReloadOrder } from "./reloads.ts"
 import { type Ended, supervise, type Worker, type WorkerFailed } from "./supervise.ts"
 import { Beat, numberVariable, Serving, Stopped } from "./worker.ts"
@@ -103,7 +103,10 @@ interface Spawning {
   readonly reloadOthers: () => void
 }
 
-const spawn = (number: number, { overrides, maxInFlight, onStopped, onStuck, reloadOthers }: Spawning): Child => {
+const spawn = (
+  number: number,
+  { overrides, maxInFlight, drainSeconds, onStopped, onStuck, reloadOthers }: Spawning,
+): Child => {
   const serving = Promise.withResolvers<number>()
   let serves = false
   let asked = false
@@ -116,7 +119,7 @@ const spawn = (number: number, { overrides, maxInFlight, onStopped, onStuck, rel
     // Not through the supervisor: a worker whose supervisor was killed still logs how it ends.
     stdio: ["ignore", "inherit", "inherit"],
     ipc: (message) => {
-      if (isBeat(message)) return pulse.beat()
+      if (isBeat(message)) return life.beat()
       if (hasReloaded(message)) reloadOthers()
       if (isStopped(message)) onStopped(message)
       if (!isServing(message)) return
@@ -128,17 +131,10 @@ const spawn = (number: number, { overrides, maxInFlight, onStopped, onStuck, rel
     asked = true
     handle.kill(signal)
   }
-  const over = Promise.withResolvers<Ended>()
-  let isOver = false
-  const end = (how: Ended) => {
-    isOver = true
-    clearInterval(looking)
-    over.resolve(how)
-  }
-  const pulse = new Pulse({
+  const life = watchedLife(handle, {
+    drainSeconds,
     hasServed: () => serves,
     isStopping: () => asked,
-    ended: () => endOf(handle.pid),
     stuck: (missed) => {
       // A debugger may hold it.
       if (isDebugged()) return
@@ -146,29 +142,45 @@ const spawn = (number: number, { overrides, maxInFlight, onStopped, onStuck, rel
       // Also ends a process that is stopped (SIGSTOP).
       handle.kill("SIGKILL")
     },
-    unnoticed: end,
   })
-  const looking = setInterval(() => pulse.look(), lookMs)
-  void handle.exited.then((code) => {
-    end({ code, signal: handle.signalCode === null ? null : String(handle.signalCode) })
-  })
-  const ended = Effect.promise(() => over.promise)
   return {
     pid: handle.pid,
     serving: Effect.promise(() => serving.promise),
-    ended,
+    ended: life.ended,
     kill,
     reload: (order) => {
-      if (serves && !isOver) handle.send(order)
-      return serves && !isOver
+      const canReload = serves && !life.isOver()
+      if (canReload) handle.send(order)
+      return canReload
     },
     stop: Effect.suspend(() => {
-      if (isOver) return Effect.void
+      if (life.isOver()) return Effect.void
       if (!asked) kill("SIGTERM")
-      return Effect.map(ended, ({ code }) => {
+      return Effect.map(life.ended, ({ code }) => {
         // One that is stopped while it starts has nothing to settle, and may not know signals yet.
         if (serves && code !== 0) process.exitCode = code
       })
     }),
   }
+}
+
+interface Life extends Omit<Watched, "ended" | "unnoticed"> {
+  readonly drainSeconds: number
+}
+
+/** Watches a child until it has ended, whether the runtime says so or not. */
+const watchedLife = (handle: Bun.Subprocess, watched: Life) => {
+  const over = Promise.withResolvers<Ended>()
+  let isOver = false
+  const end = (how: Ended) => {
+    isOver = true
+    clearInterval(looking)
+    over.resolve(how)
+  }
+  const pulse = new Pulse({ ...watched, ended: () => endOf(handle.pid), unnoticed: end }, watched.drainSeconds)
+  const looking = setInterval(() => pulse.look(), lookMs)
+  void handle.exited.then((code) =>
+    end({ code, signal: handle.signalCode === null ? null : String(handle.signalCode) }),
+  )
+  return { beat: () => pulse.beat(), ended: Effect.promise(() => over.promise), isOver: () => isOver }
 }

@@ -18,8 +18,9 @@ import * as SqliteStorage from "./sql/SqliteStorage.ts"
 import { stopThreadAhead } from "./sql/startThread.ts"
 import { cutAtSecondSignal, runtimeWarnings, warningsInto } from "./start.ts"
 import { Upstream } from "./upstream/Upstream.ts"
+import { watchEventLoop } from "./watchdog.ts"
 import { reloads, tellOthers } from "./workers/reloads.ts"
-import { reportServing, reportStopped, workerNumber } from "./workers/worker.ts"
+import { reportServing, reportStopped, sendBeat, workerNumber } from "./workers/worker.ts"
 
 const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"], say: Say) => {
   if (storage._tag === "Sqlite") return SqliteStorage.layer({ path: storage.path, durability }, say)
@@ -34,6 +35,8 @@ const storageOf = ({ storage, durability, spoolFolder }: LoadedConfig["config"],
  */
 export const runGateway = Effect.fnUntraced(function* (loaded: LoadedConfig, speaks: boolean) {
   const { managementKey, warnings, ...reading } = loaded
+  const worker = workerNumber()
+  yield* watchEventLoop(worker === undefined ? {} : { worker }, sendBeat)
   const logged: Array<string> = []
   const prepared = Effect.gen(function* () {
     const all = yield* prepare(reading)

@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import type * as Redacted from "effect/Redacted"
+import * as Redacted from "effect/Redacted"
 import { withMultiplied } from "../domain/CacheMultipliers.ts"
 import type { Host, Model, Privacy } from "../domain/Host.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
@@ -12,6 +12,7 @@ import type { LimitReset } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import { hint, type Problem, problemsOf, renderPath, sentence } from "../domain/Problem.ts"
 import type { Operation } from "../domain/Request.ts"
+import { hiding } from "../domain/redaction.ts"
 import type { CheckedProvider } from "../plugin/checked.ts"
 import type { CheckedProtocol } from "../plugin/checkedProtocol.ts"
 import { loadProvider } from "../plugin/load.ts"
@@ -292,7 +293,9 @@ const modelsOf = (
 ): Effect.Effect<ReadonlyArray<Model>, PluginInvalid> => {
   if (isOwnServer(settings, plugin)) return Effect.succeed([])
   const { slug } = settings
-  const invalid = (reason: string) => new PluginInvalid({ plugin: plugin.id, phase: "load", reason })
+  // Such as the address of a list, with a key in its query.
+  const hide = hiding([...provider.secrets.all(), ...Object.values(provider.credentials ?? {}).map(Redacted.value)])
+  const invalid = (reason: string) => new PluginInvalid({ plugin: plugin.id, phase: "load", reason: hide(reason) })
   return Effect.tryPromise({
     try: async () => {
       const entries = catalogue.get(plugin.id) ?? (await provider.models?.()) ?? []

@@ -1,5 +1,6 @@
 import * as Data from "effect/Data"
 import { HostFailed } from "../domain/Failure.ts"
+import { numberOf } from "./running.ts"
 
 /** A hook of a plugin broke the contract. It is logged as the cause of a `HostFailed`, and never shown to a caller. */
 export class PluginFault extends Data.TaggedError("PluginFault")<{
@@ -15,7 +16,7 @@ export class PluginFault extends Data.TaggedError("PluginFault")<{
   readonly cause?: unknown
 }> {
   override get message() {
-    return `${[this.plugin, this.member, this.hook].filter((part) => part !== "").join(".")} ${this.problem}`
+    return `${nameOf(this.plugin, this.member, this.hook)} ${this.problem}`
   }
 
   /** The line of code that threw: `at event (/plugins/acme/index.ts:12:5)`; `undefined` where none did. */
@@ -27,13 +28,18 @@ export class PluginFault extends Data.TaggedError("PluginFault")<{
 
 /** Makes the faults of one hook. */
 export interface Hook {
+  /** For `running.ts`. */
+  readonly number: number
   /** It threw, or failed with an error that the contract does not allow. */
   readonly threw: (cause: unknown) => PluginFault
   /** It returned `value`; `misfit` says what was expected, and what came (`but`). */
   readonly returned: (misfit: string, value: unknown) => PluginFault
 }
 
+const nameOf = (...parts: ReadonlyArray<string>): string => parts.filter((part) => part !== "").join(".")
+
 export const hookOf = (plugin: string, member: string, hook: string): Hook => ({
+  number: numberOf(nameOf(plugin, member, hook)),
   threw: (cause) =>
     cause instanceof PluginFault
       ? cause

@@ -13,6 +13,7 @@ import type { HostFailed } from "../domain/Failure.ts"
 import type { ListedModel } from "../domain/ListedModel.ts"
 import type { ResponseHead, ResponseHeaders } from "../wire/Head.ts"
 import type { EmbeddingsProtocol, Encoded, Protocol, RerankProtocol } from "../wire/Protocol.ts"
+import { gatherRedacted } from "./Secret.ts"
 import { decodeStrictly } from "./strict.ts"
 
 /** Raised when a change of the contract breaks older plugins. */
@@ -50,7 +51,7 @@ export interface SideAnswer extends ResponseHead {
 export interface SignContext {
   /** Where the request goes: base URL and path. */
   readonly url: string
-  /** The provider's `credentials` and `api_key`. The gateway redacts all of them. */
+  /** The provider's `credentials` and `api_key`. */
   readonly credentials: Credentials
   /** Calls another address of the vendor. Fails like a call to a host. */
   readonly http: (request: SideRequest) => Effect.Effect<SideAnswer, HostFailed>
@@ -107,9 +108,15 @@ export interface Provider {
    * A base URL that depends on the plugin's own configuration, such as a region. `base_url` of the configuration wins.
    */
   readonly baseUrl?: string
-  /** Secrets from the plugin's own configuration. They are passed to `sign` only. */
+  /**
+   * Secrets from the plugin's own configuration, and what was made of them. They are passed to `sign` only. The gateway redacts all
+   * of them, and every `Secret` of the configuration besides.
+   */
   readonly credentials?: Credentials
-  /** Signs a request that is otherwise complete: request signatures, access tokens. Runs once for each attempt. */
+  /**
+   * Signs a request that is otherwise complete: request signatures, access tokens. Runs once for each attempt. The gateway redacts
+   * what it adds as a credential (headers, parameters of the query) and tokens in what `http` answers.
+   */
   readonly sign?: (encoded: Encoded, context: SignContext) => Effect.Effect<Encoded, HostFailed>
   /**
    * Answers in the place of the network: for providers that are no host at all, such as `echo`. The gateway's deadlines hold
@@ -210,5 +217,9 @@ export function defineProvider<A, I>(
 export function defineProvider<A, I>(definition: ProviderDefinition<A, I>): ProviderPlugin {
   const { config, load, ...facts } = definition
   const decode = decodeStrictly(config)
-  return { kind: "provider", contract: contractVersion, ...facts, load: (raw) => Either.map(decode(raw), load) }
+  const loaded = (own: A): Loading => {
+    gatherRedacted(own)
+    return load(own)
+  }
+  return { kind: "provider", contract: contractVersion, ...facts, load: (raw) => Either.map(decode(raw), loaded) }
 }

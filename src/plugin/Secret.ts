@@ -8,11 +8,48 @@ import type * as AST from "effect/SchemaAST"
 
 const Reference = Schema.Struct({ env: Schema.NonEmptyString })
 
+/** Where the secrets that are read now are gathered. A configuration is decoded synchronously. */
+let readInto: Set<string> | undefined
+
+/** Runs `work`, and adds each secret that it reads meanwhile to `into`. */
+export const gatheringSecrets = <A>(into: Set<string>, work: () => A): A => {
+  const outer = readInto
+  readInto = into
+  try {
+    return work()
+  } finally {
+    readInto = outer
+  }
+}
+
+const made = (secret: string): Redacted.Redacted => {
+  readInto?.add(secret)
+  return Redacted.make(secret)
+}
+
+/** Gathers what a decoded configuration has as `Redacted`, whichever schema made it, to any depth. */
+export const gatherRedacted = (config: unknown): void => {
+  const into = readInto
+  if (into === undefined) return
+  const seen = new Set<object>()
+  const search = (value: unknown): void => {
+    if (typeof value !== "object" || value === null || seen.has(value)) return
+    seen.add(value)
+    if (Redacted.isRedacted(value)) {
+      const secret = Redacted.value(value)
+      if (typeof secret === "string") into.add(secret)
+    } else if (value instanceof Map || value instanceof Set || Array.isArray(value))
+      for (const each of value) search(each)
+    else for (const member of Object.values(value)) search(member)
+  }
+  search(config)
+}
+
 const variableOf = (written: string | typeof Reference.Type, ast: AST.AST) =>
   typeof written === "string"
-    ? ParseResult.succeed(Redacted.make(written))
+    ? ParseResult.succeed(made(written))
     : Config.nonEmptyString(written.env).pipe(
-        Effect.map((value) => Redacted.make(value)),
+        Effect.map(made),
         Effect.mapError(() => new ParseResult.Type(ast, written, `environment variable ${written.env} is not set`)),
       )
 

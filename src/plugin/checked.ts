@@ -22,10 +22,12 @@ import {
   checkedProtocol,
   checkedRerank,
 } from "./checkedProtocol.ts"
+import { KnownSecrets } from "./KnownSecrets.ts"
 import { but } from "./misfit.ts"
 import { failedBy, type Hook, hookOf, type PluginFault } from "./PluginFault.ts"
 import type { ListModels, Provider, ProviderPlugin, VendorHost } from "./Provider.ts"
-import type { Candidate, RankContext, Reasons, Why } from "./Strategy.ts"
+import { begun, entered, left } from "./running.ts"
+import type { Candidate, Rank, RankContext, Reasons, Why } from "./Strategy.ts"
 import {
   expectedOfEncoded,
   expectedOfMultipliers,
@@ -46,6 +48,8 @@ export interface CheckedListing extends Pick<ListModels, "request" | "fromRoot">
 /** The hooks of a provider, which never throw and always return values of their type. */
 export interface CheckedProvider extends Pick<Provider, "error" | "baseUrl" | "credentials" | "sign" | "keyCheck"> {
   readonly protocols: Readonly<Record<string, CheckedProtocol>>
+  /** Secrets besides its `credentials`, none of which may be shown. */
+  readonly secrets: KnownSecrets
   readonly embeddings?: CheckedUnary<EmbeddingsRequest, EmbeddingsResponse>
   readonly rerank?: CheckedUnary<RerankRequest, RerankResponse>
   /** Rejects only with a `HostFailed`. */
@@ -60,7 +64,11 @@ export interface CheckedProvider extends Pick<Provider, "error" | "baseUrl" | "c
 }
 
 /** Throws a `PluginFault` when the result of `load` is not a provider. */
-export const checkedProvider = (plugin: ProviderPlugin, provider: Provider): CheckedProvider => {
+export const checkedProvider = (
+  plugin: ProviderPlugin,
+  provider: Provider,
+  secrets: KnownSecrets = new KnownSecrets(),
+): CheckedProvider => {
   const hook = (name: string) => hookOf(plugin.id, "", name)
   assertProvider(hook("load"), provider)
   const { embeddings, rerank, baseUrl, credentials, sign, transport, listModels, models } = provider
@@ -70,6 +78,7 @@ export const checkedProvider = (plugin: ProviderPlugin, provider: Provider): Che
   )
   return {
     protocols: Object.fromEntries(protocols),
+    secrets,
     ...(embeddings === undefined ? {} : { embeddings: checkedEmbeddings(plugin.id, embeddings) }),
     ...(rerank === undefined ? {} : { rerank: checkedRerank(plugin.id, rerank) }),
     error: checkedError(hook("error"), provider),
@@ -89,12 +98,15 @@ export const checkedProvider = (plugin: ProviderPlugin, provider: Provider): Che
 
 const checkedError = (hook: Hook, provider: Provider): Provider["error"] => {
   return (status, headers, body) => {
+    entered(hook.number)
     try {
       const failure: unknown = provider.error(status, headers, body)
       if (failure instanceof HostFailed) return showable(failure)
       return failedBy(hook.returned(but("a HostFailed", failure), failure)).with({ status })
     } catch (cause) {
       return failedBy(hook.threw(cause)).with({ status })
+    } finally {
+      left()
     }
   }
 }
@@ -106,7 +118,7 @@ const checkedSign = (hook: Hook, sign: NonNullable<Provider["sign"]>): NonNullab
   }
   return (encoded, context) =>
     Effect.suspend(() => {
-      const signing = sign(encoded, context)
+      const signing = begunBy(hook, () => sign(encoded, context))
       return Effect.isEffect(signing) ? signing : failedBy(hook.returned(but("an Effect", signing), signing))
     }).pipe(
       Effect.flatMap(checkedResult),
@@ -120,7 +132,7 @@ const checkedSign = (hook: Hook, sign: NonNullable<Provider["sign"]>): NonNullab
 const checkedTransport = (hook: Hook, transport: NonNullable<Provider["transport"]>) => {
   return async (request: Request): Promise<Response> => {
     const answer: unknown = await attempted(
-      () => transport(request),
+      () => begunBy(hook, () => transport(request)),
       (cause) => {
         // What it calls in the place of the network may be down: that is no mistake of the plugin.
         return cause instanceof HostFailed ? showable(cause) : new HostFailed({ reason: "unreachable", cause })
@@ -138,7 +150,7 @@ const checkedListing = (plugin: string, { request, fromRoot, decode, detail }: L
     ...(fromRoot === undefined ? {} : { fromRoot }),
     decode: (body) => {
       try {
-        const models = decode(body)
+        const models = runBy(hook("decode"), () => decode(body))
         if (models === undefined || isList(models)) return models
         return failedBy(hook("decode").returned(but("a list of models, or nothing", models), models))
       } catch (cause) {
@@ -151,7 +163,7 @@ const checkedListing = (plugin: string, { request, fromRoot, decode, detail }: L
           detail: {
             request: (model) => {
               try {
-                const asked = detail.request(model)
+                const asked = runBy(hook("detail.request"), () => detail.request(model))
                 const expected = expectedOfEncoded(asked)
                 return expected === undefined ? asked : failedBy(hook("detail.request").returned(expected, asked))
               } catch (cause) {
@@ -160,7 +172,7 @@ const checkedListing = (plugin: string, { request, fromRoot, decode, detail }: L
             },
             decode: (model, body) => {
               try {
-                const described: unknown = detail.decode(model, body)
+                const described: unknown = runBy(hook("detail.decode"), () => detail.decode(model, body))
                 return isJsonObject(described) ? { ...model, ...described } : model
               } catch {
                 return model
@@ -172,7 +184,7 @@ const checkedListing = (plugin: string, { request, fromRoot, decode, detail }: L
 }
 
 const checkedModels = (hook: Hook, models: NonNullable<Provider["models"]>) => async () => {
-  const listed = await attempted(models, hook.threw)
+  const listed = await attempted(() => begunBy(hook, models), hook.threw)
   if (isList(listed)) return listed
   throw hook.returned(but("a promise of a list of models", listed), listed)
 }
@@ -180,7 +192,7 @@ const checkedModels = (hook: Hook, models: NonNullable<Provider["models"]>) => a
 const checkedCanCall = (hook: Hook, canCall: NonNullable<Provider["canCall"]>) => (host: VendorHost) => {
   let answer: unknown
   try {
-    answer = canCall(host)
+    answer = runBy(hook, () => canCall(host))
   } catch (cause) {
     throw hook.threw(cause)
   }
@@ -191,7 +203,7 @@ const checkedCanCall = (hook: Hook, canCall: NonNullable<Provider["canCall"]>) =
 const checkedMultipliers =
   (hook: Hook, multipliersOf: NonNullable<Provider["cacheMultipliers"]>) => (host: VendorHost) => {
     try {
-      const multipliers = multipliersOf(host)
+      const multipliers = runBy(hook, () => multipliersOf(host))
       const expected = expectedOfMultipliers(multipliers)
       return expected === undefined ? multipliers : hook.returned(expected, multipliers)
     } catch (cause) {
@@ -200,6 +212,22 @@ const checkedMultipliers =
   }
 
 const isList = (value: unknown): boolean => Array.isArray(value) && value.every(isJsonObject)
+
+/** Runs a hook that is not called often, and marks it meanwhile. */
+export const runBy = <A>(hook: Hook, work: () => A): A => {
+  entered(hook.number)
+  try {
+    return work()
+  } finally {
+    left()
+  }
+}
+
+/** The same for one that goes on later. */
+export const begunBy = <A>(hook: Hook, work: () => A): A => {
+  begun(hook.number)
+  return runBy(hook, work)
+}
 
 /** Runs `work`. Anything it throws or rejects with is mapped by `fault`. */
 const attempted = async <A>(work: () => Promise<A>, fault: (cause: unknown) => Error): Promise<A> => {
@@ -212,6 +240,19 @@ const attempted = async <A>(work: () => Promise<A>, fault: (cause: unknown) => E
 
 // --- strategies
 
+/** Marks the ranking while it runs. */
+export const checkedRank = (plugin: string, rank: Rank): Rank => {
+  const hook = hookOf(plugin, "", "rank")
+  return (candidates, context) => {
+    entered(hook.number)
+    try {
+      return rank(candidates, context)
+    } finally {
+      left()
+    }
+  }
+}
+
 /** Explains the place of a candidate, or says what is wrong with the plugin. Never throws. */
 export type CheckedWhy = (candidate: Candidate, context: RankContext) => Reasons | PluginFault
 
@@ -219,7 +260,7 @@ export const checkedWhy = (plugin: string, why: Why): CheckedWhy => {
   const hook = hookOf(plugin, "", "why")
   return (candidate, context) => {
     try {
-      const reasons = why(candidate, context)
+      const reasons = runBy(hook, () => why(candidate, context))
       const expected = expectedOfReasons(reasons)
       return expected === undefined ? reasons : hook.returned(expected, reasons)
     } catch (cause) {

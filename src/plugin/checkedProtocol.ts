@@ -20,6 +20,7 @@ import type {
 } from "../wire/Protocol.ts"
 import { but } from "./misfit.ts"
 import { failedBy, type Hook, hookOf } from "./PluginFault.ts"
+import { entered, left } from "./running.ts"
 import {
   expectedOfAnswer,
   expectedOfChunks,
@@ -94,6 +95,7 @@ const checkedUnary = <Request, Answer extends { readonly usage?: ChatUsage }>(
   return {
     encode: checkedEncode(hookOf(plugin, name, "encode"), (request, host) => protocol.encode(request, host)),
     decode: (head, body, request) => {
+      entered(decode.number)
       try {
         const answer = protocol.decode(head, body, request)
         if (answer instanceof HostFailed) return showable(answer)
@@ -101,6 +103,8 @@ const checkedUnary = <Request, Answer extends { readonly usage?: ChatUsage }>(
         return expected === undefined ? withPlainUsage(answer) : failedBy(decode.returned(expected, answer))
       } catch (cause) {
         return failedBy(decode.threw(cause))
+      } finally {
+        left()
       }
     },
   }
@@ -112,6 +116,7 @@ const checkedEncode = <Request extends ReadonlyArray<unknown>>(
 ): ((...request: Request) => Either.Either<Encoded, Unsupported | HostFailed>) => {
   const misfit = (expected: string, value: unknown) => Either.left(failedBy(hook.returned(expected, value)))
   return (...request) => {
+    entered(hook.number)
     try {
       const encoded = encode(...request)
       if (!Either.isEither(encoded)) return misfit(but("an Either of a request", encoded), encoded)
@@ -123,12 +128,15 @@ const checkedEncode = <Request extends ReadonlyArray<unknown>>(
       return expected === undefined ? encoded : misfit(expected, encoded.right)
     } catch (cause) {
       return Either.left(failedBy(hook.threw(cause)))
+    } finally {
+      left()
     }
   }
 }
 
 const checkedDecode = (hook: Hook, protocol: Protocol): CheckedProtocol["decode"] => {
   return (head, body, context) => {
+    entered(hook.number)
     try {
       const answer = protocol.decode(head, body, context)
       if (answer instanceof HostFailed) return showable(answer)
@@ -136,6 +144,8 @@ const checkedDecode = (hook: Hook, protocol: Protocol): CheckedProtocol["decode"
       return expected === undefined ? withPlainUsage(answer) : failedBy(hook.returned(expected, answer))
     } catch (cause) {
       return failedBy(hook.threw(cause))
+    } finally {
+      left()
     }
   }
 }
@@ -144,6 +154,7 @@ const checkedDecoder = (hookOf: (name: string) => Hook, protocol: Protocol): Che
   const hook = hookOf("decoder")
   const hooks = { event: hookOf("decoder.event"), end: hookOf("decoder.end"), done: hookOf("decoder.done") }
   return (head, context) => {
+    entered(hook.number)
     try {
       const decoder = protocol.decoder(head, context)
       const expected = expectedOfDecoder(decoder)
@@ -152,6 +163,8 @@ const checkedDecoder = (hookOf: (name: string) => Hook, protocol: Protocol): Che
         : failing(failedBy(hook.returned(expected, decoder)))
     } catch (cause) {
       return failing(failedBy(hook.threw(cause)))
+    } finally {
+      left()
     }
   }
 }
@@ -162,28 +175,37 @@ const guardedDecoder = (hooks: Readonly<Record<"event" | "end" | "done", Hook>>,
   // `done` cannot return a failure. A fault in it ends the stream, and `end` reports it.
   let broken: HostFailed | undefined
   const event: Decoder["event"] = (name, data) => {
+    entered(hooks.event.number)
     try {
       return checkedChunks(hooks.event, decoder.event(name, data))
     } catch (cause) {
       return failedBy(hooks.event.threw(cause))
+    } finally {
+      left()
     }
   }
   const end: Decoder["end"] = () => {
     if (broken !== undefined) return broken
+    entered(hooks.end.number)
     try {
       return checkedChunks(hooks.end, decoder.end())
     } catch (cause) {
       return failedBy(hooks.end.threw(cause))
+    } finally {
+      left()
     }
   }
   if (decoder.done === undefined) return { event, end }
   const done = (): boolean => {
+    entered(hooks.done.number)
     try {
       const said: unknown = decoder.done?.()
       if (typeof said === "boolean") return said
       broken = failedBy(hooks.done.returned(but("true or false", said), said))
     } catch (cause) {
       broken = failedBy(hooks.done.threw(cause))
+    } finally {
+      left()
     }
     return true
   }

@@ -5,11 +5,22 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
-import { type CheckedProvider, type CheckedWhy, checkedProvider, checkedWhy } from "./checked.ts"
+import { hiding } from "../domain/redaction.ts"
+import {
+  begunBy,
+  type CheckedProvider,
+  type CheckedWhy,
+  checkedProvider,
+  checkedRank,
+  checkedWhy,
+  runBy,
+} from "./checked.ts"
+import { KnownSecrets } from "./KnownSecrets.ts"
 import { but } from "./misfit.ts"
 import { type Hook, hookOf } from "./PluginFault.ts"
 import { guarded, PluginInvalid, reasonOf } from "./PluginInvalid.ts"
 import { contractVersion, type ProviderPlugin } from "./Provider.ts"
+import { gatheringSecrets } from "./Secret.ts"
 import type { Rank, StrategyPlugin } from "./Strategy.ts"
 
 /** Why a plugin cannot be used by this gateway at all; `undefined`: it can. */
@@ -35,12 +46,16 @@ export const loadProvider = (
   plugin: ProviderPlugin,
   config: unknown,
 ): Effect.Effect<Either.Either<CheckedProvider, ParseResult.ParseError>, PluginInvalid> => {
-  const invalid = (reason: string) => new PluginInvalid({ plugin: plugin.id, phase: "load", reason })
+  const read = new Set<string>()
+  const invalid = (reason: string) =>
+    new PluginInvalid({ plugin: plugin.id, phase: "load", reason: hiding(new KnownSecrets(read).all())(reason) })
   return Effect.tryPromise({
     try: async () => {
-      const decoded = loaded(hookOf(plugin.id, "", "load"), plugin.load(config), "a provider")
+      const hook = hookOf(plugin.id, "", "load")
+      const given = gatheringSecrets(read, () => begunBy(hook, () => plugin.load(config)))
+      const decoded = loaded(hook, given, "a provider")
       if (Either.isLeft(decoded)) return Either.left(decoded.left)
-      return Either.right(checkedProvider(plugin, await decoded.right))
+      return Either.right(checkedProvider(plugin, await decoded.right, new KnownSecrets(read)))
     },
     catch: (cause) => invalid(reasonOf(cause)),
   }).pipe(Effect.timeoutFail({ duration: "5 seconds", onTimeout: () => invalid("not loaded after 5 seconds") }))
@@ -55,22 +70,25 @@ export interface LoadedStrategy {
 export const loadStrategy = (plugin: StrategyPlugin, config: unknown): Loaded<LoadedStrategy> => {
   const hook = hookOf(plugin.id, "", "load")
   const whyHook = hookOf(plugin.id, "", "loadWhy")
-  return guarded(plugin.id, () =>
-    Either.flatMap(loaded(hook, plugin.load(config), "a ranking"), (rank) => {
+  return guarded(plugin.id, () => {
+    const given = runBy(hook, () => plugin.load(config))
+    return Either.flatMap(loaded(hook, given, "a ranking"), (rank) => {
       if (typeof rank !== "function") throw hook.returned(but("a function that ranks", rank), rank)
-      if (plugin.loadWhy === undefined) return Either.right({ rank })
-      return Either.map(loaded(whyHook, plugin.loadWhy(config), "a function that explains"), (why) => {
+      const checked = checkedRank(plugin.id, rank)
+      if (plugin.loadWhy === undefined) return Either.right({ rank: checked })
+      const givenWhy = runBy(whyHook, () => plugin.loadWhy?.(config))
+      return Either.map(loaded(whyHook, givenWhy, "a function that explains"), (why) => {
         if (typeof why !== "function") throw whyHook.returned(but("a function that explains", why), why)
-        return { rank, why: checkedWhy(plugin.id, why) }
+        return { rank: checked, why: checkedWhy(plugin.id, why) }
       })
-    }),
-  )
+    })
+  })
 }
 
 /** What `load` returned, where it is an Either as its type says. A plugin in JavaScript may return anything. */
 const loaded = <A>(
   hook: Hook,
-  value: Either.Either<A, ParseResult.ParseError>,
+  value: Either.Either<A, ParseResult.ParseError> | undefined,
   what: string,
 ): Either.Either<A, ParseResult.ParseError> => {
   if (!Either.isEither(value)) throw hook.returned(but(`an Either of ${what}`, value), value)

@@ -187,7 +187,7 @@ export class AnswerStream implements OutputEvents {
 
   private failed(answer: HostAnswer, found: HostFailed): void {
     const { host } = answer.attempt
-    const failure = withoutSecrets(found, answer.endpoint)
+    const failure = withoutSecrets(found, answer.endpoint, answer.attempt.signature)
     if (failure.reason === "defect") {
       this.defect(failure.cause)
       return

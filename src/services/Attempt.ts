@@ -24,6 +24,8 @@ export class Attempt {
   readonly dropped: ReadonlyArray<string>
   /** The tools of the request; `undefined`: it has none. */
   readonly tools: ReadonlyArray<Tool> | undefined
+  /** What its signature added to the request. It must not be shown (`signedSecrets.ts`). */
+  readonly signature: ReadonlyArray<string>
   /** Milliseconds from its start to the first event; `undefined` until it came. */
   latencyMs: number | undefined
   /** Why the gateway stopped it; `undefined` while it runs, and when it ended by itself. */
@@ -45,6 +47,7 @@ export class Attempt {
     key: ChosenKey | undefined,
     dropped: ReadonlyArray<string>,
     tools: ReadonlyArray<Tool> | null | undefined,
+    signature: ReadonlyArray<string>,
   ) {
     this.context = context
     this.host = host
@@ -53,6 +56,7 @@ export class Attempt {
     this.key = key
     this.dropped = dropped
     this.tools = tools != null && tools.length > 0 ? tools : undefined
+    this.signature = signature
     this.beganMs = context.elapsedMs()
     hold.progress = "dispatched"
     context.lifetime.onEnd(this.onEnd)

@@ -31,6 +31,7 @@ import type { KeysOut, ProviderKeys } from "./ProviderKeys.ts"
 import type { Lifetime, RequestContext } from "./RequestContext.ts"
 import type { RequestLimits } from "./RequestLimits.ts"
 import { isFinished, type StepRunner, type Steps, valueOrFailure, wait } from "./Steps.ts"
+import { addedBySign } from "./signedSecrets.ts"
 import type { UpstreamClient } from "./upstreamCall.ts"
 
 /** Why a host of the plan was skipped just before its call. */
@@ -110,7 +111,7 @@ export const beginAttempt = function* (
   const { dropped: untranslated = [] } = signed
   const dropped = unsupported.length === 0 ? untranslated : [...unsupported, ...untranslated]
   const tools = request.operation === "chat" ? request.payload.tools : undefined
-  const attempt = new Attempt(context, host, hold, permit, key, dropped, tools)
+  const attempt = new Attempt(context, host, hold, permit, key, dropped, tools, addedBySign(encoded.right, signed))
   return { attempt, endpoint, encoded: signed, answerContext: narrow(request, host) }
 }
 

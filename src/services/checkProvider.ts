@@ -10,12 +10,13 @@ import { providerEndpoint } from "../catalogue/endpoints.ts"
 import type { LoadedProvider } from "../catalogue/providers.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import { isJsonObject } from "../domain/Json.ts"
+import { hiding } from "../domain/redaction.ts"
 import type { SideAnswer } from "../plugin/Provider.ts"
 import { environmentProxy } from "../upstream/environmentProxy.ts"
 import type { Upstream } from "../upstream/Upstream.ts"
 import type { Encoded } from "../wire/Protocol.ts"
 import { callFault, placeOf } from "./callFault.ts"
-import { callTo, makeUpstreamClient, parsedBody, refusedBy } from "./upstreamCall.ts"
+import { callTo, makeUpstreamClient, parsedBody, refusedBy, secretsOf } from "./upstreamCall.ts"
 import { wholeCall } from "./wholeCall.ts"
 
 export type CheckState = "ok" | "warning" | "wrong" | "not checked"
@@ -107,7 +108,10 @@ export const checkProvider = (
     Effect.catchAll((failure) =>
       Effect.succeed<ProviderCheck>({
         state: "wrong",
-        what: failure.reason === "account" ? "its credentials are refused" : callFault(failure, { url, proxy }),
+        what:
+          failure.reason === "account"
+            ? "its credentials are refused"
+            : hiding(secretsOf(endpoint))(callFault(failure, { url, proxy })),
       }),
     ),
   )

@@ -207,7 +207,7 @@ class Tries<A extends object> implements Turn {
   }
 
   private callFailed({ attempt, endpoint }: Begun, answer: HostFailed): void {
-    const failure = withoutSecrets(attempt.stopped ?? answer, endpoint)
+    const failure = withoutSecrets(attempt.stopped ?? answer, endpoint, attempt.signature)
     this.services.endAttempt.failed(attempt, failure)
     this.failed(attempt.host, failure)
   }

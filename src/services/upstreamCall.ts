@@ -6,12 +6,14 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Endpoint, ProviderEndpoint } from "../catalogue/endpoints.ts"
 import { HostFailed } from "../domain/Failure.ts"
+import { hiding } from "../domain/redaction.ts"
 import { PluginFault } from "../plugin/PluginFault.ts"
 import type { SideAnswer, SideRequest } from "../plugin/Provider.ts"
 import type { Exchange, ResponseHead, Sink, UpstreamCall } from "../upstream/exchange.ts"
 import { callFunction, type Upstream } from "../upstream/Upstream.ts"
 import { isTooDeep } from "../wire/jsonDepth.ts"
 import type { Encoded } from "../wire/Protocol.ts"
+import { gotToSign, secretsIn, sentToSign } from "./signedSecrets.ts"
 import { wholeCall } from "./wholeCall.ts"
 
 /** Bytes of an error body that are read. The rest is ignored. */
@@ -32,7 +34,7 @@ export const makeUpstreamClient = (upstream: Context.Tag.Service<Upstream>): Ups
       sign(encoded, {
         url: endpoint.baseUrl + encoded.path,
         credentials: endpoint.credentials,
-        http: (request) => sideCall(upstream, endpoint, request),
+        http: (request) => learningSecrets(endpoint, request, sideCall(upstream, endpoint, request)),
         now,
       }),
     )
@@ -77,6 +79,17 @@ const sideCall = (
 ): Effect.Effect<SideAnswer, HostFailed> =>
   wholeCall(upstream, { url, method, headers, body: body ?? null, network, proxy }, longestSideAnswer)
 
+/** What such a call sends and gets of credentials is known from then on, since any answer may repeat it. */
+const learningSecrets = (
+  { provider: { secrets } }: ProviderEndpoint,
+  request: SideRequest,
+  call: Effect.Effect<SideAnswer, HostFailed>,
+): Effect.Effect<SideAnswer, HostFailed> =>
+  Effect.suspend(() => {
+    secrets.learn(sentToSign(request))
+    return Effect.tap(call, (answer) => secrets.learn(gotToSign(answer)))
+  })
+
 /** The JSON in a text, or the text where it is no JSON or is nested too deeply. */
 export const parsedBody = (text: string): unknown => (isTooDeep(text) ? text : jsonOr(text))
 
@@ -99,18 +112,30 @@ export const refusedBy = (endpoint: ProviderEndpoint, head: ResponseHead, body: 
 
 /**
  * Removes our secrets from a failure, since a host may quote what it was sent, and an error of a plugin the address that it
- * called.
+ * called. `added`: what `sign` added to the request.
  */
-export const withoutSecrets = (failure: HostFailed, { secrets }: Endpoint): HostFailed => {
+export const withoutSecrets = (
+  failure: HostFailed,
+  endpoint: ProviderEndpoint,
+  added: ReadonlyArray<string> = [],
+): HostFailed => {
   const { detail, code, cause } = failure
-  if (secrets.length === 0 || (detail === undefined && code === undefined && cause === undefined)) return failure
-  const hide = (text: string) => secrets.reduce(hidden, text)
+  if (detail === undefined && code === undefined && cause === undefined) return failure
+  const secrets = [...secretsOf(endpoint), ...secretsIn(added)]
+  if (secrets.length === 0) return failure
+  const hide = hiding(secrets)
   return failure.with({
     detail: detail === undefined ? undefined : hide(detail),
     code: code === undefined ? undefined : hide(code),
     cause: shownCause(cause, hide),
   })
 }
+
+/** What must not be shown of a provider, as far as it is known before a request is signed. */
+export const secretsOf = ({ secrets, provider }: ProviderEndpoint): ReadonlyArray<string> => [
+  ...secrets,
+  ...provider.secrets.all(),
+]
 
 /** A cause as it may be logged. A `PluginFault` stays, since its own fields are logged. */
 const shownCause = (cause: unknown, hide: (text: string) => string): unknown => {
@@ -124,15 +149,3 @@ const shownCause = (cause: unknown, hide: (text: string) => string): unknown => 
 
 const redacted = ({ plugin, member, hook, problem, cause }: PluginFault, hide: (text: string) => string): PluginFault =>
   new PluginFault({ plugin, member, hook, problem: hide(problem), cause })
-
-/** The shortest part of a secret that is removed. */
-const shortestPart = 4
-
-/** Removes a secret from a text, also a part of it at the end, where the text may have been truncated. */
-const hidden = (text: string, secret: string): string => {
-  const shown = text.replaceAll(secret, "[secret]")
-  for (let length = secret.length - 1; length >= shortestPart; length--) {
-    if (shown.endsWith(secret.slice(0, length))) return `${shown.slice(0, -length)}[secret]`
-  }
-  return shown
-}

@@ -136,27 +136,40 @@ const speakingAfter = (protocol: Protocol, frames: ReadonlyArray<Uint8Array>): n
 
 const canary = "sk-headgate-canary-5f2c91e07ab4"
 
-/** The host quotes all that it was sent, as an error of each kind: the gateway takes every credential out of it that it knows. */
+/**
+ * The host quotes all that it was sent, as an error of each kind: the gateway takes every credential out of it, those that `sign`
+ * fetched or made too.
+ */
 const showsNoSecret = async (given: ProtocolSubject): Promise<void> => {
   const { subject } = given
   const { plugin, config = {} } = subject
   const isKeyless = plugin.auth?._tag === "None" || config["api_key"] !== undefined
   const keyed = isKeyless ? given : { ...given, subject: { ...subject, config: { ...config, api_key: canary } } }
   const provider = load(subject)
-  const secrets = [
-    ...secretsOf(keyed.subject),
+  if (provider.transport !== undefined) return
+  await quotesNothing(keyed, provider)
+  // With a key there may be nothing to sign.
+  if (provider.sign !== undefined && keyed !== given) await quotesNothing(given, provider)
+}
+
+const quotesNothing = async (given: ProtocolSubject, provider: Provider): Promise<void> => {
+  const { subject } = given
+  const configured = [
+    ...secretsOf(subject),
     ...Object.values(provider.credentials ?? {}).map((secret) => Redacted.value(secret)),
   ].filter(({ length }) => length >= 8)
-  if (secrets.length === 0 || provider.transport !== undefined) return
   let status = 400
+  let secrets = configured
   const answer = (request: Request) => {
     if (provider.sign !== undefined && subject.answer !== undefined && !isInference(given, request))
       return subject.answer(request)
+    // A signature holds for one request.
+    secrets = [...configured, ...credentialsSent(given, request)]
     const said = `${request.url} ${JSON.stringify(Object.fromEntries(request.headers))} ${secrets.join(" ")}`
     const error = { message: said, code: said, type: said, status: said }
     return Response.json({ error, message: said, detail: said }, { status })
   }
-  await inGateway(keyed, alone(plugin, false), answer, async (ask, log) => {
+  await inGateway(given, alone(subject.plugin, false), answer, async (ask, log) => {
     for (status of [400, 401, 403, 404, 429, 500]) {
       for (const stream of [false, true]) {
         const response = await ask(stream)
@@ -164,12 +177,29 @@ const showsNoSecret = async (given: ProtocolSubject): Promise<void> => {
         const leak = secrets.find((secret) => shownToAll.includes(secret))
         must(
           leak === undefined,
-          `A secret is shown to the caller or in the log where the host answers ${status} and quotes it: the gateway knows \`api_key\` and \`credentials\`, and nothing else`,
-          "Provider.credentials, HostFailed.cause",
+          `A secret is shown to the caller or in the log where the host answers ${status} and quotes it: the gateway knows \`api_key\`, \`credentials\`, each \`Secret\`, and what \`sign\` adds as a credential`,
+          "Provider.credentials, Provider.sign, HostFailed.cause",
         )
       }
     }
   })
+}
+
+/** Headers that every call has, or that describe it. */
+const plainHeader = /^(?:accept|connection$|content-|date$|host$|user-agent$)|(?:date|sha256|project|region)$/
+
+/** A shorter word of a header is no credential. */
+const shortestCredential = 8
+
+/** Words of the headers of a request that its protocol did not write. */
+const credentialsSent = ({ protocol, subject: { lacks } }: ProtocolSubject, { headers }: Request) => {
+  const encoded = protocol().encode(requestOf(true, { lacks }), host)
+  const written = Either.isRight(encoded) ? Object.values(encoded.right.headers ?? {}) : []
+  return Array.from(headers)
+    .filter(([name, value]) => !plainHeader.test(name) && !written.includes(value))
+    .flatMap(([, value]) => value.split(/\s+/).slice(value.includes(" ") ? 1 : 0))
+    .map((word) => word.replace(/^[\w-]+=(?=.)|,$/g, ""))
+    .filter((word) => word.length >= shortestCredential && !word.includes(";"))
 }
 
 const mediaTypes: Readonly<Record<Protocol["framing"], string>> = {

@@ -13,7 +13,7 @@ import type { Encoded, Protocol } from "../wire/Protocol.ts"
 import { attempt, type Check, must, shown } from "./check.ts"
 import { streamOf } from "./frames.ts"
 import { anyJson, forAll, host, noAnswers, requestOf, slug } from "./samples.ts"
-import { gatewayConfig, load, type ProviderSubject, secretsOf } from "./subject.ts"
+import { gatewayConfig, load, type ProviderSubject, secretsOf, secretsRead } from "./subject.ts"
 
 export const hookChecks = (subject: ProviderSubject): ReadonlyArray<Check> => {
   const provider = loaded(subject)
@@ -60,12 +60,13 @@ const credentialsOf = (subject: ProviderSubject): Record<string, Redacted.Redact
 }
 
 const declaresSecrets = (subject: ProviderSubject): void => {
-  const declared = new Set(Object.values(credentialsOf(subject)).map((secret) => Redacted.value(secret)))
-  const hidden = secretsOf(subject).some((secret) => !declared.has(secret))
+  const declared = Object.values(credentialsOf(subject)).map((secret) => Redacted.value(secret))
+  const keys = gatewayConfig(subject).providers.get(slug)?.apiKeys ?? []
+  const known = new Set([...declared, ...keys.map(({ key }) => Redacted.value(key.secret)), ...secretsRead(subject)])
   must(
-    !hidden,
-    "A secret of the configuration is not among `credentials`: the gateway could not take it out of what a host says",
-    "Provider.credentials",
+    secretsOf(subject).every((secret) => known.has(secret)),
+    "A secret of the configuration is no `Secret` and not among `credentials`: the gateway could not take it out of what a host says",
+    "Secret, Provider.credentials",
   )
 }
 

@@ -7,6 +7,7 @@ import type { ChatUsage } from "../domain/Chat.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { problemsOf } from "../domain/Problem.ts"
 import type { Provider, ProviderPlugin } from "../plugin/Provider.ts"
+import { gatheringSecrets } from "../plugin/Secret.ts"
 import type { Protocol } from "../wire/Protocol.ts"
 import { attempt, must, shown } from "./check.ts"
 import type { Expected, ExpectedFailure, Lack } from "./expected.ts"
@@ -212,19 +213,34 @@ const protocolOf = (provider: Provider, name: string): Protocol => {
   return protocol
 }
 
-/** Secrets in the given configuration. A plugin must not write them anywhere. */
-export const secretsOf = ({ config = {} }: ProviderSubject): ReadonlyArray<string> => {
-  const found: Array<string> = []
-  const search = (value: unknown): void => {
+/** What the gateway itself finds of secrets in the plugin's part of the configuration: every `Secret`, however it is given. */
+export const secretsRead = (subject: ProviderSubject): ReadonlySet<string> => {
+  const read = new Set<string>()
+  try {
+    gatheringSecrets(read, () => load(subject))
+  } catch {
+    // Another check reports it.
+  }
+  return read
+}
+
+/** Names of fields whose text is a secret, of whatever schema they are. */
+const secretField = /(?:^|_)(?:key|token|secret|password)$/
+
+/** Secrets in the given configuration, to any depth. A plugin must not write them anywhere. */
+export const secretsOf = (subject: ProviderSubject): ReadonlyArray<string> => {
+  const found = new Set(secretsRead(subject))
+  const search = (value: unknown, field = ""): void => {
+    if (typeof value === "string" && secretField.test(field)) found.add(value)
+    if (Array.isArray(value)) for (const each of value) search(each, field.replace(/s$/, ""))
     if (!isJsonObject(value)) return
     const { env } = value
     const secret = typeof env === "string" ? process.env[env] : undefined
-    if (secret !== undefined && secret !== "") found.push(secret)
-    for (const member of Object.values(value)) search(member)
+    if (secret !== undefined) found.add(secret)
+    for (const [name, member] of Object.entries(value)) search(member, name)
   }
-  search(config)
-  if (typeof config["api_key"] === "string") found.push(config["api_key"])
-  return found
+  search(subject.config ?? {})
+  return [...found].filter((secret) => secret !== "")
 }
 
 /** Stands in for the vendor where it does not stream; `undefined`: nothing does. */

@@ -13,6 +13,14 @@ export const Serving = Schema.Struct({ port: Schema.Number })
 /** What it sends when it has stopped: how many requests ran, and how many of them were ended before their time. */
 export const Stopped = Schema.Struct({ running: Schema.Number, cut: Schema.Number })
 
+/** What it sends every second, while its event loop runs. */
+export const Beat = Schema.Struct({ beat: Schema.Literal(true) })
+
+/** Tells the supervisor, where there is one, that this process does its work. */
+export const sendBeat = (): void => {
+  if (process.connected) process.send?.({ beat: true } satisfies typeof Beat.Type)
+}
+
 /** The number of this worker; `undefined` in a process that no supervisor has started. */
 export const workerNumber = (): number | undefined =>
   process.send === undefined ? undefined : Number(process.env[numberVariable] ?? Number.NaN) || undefined

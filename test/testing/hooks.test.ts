@@ -3,7 +3,15 @@ import { expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import { defineProvider, embeddingsProtocol, HostFailed, type Provider, rerankProtocol, Secret } from "headgate/plugin"
+import {
+  defineProvider,
+  embeddingsProtocol,
+  HostFailed,
+  type JsonObject,
+  type Provider,
+  rerankProtocol,
+  Secret,
+} from "headgate/plugin"
 import { type ProviderSubject, providerChecks } from "headgate/testing"
 import { type Broken, definition, failureOf, failuresOf, provider, subject, withProvider } from "./acme.ts"
 
@@ -79,6 +87,23 @@ const keeping = (credentials: Provider["credentials"]): ProviderSubject => ({
   config: { ...subject.config, token: { env: "HEADGATE_TEST_HIDDEN" } },
 })
 
+/** A provider with fields of its own, of which it makes nothing known. */
+const reading = <A, I>(fields: Readonly<Record<string, Schema.Schema<A, I>>>, config: JsonObject): ProviderSubject => ({
+  ...subject,
+  plugin: defineProvider({ ...definition, config: Schema.Struct(fields), load: () => provider }),
+  config: { ...subject.config, ...config },
+})
+
+test.each<[string, ProviderSubject]>([
+  ["given by its variable", keeping(undefined)],
+  ["given as text", reading({ token: Secret }, { token: "a-secret-that-is-written-there" })],
+  ["in a list", reading({ tokens: Schema.Array(Secret) }, { tokens: ["a-secret-that-is-written-there"] })],
+])("a secret that a plugin does not declare is known all the same, %s", async (_, good) => {
+  const checks = (await providerChecks(good)).filter(({ name }) => /secret/.test(name))
+  expect(checks.map(({ name }) => name)).toContain("chat: no secret is shown, whatever the host repeats")
+  expect([...(await failuresOf(checks))]).toEqual([])
+})
+
 const broken: ReadonlyArray<Broken<ProviderSubject>> = [
   [
     "sign() completes a request, and keeps its body",
@@ -132,9 +157,31 @@ const broken: ReadonlyArray<Broken<ProviderSubject>> = [
   ["listModels reads its host's list, and throws at nothing", "a model that is lost", listing(() => []), "expected"],
   [
     "keeps its secrets where the gateway can see them",
-    "a secret that it does not make known",
-    keeping(undefined),
+    "a secret that it reads from the environment by itself",
+    reading({ token: Schema.Struct({ env: Schema.String }) }, { token: { env: "HEADGATE_TEST_HIDDEN" } }),
     "not among `credentials`",
+  ],
+  [
+    "keeps its secrets where the gateway can see them",
+    "a secret that is a text to it",
+    reading({ token: Schema.String }, { token: "a-secret-that-is-a-text" }),
+    "not among `credentials`",
+  ],
+  [
+    "keeps its secrets where the gateway can see them",
+    "one of several secrets that are texts to it",
+    reading({ tokens: Schema.Array(Schema.String) }, { tokens: ["a-secret-that-is-a-text"] }),
+    "not among `credentials`",
+  ],
+  [
+    "chat: no secret is shown, whatever the host repeats",
+    "a token in a header that by its name is none",
+    {
+      ...signing((encoded) =>
+        Effect.succeed({ ...encoded, headers: { ...encoded.headers, "x-acme-version": "made-by-the-plugin-5521" } }),
+      ),
+    },
+    "what `sign` adds",
   ],
   [
     "embeddings: sample 1 comes to what is expected",

@@ -19,6 +19,12 @@ interface Fake {
   readonly isOver: () => boolean
 }
 
+/** Not the test's own time-out: it would not say what was waited for. */
+const bounded = <A, E>(waiting: Effect.Effect<A, E>): Promise<A> =>
+  Effect.runPromise(
+    Effect.timeoutFail(waiting, { duration: "30 seconds", onTimeout: () => new Error("the supervisor did not end") }),
+  )
+
 const supervising = (workers: number) => {
   const clock = new ManualClock()
   const started: Array<Fake> = []
@@ -54,7 +60,7 @@ const supervising = (workers: number) => {
     await until(() => started.length >= number, `worker ${number}`)
     return worker(number)
   }
-  const failure = () => Effect.runPromise(Effect.flip(Fiber.join(fiber)))
+  const failure = () => bounded(Effect.flip(Fiber.join(fiber)))
   const allRunning = async () => {
     for (let number = 1; number <= workers; number++) (await startOf(number)).serve()
   }
@@ -146,7 +152,7 @@ test("all workers are stopped when the supervisor is", async () => {
   const { started, fiber, allRunning, settle } = supervising(3)
   await allRunning()
   await settle()
-  await Effect.runPromise(Fiber.interrupt(fiber))
+  await bounded(Fiber.interrupt(fiber))
   expect(started.map(({ isOver }) => isOver())).toEqual([true, true, true])
 })
 

@@ -1,0 +1,61 @@
+/** Taking secrets out of texts: what a host, a plugin or an error of the runtime repeats of them. Pure. */
+
+/** What stands in the place of a secret. */
+const mark = "[secret]"
+/** Of a secret that was found in parts. */
+const marks = /(?:\[secret\]){2,}/g
+
+/** The shortest beginning of a secret that is removed at the end of a text, where the text may have been cut off. */
+const shortestCut = 4
+
+/** The shortest beginning or end of a secret that is removed anywhere. Vendors name a key by its first or last characters. */
+const shortestPart = 12
+
+/**
+ * Removes secrets from a text: each as it is, as it is written in JSON, in a URL or on one line, and a part of it at its beginning
+ * or end. A secret of fewer than 12 characters is removed as a whole, or where the text ends within it.
+ */
+export const hiding = (secrets: Iterable<string>): ((text: string) => string) => {
+  const forms = [...new Set(Array.from(secrets).flatMap(formsOf))].filter((form) => form !== "")
+  // A secret may begin with another one.
+  forms.sort((a, b) => b.length - a.length)
+  return (text) => forms.reduce(hidden, text).replace(marks, mark)
+}
+
+/** How a host may write it. Control characters of what it says become blanks before it is shown. */
+const formsOf = (secret: string): ReadonlyArray<string> => [
+  secret,
+  secret.replace(/\p{Cc}+/gu, " ").trim(),
+  JSON.stringify(secret).slice(1, -1),
+  encodeURIComponent(secret.toWellFormed()),
+]
+
+const hidden = (text: string, secret: string): string => {
+  const whole = text.includes(secret) ? text.replaceAll(secret, mark) : text
+  return withoutEnds(withoutBeginnings(whole, secret), secret)
+}
+
+const withoutBeginnings = (text: string, secret: string): string => {
+  const start = secret.slice(0, shortestCut)
+  let shown = text
+  for (let at = shown.indexOf(start); at >= 0; at = shown.indexOf(start, at + 1)) {
+    let length = start.length
+    while (length < secret.length && at + length < shown.length && shown[at + length] === secret[length]) length++
+    const isCut = length >= shortestCut && at + length === shown.length
+    if (isCut || length >= shortestPart) shown = shown.slice(0, at) + mark + shown.slice(at + length)
+  }
+  return shown
+}
+
+const withoutEnds = (text: string, secret: string): string => {
+  if (secret.length <= shortestPart) return text
+  const end = secret.slice(-shortestPart)
+  let shown = text
+  for (let at = shown.indexOf(end); at >= 0; at = shown.indexOf(end, at + 1)) {
+    let from = at
+    for (let of = secret.length - shortestPart; from > 0 && of > 0 && shown[from - 1] === secret[of - 1]; of--) from--
+    shown = shown.slice(0, from) + mark + shown.slice(at + shortestPart)
+    at = from
+  }
+  return shown
+}

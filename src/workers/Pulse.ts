@@ -1,0 +1,104 @@
+/**
+ * Whether a worker process lives, as its supervisor sees it: by its heartbeats once it serves, and by what the system says of it, since
+ * the notice of a child's end can be lost (oven-sh/bun#43697).
+ */
+import { readFileSync } from "node:fs"
+import type { Ended } from "./supervise.ts"
+
+/** Milliseconds between two looks at a worker. */
+export const lookMs = 1000
+
+/** As many looks without a heartbeat, 15 to 16 seconds, are taken for the end of its event loop. */
+const mostMissed = 16
+
+/** The least of looks after which one that was asked to stop is given up: a drain may be shorter than that. */
+const leastMissed = 5
+
+/** As many looks at a process that has ended without a notice of it. Usually it comes at once. */
+const mostUnnoticed = 2
+
+export interface Watched {
+  /** Whether it has served: before, its heartbeats are not waited for. */
+  readonly hasServed: () => boolean
+  /** Whether it was asked to stop. */
+  readonly isStopping: () => boolean
+  /** How the process has ended, by what the system says; `undefined`: it has not. */
+  readonly ended: () => Ended | undefined
+  /** It does nothing any more. Called once, with the number of looks without a heartbeat. */
+  readonly stuck: (missed: number) => void
+  /** It has ended, and nobody was told. */
+  readonly unnoticed: (ended: Ended) => void
+}
+
+/**
+ * Looks are counted, not the time: that passes while the machine sleeps, or while the supervisor itself is stopped, and then every
+ * worker would seem to have been silent.
+ */
+export class Pulse {
+  private readonly watched: Watched
+  private readonly mostAtStop: number
+  private missed = 0
+  private unnoticed = 0
+  private isStuck = false
+
+  /** `drainSeconds`: how long the requests of one that is asked to stop may run on. */
+  constructor(watched: Watched, drainSeconds: number) {
+    this.watched = watched
+    this.mostAtStop = Math.min(mostMissed, Math.max(leastMissed, Math.ceil((drainSeconds * 1000) / lookMs)))
+  }
+
+  beat(): void {
+    this.missed = 0
+  }
+
+  /** To be called every `lookMs`. */
+  look(): void {
+    const { watched } = this
+    const ended = watched.ended()
+    if (ended !== undefined) {
+      this.unnoticed += 1
+      if (this.unnoticed === mostUnnoticed) watched.unnoticed(ended)
+      return
+    }
+    // One that is asked to stop while it starts has nothing to finish.
+    const isStopping = watched.isStopping()
+    if (this.isStuck || (!isStopping && !watched.hasServed())) return
+    this.missed += 1
+    if (this.missed < (isStopping ? this.mostAtStop : mostMissed)) return
+    this.isStuck = true
+    watched.stuck(this.missed)
+  }
+}
+
+/** How a child has ended, by what the system says; `undefined`: it has not. */
+export const endOf = (pid: number): Ended | undefined => {
+  const stat = statOf(pid)
+  if (stat === undefined) return isThere(pid) ? undefined : unknownEnd
+  // After the name, which may have blanks and parentheses: the state first, the status of the exit as the 50th.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+  const isOver = fields[0] === "Z" || fields[0] === "X"
+  if (!isOver) return undefined
+  const status = Number(fields[49])
+  const signal = status & 0x7f
+  return signal === 0 ? { code: status >> 8, signal: null } : { code: 128 + signal, signal: `signal ${signal}` }
+}
+
+/** Exit code of a software error. */
+const unknownEnd: Ended = { code: 70, signal: null }
+
+const statOf = (pid: number): string | undefined => {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, "utf8")
+  } catch {
+    return undefined
+  }
+}
+
+const isThere = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -5,6 +5,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type { Hindrance } from "../services/outage.ts"
 import type { Ballast } from "./ballast.ts"
 import { isDiskFull, unavailable } from "./failure.ts"
 import { endAllClaims } from "./IdempotencyRepository.ts"
@@ -43,7 +44,10 @@ export const openTables = (
           return Exit.fail(unavailable(error))
         }
       },
-      takesRequests: () => Effect.sync(() => ballast?.isThere() ?? true),
+      takesRequests: () =>
+        Effect.sync((): true | Hindrance =>
+          ballast?.isThere() === false ? { kind: "full", cause: "the space reserved beside it is in use" } : true,
+        ),
     })
     const { put } = repositories.prices
     // Rows need their prices, so these get the reserved space too.

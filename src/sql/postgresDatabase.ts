@@ -135,12 +135,13 @@ export const openDatabase = (
     const storage = {
       installation,
       ...shared,
+      where: () => ({ database: address }),
       copy: new NoCopy({ instead: "is PostgreSQL, which has its own tool: pg_dump --schema=headgate" }),
       journal: withEncodedEntries(journal),
       ledger: {
         ...makeLedgerReads(sql),
         append: makeAppend(pool, runner, patience.appendMs, countRows),
-        takesRequests: () => Effect.succeed(true),
+        takesRequests: () => Effect.succeed(true as const),
       },
       shared: {
         leases: makeLeaseRepository(sql),

@@ -146,7 +146,9 @@ export const activityHandlers = HttpApiBuilder.group(
   "activity",
   (handlers) =>
     Effect.gen(function* () {
-      const { activity } = yield* Storage
+      const storage = yield* Storage
+      const { activity } = storage
+      const reached = orUnavailable("storage", storage)
       const registry = yield* ProviderRegistry
       const workspace = yield* Installation
 
@@ -160,7 +162,7 @@ export const activityHandlers = HttpApiBuilder.group(
             // There may be many keys and apps. Between two reads the database can commit.
             const portions = by === "host" ? [days] : days.map((day) => [day])
             const sums = yield* Effect.forEach(portions, (portion) =>
-              orUnavailable("storage")(
+              reached(
                 activity.sums({
                   days: portion,
                   by,
@@ -185,7 +187,7 @@ export const activityHandlers = HttpApiBuilder.group(
           }),
         )
         .handle("credits", ({ request }) =>
-          Effect.map(orUnavailable("storage")(activity.total()), (used) => {
+          Effect.map(reached(activity.total()), (used) => {
             const amounts = { total_credits: used, total_usage: used }
             const data = Struct.evolve(amounts, { total_credits: toUsd, total_usage: toUsd })
             return wantsCsv(request.headers["accept"])

@@ -10,7 +10,7 @@ import type * as Scope from "effect/Scope"
 import type { Say } from "../progress/withProgress.ts"
 import { makeStepRunner } from "../services/Steps.ts"
 import { NoCopy, type Storage } from "../services/Storage.ts"
-import { reasonOf, sqlState } from "./failure.ts"
+import { isCausedBy, reasonOf, sqlState } from "./failure.ts"
 import { installationId } from "./installation.ts"
 import { withEncodedEntries } from "./JournalRepository.ts"
 import { makeLedgerReads } from "./LedgerRepository.ts"
@@ -22,6 +22,7 @@ import { makeEvents } from "./postgresEvents.ts"
 import { makeLeaseRepository } from "./postgresLeases.ts"
 import { Unasked, whileMigrating } from "./postgresLock.ts"
 import { type Connecting, clientOf, makeSessionName, openPool, type Patience, schema } from "./postgresPool.ts"
+import { SessionsDoNotLast } from "./postgresPooler.ts"
 import { makeRateShareRepository } from "./postgresRates.ts"
 import { makeSliceRepository } from "./postgresSlices.ts"
 import { makeCountRows } from "./postgresSums.ts"
@@ -49,8 +50,12 @@ const refusals: ReadonlyArray<readonly [state: RegExp, reason: StorageNotOpened[
   [/^08|^53|^57/, "unreachable", "cannot be reached"],
 ]
 
+const pooled =
+  "is a pooler in transaction mode, which gives each transaction another session of the server, and the gateway needs sessions that last: give it the address of the server itself, or of a pool in session mode"
+
 export const refusalFor = (address: string, error: unknown): StorageNotOpened | undefined => {
   if (error instanceof StorageNotOpened) return error
+  if (isCausedBy(error, (cause) => cause instanceof SessionsDoNotLast)) return refusal(address, "misconfigured", pooled)
   const state = sqlState(error)
   // What fails without an answer of the server has failed on the way to it.
   if (state === undefined && (error instanceof Unasked || error instanceof SqlError))

@@ -24,6 +24,7 @@ import { Unasked, whileMigrating } from "./postgresLock.ts"
 import { type Connecting, clientOf, makeSessionName, openPool, type Patience, schema } from "./postgresPool.ts"
 import { SessionsDoNotLast } from "./postgresPooler.ts"
 import { makeRateShareRepository } from "./postgresRates.ts"
+import { triggerFault } from "./postgresSchema.ts"
 import { makeSliceRepository } from "./postgresSlices.ts"
 import { makeCountRows } from "./postgresSums.ts"
 import { sharedRepositories } from "./repositories.ts"
@@ -113,6 +114,12 @@ const mayMissSteps = (address: string) =>
     ),
   )
 
+/** Fails where ledger and audit log are not kept append-only by the triggers of the migrations, or there are others. */
+export const expectTriggers = (address: string, sql: SqlClient) =>
+  Effect.flatMap(triggerFault(sql), (fault) =>
+    fault === undefined ? Effect.void : refusal(address, "altered", `was altered: it ${fault}`),
+  )
+
 /** SQLSTATE of a statement that took too long. */
 const queryCanceled = "57014"
 
@@ -131,6 +138,7 @@ export const openDatabase = (
       say(`the tables of the database are brought to schema ${schemaVersion}`)
       yield* migrateDatabase(connecting, name, patience)
     }
+    yield* expectTriggers(address, sql)
     const runner = makeStepRunner(yield* Effect.runtime<never>())
     const countRows = makeCountRows(pool, (cause) =>
       runner.effect(Effect.logWarning("the sums of the ledger by day were not advanced", reasonOf(cause)), () => {}),

@@ -38,7 +38,8 @@ const byKey = (gateway: Gateway, json: boolean) =>
 const byDayOrModel = (gateway: Gateway, by: "day" | "model", json: boolean) =>
   Effect.gen(function* () {
     const sums = yield* totals(gateway, by)
-    if (!json) return yield* writeTable(sums, totalColumns(by), { empty: "nothing was used today and on the 30 days before" })
+    if (!json)
+      return yield* writeTable(sums, totalColumns(by), { empty: "nothing was used today and on the 30 days before" })
     const figures = sums.map(({ of, isPartial, requests, promptTokens, completionTokens, cost }) => ({
       [by]: of,
       ...(by === "day" && { is_partial: isPartial }),

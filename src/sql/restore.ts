@@ -6,6 +6,7 @@ import { Database } from "bun:sqlite"
 import {
   chownSync,
   closeSync,
+  constants,
   copyFileSync,
   existsSync,
   linkSync,
@@ -163,7 +164,7 @@ const nameAlso = (path: string, name: string): void => {
   try {
     linkSync(path, name)
   } catch {
-    copyFileSync(path, name)
+    copyFileSync(path, name, constants.COPYFILE_EXCL)
     syncFile(name)
   }
 }

@@ -21,7 +21,7 @@ import { sqliteCode } from "./failure.ts"
 import { migrationsTable, schemaVersion } from "./migrations.ts"
 import type { SqliteOpening } from "./Opening.ts"
 import { type OpenTables, openTables } from "./openTables.ts"
-import { makePrivateFile, makePrivateFolder } from "./privateFile.ts"
+import { isLink, LinkInPlace, makePrivateFile, makePrivateFolder } from "./privateFile.ts"
 import { makeClient } from "./sqliteClient.ts"
 import { schemaFault } from "./sqliteSchema.ts"
 
@@ -102,7 +102,11 @@ const expectDatabase = (path: string): void => {
 
 /** Writes the holder, commits, and takes the lock again: others can only read a committed holder. */
 const takeLock = (path: string): Database => {
-  makePrivateFile(`${path}.lock`)
+  try {
+    makePrivateFile(`${path}.lock`)
+  } catch (error) {
+    throw error instanceof LinkInPlace ? refused("unwritable", path, error.message) : error
+  }
   const lock = new Database(`${path}.lock`)
   try {
     lock.run(`PRAGMA busy_timeout = ${lockTimeoutMs}`)
@@ -225,7 +229,8 @@ export const openFile = (opening: SqliteOpening, say: Say = () => {}): Effect.Ef
     yield* Effect.sync(() => {
       expectDatabase(path)
       removeUnfinished(path)
-      makePrivateFile(path)
+      // The operator may have made a link to where the database is to be.
+      if (!isLink(path)) makePrivateFile(path)
     })
     const db = yield* openDatabase(path)
     const tables = yield* Effect.provideServiceEffect(

@@ -195,8 +195,7 @@ describe("activity", () => {
       const start = Date.parse(`${date}T00:00:00Z`)
       await append(own, row(key, "1", start), row(key, "2", start + dayMs - 1))
       own.time.now = start + dayMs - 1
-      const found = async () =>
-        (await activity(`?date=${date}`, own)).map((item) => [item.is_partial, item.usage])
+      const found = async () => (await activity(`?date=${date}`, own)).map((item) => [item.is_partial, item.usage])
       expect(await found()).toEqual([[true, 3]])
       own.time.now = start - 1
       await expectError(await own.send(`/api/v1/activity?date=${date}`, asManager()), 400)

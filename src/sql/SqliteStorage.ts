@@ -147,7 +147,17 @@ export const makeWith = (
     if (isReadableByAll(path))
       yield* Effect.logWarning(`every user of this machine can read the database: chmod 600 ${path}*`)
     const { storage } = yield* Effect.acquireRelease(opened, ({ thread }) => thread.close)
-    return { ...storage, copy: makeDatabaseCopies(path), where: () => ({ path, ...freeBytesAt(path) }) }
+    // It is made of what is at the path.
+    const isThere = Effect.flatMap(storage.ledger.takesRequests(), (takes) =>
+      takes !== true && takes.kind === "gone"
+        ? Effect.fail(new StorageUnavailable({ reason: takes.cause }))
+        : Effect.void,
+    )
+    return {
+      ...storage,
+      copy: Effect.zipRight(isThere, makeDatabaseCopies(path)),
+      where: () => ({ path, ...freeBytesAt(path) }),
+    }
   })
 }
 

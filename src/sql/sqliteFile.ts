@@ -18,6 +18,7 @@ import type { Say } from "../progress/withProgress.ts"
 import { makeBallast } from "./ballast.ts"
 import { removeUnfinished } from "./databaseCopy.ts"
 import { sqliteCode } from "./failure.ts"
+import { watchFile } from "./fileWatch.ts"
 import { migrationsTable, schemaVersion } from "./migrations.ts"
 import type { SqliteOpening } from "./Opening.ts"
 import { type OpenTables, openTables } from "./openTables.ts"
@@ -236,7 +237,7 @@ export const openFile = (opening: SqliteOpening, say: Say = () => {}): Effect.Ef
     const tables = yield* Effect.provideServiceEffect(
       Effect.zipRight(
         configure(opening, db, say),
-        Effect.suspend(() => openTables(db, makeBallast(path))),
+        Effect.suspend(() => openTables(db, makeBallast(path), () => watchFile(path))),
       ),
       SqlClient,
       makeClient(db),

@@ -2,7 +2,18 @@
 
 import { Database } from "bun:sqlite"
 import { afterEach, expect, test } from "bun:test"
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs"
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { layer as sqliteStorage } from "../../src/sql/SqliteStorage.ts"
@@ -237,6 +248,58 @@ test(
       expect.stringMatching(/^ERROR The database is not available: database is locked .*"free_bytes":\d+/),
     ])
     expect(log.lines.filter((line) => line === again)).toHaveLength(1)
+  },
+  patience,
+)
+
+const gone: ReadonlyArray<readonly [string, (path: string) => void]> = [
+  ["removed", (path) => rmSync(path)],
+  ["moved away", (path) => renameSync(path, `${path}.moved`)],
+  [
+    "replaced by a copy of itself",
+    (path) => {
+      copyFileSync(path, `${path}.copy`)
+      renameSync(`${path}.copy`, path)
+    },
+  ],
+  ["emptied", (path) => truncateSync(path, 0)],
+  ["cut off", (path) => truncateSync(path, 8192)],
+  ["overwritten at its beginning", (path) => writeFileSync(path, "notes", { flag: "r+" })],
+  ["robbed of its journal", (path) => rmSync(`${path}-wal`)],
+]
+
+test.each(gone)(
+  "a file that is %s while the gateway runs: nobody noticed; now no paid request starts, and it is logged once",
+  async (_, harm) => {
+    const { path, host, chat, readyText, log } = await scene(newFolder())
+    expect((await chat()).status).toBe(200)
+    // What is only in the journal would make the file look cut off from the beginning.
+    const other = new Database(path)
+    other.run("PRAGMA wal_checkpoint")
+    other.close()
+    harm(path)
+    expect(await readyText()).toContain("the file of the database was removed, replaced or damaged")
+    for (let tries = 0; tries < 3; tries++) expect((await chat()).status).toBe(503)
+    expect(host.calls).toHaveLength(1)
+    expect(log.texts.filter((line) => line.startsWith("ERROR"))).toEqual([
+      expect.stringMatching(
+        /^ERROR no paid request starts: the file of the database was removed.*"cause":".*headgate\.db/,
+      ),
+    ])
+  },
+  patience,
+)
+
+test(
+  "a file that was moved away is found by the next request that is paid, and is taken again when it is back",
+  async () => {
+    const { path, chat, ready } = await scene(newFolder())
+    expect((await chat()).status).toBe(200)
+    renameSync(path, `${path}.moved`)
+    await until(async () => (await chat()).status === 503, "the refusal")
+    renameSync(`${path}.moved`, path)
+    await recovered(ready)
+    expect((await chat()).status).toBe(200)
   },
   patience,
 )

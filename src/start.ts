@@ -15,6 +15,7 @@ import { WorkerFailed } from "./workers/supervise.ts"
 
 const storageCodes: Readonly<Record<StorageNotOpened["reason"], number>> = {
   corrupt: 65,
+  altered: 65,
   newer: 65,
   older: 65,
   unreadable: 66,

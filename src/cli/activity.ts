@@ -1,4 +1,4 @@
-/** What was used on the last 30 UTC days that are over, added up by day or by model, from `GET /api/v1/activity`. */
+/** What was used today and on the 30 UTC days before it, added up by day or by model, from `GET /api/v1/activity`. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { formatUsd, type Picodollars, roundUsd } from "../domain/Money.ts"
@@ -9,6 +9,8 @@ import type { Column } from "./output.ts"
 /** The members that are added up: what was used on one day of one model at one host. */
 const Item = Schema.Struct({
   date: Schema.String,
+  /** Absent in answers of earlier versions, which have only days that are over. */
+  is_partial: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   model: Schema.String,
   usage: Schema.Number,
   requests: Schema.Number,
@@ -21,6 +23,8 @@ const Answer = Schema.Struct({ data: Schema.Array(Item) })
 export interface Total {
   /** The day or the model. */
   readonly of: string
+  /** Whether a part of it is of a day that is not over. */
+  readonly isPartial: boolean
   readonly requests: number
   readonly promptTokens: number
   readonly completionTokens: number
@@ -36,6 +40,7 @@ export const totals = (gateway: Gateway, by: "day" | "model"): Effect.Effect<Rea
       const sum = sums.get(of)
       sums.set(of, {
         of,
+        isPartial: item.is_partial || sum?.isPartial === true,
         requests: item.requests + (sum?.requests ?? 0),
         promptTokens: item.prompt_tokens + (sum?.promptTokens ?? 0),
         completionTokens: item.completion_tokens + (sum?.completionTokens ?? 0),
@@ -49,7 +54,11 @@ export const totals = (gateway: Gateway, by: "day" | "model"): Effect.Effect<Rea
   })
 
 export const totalColumns = (by: "day" | "model"): ReadonlyArray<Column<Total>> => [
-  { title: by === "day" ? "DAY" : "MODEL", value: ({ of }) => of },
+  {
+    title: by === "day" ? "DAY" : "MODEL",
+    value: ({ of }) => of,
+    ...(by === "day" && { short: ({ of, isPartial }: Total) => (isPartial ? `${of} (not over)` : of) }),
+  },
   { title: "REQUESTS", value: ({ requests }) => `${requests}`, align: "right" },
   { title: "TOKENS IN", value: ({ promptTokens }) => `${promptTokens}`, align: "right" },
   { title: "TOKENS OUT", value: ({ completionTokens }) => `${completionTokens}`, align: "right" },

@@ -14,7 +14,9 @@ import { layerLogger } from "../logger.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import { checkProvider, type ProviderCheck } from "../services/checkProvider.ts"
 import { schemaVersion } from "../sql/migrations.ts"
+import { realPath } from "../sql/realPath.ts"
 import { openToRead } from "../sql/sqliteFile.ts"
+import { strandedGateway } from "../sql/sqliteProbe.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import { badConfig, type CommandFailed, wrongUse } from "./CommandFailed.ts"
 import type { Finding } from "./doctor.ts"
@@ -132,6 +134,11 @@ const database = ({ storage }: GatewayConfig): Effect.Effect<ReadonlyArray<Findi
     case "Memory":
       return Effect.succeed(finding("warning", "is in memory: keys and ledger end with the gateway"))
     case "Sqlite": {
+      const pid = strandedGateway(realPath(storage.path))
+      if (pid !== undefined) {
+        const what = `${storage.path} was removed or replaced under the running gateway (pid ${pid}), which has another file open: what it books is not in this one`
+        return Effect.succeed(finding("wrong", what))
+      }
       if (!existsSync(storage.path)) return Effect.succeed(finding("ok", `${storage.path} is made by the first start`))
       return openToRead(storage.path).pipe(Effect.scoped, Effect.match({ onFailure: failed, onSuccess: () => current }))
     }

@@ -25,6 +25,7 @@ const codes: Readonly<Record<Refusal["reason"] | StorageNotOpened["reason"], Com
   unreachable: exitCodes.noGateway,
   misconfigured: exitCodes.badConfig,
   corrupt: exitCodes.badFile,
+  altered: exitCodes.badFile,
   newer: exitCodes.badFile,
   older: exitCodes.badFile,
 }

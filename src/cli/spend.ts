@@ -38,9 +38,11 @@ const byKey = (gateway: Gateway, json: boolean) =>
 const byDayOrModel = (gateway: Gateway, by: "day" | "model", json: boolean) =>
   Effect.gen(function* () {
     const sums = yield* totals(gateway, by)
-    if (!json) return yield* writeTable(sums, totalColumns(by), { empty: "nothing was used on the last 30 days" })
-    const figures = sums.map(({ of, requests, promptTokens, completionTokens, cost }) => ({
+    if (!json)
+      return yield* writeTable(sums, totalColumns(by), { empty: "nothing was used today and on the 30 days before" })
+    const figures = sums.map(({ of, isPartial, requests, promptTokens, completionTokens, cost }) => ({
       [by]: of,
+      ...(by === "day" && { is_partial: isPartial }),
       requests,
       prompt_tokens: promptTokens,
       completion_tokens: completionTokens,
@@ -54,7 +56,7 @@ export const spend = Command.make(
   {
     by: Options.choice("by", ["key", "day", "model"]).pipe(
       Options.withDescription(
-        "key: this UTC day, week and month, and in all; day, model: the last 30 days that are over",
+        "key: this UTC day, week and month, and in all; day, model: today (UTC), which is not over, and the 30 days before",
       ),
       Options.withDefault("key"),
     ),

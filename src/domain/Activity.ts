@@ -3,7 +3,7 @@ import type { KeyId } from "./Ids.ts"
 import { dayMs, windowStart } from "./Key.ts"
 import type { Picodollars } from "./Money.ts"
 
-/** How many days an overview without a date has. */
+/** How many days an overview without a date has that are over. */
 export const overviewDays = 30
 
 /** A question for sums. */
@@ -49,6 +49,9 @@ export const completedDays = (now: number): ReadonlyArray<number> => {
   const today = windowStart("daily", now)
   return Array.from({ length: overviewDays }, (_, before) => today - (before + 1) * dayMs)
 }
+
+/** Those, with today before them. */
+export const daysWithToday = (now: number): ReadonlyArray<number> => [windowStart("daily", now), ...completedDays(now)]
 
 /** `2028-02-29` of a day. */
 export const dateOf = (day: number): string => new Date(day).toISOString().slice(0, 10)

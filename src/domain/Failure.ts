@@ -300,9 +300,12 @@ const exhaustedTexts: Readonly<Record<ExhaustedBecause, string>> = {
 export class Unavailable extends Data.TaggedError("Unavailable")<{
   readonly why: "overloaded" | "draining" | "metering" | "storage" | "backup"
   readonly retryAfterSeconds: number
+  /** Why, in words that anybody may read, without a full stop. */
+  readonly because?: string
 }> {
   override get message() {
-    return unavailableTexts[this.why]
+    const text = unavailableTexts[this.why]
+    return this.because === undefined ? text : `${text.slice(0, -1)}: ${this.because}.`
   }
 }
 

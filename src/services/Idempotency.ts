@@ -83,7 +83,9 @@ const isFinal = ({ outcome, cost }: Booked): boolean => outcome === "finished" |
 const make = () =>
   Effect.gen(function* () {
     const registry = yield* ProviderRegistry
-    const { idempotency: storage, ledger } = yield* Storage
+    const database = yield* Storage
+    const { idempotency: storage, ledger } = database
+    const reached = orUnavailable("storage", database)
     const clock = yield* Effect.clock
     const now = () => clock.unsafeCurrentTimeMillis()
     /** Claims of this process, by their ids. */
@@ -140,7 +142,7 @@ const make = () =>
         }
         if (found.leaseEnd > now() || held.has(found.id)) return yield* repeated("running")
         // A crash. Its stream may have been charged since, or it came between the booking and its record here.
-        const row = yield* orUnavailable("storage")(ledger.find(requestId))
+        const row = yield* reached(ledger.find(requestId))
         return yield* row !== undefined && isFinal(row) ? repeated("not-kept", row.generationId) : repeated("unknown")
       })
 
@@ -156,7 +158,7 @@ const make = () =>
           ...{ id, bodyHash: hash, requestId, leaseEnd: at + leaseMs, expiresAt: at + keptForMs },
           ...{ generationId: null, headers: null, body: null },
         }
-        const found = yield* orUnavailable("storage")(storage.claim(record, at))
+        const found = yield* reached(storage.claim(record, at))
         if (found !== undefined) return yield* outcomeOf(found, hash)
         const claim = new Claim(id, request)
         held.set(id, claim)

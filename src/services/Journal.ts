@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { type Member, Roster } from "../domain/Roster.ts"
 import type { JournalEntry, LedgerRow, StorageUnavailable } from "./ledger.ts"
+import { Streak } from "./outage.ts"
 import type { ProcessLease } from "./ProcessLease.ts"
 import type { Storage } from "./Storage.ts"
 
@@ -156,9 +157,12 @@ export const makeJournal = <Request extends Journaled>(
         yield* Effect.logWarning("an earlier process was killed and left requests, which are cleared", about)
       }
     })
-    const cleared = Effect.catchAll(clear, ({ message }: StorageUnavailable) =>
-      Effect.logWarning("requests that an earlier process left could not be cleared", message),
-    )
+    const clearing = new Streak()
+    const cleared = Effect.matchEffect(clear, {
+      onSuccess: () => Effect.sync(() => clearing.ended()),
+      onFailure: ({ message }: StorageUnavailable) =>
+        clearing.failed(Effect.logWarning("requests that an earlier process left could not be cleared", message)),
+    })
 
     yield* cleared
     // Added before the fiber starts, so that it runs after the fiber has ended.

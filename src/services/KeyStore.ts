@@ -68,6 +68,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
         const storage = yield* Storage
         const clock = yield* Effect.clock
         const now = () => clock.unsafeCurrentTimeMillis()
+        const reached = orUnavailable("storage", storage)
         const workspaceId = storage.installation
         const cache = new KeyCache()
         const listeners = new Set<(id: KeyId) => void>()
@@ -220,7 +221,6 @@ const isOrdinary = (record: KeyRecord | undefined): record is KeyRecord => recor
 
 const notAccepted = Effect.fail(new KeyNotAccepted())
 const noSuchKey = Effect.fail(new NotFound({ what: "This key" }))
-const reached = orUnavailable("storage")
 
 const bootstrapKey = (secret: Redacted.Redacted, workspaceId: string, createdAt: number): KeyRecord => ({
   ...unlimitedKey,

@@ -13,7 +13,8 @@ import type * as Scope from "effect/Scope"
 import { Unavailable } from "../domain/Failure.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import { GroupCommit, type Written } from "./GroupCommit.ts"
-import type { LedgerRow, StorageUnavailable } from "./ledger.ts"
+import { hindranceOf, type LedgerRow, type StorageUnavailable } from "./ledger.ts"
+import type { Hindrance } from "./outage.ts"
 import { monotonic } from "./RequestContext.ts"
 import { makeStepRunner, wait } from "./Steps.ts"
 import type { Appended, LedgerRepository, Storage } from "./Storage.ts"
@@ -42,8 +43,11 @@ export interface LedgerWriter {
   readonly add: (entry: Settled) => void
   /** Whether there are entries that the database could not take. */
   readonly hasBacklog: () => boolean
-  /** `LedgerRepository.takesRequests`, as of the last second; `false` from the moment in which a row is spooled. */
-  readonly takesRequests: () => boolean
+  /**
+   * Why no new request may start; `undefined`: it may. There are entries that the database could not take, or a row was spooled,
+   * or `LedgerRepository.takesRequests` says so: that is asked a second after each commit, and twice a minute without any.
+   */
+  readonly hindrance: () => Hindrance | undefined
 }
 
 /** An entry that the database could not take. */
@@ -53,12 +57,18 @@ interface BacklogEntry {
   readonly entry: Settled
 }
 
+/** Looks at a database into which nothing is written, seconds. */
+const lookEvery = 30
+
+const away: Hindrance = { kind: "away", cause: "rows are spooled" }
+
 /**
  * Writes into `storage` until the scope is closed. Then it waits for the commits under way, tries the backlog once
- * more, and logs what is lost.
+ * more, and logs what is lost. `onHindrance` is told at once why no request may start.
  */
 export const makeLedgerWriter = (
   storage: Pick<Context.Tag.Service<Storage>, "ledger">,
+  onHindrance: (hindrance: Hindrance) => Effect.Effect<void> = () => Effect.void,
 ): Effect.Effect<LedgerWriter, never, Scope.Scope> =>
   Effect.gen(function* () {
     const runner = makeStepRunner(yield* Effect.runtime<never>())
@@ -67,20 +77,37 @@ export const makeLedgerWriter = (
     /** Commits under way, and what to call when the last of them has ended. */
     let commits = 0
     let onIdle = () => {}
-    let takesRequests = true
+    let refusal: Hindrance | undefined
+    /** Why the first entry of the backlog could not be written. */
+    let failed: Hindrance | undefined
     /** Whether something was written since the database was last asked. */
     let hasWritten = false
+    const refuse = (hindrance: Hindrance) => {
+      refusal = hindrance
+      log(onHindrance(hindrance))
+    }
 
     // A defect is a result too: rows without a result would block all rows after them.
     const resultOf = (rows: ReadonlyArray<LedgerRow>, exit: Exit.Exit<Appended, StorageUnavailable>): Written => {
       if (Exit.isSuccess(exit)) {
-        if (exit.value === "spooled") takesRequests = false
+        if (exit.value === "spooled") {
+          refusal = away
+          runner.effect(storage.ledger.takesRequests(), (takes) =>
+            refuse(Exit.isSuccess(takes) && takes.value !== true ? takes.value : away),
+          )
+        }
         return "durable"
       }
       const failure = Option.getOrUndefined(Cause.failureOption(exit.cause))
       const requests = rows.map(({ requestId }) => requestId)
-      log(Effect.logError("settled requests could not be written to the ledger", { requests }, exit.cause))
-      return failure?.refused === true ? "refused" : "unavailable"
+      const line = ["settled requests could not be written to the ledger", { requests }, exit.cause]
+      if (failure === undefined || failure.refused === true) {
+        log(Effect.logError(...line))
+        if (failure !== undefined) return "refused"
+      } else log(Effect.logDebug(...line))
+      failed = failure === undefined ? { kind: "away", cause: "a defect of the storage" } : hindranceOf(failure)
+      log(onHindrance(failed))
+      return "unavailable"
     }
 
     const appended: LedgerRepository["append"] = (rows) => {
@@ -151,12 +178,15 @@ export const makeLedgerWriter = (
         Effect.zipRight(Effect.suspend(() => Effect.forEach(backlog, ({ row }) => logLost(row)))),
       ),
     )
+    let ticks = 0
     const refreshTakesRequests = Effect.suspend(() => {
-      if (takesRequests && !hasWritten) return Effect.void
+      ticks += 1
+      if (refusal === undefined && !hasWritten && ticks % lookEvery !== 0) return Effect.void
       hasWritten = false
       return Effect.match(storage.ledger.takesRequests(), {
         onSuccess: (now) => {
-          takesRequests = now
+          if (now === true) refusal = undefined
+          else refuse(now)
         },
         // The backlog says so.
         onFailure: () => {},
@@ -171,7 +201,7 @@ export const makeLedgerWriter = (
 
     return {
       hasBacklog: () => backlog.length > 0,
-      takesRequests: () => takesRequests,
+      hindrance: () => (backlog.length > 0 ? failed : refusal),
       add: (entry) => group.add(entry),
     }
   })

@@ -20,7 +20,8 @@ import { crashedRow, type Hold, heldIn, ledgerRow, type Settlement } from "./hel
 import { makeJournal } from "./Journal.ts"
 import { KeyAccounts } from "./KeyAccounts.ts"
 import { makeLedgerWriter, unwritable } from "./LedgerWriter.ts"
-import { orUnavailable } from "./ledger.ts"
+import { hindranceOf, orUnavailable, reportOf } from "./ledger.ts"
+import { outageOf } from "./outage.ts"
 import { PriceVersions } from "./PriceVersions.ts"
 import { makeProcessLease } from "./ProcessLease.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
@@ -65,14 +66,18 @@ export class Meter extends Context.Tag("headgate/Meter")<
       const now = () => clock.unsafeCurrentTimeMillis()
       const accounts = new KeyAccounts((key) => {
         const at = now()
-        return Effect.map(orUnavailable("metering")(storage.ledger.spend(key, at)), (spend) => ({ spend, now: at }))
+        return Effect.map(orUnavailable("metering", storage)(storage.ledger.spend(key, at)), (spend) => ({
+          spend,
+          now: at,
+        }))
       })
       const prices = new PriceVersions(storage.prices)
       const ledgerOf = { ...storage.ledger, append: prices.before(storage.ledger.append) }
       const journalOf = { ...storage.journal, write: prices.before(storage.journal.write) }
       const { shared } = storage
       const lease = shared && (yield* makeProcessLease(shared.leases, () => slices?.lost()))
-      const slices: Slices | undefined = shared && lease && (yield* makeSlices(shared, lease))
+      const slices: Slices | undefined =
+        shared && lease && (yield* makeSlices(shared, lease, (failure) => reportOf(storage, failure)))
       const holds = new Holds({ registry, now, shared: slices && lease && { slices, lease } })
       const journal = yield* makeJournal<Hold>(
         { ledger: ledgerOf, journal: journalOf },
@@ -84,10 +89,23 @@ export class Meter extends Context.Tag("headgate/Meter")<
         },
       )
       // After the journal, so that it is closed first, and the journal knows what was booked.
-      const ledger = yield* makeLedgerWriter({ ledger: ledgerOf })
+      const outage = outageOf(storage)
+      const ledger = yield* makeLedgerWriter({ ledger: ledgerOf }, (hindrance) => outage.begin(hindrance))
 
       const bookkeeping = { ledger, holds, journal }
-      const writable = () => !ledger.hasBacklog() && ledger.takesRequests() && lease?.isHeld() !== false
+      const hindrance = () => ledger.hindrance() ?? lease?.hindrance()
+      const writable = () => hindrance() === undefined && !outage.refusesRequests
+      /** Tells that an outage has begun, or that one is over: the ledger takes rows, and the database can be read. */
+      const watch = Effect.suspend(() => {
+        const found = hindrance()
+        if (found !== undefined) return outage.begin(found)
+        if (outage.current === undefined) return Effect.void
+        return Effect.matchEffect(Effect.zipRight(storage.keys.countManagement(), storage.ledger.takesRequests()), {
+          onSuccess: (takes) => (takes === true ? outage.end : outage.begin(takes)),
+          onFailure: (failure) => outage.begin(hindranceOf(failure)),
+        })
+      })
+      yield* watch.pipe(Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
 
       // For an account that is not in memory. Functions of their own: with these closures in `budget` and `reserve`, every call
       // of those would keep its variables in an object for them.
@@ -140,7 +158,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
             Effect.catchAll((failure) =>
               known === undefined ? Effect.fail(failure) : Effect.succeed(known.spendAt(now())),
             ),
-            orUnavailable("metering"),
+            orUnavailable("metering", storage),
             Effect.map((spend) => ({ ...spend, held: known?.held ?? 0n })),
           )
         },

@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { StorageUnavailable } from "./ledger.ts"
+import { type Hindrance, Streak } from "./outage.ts"
 import { monotonic } from "./RequestContext.ts"
 import type { LeaseRepository } from "./Storage.ts"
 
@@ -14,6 +15,8 @@ export interface ProcessLease {
   readonly id: () => string
   /** Whether nobody can have cleared what this process keeps. */
   readonly isHeld: () => boolean
+  /** Why it is not held; `undefined`: it is. */
+  readonly hindrance: () => Hindrance | undefined
 }
 
 /** Milliseconds. What a killed process left is cleared after the lease and one look: 75 seconds. */
@@ -33,6 +36,8 @@ export const makeProcessLease = (
     let id = crypto.randomUUID()
     let isTaken = false
     let heldUntil = Number.NEGATIVE_INFINITY
+    /** Why the last renewal failed. */
+    let cause = "the lease of this process has ended"
 
     const take = Effect.suspend(() => Effect.as(leases.take(id, leaseMs), true))
     const renew = Effect.gen(function* () {
@@ -48,10 +53,17 @@ export const makeProcessLease = (
       heldUntil = from + leaseMs - marginMs
       yield* leases.clear
     })
+    const streak = new Streak()
     const tried = Effect.matchEffect(renew, {
-      onSuccess: () => Effect.succeed(renewEveryMs),
-      onFailure: ({ message }: StorageUnavailable) =>
-        Effect.as(Effect.logWarning("the lease of this process could not be renewed", message), retryMs),
+      onSuccess: () => {
+        streak.ended()
+        return Effect.succeed(renewEveryMs)
+      },
+      onFailure: (failure: StorageUnavailable) => {
+        cause = failure.reason
+        const line = Effect.logWarning("the lease of this process could not be renewed", failure.message)
+        return Effect.as(streak.failed(line), retryMs)
+      },
     })
 
     // Added before the fiber starts, so that it runs after the fiber has ended.
@@ -59,5 +71,6 @@ export const makeProcessLease = (
     const first = yield* tried
     const loop = (waitMs: number): Effect.Effect<never> => Effect.flatMap(Effect.delay(tried, waitMs), loop)
     yield* Effect.forkScoped(loop(first))
-    return { id: () => id, isHeld: () => nowMs() < heldUntil }
+    const isHeld = () => nowMs() < heldUntil
+    return { id: () => id, isHeld, hindrance: () => (isHeld() ? undefined : { kind: "away", cause }) }
   })

@@ -14,6 +14,7 @@ import { weightedOrder } from "../domain/keyOrder.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import { cooldownMs, verdictOn } from "../domain/Verdict.ts"
 import { KeyAccount } from "./KeyAccounts.ts"
+import { Streak } from "./outage.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
 import { monotonic, type RequestContext } from "./RequestContext.ts"
 import { makeStepRunner } from "./Steps.ts"
@@ -178,6 +179,7 @@ const make = () =>
 
     const isFree = (key: EndpointKey): boolean => outOf(key, stateOf(key)) === undefined
 
+    const reading = new Streak()
     /** Reads what the keys with a limit have spent. */
     const read = Effect.suspend(() => {
       const limited = [...watched].filter(([, { limit }]) => limit !== null)
@@ -193,9 +195,11 @@ const make = () =>
         { discard: true },
       )
     }).pipe(
-      Effect.catchAll(({ message }) =>
-        Effect.logWarning("what keys of providers have spent could not be read", message),
-      ),
+      Effect.matchEffect({
+        onSuccess: () => Effect.sync(() => reading.ended()),
+        onFailure: ({ message }) =>
+          reading.failed(Effect.logWarning("what keys of providers have spent could not be read", message)),
+      }),
     )
 
     /** Watches the keys of the configuration in force, and no others. */

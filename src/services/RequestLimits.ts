@@ -12,7 +12,7 @@ import { dayMs, type KeyRecord, nextReset, windowStart } from "../domain/Key.ts"
 import type { RateLimit } from "../domain/SlidingWindow.ts"
 import { FreeCount, FreeCounts } from "./FreeCounts.ts"
 import { KeyWindows } from "./KeyWindows.ts"
-import { orUnavailable } from "./ledger.ts"
+import { orUnavailable, reportOf } from "./ledger.ts"
 import { ProviderRegistry } from "./ProviderRegistry.ts"
 import { monotonic, type RequestContext } from "./RequestContext.ts"
 import { makeSharedWindows, type SharedWindows } from "./SharedWindows.ts"
@@ -54,11 +54,14 @@ const make = () =>
     const nowMs = monotonic(clock)
     const now = () => clock.unsafeCurrentTimeMillis()
     const runner = makeStepRunner(yield* Effect.runtime<never>())
-    const windows = storage.shared === undefined ? ownWindows(nowMs) : yield* makeSharedWindows(storage.shared)
+    const windows =
+      storage.shared === undefined
+        ? ownWindows(nowMs)
+        : yield* makeSharedWindows(storage.shared, (failure) => reportOf(storage, failure))
     /** Requests that are counted already. */
     const counted = new WeakSet<RequestContext>()
     const stored = (key: KeyId): Effect.Effect<FreeCount, Unavailable> =>
-      Effect.map(orUnavailable("storage")(storage.freeRequests.last(key)), (last) => {
+      Effect.map(orUnavailable("storage", storage)(storage.freeRequests.last(key)), (last) => {
         const day = windowStart("daily", now())
         // The day after this one: the clock has stepped back. A later one is of a clock that was wrong.
         return last === undefined || last.day > day + dayMs ? new FreeCount(day, 0) : new FreeCount(last.day, last.used)
@@ -131,7 +134,7 @@ const make = () =>
       const at = now()
       const { requestsPerDay } = freeLimits()
       const today = storage.freeRequests.take(id, windowStart("daily", at), requestsPerDay).pipe(
-        orUnavailable("storage"),
+        orUnavailable("storage", storage),
         Effect.filterOrFail(
           (isTaken) => isTaken,
           () => refusal("free-models-per-day", requestsPerDay, (nextReset("daily", at) ?? at) - at),

@@ -111,11 +111,11 @@ class Served {
 
 const usedUp = (waitMs: number) => Exit.fail<UsedUp>({ _tag: "UsedUp", waitMs })
 
-/** Keeps shares until the scope closes, when all are given back. */
-export const makeSharedWindows = ({
-  rates,
-  on,
-}: Pick<SharedRepositories, "rates" | "on">): Effect.Effect<SharedWindows, never, Scope.Scope> =>
+/** Keeps shares until the scope closes, when all are given back. `report` is told of each failure. */
+export const makeSharedWindows = (
+  { rates, on }: Pick<SharedRepositories, "rates" | "on">,
+  report: (failure: StorageUnavailable) => Effect.Effect<void> = ({ message }) => Effect.logError(message),
+): Effect.Effect<SharedWindows, never, Scope.Scope> =>
   Effect.gen(function* () {
     const nowMs = monotonic(yield* Effect.clock)
     const runner = makeStepRunner(yield* Effect.runtime<never>())
@@ -192,7 +192,7 @@ export const makeSharedWindows = ({
       served.isServing = true
       const failed = (failure: StorageUnavailable) =>
         Effect.zipRight(
-          Effect.logError(failure.message),
+          report(failure),
           Effect.sync(() => {
             for (const { resume } of served.waiting.splice(0)) resume(Exit.fail(failure))
           }),

@@ -112,10 +112,11 @@ class Served {
   }
 }
 
-/** Keeps slices until the scope closes, when the end of the process's lease gives them back. */
+/** Keeps slices until the scope closes, when the end of the process's lease gives them back. `report` is told of each failure. */
 export const makeSlices = (
   shared: SharedRepositories,
   lease: Pick<ProcessLease, "id">,
+  report: (failure: StorageUnavailable) => Effect.Effect<void> = ({ message }) => Effect.logError(message),
 ): Effect.Effect<Slices, never, Scope.Scope> =>
   Effect.gen(function* () {
     const nowMs = monotonic(yield* Effect.clock)
@@ -206,7 +207,7 @@ export const makeSlices = (
         serve(served).pipe(
           Effect.catchAll((failure) => {
             served.fail()
-            return "reason" in failure ? Effect.logError(failure.message) : Effect.void
+            return "reason" in failure ? report(failure) : Effect.void
           }),
           Effect.catchAllDefect((defect) => {
             served.fail()

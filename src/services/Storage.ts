@@ -19,6 +19,7 @@ import type { BudgetWindow, Grant } from "../domain/Slice.ts"
 import type { RateLimit } from "../domain/SlidingWindow.ts"
 import type { KeptSlot } from "./HostStats.ts"
 import type { JournalEntry, KeyPage, KeyPatch, LedgerRow, NewRow, Orphan, StorageUnavailable } from "./ledger.ts"
+import type { Hindrance } from "./outage.ts"
 
 /** A change and its row of the audit log are one transaction. */
 export interface KeyRepository {
@@ -77,10 +78,10 @@ export interface LedgerRepository {
    */
   readonly append: (rows: ReadonlyArray<NewRow>) => Effect.Effect<Appended, StorageUnavailable>
   /**
-   * Whether new requests may start: not while the disk is so full that only those in flight can be booked, nor while rows
-   * are spooled.
+   * Whether new requests may start, or why not: the disk is so full that only those in flight can be booked, rows are
+   * spooled, or the file of the database is not at its place any more.
    */
-  readonly takesRequests: () => Effect.Effect<boolean, StorageUnavailable>
+  readonly takesRequests: () => Effect.Effect<true | Hindrance, StorageUnavailable>
   /** What the key has spent in total, and in the windows that contain `now` (Unix milliseconds). */
   readonly spend: (key: KeyId, now: number) => Effect.Effect<Spend, StorageUnavailable>
   /** The same of a key of a provider (`LedgerRow.providerKey`): its rows' upstream costs. */
@@ -347,6 +348,8 @@ export class Storage extends Context.Tag("headgate/Storage")<
     readonly hostStats: HostStatsRepository
     readonly prices: PriceRepository
     readonly idempotency: IdempotencyRepository
+    /** What the log says of it: its path and the free bytes there, or its address without credentials. May block shortly. */
+    readonly where?: () => Readonly<Record<string, string | number>>
     /** For backups. The database goes on being written meanwhile. `undefined`: there is no such copy. */
     readonly copy?: Effect.Effect<DatabaseCopy, NoCopy | StorageUnavailable>
     /** `undefined`: this process has the data for itself. */

@@ -12,6 +12,7 @@ import type { KeyRecord } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import type { BudgetWindow } from "../domain/Slice.ts"
 import { noUsage, type Usage } from "../domain/Usage.ts"
+import { type Hindrance, outageOf } from "./outage.ts"
 
 /** The database could not be read or written. Nothing was changed. */
 export class StorageUnavailable extends Data.TaggedError("StorageUnavailable")<{
@@ -25,12 +26,24 @@ export class StorageUnavailable extends Data.TaggedError("StorageUnavailable")<{
   }
 }
 
-/** The failure that a caller sees when the database fails. The reason is for the operator, so it is logged here. */
+export const hindranceOf = ({ reason, isDiskFull }: StorageUnavailable): Hindrance => ({
+  kind: isDiskFull === true ? "full" : "away",
+  cause: reason,
+})
+
+/** Logs what the database refused, and that it is away once for as long as that lasts. */
+export const reportOf = (storage: object, failure: StorageUnavailable): Effect.Effect<void> =>
+  failure.refused === true ? Effect.logError(failure.message) : outageOf(storage).begin(hindranceOf(failure))
+
+/**
+ * The failure that a caller sees when the database fails. The reason is for the operator, so it is logged here. `storage`: the
+ * service that was asked.
+ */
 export const orUnavailable =
-  (why: "metering" | "storage" | "backup") =>
+  (why: "metering" | "storage", storage: object) =>
   <A>(effect: Effect.Effect<A, StorageUnavailable>): Effect.Effect<A, Unavailable> =>
-    Effect.catchTag(effect, "StorageUnavailable", ({ message }) =>
-      Effect.zipRight(Effect.logError(message), Effect.fail(new Unavailable({ why, retryAfterSeconds: 5 }))),
+    Effect.catchTag(effect, "StorageUnavailable", (failure) =>
+      Effect.zipRight(reportOf(storage, failure), Effect.fail(new Unavailable({ why, retryAfterSeconds: 5 }))),
     )
 
 /** One settled request: a line of the ledger. Never changed, never removed. */

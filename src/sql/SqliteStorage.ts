@@ -2,6 +2,8 @@
  * `Storage` in a SQLite file. All SQL, reads too, runs in one worker thread that owns the file (sqliteThread.ts); this
  * side sends it calls and waits for the answers.
  */
+import { statfsSync } from "node:fs"
+import { dirname } from "node:path"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -100,7 +102,9 @@ class Thread {
     if (this.waiting.size === 0) this.worker.unref()
     resume?.(
       "failed" in reply
-        ? Exit.fail(new StorageUnavailable({ reason: reply.failed, refused: reply.refused }))
+        ? Exit.fail(
+            new StorageUnavailable({ reason: reply.failed, refused: reply.refused, isDiskFull: reply.isDiskFull }),
+          )
         : Exit.succeed(reply.value),
     )
   }
@@ -119,6 +123,16 @@ class Thread {
   }
 }
 
+/** Nothing where the folder is gone. */
+const freeBytesAt = (path: string) => {
+  try {
+    const { bavail, bsize } = statfsSync(dirname(path))
+    return { free_bytes: bavail * bsize }
+  } catch {
+    return {}
+  }
+}
+
 /** The same with a given thread, for tests. */
 export const makeWith = (
   start: () => Worker,
@@ -133,7 +147,17 @@ export const makeWith = (
     if (isReadableByAll(path))
       yield* Effect.logWarning(`every user of this machine can read the database: chmod 600 ${path}*`)
     const { storage } = yield* Effect.acquireRelease(opened, ({ thread }) => thread.close)
-    return { ...storage, copy: makeDatabaseCopies(path) }
+    // It is made of what is at the path.
+    const isThere = Effect.flatMap(storage.ledger.takesRequests(), (takes) =>
+      takes !== true && takes.kind === "gone"
+        ? Effect.fail(new StorageUnavailable({ reason: takes.cause }))
+        : Effect.void,
+    )
+    return {
+      ...storage,
+      copy: Effect.zipRight(isThere, makeDatabaseCopies(path)),
+      where: () => ({ path, ...freeBytesAt(path) }),
+    }
   })
 }
 

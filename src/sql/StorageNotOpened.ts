@@ -9,6 +9,7 @@ export class StorageNotOpened extends Data.TaggedError("StorageNotOpened")<{
     | "unwritable"
     | "unreadable"
     | "corrupt"
+    | "altered"
     | "newer"
     | "older"
     | "unreachable"

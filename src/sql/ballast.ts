@@ -2,7 +2,7 @@
  * Reserved space beside the database: a file that is removed when the disk is full, so that the requests in flight can still be
  * booked. It is made again when there is space. Everything here blocks.
  */
-import { closeSync, openSync, rmSync, statfsSync, statSync, writeSync } from "node:fs"
+import { closeSync, lstatSync, openSync, rmSync, statfsSync, writeSync } from "node:fs"
 import { dirname } from "node:path"
 import { privateMode } from "./privateFile.ts"
 
@@ -20,14 +20,20 @@ const tryEveryMs = 5000
 /** Reserves space in a file beside `path`, unless the disk is nearly full already. */
 export const makeBallast = (path: string): Ballast => {
   const file = `${path}.ballast`
-  const sizeOf = () => statSync(file, { throwIfNoEntry: false })?.size ?? 0
+  // A link in its place, whatever it points to, reserves nothing.
+  const sizeOf = () => {
+    const found = lstatSync(file, { throwIfNoEntry: false })
+    return found?.isFile() === true ? found.size : 0
+  }
   const reserve = (): boolean => {
     try {
       if (sizeOf() === bytes) return true
       const { bavail, bsize } = statfsSync(dirname(path))
       // The requests in flight must not run out of space because of it.
       if (bavail * bsize < 2 * bytes) return false
-      const handle = openSync(file, "w", privateMode)
+      // Made anew, and never through a link that somebody has put there: it would be written over what the link points to.
+      rmSync(file, { force: true })
+      const handle = openSync(file, "wx", privateMode)
       try {
         // Written, since a file with a hole has no space.
         for (let at = 0; at < bytes; at += piece) writeSync(handle, new Uint8Array(piece), 0, piece, at)

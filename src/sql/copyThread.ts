@@ -51,6 +51,7 @@ const copy = ({ from, to }: Order): Copied => {
   const db = new Database(from, { readonly: true })
   try {
     db.run("PRAGMA busy_timeout = 5000")
+    db.run("PRAGMA trusted_schema = OFF")
     // Reads the database as it is at one moment. In the mode of a write-ahead log others write on meanwhile.
     db.query("VACUUM INTO ?").run(to)
   } finally {

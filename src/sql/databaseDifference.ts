@@ -2,6 +2,7 @@
 import { Database } from "bun:sqlite"
 import type { Picodollars } from "../domain/Money.ts"
 import { sqliteCode } from "./failure.ts"
+import { untrusted } from "./sqliteFile.ts"
 
 /** A key, as a message names it. */
 export interface NamedKey {
@@ -37,7 +38,7 @@ export const isLoss = ({ rows, inFlight, keysMade, keysRevoked, keysChanged }: D
 /** `undefined`: the database cannot be read, or not compared. */
 export const differenceTo = (database: string, copy: string): Difference | undefined => {
   try {
-    const db = new Database(database, { readonly: true, safeIntegers: true })
+    const db = untrusted(new Database(database, { readonly: true, safeIntegers: true }))
     try {
       db.query("ATTACH ? AS copy").run(copy)
       return differenceIn(db)

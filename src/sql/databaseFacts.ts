@@ -4,7 +4,7 @@ import { existsSync } from "node:fs"
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { makeClient } from "./sqliteClient.ts"
-import { openDatabase, type Refused, refusalFor, refused, refusing, versionOf } from "./sqliteFile.ts"
+import { expectSchema, openDatabase, type Refused, refusalFor, refused, refusing, versionOf } from "./sqliteFile.ts"
 
 export interface DatabaseFacts {
   /** Version of its tables: this program's or an earlier one. */
@@ -24,6 +24,7 @@ export const databaseFacts = (path: string): Effect.Effect<DatabaseFacts, Refuse
     const db = yield* openDatabase(path, { readonly: true })
     const schema = yield* Effect.provideServiceEffect(versionOf(path), SqlClient, makeClient(db))
     if (schema === undefined || schema === 0) return yield* refused("corrupt", path, "it has no tables")
+    yield* expectSchema(path, db, schema)
     const fault = faultIn(db)
     if (fault !== undefined) return yield* refused("corrupt", path, fault)
     return { schema, ...countsIn(db) }

@@ -5,6 +5,12 @@ const causes = function* (error: unknown): Generator<Error> {
   for (let at = error; at instanceof Error; at = at.cause) yield at
 }
 
+/** Whether there is such an error in the chain of causes. */
+export const isCausedBy = (error: unknown, is: (cause: Error) => boolean): boolean => {
+  for (const cause of causes(error)) if (is(cause)) return true
+  return false
+}
+
 /** SQLite's code of an error, such as SQLITE_CANTOPEN_ISDIR, from anywhere in the chain of causes. */
 export const sqliteCode = (error: unknown): string | undefined => {
   for (const cause of causes(error)) {

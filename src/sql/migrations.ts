@@ -101,6 +101,13 @@ const postgres: Dialect = {
   rateShares: sharesOfRateLimits,
 }
 
+/** What keeps rows of PostgreSQL from being changed. */
+export const appendOnlyInPostgres: ReadonlyArray<string> = [
+  ...postgres.appendOnly("ledger"),
+  ...postgres.appendOnly("price_versions"),
+  ...postgres.auditTriggers,
+]
+
 const inOrder = (statementsIn: (dialect: Dialect) => ReadonlyArray<string>) =>
   Effect.flatMap(SqlClient, (sql) =>
     Effect.forEach(

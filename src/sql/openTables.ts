@@ -5,6 +5,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type { Hindrance } from "../services/outage.ts"
 import type { Ballast } from "./ballast.ts"
 import { isDiskFull, unavailable } from "./failure.ts"
 import { endAllClaims } from "./IdempotencyRepository.ts"
@@ -20,10 +21,14 @@ export interface OpenTables {
   readonly repositories: SqlRepositories
 }
 
-/** Writes the installation's id if there is none, so it fails when the file cannot be written. `ballast`: absent in memory. */
+/**
+ * Writes the installation's id if there is none, so it fails when the file cannot be written. `ballast`, and `watch`, which makes what
+ * `watchFile` returns: absent in memory.
+ */
 export const openTables = (
   db: Database,
   ballast?: Ballast,
+  watch: () => () => string | undefined = () => () => undefined,
 ): Effect.Effect<OpenTables, SqlError | MigrationError, SqlClient> =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
@@ -33,6 +38,7 @@ export const openTables = (
     yield* endAllClaims(sql)
     const installation = yield* installationId
     const commit = makeAppend(db, ballast)
+    const fileFault = watch()
     const repositories = makeRepositories(sql, installation, {
       // Commits when it is called, and returns a finished effect, so that the thread of the file needs no runtime for it.
       append: (rows) => {
@@ -43,7 +49,12 @@ export const openTables = (
           return Exit.fail(unavailable(error))
         }
       },
-      takesRequests: () => Effect.sync(() => ballast?.isThere() ?? true),
+      takesRequests: () =>
+        Effect.sync((): true | Hindrance => {
+          const fault = fileFault()
+          if (fault !== undefined) return { kind: "gone", cause: fault }
+          return ballast?.isThere() === false ? { kind: "full", cause: "the space reserved beside it is in use" } : true
+        }),
     })
     const { put } = repositories.prices
     // Rows need their prices, so these get the reserved space too.

@@ -10,7 +10,7 @@ import type * as Scope from "effect/Scope"
 import type { Say } from "../progress/withProgress.ts"
 import { makeStepRunner } from "../services/Steps.ts"
 import { NoCopy, type Storage } from "../services/Storage.ts"
-import { reasonOf, sqlState } from "./failure.ts"
+import { isCausedBy, reasonOf, sqlState } from "./failure.ts"
 import { installationId } from "./installation.ts"
 import { withEncodedEntries } from "./JournalRepository.ts"
 import { makeLedgerReads } from "./LedgerRepository.ts"
@@ -22,7 +22,9 @@ import { makeEvents } from "./postgresEvents.ts"
 import { makeLeaseRepository } from "./postgresLeases.ts"
 import { Unasked, whileMigrating } from "./postgresLock.ts"
 import { type Connecting, clientOf, makeSessionName, openPool, type Patience, schema } from "./postgresPool.ts"
+import { SessionsDoNotLast } from "./postgresPooler.ts"
 import { makeRateShareRepository } from "./postgresRates.ts"
+import { triggerFault } from "./postgresSchema.ts"
 import { makeSliceRepository } from "./postgresSlices.ts"
 import { makeCountRows } from "./postgresSums.ts"
 import { sharedRepositories } from "./repositories.ts"
@@ -49,8 +51,12 @@ const refusals: ReadonlyArray<readonly [state: RegExp, reason: StorageNotOpened[
   [/^08|^53|^57/, "unreachable", "cannot be reached"],
 ]
 
+const pooled =
+  "is a pooler in transaction mode, which gives each transaction another session of the server, and the gateway needs sessions that last: give it the address of the server itself, or of a pool in session mode"
+
 export const refusalFor = (address: string, error: unknown): StorageNotOpened | undefined => {
   if (error instanceof StorageNotOpened) return error
+  if (isCausedBy(error, (cause) => cause instanceof SessionsDoNotLast)) return refusal(address, "misconfigured", pooled)
   const state = sqlState(error)
   // What fails without an answer of the server has failed on the way to it.
   if (state === undefined && (error instanceof Unasked || error instanceof SqlError))
@@ -108,6 +114,12 @@ const mayMissSteps = (address: string) =>
     ),
   )
 
+/** Fails where ledger and audit log are not kept append-only by the triggers of the migrations, or there are others. */
+export const expectTriggers = (address: string, sql: SqlClient) =>
+  Effect.flatMap(triggerFault(sql), (fault) =>
+    fault === undefined ? Effect.void : refusal(address, "altered", `was altered: it ${fault}`),
+  )
+
 /** SQLSTATE of a statement that took too long. */
 const queryCanceled = "57014"
 
@@ -126,6 +138,7 @@ export const openDatabase = (
       say(`the tables of the database are brought to schema ${schemaVersion}`)
       yield* migrateDatabase(connecting, name, patience)
     }
+    yield* expectTriggers(address, sql)
     const runner = makeStepRunner(yield* Effect.runtime<never>())
     const countRows = makeCountRows(pool, (cause) =>
       runner.effect(Effect.logWarning("the sums of the ledger by day were not advanced", reasonOf(cause)), () => {}),
@@ -135,12 +148,13 @@ export const openDatabase = (
     const storage = {
       installation,
       ...shared,
+      where: () => ({ database: address }),
       copy: new NoCopy({ instead: "is PostgreSQL, which has its own tool: pg_dump --schema=headgate" }),
       journal: withEncodedEntries(journal),
       ledger: {
         ...makeLedgerReads(sql),
         append: makeAppend(pool, runner, patience.appendMs, countRows),
-        takesRequests: () => Effect.succeed(true),
+        takesRequests: () => Effect.succeed(true as const),
       },
       shared: {
         leases: makeLeaseRepository(sql),

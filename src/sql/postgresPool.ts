@@ -13,6 +13,7 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Pg from "pg"
 import type { PostgresOpening } from "./Opening.ts"
+import { expectLastingSessions } from "./postgresPooler.ts"
 
 export type Connecting = Omit<PostgresOpening, "spoolFolder">
 
@@ -61,7 +62,7 @@ const endSilence = (client: Pg.ClientBase, silenceMs: number): void => {
     stream.setTimeout(silenceMs, () => stream.destroy(new Error(`the server was silent for ${silenceMs} ms`)))
 }
 
-/** A pool that connects when it is first used. It ends with the scope. */
+/** A pool that connects when it is first used. Its first connection fails where sessions do not last. It ends with the scope. */
 export const openPool = (
   connecting: Connecting,
   patience: Patience,
@@ -69,15 +70,27 @@ export const openPool = (
 ): Effect.Effect<Pg.Pool, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const pool = new Pg.Pool({
+      const address = {
         connectionString: Redacted.value(connecting.url),
         application_name: session.name,
-        max: session.max,
         connectionTimeoutMillis: patience.connectMs,
+      }
+      const connect = async () => {
+        const client = new Pg.Client(address)
+        client.on("error", () => {})
+        await client.connect()
+        return client
+      }
+      let isExamined = false
+      const pool = new Pg.Pool({
+        ...address,
+        max: session.max,
         keepAlive: true,
         types,
         onConnect: async (client) => {
           endSilence(client, patience.silenceMs)
+          if (!isExamined) await expectLastingSessions(client, connect, patience.connectMs)
+          isExamined = true
           await client.query(sessionSettings(connecting, patience))
         },
       })

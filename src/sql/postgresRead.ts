@@ -6,7 +6,7 @@ import type * as Redacted from "effect/Redacted"
 import { StorageUnavailable } from "../services/ledger.ts"
 import { schemaVersion } from "./migrations.ts"
 import { addressOf } from "./postgresAddress.ts"
-import { recognise, refusal, refusalFor } from "./postgresDatabase.ts"
+import { expectTriggers, recognise, refusal, refusalFor } from "./postgresDatabase.ts"
 import { clientOf, makeSessionName, openPool, type Patience } from "./postgresPool.ts"
 import type { StorageNotOpened } from "./StorageNotOpened.ts"
 
@@ -32,6 +32,7 @@ export const readDatabase = <A>(
     const sql = yield* SqlClient
     yield* sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`
     yield* ofThisVersion(address)
+    yield* expectTriggers(address, sql)
     return yield* read(sql)
   })
   return Effect.gen(function* () {

@@ -1,5 +1,5 @@
 /** Files and folders that only the user of the process may read, whatever its umask. Windows has no such modes. */
-import { closeSync, mkdirSync, openSync, statSync } from "node:fs"
+import { closeSync, lstatSync, mkdirSync, openSync, statSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 
 export const privateMode = 0o600
@@ -11,13 +11,25 @@ export const makePrivateFolder = (path: string): void => {
 
 /**
  * Makes an empty file, mode 0600, for a program that would make it with the rights of the umask: SQLite gives its journals those of
- * the database. A file that exists is left as it is. Where none can be made, who opens it next is told why.
+ * the database. A file that exists is left as it is. Where none can be made, who opens it next is told why. Throws where a symbolic
+ * link has the name: the program would write to where it points.
  */
 export const makePrivateFile = (path: string): void => {
   try {
     closeSync(openSync(path, "wx", privateMode))
-  } catch {}
+  } catch {
+    if (isLink(path)) throw new LinkInPlace(path)
+  }
 }
+
+/** A symbolic link has the name of a file that the gateway keeps for itself. */
+export class LinkInPlace extends Error {
+  constructor(path: string) {
+    super(`${path} is a symbolic link: remove it`)
+  }
+}
+
+export const isLink = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
 
 /** Whether there is such a file and any user of this machine may read it: by its own mode and those of all folders above it. */
 export const isReadableByAll = (path: string): boolean => {

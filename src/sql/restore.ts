@@ -6,6 +6,7 @@ import { Database } from "bun:sqlite"
 import {
   chownSync,
   closeSync,
+  constants,
   copyFileSync,
   existsSync,
   linkSync,
@@ -23,7 +24,7 @@ import { type DatabaseFacts, databaseFacts } from "./databaseFacts.ts"
 import { sqliteCode } from "./failure.ts"
 import { privateMode } from "./privateFile.ts"
 import { realPath } from "./realPath.ts"
-import { applicationId, lockFile, type Refused, refusalFor, refused, refusing } from "./sqliteFile.ts"
+import { applicationId, lockFile, type Refused, refusalFor, refused, refusing, untrusted } from "./sqliteFile.ts"
 import { syncFile } from "./syncFile.ts"
 
 /** How long to wait for other programs that read the previous database. */
@@ -95,7 +96,7 @@ const fileRefusal = (path: string, error: unknown): Refused | undefined =>
 /** Whether SQLite can read it. Nothing is written. A database of another program is refused. */
 const isOurs = (path: string): boolean => {
   try {
-    const db = new Database(path, { readonly: true })
+    const db = untrusted(new Database(path, { readonly: true }))
     try {
       const tables = db.query("SELECT 1 FROM sqlite_schema").all().length
       const [owner] = db.query<Record<"application_id", number>, []>("PRAGMA application_id").all()
@@ -121,7 +122,7 @@ const ownAs = (like: string, file: string): void => {
 /** Durable when it returns. Also takes what is in a journal beside the file. */
 const copyInto = (file: string, fresh: string): void => {
   closeSync(openSync(fresh, "wx", privateMode))
-  const db = new Database(file, { readonly: true })
+  const db = untrusted(new Database(file, { readonly: true }))
   try {
     db.query("VACUUM INTO ?").run(fresh)
   } finally {
@@ -133,7 +134,7 @@ const copyInto = (file: string, fresh: string): void => {
 /** Writes the journal back into the database, so that the file alone is all of it, and gives it a second name. */
 const keep = (database: string, kept: string, step: (what: string) => void): void => {
   step("writing back the journal of the present database")
-  const db = new Database(database, { readwrite: true, create: false })
+  const db = untrusted(new Database(database, { readwrite: true, create: false }))
   try {
     db.run(`PRAGMA busy_timeout = ${readersMs}`)
     const written = db.query<{ readonly busy: number }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get()
@@ -163,7 +164,7 @@ const nameAlso = (path: string, name: string): void => {
   try {
     linkSync(path, name)
   } catch {
-    copyFileSync(path, name)
+    copyFileSync(path, name, constants.COPYFILE_EXCL)
     syncFile(name)
   }
 }

@@ -1,6 +1,7 @@
 /** The spool of this process: a file of its own, and those of ended processes that it has taken over. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import { Streak } from "../services/outage.ts"
 import { type SpoolEntry, SpoolFile, type SpoolOptions } from "./spoolFile.ts"
 
 export class Spool {
@@ -10,6 +11,8 @@ export class Spool {
   private readonly left: Array<SpoolFile> = []
   /** Files that cannot be read, each reported once. */
   private readonly unreadable = new Set<string>()
+  private readonly opening = new Streak()
+  private readonly putting = new Streak()
 
   constructor(options: SpoolOptions, log: (line: Effect.Effect<void>) => void) {
     this.options = options
@@ -29,12 +32,12 @@ export class Spool {
   open(): boolean {
     try {
       this.own ??= SpoolFile.create(this.options)
+      this.opening.ended()
       return true
     } catch (cause) {
       const about = { folder: this.options.folder }
-      this.log(
-        Effect.logWarning("rows cannot be kept on this machine while the database is away", about, Cause.fail(cause)),
-      )
+      const line = "rows cannot be kept on this machine while the database is away"
+      this.log(this.opening.failed(Effect.logWarning(line, about, Cause.fail(cause))))
       return false
     }
   }
@@ -45,8 +48,10 @@ export class Spool {
     const wasEmpty = this.isEmpty
     try {
       this.own.put(entries)
+      this.putting.ended()
     } catch (cause) {
-      this.log(Effect.logError("rows could not be spooled", { file: this.own.path }, Cause.fail(cause)))
+      const line = Effect.logError("rows could not be spooled", { file: this.own.path }, Cause.fail(cause))
+      this.log(this.putting.failed(line))
       return false
     }
     if (wasEmpty) this.log(Effect.logWarning("the database is away: rows are spooled", { file: this.own.path }))

@@ -6,7 +6,7 @@ import { Database } from "bun:sqlite"
 import { existsSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { sqliteCode } from "./failure.ts"
-import { makePrivateFile, makePrivateFolder } from "./privateFile.ts"
+import { isLink, makePrivateFile, makePrivateFolder } from "./privateFile.ts"
 
 export interface SpoolEntry {
   /** An entry whose id is in the file already is skipped. */
@@ -91,7 +91,8 @@ export class SpoolFile {
   static paths({ folder, installation }: SpoolOptions): ReadonlyArray<string> {
     const names = namesIn(folder)
     const ours = names.filter((name) => name.startsWith(prefixOf(installation)) && name.endsWith(suffix))
-    return ours.map((name) => join(folder, name))
+    // A link could name a database of another program, which would be changed.
+    return ours.map((name) => join(folder, name)).filter((path) => !isLink(path))
   }
 
   /** A file that an ended process has left; `undefined`: it is in use, or gone. */

@@ -18,14 +18,16 @@ import type { Say } from "../progress/withProgress.ts"
 import { makeBallast } from "./ballast.ts"
 import { removeUnfinished } from "./databaseCopy.ts"
 import { sqliteCode } from "./failure.ts"
+import { watchFile } from "./fileWatch.ts"
 import { migrationsTable, schemaVersion } from "./migrations.ts"
 import type { SqliteOpening } from "./Opening.ts"
 import { type OpenTables, openTables } from "./openTables.ts"
-import { makePrivateFile, makePrivateFolder } from "./privateFile.ts"
+import { isLink, LinkInPlace, makePrivateFile, makePrivateFolder } from "./privateFile.ts"
 import { makeClient } from "./sqliteClient.ts"
+import { schemaFault } from "./sqliteSchema.ts"
 
 export interface Refusal {
-  readonly reason: "in-use" | "unwritable" | "corrupt" | "newer" | "older" | "unreadable"
+  readonly reason: "in-use" | "unwritable" | "corrupt" | "altered" | "newer" | "older" | "unreadable"
   readonly message: string
 }
 
@@ -50,6 +52,11 @@ export const refused = (reason: Refusal["reason"], path: string, detail: string)
       return new Refused({
         reason,
         message: `${path} is damaged or no Headgate database: ${detail}. It was left as it is: restore a backup, or try "sqlite3 ${path} .recover" on a copy.`,
+      })
+    case "altered":
+      return new Refused({
+        reason,
+        message: `${path} was altered: ${detail}. It was left as it is: undo that with sqlite3, or restore a backup.`,
       })
     case "unreadable":
       return new Refused({ reason, message: `${path} cannot be read: ${detail}.` })
@@ -96,7 +103,11 @@ const expectDatabase = (path: string): void => {
 
 /** Writes the holder, commits, and takes the lock again: others can only read a committed holder. */
 const takeLock = (path: string): Database => {
-  makePrivateFile(`${path}.lock`)
+  try {
+    makePrivateFile(`${path}.lock`)
+  } catch (error) {
+    throw error instanceof LinkInPlace ? refused("unwritable", path, error.message) : error
+  }
   const lock = new Database(`${path}.lock`)
   try {
     lock.run(`PRAGMA busy_timeout = ${lockTimeoutMs}`)
@@ -169,11 +180,12 @@ const keepCopy = (path: string, version: number) =>
   })
 
 /** Settings of the connection, before the first transaction. Keeps a copy of a file that will be migrated. */
-const configure = ({ path, durability }: SqliteOpening, say: Say) =>
+const configure = ({ path, durability }: SqliteOpening, db: Database, say: Say) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
     yield* sql.unsafe(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
     const version = yield* recognise(path)
+    if (version !== undefined && version > 0) yield* expectSchema(path, db, version)
     const [journal] = yield* sql<{ readonly journal_mode: string }>`PRAGMA journal_mode = WAL`
     if (journal?.journal_mode !== "wal") {
       return yield* refused("unwritable", path, "its file system cannot carry a write-ahead log")
@@ -186,9 +198,22 @@ const configure = ({ path, durability }: SqliteOpening, say: Say) =>
     say(change)
   })
 
+/** Functions with effects do not run in views and triggers of the file, which anybody may have made. */
+export const untrusted = (db: Database): Database => {
+  db.run("PRAGMA trusted_schema = OFF")
+  return db
+}
+
+/** Fails where the file has other tables, indexes, triggers or views than the migrations up to `version` make. */
+export const expectSchema = (path: string, db: Database, version: number) =>
+  Effect.suspend(() => {
+    const fault = schemaFault(db, version)
+    return fault === undefined ? Effect.void : Effect.fail(refused("altered", path, fault))
+  })
+
 export const openDatabase = (path: string, options?: DatabaseOptions) =>
   Effect.acquireRelease(
-    Effect.sync(() => new Database(path, options)),
+    Effect.sync(() => untrusted(new Database(path, options))),
     (db) => Effect.sync(() => db.close()),
   )
 
@@ -205,13 +230,14 @@ export const openFile = (opening: SqliteOpening, say: Say = () => {}): Effect.Ef
     yield* Effect.sync(() => {
       expectDatabase(path)
       removeUnfinished(path)
-      makePrivateFile(path)
+      // The operator may have made a link to where the database is to be.
+      if (!isLink(path)) makePrivateFile(path)
     })
     const db = yield* openDatabase(path)
     const tables = yield* Effect.provideServiceEffect(
       Effect.zipRight(
-        configure(opening, say),
-        Effect.suspend(() => openTables(db, makeBallast(path))),
+        configure(opening, db, say),
+        Effect.suspend(() => openTables(db, makeBallast(path), () => watchFile(path))),
       ),
       SqlClient,
       makeClient(db),
@@ -231,7 +257,7 @@ export const openToRead = (path: string): Effect.Effect<SqlClient, Refused, Scop
     yield* sql.unsafe(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
     yield* sql.unsafe("BEGIN")
     const version = yield* Effect.provideService(versionOf(path), SqlClient, sql)
-    if (version === schemaVersion) return sql
+    if (version === schemaVersion) return yield* Effect.as(expectSchema(path, db, version), sql)
     const older = `database schema ${version ?? 0} is older than this binary (${schemaVersion}); a start of the gateway updates it`
     return yield* refused("older", path, older)
   }).pipe(

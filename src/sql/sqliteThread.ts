@@ -19,7 +19,7 @@ export type Message = readonly [id: number, ...call: Call<SqlRepositories> | rea
 /** `failed`: the members of a `StorageUnavailable`. */
 export type Reply =
   | { readonly id: number; readonly value: unknown }
-  | { readonly id: number; readonly failed: string; readonly refused: boolean }
+  | { readonly id: number; readonly failed: string; readonly refused: boolean; readonly isDiskFull: boolean }
 
 /** The answer to the first message; before it, what is done that may take long. */
 export type Opened =
@@ -31,8 +31,9 @@ declare const self: Worker
 
 const answer = (id: number, exit: Exit.Exit<unknown, StorageUnavailable>) => {
   if (Exit.isSuccess(exit)) return self.postMessage({ id, value: exit.value } satisfies Reply)
-  const { reason, refused } = unavailable(Cause.squash(exit.cause))
-  self.postMessage({ id, failed: reason, refused: refused === true } satisfies Reply)
+  const failure = unavailable(Cause.squash(exit.cause))
+  const { reason: failed, refused = false, isDiskFull = false } = failure
+  self.postMessage({ id, failed, refused, isDiskFull } satisfies Reply)
 }
 
 const serve = ({ repositories }: OpenFile, scope: Scope.CloseableScope) => {

@@ -11,6 +11,7 @@ import type * as Scope from "effect/Scope"
 import type { PriceVersion } from "../domain/PriceVersion.ts"
 import type { BudgetWindow } from "../domain/Slice.ts"
 import { type NewRow, StorageUnavailable } from "../services/ledger.ts"
+import type { Hindrance } from "../services/outage.ts"
 import { makeStepRunner, type StepRunner, wait } from "../services/Steps.ts"
 import type { Appended, Storage } from "../services/Storage.ts"
 import { reasonOf, unavailable } from "./failure.ts"
@@ -106,7 +107,7 @@ const makeReplay = (spool: Spool, parts: Parts): Effect.Effect<void, StorageUnav
 
 /** Makes writes that go to the spool when they fail or take longer than `patienceMs`, or when something is there already. */
 const makeSpooling =
-  (spool: Spool, runner: StepRunner, patienceMs: number) =>
+  (spool: Spool, runner: StepRunner, patienceMs: number, onFailure: (reason: string) => void) =>
   <A>(
     write: (values: ReadonlyArray<A>) => Effect.Effect<Appended, StorageUnavailable>,
     entryOf: (value: A) => SpoolEntry,
@@ -120,17 +121,23 @@ const makeSpooling =
         return isSpooled
       }
       if (!spool.isEmpty && put()) return
-      const late = setTimeout(put, patienceMs)
+      const late = setTimeout(() => {
+        onFailure(`it has not answered for ${patienceMs} ms`)
+        put()
+      }, patienceMs)
       runner.effect(write(values), (exit) => {
         clearTimeout(late)
-        if (!isUnavailable(exit) || !put()) resume(exit)
+        const failure = unavailableIn(exit)
+        if (failure !== undefined) onFailure(failure.reason)
+        if (failure === undefined || !put()) resume(exit)
       })
     })
 
 const spooled = Exit.succeed("spooled" as const)
 
-const isUnavailable = (exit: Exit.Exit<unknown, StorageUnavailable>): boolean =>
-  Exit.isFailure(exit) && exit.cause._tag === "Fail" && exit.cause.error.refused !== true
+/** A failure after which the write may be tried again. */
+const unavailableIn = (exit: Exit.Exit<unknown, StorageUnavailable>): StorageUnavailable | undefined =>
+  Exit.isFailure(exit) && exit.cause._tag === "Fail" && exit.cause.error.refused !== true ? exit.cause.error : undefined
 
 /**
  * `parts` with a spool, until the scope closes. `patienceMs`: how long a write may take. While something is spooled, no new
@@ -146,7 +153,10 @@ export const withSpool = <P extends Parts>(
     const runner = makeStepRunner(yield* Effect.runtime<never>())
     const spool = new Spool(options, (line) => void runner.effect(line, () => {}))
     const replay = makeReplay(spool, parts)
-    const spooling = makeSpooling(spool, runner, patienceMs)
+    let away: Hindrance = { kind: "away", cause: "rows of an earlier process are spooled" }
+    const spooling = makeSpooling(spool, runner, patienceMs, (cause) => {
+      away = { kind: "away", cause }
+    })
     const replayed = Effect.suspend(() => (spool.isEmpty ? Effect.void : replay))
     const afterReplay = <A>(read: Effect.Effect<A, StorageUnavailable>): Effect.Effect<A, StorageUnavailable> =>
       Effect.suspend(() => (spool.isEmpty ? read : Effect.zipRight(replay, read)))
@@ -170,7 +180,7 @@ export const withSpool = <P extends Parts>(
       ledger: {
         ...ledger,
         append,
-        takesRequests: () => (spool.isEmpty ? ledger.takesRequests() : Effect.succeed(false)),
+        takesRequests: () => Effect.suspend(() => (spool.isEmpty ? ledger.takesRequests() : Effect.succeed(away))),
         spend: (key, now) => afterReplay(ledger.spend(key, now)),
         providerSpend: (key, now) => afterReplay(ledger.providerSpend(key, now)),
       },

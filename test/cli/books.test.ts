@@ -42,12 +42,14 @@ const used = async (env: Readonly<Record<string, string>> = {}) => {
   return { installation, hash, actor: Bun.SHA256.hash(managementKey, "hex") }
 }
 
-/** What who has the file can do: no trigger stops it. */
+/** What who has the file can do: no trigger stops it, and none is missing afterwards. */
 const tamper = (path: string, ...statements: ReadonlyArray<string>) => {
   const db = new Database(path)
-  const triggers = db.query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all()
+  const ofTriggers = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"
+  const triggers = db.query<{ name: string; sql: string }, []>(ofTriggers).all()
   for (const { name } of triggers) db.run(`DROP TRIGGER ${name}`)
   for (const statement of statements) db.run(statement)
+  for (const { sql } of triggers) db.run(sql)
   db.close()
 }
 
@@ -212,6 +214,7 @@ describePostgres("on PostgreSQL", () => {
         "UPDATE headgate.spend SET amount = amount + 5000000 WHERE window_kind = 'total'",
         "ALTER TABLE headgate.audit DISABLE TRIGGER ALL",
         "UPDATE headgate.audit SET actor = 'nobody' WHERE seq = 2",
+        "ALTER TABLE headgate.audit ENABLE TRIGGER ALL",
       )
       expect(await run("reconcile")).toEqual({
         code: 1,

@@ -1,6 +1,6 @@
 /** `headgate doctor`: what is wrong, as it says it, against hosts with every fault. docs/commands.md#doctor */
 import { afterAll, beforeAll, expect, test } from "bun:test"
-import { mkdirSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import type { Ended } from "../support/commands.ts"
 import { ownPluginsFolder } from "../support/ownPlugins.ts"
@@ -216,6 +216,36 @@ test(
     expect(wrongKey.code).toBe(1)
     expect(findings(wrongKey)["gateway"]).toEndWith("HEADGATE_MANAGEMENT_KEY is no management key of it")
     expect(JSON.parse(shown.out)).toEqual([{ check: "echo", state: "ok", what: "answers within the gateway" }])
+  },
+  patience,
+)
+
+test.each([
+  ["removed", (path: string) => rmSync(path)],
+  [
+    "replaced",
+    (path: string) => {
+      cpSync(path, `${path}.copy`)
+      renameSync(`${path}.copy`, path)
+    },
+  ],
+])(
+  "a database that was %s under a running gateway: doctor said ok",
+  async (_, harm) => {
+    const own = install()
+    const gateway: RunningGateway = own.start({ config: { discovery: { environment: false, local: false } } })
+    const { port } = new URL(await gateway.url())
+    harm(own.database)
+    const ended = await own.command(["doctor"], { HEADGATE_PORT: port })
+    await own.remove()
+    expect(ended.code).toBe(1)
+    // The processes of others cannot be looked into everywhere; the gateway itself says it too.
+    expect(findings(ended)).toMatchObject({
+      gateway: expect.stringMatching(/^wrong: .*the file of the database was removed, replaced or damaged/),
+      ...(process.platform === "linux" && {
+        database: expect.stringContaining(`under the running gateway (pid ${gateway.pid})`),
+      }),
+    })
   },
   patience,
 )

@@ -75,16 +75,19 @@ const brief = (data: ReadonlyArray<Anything>, ...more: ReadonlyArray<string>) =>
   data.map((item) => [item.date, item.model, item.endpoint_id, ...more.map((name) => item[name]), item.usage])
 
 describe("activity", () => {
-  test("sums the last 30 completed UTC days by day, model and host, the newest day first", async () => {
+  test("today was invisible: sums it and the 30 UTC days before by day, model and host, the newest day first", async () => {
     const data = await activity()
+    expect(data.map((item) => item.is_partial)).toEqual([true, false, false, false, false])
     expect(brief(data)).toEqual([
+      ["2026-07-15", "acme/m0", "toy", 8],
       ["2026-07-14", "acme/m0", "toy", 1.500000000001],
       ["2026-07-14", "acme/m0", "toy/dear", 2],
       ["2026-07-14", "gone/model", "gone", 4],
       ["2026-06-15", "acme/m0", "toy", 16],
     ])
-    expect(data[0]).toEqual({
+    expect(data[1]).toEqual({
       date: "2026-07-14",
+      is_partial: false,
       model: "acme/m0",
       model_permaslug: "acme/m0",
       endpoint_id: "toy",
@@ -101,10 +104,11 @@ describe("activity", () => {
       reasoning_tokens: 1,
     })
     // A provider that is not configured any more.
-    expect(data[2].provider_name).toBe("gone")
+    expect(data[3].provider_name).toBe("gone")
   })
 
   test("of one day, also an older one", async () => {
+    expect(brief(await activity("?date=2026-07-15"), "is_partial")).toEqual([["2026-07-15", "acme/m0", "toy", true, 8]])
     expect(brief(await activity("?date=2026-06-15"))).toEqual([["2026-06-15", "acme/m0", "toy", 16]])
     expect(brief(await activity("?date=2026-06-14"))).toEqual([["2026-06-14", "acme/m0", "toy", 32]])
     expect(await activity("?date=2026-06-16")).toEqual([])
@@ -112,6 +116,7 @@ describe("activity", () => {
 
   test("of one key, and of the keys of one user", async () => {
     const ofAlice = [
+      ["2026-07-15", "acme/m0", "toy", 8],
       ["2026-07-14", "acme/m0", "toy", 1e-12],
       ["2026-06-15", "acme/m0", "toy", 16],
     ]
@@ -153,8 +158,8 @@ describe("activity", () => {
 
   const hash = "0".repeat(64)
   test.each([
-    ["date=2026-07-15", "date", "expected a UTC day that is over"],
-    ["date=2026-07-16", "date", "expected a UTC day that is over"],
+    ["date=2026-07-16", "date", "expected a UTC day up to today"],
+    ["date=2027-01-01", "date", "expected a UTC day up to today"],
     ["date=2026-02-29", "date", "as YYYY-MM-DD"],
     ["date=2026-7-1", "date", "as YYYY-MM-DD"],
     ["date=2026-07-01T00:00:00Z", "date", "as YYYY-MM-DD"],
@@ -190,10 +195,13 @@ describe("activity", () => {
       const start = Date.parse(`${date}T00:00:00Z`)
       await append(own, row(key, "1", start), row(key, "2", start + dayMs - 1))
       own.time.now = start + dayMs - 1
+      const found = async () => (await activity(`?date=${date}`, own)).map((item) => [item.is_partial, item.usage])
+      expect(await found()).toEqual([[true, 3]])
+      own.time.now = start - 1
       await expectError(await own.send(`/api/v1/activity?date=${date}`, asManager()), 400)
       own.time.now = start + dayMs
-      expect((await activity(`?date=${date}`, own)).map((item) => item.usage)).toEqual([3])
-      expect((await activity("", own))[0]).toMatchObject({ date, requests: 2, usage: 3 })
+      expect(await found()).toEqual([[false, 3]])
+      expect((await activity("", own))[0]).toMatchObject({ date, is_partial: false, requests: 2, usage: 3 })
     }
     await own.close()
   })
@@ -204,11 +212,11 @@ describe("CSV", () => {
     const text = await csvOf("/api/v1/activity?group_by=app&date=2026-07-14")
     const figures = (first: string, second: string) => `${first}toy,Toy Ltd,${second}`
     expect(text.split("\r\n").slice(0, 3)).toEqual([
-      "date,model,model_permaslug,endpoint_id,provider_name,usage,byok_usage_inference,upstream_inference_cost,requests," +
+      "date,is_partial,model,model_permaslug,endpoint_id,provider_name,usage,byok_usage_inference,upstream_inference_cost,requests," +
         "prompt_tokens,completion_tokens,cached_tokens,cache_write_tokens,reasoning_tokens,app_url,app_title",
-      figures("2026-07-14,acme/m0,acme/m0,", "1.5,0,0.000000000005,1,10,1,0,4,0,,"),
+      figures("2026-07-14,false,acme/m0,acme/m0,", "1.5,0,0.000000000005,1,10,1,0,4,0,,"),
       figures(
-        "2026-07-14,acme/m0,acme/m0,",
+        "2026-07-14,false,acme/m0,acme/m0,",
         `0.000000000001,0,0.000000000003,1,1,1,1,0,1,https://app.example,"'=HYPERLINK(""x""), ""quoted""\nApp"`,
       ),
     ])

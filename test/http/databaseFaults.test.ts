@@ -2,11 +2,23 @@
 
 import { Database } from "bun:sqlite"
 import { afterEach, expect, test } from "bun:test"
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs"
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { layer as sqliteStorage } from "../../src/sql/SqliteStorage.ts"
 import { openAccount } from "../support/account.ts"
+import { collectedLog } from "../support/collectedLog.ts"
 import { startGateway } from "../support/gateway.ts"
 import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
 import { finishesOf, readStrictly } from "../support/strictSse.ts"
@@ -31,9 +43,11 @@ const scene = async (folder: string) => {
   })
   closing.push(host.stop)
   const path = join(folder, "headgate.db")
+  const log = collectedLog()
   const gateway = await startGateway({
     config: configFor({ acme: host }),
     storage: sqliteStorage({ path, durability: "full" }),
+    setting: log.layer,
   })
   closing.push(gateway.stop)
   const account = await openAccount(gateway)
@@ -44,6 +58,8 @@ const scene = async (folder: string) => {
     account,
     chat: (more: object = {}) => gateway.chat({ ...ask, ...more }, { headers }),
     ready: async () => (await fetch(gateway.url.replace("/api/v1", "/readyz"))).status,
+    readyText: async () => (await fetch(gateway.url.replace("/api/v1", "/readyz"))).text(),
+    log,
     /** From now on the host waits, until `open`. */
     shut: () => {
       const gated = Promise.withResolvers<void>()
@@ -177,6 +193,113 @@ test(
     expect((await chat()).status).toBe(200)
     expect(existsSync(`${path}.ballast`)).toBe(true)
     expect(await account.total()).toBe(21n * cost)
+  },
+  patience,
+)
+
+const again = "INFO the database takes requests again"
+
+test(
+  "a full disk is logged once with cause, path and free bytes, /readyz says why, and its end is logged once (skipped where nothing can be mounted)",
+  async () => {
+    const folder = mounted()
+    if (folder === undefined) return
+    const { path, host, chat, ready, readyText, shut, open, log } = await scene(folder)
+    shut()
+    const running = chat()
+    await until(() => host.calls.length === 1, "the call")
+    const filler = join(folder, "filler")
+    fill(filler)
+    open()
+    expect((await running).status).toBe(200)
+    await until(async () => (await ready()) === 503, "the refusal")
+    for (let tries = 0; tries < 5; tries++) expect((await chat()).status).toBe(503)
+    expect(await readyText()).toContain("the disk of the database is full")
+    // For longer than it takes to look again.
+    await Bun.sleep(2500)
+    rmSync(filler)
+    await recovered(ready)
+    await until(() => log.lines.includes(again), "the end")
+    const [error, ...more] = log.texts.filter((line) => !line.startsWith("INFO"))
+    expect(more).toEqual([])
+    expect(error).toStartWith("ERROR no paid request starts: the disk of the database is full")
+    expect(error).toContain(`"path":"${path}"`)
+    expect(error).toMatch(/"cause":"[^"]+".*"free_bytes":\d+/)
+    expect(log.lines.filter((line) => line === again)).toHaveLength(1)
+    expect(log.texts.find((line) => line.startsWith(again))).toMatch(/"after_s":[\d.]+/)
+  },
+  patience,
+)
+
+test(
+  "a file that another program keeps locked is logged once, and so is the end of that",
+  async () => {
+    const { path, chat, ready, readyText, log } = await scene(newFolder())
+    const unlock = lock(path)
+    expect((await chat()).status).toBe(503)
+    expect(await readyText()).toContain("the database does not answer")
+    for (let tries = 0; tries < 5; tries++) expect((await chat()).status).toBe(503)
+    // Its row is tried again meanwhile, and fails again.
+    await Bun.sleep(6500)
+    unlock()
+    await recovered(ready)
+    await until(() => log.lines.includes(again), "the end")
+    expect(log.texts.filter((line) => !line.startsWith("INFO"))).toEqual([
+      expect.stringMatching(/^ERROR The database is not available: database is locked .*"free_bytes":\d+/),
+    ])
+    expect(log.lines.filter((line) => line === again)).toHaveLength(1)
+  },
+  patience,
+)
+
+const gone: ReadonlyArray<readonly [string, (path: string) => void]> = [
+  ["removed", (path) => rmSync(path)],
+  ["moved away", (path) => renameSync(path, `${path}.moved`)],
+  [
+    "replaced by a copy of itself",
+    (path) => {
+      copyFileSync(path, `${path}.copy`)
+      renameSync(`${path}.copy`, path)
+    },
+  ],
+  ["emptied", (path) => truncateSync(path, 0)],
+  ["cut off", (path) => truncateSync(path, 8192)],
+  ["overwritten at its beginning", (path) => writeFileSync(path, "notes", { flag: "r+" })],
+  ["robbed of its journal", (path) => rmSync(`${path}-wal`)],
+]
+
+test.each(gone)(
+  "a file that is %s while the gateway runs: nobody noticed; now no paid request starts, and it is logged once",
+  async (_, harm) => {
+    const { path, host, chat, readyText, log } = await scene(newFolder())
+    expect((await chat()).status).toBe(200)
+    // What is only in the journal would make the file look cut off from the beginning.
+    const other = new Database(path)
+    other.run("PRAGMA wal_checkpoint")
+    other.close()
+    harm(path)
+    expect(await readyText()).toContain("the file of the database was removed, replaced or damaged")
+    for (let tries = 0; tries < 3; tries++) expect((await chat()).status).toBe(503)
+    expect(host.calls).toHaveLength(1)
+    expect(log.texts.filter((line) => line.startsWith("ERROR"))).toEqual([
+      expect.stringMatching(
+        /^ERROR no paid request starts: the file of the database was removed.*"cause":".*headgate\.db/,
+      ),
+    ])
+  },
+  patience,
+)
+
+test(
+  "a file that was moved away is found by the next request that is paid, and is taken again when it is back",
+  async () => {
+    const { path, chat, ready } = await scene(newFolder())
+    expect((await chat()).status).toBe(200)
+    renameSync(path, `${path}.moved`)
+    await until(async () => (await chat()).status === 503, "the refusal")
+    renameSync(`${path}.moved`, path)
+    await recovered(ready)
+    expect((await chat()).status).toBe(200)
   },
   patience,
 )

@@ -11,6 +11,7 @@ import { reconcile } from "../../src/services/reconcile.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import { openDatabase } from "../../src/sql/postgresDatabase.ts"
 import { openAccount, type TestAccount } from "../support/account.ts"
+import { collectedLog } from "../support/collectedLog.ts"
 import { startGateway, type TestGateway } from "../support/gateway.ts"
 import { chunkOf, configFor, type HeldStream, heldStream, scriptedHost, wholeAnswer } from "../support/host.ts"
 import { describePostgres, execute, makeDatabase, port, redactedUrlOf, urlOf } from "../support/postgres.ts"
@@ -80,12 +81,14 @@ const throughProxy = async (hostUrl: string, { appendMs = 300, spoolFolder = new
     spoolFolder,
   } as const
   const patience = { connectMs: 5000, statementMs: 10_000, silenceMs: 15_000, lockMs: 2000, appendMs }
+  const log = collectedLog()
   const gateway = await startGateway({
     config: configFor({ acme: { url: hostUrl } }),
     storage: Layer.scoped(Storage, openDatabase(opening, patience)),
+    setting: log.layer,
   })
   closing.push(gateway.stop)
-  return { database, proxy, gateway, spoolFolder }
+  return { database, proxy, gateway, spoolFolder, log }
 }
 
 const authorized = ({ secret }: TestAccount) => ({ headers: { authorization: `Bearer ${secret}` } })
@@ -101,6 +104,39 @@ const differences = (gateway: TestGateway) =>
 
 describePostgres("a gateway with a spool, whose server", () => {
   const longest = 240_000
+
+  test(
+    "is away for a while: that is logged once when callers get 503, and once when it is over",
+    async () => {
+      const host = streamingHost()
+      const { proxy, gateway, log } = await throughProxy(host.url)
+      const account = await openAccount(gateway)
+      const strangers = await Promise.all(Array.from({ length: 6 }, () => gateway.newKey()))
+      const answer = await asking(gateway, account, { stream: true })
+      await proxy.down()
+      for (const stream of host.streams) host.finish(stream)
+      await answer.text()
+      // The first is refused by the ledger's state, the others since their keys cannot be read.
+      expect((await asking(gateway, account)).status).toBe(503)
+      for (const secret of strangers) {
+        const headers = { authorization: `Bearer ${secret}` }
+        expect((await gateway.chat(ask, { headers })).status).toBe(503)
+      }
+      expect(await (await fetch(gateway.url.replace("/api/v1", "/readyz"))).text()).toContain("does not answer")
+      // Longer than the ledger and the lease wait before they try again.
+      await Bun.sleep(2500)
+      await proxy.up()
+      const again = "INFO the database takes requests again"
+      await until(() => log.lines.includes(again), "the end")
+      expect(await readiness(gateway)).toBe(200)
+      const errors = log.texts.filter((line) => line.startsWith("ERROR"))
+      expect(errors).toEqual([expect.stringMatching(/^ERROR The database is not available: .*"database":"postgres:/)])
+      const warnings = log.lines.filter((line) => line.startsWith("WARN"))
+      expect(warnings).toEqual([...new Set(warnings)])
+      expect(log.lines.filter((line) => line === again)).toHaveLength(1)
+    },
+    longest,
+  )
 
   test(
     "is away while streams run: they end with their cost, which is booked once when it is back; new requests get 503",

@@ -11,6 +11,7 @@ import * as Scope from "effect/Scope"
 import type { Written } from "../../src/services/GroupCommit.ts"
 import { type LedgerWriter, makeLedgerWriter } from "../../src/services/LedgerWriter.ts"
 import { type LedgerRow, StorageUnavailable } from "../../src/services/ledger.ts"
+import type { Hindrance } from "../../src/services/outage.ts"
 import { type LedgerRepository, Storage } from "../../src/services/Storage.ts"
 import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
 import { layer as sqliteStorage } from "../../src/sql/SqliteStorage.ts"
@@ -18,7 +19,7 @@ import { alice, sampleRow } from "../sql/samples.ts"
 import { openAccount } from "../support/account.ts"
 import { startGateway } from "../support/gateway.ts"
 import { configFor, heldStream, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
-import { ManualClock } from "../support/manualClock.ts"
+import { ManualClock, pass } from "../support/manualClock.ts"
 import { until } from "../support/until.ts"
 
 const ask = { model: "acme/small", max_tokens: 10, messages: [{ role: "user", content: "hi" }] }
@@ -217,6 +218,28 @@ const slowLedger = () => {
   }
   return { ledger, pending, written, next }
 }
+
+test("a ledger into which nothing is written is looked at within a minute, and as soon as it refuses no request starts", async () => {
+  const { ledger } = slowLedger()
+  let takes: true | Hindrance = true
+  let asked = 0
+  const { writer, clock, close } = await writing({
+    ...ledger,
+    takesRequests: () => {
+      asked += 1
+      return Effect.succeed(takes)
+    },
+  })
+  takes = { kind: "gone", cause: "headgate.db is gone" }
+  await pass(clock, 60_000)
+  expect(asked).toBeGreaterThan(0)
+  expect(asked).toBeLessThan(61)
+  expect(writer.hindrance()).toEqual(takes)
+  takes = true
+  await pass(clock, 1000)
+  expect(writer.hindrance()).toBeUndefined()
+  await close()
+})
 
 /** The rows of one turn of the event loop are committed together. */
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))

@@ -245,17 +245,19 @@ describePostgres("a database of PostgreSQL", () => {
       )
       // A trigger on the ledger notes the setting of the transaction that writes it.
       const url = redactedUrlOf(database)
-      await Effect.runPromise(migrateDatabase({ url, durability }, "test", patience))
-      await execute(
-        database,
-        "CREATE TABLE seen (setting TEXT)",
-        `CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
+      const watch = () =>
+        execute(
+          database,
+          "CREATE TABLE seen (setting TEXT)",
+          `CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
           $$ BEGIN INSERT INTO public.seen VALUES (current_setting('synchronous_commit')); RETURN NEW; END $$`,
-        "CREATE TRIGGER note BEFORE INSERT ON headgate.ledger FOR EACH ROW EXECUTE FUNCTION note()",
-      )
+          "CREATE TRIGGER note BEFORE INSERT ON headgate.ledger FOR EACH ROW EXECUTE FUNCTION note()",
+        )
       await Effect.runPromise(
         Effect.scoped(
-          Effect.flatMap(openDatabase({ url, durability }), ({ ledger }) => ledger.append([sampleRow("r1")])),
+          Effect.flatMap(openDatabase({ url, durability }), ({ ledger }) =>
+            Effect.zipRight(Effect.promise(watch), ledger.append([sampleRow("r1")])),
+          ),
         ),
       )
       const [seen] = await execute(database, "SELECT setting FROM seen")

@@ -127,7 +127,7 @@ test("a spooled row keeps the slice of a budget that it was held in", async () =
   server.isAway = true
   await run(storage.ledger.append([{ ...sampleRow("a"), heldIn }, sampleRow("b")]))
   server.isAway = false
-  await until(() => run(storage.ledger.takesRequests()), "the replay")
+  await until(async () => (await run(storage.ledger.takesRequests())) === true, "the replay")
   expect(written).toEqual([heldIn, undefined])
 })
 
@@ -140,9 +140,9 @@ test("rows of an outage are spooled, and written in their order, once, when it i
   // As the backlog does, and as one whose confirmation was lost.
   expect(await run(storage.ledger.append([sampleRow("c")]))).toBe("spooled")
   await run(server.storage.ledger.append([sampleRow("b")]))
-  expect(await run(storage.ledger.takesRequests())).toBe(false)
+  expect(await run(storage.ledger.takesRequests())).toMatchObject({ kind: "away" })
   server.isAway = false
-  await until(() => run(storage.ledger.takesRequests()), "the replay")
+  await until(async () => (await run(storage.ledger.takesRequests())) === true, "the replay")
   expect([await idsOf(server), server.batches]).toEqual([["b", "c", "a"], [["c", "a", "b"]]])
   expect((await run(storage.ledger.spend(alice, at))).total).toBe(3n)
   await close()
@@ -166,7 +166,7 @@ test("while something is spooled, what comes after it does not wait for the data
   expect(await run(storage.ledger.append([sampleRow("b")]))).toBe("spooled")
   server.isAway = false
   resolve()
-  await until(() => run(storage.ledger.takesRequests()), "the replay")
+  await until(async () => (await run(storage.ledger.takesRequests())) === true, "the replay")
   expect(await idsOf(server)).toEqual(["a", "b"])
 })
 
@@ -240,7 +240,7 @@ test("a price that is used for the first time in an outage is there before its r
   await run(storage.prices.put([version]))
   await run(storage.ledger.append([sampleRow("a", { priceVersion: 7 })]))
   server.isAway = false
-  await until(() => run(storage.ledger.takesRequests()), "the replay")
+  await until(async () => (await run(storage.ledger.takesRequests())) === true, "the replay")
   expect([await run(server.storage.prices.list(0, 10)), await idsOf(server)]).toEqual([[version], ["a"]])
 })
 
@@ -250,7 +250,7 @@ test("a row that the database will never take is logged, and does not keep the o
   server.isAway = true
   await run(storage.ledger.append([sampleRow("a"), sampleRow("bad", { cost: 2n ** 63n }), sampleRow("b")]))
   server.isAway = false
-  await until(() => run(storage.ledger.takesRequests()), "the replay")
+  await until(async () => (await run(storage.ledger.takesRequests())) === true, "the replay")
   expect(await idsOf(server)).toEqual(["a", "b"])
   expect(lines).toContain("a spooled entry will never be in the database")
 })
@@ -270,7 +270,7 @@ test.each([
   file?.close()
   leave(folder, "one", "b")
   const { storage, lines } = await open(server.reached, { folder })
-  await until(() => run(storage.ledger.takesRequests()), "the replay")
+  await until(async () => (await run(storage.ledger.takesRequests())) === true, "the replay")
   expect((await idsOf(server)).toSorted()).toEqual(["a", "b"])
   expect(lines).toContain("a spooled entry will never be in the database")
 })
@@ -298,7 +298,7 @@ test("what a process leaves while another one runs is written by that one", asyn
   // It is the first one's, which runs: the second leaves it alone.
   server.batches.length = 0
   await run(second.storage.journal.orphans(at, 10))
-  await until(() => run(first.storage.ledger.takesRequests()), "the replay")
+  await until(async () => (await run(first.storage.ledger.takesRequests())) === true, "the replay")
   expect(server.batches).toEqual([["a"]])
   leave(first.folder, "one", "b")
   await run(second.storage.journal.orphans(at, 10))

@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
-import { completedDays, type DaySum, dateOf, dayOf } from "../../domain/Activity.ts"
+import { type DaySum, dateOf, dayOf, daysWithToday } from "../../domain/Activity.ts"
 import { BadRequest } from "../../domain/Failure.ts"
 import { KeyId } from "../../domain/Ids.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
@@ -29,6 +29,8 @@ import { providerNames } from "./providerNames.ts"
 const ActivityItem = Schema.Struct({
   /** `2026-07-15`. A request counts on the day on which it was admitted. */
   date: Schema.String,
+  /** The day is not over: its sums grow. */
+  is_partial: Schema.Boolean,
   model: Schema.String,
   model_permaslug: Schema.String,
   /** The tag of the host. */
@@ -61,15 +63,15 @@ const Credits = Schema.Struct({ total_credits: Schema.Number, total_usage: Schem
   identifier: "Credits",
 })
 
-const dateRule = "a UTC day that is over, as YYYY-MM-DD"
+const dateRule = "a UTC day up to today, as YYYY-MM-DD"
 
-/** A day that is over, as its first Unix millisecond. */
-const CompletedDay = Schema.transformOrFail(Schema.String, Schema.Number, {
+/** Today or a day before it, as its first Unix millisecond. */
+const KnownDay = Schema.transformOrFail(Schema.String, Schema.Number, {
   strict: true,
   decode: (written, _options, ast) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const day = dayOf(written)
-      return day !== undefined && day < windowStart("daily", now)
+      return day !== undefined && day <= windowStart("daily", now)
         ? ParseResult.succeed(day)
         : ParseResult.fail(new ParseResult.Type(ast, written))
     }),
@@ -92,7 +94,7 @@ const matching = (pattern: RegExp, rule: string) =>
 const optional = <A, I, R>(schema: Schema.Schema<A, I, R>) => Schema.optionalWith(schema, { exact: true })
 
 const ActivityQuery = Schema.Struct({
-  date: optional(CompletedDay),
+  date: optional(KnownDay),
   api_key_hash: optional(matching(/^[0-9a-f]{64}$/, "the hash of a key: 64 lower-case hex digits")),
   /** The creator of keys. Rows of deleted keys are nobody's. */
   user_id: optional(matching(/^.{1,200}$/su, "a text of 1 to 200 characters")),
@@ -127,7 +129,7 @@ export const ActivityGroup = HttpApiGroup.make("activity")
       .addError(badRequest)
       .annotate(
         OpenApi.Description,
-        "What was used by UTC day, model and host, the newest day first: on the last 30 days that are over, or on one such day. CSV by Accept: text/csv.",
+        "What was used by UTC day, model and host, the newest day first: today and on the last 30 days before it, or on one day. Items of today have is_partial. CSV by Accept: text/csv.",
       )
       .annotate(OpenApi.Transform, alsoCsv),
   )
@@ -146,7 +148,9 @@ export const activityHandlers = HttpApiBuilder.group(
   "activity",
   (handlers) =>
     Effect.gen(function* () {
-      const { activity } = yield* Storage
+      const storage = yield* Storage
+      const { activity } = storage
+      const reached = orUnavailable("storage", storage)
       const registry = yield* ProviderRegistry
       const workspace = yield* Installation
 
@@ -155,12 +159,14 @@ export const activityHandlers = HttpApiBuilder.group(
           Effect.gen(function* () {
             const { date, group_by: grouping, api_key_hash: hash, user_id: creator } = urlParams
             if (grouping === "app" && (hash !== undefined || creator !== undefined)) return yield* noAppsOfKeys
-            const days = date === undefined ? completedDays(yield* Clock.currentTimeMillis) : [date]
+            const now = yield* Clock.currentTimeMillis
+            const today = windowStart("daily", now)
+            const days = date === undefined ? daysWithToday(now) : [date]
             const by = grouping === "api_key" ? "key" : grouping === "app" ? "app" : "host"
             // There may be many keys and apps. Between two reads the database can commit.
             const portions = by === "host" ? [days] : days.map((day) => [day])
             const sums = yield* Effect.forEach(portions, (portion) =>
-              orUnavailable("storage")(
+              reached(
                 activity.sums({
                   days: portion,
                   by,
@@ -171,7 +177,7 @@ export const activityHandlers = HttpApiBuilder.group(
             )
             const names = providerNames(registry)
             const itemOf = (sum: DaySum): typeof ActivityItem.Type => ({
-              ...figuresOf(sum, names.get(sum.provider) ?? sum.provider),
+              ...figuresOf(sum, names.get(sum.provider) ?? sum.provider, today),
               ...(grouping === "workspace" ? { workspace_id: workspace } : {}),
               ...(grouping === "api_key" ? { api_key_hash: sum.key } : {}),
               ...(grouping === "app" ? { app_url: sum.appUrl, app_title: sum.appTitle } : {}),
@@ -185,7 +191,7 @@ export const activityHandlers = HttpApiBuilder.group(
           }),
         )
         .handle("credits", ({ request }) =>
-          Effect.map(orUnavailable("storage")(activity.total()), (used) => {
+          Effect.map(reached(activity.total()), (used) => {
             const amounts = { total_credits: used, total_usage: used }
             const data = Struct.evolve(amounts, { total_credits: toUsd, total_usage: toUsd })
             return wantsCsv(request.headers["accept"])
@@ -206,8 +212,10 @@ const amountsOf = (sum: DaySum) => ({
   upstream_inference_cost: sum.upstreamCost,
 })
 
-const figuresOf = (sum: DaySum, providerName: string): typeof ActivityItem.Type => ({
+/** `today`: its first Unix millisecond. */
+const figuresOf = (sum: DaySum, providerName: string, today: number): typeof ActivityItem.Type => ({
   date: dateOf(sum.day),
+  is_partial: sum.day >= today,
   model: sum.model,
   model_permaslug: sum.model,
   endpoint_id: sum.host,
@@ -237,7 +245,7 @@ const headers = { vary: "accept" }
 const jsonAnswer = <A>(body: A) => HttpServerResponse.unsafeJson(body, { headers })
 
 interface Row<Name extends string> {
-  readonly item: { readonly [N in Name]?: string | number }
+  readonly item: { readonly [N in Name]?: string | number | boolean }
   /** Members of it that are money: exact in CSV, where JSON has the nearest number. */
   readonly amounts: { readonly [N in Name]?: Picodollars }
 }
@@ -247,7 +255,7 @@ const csvAnswer = <Name extends string>(names: ReadonlyArray<Name>, rows: Readon
     const money = amounts[name]
     if (money !== undefined) return { amount: formatUsd(money) }
     const value = item[name] ?? ""
-    return typeof value === "number" ? { amount: value } : value
+    return typeof value === "number" ? { amount: value } : String(value)
   }
   const text = csv(
     names,

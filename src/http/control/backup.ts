@@ -8,8 +8,7 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { BadRequest } from "../../domain/Failure.ts"
-import { orUnavailable } from "../../services/ledger.ts"
+import { BadRequest, Unavailable } from "../../domain/Failure.ts"
 import { NoCopy, Storage } from "../../services/Storage.ts"
 import { backupDigestHeader, backupSizeHeader } from "../headers.ts"
 import { badRequest, unavailable } from "../refusals.ts"
@@ -37,7 +36,11 @@ export const backupHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
       Effect.gen(function* () {
         const { content, bytes, sha256 } = yield* Effect.catchTags(copy, {
           NoCopy: ({ instead }) => Effect.fail(new BadRequest({ issues: [{ path: "storage", message: instead }] })),
-          StorageUnavailable: (failure) => orUnavailable("backup")(Effect.fail(failure)),
+          StorageUnavailable: (failure) =>
+            Effect.zipRight(
+              Effect.logError(failure.message),
+              Effect.fail(new Unavailable({ why: "backup", retryAfterSeconds: 5 })),
+            ),
         })
         const time = new Date(yield* Clock.currentTimeMillis).toISOString().replaceAll(/[-:]|\.\d+/g, "")
         return HttpServerResponse.raw(content, {

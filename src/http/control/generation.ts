@@ -156,14 +156,16 @@ export const generationHandlers = HttpApiBuilder.group(
   "generation",
   (handlers) =>
     Effect.gen(function* () {
-      const { ledger, prices } = yield* Storage
+      const storage = yield* Storage
+      const { ledger, prices } = storage
+      const reached = orUnavailable("storage", storage)
       const registry = yield* ProviderRegistry
       const workspace = yield* Installation
 
       /** The row of an answer that this key may see. Another key's answer is as unknown as one that never was. */
       const rowOf = Effect.fnUntraced(function* (id: string) {
         const key = yield* CurrentKey
-        const row = yield* orUnavailable("storage")(ledger.generation(id))
+        const row = yield* reached(ledger.generation(id))
         return row === undefined || (key.kind !== "management" && row.key !== key.id) ? yield* unknown : row
       })
 
@@ -171,7 +173,7 @@ export const generationHandlers = HttpApiBuilder.group(
       const pricingFor = ({ priceVersion: id }: LedgerRow) =>
         id === null
           ? Effect.succeed(undefined)
-          : Effect.map(orUnavailable("storage")(prices.list(id - 1, 1)), ([version]) =>
+          : Effect.map(reached(prices.list(id - 1, 1)), ([version]) =>
               version?.id === id ? pricingOf(version) : undefined,
             )
 

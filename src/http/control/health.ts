@@ -9,6 +9,7 @@ import { Unavailable } from "../../domain/Failure.ts"
 import { InFlight } from "../../services/InFlight.ts"
 import { orUnavailable } from "../../services/ledger.ts"
 import { Meter } from "../../services/Meter.ts"
+import { hindranceText, outageOf } from "../../services/outage.ts"
 import { Storage } from "../../services/Storage.ts"
 import { unavailable } from "../refusals.ts"
 
@@ -24,16 +25,23 @@ export const healthHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
     const inFlight = yield* InFlight
     const storage = yield* Storage
     const meter = yield* Meter
+    const outage = outageOf(storage)
+    const unwritable = () => {
+      const because = outage.current && hindranceText(outage.current)
+      return new Unavailable({ why: "metering", retryAfterSeconds: 5, ...(because && { because }) })
+    }
     // Any query that reads the database.
-    const readable = orUnavailable("storage")(storage.keys.countManagement())
+    const readable = orUnavailable("storage", storage)(storage.keys.countManagement())
+    /** As it is now: the meter asks only after it has written, and now and then. */
+    const takesRequests = Effect.flatMap(orUnavailable("storage", storage)(storage.ledger.takesRequests()), (takes) =>
+      takes === true ? Effect.void : Effect.zipRight(outage.begin(takes), Effect.failSync(unwritable)),
+    )
     const open = Effect.suspend(() =>
       inFlight.stopping() ? Effect.fail(new Unavailable({ why: "draining", retryAfterSeconds: 1 })) : Effect.void,
     )
-    const writable = Effect.suspend(() =>
-      meter.writable() ? Effect.void : Effect.fail(new Unavailable({ why: "metering", retryAfterSeconds: 5 })),
-    )
+    const writable = Effect.suspend(() => (meter.writable() ? Effect.void : Effect.failSync(unwritable)))
     return handlers
       .handle("healthz", () => Effect.succeed(ok))
-      .handle("readyz", () => open.pipe(Effect.zipRight(writable), Effect.zipRight(readable), Effect.as(ok)))
+      .handle("readyz", () => Effect.as(Effect.all([open, writable, readable, takesRequests]), ok))
   }),
 )

@@ -104,7 +104,8 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
     const registry = yield* ProviderRegistry
     const stats = yield* HostStats
     const health = yield* HostHealth
-    const { activity } = yield* Storage
+    const storage = yield* Storage
+    const { activity } = storage
     const { prefix } = yield* Mount
     const entries = perConfiguration(({ models, endpoints }) =>
       models.map((model) => entryOf(model, model.hosts, (host) => endpoints.has(host), prefix)),
@@ -126,7 +127,7 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
     /** Tokens by model over the last completed days. */
     const tokensOf = (days: number, now: number) =>
       Effect.map(
-        orUnavailable("storage")(activity.sums({ days: completedDays(now).slice(0, days), by: "host" })),
+        orUnavailable("storage", storage)(activity.sums({ days: completedDays(now).slice(0, days), by: "host" })),
         (sums) => {
           const tokens = new Map<string, number>()
           for (const { model, promptTokens, completionTokens } of sums) {

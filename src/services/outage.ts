@@ -1,0 +1,106 @@
+/**
+ * Tells the operator that the database takes no requests: one ERROR when that begins, with its cause, and one INFO when it
+ * is over. What fails meanwhile for the same reason is not logged again, however often it fails.
+ */
+import type * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+
+/** Why no paid request may start. */
+export interface Hindrance {
+  /**
+   * `full`: the disk is so full that only requests in flight can be booked. `gone`: another file, or none, has the name of
+   * the database's. `away`: it does not answer, or refuses to read or write.
+   */
+  readonly kind: "full" | "gone" | "away"
+  /** What was seen, for the operator. Without a full stop. */
+  readonly cause: string
+}
+
+const texts: Readonly<Record<Hindrance["kind"], string>> = {
+  full: "the disk of the database is full",
+  gone: "the file of the database was removed, replaced or damaged",
+  away: "the database does not answer",
+}
+
+/** The kind in words, without paths and addresses: `/readyz` tells it to anybody. */
+export const hindranceText = ({ kind }: Hindrance): string => texts[kind]
+
+/** What a storage says of itself in the log: its path and the free bytes there, or its address. */
+interface Located {
+  readonly where?: (() => Readonly<Record<string, string | number>>) | undefined
+}
+
+export class Outage {
+  private readonly storage: Located
+  private readonly told = new Set<Hindrance["kind"]>()
+  /** By `secondsOf`. */
+  private since = 0
+  /** `undefined`: the database takes requests, as far as is known. */
+  current: Hindrance | undefined
+
+  constructor(storage: Located) {
+    this.storage = storage
+  }
+
+  /** Whether it is known that no paid request may start, whoever has found it out. */
+  get refusesRequests(): boolean {
+    return this.current !== undefined && this.current.kind !== "away"
+  }
+
+  /** Logs each kind once in an outage. */
+  begin(hindrance: Hindrance): Effect.Effect<void> {
+    return Effect.flatMap(Effect.clock, (clock) => {
+      if (this.current === undefined) this.since = secondsOf(clock)
+      this.current = hindrance
+      if (this.told.has(hindrance.kind)) return Effect.void
+      this.told.add(hindrance.kind)
+      const { kind, cause } = hindrance
+      const where = this.storage.where?.()
+      if (kind === "away") {
+        const message = `The database is not available: ${cause}`
+        return where === undefined ? Effect.logError(message) : Effect.logError(message, where)
+      }
+      return Effect.logError(`no paid request starts: ${texts[kind]}`, { cause, ...where })
+    })
+  }
+
+  /** Does nothing where there is none. */
+  readonly end: Effect.Effect<void> = Effect.flatMap(Effect.clock, (clock) => {
+    if (this.current === undefined) return Effect.void
+    this.current = undefined
+    this.told.clear()
+    const seconds = Math.round((secondsOf(clock) - this.since) * 1000) / 1000
+    return Effect.logInfo("the database takes requests again", { after_s: seconds })
+  })
+}
+
+/** By a clock that never steps back. */
+const secondsOf = (clock: Clock.Clock): number => Number(clock.unsafeCurrentTimeNanos()) / 1e9
+
+const outages = new WeakMap<object, Outage>()
+
+/** The outage of a `Storage`: the same for all services over it. */
+export const outageOf = (storage: Located): Outage => {
+  const known = outages.get(storage)
+  if (known !== undefined) return known
+  const outage = new Outage(storage)
+  outages.set(storage, outage)
+  return outage
+}
+
+/** Logs the first of several failures in a row. */
+export class Streak {
+  private isFailing = false
+
+  failed(line: Effect.Effect<void>): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const isFirst = !this.isFailing
+      this.isFailing = true
+      return isFirst ? line : Effect.void
+    })
+  }
+
+  ended(): void {
+    this.isFailing = false
+  }
+}

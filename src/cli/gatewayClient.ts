@@ -3,7 +3,7 @@ import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { loadConfig } from "../config/loadConfig.ts"
+import { sectionHere } from "../config/loadConfig.ts"
 import { localUrl } from "../config/localUrl.ts"
 import { badConfig, CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { plain } from "./output.ts"
@@ -40,12 +40,8 @@ export interface Gateway {
 }
 
 /** The address of the gateway that the configuration of this directory describes. */
-const configured = loadConfig().pipe(
-  Effect.filterOrFail(
-    ({ problems }) => problems.length === 0,
-    ({ problems }) => ({ problems }),
-  ),
-  Effect.map(({ config }) => localUrl(config.server)),
+const configured = sectionHere("server").pipe(
+  Effect.map(localUrl),
   Effect.mapError(({ problems }) => badConfig(problems)),
 )
 

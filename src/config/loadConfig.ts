@@ -88,6 +88,15 @@ const without = (value: unknown, [step, ...more]: Path): unknown => {
  * when the file cannot be read, or the folders of plugins are not known.
  */
 export const loadConfigIn = (directory: string, flags: Overrides = {}): Effect.Effect<LoadedConfig, ConfigInvalid> =>
+  Effect.flatMap(everythingIn(directory, flags), (loaded) => {
+    const [first, ...more] = loaded.problems
+    return first !== undefined && loaded.unread.some(hidesPlugins)
+      ? Effect.fail(new ConfigInvalid({ problems: [first, ...more] }))
+      : Effect.succeed(loaded)
+  })
+
+/** The same, but fails only where the file cannot be read. */
+const everythingIn = (directory: string, flags: Overrides): Effect.Effect<LoadedConfig, ConfigInvalid> =>
   Effect.gen(function* () {
     const around = yield* surroundings(directory, flags)
     const found = yield* Effect.either(
@@ -103,19 +112,17 @@ export const loadConfigIn = (directory: string, flags: Overrides = {}): Effect.E
     const inFile = (problem: Problem) => (problem.path === "" ? { ...problem, path: file ?? "" } : placed(problem))
     const isStorageRead =
       around.storage !== null ||
-      !(unread.some(([section]) => section === "storage") || around.problems.some(({ path }) => isOfStorage(path)))
-    const [first, ...more] = [
+      !(unread.some(([section]) => section === "storage") || around.problems.some(({ path }) => isOf.storage(path)))
+    const all = [
       ...[...unreplaced, ...problems.filter(({ path }) => !unreplaced.some((other) => other.path === path))].map(
         inFile,
       ),
       ...around.problems,
       ...(isStorageRead ? workerProblems(inForce, process.platform) : []),
     ]
-    if (first !== undefined && unread.some(hidesPlugins))
-      return yield* new ConfigInvalid({ problems: [first, ...more] })
     return {
       config: inForce,
-      problems: first === undefined ? [] : [first, ...more],
+      problems: all,
       unread,
       placed,
       folder,
@@ -162,9 +169,30 @@ const variablesInTexts = (value: unknown, path: Path = []): ReadonlyArray<Proble
   return Object.entries(value).flatMap(([member, inner]) => variablesInTexts(inner, [...path, member]))
 }
 
-/** Whether a problem with this path is one of where the data is kept. */
-export const isOfStorage = (path: string): boolean =>
-  path === "HEADGATE_STORAGE" || path === "--storage" || path.startsWith("storage")
+/** Whether a problem with this path is one of where the gateway listens; of where its data is kept. */
+const isOf = {
+  server: (path: string): boolean =>
+    /^(HEADGATE_|--)(port|hostname)$/i.test(path) || /^server(\.(port|hostname))?$/.test(path),
+  storage: (path: string): boolean => path === "HEADGATE_STORAGE" || path === "--storage" || path.startsWith("storage"),
+}
+
+/**
+ * One section of the configuration here, for a command that needs no other. Fails with the problems of that section alone:
+ * a shell that has no provider's key can still call the gateway, or read its database.
+ */
+export const sectionHere = <Section extends keyof typeof isOf>(
+  section: Section,
+): Effect.Effect<GatewayConfig[Section], ConfigInvalid> =>
+  Effect.flatMap(
+    Effect.suspend(() => everythingIn(process.cwd(), {})),
+    ({ config, problems, unread }) => {
+      const isWhole = unread.every((path) => path.length > 0)
+      const [first, ...more] = isWhole ? problems.filter(({ path }) => isOf[section](path)) : problems
+      return first === undefined
+        ? Effect.succeed(config[section])
+        : Effect.fail(new ConfigInvalid({ problems: [first, ...more] }))
+    },
+  )
 
 /** Relative paths of the file count from its folder. */
 const withPaths = (config: GatewayConfig, folder: string): GatewayConfig => {

@@ -3,11 +3,13 @@ import { realpath } from "node:fs/promises"
 import { dirname, join, relative, resolve, sep } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import * as Effect from "effect/Effect"
-import { isJsonObject } from "../domain/Json.ts"
+import { isJsonObject, isNestedDeeper, isPlainObject } from "../domain/Json.ts"
 import { kindOf, type Problem } from "../domain/Problem.ts"
 import { registerModules } from "../plugin/resolve.ts"
+import { deepest } from "../wire/jsonDepth.ts"
 import { importFailure } from "./fileFailure.ts"
-import { parseJson, placesIn } from "./jsonFile.ts"
+import { parseJson, placesIn, tooDeep } from "./jsonFile.ts"
+import { withoutInline } from "./withoutInline.ts"
 
 const names = ["headgate.config.ts", "headgate.config.json", "headgate.config.jsonc"] as const
 
@@ -86,6 +88,7 @@ const readJson = (file: string): Effect.Effect<RawConfig, Problem> =>
   Effect.flatMap(readText(file), (text) => {
     const parsed = parseJson(text)
     if ("message" in parsed) return Effect.fail({ path: file, message: parsed.message })
+    if (isNestedDeeper(parsed.value, deepest)) return Effect.fail({ path: file, message: tooDeep })
     let places: ReturnType<typeof placesIn> | undefined
     const placed = ({ path, message }: Problem): Problem => {
       places ??= placesIn(text)
@@ -102,14 +105,18 @@ export const readRaw = (file: string): Effect.Effect<RawConfig, Problem> => {
   return Effect.tryPromise({
     try: async (): Promise<unknown> => {
       await registerModules([dirname(file)])
-      return importAnew(file)
+      const module = await importAnew(file)
+      return isJsonObject(module) ? await module["default"] : undefined
     },
     catch: (cause) => ({ path: file, message: importFailure(cause) }),
   }).pipe(
-    Effect.flatMap((module) => {
-      const raw = isJsonObject(module) ? module["default"] : undefined
-      if (isJsonObject(raw)) return Effect.succeed(unplaced(raw))
-      return Effect.fail({ path: file, message: `expected a default export made by defineConfig, got ${kindOf(raw)}` })
+    Effect.flatMap((raw) => {
+      if (isPlainObject(raw))
+        return isNestedDeeper(withoutInline(raw), deepest)
+          ? Effect.fail({ path: file, message: tooDeep })
+          : Effect.succeed(unplaced(raw))
+      const got = typeof raw === "function" ? "a function, which is not called" : kindOf(raw)
+      return Effect.fail({ path: file, message: `expected a default export made by defineConfig, got ${got}` })
     }),
   )
 }

@@ -13,6 +13,7 @@ import { ConfigInvalid, type Path, type Problem, pathsOf, problemsOf, renderPath
 import { emptyConfig, exists, findFile, readRaw } from "./configFile.ts"
 import { environmentWarnings } from "./environment.ts"
 import { GatewayConfig } from "./GatewayConfig.ts"
+import { instancesIn } from "./instances.ts"
 import { type Overrides, surroundings } from "./overrides.ts"
 import { withoutInline } from "./withoutInline.ts"
 
@@ -48,12 +49,19 @@ export interface LoadedConfig extends Reading {
 /** Reads a raw configuration, and the variables that its secrets name. */
 export const readConfig = (raw: unknown): Effect.Effect<Reading> =>
   Effect.gen(function* () {
-    const whole = yield* Effect.either(decode(raw))
-    if (Either.isRight(whole)) return { config: whole.right, problems: [], unread: [] }
-    const unread = pathsOf(whole.left).map(leftOut)
+    const instances = instancesIn(raw)
+    const plain = instances.map(({ path }) => leftOut(path)).reduce(without, raw)
+    const whole = yield* Effect.either(decode(plain))
+    if (Either.isRight(whole) && instances.length === 0) return { config: whole.right, problems: [], unread: [] }
+    const issues = Either.isLeft(whole) ? [whole.left] : []
+    const unread = [...instances.map(({ path }) => path), ...issues.flatMap((issue) => pathsOf(issue))].map(leftOut)
     const rest = decode(unread.reduce(without, raw))
     const config = yield* Effect.orElse(rest, () => Effect.orDie(decode({})))
-    return { config, problems: problemsOf(whole.left), unread }
+    const problems = [
+      ...instances.map(({ path, message }) => ({ path: renderPath(path), message })),
+      ...issues.flatMap((issue) => problemsOf(issue)),
+    ]
+    return { config, problems, unread }
   })
 
 /** The configuration, or every problem that can be seen without its plugins. */

@@ -32,6 +32,8 @@ export interface ProviderSettings {
   readonly name: string | null
   readonly baseUrl: string | null
   readonly apiKey: Redacted.Redacted | null
+  /** Where the configuration has that key: the variable that it names, or "plain text". Absent: it has none. */
+  readonly apiKeySource?: string
   /** Keys to choose from for each call, in place of `apiKey`; `null`: there is only that. */
   readonly apiKeys: ReadonlyArray<ProviderKeySettings> | null
   readonly privacy: Privacy | null

@@ -28,7 +28,7 @@ export const examineGateway = ({ server }: GatewayConfig): Effect.Effect<Readonl
       const why = said._tag === "Some" ? said.value.error.message : "it does not say why"
       return finding("wrong", `runs at ${base} and takes no requests: ${why}`)
     }
-    const key = process.env["HEADGATE_MANAGEMENT_KEY"] ?? ""
+    const key = (process.env["HEADGATE_MANAGEMENT_KEY"] ?? "").trim()
     if (key === "") return finding("ok", `runs at ${base}; its version is told only with HEADGATE_MANAGEMENT_KEY`)
     const told = yield* get("/api/v1/version", { authorization: `Bearer ${key}` })
     if (told?.status === 401 || told?.status === 403)

@@ -65,7 +65,7 @@ const errorIn = Schema.decodeUnknownOption(Schema.parseJson(ErrorAnswer))
 
 export const connect = (url: Option.Option<string>): Effect.Effect<Gateway, CommandFailed> =>
   Effect.gen(function* () {
-    const key = process.env["HEADGATE_MANAGEMENT_KEY"] ?? ""
+    const key = (process.env["HEADGATE_MANAGEMENT_KEY"] ?? "").trim()
     if (key === "")
       return yield* wrongUse("HEADGATE_MANAGEMENT_KEY is not set: it has to be a management key of the gateway")
     const base = yield* baseOf(Option.isSome(url) ? url.value : yield* configured)

@@ -10,6 +10,7 @@ import * as ParseResult from "effect/ParseResult"
 import type * as Redacted from "effect/Redacted"
 import { isJsonObject } from "../domain/Json.ts"
 import { ConfigInvalid, type Path, type Problem, pathsOf, problemsOf, renderPath } from "../domain/Problem.ts"
+import { shownVariable } from "../domain/variableName.ts"
 import { emptyConfig, exists, findFile, readRaw } from "./configFile.ts"
 import { environmentWarnings } from "./environment.ts"
 import { GatewayConfig } from "./GatewayConfig.ts"
@@ -166,9 +167,10 @@ const variablesInTexts = (value: unknown, path: Path = []): ReadonlyArray<Proble
   if (typeof value === "string") {
     const name = /\$\{([A-Za-z_]\w*)\}/.exec(value)?.[1]
     if (name === undefined) return []
-    const instead = `{ "env": "${name}" } for a secret, or a file headgate.config.ts with process.env["${name}"]`
+    const shown = shownVariable(name) === name ? name : "NAME"
+    const instead = `{ "env": "${shown}" } for a secret, or a file headgate.config.ts with process.env["${shown}"]`
     return [
-      { path: renderPath(path), message: `expected ${instead}, got \${${name}}, which is not replaced in a text` },
+      { path: renderPath(path), message: `expected ${instead}, got \${${shown}}, which is not replaced in a text` },
     ]
   }
   if (Array.isArray(value)) return value.flatMap((item: unknown, at) => variablesInTexts(item, [...path, at]))

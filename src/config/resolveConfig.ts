@@ -81,6 +81,7 @@ export const resolveConfig = (
     const aliases = aliasesOf(config, loaded, unread)
     const [first, ...more] = [
       ...read,
+      ...found.problems,
       ...[
         ...missing(config.plugins.required, usable),
         ...loaded.problems.map(withNearMember),

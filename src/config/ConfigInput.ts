@@ -333,7 +333,7 @@ export interface ProviderInput {
   /** Address, with the version segment of the API at its end: "https://api.acme.example/v1". https, unless `network` is "private". Default: the plugin's. */
   readonly base_url?: string | null | undefined
   /** `{ "env": "NAME" }`: the variable of the environment that has the key. Default: the variable that the plugin names. */
-  readonly api_key?: SecretInput | null
+  readonly api_key?: SecretInput | null | undefined
   /** Several keys in place of `api_key`, of which each call uses one (docs/provider-keys.md). Default: there is only `api_key`. */
   readonly api_keys?: readonly [ProviderKeyInput, ...ReadonlyArray<ProviderKeyInput>] | null | undefined
   /** What the provider does with prompts; a member left out counts as true. Default: what the plugin says. */

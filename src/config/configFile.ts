@@ -9,6 +9,7 @@ import { registerModules } from "../plugin/resolve.ts"
 import { deepest } from "../wire/jsonDepth.ts"
 import { importFailure } from "./fileFailure.ts"
 import { parseJson, placesIn, tooDeep } from "./jsonFile.ts"
+import { repeatedMembers } from "./repeatedMembers.ts"
 import { withoutInline } from "./withoutInline.ts"
 
 const names = ["headgate.config.ts", "headgate.config.json", "headgate.config.jsonc"] as const
@@ -69,11 +70,13 @@ const readText = (file: string): Effect.Effect<string, Problem> =>
 /** The content of a file, not yet checked. */
 export interface RawConfig {
   readonly raw: unknown
+  /** A sentence each, without secrets. */
+  readonly warnings: ReadonlyArray<string>
   /** Adds the place in the file to a problem, `file:line:column`, where that is known. */
   readonly placed: (problem: Problem) => Problem
 }
 
-const unplaced = (raw: unknown): RawConfig => ({ raw, placed: (problem) => problem })
+const unplaced = (raw: unknown): RawConfig => ({ raw, warnings: [], placed: (problem) => problem })
 
 /** As it is where there is no file. */
 export const emptyConfig = unplaced({})
@@ -95,7 +98,11 @@ const readJson = (file: string): Effect.Effect<RawConfig, Problem> =>
       const place = places(path)
       return { path, message: place === undefined ? message : `${message} (${nearPath(file)}:${place})` }
     }
-    return Effect.succeed({ raw: parsed.value, placed })
+    const warnings = repeatedMembers(text).map(
+      ({ path, line, column }) =>
+        `${path}: it is written twice, and the last one counts (${nearPath(file)}:${line}:${column}).`,
+    )
+    return Effect.succeed({ raw: parsed.value, warnings, placed })
   })
 
 export const readRaw = (file: string): Effect.Effect<RawConfig, Problem> => {

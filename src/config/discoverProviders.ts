@@ -21,25 +21,31 @@ export const discoverProviders = (
   { providers, discovery }: GatewayConfig,
   plugins: ReadonlyArray<ProviderPlugin>,
   folder?: string,
+  halfRead: ReadonlyArray<ProviderSettings> = [],
 ): Effect.Effect<{
   readonly configured: ReadonlyArray<ProviderSettings>
   readonly discovered: ReadonlyArray<ProviderSettings>
+  /** With what the environment has for their plugins' fields. */
+  readonly halfRead: ReadonlyArray<ProviderSettings>
   /** Variables whose text cannot be sent. */
   readonly problems: ReadonlyArray<Problem>
 }> =>
   Effect.gen(function* () {
     const found = new Map<string, FromEnvironment>()
     for (const plugin of plugins) found.set(plugin.id, yield* fromEnvironment(plugin))
+    const ownOf = ({ plugin, own }: ProviderSettings): JsonObject => {
+      const files = plugins.find(({ id }) => id === plugin)?.files ?? []
+      return { ...found.get(plugin)?.own, ...withPaths(own, files, folder) }
+    }
     const faults = new Map<string, string>()
     const completed = (settings: ProviderSettings): ProviderSettings => {
-      const { key = null, own = {}, faults: ofIts = [] } = found.get(settings.plugin) ?? {}
+      const { key = null, faults: ofIts = [] } = found.get(settings.plugin) ?? {}
       const configured = settings.apiKey ?? settings.apiKeys?.[0]?.key.secret
       const apiKey = configured ?? key?.value ?? null
       for (const { name, field, message } of settings.enabled ? ofIts : [])
         if (field === undefined ? configured === undefined : settings.own[field] === undefined)
           faults.set(name, message)
-      const files = plugins.find(({ id }) => id === settings.plugin)?.files ?? []
-      return { ...settings, apiKey, own: { ...own, ...withPaths(settings.own, files, folder) } }
+      return { ...settings, apiKey, own: ownOf(settings) }
     }
     const settings = {
       configured: Array.from(providers.values(), completed),
@@ -48,7 +54,8 @@ export const discoverProviders = (
         .filter(({ id, always }) => always === true || (discovery.environment && found.get(id)?.complete === true))
         .map(({ id }) => completed(unconfigured(id))),
     }
-    return { ...settings, problems: Array.from(faults, ([path, message]) => ({ path, message })) }
+    const checked = halfRead.map((each) => ({ ...each, own: ownOf(each) }))
+    return { ...settings, halfRead: checked, problems: Array.from(faults, ([path, message]) => ({ path, message })) }
   })
 
 /** Paths that are written in the file, from its folder. What begins as JSON is the content of such a file. */

@@ -8,7 +8,9 @@ import * as Either from "effect/Either"
 import type * as LogLevel from "effect/LogLevel"
 import * as ParseResult from "effect/ParseResult"
 import type * as Redacted from "effect/Redacted"
-import { isJsonObject } from "../domain/Json.ts"
+import { operationAtEnd } from "../catalogue/operationPaths.ts"
+import type { ProviderSettings } from "../catalogue/providers.ts"
+import { isJsonObject, isPlainObject } from "../domain/Json.ts"
 import { ConfigInvalid, type Path, type Problem, pathsOf, problemsOf, renderPath } from "../domain/Problem.ts"
 import { shownVariable } from "../domain/variableName.ts"
 import { emptyConfig, exists, findFile, readRaw } from "./configFile.ts"
@@ -16,6 +18,7 @@ import { environmentWarnings } from "./environment.ts"
 import { GatewayConfig } from "./GatewayConfig.ts"
 import { instancesIn } from "./instances.ts"
 import { type Overrides, surroundings } from "./overrides.ts"
+import { halfRead } from "./providerFields.ts"
 import { withoutInline } from "./withoutInline.ts"
 
 /** The valid part of a configuration, and the problems of the rest. */
@@ -25,6 +28,8 @@ export interface Reading {
   readonly problems: ReadonlyArray<Problem>
   /** Paths of the invalid parts, a provider always as a whole. What depends on them cannot be checked. */
   readonly unread: ReadonlyArray<Path>
+  /** Of the invalid providers what their plugins can check. */
+  readonly halfRead?: ReadonlyArray<ProviderSettings>
   /** What relative paths count from. Default: the working directory. */
   readonly folder?: string
   /** Adds to a problem where it stands in the file. `problems` have that already. */
@@ -62,8 +67,17 @@ export const readConfig = (raw: unknown): Effect.Effect<Reading> =>
       ...instances.map(({ path, message }) => ({ path: renderPath(path), message })),
       ...issues.flatMap((issue) => problemsOf(issue)),
     ]
-    return { config, problems, unread }
+    return { config, problems, unread, halfRead: halfReadIn(raw, unread) }
   })
+
+const halfReadIn = (raw: unknown, unread: ReadonlyArray<Path>): ReadonlyArray<ProviderSettings> => {
+  const providers = isJsonObject(raw) ? raw["providers"] : undefined
+  const slugs = new Set(unread.flatMap(([section, slug]) => (section === "providers" ? [String(slug)] : [])))
+  return [...slugs].flatMap((slug) => {
+    const entry = isPlainObject(providers) ? providers[slug] : undefined
+    return isPlainObject(entry) ? [halfRead(slug, entry)] : []
+  })
+}
 
 /** The configuration, or every problem that can be seen without its plugins. */
 export const decodeConfig = (raw: unknown): Effect.Effect<GatewayConfig, ReadonlyArray<Problem>> =>
@@ -114,8 +128,8 @@ const everythingIn = (directory: string, flags: Overrides): Effect.Effect<Loaded
       ),
     )
     if (Either.isLeft(found)) return yield* new ConfigInvalid({ problems: [found.left, ...around.problems] })
-    const { file, folder, raw, placed } = found.right
-    const { config, problems, unread } = yield* readConfig(raw)
+    const { file, folder, raw, placed, warnings: ofFile } = found.right
+    const { config, problems, unread, halfRead = [] } = yield* readConfig(raw)
     const inForce = around.apply(withPaths(config, folder))
     const unreplaced = variablesInTexts(withoutInline(raw))
     const inFile = (problem: Problem) => (problem.path === "" ? { ...problem, path: file ?? "" } : placed(problem))
@@ -133,11 +147,13 @@ const everythingIn = (directory: string, flags: Overrides): Effect.Effect<Loaded
       config: inForce,
       problems: all,
       unread,
+      halfRead,
       placed,
       folder,
       managementKey: around.managementKey,
       logLevel: around.logLevel,
       warnings: [
+        ...ofFile,
         ...warningsOf(raw, inForce),
         ...(yield* otherDatabase(inForce, around.storage, directory)),
         ...environmentWarnings(process.env, raw),
@@ -247,6 +263,12 @@ const warningsOf = (raw: unknown, config: GatewayConfig): ReadonlyArray<string> 
   const warnings = [...written.map(([slug]) => ["providers", slug, "api_key"]), ...listed].map(
     (path) => `${renderPath(path)}: a secret stands in the file; { "env": "NAME" } keeps it out.`,
   )
+  for (const { slug, baseUrl } of config.providers.values()) {
+    const operation = operationAtEnd(baseUrl ?? "")
+    if (operation === undefined) continue
+    const path = renderPath(["providers", slug, "base_url"])
+    warnings.push(`${path}: ends with "${operation}", which calls add themselves: did you mean the address before it?`)
+  }
   const storage = isJsonObject(raw) ? raw["storage"] : undefined
   if (typeof storage === "string" && URL.canParse(storage) && new URL(storage).password !== "")
     warnings.push("storage: a password stands in the file; HEADGATE_STORAGE or PGPASSWORD keeps it out.")

@@ -152,5 +152,12 @@ export const Providers = Schema.transform(
 
 const emptyEntry: ProviderEntry = Schema.decodeUnknownSync(Provider)({})
 
+/** What can be read of an entry that is wrong elsewhere: its plugin's fields, so that their problems are told in the same round. */
+export const halfRead = (slug: string, raw: JsonObject): ProviderSettings => {
+  const { plugin } = raw
+  const own = Object.fromEntries(Object.entries(raw).filter(([member]) => !gatewayFields.has(member)))
+  return { ...unconfigured(slug), plugin: typeof plugin === "string" ? plugin : slug, own }
+}
+
 /** The settings of an empty entry under this slug. */
 export const unconfigured = (slug: string): ProviderSettings => ({ ...emptyEntry, slug, plugin: slug })

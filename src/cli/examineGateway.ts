@@ -3,10 +3,10 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { localUrl } from "../config/localUrl.ts"
+import { probeGateway } from "../port/probeGateway.ts"
 import { version as own } from "../version.ts"
 import type { Finding } from "./doctor.ts"
 import { plain } from "./output.ts"
-import { probeGateway } from "./probeGateway.ts"
 
 const Refusal = Schema.parseJson(Schema.Struct({ error: Schema.Struct({ message: Schema.String }) }))
 const Version = Schema.parseJson(Schema.Struct({ data: Schema.Struct({ version: Schema.String }) }))

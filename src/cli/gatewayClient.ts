@@ -5,6 +5,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { sectionHere } from "../config/loadConfig.ts"
 import { localUrl } from "../config/localUrl.ts"
+import { withoutProxy } from "../port/probeGateway.ts"
 import { badConfig, CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { plain } from "./output.ts"
 
@@ -51,13 +52,6 @@ const baseOf = (url: string): Effect.Effect<string, CommandFailed> => {
   return /^https?:$/.test(URL.parse(url)?.protocol ?? "")
     ? Effect.succeed(`${url.replace(/\/+$/, "").replace(/\/api\/v1$/, "")}/api/v1`)
     : Effect.fail(wrongUse(`--url: expected an address such as http://127.0.0.1:8787, got "${plain(url)}"`))
-}
-
-/** A proxy of the environment would look for this machine's gateway on its own machine. */
-export const withoutProxy = (url: string): void => {
-  const { hostname } = new URL(url)
-  if (!/^(localhost|127\.[0-9.]+|\[::1\])$/.test(hostname)) return
-  process.env["NO_PROXY"] = [process.env["NO_PROXY"] ?? process.env["no_proxy"] ?? "", hostname].join(",")
 }
 
 const ErrorAnswer = Schema.Struct({ error: Schema.Struct({ message: Schema.String }) })

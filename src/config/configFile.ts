@@ -4,7 +4,8 @@ import { dirname, join, relative, resolve, sep } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import * as Effect from "effect/Effect"
 import { isJsonObject, isNestedDeeper, isPlainObject } from "../domain/Json.ts"
-import { kindOf, type Problem } from "../domain/Problem.ts"
+import { ConfigInvalid, kindOf, type Problem } from "../domain/Problem.ts"
+import { watchImportOf } from "../plugin/importWatch.ts"
 import { registerModules } from "../plugin/resolve.ts"
 import { deepest } from "../wire/jsonDepth.ts"
 import { importFailure } from "./fileFailure.ts"
@@ -105,18 +106,31 @@ const readJson = (file: string): Effect.Effect<RawConfig, Problem> =>
     return Effect.succeed({ raw: parsed.value, warnings, placed })
   })
 
-export const readRaw = (file: string): Effect.Effect<RawConfig, Problem> => {
+/** How long the import of a configuration file may take, milliseconds. */
+const mostImportMs = 30_000
+
+export const readRaw = (file: string, importMs: number = mostImportMs): Effect.Effect<RawConfig, Problem> => {
   if (/\.jsonc?$/.test(file)) return readJson(file)
   if (!/\.[cm]?[jt]s$/.test(file))
     return Effect.fail({ path: file, message: "expected a file that ends in .ts, .js, .json or .jsonc" })
-  return Effect.tryPromise({
+  const notLoaded: Problem = { path: file, message: `expected a file that loads within ${importMs / 1000} seconds` }
+  const lineOf = (problem: Problem) => `${new ConfigInvalid({ problems: [problem] }).message}\n`
+  const watched = watchImportOf(file, {
+    // A file that only waits is told by the time-out below.
+    limitMs: importMs + 1000,
+    blocked: lineOf(notLoaded),
+    ended: lineOf({ path: file, message: "expected a file that loads, but it ended the process" }),
+    code: 78,
+  })
+  const imported = Effect.tryPromise({
     try: async (): Promise<unknown> => {
       await registerModules([dirname(file)])
       const module = await importAnew(file)
       return isJsonObject(module) ? await module["default"] : undefined
     },
     catch: (cause) => ({ path: file, message: importFailure(cause) }),
-  }).pipe(
+  }).pipe(Effect.timeoutFail({ duration: importMs, onTimeout: () => notLoaded }))
+  return Effect.scoped(Effect.zipRight(watched, imported)).pipe(
     Effect.flatMap((raw) => {
       if (isPlainObject(raw))
         return isNestedDeeper(withoutInline(raw), deepest)

@@ -11,7 +11,7 @@ import { type LoadedConfig, loadConfig } from "./config/loadConfig.ts"
 import type { Overrides } from "./config/overrides.ts"
 import { layerLogger } from "./logger.ts"
 import { stopThreadAhead } from "./sql/startThread.ts"
-import { exitCodeOf, notServed, outliveRejections, teardown, uncaughtException } from "./start.ts"
+import { exitCodeOf, NotListening, notServed, outliveRejections, teardown, uncaughtException } from "./start.ts"
 import { awaitHangup } from "./workers/reloads.ts"
 import { endWithSupervisor, workerNumber } from "./workers/worker.ts"
 
@@ -31,6 +31,21 @@ const run = (loaded: LoadedConfig, overrides: Overrides) =>
     }
     const { runGateway } = yield* Effect.promise(() => import("./gatewayProcess.ts"))
     return yield* runGateway(loaded, worker === undefined || worker === 1)
+  }).pipe(
+    Effect.catchAllDefect((defect) => {
+      const why = notServed(defect)
+      return why === undefined ? Effect.die(defect) : Effect.flatMap(listening(loaded, why), Effect.fail)
+    }),
+  )
+
+/** Why the gateway cannot listen, with the program that has its port. */
+const listening = ({ config: { server } }: LoadedConfig, why: string) =>
+  Effect.promise(async () => {
+    const { portState } = await import("./port/portState.ts")
+    const state = await portState(server)
+    const message =
+      state.state === "used" ? `server: port ${server.port} of ${server.hostname} is used by ${state.by}` : why
+    return new NotListening({ message })
   })
 
 const program = (overrides: Overrides) =>
@@ -42,14 +57,6 @@ const program = (overrides: Overrides) =>
         process.stderr.write(`${refusal.message}\n`)
         process.exitCode = exitCodeOf(refusal)
       }),
-    ),
-    Effect.catchAllDefect((defect) =>
-      notServed(defect) === undefined
-        ? Effect.die(defect)
-        : Effect.sync(() => {
-            process.stderr.write(`${notServed(defect)}\n`)
-            process.exitCode = exitCodeOf(defect)
-          }),
     ),
     Effect.annotateLogs(worker === undefined ? {} : { worker }),
     Effect.provide(layerLogger),

@@ -29,8 +29,11 @@ export const exitCodeOf = (refusal: unknown): number => {
   if (refusal instanceof ConfigInvalid) return 78
   if (refusal instanceof StorageNotOpened) return storageCodes[refusal.reason]
   if (refusal instanceof WorkerFailed) return refusal.code
-  return notServed(refusal) === undefined ? 70 : 69
+  return refusal instanceof NotListening ? 69 : 70
 }
+
+/** The gateway cannot listen on its address. `message` says why. */
+export class NotListening extends Data.TaggedError("NotListening")<{ readonly message: string }> {}
 
 /** Why the gateway cannot listen on its address, in a line; `undefined` for any other defect. */
 export const notServed = (defect: unknown): string | undefined => {

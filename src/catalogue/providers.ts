@@ -33,6 +33,8 @@ export interface ProviderSettings {
   readonly name: string | null
   readonly baseUrl: string | null
   readonly apiKey: Redacted.Redacted | null
+  /** Where the configuration has that key: the variable that it names, or "plain text". Absent: it has none. */
+  readonly apiKeySource?: string
   /** Keys to choose from for each call, in place of `apiKey`; `null`: there is only that. */
   readonly apiKeys: ReadonlyArray<ProviderKeySettings> | null
   readonly privacy: Privacy | null
@@ -74,6 +76,8 @@ export interface ProviderOptions {
   readonly local?: ReadonlyArray<ProviderSettings>
   /** Slugs of providers whose configuration could not be decoded. A host may name them. */
   readonly unread?: ReadonlySet<string>
+  /** Of those what their plugins can check. */
+  readonly halfRead?: ReadonlyArray<ProviderSettings>
   /** In the form of `models` of the configuration. The models of the plugins are added after them. */
   readonly models: ReadonlyArray<unknown>
   /** Lists of models in the place of those that the plugins bring, by the plugin's id. */
@@ -154,6 +158,12 @@ export const loadProviders = (options: ProviderOptions): Effect.Effect<LoadedPro
         })),
       { concurrency: "unbounded" },
     )
+    for (const { slug, plugin: id, own } of options.halfRead ?? []) {
+      const plugin = plugins.get(id)
+      const decoded = plugin === undefined ? undefined : yield* Effect.option(loadProvider(plugin, own))
+      if (decoded?._tag === "Some" && Either.isLeft(decoded.value))
+        problems.push(...problemsOf(decoded.value.left.issue, ["providers", slug]))
+    }
     for (const { slug } of local) providers.set(slug, notFound)
     for (const { slug } of wanted) providers.set(slug, disabled)
     for (const { settings, result } of opened) {

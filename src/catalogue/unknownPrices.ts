@@ -1,6 +1,8 @@
 /** Hosts whose price is unknown: what they cost by `billing.unknown_price`. Pure. */
-import type { Host, Model } from "../domain/Host.ts"
+import { type Host, isPriceUnknown, type Model } from "../domain/Host.ts"
+import { isJsonObject, objectsIn } from "../domain/Json.ts"
 import { type Pricing, sortPrice } from "../domain/Price.ts"
+import { renderPath } from "../domain/Problem.ts"
 
 /**
  * - `deny`: they stay without a price, and keys with a limit may not call them.
@@ -45,6 +47,25 @@ export const unpricedWarning = (models: ReadonlyArray<Model>): string | undefine
   const [estimated, allowed] = [named("estimated"), named("allowed")]
   if (estimated.length > 0) return `no price is known, so that of another host is charged: ${shortened(estimated)}`
   return allowed.length > 0 ? `no price is known, so nothing is charged: ${shortened(allowed)}` : undefined
+}
+
+/** The hosts of the configuration whose price is not known, where that denies them to keys with a limit; `undefined`: there are none. */
+export const deniedWarning = (written: ReadonlyArray<unknown>, models: ReadonlyArray<Model>): string | undefined => {
+  const denied = new Set(
+    models.flatMap(({ id, hosts }) => hosts.flatMap((host) => (isPriceUnknown(host) ? [`${id} ${host.tag}`] : []))),
+  )
+  const paths = written.flatMap((model, at) =>
+    isJsonObject(model)
+      ? objectsIn(model["hosts"]).flatMap(({ provider, variant }, place) =>
+          denied.has(`${model["id"]} ${[provider, variant].filter(Boolean).join("/")}`)
+            ? [renderPath(["models", at, "hosts", place, "pricing"])]
+            : [],
+        )
+      : [],
+  )
+  return paths.length === 0
+    ? undefined
+    : `no price is known, so keys with a limit may not call these hosts ("0" is free; billing.unknown_price): ${shortened(paths)}`
 }
 
 const mostNamed = 10

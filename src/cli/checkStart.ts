@@ -4,8 +4,10 @@ import * as Either from "effect/Either"
 import * as Logger from "effect/Logger"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { loadConfig } from "../config/loadConfig.ts"
+import type { Overrides } from "../config/overrides.ts"
 import { prepare } from "../config/prepare.ts"
 import type { ConfigInvalid } from "../domain/Problem.ts"
+import { type PortState, portState } from "../port/portState.ts"
 import { probeFile, probeFolder } from "../sql/sqliteProbe.ts"
 import { runtimeWarnings, warningsInto } from "../start.ts"
 import { startFacts } from "../startFacts.ts"
@@ -13,7 +15,6 @@ import { type StartFacts, type SummaryLine, summaryOf, writtenSummary } from "..
 import { styleOf } from "../terminal.ts"
 import { CommandFailed, exitCodes } from "./CommandFailed.ts"
 import { write, writeJson } from "./output.ts"
-import { type PortState, portState } from "./portState.ts"
 
 /** One thing that was tried. `code`: what a start would end with. */
 interface Tried {
@@ -21,10 +22,10 @@ interface Tried {
   readonly fault?: { readonly code: CommandFailed["code"]; readonly why: string }
 }
 
-/** `file`: instead of the one that a gateway would find. Fails with the exit code of a start that would fail. */
-export const checkStart = (file: string | undefined, json: boolean): Effect.Effect<void, CommandFailed> =>
+/** `overrides`: as the flags of a start. Fails with the exit code of a start that would fail. */
+export const checkStart = (overrides: Overrides, json: boolean): Effect.Effect<void, CommandFailed> =>
   Effect.gen(function* () {
-    const found = yield* Effect.either(wouldStart(file))
+    const found = yield* Effect.either(wouldStart(overrides))
     endInSpiteOfPlugins()
     if (Either.isLeft(found)) {
       const { problems, message } = found.left
@@ -48,11 +49,11 @@ export const checkStart = (file: string | undefined, json: boolean): Effect.Effe
 
 /** The facts of a gateway that would be started here. Warnings are among them; nothing is logged. */
 const wouldStart = (
-  file: string | undefined,
+  overrides: Overrides,
 ): Effect.Effect<{ readonly facts: StartFacts; readonly config: GatewayConfig }, ConfigInvalid> => {
   const logged: Array<string> = []
   return Effect.gen(function* () {
-    const reading = yield* loadConfig({ file })
+    const reading = yield* loadConfig(overrides)
     const { found, setup } = yield* prepare(reading)
     const { config } = setup
     const warnings = [...reading.warnings, ...runtimeWarnings(config), ...logged]

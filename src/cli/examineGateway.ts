@@ -3,10 +3,10 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { localUrl } from "../config/localUrl.ts"
+import { probeGateway } from "../port/probeGateway.ts"
 import { version as own } from "../version.ts"
 import type { Finding } from "./doctor.ts"
 import { plain } from "./output.ts"
-import { probeGateway } from "./probeGateway.ts"
 
 const Refusal = Schema.parseJson(Schema.Struct({ error: Schema.Struct({ message: Schema.String }) }))
 const Version = Schema.parseJson(Schema.Struct({ data: Schema.Struct({ version: Schema.String }) }))
@@ -28,7 +28,7 @@ export const examineGateway = ({ server }: GatewayConfig): Effect.Effect<Readonl
       const why = said._tag === "Some" ? said.value.error.message : "it does not say why"
       return finding("wrong", `runs at ${base} and takes no requests: ${why}`)
     }
-    const key = process.env["HEADGATE_MANAGEMENT_KEY"] ?? ""
+    const key = (process.env["HEADGATE_MANAGEMENT_KEY"] ?? "").trim()
     if (key === "") return finding("ok", `runs at ${base}; its version is told only with HEADGATE_MANAGEMENT_KEY`)
     const told = yield* get("/api/v1/version", { authorization: `Bearer ${key}` })
     if (told?.status === 401 || told?.status === 403)

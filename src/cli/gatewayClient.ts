@@ -3,8 +3,9 @@ import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { loadConfig } from "../config/loadConfig.ts"
+import { sectionHere } from "../config/loadConfig.ts"
 import { localUrl } from "../config/localUrl.ts"
+import { withoutProxy } from "../port/probeGateway.ts"
 import { badConfig, CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { plain } from "./output.ts"
 
@@ -40,12 +41,8 @@ export interface Gateway {
 }
 
 /** The address of the gateway that the configuration of this directory describes. */
-const configured = loadConfig().pipe(
-  Effect.filterOrFail(
-    ({ problems }) => problems.length === 0,
-    ({ problems }) => ({ problems }),
-  ),
-  Effect.map(({ config }) => localUrl(config.server)),
+const configured = sectionHere("server").pipe(
+  Effect.map(localUrl),
   Effect.mapError(({ problems }) => badConfig(problems)),
 )
 
@@ -57,19 +54,12 @@ const baseOf = (url: string): Effect.Effect<string, CommandFailed> => {
     : Effect.fail(wrongUse(`--url: expected an address such as http://127.0.0.1:8787, got "${plain(url)}"`))
 }
 
-/** A proxy of the environment would look for this machine's gateway on its own machine. */
-export const withoutProxy = (url: string): void => {
-  const { hostname } = new URL(url)
-  if (!/^(localhost|127\.[0-9.]+|\[::1\])$/.test(hostname)) return
-  process.env["NO_PROXY"] = [process.env["NO_PROXY"] ?? process.env["no_proxy"] ?? "", hostname].join(",")
-}
-
 const ErrorAnswer = Schema.Struct({ error: Schema.Struct({ message: Schema.String }) })
 const errorIn = Schema.decodeUnknownOption(Schema.parseJson(ErrorAnswer))
 
 export const connect = (url: Option.Option<string>): Effect.Effect<Gateway, CommandFailed> =>
   Effect.gen(function* () {
-    const key = process.env["HEADGATE_MANAGEMENT_KEY"] ?? ""
+    const key = (process.env["HEADGATE_MANAGEMENT_KEY"] ?? "").trim()
     if (key === "")
       return yield* wrongUse("HEADGATE_MANAGEMENT_KEY is not set: it has to be a management key of the gateway")
     const base = yield* baseOf(Option.isSome(url) ? url.value : yield* configured)

@@ -128,7 +128,7 @@ const statuses: ReadonlyMap<number, string> = new Map([
   [0, "normal"],
   [-1, "degraded"],
   [-2, "down"],
-  [-3, "rate limited"],
+  [-3, "resting"],
   [-5, "demoted"],
   [-10, "off"],
 ])

@@ -1,7 +1,7 @@
 /** Reads the database of the configuration of this directory, also while a gateway uses it. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import { isOfStorage, loadConfig } from "../config/loadConfig.ts"
+import { sectionHere } from "../config/loadConfig.ts"
 import { withProgressBeside } from "../progress/withProgress.ts"
 import { StorageUnavailable } from "../services/ledger.ts"
 import type { StorageNotOpened } from "../sql/StorageNotOpened.ts"
@@ -12,11 +12,7 @@ import { plain } from "./output.ts"
 
 type Read<A> = (sql: SqlClient) => Effect.Effect<A, StorageUnavailable>
 
-export const configuredStorage = Effect.gen(function* () {
-  const { config, problems } = yield* Effect.mapError(loadConfig(), (invalid) => badConfig(invalid.problems))
-  const ofStorage = problems.filter(({ path }) => isOfStorage(path))
-  return ofStorage.length > 0 ? yield* badConfig(ofStorage) : config.storage
-})
+export const configuredStorage = Effect.mapError(sectionHere("storage"), ({ problems }) => badConfig(problems))
 
 const codes: Readonly<Record<Refusal["reason"] | StorageNotOpened["reason"], CommandFailed["code"]>> = {
   "in-use": exitCodes.cannotWrite,

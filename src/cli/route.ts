@@ -5,8 +5,9 @@ import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { isJsonObject, isNestedDeeper, type JsonObject } from "../domain/Json.ts"
 import { Explanation } from "../http/data/Explanation.ts"
+import { deepest } from "../wire/jsonDepth.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { connect, urlOption } from "./gatewayClient.ts"
 import { findHash } from "./keyRecords.ts"
@@ -61,7 +62,7 @@ const readBody = (file: string): Effect.Effect<JsonObject, CommandFailed> =>
       try: (): unknown => JSON.parse(text),
       catch: () => undefined,
     }).pipe(Effect.orElseSucceed(() => undefined))
-    if (isJsonObject(body)) return body
+    if (isJsonObject(body) && !isNestedDeeper(body, deepest)) return body
     return yield* new CommandFailed({
       code: exitCodes.badFile,
       message: `${plain(file)}: expected the body of a chat request, a JSON object`,

@@ -3,7 +3,7 @@ import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import { type ServeFlag, serveFlags } from "../serveFlags.ts"
 
-const optionOf = ({ name, about, values, sets }: ServeFlag) => {
+export const optionOf = ({ name, about, values, sets }: ServeFlag) => {
   const option =
     values !== undefined ? Options.choice(name, values) : sets === "file" ? Options.file(name) : Options.text(name)
   return option.pipe(Options.withDescription(about), Options.optional)

@@ -203,7 +203,7 @@ export interface RoutingInput {
   readonly hedge?: HedgeInput | undefined
 }
 
-/** Requests per key to models that cost nothing; 0: any number. */
+/** Requests per key to models that cost nothing, but for those of providers with `network: "private"`; 0: any number. */
 export interface FreeModelsInput {
   /**
    * Requests in any 60 seconds.
@@ -230,7 +230,7 @@ export interface BillingInput {
    * @default "free"
    */
   readonly error_finish?: "free" | "metered" | undefined
-  /** Requests per key to models that cost nothing. */
+  /** Requests per key to models that cost nothing. Hosts of providers with `network: "private"` are not counted, unless the model's id ends in `:free`. */
   readonly free_models?: FreeModelsInput | undefined
 }
 

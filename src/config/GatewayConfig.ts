@@ -2,6 +2,7 @@
  * The form of `headgate.config.ts` and `headgate.config.json`. The file has the API's snake_case, the program camelCase:
  * each field is renamed where it is declared. Every field has a default; `{}` is a valid file. What each means: `ConfigInput.ts`.
  */
+import { accessSync, constants } from "node:fs"
 import { fileURLToPath } from "node:url"
 import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
@@ -10,6 +11,7 @@ import ipaddr from "ipaddr.js"
 import { field, isModelId, type ModelInput, wholeNumber } from "../catalogue/schema.ts"
 import { isJsonObject } from "../domain/Json.ts"
 import { kindOf } from "../domain/Problem.ts"
+import { parametersFault } from "../domain/postgresUrl.ts"
 import { isPlugin } from "../plugin/discover.ts"
 import { amount, anyObject, later, milliseconds, name, notNegative, part, share, text } from "./fields.ts"
 import { Providers } from "./providerFields.ts"
@@ -155,6 +157,15 @@ const storageOf = (written: string): StorageChoice | undefined => {
   return isPostgres ? { _tag: "Postgres", url: Redacted.make(written) } : undefined
 }
 
+const isReadable = (path: string): boolean => {
+  try {
+    accessSync(path, constants.R_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** `memory:`, `sqlite:PATH`, or the URL of a database of PostgreSQL. */
 export const StorageText = Schema.transformOrFail(
   Schema.String,
@@ -163,8 +174,14 @@ export const StorageText = Schema.transformOrFail(
     strict: true,
     decode: (written, _options, ast) => {
       const choice = storageOf(written)
-      return choice === undefined
-        ? ParseResult.fail(new ParseResult.Type(ast, written, `expected ${storageForms}, got ${kindOf(written)}`))
+      const fault =
+        choice === undefined
+          ? `expected ${storageForms}, got ${kindOf(written)}`
+          : choice._tag === "Postgres"
+            ? parametersFault(written, isReadable)
+            : undefined
+      return choice === undefined || fault !== undefined
+        ? ParseResult.fail(new ParseResult.Type(ast, written, fault))
         : ParseResult.succeed(choice)
     },
     encode: (choice, _options, ast) =>

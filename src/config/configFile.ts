@@ -3,11 +3,15 @@ import { realpath } from "node:fs/promises"
 import { dirname, join, relative, resolve, sep } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import * as Effect from "effect/Effect"
-import { isJsonObject } from "../domain/Json.ts"
-import { kindOf, type Problem } from "../domain/Problem.ts"
+import { isJsonObject, isNestedDeeper, isPlainObject } from "../domain/Json.ts"
+import { ConfigInvalid, kindOf, type Problem } from "../domain/Problem.ts"
+import { watchImportOf } from "../plugin/importWatch.ts"
 import { registerModules } from "../plugin/resolve.ts"
+import { deepest } from "../wire/jsonDepth.ts"
 import { importFailure } from "./fileFailure.ts"
-import { parseJson, placesIn } from "./jsonFile.ts"
+import { parseJson, placesIn, tooDeep } from "./jsonFile.ts"
+import { repeatedMembers } from "./repeatedMembers.ts"
+import { withoutInline } from "./withoutInline.ts"
 
 const names = ["headgate.config.ts", "headgate.config.json", "headgate.config.jsonc"] as const
 
@@ -67,11 +71,13 @@ const readText = (file: string): Effect.Effect<string, Problem> =>
 /** The content of a file, not yet checked. */
 export interface RawConfig {
   readonly raw: unknown
+  /** A sentence each, without secrets. */
+  readonly warnings: ReadonlyArray<string>
   /** Adds the place in the file to a problem, `file:line:column`, where that is known. */
   readonly placed: (problem: Problem) => Problem
 }
 
-const unplaced = (raw: unknown): RawConfig => ({ raw, placed: (problem) => problem })
+const unplaced = (raw: unknown): RawConfig => ({ raw, warnings: [], placed: (problem) => problem })
 
 /** As it is where there is no file. */
 export const emptyConfig = unplaced({})
@@ -86,30 +92,52 @@ const readJson = (file: string): Effect.Effect<RawConfig, Problem> =>
   Effect.flatMap(readText(file), (text) => {
     const parsed = parseJson(text)
     if ("message" in parsed) return Effect.fail({ path: file, message: parsed.message })
+    if (isNestedDeeper(parsed.value, deepest)) return Effect.fail({ path: file, message: tooDeep })
     let places: ReturnType<typeof placesIn> | undefined
     const placed = ({ path, message }: Problem): Problem => {
       places ??= placesIn(text)
       const place = places(path)
       return { path, message: place === undefined ? message : `${message} (${nearPath(file)}:${place})` }
     }
-    return Effect.succeed({ raw: parsed.value, placed })
+    const warnings = repeatedMembers(text).map(
+      ({ path, line, column }) =>
+        `${path}: it is written twice, and the last one counts (${nearPath(file)}:${line}:${column}).`,
+    )
+    return Effect.succeed({ raw: parsed.value, warnings, placed })
   })
 
-export const readRaw = (file: string): Effect.Effect<RawConfig, Problem> => {
+/** How long the import of a configuration file may take, milliseconds. */
+const mostImportMs = 30_000
+
+export const readRaw = (file: string, importMs: number = mostImportMs): Effect.Effect<RawConfig, Problem> => {
   if (/\.jsonc?$/.test(file)) return readJson(file)
   if (!/\.[cm]?[jt]s$/.test(file))
     return Effect.fail({ path: file, message: "expected a file that ends in .ts, .js, .json or .jsonc" })
-  return Effect.tryPromise({
+  const notLoaded: Problem = { path: file, message: `expected a file that loads within ${importMs / 1000} seconds` }
+  const lineOf = (problem: Problem) => `${new ConfigInvalid({ problems: [problem] }).message}\n`
+  const watched = watchImportOf(file, {
+    // A file that only waits is told by the time-out below.
+    limitMs: importMs + 1000,
+    blocked: lineOf(notLoaded),
+    ended: lineOf({ path: file, message: "expected a file that loads, but it ended the process" }),
+    code: 78,
+  })
+  const imported = Effect.tryPromise({
     try: async (): Promise<unknown> => {
       await registerModules([dirname(file)])
-      return importAnew(file)
+      const module = await importAnew(file)
+      return isJsonObject(module) ? await module["default"] : undefined
     },
     catch: (cause) => ({ path: file, message: importFailure(cause) }),
-  }).pipe(
-    Effect.flatMap((module) => {
-      const raw = isJsonObject(module) ? module["default"] : undefined
-      if (isJsonObject(raw)) return Effect.succeed(unplaced(raw))
-      return Effect.fail({ path: file, message: `expected a default export made by defineConfig, got ${kindOf(raw)}` })
+  }).pipe(Effect.timeoutFail({ duration: importMs, onTimeout: () => notLoaded }))
+  return Effect.scoped(Effect.zipRight(watched, imported)).pipe(
+    Effect.flatMap((raw) => {
+      if (isPlainObject(raw))
+        return isNestedDeeper(withoutInline(raw), deepest)
+          ? Effect.fail({ path: file, message: tooDeep })
+          : Effect.succeed(unplaced(raw))
+      const got = typeof raw === "function" ? "a function, which is not called" : kindOf(raw)
+      return Effect.fail({ path: file, message: `expected a default export made by defineConfig, got ${got}` })
     }),
   )
 }

@@ -10,35 +10,52 @@ import * as Redacted from "effect/Redacted"
 import { isOwnServer, type ProviderSettings } from "../catalogue/providers.ts"
 import type { LocalServer } from "../catalogue/ResolvedConfig.ts"
 import type { JsonObject } from "../domain/Json.ts"
+import type { Problem } from "../domain/Problem.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
+import { secretFault, trimmedSecret } from "../plugin/Secret.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
 import { unconfigured } from "./providerFields.ts"
 
-/** Reads the environment variables that the plugins name. An empty one counts as not set. */
+/** Reads the environment variables that the plugins name. One that is empty or blank counts as not set. */
 export const discoverProviders = (
   { providers, discovery }: GatewayConfig,
   plugins: ReadonlyArray<ProviderPlugin>,
   folder?: string,
+  halfRead: ReadonlyArray<ProviderSettings> = [],
 ): Effect.Effect<{
   readonly configured: ReadonlyArray<ProviderSettings>
   readonly discovered: ReadonlyArray<ProviderSettings>
+  /** With what the environment has for their plugins' fields. */
+  readonly halfRead: ReadonlyArray<ProviderSettings>
+  /** Variables whose text cannot be sent. */
+  readonly problems: ReadonlyArray<Problem>
 }> =>
   Effect.gen(function* () {
     const found = new Map<string, FromEnvironment>()
     for (const plugin of plugins) found.set(plugin.id, yield* fromEnvironment(plugin))
-    const completed = (settings: ProviderSettings): ProviderSettings => {
-      const { key = null, own = {} } = found.get(settings.plugin) ?? {}
-      const apiKey = settings.apiKey ?? settings.apiKeys?.[0]?.key.secret ?? key
-      const files = plugins.find(({ id }) => id === settings.plugin)?.files ?? []
-      return { ...settings, apiKey, own: { ...own, ...withPaths(settings.own, files, folder) } }
+    const ownOf = ({ plugin, own }: ProviderSettings): JsonObject => {
+      const files = plugins.find(({ id }) => id === plugin)?.files ?? []
+      return { ...found.get(plugin)?.own, ...withPaths(own, files, folder) }
     }
-    return {
+    const faults = new Map<string, string>()
+    const completed = (settings: ProviderSettings): ProviderSettings => {
+      const { key = null, faults: ofIts = [] } = found.get(settings.plugin) ?? {}
+      const configured = settings.apiKey ?? settings.apiKeys?.[0]?.key.secret
+      const apiKey = configured ?? key?.value ?? null
+      for (const { name, field, message } of settings.enabled ? ofIts : [])
+        if (field === undefined ? configured === undefined : settings.own[field] === undefined)
+          faults.set(name, message)
+      return { ...settings, apiKey, own: ownOf(settings) }
+    }
+    const settings = {
       configured: Array.from(providers.values(), completed),
       discovered: plugins
         .filter(({ id }) => !providers.has(id))
         .filter(({ id, always }) => always === true || (discovery.environment && found.get(id)?.complete === true))
         .map(({ id }) => completed(unconfigured(id))),
     }
+    const checked = halfRead.map((each) => ({ ...each, own: ownOf(each) }))
+    return { ...settings, halfRead: checked, problems: Array.from(faults, ([path, message]) => ({ path, message })) }
   })
 
 /** Paths that are written in the file, from its folder. What begins as JSON is the content of such a file. */
@@ -99,37 +116,55 @@ export const localServers = (
 
 /** What the environment has for one plugin. */
 interface FromEnvironment {
-  readonly key: Redacted.Redacted | null
+  readonly key: Variable | null
   /** For the plugin's own fields. */
   readonly own: Readonly<Record<string, string>>
   /** Whether it is enough to turn the provider on. */
   readonly complete: boolean
+  /** `field`: the plugin's own one that the variable is for; else its key. */
+  readonly faults: ReadonlyArray<{ readonly name: string; readonly field?: string; readonly message: string }>
+}
+
+interface Variable {
+  readonly name: string
+  readonly value: Redacted.Redacted
 }
 
 const fromEnvironment = ({ keyVariable = [], variables = {}, discoveredBy }: ProviderPlugin) =>
   Effect.gen(function* () {
     const key = yield* firstOf(keyVariable)
+    const faultIn = ({ name, value }: Variable, field?: string) => {
+      const fault = secretFault(value, field === undefined)
+      return fault === undefined ? [] : [{ name, message: `it ${fault}`, ...(field === undefined ? {} : { field }) }]
+    }
     const own: Record<string, string> = {}
+    const faults: Array<FromEnvironment["faults"][number]> = key === null ? [] : faultIn(key)
     for (const [field, names] of Object.entries(variables)) {
-      const value = yield* firstOf(names)
-      if (value !== null) own[field] = Redacted.value(value)
+      const found = yield* firstOf(names)
+      if (found === null) continue
+      own[field] = Redacted.value(found.value)
+      faults.push(...faultIn(found, field))
     }
     const complete = discoveredBy === undefined ? key !== null : yield* hasOneOf(discoveredBy)
-    return { key, own, complete } satisfies FromEnvironment
+    return { key, own, complete, faults } satisfies FromEnvironment
   })
 
 const hasOneOf = (sets: ReadonlyArray<ReadonlyArray<string>>): Effect.Effect<boolean> =>
   Effect.exists(sets, (names) => Effect.every(names, (name) => Effect.map(variable(name), Option.isSome)))
 
 /** The first of these variables that is set. */
-const firstOf = (names: string | ReadonlyArray<string>): Effect.Effect<Redacted.Redacted | null> =>
+const firstOf = (names: string | ReadonlyArray<string>): Effect.Effect<Variable | null> =>
   Effect.gen(function* () {
     for (const name of typeof names === "string" ? [names] : names) {
       const value = yield* variable(name)
-      if (Option.isSome(value)) return value.value
+      if (Option.isSome(value)) return { name, value: value.value }
     }
     return null
   })
 
 const variable = (name: string): Effect.Effect<Option.Option<Redacted.Redacted>> =>
-  Config.option(Config.redacted(Config.nonEmptyString(name))).pipe(Effect.catchAll(() => Effect.succeedNone))
+  Config.option(Config.string(name)).pipe(
+    Effect.orElseSucceed(() => Option.none<string>()),
+    Effect.map(Option.filter((value) => value.trim() !== "")),
+    Effect.map(Option.map(trimmedSecret)),
+  )

@@ -2,8 +2,12 @@
 import { type Node, type ParseError, parse, parseTree } from "jsonc-parser"
 import { placeIn } from "../domain/jsonFault.ts"
 import { type Path, renderPath } from "../domain/Problem.ts"
+import { deepest } from "../wire/jsonDepth.ts"
 
 const lenient = { allowTrailingComma: true, disallowComments: false, allowEmptyContent: false }
+
+/** What is wrong with a file whose lists and objects are nested more than `deepest` deep. */
+export const tooDeep = `expected at most ${deepest} levels of lists and objects, got more`
 
 /** The value of the text, or why it has none, with the place. */
 export const parseJson = (text: string): { readonly value: unknown } | { readonly message: string } => {
@@ -13,7 +17,13 @@ export const parseJson = (text: string): { readonly value: unknown } | { readonl
     // It may have comments.
   }
   const errors: Array<ParseError> = []
-  const value: unknown = parse(text, errors, lenient)
+  let value: unknown
+  try {
+    value = parse(text, errors, lenient)
+  } catch {
+    // It recurses, and the stack has an end.
+    return { message: tooDeep }
+  }
   const [first] = errors
   if (first === undefined) return { value }
   const at = Math.min(first.offset, text.length)

@@ -8,12 +8,17 @@ import * as Either from "effect/Either"
 import type * as LogLevel from "effect/LogLevel"
 import * as ParseResult from "effect/ParseResult"
 import type * as Redacted from "effect/Redacted"
-import { isJsonObject } from "../domain/Json.ts"
+import { operationAtEnd } from "../catalogue/operationPaths.ts"
+import type { ProviderSettings } from "../catalogue/providers.ts"
+import { isJsonObject, isPlainObject } from "../domain/Json.ts"
 import { ConfigInvalid, type Path, type Problem, pathsOf, problemsOf, renderPath } from "../domain/Problem.ts"
+import { shownVariable } from "../domain/variableName.ts"
 import { emptyConfig, exists, findFile, readRaw } from "./configFile.ts"
 import { environmentWarnings } from "./environment.ts"
 import { GatewayConfig } from "./GatewayConfig.ts"
+import { instancesIn } from "./instances.ts"
 import { type Overrides, surroundings } from "./overrides.ts"
+import { halfRead } from "./providerFields.ts"
 import { withoutInline } from "./withoutInline.ts"
 
 /** The valid part of a configuration, and the problems of the rest. */
@@ -23,6 +28,8 @@ export interface Reading {
   readonly problems: ReadonlyArray<Problem>
   /** Paths of the invalid parts, a provider always as a whole. What depends on them cannot be checked. */
   readonly unread: ReadonlyArray<Path>
+  /** Of the invalid providers what their plugins can check. */
+  readonly halfRead?: ReadonlyArray<ProviderSettings>
   /** What relative paths count from. Default: the working directory. */
   readonly folder?: string
   /** Adds to a problem where it stands in the file. `problems` have that already. */
@@ -48,13 +55,29 @@ export interface LoadedConfig extends Reading {
 /** Reads a raw configuration, and the variables that its secrets name. */
 export const readConfig = (raw: unknown): Effect.Effect<Reading> =>
   Effect.gen(function* () {
-    const whole = yield* Effect.either(decode(raw))
-    if (Either.isRight(whole)) return { config: whole.right, problems: [], unread: [] }
-    const unread = pathsOf(whole.left).map(leftOut)
+    const instances = instancesIn(raw)
+    const plain = instances.map(({ path }) => leftOut(path)).reduce(without, raw)
+    const whole = yield* Effect.either(decode(plain))
+    if (Either.isRight(whole) && instances.length === 0) return { config: whole.right, problems: [], unread: [] }
+    const issues = Either.isLeft(whole) ? [whole.left] : []
+    const unread = [...instances.map(({ path }) => path), ...issues.flatMap((issue) => pathsOf(issue))].map(leftOut)
     const rest = decode(unread.reduce(without, raw))
     const config = yield* Effect.orElse(rest, () => Effect.orDie(decode({})))
-    return { config, problems: problemsOf(whole.left), unread }
+    const problems = [
+      ...instances.map(({ path, message }) => ({ path: renderPath(path), message })),
+      ...issues.flatMap((issue) => problemsOf(issue)),
+    ]
+    return { config, problems, unread, halfRead: halfReadIn(raw, unread) }
   })
+
+const halfReadIn = (raw: unknown, unread: ReadonlyArray<Path>): ReadonlyArray<ProviderSettings> => {
+  const providers = isJsonObject(raw) ? raw["providers"] : undefined
+  const slugs = new Set(unread.flatMap(([section, slug]) => (section === "providers" ? [String(slug)] : [])))
+  return [...slugs].flatMap((slug) => {
+    const entry = isPlainObject(providers) ? providers[slug] : undefined
+    return isPlainObject(entry) ? [halfRead(slug, entry)] : []
+  })
+}
 
 /** The configuration, or every problem that can be seen without its plugins. */
 export const decodeConfig = (raw: unknown): Effect.Effect<GatewayConfig, ReadonlyArray<Problem>> =>
@@ -88,6 +111,15 @@ const without = (value: unknown, [step, ...more]: Path): unknown => {
  * when the file cannot be read, or the folders of plugins are not known.
  */
 export const loadConfigIn = (directory: string, flags: Overrides = {}): Effect.Effect<LoadedConfig, ConfigInvalid> =>
+  Effect.flatMap(everythingIn(directory, flags), (loaded) => {
+    const [first, ...more] = loaded.problems
+    return first !== undefined && loaded.unread.some(hidesPlugins)
+      ? Effect.fail(new ConfigInvalid({ problems: [first, ...more] }))
+      : Effect.succeed(loaded)
+  })
+
+/** The same, but fails only where the file cannot be read. */
+const everythingIn = (directory: string, flags: Overrides): Effect.Effect<LoadedConfig, ConfigInvalid> =>
   Effect.gen(function* () {
     const around = yield* surroundings(directory, flags)
     const found = yield* Effect.either(
@@ -96,32 +128,32 @@ export const loadConfigIn = (directory: string, flags: Overrides = {}): Effect.E
       ),
     )
     if (Either.isLeft(found)) return yield* new ConfigInvalid({ problems: [found.left, ...around.problems] })
-    const { file, folder, raw, placed } = found.right
-    const { config, problems, unread } = yield* readConfig(raw)
+    const { file, folder, raw, placed, warnings: ofFile } = found.right
+    const { config, problems, unread, halfRead = [] } = yield* readConfig(raw)
     const inForce = around.apply(withPaths(config, folder))
     const unreplaced = variablesInTexts(withoutInline(raw))
     const inFile = (problem: Problem) => (problem.path === "" ? { ...problem, path: file ?? "" } : placed(problem))
     const isStorageRead =
       around.storage !== null ||
-      !(unread.some(([section]) => section === "storage") || around.problems.some(({ path }) => isOfStorage(path)))
-    const [first, ...more] = [
+      !(unread.some(([section]) => section === "storage") || around.problems.some(({ path }) => isOf.storage(path)))
+    const all = [
       ...[...unreplaced, ...problems.filter(({ path }) => !unreplaced.some((other) => other.path === path))].map(
         inFile,
       ),
       ...around.problems,
       ...(isStorageRead ? workerProblems(inForce, process.platform) : []),
     ]
-    if (first !== undefined && unread.some(hidesPlugins))
-      return yield* new ConfigInvalid({ problems: [first, ...more] })
     return {
       config: inForce,
-      problems: first === undefined ? [] : [first, ...more],
+      problems: all,
       unread,
+      halfRead,
       placed,
       folder,
       managementKey: around.managementKey,
       logLevel: around.logLevel,
       warnings: [
+        ...ofFile,
         ...warningsOf(raw, inForce),
         ...(yield* otherDatabase(inForce, around.storage, directory)),
         ...environmentWarnings(process.env, raw),
@@ -151,9 +183,10 @@ const variablesInTexts = (value: unknown, path: Path = []): ReadonlyArray<Proble
   if (typeof value === "string") {
     const name = /\$\{([A-Za-z_]\w*)\}/.exec(value)?.[1]
     if (name === undefined) return []
-    const instead = `{ "env": "${name}" } for a secret, or a file headgate.config.ts with process.env["${name}"]`
+    const shown = shownVariable(name) === name ? name : "NAME"
+    const instead = `{ "env": "${shown}" } for a secret, or a file headgate.config.ts with process.env["${shown}"]`
     return [
-      { path: renderPath(path), message: `expected ${instead}, got \${${name}}, which is not replaced in a text` },
+      { path: renderPath(path), message: `expected ${instead}, got \${${shown}}, which is not replaced in a text` },
     ]
   }
   if (Array.isArray(value)) return value.flatMap((item: unknown, at) => variablesInTexts(item, [...path, at]))
@@ -162,9 +195,30 @@ const variablesInTexts = (value: unknown, path: Path = []): ReadonlyArray<Proble
   return Object.entries(value).flatMap(([member, inner]) => variablesInTexts(inner, [...path, member]))
 }
 
-/** Whether a problem with this path is one of where the data is kept. */
-export const isOfStorage = (path: string): boolean =>
-  path === "HEADGATE_STORAGE" || path === "--storage" || path.startsWith("storage")
+/** Whether a problem with this path is one of where the gateway listens; of where its data is kept. */
+const isOf = {
+  server: (path: string): boolean =>
+    /^(HEADGATE_|--)(port|hostname)$/i.test(path) || /^server(\.(port|hostname))?$/.test(path),
+  storage: (path: string): boolean => path === "HEADGATE_STORAGE" || path === "--storage" || path.startsWith("storage"),
+}
+
+/**
+ * One section of the configuration here, for a command that needs no other. Fails with the problems of that section alone:
+ * a shell that has no provider's key can still call the gateway, or read its database.
+ */
+export const sectionHere = <Section extends keyof typeof isOf>(
+  section: Section,
+): Effect.Effect<GatewayConfig[Section], ConfigInvalid> =>
+  Effect.flatMap(
+    Effect.suspend(() => everythingIn(process.cwd(), {})),
+    ({ config, problems, unread }) => {
+      const isWhole = unread.every((path) => path.length > 0)
+      const [first, ...more] = isWhole ? problems.filter(({ path }) => isOf[section](path)) : problems
+      return first === undefined
+        ? Effect.succeed(config[section])
+        : Effect.fail(new ConfigInvalid({ problems: [first, ...more] }))
+    },
+  )
 
 /** Relative paths of the file count from its folder. */
 const withPaths = (config: GatewayConfig, folder: string): GatewayConfig => {
@@ -209,6 +263,12 @@ const warningsOf = (raw: unknown, config: GatewayConfig): ReadonlyArray<string> 
   const warnings = [...written.map(([slug]) => ["providers", slug, "api_key"]), ...listed].map(
     (path) => `${renderPath(path)}: a secret stands in the file; { "env": "NAME" } keeps it out.`,
   )
+  for (const { slug, baseUrl } of config.providers.values()) {
+    const operation = operationAtEnd(baseUrl ?? "")
+    if (operation === undefined) continue
+    const path = renderPath(["providers", slug, "base_url"])
+    warnings.push(`${path}: ends with "${operation}", which calls add themselves: did you mean the address before it?`)
+  }
   const storage = isJsonObject(raw) ? raw["storage"] : undefined
   if (typeof storage === "string" && URL.canParse(storage) && new URL(storage).password !== "")
     warnings.push("storage: a password stands in the file; HEADGATE_STORAGE or PGPASSWORD keeps it out.")

@@ -45,15 +45,20 @@ export interface Surroundings {
 }
 
 // A variable that is set to nothing counts as not set, as container files write it.
-const optional = <A>(config: Config.Config<A>) => Config.map(Config.option(config), Option.getOrNull)
+// One that was read from a file may end with a line break, which is none of its text.
+const optional = (name: string) =>
+  Config.map(Config.option(Config.string(name)), (set) => {
+    const text = Option.getOrElse(set, () => "").trim()
+    return text === "" ? null : text
+  })
 
 const variables = Config.all({
-  file: optional(Config.nonEmptyString("HEADGATE_CONFIG")),
-  port: optional(Config.nonEmptyString("HEADGATE_PORT")),
-  hostname: optional(Config.nonEmptyString("HEADGATE_HOSTNAME")),
-  storage: optional(Config.nonEmptyString("HEADGATE_STORAGE")),
-  logLevel: optional(Config.nonEmptyString("HEADGATE_LOG_LEVEL")),
-  managementKey: optional(Config.redacted(Config.nonEmptyString("HEADGATE_MANAGEMENT_KEY"))),
+  file: optional("HEADGATE_CONFIG"),
+  port: optional("HEADGATE_PORT"),
+  hostname: optional("HEADGATE_HOSTNAME"),
+  storage: optional("HEADGATE_STORAGE"),
+  logLevel: optional("HEADGATE_LOG_LEVEL"),
+  managementKey: Config.map(optional("HEADGATE_MANAGEMENT_KEY"), (key) => (key === null ? null : Redacted.make(key))),
 })
 
 const Level = Schema.Literal("debug", "info", "warn", "error", "none")

@@ -9,7 +9,8 @@ import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { limitResets } from "../domain/Key.ts"
 import { type Picodollars, parseUsd, roundUsd } from "../domain/Money.ts"
 import { kindOf } from "../domain/Problem.ts"
-import { NamedSecret, Secret } from "../plugin/Secret.ts"
+import { shownVariable } from "../domain/variableName.ts"
+import { HeaderSecret, NamedSecret } from "../plugin/Secret.ts"
 import type { ProviderInput } from "./ConfigInput.ts"
 import { milliseconds, name, text } from "./fields.ts"
 
@@ -46,7 +47,7 @@ export const ProviderFields = Schema.Struct({
   plugin: field(Schema.NullOr(name), null),
   name: field(Schema.NullOr(name), null),
   baseUrl: field(Schema.NullOr(Schema.String), null).pipe(Schema.fromKey("base_url")),
-  apiKey: field(Schema.NullOr(Secret), null).pipe(Schema.fromKey("api_key")),
+  apiKey: field(Schema.NullOr(HeaderSecret), null).pipe(Schema.fromKey("api_key")),
   apiKeys: field(Schema.NullOr(Schema.NonEmptyArray(ProviderKey)), null).pipe(Schema.fromKey("api_keys")),
   privacy: field(
     Schema.NullOr(
@@ -86,6 +87,12 @@ const keysFault = ({ api_key: key, api_keys: keys }: ProviderInput): string | un
   return new Set(written).size < written.length ? "expected each key once" : undefined
 }
 
+/** Where a key stands, as it may be shown. */
+export const sourceOf = (written: unknown): string | undefined => {
+  if (typeof written === "string") return "plain text"
+  return isJsonObject(written) && typeof written["env"] === "string" ? shownVariable(written["env"]) : undefined
+}
+
 const Provider = Schema.transformOrFail(
   // Any object: its members are checked below, so that one pass finds all problems of the gateway's fields.
   Schema.declare((value: unknown): value is ProviderInput => isJsonObject(value), { description: "an object" }),
@@ -100,8 +107,10 @@ const Provider = Schema.transformOrFail(
         typeof raw.base_url === "string"
           ? checkBaseUrl(raw.base_url, raw.network === "private" ? "private" : "public")
           : undefined
+      const source = sourceOf(raw.api_key)
       const decoded = ParseResult.map(fields, (decodedFields) => ({
         ...decodedFields,
+        ...(source === undefined ? {} : { apiKeySource: source }),
         baseUrl: decodedFields.baseUrl === null ? null : normalBaseUrl(decodedFields.baseUrl),
         own,
       }))
@@ -109,7 +118,12 @@ const Provider = Schema.transformOrFail(
         message === undefined
           ? []
           : [new ParseResult.Pointer(member, raw, new ParseResult.Type(ast, raw[member], message))]
-      const [first, ...more] = [...wrongAt("base_url", url), ...wrongAt("api_keys", keysFault(raw))]
+      const noKey = "api_key" in raw && raw.api_key === undefined ? "expected a secret, got undefined" : undefined
+      const [first, ...more] = [
+        ...wrongAt("base_url", url),
+        ...wrongAt("api_key", noKey),
+        ...wrongAt("api_keys", keysFault(raw)),
+      ]
       if (first === undefined) return decoded
       return ParseResult.flatMap(
         ParseResult.mapError(decoded, (issue) => new ParseResult.Composite(ast, raw, [issue, first, ...more])),
@@ -138,6 +152,13 @@ export const Providers = Schema.transform(
 )
 
 const emptyEntry: ProviderEntry = Schema.decodeUnknownSync(Provider)({})
+
+/** What can be read of an entry that is wrong elsewhere: its plugin's fields, so that their problems are told in the same round. */
+export const halfRead = (slug: string, raw: JsonObject): ProviderSettings => {
+  const { plugin } = raw
+  const own = Object.fromEntries(Object.entries(raw).filter(([member]) => !gatewayFields.has(member)))
+  return { ...unconfigured(slug), plugin: typeof plugin === "string" ? plugin : slug, own }
+}
 
 /** The settings of an empty entry under this slug. */
 export const unconfigured = (slug: string): ProviderSettings => ({ ...emptyEntry, slug, plugin: slug })

@@ -24,7 +24,7 @@ export interface ProviderStates {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-const isSet = (environment: Environment) => (name: string) => (environment[name] ?? "") !== ""
+const isSet = (environment: Environment) => (name: string) => (environment[name] ?? "").trim() !== ""
 
 export const providerStates = (
   {
@@ -63,20 +63,28 @@ export const providerStates = (
 
 const keyVariables = ({ keyVariable = [] }: ProviderPlugin): ReadonlyArray<string> => [keyVariable].flat()
 
+const plainText = "plain text in the configuration"
+
 const keyOf = (
   { settings, plugin }: LoadedProvider,
   { providers }: GatewayConfig,
   environment: Environment,
 ): Pick<ProviderOn, "key" | "lacksKey"> => {
   const { apiKeys } = settings
-  if (apiKeys !== null) return { key: `${apiKeys.length} in the configuration`, lacksKey: false }
-  if ((providers.get(settings.slug)?.apiKey ?? null) !== null) return { key: "in the configuration", lacksKey: false }
+  if (apiKeys !== null) {
+    const sources = apiKeys.map(({ key: { variable: name } }) => (name === null ? "plain text" : name))
+    return { key: `${apiKeys.length} in the configuration: ${sources.join(", ")}`, lacksKey: false }
+  }
+  const source = providers.get(settings.slug)?.apiKeySource
+  if (source !== undefined)
+    return { key: source === "plain text" ? plainText : `environment variable ${source}`, lacksKey: false }
   const names = keyVariables(plugin)
   const found = names.find(isSet(environment))
-  if (found !== undefined) return { key: found, lacksKey: false }
+  if (found !== undefined) return { key: `environment variable ${found}`, lacksKey: false }
   // Its other variables, such as those of a cloud's account, stand in for a key.
   const others = plugin.discoveredBy?.find((variables) => variables.every(isSet(environment)))
-  if (others !== undefined && others.length > 0) return { key: others.join(", "), lacksKey: false }
+  if (others !== undefined && others.length > 0)
+    return { key: `environment variables ${others.join(", ")}`, lacksKey: false }
   if (names.length === 0 || settings.network === "private") return { key: "none needed", lacksKey: false }
   return { key: `none: ${names.join(" or ")} is not set`, lacksKey: true }
 }

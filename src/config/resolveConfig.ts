@@ -11,7 +11,7 @@ import { highPriceWarning } from "../catalogue/highPrices.ts"
 import { nearModels } from "../catalogue/names.ts"
 import { type LoadedProviders, loadProviders } from "../catalogue/providers.ts"
 import { type Limits, type ResolvedConfig, resolvedConfig } from "../catalogue/ResolvedConfig.ts"
-import { unpricedWarning, withUnknownPrices } from "../catalogue/unknownPrices.ts"
+import { deniedWarning, unpricedWarning, withUnknownPrices } from "../catalogue/unknownPrices.ts"
 import { isJsonObject } from "../domain/Json.ts"
 import { ConfigInvalid, hint, type Path, type Problem, renderPath } from "../domain/Problem.ts"
 import type { Plugin } from "../plugin/discover.ts"
@@ -49,14 +49,14 @@ export interface Setup {
 /** Fails with the problems of the reading and those that are found with the plugins. */
 export const resolveConfig = (
   { plugins: given, invalid: notFound = [], strategy, catalogue = new Map() }: Parts,
-  { config, problems: read, unread, folder, placed = unplaced }: Reading,
+  { config, problems: read, unread, halfRead, folder, placed = unplaced }: Reading,
 ): Effect.Effect<Setup, ConfigInvalid> =>
   Effect.gen(function* () {
     const { usable: plugins, refused } = ofThisContract(given)
     const invalid = [...notFound, ...refused]
     const providerPlugins = plugins.filter((plugin): plugin is ProviderPlugin => plugin.kind === "provider")
     const strategyPlugins = plugins.filter((plugin): plugin is StrategyPlugin => plugin.kind === "strategy")
-    const found = yield* discoverProviders(config, providerPlugins, folder)
+    const found = yield* discoverProviders(config, providerPlugins, folder, halfRead)
     const local = localServers(config, providerPlugins, found.configured)
     const loaded = yield* loadProviders({
       ...found,
@@ -81,6 +81,7 @@ export const resolveConfig = (
     const aliases = aliasesOf(config, loaded, unread)
     const [first, ...more] = [
       ...read,
+      ...found.problems,
       ...[
         ...missing(config.plugins.required, usable),
         ...loaded.problems.map(withNearMember),
@@ -93,7 +94,7 @@ export const resolveConfig = (
 
     const { providers } = loaded
     const models = withUnknownPrices(loaded.models, config.billing.unknownPrice)
-    for (const warning of [unpricedWarning(models), highPriceWarning(models)]) {
+    for (const warning of [unpricedWarning(models), deniedWarning(config.models, models), highPriceWarning(models)]) {
       if (warning !== undefined) yield* Effect.logWarning(warning)
     }
     const { hedge } = config.routing
@@ -162,15 +163,20 @@ const aliasesOf = (
   const isPartial =
     unread.some(([section]) => section === "providers") || [...providers.values()].some(({ callable }) => !callable)
   const pathOf = (alias: string) => renderPath(["aliases", alias])
+  const meant = (id: string) => {
+    const near = nearModels(id, models).map((name) => JSON.stringify(name))
+    return near.length === 0 ? "" : `, did you mean ${near.join(" or ")}?`
+  }
   if (isPartial) {
-    const warnings = unknown.map(([alias]) => `${pathOf(alias)}: no model has this id while providers are off.`)
+    const warnings = unknown.map(
+      ([alias, id]) => `${pathOf(alias)}: no model is known as "${id}" while providers are off${meant(id) || "."}`,
+    )
     return { problems: [], warnings }
   }
-  const problems = unknown.map(([alias, id]) => {
-    const near = nearModels(id, models).map((name) => JSON.stringify(name))
-    const meant = near.length === 0 ? "" : `, did you mean ${near.join(" or ")}?`
-    return { path: pathOf(alias), message: `expected the id of a known model, got string${meant}` }
-  })
+  const problems = unknown.map(([alias, id]) => ({
+    path: pathOf(alias),
+    message: `expected the id of a known model, got "${id}"${meant(id)}`,
+  }))
   return { problems, warnings: [] }
 }
 

@@ -5,6 +5,34 @@ export type JsonObject = { readonly [member: string]: unknown }
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
+/** Whether `value` has members as JSON has them: it is no instance of a class, such as a promise or a `Map`. */
+export const isPlainObject = (value: unknown): value is JsonObject => {
+  if (!isJsonObject(value)) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  // One of another module realm is as good.
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+/** Whether lists and objects are nested more than `most` deep, or hold themselves: recursion over them would overflow the stack. */
+export const isNestedDeeper = (value: unknown, most: number): boolean => {
+  const heights = new Map<unknown, number>()
+  const heightOf = (inner: unknown, room: number): number => {
+    if (!Array.isArray(inner) && !isPlainObject(inner)) return 0
+    const known = heights.get(inner)
+    if (known !== undefined) return known
+    let highest = 0
+    if (room > 0)
+      for (const part of Object.values(inner)) {
+        highest = Math.max(highest, heightOf(part, room - 1))
+        if (highest === Number.POSITIVE_INFINITY) return highest
+      }
+    const height = room > 0 ? highest + 1 : Number.POSITIVE_INFINITY
+    heights.set(inner, height)
+    return height
+  }
+  return heightOf(value, most) > most
+}
+
 /** The objects of a list; none, where it is no list. */
 export const objectsIn = (value: unknown): ReadonlyArray<JsonObject> =>
   Array.isArray(value) ? value.filter(isJsonObject) : []

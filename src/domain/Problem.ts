@@ -7,6 +7,7 @@ import * as Option from "effect/Option"
 import type * as ParseResult from "effect/ParseResult"
 import * as AST from "effect/SchemaAST"
 import { distance } from "fastest-levenshtein"
+import { isPlainObject } from "./Json.ts"
 
 export interface Problem {
   /** `models[0].hosts[1].pricing`; empty: the whole. */
@@ -59,7 +60,13 @@ export const renderPath = (path: Path): string => {
 export const kindOf = (value: unknown): string => {
   if (value === undefined) return "nothing"
   if (value === null) return "null"
-  return Array.isArray(value) ? "list" : typeof value
+  if (Array.isArray(value)) return "list"
+  return typeof value === "object" && !isPlainObject(value) ? `an instance of ${className(value)}` : typeof value
+}
+
+const className = (value: object): string => {
+  const made: unknown = "constructor" in value ? value.constructor : undefined
+  return typeof made === "function" && /^[A-Za-z]\w{0,39}$/.test(made.name) ? made.name : "a class"
 }
 
 /** Whether a name stands for a longer one: `url` for `base_url`, `price` for `pricing`. */

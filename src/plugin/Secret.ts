@@ -5,6 +5,7 @@ import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import type * as AST from "effect/SchemaAST"
+import { shownVariable } from "../domain/variableName.ts"
 
 const Reference = Schema.Struct({ env: Schema.NonEmptyString })
 
@@ -20,11 +21,6 @@ export const gatheringSecrets = <A>(into: Set<string>, work: () => A): A => {
   } finally {
     readInto = outer
   }
-}
-
-const made = (secret: string): Redacted.Redacted => {
-  readInto?.add(secret)
-  return Redacted.make(secret)
 }
 
 /** Gathers what a decoded configuration has as `Redacted`, whichever schema made it, to any depth. */
@@ -45,44 +41,80 @@ export const gatherRedacted = (config: unknown): void => {
   search(config)
 }
 
-const variableOf = (written: string | typeof Reference.Type, ast: AST.AST) =>
-  typeof written === "string"
-    ? ParseResult.succeed(made(written))
-    : Config.nonEmptyString(written.env).pipe(
-        Effect.map(made),
-        Effect.mapError(() => new ParseResult.Type(ast, written, `environment variable ${written.env} is not set`)),
-      )
+/** Several lines belong to a key file alone: JSON, or PEM. */
+const isFile = (secret: string): boolean => secret.startsWith("{") || secret.startsWith("-----BEGIN ")
+
+/** A secret as it is used: without the blanks and line breaks around it, which the file that it was read from may have had. */
+export const trimmedSecret = (written: string): Redacted.Redacted => Redacted.make(written.trim())
 
 /**
- * Reads `{ env }` from the environment when it is decoded. An unset variable is a configuration error that names it.
+ * What is wrong with a secret that cannot be sent; `undefined`: nothing. Each call would fail, and none would say why.
+ * `inHeader`: it is sent as it is; else a plugin may make something of it, and it may be the path of a file.
  */
-export const Secret = Schema.transformOrFail(
-  Schema.Union(Reference, Schema.NonEmptyString),
-  Schema.RedactedFromSelf(Schema.String),
-  {
+export const secretFault = (secret: Redacted.Redacted, inHeader: boolean): string | undefined => {
+  const text = Redacted.value(secret)
+  if (isFile(text)) return undefined
+  if (/[^\t\P{Cc}]/u.test(text))
+    return "has a line break or another control character within: no HTTP header can have it"
+  return inHeader && /\P{ASCII}/u.test(text)
+    ? "has a character that is not ASCII: no HTTP header can have it"
+    : undefined
+}
+
+const secretOf = (written: string | typeof Reference.Type, ast: AST.AST, inHeader: boolean) => {
+  const wrong = (message: string) => new ParseResult.Type(ast, written, message)
+  const checked = (secret: Redacted.Redacted, what: string) => {
+    const fault = secretFault(secret, inHeader)
+    if (fault !== undefined) return ParseResult.fail(wrong(`${what} ${fault}`))
+    readInto?.add(Redacted.value(secret))
+    return ParseResult.succeed(secret)
+  }
+  if (typeof written === "string") {
+    return written.trim() === ""
+      ? ParseResult.fail(wrong("expected a secret, got nothing but blanks"))
+      : checked(trimmedSecret(written), "the secret")
+  }
+  const variable = `environment variable ${shownVariable(written.env)}`
+  return Config.string(written.env).pipe(
+    Effect.filterOrFail((value) => value.trim() !== ""),
+    Effect.mapError(() => wrong(`${variable} is not set`)),
+    Effect.flatMap((value) => checked(trimmedSecret(value), variable)),
+  )
+}
+
+const secret = (inHeader: boolean) =>
+  Schema.transformOrFail(Schema.Union(Reference, Schema.NonEmptyString), Schema.RedactedFromSelf(Schema.String), {
     strict: true,
-    decode: (written, _options, ast) => variableOf(written, ast),
+    decode: (written, _options, ast) => secretOf(written, ast, inHeader),
     encode: (_secret, _options, ast) =>
       ParseResult.fail(new ParseResult.Forbidden(ast, _secret, "secrets are not written")),
-  },
-).annotations({ identifier: "Secret", description: 'a secret: { "env": "NAME" }' })
+  }).annotations({ identifier: "Secret", description: 'a secret: { "env": "NAME" }' })
 
-/** A secret, and the environment variable that has it; `null`: it stands in the file. */
+/**
+ * Reads `{ env }` from the environment when it is decoded, without blanks and line breaks around it. An unset variable is a
+ * configuration error that names it, and so is one that no HTTP header can have.
+ */
+export const Secret = secret(false)
+
+/** The same of one that is sent in a header as it is, such as a key. */
+export const HeaderSecret = secret(true)
+
+/** A secret, and the environment variable that has it, as it may be shown; `null`: it stands in the file. */
 export interface NamedSecret {
   readonly secret: Redacted.Redacted
   readonly variable: string | null
 }
 
-/** The same, with the name of its variable. */
+/** A key, with the name of its variable. */
 export const NamedSecret = Schema.transformOrFail(
   Schema.Union(Reference, Schema.NonEmptyString),
   Schema.declare((value: unknown): value is NamedSecret => typeof value === "object" && value !== null),
   {
     strict: true,
     decode: (written, _options, ast) =>
-      ParseResult.map(variableOf(written, ast), (secret) => ({
+      ParseResult.map(secretOf(written, ast, true), (secret) => ({
         secret,
-        variable: typeof written === "string" ? null : written.env,
+        variable: typeof written === "string" ? null : shownVariable(written.env),
       })),
     encode: (_secret, _options, ast) =>
       ParseResult.fail(new ParseResult.Forbidden(ast, _secret, "secrets are not written")),

@@ -24,18 +24,47 @@ export const watchImports: Effect.Effect<Importing, never, Scope.Scope> = Effect
   (watch) => (path) => watch.importing(path),
 )
 
+/** What is said of a configuration file, in place of a plugin. */
+export interface WatchedFile {
+  /** How long its import may take, milliseconds. */
+  readonly limitMs: number
+  readonly blocked: string
+  readonly ended: string
+  readonly code: number
+}
+
+/** The same while a configuration file is imported, until the scope closes. */
+export const watchImportOf = (path: string, file: WatchedFile): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.asVoid(
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const watch = new ImportWatch(file)
+        watch.importing(path)
+        return watch
+      }),
+      (watch) => Effect.sync(() => watch.end()),
+    ),
+  )
+
 class ImportWatch {
   private worker: Worker | undefined
   private current: string | null = null
+  private readonly file: WatchedFile | undefined
 
-  constructor() {
+  constructor(file?: WatchedFile) {
+    this.file = file
     process.on("exit", this.ended)
   }
 
   importing(path: string | null): void {
     this.current = path
     this.worker ??= new Worker(new URL("./importWatchThread.ts", import.meta.url))
-    this.worker.postMessage({ path, limitMs } satisfies WatchMessage)
+    const { file } = this
+    this.worker.postMessage(
+      (file === undefined
+        ? { path, limitMs }
+        : { path, limitMs: file.limitMs, instead: { line: file.blocked, code: file.code } }) satisfies WatchMessage,
+    )
   }
 
   end(): void {
@@ -45,7 +74,7 @@ class ImportWatch {
 
   private readonly ended = (): void => {
     if (this.current === null) return
-    process.exitCode = 70
-    process.stderr.write(`plugin ${this.current}: import: it ended the process\n`)
+    process.exitCode = this.file?.code ?? 70
+    process.stderr.write(this.file?.ended ?? `plugin ${this.current}: import: it ended the process\n`)
   }
 }

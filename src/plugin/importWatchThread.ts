@@ -6,17 +6,19 @@ export interface WatchMessage {
   readonly path: string | null
   /** How long that may take, milliseconds. */
   readonly limitMs: number
+  /** Of a configuration, which is no plugin: what the process says and ends with. */
+  readonly instead?: { readonly line: string; readonly code: number }
 }
 
 declare const self: Worker
 
 let timer: ReturnType<typeof setTimeout> | undefined
 
-self.onmessage = ({ data: { path, limitMs } }: MessageEvent<WatchMessage>) => {
+self.onmessage = ({ data: { path, limitMs, instead } }: MessageEvent<WatchMessage>) => {
   clearTimeout(timer)
   if (path === null) return
   timer = setTimeout(() => {
     const line = `plugin ${path}: import: it has blocked the process for ${limitMs / 1000} seconds; the gateway ends\n`
-    void endProcess(70, line)
+    void endProcess(instead?.code ?? 70, instead?.line ?? line)
   }, limitMs)
 }

@@ -1,12 +1,15 @@
 /**
  * Opens a database of PostgreSQL, or reports why not: connects, migrates, and makes the repositories. Loaded only where PostgreSQL is configured.
  */
+import { existsSync } from "node:fs"
 import { SqlClient } from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
 import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
+import { parametersFault } from "../domain/postgresUrl.ts"
 import type { Say } from "../progress/withProgress.ts"
 import { makeStepRunner } from "../services/Steps.ts"
 import { NoCopy, type Storage } from "../services/Storage.ts"
@@ -54,15 +57,20 @@ const refusals: ReadonlyArray<readonly [state: RegExp, reason: StorageNotOpened[
 const pooled =
   "is a pooler in transaction mode, which gives each transaction another session of the server, and the gateway needs sessions that last: give it the address of the server itself, or of a pool in session mode"
 
+/** Of the driver, and of a server that asks for it in clear text. */
+const lacksPassword = /client password must be a|empty password returned by client/
+
 export const refusalFor = (address: string, error: unknown): StorageNotOpened | undefined => {
   if (error instanceof StorageNotOpened) return error
   if (isCausedBy(error, (cause) => cause instanceof SessionsDoNotLast)) return refusal(address, "misconfigured", pooled)
+  const reason = reasonOf(error)
+  if (lacksPassword.test(reason)) return refusal(address, "misconfigured", "asks for a password: set PGPASSWORD")
   const state = sqlState(error)
   // What fails without an answer of the server has failed on the way to it.
   if (state === undefined && (error instanceof Unasked || error instanceof SqlError))
-    return refusal(address, "unreachable", `cannot be reached: ${reasonOf(error)}`)
+    return refusal(address, "unreachable", `cannot be reached: ${reason}`)
   const known = refusals.find(([pattern]) => pattern.test(state ?? ""))
-  return known === undefined ? undefined : refusal(address, known[1], `${known[2]}: ${reasonOf(error)}`)
+  return known === undefined ? undefined : refusal(address, known[1], `${known[2]}: ${reason}`)
 }
 
 /** Checks, before anything is written, that the tables are ours and not newer than this program: their version, 0 without any. */
@@ -132,6 +140,8 @@ export const openDatabase = (
   const address = addressOf(connecting.url)
   const name = makeSessionName()
   return Effect.gen(function* () {
+    const fault = parametersFault(Redacted.value(connecting.url), existsSync)
+    if (fault !== undefined) return yield* refusal(address, "misconfigured", `cannot be used: ${fault}`)
     const pool = yield* openPool(connecting, patience, { name, max: connections })
     const sql = yield* clientOf(pool)
     if (yield* Effect.provideService(mayMissSteps(address), SqlClient, sql)) {

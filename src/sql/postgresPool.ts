@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Pg from "pg"
+import { driverUrl } from "../domain/postgresUrl.ts"
 import type { PostgresOpening } from "./Opening.ts"
 import { expectLastingSessions } from "./postgresPooler.ts"
 
@@ -71,7 +72,7 @@ export const openPool = (
   Effect.acquireRelease(
     Effect.sync(() => {
       const address = {
-        connectionString: Redacted.value(connecting.url),
+        connectionString: driverUrl(Redacted.value(connecting.url)),
         application_name: session.name,
         connectionTimeoutMillis: patience.connectMs,
       }

@@ -40,9 +40,9 @@ test(
     expect(linesOf(out, "providers")[0]).toStartWith("anthropic, mistral, echo, groq (4 on; nothing is set for ")
     expect(linesOf(out, "key")).toEqual([
       "anthropic: none: ANTHROPIC_API_KEY is not set",
-      "mistral: in the configuration",
+      "mistral: environment variable MY_MISTRAL",
       "echo: none needed",
-      "groq: GROQ_API_KEY",
+      "groq: environment variable GROQ_API_KEY",
     ])
     expect(linesOf(out, "off")).toEqual([
       "openai: disabled in the configuration",

@@ -36,7 +36,7 @@ const anything = Schema.Struct({ region: Schema.optional(Schema.String) })
 const model = (id: string, ...providers: ReadonlyArray<string>) => ({
   id,
   context_length: 10,
-  hosts: providers.map((provider) => ({ provider })),
+  hosts: providers.map((provider) => ({ provider, pricing: { prompt: "0", completion: "0" } })),
 })
 
 /** How the only host of `acme` is called. */
@@ -311,8 +311,8 @@ describe("an alias of a model that is not there", () => {
   test("was accepted: it is a problem with its path and near names", async () => {
     const aliases = { fast: "acme/small-25", far: "nobody/nothing" }
     expect((await resolution({ plugins }, { ...config, aliases })).problems).toEqual([
-      'config error: aliases.fast: expected the id of a known model, got string, did you mean "acme/small-2.5"?',
-      "config error: aliases.far: expected the id of a known model, got string",
+      'config error: aliases.fast: expected the id of a known model, got "acme/small-25", did you mean "acme/small-2.5"?',
+      'config error: aliases.far: expected the id of a known model, got "nobody/nothing"',
     ])
   })
 
@@ -324,7 +324,11 @@ describe("an alias of a model that is not there", () => {
     }
     const { problems, log } = await resolution({ plugins }, off)
     expect(problems).toEqual([])
-    expect(log).toEqual(["aliases.far: no model has this id while providers are off."])
+    expect(log).toEqual(['aliases.far: no model is known as "b/x" while providers are off.'])
+    const near = await resolution({ plugins }, { ...off, aliases: { fast: "acme/small-25" } })
+    expect(near.log).toEqual([
+      'aliases.fast: no model is known as "acme/small-25" while providers are off, did you mean "acme/small-2.5"?',
+    ])
   })
 
   test("is not blamed where the model itself is wrong", async () => {

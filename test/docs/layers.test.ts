@@ -14,7 +14,7 @@ const layers: ReadonlyArray<ReadonlyArray<string>> = [
   ["serve.ts"],
   ["gatewayProcess.ts"],
   ["testing", "firstStart.ts", "reload.ts", "start.ts", "startAhead.ts", "startFacts.ts"],
-  ["startSummary.ts", "firstKeys.ts"],
+  ["startSummary.ts", "firstKeys.ts", "port"],
   ["workers", "embedding.ts"],
   ["serveFlags.ts", "ending.ts", "watchdog.ts", "handler.ts", "client.ts"],
   ["watchdogThread.ts"],

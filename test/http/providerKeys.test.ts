@@ -247,3 +247,31 @@ describe("the limit of a key", () => {
     expect(await servedBy(after)).toBe("a")
   })
 })
+
+test.each([
+  ["429", status(429)],
+  ["401", status(401)],
+])(
+  "a host all of whose keys rest after %s was listed as normal: it is listed as resting until one is back",
+  async (_, no) => {
+    const verdicts: Verdicts = { a: no }
+    const { gateway, ask, clock } = await start(verdicts, [written("a"), written("b")])
+    const listed = async () => (await gateway.listed()).map(({ tag, status }) => [tag, status])
+    while (!gateway.log().includes('key: "key 1"')) await wholeBodyOf(await ask())
+    expect(await listed()).toEqual([
+      ["several", 0],
+      ["single", 0],
+    ])
+    verdicts["b"] = no
+    await wholeBodyOf(await ask())
+    expect(await listed()).toEqual([
+      ["several", -3],
+      ["single", 0],
+    ])
+    clock.advance(60_000)
+    expect(await listed()).toEqual([
+      ["several", 0],
+      ["single", 0],
+    ])
+  },
+)

@@ -22,6 +22,7 @@ import { InFlight } from "../../src/services/InFlight.ts"
 import { KeyStore, type NewKey } from "../../src/services/KeyStore.ts"
 import type { LedgerRow } from "../../src/services/ledger.ts"
 import { Meter } from "../../src/services/Meter.ts"
+import { ProviderKeys } from "../../src/services/ProviderKeys.ts"
 import { ProviderRegistry } from "../../src/services/ProviderRegistry.ts"
 import { RequestLimits } from "../../src/services/RequestLimits.ts"
 import type { Storage } from "../../src/services/Storage.ts"
@@ -131,6 +132,7 @@ export const startControlPlane = async ({
     meter,
     HostStats.layer,
     HostHealth.layer,
+    ProviderKeys.layer,
     RequestLimits.layer,
     InFlight.layer,
   ).pipe(

@@ -17,6 +17,7 @@ import {
 } from "../../domain/Price.ts"
 import type { Out } from "../../services/HostHealth.ts"
 import type { HostReport } from "../../services/HostStats.ts"
+import type { KeysOut } from "../../services/ProviderKeys.ts"
 
 /** USD per unit, as a plain decimal. */
 const Usd = Schema.String
@@ -106,7 +107,7 @@ export const listedHost = (
   host: Host,
   seen: HostReport,
   unavailable: string | undefined,
-  inadmissible: Out | undefined,
+  inadmissible: Out | KeysOut | undefined,
 ): typeof ListedHost.Type => ({
   name: `${host.providerName} | ${model.id}`,
   model_id: model.id,
@@ -152,18 +153,19 @@ const threeDigits = (value: number): number => Number(value.toPrecision(3))
 
 interface Condition extends Pick<HostReport, "standing"> {
   /** Why it cannot be called now. */
-  readonly inadmissible: Out | undefined
+  readonly inadmissible: Out | KeysOut | undefined
   /** Why it cannot be called at all. */
   readonly unavailable: string | undefined
 }
 
 /**
- * The first that holds of: -10, its provider is disabled or does not load; -3, it cools down after a rate limit; -2, its
+ * The first that holds of: -10, its provider is disabled or does not load; -3, it cools down after a rate limit, or all keys of its provider rest; -2, its
  * circuit breaker is open, or it is `down` by its uptime of the last day; -1, it is `degraded` by that uptime; 0, normal, also while it cools down after another
  * failure. -5, demoted by the operator, is not given: there is no such setting.
  */
 export const hostStatus = ({ unavailable, inadmissible, standing }: Condition): typeof ListedHost.Type.status => {
   if (unavailable !== undefined) return -10
+  if (inadmissible?.because === "api_keys") return -3
   if (inadmissible?.because === "cooldown" && inadmissible.reason === "rate-limited") return -3
   if (inadmissible?.because === "breaker" || standing === "down") return -2
   return standing === "degraded" ? -1 : 0

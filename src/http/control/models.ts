@@ -18,6 +18,7 @@ import { forbiddenBy } from "../../domain/Permissions.ts"
 import { HostHealth } from "../../services/HostHealth.ts"
 import { HostStats } from "../../services/HostStats.ts"
 import { orUnavailable } from "../../services/ledger.ts"
+import { ProviderKeys } from "../../services/ProviderKeys.ts"
 import { ProviderRegistry } from "../../services/ProviderRegistry.ts"
 import { Storage } from "../../services/Storage.ts"
 import { Mount } from "../Mount.ts"
@@ -104,6 +105,7 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
     const registry = yield* ProviderRegistry
     const stats = yield* HostStats
     const health = yield* HostHealth
+    const keys = yield* ProviderKeys
     const storage = yield* Storage
     const { activity } = storage
     const { prefix } = yield* Mount
@@ -173,7 +175,13 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
           )
           if (variants.length > 0) return yield* unknown
           const endpoints = model.hosts.map((host) =>
-            listedHost(model, host, stats.report(host), registry.unavailable(host), health.admissible(host)),
+            listedHost(
+              model,
+              host,
+              stats.report(host),
+              registry.unavailable(host),
+              health.admissible(host) ?? keys.refusal(host),
+            ),
           )
           const { id, name, created, description } = model
           return {

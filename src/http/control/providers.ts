@@ -10,6 +10,7 @@ import * as Schema from "effect/Schema"
 import { mayKeepPrompts } from "../../domain/Host.ts"
 import { HostHealth } from "../../services/HostHealth.ts"
 import { HostStats } from "../../services/HostStats.ts"
+import { ProviderKeys } from "../../services/ProviderKeys.ts"
 import { ProviderRegistry } from "../../services/ProviderRegistry.ts"
 import { Authorize } from "./authorize.ts"
 import { ListedHost, listedHost } from "./hostListing.ts"
@@ -48,6 +49,7 @@ export const providersHandlers = HttpApiBuilder.group(
       const registry = yield* ProviderRegistry
       const stats = yield* HostStats
       const health = yield* HostHealth
+      const keys = yield* ProviderKeys
       return handlers
         .handle("providers", () =>
           Effect.sync(() => ({
@@ -62,7 +64,13 @@ export const providersHandlers = HttpApiBuilder.group(
                 model.hosts
                   .filter(({ privacy }) => !mayKeepPrompts(privacy))
                   .map((host) =>
-                    listedHost(model, host, stats.report(host), registry.unavailable(host), health.admissible(host)),
+                    listedHost(
+                      model,
+                      host,
+                      stats.report(host),
+                      registry.unavailable(host),
+                      health.admissible(host) ?? keys.refusal(host),
+                    ),
                   ),
               )
             // There may be thousands, for which HttpApi's encoding takes a tenth of a second.

@@ -1,0 +1,33 @@
+/** Members that stand twice in one object of JSON: a parser takes the last one, and says nothing. */
+import { visit } from "jsonc-parser"
+import { type Path, renderPath } from "../domain/Problem.ts"
+
+export interface Repeated {
+  readonly path: string
+  /** Of the second one, each from 1. */
+  readonly line: number
+  readonly column: number
+}
+
+/** In a text that parses. */
+export const repeatedMembers = (text: string): ReadonlyArray<Repeated> => {
+  const found: Array<Repeated> = []
+  const names: Array<Set<string>> = []
+  visit(text, {
+    onObjectBegin: () => {
+      names.push(new Set())
+    },
+    onObjectEnd: () => {
+      names.pop()
+    },
+    onObjectProperty: (name, _offset, _length, line, column, pathOf) => {
+      const known = names.at(-1)
+      if (known?.has(name) === true) {
+        const path: Path = pathOf()
+        found.push({ path: renderPath([...path, name]), line: line + 1, column: column + 1 })
+      }
+      known?.add(name)
+    },
+  })
+  return found
+}

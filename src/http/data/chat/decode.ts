@@ -86,7 +86,6 @@ export const textMembers = {
   prediction: orNull(objectOf({ type: oneOf("content"), content: textContent }, "type", "content")),
   response_format: orNull(byType(formats, onlyKnown(formats))),
   structured_outputs: maybeFlag,
-  web_search_options: anyObject,
 } satisfies Readonly<Record<string, Check>>
 
 /** Parameters that a host may or may not support (`supported_parameters`). */
@@ -102,6 +101,7 @@ const parameters: Readonly<Record<string, Check>> = {
 
 const others: Readonly<Record<string, Check>> = {
   ...sharedMembers,
+  web_search_options: anyObject,
   messages,
   prompt: text,
   n: answers,
@@ -124,14 +124,17 @@ export const decodeChat = (body: JsonObject, bytes: number): Either.Either<ChatR
   const issues: Issues = []
   requireModel(body, issues)
   if (body["messages"] === undefined) report(issues, "messages", "is required")
-  const { payload, preferences, parameters } = readMembers(body, table, issues)
+  const { payload, preferences, parameters, dropped } = readMembers(body, table, issues)
   checkReasoning(body, issues)
   const [first, ...rest] = issues
   if (first !== undefined) return Either.left(new BadRequest({ issues: [first, ...rest] }))
   const maxTokens = countOf(body["max_completion_tokens"]) ?? countOf(body["max_tokens"])
   const reasoning = reasoningOf(body)
   return Either.right(
-    chatRequest({ body, bytes, payload: checkedPayload(payload), preferences, parameters, reasoning, maxTokens }),
+    chatRequest({
+      ...{ body, bytes, preferences, parameters, reasoning, maxTokens, dropped },
+      payload: checkedPayload(payload),
+    }),
   )
 }
 

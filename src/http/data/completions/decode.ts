@@ -8,7 +8,7 @@ import { BadRequest } from "../../../domain/Failure.ts"
 import type { JsonObject } from "../../../domain/Json.ts"
 import type { ChatRequest } from "../../../domain/Request.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
-import { type Check, type Issues, listOf, oneOf, orNull, report } from "../../decode/checks.ts"
+import { anyObject, type Check, type Issues, listOf, oneOf, orNull, report } from "../../decode/checks.ts"
 import {
   maybeFlag,
   memberTable,
@@ -60,6 +60,7 @@ const parameters: Readonly<Record<string, Check>> = {
 
 const others: Readonly<Record<string, Check>> = {
   ...sharedMembers,
+  web_search_options: anyObject,
   prompt,
   n: answers,
   best_of: answers,
@@ -93,7 +94,7 @@ export const decodeCompletions = (body: JsonObject, bytes: number): Either.Eithe
   const issues: Issues = []
   requireModel(body, issues)
   if (body["prompt"] === undefined) report(issues, "prompt", "is required")
-  const { payload: own, preferences, parameters: written } = readMembers(body, table, issues)
+  const { payload: own, preferences, parameters: written, dropped } = readMembers(body, table, issues)
   checkReasoning(body, issues)
   checkTogether(body, issues)
   const [first, ...rest] = issues
@@ -102,7 +103,8 @@ export const decodeCompletions = (body: JsonObject, bytes: number): Either.Eithe
   const reasoning = reasoningOf(body)
   const maxTokens = countOf(body["max_completion_tokens"]) ?? countOf(body["max_tokens"])
   const parameters = [...written.filter((name) => !name.endsWith("logprobs")), ...logprobNames(payload)]
-  const request = chatRequest({ body, bytes, payload, preferences, parameters, reasoning, maxTokens })
+  const form = completionsForm
+  const request = chatRequest({ body, bytes, payload, preferences, parameters, reasoning, maxTokens, form, dropped })
   return Either.right({
     ...request,
     native: { form: completionsForm, body: own, headers: {}, untranslated: [], unsupported: undefined, pathOf },

@@ -85,7 +85,7 @@ export const decodeEmbeddings = (body: JsonObject, bytes: number): Either.Either
   const issues: Issues = []
   requireModel(body, issues)
   if (body["input"] === undefined) report(issues, "input", "is required")
-  const { payload: read, preferences, parameters } = readMembers(body, table, issues)
+  const { payload: read, preferences, parameters, dropped } = readMembers(body, table, issues)
   const [first, ...rest] = issues
   if (first !== undefined) return Either.left(new BadRequest({ issues: [first, ...rest] }))
   const payload = checkedPayload(read)
@@ -105,6 +105,7 @@ export const decodeEmbeddings = (body: JsonObject, bytes: number): Either.Either
     stream: false,
     maxTokens: 0,
     payload,
+    ...(dropped.length === 0 ? {} : { dropped }),
   })
 }
 

@@ -115,7 +115,7 @@ export const decodeMessages = (
   const issues: Issues = []
   requireModel(body, issues)
   if (body["messages"] === undefined) report(issues, "messages", "is required")
-  const { payload: own, preferences } = readMembers(body, table, issues)
+  const { payload: own, preferences, dropped } = readMembers(body, table, issues)
   if (body["fallbacks"] != null && body["models"] != null)
     report(issues, "fallbacks", "excludes models: give one of them")
   const betas = betasOf(headers, issues)
@@ -128,7 +128,13 @@ export const decodeMessages = (
   const reasoning = reasoningOf(body)
   const maxTokens = countOf(body["max_tokens"])
   const parameters = parametersOf(payload, reasoning, maxTokens)
-  const request = chatRequest({ body: routed(body), bytes, payload, preferences, parameters, reasoning, maxTokens })
+  const request = chatRequest({
+    ...{ bytes, payload, preferences, parameters, reasoning, maxTokens, dropped },
+    body: routed(body),
+    form: messagesForm,
+    // A block that only hosts of this form know may stand for more than it is.
+    unseen: translation.unsupported !== undefined,
+  })
   return Either.right({
     ...request,
     native: {

@@ -31,7 +31,7 @@ export const decodeRerank = (body: JsonObject, bytes: number): Either.Either<Rer
   const issues: Issues = []
   requireModel(body, issues)
   for (const name of ["query", "documents"]) if (body[name] === undefined) report(issues, name, "is required")
-  const { payload: read, preferences, parameters } = readMembers(body, table, issues)
+  const { payload: read, preferences, parameters, dropped } = readMembers(body, table, issues)
   const [first, ...rest] = issues
   if (first !== undefined) return Either.left(new BadRequest({ issues: [first, ...rest] }))
   const payload = checkedPayload(read)
@@ -63,6 +63,7 @@ export const decodeRerank = (body: JsonObject, bytes: number): Either.Either<Rer
     stream: false,
     maxTokens: 0,
     payload,
+    ...(dropped.length === 0 ? {} : { dropped }),
   })
 }
 

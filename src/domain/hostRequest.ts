@@ -1,7 +1,7 @@
 /** The request as one host gets it: without what the host is known not to support, with what the model's variant adds. Pure. */
 import type { Host } from "./Host.ts"
-import { hostFacts, maySupport } from "./hostFacts.ts"
 import type { HostedTool } from "./hostedTools.ts"
+import { hostFacts, maySupport } from "./hostFacts.ts"
 import { isJsonObject, type JsonObject } from "./Json.ts"
 import {
   type AnyRequest,

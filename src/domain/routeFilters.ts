@@ -1,6 +1,7 @@
 /** The filters of routing: when each applies, and why it excludes a host. Pure. */
 import { mostTextTokens } from "./Hold.ts"
 import { type Host, mayKeepPrompts } from "./Host.ts"
+import type { HostedTool } from "./hostedTools.ts"
 import {
   type Charged,
   chargedBy,
@@ -12,7 +13,6 @@ import {
   namesIn,
   supports,
 } from "./hostFacts.ts"
-import type { HostedTool } from "./hostedTools.ts"
 import { formatUsd, type Picodollars } from "./Money.ts"
 import { type MaxPrice, pricesWithCeiling } from "./Preferences.ts"
 import { pricesFor } from "./Price.ts"

@@ -49,6 +49,7 @@ export interface CheckedProtocol
 
 /** `decode` keeps to what the contract says of places: see `EmbeddingsProtocol` and `RerankProtocol`. */
 export interface CheckedUnary<Request, Answer> {
+  readonly passes?: Protocol["passes"]
   readonly encode: (request: Request, host: Host) => Either.Either<Encoded, Unsupported | HostFailed>
   readonly decode: (head: ResponseHead, body: unknown, request: Request) => Answer | HostFailed
 }
@@ -105,6 +106,7 @@ const checkedUnary = <Request, Answer extends { readonly usage?: ChatUsage }>(
 ): CheckedUnary<Request, Answer> => {
   const decode = hookOf(plugin, name, "decode")
   return {
+    ...(protocol.passes === undefined ? {} : { passes: protocol.passes }),
     encode: checkedEncode(hookOf(plugin, name, "encode"), (request, host) => protocol.encode(request, host)),
     decode: (head, body, request) => {
       try {

@@ -15,8 +15,7 @@ const isTextOrNothing = (value: unknown): boolean => value == null || typeof val
 /** An async hook gives a promise, which is an object too. */
 const isPlainObject = (value: unknown): value is JsonObject => isJsonObject(value) && !(value instanceof Promise)
 
-const isListOfTexts = (value: unknown): boolean =>
-  Array.isArray(value) && value.every((one) => typeof one === "string")
+const isListOfTexts = (value: unknown): boolean => Array.isArray(value) && value.every((one) => typeof one === "string")
 
 /** For a list that may also have a wrong member: then what came is a list, which says nothing. */
 const butList = (expected: string, came: unknown): string => (Array.isArray(came) ? expected : but(expected, came))

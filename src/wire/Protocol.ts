@@ -140,6 +140,8 @@ export interface Protocol {
 
 /** The protocol of an operation whose answer comes as a whole. Pure, like `Protocol`. */
 export interface UnaryProtocol<Request, Answer> {
+  /** As `Protocol.passes`. */
+  readonly passes?: Protocol["passes"]
   /** As `Protocol.encode`. */
   readonly encode: (request: Request, host: Host) => Either.Either<Encoded, Unsupported>
   /** As `Protocol.decode`. `request`: the one that was encoded. */

@@ -2,13 +2,7 @@
 import type { ChatPayload } from "../../domain/Chat.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import type { Preferences } from "../../domain/Preferences.ts"
-import {
-  type ChatRequest,
-  type Needs,
-  noNeeds,
-  type Reasoning,
-  type Routing,
-} from "../../domain/Request.ts"
+import { type ChatRequest, type Needs, noNeeds, type Reasoning, type Routing } from "../../domain/Request.ts"
 import { withoutHosted } from "./hosted.ts"
 import { measure } from "./measure.ts"
 import { withSiblings } from "./preferences.ts"
@@ -67,7 +61,9 @@ export const chatRequest = (decoded: DecodedBody): ChatRequest => {
 
 /** The parameters without those of tools, where there are none but the host's. */
 const parametersOf = (parameters: ReadonlyArray<string>, { tools }: ChatPayload): ReadonlyArray<string> =>
-  tools == null ? parameters.filter((name) => name !== "tools" && name !== "tool_choice" && name !== "parallel_tool_calls") : parameters
+  tools == null
+    ? parameters.filter((name) => name !== "tools" && name !== "tool_choice" && name !== "parallel_tool_calls")
+    : parameters
 
 /** What the members that speak to the router say. They have the same names in every form. */
 export const routingOf = (

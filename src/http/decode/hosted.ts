@@ -39,7 +39,11 @@ export const withoutHosted = (payload: ChatPayload, body: JsonObject): Parted =>
   }
   if (option) hosted.push({ path: "web_search_options", kind: "web_search", asked: true })
   else if (isChoice && !hosted.some(({ asked }) => asked))
-    hosted.push({ path: "tool_choice", kind: runnerOf(choice) === "web_search" ? "web_search" : "unpriced", asked: true })
+    hosted.push({
+      path: "tool_choice",
+      kind: runnerOf(choice) === "web_search" ? "web_search" : "unpriced",
+      asked: true,
+    })
   return { payload: parted(payload, search), hosted }
 }
 
@@ -94,9 +98,7 @@ const keptChoice = (choice: JsonObject & { readonly type: string }): ChatPayload
   const left = tools.filter((tool) => !isHosted(tool))
   if (left.length === tools.length) return choice
   if (left.length === 0) return undefined
-  return within === choice
-    ? { ...choice, tools: left }
-    : { ...choice, allowed_tools: { ...within, tools: left } }
+  return within === choice ? { ...choice, tools: left } : { ...choice, allowed_tools: { ...within, tools: left } }
 }
 
 /** The members of a search tool that `web_search_options` has. The place stands a level deeper there. */

@@ -2,8 +2,9 @@
  * What the bodies of all forms have in common: the members that speak to the router, parameters of sampling, and how a body
  * is read member by member. A form adds its own members to the table.
  */
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+
 import { normalName } from "../../domain/hostedTools.ts"
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import { noPreferences, type Preferences } from "../../domain/Preferences.ts"
 import { routerOnly } from "../../domain/Request.ts"
 import { findingInBody } from "../../services/payload/walk.ts"
@@ -107,8 +108,10 @@ const cacheOptions: Check = (value, path, issues) => {
   cacheShape(value, path, issues)
   if (!isJsonObject(value)) return
   const { ttl, prewarm } = value
-  if (ttl != null && ttl !== "30m") report(issues, `${path}.ttl`, "must be 30m: the gateway has no price for a longer time")
-  if (prewarm === true) report(issues, `${path}.prewarm`, "is not supported: the gateway sends requests for their answers")
+  if (ttl != null && ttl !== "30m")
+    report(issues, `${path}.ttl`, "must be 30m: the gateway has no price for a longer time")
+  if (prewarm === true)
+    report(issues, `${path}.prewarm`, "is not supported: the gateway sends requests for their answers")
 }
 
 /** Members that mean the same in every form and are no parameters. `provider` is read by `readMembers` itself. */
@@ -155,7 +158,15 @@ export const costlyMembers: ReadonlyArray<string> = [
   ...["n_best", "use_beam_search", "beam_width", "num_beams", "prompt_logprobs"],
   // What a server would load, or take over from another.
   ...["kv_transfer_params", "lora_path", "lora_request", "lora", "adapter_id", "adapter_source", "chat_template"],
-  ...["bootstrap_host", "bootstrap_port", "bootstrap_room", "id_slot", "slot_id", "data_parallel_rank", "control_vectors"],
+  ...[
+    "bootstrap_host",
+    "bootstrap_port",
+    "bootstrap_room",
+    "id_slot",
+    "slot_id",
+    "data_parallel_rank",
+    "control_vectors",
+  ],
   ...["guided_decoding_backend", "logits_processors", "custom_logit_processor", "vllm_xargs", "priority"],
   ...["request_id", "return_hidden_states", "mm_processor_kwargs", "media_io_kwargs"],
   // Answers that come later, from somewhere else, or are kept.
@@ -213,7 +224,6 @@ export interface ReadMembers {
 }
 
 const none: ReadonlyArray<string> = []
-
 
 /** Checks every member of a body. Problems are added to `issues`; the result is valid only if there are none. */
 export const readMembers = (body: JsonObject, table: MemberTable, issues: Issues): ReadMembers => {

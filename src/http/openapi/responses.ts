@@ -1,7 +1,7 @@
 /** `POST /responses`: the decoder is `http/data/responses/decode.ts`. */
 import * as Struct from "effect/Struct"
 import { textSchemas, topLogprobs } from "./chat.ts"
-import { cost, modelRules, reasoningRules, samplingSchemas, sharedSchemas } from "./members.ts"
+import { cost, modelRules, otherTool, reasoningRules, samplingSchemas, sharedSchemas } from "./members.ts"
 import {
   anyObject,
   anyOf,
@@ -71,6 +71,7 @@ const tool = anyOf(
     },
     "type",
   ),
+  otherTool("function", "namespace", "custom", "web_search", "web_search_preview"),
 )
 
 const namedFunction = typed("function", { name: filledText }, "name")

@@ -39,9 +39,7 @@ const storedNames = [
   ...["workspace_id", "user_profile_id", "fallback_credit_token", "prompt_id", "connector_id", "item_reference"],
   ...["file_search_store_names", "rag_resources", "knowledge_base_id", "s3_location", "skills"],
 ]
-const reachingNames = [
-  ...["server_url", "server_urls", "mcp_servers", "data_sources", "connector", "tunnel_id"],
-]
+const reachingNames = [...["server_url", "server_urls", "mcp_servers", "data_sources", "connector", "tunnel_id"]]
 
 const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ...storedNames.map((name) => [normalName(name), refuses(stored)] as const),

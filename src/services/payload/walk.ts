@@ -87,7 +87,8 @@ const objectFault = (value: JsonObject, inside: string, tools: Tools | undefined
     const plain = type.trim().toLowerCase()
     if (plain === "item_reference" || plain === "container_upload") return { path: "", reason: stored }
     if (plain === "file" && inside === "source") return { path: "", reason: stored }
-    if (isToolPlace(inside) && reachesOut(type)) return { path: "type", reason: `${JSON.stringify(type.slice(0, 64))} ${unusable}` }
+    if (isToolPlace(inside) && reachesOut(type))
+      return { path: "type", reason: `${JSON.stringify(type.slice(0, 64))} ${unusable}` }
   }
   if (tools === undefined || inside !== "tools") return undefined
   const runner = runnerOf(value)

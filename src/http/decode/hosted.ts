@@ -44,7 +44,8 @@ export const withoutHosted = (payload: ChatPayload, body: JsonObject): Parted =>
       kind: runnerOf(choice) === "web_search" ? "web_search" : "unpriced",
       asked: true,
     })
-  return { payload: parted(payload, search), hosted }
+  const chosen = hosted.some(({ index, asked }) => asked && index !== undefined) && isNamedTool(choice)
+  return { payload: parted(payload, search, chosen), hosted }
 }
 
 const isHosted = (tool: unknown): boolean => isJsonObject(tool) && runnerOf(tool) !== "client"
@@ -76,11 +77,15 @@ const isChosen = (choice: unknown, tool: JsonObject): boolean => {
   return isSameType(choice["type"], tool["type"])
 }
 
-const parted = (payload: ChatPayload, search: JsonObject | undefined): ChatPayload => {
+/** Whether a choice is one of the Messages form, by a tool's name. */
+const isNamedTool = (choice: unknown): boolean => isJsonObject(choice) && choice["type"] === "tool"
+
+/** `isChosen`: the choice is a tool that hosts run. */
+const parted = (payload: ChatPayload, search: JsonObject | undefined, isChosen: boolean): ChatPayload => {
   const { tools, tool_choice: choice, ...rest } = payload
   const left = (tools ?? []).filter((tool) => runnerOf(tool) === "client")
   const options = payload["web_search_options"] ?? search
-  const kept = isJsonObject(choice) ? keptChoice(choice) : choice
+  const kept = isChosen ? undefined : isJsonObject(choice) ? keptChoice(choice) : choice
   return {
     ...rest,
     ...(left.length === 0 ? {} : { tools: left }),

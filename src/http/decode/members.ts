@@ -3,6 +3,7 @@
  * is read member by member. A form adds its own members to the table.
  */
 
+import { BadRequest } from "../../domain/Failure.ts"
 import { normalName } from "../../domain/hostedTools.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import { noPreferences, type Preferences } from "../../domain/Preferences.ts"
@@ -250,11 +251,20 @@ export const readMembers = (body: JsonObject, table: MemberTable, issues: Issues
     member.check(value, key, issues)
     if (member.kind === "parameter") parameters.push(key)
   }
+  return { payload, preferences, parameters, dropped }
+}
+
+/**
+ * The refusal of a body after all checks of its form; `undefined`: it is accepted. Every form ends its checks with this, so that none
+ * has to look by itself for what no host may be sent.
+ */
+export const refusalOf = (body: JsonObject, { dropped }: ReadMembers, issues: Issues): BadRequest | undefined => {
   if (issues.length === 0) {
     const found = findingInBody(body, dropped)
     if (found !== undefined) report(issues, found.path, found.reason)
   }
-  return { payload, preferences, parameters, dropped }
+  const [first, ...rest] = issues
+  return first === undefined ? undefined : new BadRequest({ issues: [first, ...rest] })
 }
 
 /** Whether a member that this form does not know has the name of one that it knows, but for case, blanks and dashes. */

@@ -137,7 +137,11 @@ export const sharedSchemas = {
   service_tier: oneOf("auto", "default", "fast", "flex", "priority", "scale"),
   cache_control: taken({ type: only("ephemeral"), ttl: oneOf("5m", "1h") }, "type"),
   prompt_cache_key: text,
-  prompt_cache_options: anyObject,
+  prompt_cache_options: taken({
+    mode: text,
+    ttl: described("The gateway has no price for a longer time.", only("30m")),
+    prewarm: { const: false },
+  }),
   session_id: described("Requests of one session stay with one host.", shortText(256)),
   user: text,
   metadata: {

@@ -84,10 +84,14 @@ const toolChoice = described(
     typed("custom", { name: filledText }, "name"),
     typed(
       "allowed_tools",
-      { mode: oneOf("auto", "required"), tools: listOf(namedFunction, { minItems: 1, maxItems: 512 }) },
+      {
+        mode: oneOf("auto", "required"),
+        tools: listOf(anyOf(namedFunction, otherTool("function")), { minItems: 1, maxItems: 512 }),
+      },
       "mode",
       "tools",
     ),
+    otherTool("function", "custom", "allowed_tools"),
   ),
 )
 

@@ -47,7 +47,6 @@ const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ["conversation", named],
   ["prompt", objectWithId],
   ["voice", objectWithId],
-  ["audio", objectWithId],
   ["container", container],
   [normalName("file_data"), addressFault],
   ["image", addressFault],

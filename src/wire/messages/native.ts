@@ -6,7 +6,7 @@ import * as Either from "effect/Either"
 import type { Unsupported } from "../../domain/Failure.ts"
 import type { Host } from "../../domain/Host.ts"
 import { runnerOf } from "../../domain/hostedTools.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
 import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/Request.ts"
 import { reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
@@ -59,6 +59,7 @@ export const encodeNative = (
     const counterpart = counterparts.get(name)
     const isLacking = counterpart !== undefined && payload[counterpart] === undefined && !isEmpty(body[name])
     if (body[name] !== null && !isLacking) sent[name] = body[name]
+    else if (name === "tools" || name === "tool_choice") addHosted(sent, name, body)
   }
   sent["model"] = host.upstreamModel
   sent["max_tokens"] = maxTokens
@@ -76,6 +77,18 @@ export const encodeNative = (
     ...jsonBody(sent),
     dropped,
   })
+}
+
+/**
+ * Tools that the host runs, and a choice of one: they have no counterpart. Those that it is not to run were taken out of the body
+ * before.
+ */
+const addHosted = (sent: Record<string, unknown>, name: "tools" | "tool_choice", body: JsonObject): void => {
+  const hosted = objectsIn(body["tools"]).filter((tool) => runnerOf(tool) !== "client")
+  const choice = body["tool_choice"]
+  if (name === "tools" && hosted.length > 0) sent[name] = hosted
+  else if (isJsonObject(choice) && hosted.some((tool) => choice["type"] === "tool" && tool["name"] === choice["name"]))
+    sent[name] = choice
 }
 
 /** An empty list of tools asks for nothing, and has no counterpart. */

@@ -30,7 +30,7 @@ const written: ReadonlySet<string> = new Set([
 
 /** Those among them that are translated, and the canonical form's own. */
 const translated: ReadonlySet<string> = new Set([
-  ...["messages", "tools", "tool_choice", "response_format", "verbosity", "logprobs", "web_search_options"],
+  ...["messages", "tools", "tool_choice", "response_format", "verbosity", "logprobs", "web_search_options", "store"],
 ])
 
 export const encodeResponses = (

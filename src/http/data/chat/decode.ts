@@ -5,7 +5,7 @@
  */
 import * as Either from "effect/Either"
 import type { ChatPayload } from "../../../domain/Chat.ts"
-import { BadRequest } from "../../../domain/Failure.ts"
+import type { BadRequest } from "../../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
 import type { ChatRequest } from "../../../domain/Request.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
@@ -33,6 +33,7 @@ import {
   memberTable,
   most,
   readMembers,
+  refusalOf,
   requireModel,
   samplingMembers,
   sharedMembers,
@@ -124,10 +125,11 @@ export const decodeChat = (body: JsonObject, bytes: number): Either.Either<ChatR
   const issues: Issues = []
   requireModel(body, issues)
   if (body["messages"] === undefined) report(issues, "messages", "is required")
-  const { payload, preferences, parameters, dropped } = readMembers(body, table, issues)
+  const read = readMembers(body, table, issues)
   checkReasoning(body, issues)
-  const [first, ...rest] = issues
-  if (first !== undefined) return Either.left(new BadRequest({ issues: [first, ...rest] }))
+  const refusal = refusalOf(body, read, issues)
+  if (refusal !== undefined) return Either.left(refusal)
+  const { payload, preferences, parameters, dropped } = read
   const maxTokens = countOf(body["max_completion_tokens"]) ?? countOf(body["max_tokens"])
   const reasoning = reasoningOf(body)
   return Either.right(

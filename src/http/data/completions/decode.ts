@@ -4,7 +4,7 @@
  */
 import * as Either from "effect/Either"
 import type { ChatPayload } from "../../../domain/Chat.ts"
-import { BadRequest } from "../../../domain/Failure.ts"
+import type { BadRequest } from "../../../domain/Failure.ts"
 import type { JsonObject } from "../../../domain/Json.ts"
 import type { ChatRequest } from "../../../domain/Request.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
@@ -13,6 +13,7 @@ import {
   maybeFlag,
   memberTable,
   readMembers,
+  refusalOf,
   requireModel,
   samplingMembers,
   sharedMembers,
@@ -94,11 +95,12 @@ export const decodeCompletions = (body: JsonObject, bytes: number): Either.Eithe
   const issues: Issues = []
   requireModel(body, issues)
   if (body["prompt"] === undefined) report(issues, "prompt", "is required")
-  const { payload: own, preferences, parameters: written, dropped } = readMembers(body, table, issues)
+  const read = readMembers(body, table, issues)
   checkReasoning(body, issues)
   checkTogether(body, issues)
-  const [first, ...rest] = issues
-  if (first !== undefined) return Either.left(new BadRequest({ issues: [first, ...rest] }))
+  const refusal = refusalOf(body, read, issues)
+  if (refusal !== undefined) return Either.left(refusal)
+  const { payload: own, preferences, parameters: written, dropped } = read
   const payload = payloadOf(own)
   const reasoning = reasoningOf(body)
   const maxTokens = countOf(body["max_completion_tokens"]) ?? countOf(body["max_tokens"])

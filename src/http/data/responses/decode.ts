@@ -4,7 +4,7 @@
  */
 import * as Either from "effect/Either"
 import type { ChatPayload } from "../../../domain/Chat.ts"
-import { BadRequest, Unsupported } from "../../../domain/Failure.ts"
+import { type BadRequest, Unsupported } from "../../../domain/Failure.ts"
 import { runnerOf } from "../../../domain/hostedTools.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "../../../domain/Json.ts"
 import { type ChatRequest, routerOnly } from "../../../domain/Request.ts"
@@ -27,6 +27,7 @@ import {
   maybeText,
   memberTable,
   readMembers,
+  refusalOf,
   requireModel,
   samplingMembers,
   sharedMembers,
@@ -99,8 +100,8 @@ export const decodeResponses = (body: JsonObject, bytes: number): Either.Either<
   const read = readMembers(body, table, issues)
   checkReasoning(body, issues)
   if (issues.length === 0) checkChoice(body, issues)
-  const [first, ...rest] = issues
-  if (first !== undefined) return Either.left(new BadRequest({ issues: [first, ...rest] }))
+  const refusal = refusalOf(body, read, issues)
+  if (refusal !== undefined) return Either.left(refusal)
   const dropped: Dropped = []
   const { messages, pathOf } = translatedInput(body["instructions"], body["input"], dropped)
   const payload: ChatPayload = { ...read.payload, messages, ...translatedMembers(body, dropped) }

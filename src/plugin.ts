@@ -137,15 +137,16 @@ export type { ResponseHead, ResponseHeaders } from "./wire/Head.ts"
 export { errorInBody, type HostReasons, httpError, httpErrorWith, malformed } from "./wire/httpError.ts"
 export { type Thinking, type ThinkingKind, thinkingFor, thinkingOfClaude } from "./wire/messages/thinking.ts"
 export { type MessagesOptions, type MessagesProtocol, messagesProtocol } from "./wire/messages.ts"
-export type {
-  AnswerContext,
-  Decoder,
-  EmbeddingsProtocol,
-  Encoded,
-  Framing,
-  NativeProtocol,
-  Protocol,
-  RerankProtocol,
+export {
+  type AnswerContext,
+  type Decoder,
+  type EmbeddingsProtocol,
+  type Encoded,
+  type Framing,
+  jsonBody,
+  type NativeProtocol,
+  type Protocol,
+  type RerankProtocol,
 } from "./wire/Protocol.ts"
 export { type RerankQuirks, rerankProtocol } from "./wire/rerank.ts"
 export type { ResponsesQuirks } from "./wire/responses/quirks.ts"

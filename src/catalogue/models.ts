@@ -127,10 +127,15 @@ const decodeHosts = (
       problems.push({ path: renderPath(path), message })
     }
     if (length === null || facts === undefined || before !== undefined) continue
-    hosts.set(tag, { host: hostOf(written, id, tag, length, facts, inherited), index })
+    const host = hostOf(written, id, tag, length, facts, inherited)
+    hosts.set(tag, { host: pricesSearch(entry) ? { ...host, pricesSearch: true } : host, index })
   }
   return Array.from(hosts.values(), ({ host }) => host)
 }
+
+/** Whether an entry that was decoded has a price for searches: decoded, no price looks like 0. */
+const pricesSearch = (entry: unknown): boolean =>
+  isJsonObject(entry) && isJsonObject(entry["pricing"]) && entry["pricing"]["web_search"] != null
 
 /** The schema of the entry knows the form of ids and slugs. */
 const checked = { disableValidation: true }

@@ -48,6 +48,8 @@ export interface ProviderSettings {
   /** `private`: it may be on this machine or in this network. */
   readonly network: Network | null
   readonly proxy: string | null
+  /** Top-level members of requests that pass to its hosts unread, beside those that its plugin names. */
+  readonly extraMembers: ReadonlyArray<string>
   /** Name of the plugin's protocol by which its hosts are called for a chat. */
   readonly api: string | null
   /** The fields that are not the gateway's. The plugin's own schema decodes them. */
@@ -183,7 +185,7 @@ export const loadProviders = (options: ProviderOptions): Effect.Effect<LoadedPro
       ...model,
       hosts: model.hosts.map((host) => {
         const priced = withCachePrices(host, providers)
-        if (!(priced instanceof PluginFault)) return priced
+        if (!(priced instanceof PluginFault)) return withAbilities(priced, providers)
         const { plugin, message } = priced
         providers.set(host.provider, broken)
         off.set(message, new PluginInvalid({ plugin, phase: "load", reason: message }))
@@ -334,6 +336,26 @@ const withCachePrices = (host: Host, providers: Providers): Host | PluginFault =
   const multipliers = provider.cacheMultipliers?.({ model: host.upstreamModel, baseUrl })
   if (multipliers === undefined || multipliers instanceof PluginFault) return multipliers ?? host
   return { ...host, pricing: withMultiplied(host.pricing, multipliers) }
+}
+
+/** Adds what its protocol and its provider's configuration say that it can be sent. */
+const withAbilities = (host: Host, providers: Providers): Host => {
+  const loaded = providers.get(host.provider)
+  return loaded?.callable === true ? abilitiesOf(host, loaded) : host
+}
+
+export const abilitiesOf = (host: Host, loaded: LoadedProvider): Host => {
+  const protocol = protocolOf(host, loaded)
+  const searches = host.pricesSearch === true ? protocol?.searchesAt?.(host) : undefined
+  const ownForm = protocol?.native?.form
+  const { extraMembers } = loaded.settings
+  if (searches === undefined && ownForm === undefined && extraMembers.length === 0) return host
+  return {
+    ...host,
+    ...(searches === undefined ? {} : { searches }),
+    ...(ownForm === undefined ? {} : { ownForm }),
+    ...(extraMembers.length === 0 ? {} : { extraMembers }),
+  }
 }
 
 /** Assumed of a provider of which nothing is known. */

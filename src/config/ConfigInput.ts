@@ -364,6 +364,12 @@ export interface ProviderInput {
    * @default true
    */
   readonly enabled?: boolean | undefined
+  /**
+   * Top-level members of requests that callers may send to its hosts unread, beside the canonical ones and those that its plugin
+   * names. None takes the place of a member that the gateway writes, or is judged less.
+   * @default []
+   */
+  readonly extra_members?: ReadonlyArray<string> | undefined
   /** "private": loopback and private addresses, and http, are allowed. Default: what the plugin says, or else "public". */
   readonly network?: "public" | "private" | null | undefined
   /** URL of an HTTP proxy, used whatever `NO_PROXY` says. Default: that of `HTTPS_PROXY` or `HTTP_PROXY`, for hosts with network "public" that `NO_PROXY` does not exempt. */

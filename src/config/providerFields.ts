@@ -35,6 +35,9 @@ const usd = Schema.transformOrFail(
 
 const isWeight = (written: number): boolean => written > 0 && written <= 1_000_000
 
+const isMember = (written: string): boolean => /^[A-Za-z_][\w.-]{0,63}$/.test(written)
+const memberName = text("the name of a member of a request", isMember)
+
 const ProviderKey = Schema.Struct({
   key: NamedSecret,
   weight: field(Schema.Number.pipe(Schema.filter(isWeight, { description: "a number above 0, at most 1000000" })), 1),
@@ -65,6 +68,7 @@ export const ProviderFields = Schema.Struct({
   network: field(Schema.NullOr(Schema.Literal("public", "private")), null),
   proxy: field(Schema.NullOr(text("an http or https URL", isProxyUrl)), null),
   api: field(Schema.NullOr(name), null),
+  extraMembers: field(Schema.Array(memberName), []).pipe(Schema.fromKey("extra_members")),
 })
 
 /** As they are written. */

@@ -225,11 +225,11 @@ export const mostTextTokens = ({ mediaBytes, messages }: Bounds, bytes: number):
 
 /**
  * An upper bound for the prompt's tokens. Media counts with the host's whole context length, since its tokens do not
- * follow from its bytes.
+ * follow from its bytes; so does what the host finds and reads by itself.
  */
 const mostPromptTokens = (bounds: Bounds, bytes: number, host: Host): number => {
   const text = mostTextTokens(bounds, bytes) + (bounds.repeatedBytes ?? 0)
-  if (bounds.mediaParts === 0) return text
+  if (bounds.mediaParts === 0) return bounds.unseen === true ? text + host.contextLength : text
   // Of texts that are read one by one each has a context of its own.
   return text + host.contextLength * (bounds.longestBytes === undefined ? 1 : bounds.mediaParts)
 }

@@ -60,6 +60,17 @@ export interface Host {
   /** Reasoning efforts that the model knows. Empty or absent when nothing is known. */
   readonly efforts?: ReadonlyArray<string>
   readonly listed?: ListedFacts
+  /** Whether its price list says what a web search costs. `"0"` is a price. */
+  readonly pricesSearch?: boolean
+  /**
+   * Whether it can be asked to search the web, and has a price for that: by callers of any form, or only by those of its own.
+   * Absent: it cannot.
+   */
+  readonly searches?: "any-form" | "own-form"
+  /** The client form that it speaks itself. Absent: none but the canonical one. */
+  readonly ownForm?: string
+  /** Top-level members that the operator lets pass unread to it (`extra_members` of its provider). */
+  readonly extraMembers?: ReadonlyArray<string>
 }
 
 /** What is listed of a host, and not acted on. */

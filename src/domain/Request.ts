@@ -6,6 +6,7 @@ import type { ChatPayload } from "./Chat.ts"
 import type { EmbeddingsPayload } from "./Embeddings.ts"
 import type { Unsupported } from "./Failure.ts"
 import type { ToolChoiceSupport } from "./Host.ts"
+import type { HostedTool } from "./hostedTools.ts"
 import type { JsonObject } from "./Json.ts"
 import type { MediaTokens } from "./mediaTokens.ts"
 import type { Preferences } from "./Preferences.ts"
@@ -37,6 +38,10 @@ export interface Needs {
   readonly outputs: ReadonlyArray<string>
   /** The value of `tool_choice`, `function` for the object that names one. */
   readonly toolChoice: keyof ToolChoiceSupport | undefined
+  /** Tools that hosts run themselves. Absent: there are none. */
+  readonly hosted?: ReadonlyArray<HostedTool>
+  /** The client form of the request, where it has hosted tools. */
+  readonly form?: string
 }
 
 export const noNeeds: Needs = { inputs: [], outputs: [], toolChoice: undefined }
@@ -71,13 +76,21 @@ export interface Bounds {
   readonly repeatedBytes?: number
   /** Search units that a host may count. Absent: one. */
   readonly searchUnits?: number
+  /**
+   * Whether the host may read what is not in the body, such as pages that it finds or fetches: then the prompt may be as long as
+   * its context. Absent: it may not.
+   */
+  readonly unseen?: boolean
 }
 
-/** For a request whose model may search. */
+/** For a request whose model may search. Hosts whose form has a bound for it are sent this one, unless the caller's is lower. */
 export const mostSearches = 10
 
-/** The bounds of a request whose model may search because of a variant in its name. */
-export const searching = (bounds: Bounds): Bounds => ({ ...bounds, searches: mostSearches })
+/** The bounds of a request whose model may search: what it finds becomes part of the prompt. */
+export const searching = (bounds: Bounds): Bounds => ({ ...bounds, searches: mostSearches, unseen: true })
+
+/** The bounds of a request whose model may read what is not in the body, at no further price. */
+export const reading = (bounds: Bounds): Bounds => ({ ...bounds, unseen: true })
 
 export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max"
 
@@ -120,6 +133,8 @@ interface OperationRequest {
    * operation has no output that is paid for.
    */
   readonly maxTokens: number | undefined
+  /** Members of the caller's body that no host is sent, beside those that speak to the router. Absent: there are none. */
+  readonly dropped?: ReadonlyArray<string>
 }
 
 /**

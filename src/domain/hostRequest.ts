@@ -1,9 +1,19 @@
 /** The request as one host gets it: without what the host is known not to support, with what the model's variant adds. Pure. */
 import type { Host } from "./Host.ts"
+import type { HostedTool } from "./hostedTools.ts"
 import { hostFacts, maySupport } from "./hostFacts.ts"
-import { isJsonObject } from "./Json.ts"
-import { type AnyRequest, type ChatRequest, type Reasoning, searching } from "./Request.ts"
-import { takesChoice } from "./routeFilters.ts"
+import { isJsonObject, type JsonObject } from "./Json.ts"
+import {
+  type AnyRequest,
+  type Bounds,
+  type ChatRequest,
+  mostSearches,
+  type Needs,
+  type Reasoning,
+  reading,
+  searching,
+} from "./Request.ts"
+import { runs, takesChoice } from "./routeFilters.ts"
 import type { Adjustment } from "./variants.ts"
 
 export interface HostRequest<Request extends AnyRequest = AnyRequest> {
@@ -58,6 +68,12 @@ const wantsReasoning = ({ effort, maxTokens, enabled }: Reasoning): boolean =>
 
 /** The request for one host of a plan. `adjustment`: what the variant in the model's name asks for. */
 export const requestFor = (request: AnyRequest, host: Host, adjustment: Adjustment | undefined): HostRequest => {
+  const fitting = fittingFor(request, host, adjustment)
+  const { dropped = none } = request
+  return dropped.length === 0 ? fitting : { ...fitting, dropped: [...dropped, ...fitting.dropped] }
+}
+
+const fittingFor = (request: AnyRequest, host: Host, adjustment: Adjustment | undefined): HostRequest => {
   if (request.operation === "chat") return chatFor(request, host, adjustment)
   const facts = hostFacts(host)
   const dropped = request.routing.parameters.filter((name) => !maySupport(facts, name))
@@ -79,14 +95,71 @@ export const requestFor = (request: AnyRequest, host: Host, adjustment: Adjustme
 const isMadeHere = (name: string): boolean => name === "encoding_format" || name === "top_n"
 
 const chatFor = (request: ChatRequest, host: Host, adjustment: Adjustment | undefined): HostRequest<ChatRequest> => {
-  const asked = adjustment === undefined ? request : adjusted(request, adjustment)
-  const dropped = droppedParameters(asked, host)
+  const { request: asked, dropped: hosted } = withoutHosted(
+    adjustment === undefined ? request : adjusted(request, adjustment),
+    host,
+    adjustment?.searches === true,
+  )
+  const lacking = droppedParameters(asked, host)
+  const dropped = hosted.length === 0 ? lacking : [...lacking, ...hosted]
   const { tier } = hostFacts(host)
-  if (dropped.length === 0 && (tier === null || asked.payload.service_tier === tier)) return { request: asked, dropped }
+  if (lacking.length === 0 && (tier === null || asked.payload.service_tier === tier)) return { request: asked, dropped }
   const payload = { ...asked.payload }
-  for (const name of dropped) delete payload[name]
+  for (const name of lacking) delete payload[name]
   if (tier !== null) payload.service_tier = tier
   return { request: { ...asked, payload, reasoning: reasoningFor(asked.reasoning, host) }, dropped }
+}
+
+/**
+ * The request without the tools that this host is not to run. Where no tool is left, the choice among them goes too. `online`:
+ * a search is wanted by a variant of the model's name.
+ */
+const withoutHosted = (request: ChatRequest, host: Host, online: boolean): HostRequest<ChatRequest> => {
+  const { hosted, form } = request.routing.needs
+  if (hosted === undefined) return { request, dropped: none }
+  const lost = hosted.filter((tool) => !runs(host, tool, form))
+  const dropped = lost.map(({ path }) => path)
+  const searches = online || hosted.some((tool) => tool.kind === "web_search" && !lost.includes(tool))
+  const payload = { ...request.payload }
+  if (!searches) delete payload["web_search_options"]
+  const noFunctions = payload.tools == null || payload.tools.length === 0
+  if (noFunctions) delete payload.tools
+  if (noFunctions && lost.length === hosted.length && !online) {
+    for (const name of ["tool_choice", "parallel_tool_calls"]) {
+      if (payload[name] == null) continue
+      delete payload[name]
+      dropped.push(name)
+    }
+  }
+  const native = request.native && { ...request.native, body: withoutTools(request.native.body, lost) }
+  const bounds = boundsFor(request.routing.needs, request.bounds, host)
+  return { request: { ...request, payload, bounds, ...(native === undefined ? {} : { native }) }, dropped }
+}
+
+/** The caller's own body without some of its tools. */
+const withoutTools = (body: JsonObject, lost: ReadonlyArray<HostedTool>): JsonObject => {
+  const { tools } = body
+  if (lost.length === 0 || !Array.isArray(tools)) return body
+  const places = new Set(lost.map(({ index }) => index))
+  const left = tools.filter((_, at) => !places.has(at))
+  const { tools: _, tool_choice: choice, parallel_tool_calls: parallel, ...rest } = body
+  if (left.length === 0) return rest
+  return {
+    ...rest,
+    tools: left,
+    ...(choice === undefined ? {} : { tool_choice: choice }),
+    ...(parallel === undefined ? {} : { parallel_tool_calls: parallel }),
+  }
+}
+
+/** The bounds of a request at a host: with what the tools that the host runs may cost and read. */
+export const boundsFor = ({ hosted, form }: Needs, bounds: Bounds, host: Host): Bounds => {
+  const run = hosted?.filter((tool) => runs(host, tool, form)) ?? []
+  if (run.length === 0) return bounds
+  const searchTools = run.filter(({ kind }) => kind === "web_search")
+  if (searchTools.length === 0) return reading(bounds)
+  const searches = searchTools.reduce((sum, { uses = mostSearches }) => sum + Math.min(uses, mostSearches), 0)
+  return { ...searching(bounds), searches: Math.max(bounds.searches, searches) }
 }
 
 const reasoningFor = (reasoning: Reasoning, host: Host): Reasoning =>

@@ -1,5 +1,6 @@
 /** The filters of routing: when each applies, and why it excludes a host. Pure. */
 import { type Host, mayKeepPrompts } from "./Host.ts"
+import type { HostedTool } from "./hostedTools.ts"
 import {
   type Charged,
   chargedBy,
@@ -193,6 +194,17 @@ export const hardFilters: ReadonlyArray<Filter> = [
     },
   },
   {
+    name: "hosted_tools",
+    applies: ({ routing: { needs } }) => needs.hosted !== undefined,
+    prepare: ({ routing: { needs, preferences } }) => {
+      const asked = (needs.hosted ?? []).filter((tool) => tool.asked || preferences.requireParameters)
+      return ({ host }) => {
+        const missing = asked.find((tool) => !runs(host, tool, needs.form))
+        return missing === undefined ? undefined : `cannot run the tool at ${missing.path}, or has no price for it`
+      }
+    },
+  },
+  {
     name: "thinking",
     applies: ({ wanted }) => wanted.variants.includes("thinking"),
     prepare: () => (facts) => (maySupport(facts, "reasoning") ? undefined : "does not reason on demand"),
@@ -200,7 +212,7 @@ export const hardFilters: ReadonlyArray<Filter> = [
   {
     name: "online",
     applies: ({ wanted }) => wanted.variants.includes("online"),
-    prepare: () => (facts) => (searchesTheWeb(facts) ? undefined : "has no web search of its own"),
+    prepare: () => (facts) => (searchesTheWeb(facts) ? undefined : "has no web search of its own, or no price for it"),
   },
   {
     name: "require_parameters",
@@ -260,8 +272,15 @@ const trainsOnPrompts: Excludes = ({ host: { privacy } }) => (privacy.mayTrain ?
 
 const keepsPrompts: Excludes = ({ host: { privacy } }) => (mayKeepPrompts(privacy) ? "may retain prompts" : undefined)
 
-/** Whether a host has a web search of its own. Here nothing known means no, since the caller wants the search. */
-export const searchesTheWeb = (facts: HostFacts): boolean => supports(facts, "web_search_options")
+/** Whether a host has a web search of its own that a caller of any form may ask for. */
+export const searchesTheWeb = ({ host }: HostFacts): boolean => host.searches === "any-form"
+
+/** Whether a host can run a tool for a caller of this form, at a price that is known. */
+export const runs = (host: Host, { kind }: HostedTool, form: string | undefined): boolean => {
+  const isOwn = form !== undefined && host.ownForm === form
+  if (kind === "own-form") return isOwn
+  return kind === "web_search" && (host.searches === "any-form" || (host.searches === "own-form" && isOwn))
+}
 
 /** Whether a value of `tool_choice` works at a host. */
 export const takesChoice = (choice: Asked["routing"]["needs"]["toolChoice"], host: Host): boolean =>

@@ -31,7 +31,9 @@ import {
 } from "./shapes.ts"
 
 export interface CheckedProtocol
-  extends Pick<Protocol, "framing" | "baseUrl" | "usage" | "usageAfterError" | "transparent"> {
+  extends Pick<Protocol, "framing" | "baseUrl" | "usage" | "usageAfterError" | "transparent" | "passes"> {
+  /** How its hosts can be asked to search the web: by callers of any form, or of its own. Never throws. */
+  readonly searchesAt?: (host: Host) => Host["searches"]
   readonly encode: (request: ChatRequest, host: Host) => Either.Either<Encoded, Unsupported | HostFailed>
   readonly native?: {
     readonly form: string
@@ -48,19 +50,22 @@ export interface CheckedProtocol
 
 /** `decode` keeps to what the contract says of places: see `EmbeddingsProtocol` and `RerankProtocol`. */
 export interface CheckedUnary<Request, Answer> {
+  readonly passes?: Protocol["passes"]
   readonly encode: (request: Request, host: Host) => Either.Either<Encoded, Unsupported | HostFailed>
   readonly decode: (head: ResponseHead, body: unknown, request: Request) => Answer | HostFailed
 }
 
 export const checkedProtocol = (plugin: string, name: string, protocol: Protocol): CheckedProtocol => {
   const hook = (of: string) => hookOf(plugin, `protocols.${name}`, of)
-  const { framing, baseUrl, usage, usageAfterError, transparent, native } = protocol
+  const { framing, baseUrl, usage, usageAfterError, transparent, native, passes } = protocol
   return {
     framing,
     ...(baseUrl === undefined ? {} : { baseUrl }),
     ...(usage === undefined ? {} : { usage }),
     ...(usageAfterError === undefined ? {} : { usageAfterError }),
     ...(transparent === undefined ? {} : { transparent }),
+    ...(passes === undefined ? {} : { passes }),
+    searchesAt: (host) => searchesAt(protocol, host),
     encode: checkedEncode(hook("encode"), (request, host) => protocol.encode(request, host)),
     ...(native === undefined
       ? {}
@@ -75,6 +80,15 @@ export const checkedProtocol = (plugin: string, name: string, protocol: Protocol
     decode: checkedDecode(hook("decode"), protocol),
     decoder: checkedDecoder(hook, protocol),
   }
+}
+
+const searchesAt = ({ searches, native }: Protocol, host: Host): Host["searches"] => {
+  try {
+    if (searches?.(host) === true) return "any-form"
+  } catch {
+    // A host is not asked for what its plugin cannot tell of it.
+  }
+  return native?.searches === true ? "own-form" : undefined
 }
 
 export const checkedEmbeddings = (plugin: string, protocol: EmbeddingsProtocol) =>
@@ -93,6 +107,7 @@ const checkedUnary = <Request, Answer extends { readonly usage?: ChatUsage }>(
 ): CheckedUnary<Request, Answer> => {
   const decode = hookOf(plugin, name, "decode")
   return {
+    ...(protocol.passes === undefined ? {} : { passes: protocol.passes }),
     encode: checkedEncode(hookOf(plugin, name, "encode"), (request, host) => protocol.encode(request, host)),
     decode: (head, body, request) => {
       entered(decode.number)

@@ -15,6 +15,8 @@ const isTextOrNothing = (value: unknown): boolean => value == null || typeof val
 /** An async hook gives a promise, which is an object too. */
 const isPlainObject = (value: unknown): value is JsonObject => isJsonObject(value) && !(value instanceof Promise)
 
+const isListOfTexts = (value: unknown): boolean => Array.isArray(value) && value.every((one) => typeof one === "string")
+
 /** For a list that may also have a wrong member: then what came is a list, which says nothing. */
 const butList = (expected: string, came: unknown): string => (Array.isArray(came) ? expected : but(expected, came))
 
@@ -212,7 +214,7 @@ export const expectedOfUnaryProtocol = (protocol: JsonObject): Misfit => {
 }
 
 export const expectedOfProtocol = (protocol: JsonObject, isFraming: (value: unknown) => boolean): Misfit => {
-  const { framing, baseUrl, usage, usageAfterError, transparent, native } = protocol
+  const { framing, baseUrl, usage, usageAfterError, transparent, native, passes, searches } = protocol
   if (!isFraming(framing)) return butWord("framing is one that this gateway has", framing)
   if (usage !== undefined && usage !== "largest" && usage !== "last") {
     return butWord('usage is "largest" or "last"', usage)
@@ -224,6 +226,10 @@ export const expectedOfProtocol = (protocol: JsonObject, isFraming: (value: unkn
   if (transparent !== undefined && typeof transparent !== "boolean") {
     return but("transparent is true or false", transparent)
   }
+  if (passes !== undefined && passes !== "any" && !isListOfTexts(passes)) {
+    return butList('passes is "any" or a list of names', passes)
+  }
+  if (searches !== undefined && !isFunction(searches)) return but("searches is a function", searches)
   if (
     native !== undefined &&
     !(isPlainObject(native) && typeof native["form"] === "string" && isFunction(native["encode"]))

@@ -1,45 +1,107 @@
-/** A request in a host's words: the caller's own body where the host speaks its form, else a translation. */
+/**
+ * A request in a host's words: the caller's own body where the host speaks its form, else a translation. What is passed on unread
+ * is decided here, and what goes out is judged here, so that both hold for every protocol. See docs/guarantees.md#g36.
+ */
 import * as Either from "effect/Either"
 import type { Endpoint } from "../catalogue/endpoints.ts"
+import { canonicalMembers } from "../domain/chatMembers.ts"
 import { type HostFailed, Unsupported } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
+import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import type { AnyRequest, ChatRequest, NativeRequest } from "../domain/Request.ts"
 import type { Encoded } from "../wire/Protocol.ts"
+import { findingInPayload } from "./payload/walk.ts"
 
 type Protocol = Endpoint["protocol"]
+type Result = Either.Either<Encoded, Unsupported | HostFailed>
 
-/** Paths in an `Unsupported` are the caller's own. */
-export const encodeFor = (
-  { protocol, embeddings, rerank }: Endpoint,
-  request: AnyRequest,
-  host: Host,
-): Either.Either<Encoded, Unsupported | HostFailed> => {
-  if (request.operation === "chat") return encodeChat(protocol, request, host)
-  // For the type alone: a host whose provider does not serve the operation of its model has no endpoint.
-  const notServed = Either.left(
-    new Unsupported({ path: "model", reason: "its provider does not serve this operation" }),
-  )
-  if (request.operation === "embeddings") return embeddings?.encode(request, host) ?? notServed
-  return rerank?.encode(request, host) ?? notServed
+/** Paths in an `Unsupported` are the caller's own, but for those of what a plugin wrote. */
+export const encodeFor = (endpoint: Endpoint, request: AnyRequest, host: Host): Result => {
+  const encoded = encoding(endpoint, request, host)
+  return Either.isLeft(encoded) ? encoded : judged(encoded.right, host)
 }
 
-const encodeChat = (
-  protocol: Protocol,
-  request: ChatRequest,
-  host: Host,
-): Either.Either<Encoded, Unsupported | HostFailed> => {
+const encoding = ({ protocol, embeddings, rerank }: Endpoint, request: AnyRequest, host: Host): Result => {
+  switch (request.operation) {
+    case "chat":
+      return encodeChat(protocol, request, host)
+    case "embeddings": {
+      const { payload, dropped } = passing(request.payload, embeddings?.passes, host)
+      return named(embeddings?.encode(payload === undefined ? request : { ...request, payload }, host), dropped)
+    }
+    case "rerank": {
+      const { payload, dropped } = passing(request.payload, rerank?.passes, host)
+      return named(rerank?.encode(payload === undefined ? request : { ...request, payload }, host), dropped)
+    }
+  }
+}
+
+// For the type alone: a host whose provider does not serve the operation of its model has no endpoint.
+const notServed: Result = Either.left(
+  new Unsupported({ path: "model", reason: "its provider does not serve this operation" }),
+)
+
+const encodeChat = (protocol: Protocol, request: ChatRequest, host: Host): Result => {
   const { native } = request
-  if (native === undefined) return protocol.encode(request, host)
-  if (protocol.native?.form === native.form) return protocol.native.encode(request, native, host)
-  if (native.unsupported !== undefined) return Either.left(native.unsupported)
-  return Either.mapBoth(protocol.encode(request, host), {
+  if (native !== undefined && protocol.native?.form === native.form)
+    return protocol.native.encode(request, native, host)
+  if (native?.unsupported !== undefined) return Either.left(native.unsupported)
+  const { payload, dropped } = passing(request.payload, protocol.passes, host)
+  const encoded = named(protocol.encode(payload === undefined ? request : { ...request, payload }, host), dropped)
+  if (native === undefined) return encoded
+  return Either.mapBoth(encoded, {
     onLeft: (left) => (left instanceof Unsupported ? withOwnPath(left, native) : left),
-    onRight: (encoded) => withUntranslated(encoded, native),
+    onRight: (right) => withNames(right, native.untranslated),
   })
 }
+
+const none: ReadonlyArray<string> = []
+const unchanged = { payload: undefined, dropped: none }
+
+/** The payload without members that may not pass to the host unread, and their names. `undefined`: it has none of these. */
+const passing = <Payload extends JsonObject>(
+  payload: Payload,
+  passes: Protocol["passes"],
+  { extraMembers }: Host,
+): { readonly payload: Payload | undefined; readonly dropped: ReadonlyArray<string> } => {
+  if (passes === "any") return unchanged
+  let dropped = none
+  for (const name in payload) {
+    if (canonicalMembers.has(name) || passes?.includes(name) === true || extraMembers?.includes(name) === true) continue
+    dropped = dropped === none ? [name] : [...dropped, name]
+  }
+  if (dropped === none) return unchanged
+  const kept: Payload & Record<string, unknown> = { ...payload }
+  for (const name of dropped) Reflect.deleteProperty(kept, name)
+  return { payload: kept, dropped: dropped.filter((name) => payload[name] != null) }
+}
+
+const named = (encoded: Result | undefined, dropped: ReadonlyArray<string>): Result =>
+  encoded === undefined ? notServed : Either.map(encoded, (right) => withNames(right, dropped))
+
+const withNames = (encoded: Encoded, names: ReadonlyArray<string>): Encoded =>
+  names.length === 0 ? encoded : { ...encoded, dropped: [...(encoded.dropped ?? []), ...names] }
 
 const withOwnPath = ({ path, reason }: Unsupported, { pathOf }: NativeRequest): Unsupported =>
   new Unsupported({ path: pathOf(path), reason })
 
-const withUntranslated = (encoded: Encoded, { untranslated }: NativeRequest): Encoded =>
-  untranslated.length === 0 ? encoded : { ...encoded, dropped: [...(encoded.dropped ?? []), ...untranslated] }
+/** The request, unless what it says to the host is not the caller's to say. */
+const judged = (encoded: Encoded, host: Host): Result => {
+  const payload = payloadOf(encoded)
+  const found = payload === undefined ? undefined : findingInPayload(payload, host.searches !== undefined)
+  return found === undefined
+    ? Either.right(encoded)
+    : Either.left(new Unsupported({ path: found.path, reason: found.reason }))
+}
+
+/** The JSON that is sent. A body that is no JSON was written by a plugin for a protocol of its own. */
+const payloadOf = ({ method, body, source }: Encoded): JsonObject | undefined => {
+  if (method === "GET") return undefined
+  if (source !== undefined && source.text === body) return source.json
+  try {
+    const parsed: unknown = JSON.parse(typeof body === "string" ? body : new TextDecoder().decode(body))
+    return isJsonObject(parsed) ? parsed : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -5,6 +5,7 @@ import { type BudgetSnapshot, budgetRefusal } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import { type HostFacts, modelFacts } from "../domain/hostFacts.ts"
 import { isListedIn } from "../domain/hostOrder.ts"
+import { boundsFor } from "../domain/hostRequest.ts"
 import { forbiddenBy, type Permissions } from "../domain/Permissions.ts"
 import type { AnyRequest } from "../domain/Request.ts"
 import { type Asked, type Excludes, type Filter, hardFilters, softFilters } from "../domain/routeFilters.ts"
@@ -177,8 +178,9 @@ const isHealthy = (host: Host, { health, keys, key }: States, excluded: Exclusio
   return false
 }
 
-const isAffordable = ({ bounds }: Asked, host: Host, { budget, maxTokens }: States, excluded: Exclusions): boolean => {
+const isAffordable = (asked: Asked, host: Host, { budget, maxTokens }: States, excluded: Exclusions): boolean => {
   if (budget.limit === null) return true
+  const bounds = boundsFor(asked.routing.needs, asked.bounds, host)
   const reason = budgetRefusal(budget, { bounds, maxTokens, sentBytes: bounds.promptBytes }, host)
   if (reason === undefined) return true
   excluded.add(host, { by: "budget", reason }, stages.budget)

@@ -8,6 +8,7 @@ import type { ChatChunk, ChatResponse } from "../domain/Chat.ts"
 import type { EmbeddingsResponse } from "../domain/Embeddings.ts"
 import type { HostFailed, Unsupported } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
+import type { JsonObject } from "../domain/Json.ts"
 import type { ChatRequest, EmbeddingsRequest, NativeRequest, RerankRequest } from "../domain/Request.ts"
 import type { RerankResponse } from "../domain/Rerank.ts"
 import type { Framing } from "./framing.ts"
@@ -28,11 +29,22 @@ export interface Encoded {
   readonly headers?: Readonly<Record<string, string>>
   readonly body: string | Uint8Array
   /**
+   * The JSON that `body` was made from, by `jsonBody`, so that the gateway need not parse what it is about to send. Without it, or
+   * where `body` was changed since, the gateway parses the body.
+   */
+  readonly source?: { readonly json: JsonObject; readonly text: string }
+  /**
    * Members of `payload`, and `reasoning`, that the caller sent and that are not sent to this host in any form. The caller
-   * gets their names in the header `X-GW-Dropped`. A member that the protocol does not know is passed on, since the host
-   * may know it. For a host that refuses unknown members it is left out and named here.
+   * gets their names in the header `X-GW-Dropped`. Members that neither the canonical form has nor `Protocol.passes` names do not
+   * come here.
    */
   readonly dropped?: ReadonlyArray<string>
+}
+
+/** The body of a request that is JSON. */
+export const jsonBody = (json: JsonObject): Required<Pick<Encoded, "body" | "source">> => {
+  const text = JSON.stringify(json)
+  return { body: text, source: { json, text } }
 }
 
 /** The request and the host of an answer. */
@@ -70,6 +82,8 @@ export interface Decoder {
 export interface NativeProtocol {
   /** `NativeRequest.form`. */
   readonly form: string
+  /** Whether its hosts can be asked to search the web by a tool of the caller's body. Default: as `Protocol.searches`. */
+  readonly searches?: boolean
   /** `request`: the canonical form of the same request, from which parameters that the host lacks were taken. */
   readonly encode: (request: ChatRequest, native: NativeRequest, host: Host) => Either.Either<Encoded, Unsupported>
 }
@@ -98,6 +112,17 @@ export interface Protocol {
   /** Whether events are chunks of the chat form, so that plain text deltas can bypass the decoder. Default false. */
   readonly transparent?: boolean
   /**
+   * Top-level members of the payload, beside those of the canonical form, that may pass to its hosts unread: names, or `any` for
+   * software that an operator runs. Default: none. Others do not come to `encode`, and the caller is told their names. `encode` lets
+   * none of them take the place of a member that it writes itself.
+   */
+  readonly passes?: "any" | ReadonlyArray<string>
+  /**
+   * Whether a host can be asked to search the web: by `web_search_options` of the payload, which `encode` writes in the host's own
+   * words. Pure. Default: it cannot. A host without a price for it (`pricing.web_search`) is not asked all the same.
+   */
+  readonly searches?: (host: Host) => boolean
+  /**
    * Runs for each attempt, with the same request. `Unsupported` when the protocol cannot carry the request: the next
    * host is tried.
    */
@@ -115,6 +140,8 @@ export interface Protocol {
 
 /** The protocol of an operation whose answer comes as a whole. Pure, like `Protocol`. */
 export interface UnaryProtocol<Request, Answer> {
+  /** As `Protocol.passes`. */
+  readonly passes?: Protocol["passes"]
   /** As `Protocol.encode`. */
   readonly encode: (request: Request, host: Host) => Either.Either<Encoded, Unsupported>
   /** As `Protocol.decode`. `request`: the one that was encoded. */

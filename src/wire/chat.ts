@@ -1,13 +1,19 @@
 /**
  * The chat completion protocol of OpenAI and compatible vendors. It is nearly the canonical form. Where vendors differ,
- * quirks or the answer itself tell. Unknown members are passed on.
+ * quirks or the answer itself tell. Members that a vendor's API does not have are passed on where the quirks say so.
  */
+
+import type { Host } from "../domain/Host.ts"
 import { chatDecoder } from "./chat/decoder.ts"
 import type { ChatQuirks } from "./chat/quirks.ts"
 import { encodeChat } from "./chat/request.ts"
 import { readAnswer } from "./chat/response.ts"
 import { ours } from "./ownProtocols.ts"
 import type { Protocol } from "./Protocol.ts"
+
+/** Whether the host knows `web_search_options`, or nothing is known of what it knows. */
+const searchesByOption = ({ supportedParameters: known }: Host): boolean =>
+  known.length === 0 || known.includes("web_search_options")
 
 /** The protocol with these quirks. */
 export const chatProtocol = (quirks: ChatQuirks = {}): Protocol =>
@@ -16,6 +22,8 @@ export const chatProtocol = (quirks: ChatQuirks = {}): Protocol =>
     ...(quirks.usage === undefined ? {} : { usage: quirks.usage }),
     ...(quirks.usageAfterError === true ? { usageAfterError: true } : {}),
     transparent: quirks.thinkTags !== true,
+    passes: quirks.passes ?? [...(quirks.takes ?? []), ...(quirks.own ?? [])],
+    searches: searchesByOption,
     encode: encodeChat(quirks),
     decode: (_head, body) => readAnswer(body, quirks),
     decoder: () => chatDecoder(quirks),

@@ -1,15 +1,17 @@
-/** Embeddings as OpenAI and compatible hosts speak them: `POST /embeddings`. Unknown members are passed on. */
+/** Embeddings as OpenAI and compatible hosts speak them: `POST /embeddings`. */
 import * as Either from "effect/Either"
 import type { ChatUsage } from "../domain/Chat.ts"
 import { type EmbeddingInput, type EmbeddingsPayload, inputsOf, isComplete } from "../domain/Embeddings.ts"
 import { type HostFailed, Unsupported } from "../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { errorInBody, malformed } from "./httpError.ts"
-import type { EmbeddingsProtocol } from "./Protocol.ts"
+import { type EmbeddingsProtocol, jsonBody } from "./Protocol.ts"
 
 export interface EmbeddingsQuirks {
   /** The host refuses what OpenAI's own API does not have: `input_type`, and inputs that are no text. Default false. */
   readonly strict?: boolean
+  /** As `Protocol.passes`. */
+  readonly passes?: "any" | ReadonlyArray<string>
   /** Further members of a request that the host refuses. `model` and `input` are always sent. */
   readonly drop?: ReadonlyArray<string>
   /** The host's own names of members: `{ dimensions: "output_dimension" }`. */
@@ -25,15 +27,21 @@ export const embeddingsProtocol = (quirks: EmbeddingsQuirks = {}): EmbeddingsPro
   const { strict = false, drop = [], names = {}, path = () => "/embeddings", signedBytes = false } = quirks
   const refused = new Set([...(strict ? ["input_type"] : []), ...drop])
   return {
+    passes: quirks.passes ?? [],
     encode: ({ payload }, host) => {
       const written = writtenInput(payload.input, strict)
       if (written instanceof Unsupported) return Either.left(written)
       const { body, dropped } = membersFor(payload, refused)
       // The gateway converts the vectors itself.
       const lost = dropped.filter((name) => name !== "encoding_format")
-      const named = Object.fromEntries(Object.entries(body).map(([name, value]) => [names[name] ?? name, value]))
-      const text = JSON.stringify({ ...named, model: host.upstreamModel, input: written })
-      return Either.right({ path: path(host.upstreamModel), body: text, dropped: lost })
+      const named = Object.fromEntries(
+        Object.entries(body).map(([name, value]) => [
+          (Object.hasOwn(names, name) ? names[name] : undefined) ?? name,
+          value,
+        ]),
+      )
+      const sent = jsonBody({ ...named, model: host.upstreamModel, input: written })
+      return Either.right({ path: path(host.upstreamModel), ...sent, dropped: lost })
     },
     decode: (_head, body, { payload }) => {
       const answer = answerIn(body)

@@ -30,6 +30,8 @@ export const generateContentProtocol = ({ vertex = false }: GenerateContentOptio
   framing: "sse",
   // Running reports may shrink: those of the steps between Google's own tools count one step each. The last one has all.
   usage: "last",
+  passes: ["safetySettings"],
+  searches: () => true,
   encode: (request, host) => encodeGenerateContent(vertex, request, host),
   decode: (_head, body, { host }) => generateContentAnswer(body, host.upstreamModel),
   decoder: (_head, { host }) => generateContentDecoder(host.upstreamModel),

@@ -30,9 +30,12 @@ export interface MessagesProtocol extends Protocol {
 export const messagesProtocol = ({ thinking = () => "budget" }: MessagesOptions = {}): MessagesProtocol =>
   ours({
     framing: "sse",
+    // How the model thinks, in Anthropic's own words: read and written anew.
+    passes: ["thinking", "output_config"],
     encode: (request, host) => encodeMessages(thinking(host.upstreamModel), request, host),
     native: {
       form: messagesForm,
+      searches: true,
       encode: (request, native, host) => encodeNative(thinking(host.upstreamModel), request, native, host),
     },
     decode: (_head, body) => messagesAnswer(body),

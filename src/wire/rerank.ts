@@ -1,6 +1,6 @@
 /**
  * Ranking of documents as Jina, Cohere, vLLM, llama.cpp and others speak it: `POST /rerank` with `query` and `documents`,
- * answered by `results` with `index` and `relevance_score`. Unknown members are passed on.
+ * answered by `results` with `index` and `relevance_score`.
  */
 import * as Either from "effect/Either"
 import type { ChatUsage } from "../domain/Chat.ts"
@@ -10,25 +10,28 @@ import { isRanking, type RerankPayload } from "../domain/Rerank.ts"
 import { isCount } from "../domain/Usage.ts"
 import { answerIn, membersFor, promptUsage } from "./embeddings.ts"
 import { malformed } from "./httpError.ts"
-import type { RerankProtocol } from "./Protocol.ts"
+import { jsonBody, type RerankProtocol } from "./Protocol.ts"
 
 export interface RerankQuirks {
+  /** As `Protocol.passes`. */
+  readonly passes?: "any" | ReadonlyArray<string>
   /** Members of a request that the host refuses. `model`, `query` and `documents` are always sent. */
   readonly drop?: ReadonlyArray<string>
 }
 
 /** The protocol with these quirks. */
-export const rerankProtocol = ({ drop = [] }: RerankQuirks = {}): RerankProtocol => {
+export const rerankProtocol = ({ drop = [], passes = [] }: RerankQuirks = {}): RerankProtocol => {
   const refused = new Set(drop)
   return {
+    passes,
     encode: ({ payload }, host) => {
       const { body, dropped } = membersFor(payload, refused)
       // The gateway cuts the results itself.
       const lost = dropped.filter((name) => name !== "top_n")
       const { query } = payload
       const documents = payload.documents.map(plainText)
-      const text = JSON.stringify({ ...body, model: host.upstreamModel, query, documents })
-      return Either.right({ path: "/rerank", body: text, dropped: lost })
+      const sent = jsonBody({ ...body, model: host.upstreamModel, query, documents })
+      return Either.right({ path: "/rerank", ...sent, dropped: lost })
     },
     decode: (_head, body, { payload, bounds }) => {
       const answer = answerIn(body)

@@ -16,6 +16,8 @@ export const responsesProtocol = (quirks: ResponsesQuirks = {}): Protocol => {
   const { format = defaultFormat } = quirks
   return ours({
     framing: "sse",
+    ...(quirks.own === undefined ? {} : { passes: quirks.own }),
+    searches: () => true,
     encode: (request, host) => encodeResponses(quirks, request, host),
     native: {
       form: responsesForm,

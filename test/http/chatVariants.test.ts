@@ -8,9 +8,12 @@ import { type Answer, ask, closeAfterEach, good, routed, status } from "../suppo
 
 closeAfterEach()
 
-const free = { pricing: { prompt: "0", completion: "0" } }
+const free = { pricing: { prompt: "0", completion: "0", web_search: "0" } }
 const thinks = { supported_parameters: ["reasoning", "max_tokens"] }
-const searches = { supported_parameters: ["web_search_options"] }
+const searches = {
+  supported_parameters: ["web_search_options"],
+  pricing: { prompt: "0.000001", completion: "0.000002", web_search: "0.01" },
+}
 
 /** The host that answered, by the header. */
 const servedBy = (response: Response) => [response.status, response.headers.get("x-gw-host")]

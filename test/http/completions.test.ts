@@ -4,7 +4,7 @@ import * as Either from "effect/Either"
 import type { JsonObject } from "../../src/domain/Json.ts"
 import { textMembers } from "../../src/http/data/chat/decode.ts"
 import { decodeCompletions } from "../../src/http/data/completions/decode.ts"
-import { credentialMembers, samplingMembers, sharedMembers } from "../../src/http/decode/members.ts"
+import { costlyMembers, credentialMembers, samplingMembers, sharedMembers } from "../../src/http/decode/members.ts"
 import { errorOf } from "../support/answers.ts"
 import { startGateway, type TestGateway } from "../support/gateway.ts"
 import { chunkOf, configFor, type HeldStream, heldStream, scriptedHost, sse, wholeAnswer } from "../support/host.ts"
@@ -63,6 +63,8 @@ describe("each member", () => {
     | { readonly asked: unknown; readonly as: JsonObject }
     /** For the router, or done by the gateway: no host gets it. */
     | { readonly here: unknown }
+    /** No host gets it, and the caller is told. */
+    | { readonly dropped: unknown }
     /** 400 that names it. */
     | { readonly refused: unknown }
 
@@ -151,7 +153,8 @@ describe("each member", () => {
     ),
     cached_content: [{ refused: "cachedContents/1" }],
     provider: [{ here: { only: ["host"] } }, { refused: 1 }],
-    ...Object.fromEntries(credentialMembers.map((name) => [name, [{ here: "x" }]])),
+    ...Object.fromEntries([...credentialMembers, ...costlyMembers].map((name) => [name, [{ dropped: "x" }]])),
+    workspace_id: [{ refused: "wrkspc_1" }],
     // what the gateway does not know
     future: [{ sent: { a: [1] } }],
   }
@@ -166,7 +169,7 @@ describe("each member", () => {
   const host = scriptedHost(() => wholeAnswer("fine"))
   let gateway: TestGateway
   beforeAll(async () => {
-    gateway = await startGateway({ config: configFor({ host }) })
+    gateway = await startGateway({ config: configFor({ host: { ...host, webSearch: "0" } }) })
   })
   afterAll(async () => {
     await gateway.stop()
@@ -185,10 +188,11 @@ describe("each member", () => {
       expect(host.calls).toHaveLength(calls)
       return
     }
-    expect([response.status, response.headers.get("x-gw-dropped")]).toEqual([200, null])
+    const told = "dropped" in fate ? name : null
+    expect([response.status, response.headers.get("x-gw-dropped")]).toEqual([200, told])
     const body = host.calls.at(-1)?.body ?? {}
     const usual = { model: "upstream", messages: [{ role: "user", content: "Once" }], stream: false, ...more }
-    if ("here" in fate) expect(body).toEqual(usual)
+    if ("here" in fate || "dropped" in fate) expect(body).toEqual(usual)
     else expect(body).toEqual({ ...usual, ...("as" in fate ? fate.as : { [name]: fate.sent }) })
   })
 })

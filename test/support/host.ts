@@ -75,7 +75,10 @@ export const sse = (data: ReadonlyArray<string>): Response =>
 
 /** Configuration with one model `acme/small`, served by these hosts in this order at these prices (USD per token). */
 export const configFor = (
-  hosts: Record<string, { readonly url: string; readonly prompt?: string; readonly completion?: string }>,
+  hosts: Record<
+    string,
+    { readonly url: string; readonly prompt?: string; readonly completion?: string; readonly webSearch?: string }
+  >,
   more: Record<string, unknown> = {},
 ) => ({
   providers: Object.fromEntries(
@@ -90,10 +93,10 @@ export const configFor = (
       name: "Acme Small",
       created: 1_760_000_000,
       context_length: 8192,
-      hosts: Object.entries(hosts).map(([provider, { prompt = "0.000001", completion = "0.000002" }]) => ({
+      hosts: Object.entries(hosts).map(([provider, { prompt = "0.000001", completion = "0.000002", webSearch }]) => ({
         provider,
         model: "upstream",
-        pricing: { prompt, completion },
+        pricing: { prompt, completion, ...(webSearch === undefined ? {} : { web_search: webSearch }) },
         max_completion_tokens: 4096,
       })),
     },

@@ -11,6 +11,7 @@ export default chatHost({
   keyVariable: "DASHSCOPE_API_KEY",
   privacy: { mayTrain: false, retainsPrompts: true },
   chat: {
+    own: ["enable_thinking", "thinking_budget", "vl_high_resolution_images", "translation_options"],
     history: "reasoning_content",
     reasoning: ({ effort, tokens }) => {
       if (effort === "none") return { enable_thinking: false }

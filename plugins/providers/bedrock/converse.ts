@@ -11,6 +11,7 @@ import { familyOf } from "./model.ts"
 
 export const converse: Protocol = {
   framing: "aws-eventstream",
+  passes: ["thinking"],
   encode: encodeConverse,
   decode: (_head, body, { host }) => converseAnswer(body, familyOf(host)),
   decoder: (_head, { host }) => converseDecoder(familyOf(host)),

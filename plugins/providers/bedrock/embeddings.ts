@@ -16,6 +16,7 @@ import {
   inputsOf,
   isJsonObject,
   type JsonObject,
+  jsonBody,
   malformed,
   type ResponseHead,
   readDataUrl,
@@ -24,6 +25,7 @@ import {
 import { pathOf } from "./model.ts"
 
 export const embeddings: EmbeddingsProtocol = {
+  passes: ["truncate", "normalize"],
   encode: ({ payload }, host) => {
     // Our own name of the model says which it is where the operator's ARN does not.
     const body = bodyFor(`${host.upstreamModel} ${host.model}`, payload)
@@ -31,7 +33,7 @@ export const embeddings: EmbeddingsProtocol = {
     // The gateway converts the vectors itself.
     const known = new Set(["input", "encoding_format", ...body.carried])
     const dropped = Object.keys(payload).filter((name) => payload[name] != null && !known.has(name))
-    return Either.right({ path: pathOf(host, "invoke"), body: JSON.stringify(body.body), dropped })
+    return Either.right({ path: pathOf(host, "invoke"), ...jsonBody(body.body), dropped })
   },
   decode: (head, body, request) => answerOf(head, body, request),
 }

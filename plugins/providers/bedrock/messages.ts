@@ -12,6 +12,7 @@ import {
   type HostFailed,
   isJsonObject,
   type JsonObject,
+  jsonBody,
   malformed,
   messagesProtocol,
   type Protocol,
@@ -22,6 +23,7 @@ import { pathOf, thinkingKindOf } from "./model.ts"
 const common = messagesProtocol({ thinking: thinkingKindOf })
 
 export const messages: Protocol = {
+  ...(common.passes === undefined ? {} : { passes: common.passes }),
   framing: "aws-eventstream",
   encode: (request, host) =>
     Either.map(common.encode(request, host), (encoded) => invocation(encoded, host, request.stream)),
@@ -32,8 +34,8 @@ export const messages: Protocol = {
 /** Members that Bedrock refuses in the body, or that turn on what the operator pays for. */
 const refused: ReadonlySet<string> = new Set(["service_tier", "anthropic_beta"])
 
-const invocation = ({ headers, body, dropped = [] }: Encoded, host: Host, stream: boolean): Encoded => {
-  const parsed: unknown = JSON.parse(String(body))
+const invocation = ({ headers, body, source, dropped = [] }: Encoded, host: Host, stream: boolean): Encoded => {
+  const parsed: unknown = source?.json ?? JSON.parse(String(body))
   const { model: _, stream: __, ...members }: JsonObject = isJsonObject(parsed) ? parsed : {}
   const kept = Object.entries(members).filter(([name]) => !refused.has(name))
   const lost = Object.keys(members).filter((name) => refused.has(name))
@@ -46,7 +48,7 @@ const invocation = ({ headers, body, dropped = [] }: Encoded, host: Host, stream
   return {
     path: pathOf(host, stream ? "invoke-with-response-stream" : "invoke"),
     ...(stream ? { headers: { accept: "application/vnd.amazon.eventstream" } } : {}),
-    body: JSON.stringify(written),
+    ...jsonBody(written),
     dropped: [...dropped, ...lost],
   }
 }

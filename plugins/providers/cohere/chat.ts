@@ -9,6 +9,7 @@ import { encodeChat } from "./chat/request.ts"
 
 export const chat: Protocol = {
   framing: "sse",
+  passes: ["citation_options", "safety_mode", "strict_tools", "documents", "thinking"],
   encode: encodeChat,
   decode: (_head, body) => cohereAnswer(body),
   decoder: () => cohereDecoder(),

@@ -10,6 +10,7 @@ import {
   inputsOf,
   isJsonObject,
   type JsonObject,
+  jsonBody,
   malformed,
   Unsupported,
 } from "headgate/plugin"
@@ -21,6 +22,7 @@ const carried: ReadonlySet<string> = new Set([
 ])
 
 export const embeddings: EmbeddingsProtocol = {
+  passes: ["embedding_types", "truncate"],
   encode: ({ payload }, host) => {
     const inputs = inputsIn(payload)
     if (inputs instanceof Unsupported) return Either.left(inputs)
@@ -37,7 +39,7 @@ export const embeddings: EmbeddingsProtocol = {
       ...(truncate == null ? {} : { truncate }),
     }
     const dropped = Object.keys(payload).filter((name) => payload[name] != null && !carried.has(name))
-    return Either.right({ path: "/embed", body: JSON.stringify(body), dropped })
+    return Either.right({ path: "/embed", ...jsonBody(body), dropped })
   },
   decode: (_head, body, { payload }) => {
     if (!isJsonObject(body) || !isJsonObject(body["embeddings"])) return malformed()

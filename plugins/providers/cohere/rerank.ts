@@ -1,12 +1,20 @@
 /** Cohere's rerank, `POST /v2/rerank`. It is charged by search units. From its API reference, read in 2026-11. */
 import * as Either from "effect/Either"
-import { isJsonObject, type RerankDocument, type RerankProtocol, rerankProtocol, Unsupported } from "headgate/plugin"
+import {
+  isJsonObject,
+  jsonBody,
+  type RerankDocument,
+  type RerankProtocol,
+  rerankProtocol,
+  Unsupported,
+} from "headgate/plugin"
 
 const common = rerankProtocol()
 
 const carried: ReadonlySet<string> = new Set(["query", "documents", "top_n", "max_tokens_per_doc"])
 
 export const rerank: RerankProtocol = {
+  passes: ["max_tokens_per_doc"],
   encode: ({ payload }, host) => {
     const { query, documents, top_n: most, max_tokens_per_doc: longest } = payload
     const image = documents.findIndex((document) => isJsonObject(document) && document["image"] != null)
@@ -21,7 +29,7 @@ export const rerank: RerankProtocol = {
       ...(longest == null ? {} : { max_tokens_per_doc: longest }),
     }
     const dropped = Object.keys(payload).filter((name) => payload[name] != null && !carried.has(name))
-    return Either.right({ path: "/rerank", body: JSON.stringify(body), dropped })
+    return Either.right({ path: "/rerank", ...jsonBody(body), dropped })
   },
   decode: common.decode,
 }

@@ -10,6 +10,7 @@ export default chatHost({
   baseUrl: "https://api.deepinfra.com/v1/openai",
   keyVariable: ["DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN"],
   privacy: { mayTrain: false, retainsPrompts: false },
+  chat: { own: ["chat_template_kwargs"] },
   embeddings: {},
   models: modelsIn(new URL("./models.json", import.meta.url)),
 })

@@ -10,6 +10,7 @@ export default chatHost({
   keyVariable: "DEEPSEEK_API_KEY",
   privacy: { mayTrain: true, retainsPrompts: true },
   chat: {
+    own: ["thinking"],
     // In a conversation with tools the reasoning has to come back under this name.
     history: "reasoning_content",
     // It thinks unless told otherwise, and maps other efforts to its own (low, high, max) itself.

@@ -87,9 +87,9 @@ export default defineProvider({
   privacy: { mayTrain: false, retainsPrompts: false },
   config: Schema.Struct({}),
   load: () => ({
-    protocols: { chat: chatProtocol() },
-    embeddings: embeddingsProtocol(),
-    rerank: rerankProtocol(),
+    protocols: { chat: chatProtocol({ passes: "any" }) },
+    embeddings: embeddingsProtocol({ passes: "any" }),
+    rerank: rerankProtocol({ passes: "any" }),
     error: httpError,
     models: async () => [
       modelOf(

@@ -11,6 +11,15 @@ export default chatHost({
   keyVariable: "FIREWORKS_API_KEY",
   privacy: { mayTrain: false, retainsPrompts: false },
   chat: {
+    own: [
+      "reasoning_history",
+      "context_length_exceeded_behavior",
+      "typical_p",
+      "mirostat_target",
+      "mirostat_lr",
+      "perf_metrics_in_response",
+      "prompt_truncate_len",
+    ],
     history: "reasoning_content",
     // It refuses members that it does not know: "Extra inputs are not permitted".
     cacheControl: false,

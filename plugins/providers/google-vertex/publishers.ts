@@ -11,6 +11,8 @@ import {
   type Host,
   type HostFailed,
   isJsonObject,
+  type JsonObject,
+  jsonBody,
   messagesProtocol,
   type Protocol,
   type Provider,
@@ -65,6 +67,9 @@ const protocolOf = (host: Host): Protocol => publisherOf(host)?.protocol ?? gemi
 export const vertexProtocol: Protocol = {
   framing: "sse",
   usage: "last",
+  passes: ["safetySettings", "thinking", "output_config"],
+  // Claude and the open models have no search there.
+  searches: (host) => publisherOf(host) === undefined,
   encode: (request, host) => {
     const publisher = publisherOf(host)
     return publisher === undefined ? gemini.encode(request, host) : publisher.encode(publisher.protocol, request, host)
@@ -84,14 +89,13 @@ const rawPredict = (publisher: string, { upstreamModel }: Host, stream: boolean)
 
 /** The model stands in the path, and the version of the API in the body. */
 const claudeRequest = (encoded: Encoded, host: Host, stream: boolean): Encoded => {
-  const written = typeof encoded.body === "string" ? encoded.body : new TextDecoder().decode(encoded.body)
-  const { model: _, ...body } = JSON.parse(written)
+  const { model: _, ...body }: JsonObject = encoded.source?.json ?? JSON.parse(String(encoded.body))
   const { "anthropic-version": __, ...headers } = encoded.headers ?? {}
   return {
     ...encoded,
     path: rawPredict("anthropic", host, stream),
     headers,
-    body: JSON.stringify({ anthropic_version: "vertex-2023-10-16", ...body }),
+    ...jsonBody({ ...body, anthropic_version: "vertex-2023-10-16" }),
   }
 }
 

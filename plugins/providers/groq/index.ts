@@ -15,6 +15,7 @@ export default chatHost({
   keyVariable: "GROQ_API_KEY",
   privacy: { mayTrain: false, retainsPrompts: false },
   chat: {
+    own: ["reasoning_format", "include_reasoning", "citation_options", "compound_custom"],
     maxTokens: "max_completion_tokens",
     strict: true,
     drop: ["logprobs", "top_logprobs", "logit_bias"],

@@ -38,11 +38,12 @@ export default chatHost({
   listModels,
   privacy: { mayTrain: false, retainsPrompts: false },
   chat: {
+    passes: "any",
     history: "reasoning_content",
     reasoning: ({ effort }) =>
       effort === "none" ? { chat_template_kwargs: { enable_thinking: false } } : { reasoning_effort: effort },
   },
-  embeddings: {},
-  rerank: {},
+  embeddings: { passes: "any" },
+  rerank: { passes: "any" },
   error,
 })

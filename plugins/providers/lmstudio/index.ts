@@ -21,6 +21,6 @@ export default chatHost({
   local: { baseUrl: "http://127.0.0.1:1234/v1" },
   listModels,
   privacy: { mayTrain: false, retainsPrompts: false },
-  chat: { efforts: () => ["low", "medium", "high"] },
-  embeddings: {},
+  chat: { passes: "any", efforts: () => ["low", "medium", "high"] },
+  embeddings: { passes: "any" },
 })

@@ -17,6 +17,7 @@ export default chatHost({
   keyVariable: "MINIMAX_API_KEY",
   privacy: { mayTrain: false, retainsPrompts: true },
   chat: {
+    own: ["reasoning_split", "thinking", "mask_sensitive_info"],
     // `max_tokens` is deprecated there.
     maxTokens: "max_completion_tokens",
     // Without it the reasoning is part of the text. It comes back as `reasoning_details`.

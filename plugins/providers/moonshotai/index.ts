@@ -14,6 +14,7 @@ export default chatHost({
   keyVariable: "MOONSHOT_API_KEY",
   privacy: { mayTrain: false, retainsPrompts: false },
   chat: {
+    own: ["thinking"],
     maxTokens: "max_completion_tokens",
     // A call of a tool without the reasoning before it is refused.
     history: "reasoning_content",

@@ -10,6 +10,7 @@ export default chatHost({
   baseUrl: "https://api.tokenfactory.nebius.com/v1",
   keyVariable: "NEBIUS_API_KEY",
   privacy: { mayTrain: false, retainsPrompts: false },
+  chat: { own: ["chat_template_kwargs"] },
   embeddings: {},
   models: modelsIn(new URL("./models.json", import.meta.url)),
 })

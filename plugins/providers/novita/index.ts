@@ -11,6 +11,7 @@ export default chatHost({
   keyVariable: "NOVITA_API_KEY",
   privacy: { mayTrain: false, retainsPrompts: false },
   chat: {
+    own: ["enable_thinking", "separate_reasoning"],
     history: "reasoning_content",
     reasoning: ({ effort }) => ({ enable_thinking: effort !== "none" }),
   },

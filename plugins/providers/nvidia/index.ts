@@ -10,6 +10,7 @@ export default chatHost({
   baseUrl: "https://integrate.api.nvidia.com/v1",
   keyVariable: "NVIDIA_API_KEY",
   chat: {
+    own: ["chat_template_kwargs"],
     // Templates of different models read different names.
     reasoning: ({ model, effort }) => {
       if (model.startsWith("openai/")) return { reasoning_effort: effort }

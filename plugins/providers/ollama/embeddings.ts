@@ -5,6 +5,7 @@ import {
   type EmbeddingsProtocol,
   inputsOf,
   isJsonObject,
+  jsonBody,
   malformed,
   Unsupported,
 } from "headgate/plugin"
@@ -13,9 +14,10 @@ import type { Options } from "./provider.ts"
 
 /** Members that the server would ignore without a word. The gateway itself writes vectors as base64. */
 const lacking: ReadonlySet<string> = new Set(["input_type", "user"])
-const own: ReadonlySet<string> = new Set(["__proto__", "input", "encoding_format", "options"])
+const own: ReadonlySet<string> = new Set(["__proto__", "model", "input", "encoding_format", "options", "truncate"])
 
 export const embeddings = ({ contextTokens }: Options): EmbeddingsProtocol => ({
+  passes: "any",
   encode: ({ payload }, host) => {
     const texts: Array<string> = []
     for (const [at, input] of inputsOf(payload.input).entries()) {
@@ -32,9 +34,9 @@ export const embeddings = ({ contextTokens }: Options): EmbeddingsProtocol => ({
       else body[name] = payload[name]
     }
     const given = isJsonObject(payload["options"]) ? payload["options"] : {}
-    const options = contextTokens === undefined ? given : { num_ctx: contextTokens, ...given }
+    const options = contextTokens === undefined ? given : { ...given, num_ctx: contextTokens }
     if (Object.keys(options).length > 0) body["options"] = options
-    return Either.right({ path: "/api/embed", body: JSON.stringify(body), dropped })
+    return Either.right({ path: "/api/embed", ...jsonBody(body), dropped })
   },
   decode: (_head, body) => {
     if (!isJsonObject(body)) return malformed()

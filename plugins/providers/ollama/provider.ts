@@ -25,6 +25,8 @@ const error: typeof httpError = (status, headers, body) => {
 
 export const chat = (options: Options): Protocol => ({
   framing: "ndjson",
+  // A server of the operator's own.
+  passes: "any",
   encode: (request, host) => encodeChat(options, request, host),
   decode: (_head, body) => chatAnswer(body),
   decoder: () => chatDecoder(),

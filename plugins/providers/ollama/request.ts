@@ -12,6 +12,7 @@ import {
   type Host,
   isJsonObject,
   type JsonObject,
+  jsonBody,
   type Message,
   readDataUrl,
   reasoningWish,
@@ -46,6 +47,9 @@ const reworded: ReadonlySet<string> = new Set([
   ...Object.keys(options),
 ])
 
+/** Members of the server's form that this function writes, or that are the operator's to say. */
+const written: ReadonlySet<string> = new Set(["model", "truncate", "format", "stream", "keep_alive", "template", "raw"])
+
 export const encodeChat = (
   { contextTokens }: Options,
   request: ChatRequest,
@@ -59,7 +63,7 @@ export const encodeChat = (
   const body: Record<string, unknown> = { model: host.upstreamModel, truncate: false }
   for (const name in payload) {
     if (payload[name] == null || reworded.has(name)) continue
-    if (!lacking.has(name)) body[name] = payload[name]
+    if (!lacking.has(name) && !written.has(name)) body[name] = payload[name]
     else if (!asksNothing(name, payload[name])) dropped.push(name)
   }
   body["messages"] = messagesOf(payload.messages)
@@ -72,7 +76,7 @@ export const encodeChat = (
   const chosen = optionsOf(request, contextTokens)
   if (Object.keys(chosen).length > 0) body["options"] = chosen
   body["stream"] = request.stream
-  return Either.right({ path: "/api/chat", body: JSON.stringify(body), dropped })
+  return Either.right({ path: "/api/chat", ...jsonBody(body), dropped })
 }
 
 /** One answer, any number of calls, and text alone are what the server does anyway. */
@@ -169,7 +173,7 @@ const formatOf = ({ response_format: format }: ChatPayload): unknown => {
 /** gpt-oss alone knows levels, and refuses none of them; other models are told to think or not to. */
 const thinkFor = (request: ChatRequest, host: Host, dropped: Array<string>): unknown => {
   const own = request.payload["think"]
-  if (own != null) return own
+  if (typeof own === "boolean" || own === "low" || own === "medium" || own === "high") return own
   const wish = reasoningWish(request.reasoning)
   if (wish === undefined) return undefined
   const known = host.supportedParameters
@@ -189,7 +193,7 @@ const thinkFor = (request: ChatRequest, host: Host, dropped: Array<string>): unk
 const optionsOf = ({ payload, maxTokens }: ChatRequest, contextTokens: number | undefined): JsonObject => {
   const { stop } = payload
   const own = isJsonObject(payload["options"]) ? payload["options"] : {}
-  const chosen: Record<string, unknown> = contextTokens === undefined ? { ...own } : { num_ctx: contextTokens, ...own }
+  const chosen: Record<string, unknown> = contextTokens === undefined ? { ...own } : { ...own, num_ctx: contextTokens }
   for (const name in options) {
     const called = options[name]
     if (called !== undefined && payload[name] != null) chosen[called] = payload[name]

@@ -41,6 +41,8 @@ const Config = Schema.Struct({
 })
 
 const quirksOf = (config: typeof Config.Type): ChatQuirks => ({
+  // What the software behind the address knows is not known here.
+  passes: "any",
   maxTokens: config.max_tokens_parameter ?? "max_tokens",
   reasoning: config.reasoning ?? "effort",
   efforts: () => config.efforts ?? [],
@@ -76,8 +78,8 @@ export default defineProvider({
   config: Config,
   load: (config) => ({
     protocols: { chat: chatProtocol(quirksOf(config)) },
-    embeddings: embeddingsProtocol({ strict: config.strict ?? false, drop: config.drop ?? [] }),
-    rerank: rerankProtocol({ drop: config.drop ?? [] }),
+    embeddings: embeddingsProtocol({ passes: "any", strict: config.strict ?? false, drop: config.drop ?? [] }),
+    rerank: rerankProtocol({ passes: "any", drop: config.drop ?? [] }),
     error: httpError,
     cacheMultipliers,
   }),

@@ -10,6 +10,7 @@ export default chatHost({
   baseUrl: "https://openrouter.ai/api/v1",
   keyVariable: "OPENROUTER_API_KEY",
   chat: {
+    own: ["reasoning"],
     reasoning: "router",
     // What the vendor counted follows an error in a stream (a recording of 2025).
     usageAfterError: true,

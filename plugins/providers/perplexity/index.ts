@@ -11,6 +11,19 @@ export default chatHost({
   keyVariable: "PERPLEXITY_API_KEY",
   privacy: { mayTrain: false, retainsPrompts: false },
   chat: {
+    own: [
+      "search_domain_filter",
+      "search_recency_filter",
+      "search_after_date_filter",
+      "search_before_date_filter",
+      "last_updated_after_filter",
+      "last_updated_before_filter",
+      "search_language_filter",
+      "return_images",
+      "return_related_questions",
+      "disable_search",
+      "language_preference",
+    ],
     history: "none",
     // Models that reason write it into the text.
     thinkTags: true,

@@ -21,6 +21,7 @@ export default chatHost({
   listModels,
   privacy: { mayTrain: false, retainsPrompts: false },
   chat: {
+    passes: "any",
     history: "reasoning_content",
     // Templates of different models read different names.
     reasoning: ({ effort }) => {
@@ -28,6 +29,6 @@ export default chatHost({
       return { chat_template_kwargs: { enable_thinking: thinks, thinking: thinks } }
     },
   },
-  embeddings: {},
-  rerank: {},
+  embeddings: { passes: "any" },
+  rerank: { passes: "any" },
 })

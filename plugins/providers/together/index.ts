@@ -11,6 +11,7 @@ export default chatHost({
   keyVariable: "TOGETHER_API_KEY",
   privacy: { mayTrain: false, retainsPrompts: false },
   chat: {
+    own: ["reasoning", "safety_model", "chat_template_kwargs", "repetition_penalty"],
     thinkTags: true,
     reasoning: ({ model, effort }) =>
       model.startsWith("openai/") ? { reasoning_effort: effort } : { reasoning: { enabled: effort !== "none" } },

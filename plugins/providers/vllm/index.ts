@@ -21,10 +21,11 @@ export default chatHost({
   listModels,
   privacy: { mayTrain: false, retainsPrompts: false },
   chat: {
+    passes: "any",
     reasoning: ({ effort }) =>
       effort === "none" ? { chat_template_kwargs: { enable_thinking: false } } : { reasoning_effort: effort },
     efforts: () => ["none", "low", "medium", "high"],
   },
-  embeddings: {},
-  rerank: {},
+  embeddings: { passes: "any" },
+  rerank: { passes: "any" },
 })

@@ -11,6 +11,7 @@ export default chatHost({
   keyVariable: ["ZAI_API_KEY", "ZHIPU_API_KEY"],
   privacy: { mayTrain: false, retainsPrompts: false },
   chat: {
+    own: ["thinking", "do_sample", "tool_stream", "user_id", "sensitive_word_check"],
     history: "reasoning_content",
     reasoning: ({ effort }) => ({ thinking: { type: effort === "none" ? "disabled" : "enabled" } }),
   },

@@ -2,14 +2,8 @@
 import type { ChatPayload } from "../../domain/Chat.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import type { Preferences } from "../../domain/Preferences.ts"
-import {
-  type ChatRequest,
-  mostSearches,
-  type Needs,
-  noNeeds,
-  type Reasoning,
-  type Routing,
-} from "../../domain/Request.ts"
+import { type ChatRequest, type Needs, noNeeds, type Reasoning, type Routing } from "../../domain/Request.ts"
+import { withoutHosted } from "./hosted.ts"
 import { measure } from "./measure.ts"
 import { withSiblings } from "./preferences.ts"
 
@@ -25,14 +19,23 @@ export interface DecodedBody {
   readonly parameters: ReadonlyArray<string>
   readonly reasoning: Reasoning
   readonly maxTokens: number | undefined
+  /** Name of the client form. Default: `chat`. */
+  readonly form?: string
+  /** Names of members that no host is sent. */
+  readonly dropped: ReadonlyArray<string>
+  /** Whether the messages have something whose size the gateway cannot tell. Default false. */
+  readonly unseen?: boolean
 }
 
 export const chatRequest = (decoded: DecodedBody): ChatRequest => {
-  const { body, native, payload, preferences, parameters, reasoning, maxTokens } = decoded
+  const { body, native, preferences, reasoning, maxTokens, dropped, form = "chat", unseen = false } = decoded
+  const { payload, hosted } = withoutHosted(decoded.payload, body)
+  const parameters = hosted.length === 0 ? decoded.parameters : parametersOf(decoded.parameters, payload)
   const { textBytes, mediaBytes, mediaParts, media, images, inputs } = measure(payload, native)
+  const needs = needsOf(payload, inputs)
   return {
     operation: "chat",
-    routing: routingOf(body, preferences, parameters, needsOf(payload, inputs)),
+    routing: routingOf(body, preferences, parameters, hosted.length === 0 ? needs : { ...needs, hosted, form }),
     bounds: {
       promptBytes: textBytes + mediaBytes,
       mediaBytes,
@@ -41,17 +44,26 @@ export const chatRequest = (decoded: DecodedBody): ChatRequest => {
       ...(media === undefined ? {} : { media }),
       messages: payload.messages.length,
       images,
-      searches: searchesIn(payload),
+      // For a host that always searches.
+      searches: 1,
       maxTokens,
       // A host that picks the best of several answers bills them all.
       choices: Math.max(countOf(payload.n) ?? 1, countOf(payload["best_of"]) ?? 1),
+      ...(unseen ? { unseen } : {}),
     },
     stream: body["stream"] === true,
     maxTokens,
     reasoning,
     payload,
+    ...(dropped.length === 0 ? {} : { dropped }),
   }
 }
+
+/** The parameters without those of tools, where there are none but the host's. */
+const parametersOf = (parameters: ReadonlyArray<string>, { tools }: ChatPayload): ReadonlyArray<string> =>
+  tools == null
+    ? parameters.filter((name) => name !== "tools" && name !== "tool_choice" && name !== "parallel_tool_calls")
+    : parameters
 
 /** What the members that speak to the router say. They have the same names in every form. */
 export const routingOf = (
@@ -77,12 +89,6 @@ const modelsOf = (body: JsonObject): ReadonlyArray<string> => {
 
 const sessionOf = (session: unknown): { readonly session?: string } =>
   typeof session === "string" && session !== "" ? { session } : {}
-
-/** The most web searches that the request is assumed to cause: one where it does not ask for any, for a host that always searches. */
-const searchesIn = (payload: ChatPayload): number => {
-  const searches = (tool: JsonObject) => String(tool["type"]).includes("web_search")
-  return payload["web_search_options"] != null || (payload.tools ?? []).some(searches) ? mostSearches : 1
-}
 
 /** What the request needs of a host besides parameters. */
 const needsOf = ({ tool_choice: choice, modalities }: ChatPayload, inputs: Needs["inputs"]): Needs => {

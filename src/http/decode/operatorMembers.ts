@@ -3,7 +3,8 @@
  * to what is stored in the operator's account, where it may be another caller's. Refused in every form, since members that
  * are not known are passed on to hosts.
  */
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { reachesOut } from "../../domain/hostedTools.ts"
+import { isJsonObject } from "../../domain/Json.ts"
 import { type Check, type Issues, quoted, report } from "./checks.ts"
 
 /** Refuses a member that asks for something, with a sentence. */
@@ -33,24 +34,12 @@ export const operatorMembers = {
   conversation: refused(stored),
   vector_store_ids: refused(stored, isEmptyList),
   cached_content: refused(stored),
+  workspace_id: refused(stored),
 } satisfies Readonly<Record<string, Check>>
 
-/** Tools of hosts that run code, search files or call others in the name of the operator. */
-export const operatorTool =
-  /^(?:mcp|mcp_toolset|connector|file_search|collections_search|code_interpreter|code_execution|advisor)(?:_\d{8})?$/
-
+/** Tools that reach another server, or what is stored in the operator's account. */
 export const checkOperatorTool = (type: string, path: string, issues: Issues): void => {
-  if (!operatorTool.test(type)) return
-  const why = "is not supported: the gateway knows no price for it, or it reaches what belongs to the operator"
-  report(issues, `${path}.type`, `${quoted(type)} ${why}`)
+  if (reachesOut(type)) report(issues, `${path}.type`, `${quoted(type)} ${unusable}`)
 }
 
-/** Whether a value refers, at any depth, to a file that was stored at the host before. */
-export const namesStoredFile = (value: unknown): boolean => {
-  if (Array.isArray(value)) return value.some(namesStoredFile)
-  if (!isJsonObject(value)) return false
-  const { type, source, file_id: id }: JsonObject = value
-  if (type === "container_upload" || typeof id === "string") return true
-  if (isJsonObject(source) && source["type"] === "file") return true
-  return Object.entries(value).some(([name, inner]) => name !== "input" && namesStoredFile(inner))
-}
+const unusable = "is not supported: it reaches what belongs to the operator, or a server that the caller names"

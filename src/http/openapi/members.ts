@@ -1,7 +1,6 @@
 /** Schemas of what the bodies of all forms have in common; the decoders are in `http/decode`. */
 import { quantizations } from "../../domain/Preferences.ts"
 import { most } from "../decode/members.ts"
-import { operatorTool } from "../decode/operatorMembers.ts"
 import {
   amount,
   anyObject,
@@ -123,6 +122,7 @@ const operatorSchemas = {
   conversation: stored,
   vector_store_ids: { type: "array", maxItems: 0 },
   cached_content: stored,
+  workspace_id: stored,
 } satisfies Readonly<Record<string, Schema>>
 
 /** Members that mean the same in every form. */
@@ -137,7 +137,11 @@ export const sharedSchemas = {
   service_tier: oneOf("auto", "default", "fast", "flex", "priority", "scale"),
   cache_control: taken({ type: only("ephemeral"), ttl: oneOf("5m", "1h") }, "type"),
   prompt_cache_key: text,
-  prompt_cache_options: anyObject,
+  prompt_cache_options: taken({
+    mode: text,
+    ttl: described("The gateway has no price for a longer time.", only("30m")),
+    prewarm: { const: false },
+  }),
   session_id: described("Requests of one session stay with one host.", shortText(256)),
   user: text,
   metadata: {
@@ -209,17 +213,13 @@ export const commonSchemas: Readonly<Record<string, Schema>> = {
   Usage: usage,
 }
 
+/** Tools that reach another server, or what is stored at a host (`domain/hostedTools.ts`). */
+const reaching =
+  "^\\s*((open)?router:)?(mcp|mcp_toolset|connector|file_search|collections_search|retrieval|knowledge_base|azure_ai_search|agent)(_\\d{8}|_\\d{4}_\\d{2}_\\d{2})?\\s*$"
+
 /**
- * A tool of a kind that only some hosts have. Refused are those that reach what the operator owns, and server tools of
- * other routers but for web search.
+ * A tool that is no function. One that hosts run is sent where the host has a price for it, else dropped. Refused are those that
+ * reach what the operator owns.
  */
 export const otherTool = (...own: ReadonlyArray<string>): Schema =>
-  taken(
-    {
-      type: {
-        type: "string",
-        not: anyOf({ enum: own }, { pattern: "^(open)?router:(?!web_search$)" }, { pattern: operatorTool.source }),
-      },
-    },
-    "type",
-  )
+  taken({ type: { type: "string", not: anyOf({ enum: own }, { pattern: reaching }) } }, "type")

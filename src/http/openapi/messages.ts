@@ -2,7 +2,7 @@
 
 import { most } from "../decode/members.ts"
 import { notOfMessages, oneAnswer } from "../decode/notOfMessages.ts"
-import { cost, modelRules, samplingSchemas, sharedSchemas } from "./members.ts"
+import { cost, modelRules, otherTool, samplingSchemas, sharedSchemas } from "./members.ts"
 import {
   anyObject,
   anyOf,
@@ -56,11 +56,7 @@ const customTool = taken(
   "name",
   "input_schema",
 )
-const hostTools = [
-  ...["bash", "text_editor", "computer", "memory", "computer_toolset", "browser_toolset", "web_search", "web_fetch"],
-  "tool_search_tool_[a-z0-9]+",
-]
-const tool = anyOf(customTool, taken({ type: matching(`^(${hostTools.join("|")})(_\\d{8})?$`) }, "type"))
+const tool = anyOf(customTool, otherTool("custom"))
 
 /** Where `type` is this, another member must be given. */
 const needs = (type: string, member: string): Schema => ({

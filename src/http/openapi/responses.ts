@@ -1,7 +1,7 @@
 /** `POST /responses`: the decoder is `http/data/responses/decode.ts`. */
 import * as Struct from "effect/Struct"
 import { textSchemas, topLogprobs } from "./chat.ts"
-import { cost, modelRules, reasoningRules, samplingSchemas, sharedSchemas } from "./members.ts"
+import { cost, modelRules, otherTool, reasoningRules, samplingSchemas, sharedSchemas } from "./members.ts"
 import {
   anyObject,
   anyOf,
@@ -71,6 +71,7 @@ const tool = anyOf(
     },
     "type",
   ),
+  otherTool("function", "namespace", "custom", "web_search", "web_search_preview"),
 )
 
 const namedFunction = typed("function", { name: filledText }, "name")
@@ -83,10 +84,14 @@ const toolChoice = described(
     typed("custom", { name: filledText }, "name"),
     typed(
       "allowed_tools",
-      { mode: oneOf("auto", "required"), tools: listOf(namedFunction, { minItems: 1, maxItems: 512 }) },
+      {
+        mode: oneOf("auto", "required"),
+        tools: listOf(anyOf(namedFunction, otherTool("function")), { minItems: 1, maxItems: 512 }),
+      },
       "mode",
       "tools",
     ),
+    otherTool("function", "custom", "allowed_tools"),
   ),
 )
 

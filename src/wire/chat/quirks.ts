@@ -19,7 +19,7 @@ export interface ChatQuirks {
   readonly maxTokens?: "max_tokens" | "max_completion_tokens"
   /**
    * How reasoning is requested: by `reasoning_effort` (default), by the caller's own members, or not at all. A function gives
-   * the host's own members; `undefined`: the host cannot do it. Members that the caller wrote win over them.
+   * the host's own members; `undefined`: the host cannot do it. They win over members that the caller wrote.
    */
   readonly reasoning?: "effort" | "router" | "none" | ((asked: AskedReasoning) => JsonObject | undefined)
   /**
@@ -40,9 +40,13 @@ export interface ChatQuirks {
   readonly drop?: ReadonlyArray<string>
   /** The only top-level members that the host takes, by its own names: it refuses all others. Default: any. */
   readonly takes?: ReadonlyArray<string>
+  /** Members of the vendor's own that callers may write, beside the canonical ones: they pass unread. Default: none. */
+  readonly own?: ReadonlyArray<string>
+  /** `any`: whatever callers write passes unread, as to software that an operator runs. It wins over `own`. */
+  readonly passes?: "any"
   /** The host's own names of members of the payload: `{ seed: "random_seed" }`. */
   readonly names?: Readonly<Record<string, string>>
-  /** Members that every request has, unless the caller wrote them. Constant for a model. */
+  /** Members that every request has, whatever the caller wrote. Constant for a model. */
   readonly always?: (upstreamModel: string) => JsonObject
   /**
    * The payload in the host's own form, for what no other quirk says; it runs first, and the quirks about messages and tools

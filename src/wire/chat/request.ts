@@ -9,7 +9,7 @@ import type { Host } from "../../domain/Host.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import type { ChatRequest } from "../../domain/Request.ts"
 import { effortFor, efforts, reasoningWish } from "../effort.ts"
-import type { Protocol } from "../Protocol.ts"
+import { jsonBody, type Protocol } from "../Protocol.ts"
 import type { ChatQuirks } from "./quirks.ts"
 
 /** Members that routers added to the vendors' API. A strict host refuses them. */
@@ -49,7 +49,7 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
         if (payload[name] != null) dropped.push(name)
       } else out[named] = written[name]
     }
-    if (always !== undefined) addMissing(out, always(host.upstreamModel))
+    if (always !== undefined) write(out, always(host.upstreamModel), payload, dropped)
     if (rewrite === undefined) {
       if (changesMessages)
         out["messages"] = payload.messages.map((message) => plainMessage(message, unmarked, history, dropInMessages))
@@ -60,14 +60,32 @@ export const encodeChat = (quirks: ChatQuirks): Protocol["encode"] => {
     writeReasoning(out, dropped, request, host, quirks, refused)
     out["stream"] = request.stream
     if (request.stream && streamUsage && !refused.has("stream_options")) out["stream_options"] = { include_usage: true }
-    return Either.right({ path: path(host.upstreamModel), body: JSON.stringify(out), dropped })
+    if (request.routing.needs.hosted !== undefined) withoutEmptyChoice(out, dropped)
+    return Either.right({ path: path(host.upstreamModel), ...jsonBody(out), dropped })
   }
 }
 
-/** Adds members that are not there yet. */
-const addMissing = (out: Record<string, unknown>, members: JsonObject): void => {
+/** Writes members of the protocol's. They take the place of the caller's own of that name, which are named. */
+const write = (
+  out: Record<string, unknown>,
+  members: JsonObject,
+  payload: JsonObject,
+  dropped: Array<string>,
+): void => {
   for (const name in members) {
-    if (out[name] === undefined && name !== "__proto__") out[name] = members[name]
+    if (name === "__proto__") continue
+    if (payload[name] != null && out[name] === payload[name] && out[name] !== members[name]) dropped.push(name)
+    out[name] = members[name]
+  }
+}
+
+/** A search of the host is no tool in this form, and hosts refuse a choice where there are no tools. */
+const withoutEmptyChoice = (out: Record<string, unknown>, dropped: Array<string>): void => {
+  if (out["tools"] != null) return
+  for (const name of ["tool_choice", "parallel_tool_calls"]) {
+    if (out[name] == null) continue
+    delete out[name]
+    dropped.push(name)
   }
 }
 
@@ -99,7 +117,7 @@ const writeReasoning = (
       : typeof quirks.reasoning === "function"
         ? quirks.reasoning({ model: host.upstreamModel, effort, tokens })
         : { reasoning_effort: effort }
-  if (members !== undefined) addMissing(out, members)
+  if (members !== undefined) write(out, members, request.payload, dropped)
   else dropped.push(reasoning.written["reasoning"] == null ? "reasoning_effort" : "reasoning")
 }
 

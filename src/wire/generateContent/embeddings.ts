@@ -10,7 +10,7 @@ import type { Host } from "../../domain/Host.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
 import { isCount } from "../../domain/Usage.ts"
 import { malformed } from "../httpError.ts"
-import type { EmbeddingsProtocol, Encoded } from "../Protocol.ts"
+import { type EmbeddingsProtocol, type Encoded, jsonBody } from "../Protocol.ts"
 import { generateContentErrorInBody } from "./failure.ts"
 import { given } from "./json.ts"
 import { mediaPart, type Reader } from "./media.ts"
@@ -93,7 +93,7 @@ export const vertexEmbeddingsProtocol = (): EmbeddingsProtocol => ({
 
 const encoded = (path: string, body: JsonObject, dropped: ReadonlyArray<string>): Encoded => ({
   path,
-  body: JSON.stringify(body),
+  ...jsonBody(body),
   dropped,
 })
 

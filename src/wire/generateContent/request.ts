@@ -6,7 +6,7 @@ import type { Host } from "../../domain/Host.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import type { ChatRequest } from "../../domain/Request.ts"
 import { reasoningWish } from "../effort.ts"
-import type { Encoded } from "../Protocol.ts"
+import { type Encoded, jsonBody } from "../Protocol.ts"
 import { generationConfig } from "./config.ts"
 import { conversationOf } from "./contents.ts"
 import { given } from "./json.ts"
@@ -46,7 +46,7 @@ export const encodeGenerateContent = (
     return {
       path: `${modelPath(host.upstreamModel, vertex)}:${method}`,
       ...(vertex && tier !== undefined ? { headers: { "x-vertex-ai-llm-shared-request-type": tier } } : {}),
-      body: JSON.stringify(body),
+      ...jsonBody(body),
       dropped: droppedOf(request, reader, config),
     }
   })

@@ -3,13 +3,13 @@
  * output bound, the service tier, parameters that the host lacks, and reasoning that came from hosts of other vendors.
  */
 import * as Either from "effect/Either"
-import { Unsupported } from "../../domain/Failure.ts"
+import type { Unsupported } from "../../domain/Failure.ts"
 import type { Host } from "../../domain/Host.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import { sortPrice } from "../../domain/Price.ts"
-import type { ChatRequest, NativeRequest } from "../../domain/Request.ts"
+import { runnerOf } from "../../domain/hostedTools.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
+import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/Request.ts"
 import { reasoningWish } from "../effort.ts"
-import type { Encoded } from "../Protocol.ts"
+import { type Encoded, jsonBody } from "../Protocol.ts"
 import type { Turn } from "./content.ts"
 import { isForeign } from "./foreignThinking.ts"
 import { isForced, tierField, version } from "./request.ts"
@@ -24,27 +24,48 @@ const counterparts: ReadonlyMap<string, string> = new Map([
   ["stop_sequences", "stop"],
 ])
 
+/** Members of the form, each checked where the body comes in. Others are sent only where the operator says so. */
+const known: ReadonlySet<string> = new Set([
+  ...[
+    "model",
+    "messages",
+    "max_tokens",
+    "system",
+    "tools",
+    "tool_choice",
+    "thinking",
+    "output_config",
+    "output_format",
+  ],
+  ...["metadata", "stop_sequences", "stream", "temperature", "top_k", "top_p", "service_tier", "cache_control"],
+  ...["context_management", "compaction", "diagnostics", "speed", "inference_geo", "billing_policy"],
+])
+
 export const encodeNative = (
   kind: ThinkingKind,
   request: ChatRequest,
   { body, headers }: NativeRequest,
   host: Host,
 ): Either.Either<Encoded, Unsupported> => {
-  const unpriced = unpricedTool(body, host)
-  if (unpriced !== undefined) return Either.left(unpriced)
   const { payload } = request
   const maxTokens = Math.min(request.maxTokens ?? host.maxCompletionTokens, host.maxCompletionTokens)
   const sent: Record<string, unknown> = {}
   const dropped: Array<string> = []
   for (const name in body) {
+    if (!known.has(name) && host.extraMembers?.includes(name) !== true) {
+      if (body[name] !== null && !isEmpty(body[name])) dropped.push(name)
+      continue
+    }
     const counterpart = counterparts.get(name)
     const isLacking = counterpart !== undefined && payload[counterpart] === undefined && !isEmpty(body[name])
     if (body[name] !== null && !isLacking) sent[name] = body[name]
+    else if (name === "tools" || name === "tool_choice") addHosted(sent, name, body)
   }
   sent["model"] = host.upstreamModel
   sent["max_tokens"] = maxTokens
   sent["messages"] = withoutForeignThinking(body["messages"])
   if (payload.user != null && !isJsonObject(sent["metadata"])) sent["metadata"] = { user_id: payload.user }
+  boundSearches(sent)
   setTier(sent, request, dropped)
   setChoice(sent, request)
   setOutput(sent, request)
@@ -53,21 +74,36 @@ export const encodeNative = (
   return Either.right({
     path: "/messages",
     headers: { "anthropic-version": version, ...headers },
-    body: JSON.stringify(sent),
+    ...jsonBody(sent),
     dropped,
   })
+}
+
+/**
+ * Tools that the host runs, and a choice of one: they have no counterpart. Those that it is not to run were taken out of the body
+ * before.
+ */
+const addHosted = (sent: Record<string, unknown>, name: "tools" | "tool_choice", body: JsonObject): void => {
+  const hosted = objectsIn(body["tools"]).filter((tool) => runnerOf(tool) !== "client")
+  const choice = body["tool_choice"]
+  if (name === "tools" && hosted.length > 0) sent[name] = hosted
+  else if (isJsonObject(choice) && hosted.some((tool) => choice["type"] === "tool" && tool["name"] === choice["name"]))
+    sent[name] = choice
 }
 
 /** An empty list of tools asks for nothing, and has no counterpart. */
 const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
-/** A search costs extra, so a host whose tokens have a price needs one for searches too. */
-const unpricedTool = ({ tools }: JsonObject, { pricing }: Host): Unsupported | undefined => {
-  if (!Array.isArray(tools) || pricing === null || pricing.webSearch > 0n || sortPrice(pricing) === 0n) return undefined
-  const at = tools.findIndex((tool) => isJsonObject(tool) && String(tool["type"]).startsWith("web_search"))
-  return at === -1
-    ? undefined
-    : new Unsupported({ path: `tools[${at}]`, reason: "this host has no price for web searches" })
+/** As many searches as are reserved, at most. */
+const boundSearches = (sent: Record<string, unknown>): void => {
+  const { tools } = sent
+  if (!Array.isArray(tools)) return
+  const isUnbounded = (tool: unknown): tool is JsonObject =>
+    isJsonObject(tool) &&
+    runnerOf(tool) === "web_search" &&
+    !(typeof tool["max_uses"] === "number" && tool["max_uses"] <= mostSearches)
+  if (!tools.some(isUnbounded)) return
+  sent["tools"] = tools.map((tool: unknown) => (isUnbounded(tool) ? { ...tool, max_uses: mostSearches } : tool))
 }
 
 /** Reasoning of other vendors, which earlier turns may have from other hosts, would be refused. */

@@ -5,8 +5,8 @@ import type { Unsupported } from "../../domain/Failure.ts"
 import type { Host } from "../../domain/Host.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import type { ChatRequest } from "../../domain/Request.ts"
-import { reasoningWish } from "../effort.ts"
-import type { Encoded } from "../Protocol.ts"
+import { efforts, reasoningWish } from "../effort.ts"
+import { type Encoded, jsonBody } from "../Protocol.ts"
 import { type Conversation, conversationOf, type Turn } from "./content.ts"
 import { type Thinking, type ThinkingKind, thinkingFor } from "./thinking.ts"
 import { unsupportedIn } from "./unsupported.ts"
@@ -25,10 +25,16 @@ const refused: ReadonlySet<string> = new Set([
   ...["structured_outputs", "web_search_options", "functions", "function_call", "prompt"],
 ])
 
-/** Members that are translated. Other members are passed on, since the host may know them. */
+/** Members that are translated. */
 const reworded: ReadonlySet<string> = new Set([
-  ...["messages", "system", "stop", "tools", "tool_choice", "parallel_tool_calls", "response_format"],
+  ...["messages", "stop", "tools", "tool_choice", "parallel_tool_calls", "response_format"],
   ...["temperature", "top_p", "top_k", "thinking", "output_config", "verbosity", "user", "metadata", "service_tier"],
+])
+
+/** Members of the host's form that this function writes: the caller's of these names are not copied. */
+const written: ReadonlySet<string> = new Set([
+  ...["model", "max_tokens", "system", "stop_sequences", "stream", "mcp_servers", "container", "context_management"],
+  ...["output_format", "inference_geo", "speed", "skills"],
 ])
 
 export const encodeMessages = (
@@ -49,7 +55,7 @@ export const encodeMessages = (
     ...passedOn(payload),
     model: host.upstreamModel,
     max_tokens: maxTokens,
-    ...systemField(payload, conversation),
+    ...systemField(conversation),
     messages: conversation.turns,
     ...tools,
     ...(thinking.thinking === undefined ? {} : { thinking: thinking.thinking }),
@@ -63,7 +69,7 @@ export const encodeMessages = (
   return Either.right({
     path: "/messages",
     headers: headersFor(conversation.turns),
-    body: JSON.stringify(body),
+    ...jsonBody(body),
     dropped: droppedOf(request, body),
   })
 }
@@ -76,13 +82,12 @@ const headersFor = (turns: ReadonlyArray<Turn>): Record<string, string> => {
 
 const passedOn = (payload: ChatPayload): JsonObject =>
   Object.fromEntries(
-    Object.entries(payload).filter(([name, value]) => value != null && !refused.has(name) && !reworded.has(name)),
+    Object.entries(payload).filter(
+      ([name, value]) => value != null && !refused.has(name) && !reworded.has(name) && !written.has(name),
+    ),
   )
 
-const systemField = (payload: ChatPayload, { system }: Conversation): JsonObject => {
-  if (system.length > 0) return { system }
-  return payload["system"] == null ? {} : { system: payload["system"] }
-}
+const systemField = ({ system }: Conversation): JsonObject => (system.length > 0 ? { system } : {})
 
 /** Tools and the choice among them. Without tools the host refuses a choice, so it is left out. */
 const toolFields = ({ tools, tool_choice: wanted, parallel_tool_calls: parallel }: ChatPayload, host: Host) => {
@@ -125,7 +130,8 @@ export const isForced = (choice: unknown): boolean =>
   isJsonObject(choice) && (choice["type"] === "any" || choice["type"] === "tool")
 
 const outputFields = (payload: ChatPayload, host: Host, thinking: Thinking): JsonObject => {
-  const config: Record<string, unknown> = isJsonObject(payload["output_config"]) ? { ...payload["output_config"] } : {}
+  const given = isJsonObject(payload["output_config"]) ? payload["output_config"]["effort"] : undefined
+  const config: Record<string, unknown> = isEffort(given) ? { effort: given } : {}
   const schema = schemaIn(payload)
   if (schema != null) config["format"] = { type: "json_schema", schema }
   const verbosity = host.supportedParameters.includes("verbosity") ? payload.verbosity : undefined
@@ -133,6 +139,8 @@ const outputFields = (payload: ChatPayload, host: Host, thinking: Thinking): Jso
   if (effort != null) config["effort"] ??= effort
   return Object.keys(config).length === 0 ? {} : { output_config: config }
 }
+
+const isEffort = (value: unknown): boolean => efforts.some((effort) => effort === value)
 
 const schemaIn = ({ response_format: format }: ChatPayload): JsonObject | null | undefined =>
   format?.type === "json_schema" ? format.json_schema?.schema : undefined
@@ -165,13 +173,13 @@ export const tierField = (tier: string | null | undefined): JsonObject => {
 
 /** Names of the caller's members that are not sent to the host in any form. */
 const droppedOf = ({ payload, reasoning }: ChatRequest, body: JsonObject): ReadonlyArray<string> => {
-  const dropped = Object.keys(payload).filter((name) => payload[name] != null && refused.has(name))
+  const dropped = Object.keys(payload).filter(
+    (name) => payload[name] != null && (refused.has(name) || written.has(name)),
+  )
   for (const name of ["temperature", "top_p", "service_tier"]) {
     if (payload[name] != null && body[name] === undefined) dropped.push(name)
   }
   if (payload.metadata != null && !isWithin(payload.metadata, body["metadata"])) dropped.push("metadata")
-  // System messages take the place of a top-level `system`.
-  if (payload["system"] != null && body["system"] !== payload["system"]) dropped.push("system")
   if (payload.top_k != null && payload.top_k !== 0 && body["top_k"] === undefined) dropped.push("top_k")
   const output = isJsonObject(body["output_config"]) ? body["output_config"] : {}
   if (payload.verbosity != null && output["effort"] !== payload.verbosity) dropped.push("verbosity")

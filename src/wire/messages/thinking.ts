@@ -5,7 +5,7 @@
  * `budget`, up to Claude 4.6, is given a number of tokens; `adaptive`, from Opus 4.7 on, an effort, and refuses budgets
  * and sampling parameters; `always`, Fable and the 5.5 models, cannot stop thinking either.
  */
-import { isJsonObject } from "../../domain/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import type { ChatRequest } from "../../domain/Request.ts"
 import { effortFor, type ReasoningWish, reasoningWish, tokensFor } from "../effort.ts"
 import type { Turn } from "./content.ts"
@@ -46,8 +46,8 @@ export const thinkingFor = (
   forced: boolean,
   turns: ReadonlyArray<Turn>,
 ): Thinking => {
-  const given = payload["thinking"]
-  if (isJsonObject(given)) {
+  const given = readThinking(payload["thinking"], maxTokens)
+  if (given !== undefined) {
     return { thinking: given, effort: undefined, sampling: kind === "budget" && given["type"] === "disabled" }
   }
   const wish = reasoningWish(reasoning)
@@ -68,6 +68,18 @@ export const thinkingFor = (
     effort: wish === "off" ? "low" : effortOf(wish, maxTokens),
     sampling: false,
   }
+}
+
+/** The caller's own `thinking`, as far as it is one, and within the bound of the output; `undefined`: it is none. */
+const readThinking = (given: unknown, maxTokens: number): JsonObject | undefined => {
+  if (!isJsonObject(given)) return undefined
+  const { type, budget_tokens: budget, display } = given
+  const shown = display === "summarized" || display === "omitted" ? { display } : {}
+  if (type === "disabled") return { type }
+  if (type === "adaptive") return { type, ...shown }
+  if (type !== "enabled" || typeof budget !== "number") return undefined
+  const tokens = Math.min(Math.floor(budget), maxTokens - 1)
+  return tokens < leastBudget ? undefined : { type, budget_tokens: tokens, ...shown }
 }
 
 /**

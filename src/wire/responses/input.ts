@@ -2,7 +2,15 @@
  * Converts canonical messages to input items: a message of the assistant becomes its reasoning, what it said and a call for
  * each tool call; a tool message becomes the output of a call.
  */
-import type { AssistantMessage, Content, ContentPart, FilePart, Message, ReasoningDetail } from "../../domain/Chat.ts"
+import type {
+  AssistantMessage,
+  Content,
+  ContentPart,
+  FilePart,
+  HostToolCall,
+  Message,
+  ReasoningDetail,
+} from "../../domain/Chat.ts"
 import { Unsupported } from "../../domain/Failure.ts"
 import type { Host } from "../../domain/Host.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
@@ -38,12 +46,16 @@ export const inputOf = (
 }
 
 /** Kinds of parts that OpenAI's own models do not take in this form. Other hosts list them among their modalities. */
-const listedOnly: Readonly<Record<string, string>> = { input_audio: "audio", video_url: "video", input_video: "video" }
+const listedOnly: ReadonlyMap<string, string> = new Map([
+  ["input_audio", "audio"],
+  ["video_url", "video"],
+  ["input_video", "video"],
+])
 
 const unsupportedIn = ({ content }: Message, path: string, host: Host): Unsupported | undefined => {
   if (!Array.isArray(content)) return undefined
   for (const [at, part] of content.entries()) {
-    const kind = listedOnly[part.type]
+    const kind = listedOnly.get(part.type)
     if (kind !== undefined && !host.inputModalities.includes(kind))
       return new Unsupported({ path: `${path}.content[${at}]`, reason: `this host takes no ${kind}` })
   }
@@ -53,7 +65,12 @@ const unsupportedIn = ({ content }: Message, path: string, host: Host): Unsuppor
 const contentOf = (content: Content | null | undefined): unknown =>
   Array.isArray(content) ? content.map(partOf) : (content ?? "")
 
-/** Parts of unknown kinds are sent unchanged, for the host to judge. */
+/** A call of a custom tool, as the canonical form has it: its members, and no others. `undefined`: it is of another kind. */
+export const customCallOf = ({ type, id, custom }: HostToolCall): ReadonlyArray<JsonObject> | undefined =>
+  type === "custom" && isJsonObject(custom)
+    ? [{ type: "custom_tool_call", call_id: id, name: custom["name"], input: custom["input"] }]
+    : undefined
+
 const partOf = (part: ContentPart): JsonObject => {
   switch (part.type) {
     case "text":
@@ -67,8 +84,8 @@ const partOf = (part: ContentPart): JsonObject => {
     case "video_url":
     case "input_video":
       return { type: "input_video", video_url: part.video_url.url }
-    default:
-      return part
+    case "input_audio":
+      return { type: "input_audio", input_audio: part.input_audio }
   }
 }
 
@@ -85,8 +102,7 @@ const assistantItems = (message: AssistantMessage, quirks: ResponsesQuirks): Rea
   const said = saidBy(message)
   if (said !== undefined) items.push({ type: "message", role: "assistant", content: said })
   for (const call of message.tool_calls ?? []) {
-    // A call of a kind that only some hosts have is an item of its own already.
-    if (call.function === undefined) items.push(call)
+    if (call.function === undefined) items.push(...(customCallOf(call) ?? []))
     else {
       const { name, arguments: written } = call.function
       items.push({ type: "function_call", call_id: call.id, name, arguments: written === "" ? "{}" : written })

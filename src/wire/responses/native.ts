@@ -5,13 +5,14 @@
 import * as Either from "effect/Either"
 import type { Unsupported } from "../../domain/Failure.ts"
 import type { Host } from "../../domain/Host.ts"
+import { runnerOf } from "../../domain/hostedTools.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import type { ChatRequest, NativeRequest } from "../../domain/Request.ts"
+import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/Request.ts"
 import { effortAsked } from "../chat/request.ts"
 import { reasoningWish } from "../effort.ts"
-import type { Encoded } from "../Protocol.ts"
+import { type Encoded, jsonBody } from "../Protocol.ts"
 import { defaultFormat, type ResponsesQuirks } from "./quirks.ts"
-import { belowLeast, encrypted, lacking, unpricedSearch, wantsEncrypted } from "./request.ts"
+import { belowLeast, encrypted, lacking, wantsEncrypted } from "./request.ts"
 
 /** Name of the form. */
 export const responsesForm = "responses"
@@ -27,6 +28,13 @@ const own: ReadonlySet<string> = new Set([
   ...["service_tier", "web_search_options", "background"],
 ])
 
+/** Members of the form that are sent as they came: each is checked where the body comes in. */
+const known: ReadonlySet<string> = new Set([
+  ...["instructions", "temperature", "top_p", "top_logprobs", "tool_choice", "parallel_tool_calls", "max_tool_calls"],
+  ...["truncation", "stream_options", "metadata", "user", "safety_identifier", "image", "client_metadata"],
+  ...["prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"],
+])
+
 export const encodeNative = (
   quirks: ResponsesQuirks,
   request: ChatRequest,
@@ -34,10 +42,11 @@ export const encodeNative = (
   host: Host,
 ): Either.Either<Encoded, Unsupported> => {
   const { payload } = request
-  const refusal = belowLeast(request, quirks, "max_output_tokens") ?? unpricedSearch(payload, host, "tools")
+  const refusal = belowLeast(request, quirks, "max_output_tokens")
   if (refusal !== undefined) return Either.left(refusal)
   const dropped: Array<string> = []
   const refused = new Set(quirks.drop)
+  const passes = new Set([...(quirks.own ?? []), ...(host.extraMembers ?? [])])
   const sent: Record<string, unknown> = {
     model: host.upstreamModel,
     input: inputOf(body["input"], quirks),
@@ -47,9 +56,10 @@ export const encodeNative = (
     const value = body[name]
     const isLacking = counterparts.has(name) && payload[name] === undefined && !isCustom(value)
     if (value === null || own.has(name) || isLacking) continue
-    if (!lacking.has(name) && !refused.has(name)) sent[name] = value
+    const isTaken = known.has(name) || (passes.has(name) && !lacking.has(name))
+    if (isTaken && !refused.has(name)) sent[name] = value
     // What is no longer in the payload was named already.
-    else if (payload[name] !== undefined) dropped.push(name)
+    else if (payload[name] !== undefined && !saysNothing(value)) dropped.push(name)
   }
   if (request.maxTokens !== undefined) sent["max_output_tokens"] = request.maxTokens
   if (typeof payload.service_tier === "string") sent["service_tier"] = payload.service_tier
@@ -57,12 +67,19 @@ export const encodeNative = (
   if (tools.length > 0) sent["tools"] = tools
   // A choice among tools that are not sent is refused.
   else delete sent["tool_choice"]
+  if (tools.some(isSearch)) {
+    // What a search may cost is reserved for as many.
+    const { max_tool_calls: most } = body
+    sent["max_tool_calls"] = typeof most === "number" ? Math.min(most, mostSearches) : mostSearches
+  }
   setText(sent, body["text"], request)
   setReasoning(sent, body["reasoning"], request, host, quirks)
   setInclude(sent, body["include"], request, host, quirks)
   sent["stream"] = request.stream
-  return Either.right({ path: "/responses", headers, body: JSON.stringify(sent), dropped })
+  return Either.right({ path: "/responses", headers, ...jsonBody(sent), dropped })
 }
+
+const saysNothing = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
 /** An id that the gateway made (`http/data/responses/reasoningItem.ts`): it says nothing to a host, but may name a format. */
 const ownId = /^(?:msg|rs|fc|ig)_\d{1,12}-[0-9A-Za-z]{20}-\d+(?:-([a-z0-9-]{1,64}))?$/
@@ -104,12 +121,11 @@ const withoutMark = (part: unknown): unknown => {
   return rest
 }
 
-/** Functions, and the search, where the host was not found to lack them. */
+/** Tools, where the host was not found to lack them. Those that it is not to run were taken out before. */
 const toolsOf = (tools: unknown, { payload }: ChatRequest): ReadonlyArray<unknown> => {
   const kept = (Array.isArray(tools) ? tools : []).filter((tool: unknown) => {
-    const type = isJsonObject(tool) ? String(tool["type"]) : ""
-    if (type.includes("web_search")) return payload["web_search_options"] !== undefined
-    return isCustom(tool) || payload.tools !== undefined
+    const type = isJsonObject(tool) ? tool["type"] : ""
+    return (type !== "function" && type !== "namespace") || payload.tools !== undefined
   })
   const listed = kept.map(withoutMark).map(withoutPrefix)
   const asked = payload["web_search_options"] !== undefined && !kept.some(isSearch)
@@ -119,7 +135,7 @@ const toolsOf = (tools: unknown, { payload }: ChatRequest): ReadonlyArray<unknow
 /** Custom tools have no counterpart in the canonical form. */
 const isCustom = (value: unknown): boolean => isJsonObject(value) && value["type"] === "custom"
 
-const isSearch = (tool: unknown): boolean => isJsonObject(tool) && String(tool["type"]).includes("web_search")
+const isSearch = (tool: unknown): boolean => isJsonObject(tool) && runnerOf(tool) === "web_search"
 
 /** Routers write the names of their tools with a prefix. */
 const withoutPrefix = (tool: unknown): unknown =>

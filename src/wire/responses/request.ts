@@ -3,13 +3,12 @@ import * as Either from "effect/Either"
 import type { ChatPayload, Tool, ToolChoice } from "../../domain/Chat.ts"
 import { Unsupported } from "../../domain/Failure.ts"
 import type { Host } from "../../domain/Host.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import { sortPrice } from "../../domain/Price.ts"
-import type { ChatRequest } from "../../domain/Request.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
+import { type ChatRequest, mostSearches } from "../../domain/Request.ts"
 import { effortAsked } from "../chat/request.ts"
 import { reasoningWish } from "../effort.ts"
-import type { Encoded } from "../Protocol.ts"
-import { hasReasoning, inputOf } from "./input.ts"
+import { type Encoded, jsonBody } from "../Protocol.ts"
+import { customCallOf, hasReasoning, inputOf } from "./input.ts"
 import type { ResponsesQuirks } from "./quirks.ts"
 
 /** Members of the canonical form that this form has no counterpart for. */
@@ -19,10 +18,19 @@ export const lacking: ReadonlySet<string> = new Set([
   ...["cache_control", "functions", "function_call"],
 ])
 
-/** Members that are translated. Other members are passed on, since the host may know them. */
-const reworded: ReadonlySet<string> = new Set([
-  ...["__proto__", "messages", "tools", "tool_choice", "response_format", "verbosity", "logprobs", "include", "store"],
-  ...["web_search_options", "text", "reasoning"],
+/**
+ * Members that this function writes, from what it translates: the caller's of these names are not copied. Every other member that
+ * comes here is of both forms, or may pass (`Protocol.passes`).
+ */
+const written: ReadonlySet<string> = new Set([
+  ...["__proto__", "model", "input", "instructions", "stream", "store", "max_output_tokens", "max_tool_calls"],
+  ...["messages", "tools", "tool_choice", "response_format", "verbosity", "logprobs", "include"],
+  ...["web_search_options", "text", "reasoning", "background", "conversation", "previous_response_id", "prompt"],
+])
+
+/** Those among them that are translated, and the canonical form's own. */
+const translated: ReadonlySet<string> = new Set([
+  ...["messages", "tools", "tool_choice", "response_format", "verbosity", "logprobs", "web_search_options", "store"],
 ])
 
 export const encodeResponses = (
@@ -31,7 +39,7 @@ export const encodeResponses = (
   host: Host,
 ): Either.Either<Encoded, Unsupported> => {
   const { payload } = request
-  const refusal = belowLeast(request, quirks) ?? unpricedSearch(payload, host, "web_search_options")
+  const refusal = belowLeast(request, quirks) ?? foreignCallIn(payload)
   if (refusal !== undefined) return Either.left(refusal)
   const input = inputOf(payload.messages, quirks, host)
   if (input instanceof Unsupported) return Either.left(input)
@@ -40,8 +48,8 @@ export const encodeResponses = (
   const out: Record<string, unknown> = { model: host.upstreamModel, input, store: false }
   for (const name in payload) {
     const value = payload[name]
-    if (value == null || reworded.has(name)) continue
-    if (lacking.has(name) || refused.has(name)) {
+    if (value == null || translated.has(name)) continue
+    if (lacking.has(name) || refused.has(name) || written.has(name)) {
       if (!asksNothing(name, value)) dropped.push(name)
     } else out[name] = value
   }
@@ -51,6 +59,8 @@ export const encodeResponses = (
   }
   if (request.maxTokens !== undefined) out["max_output_tokens"] = request.maxTokens
   Object.assign(out, toolFields(payload))
+  // What a search may cost is reserved for as many.
+  if (payload["web_search_options"] != null) out["max_tool_calls"] = mostSearches
   const text = textField(payload)
   if (text !== undefined) out["text"] = text
   const reasoning = reasoningField(request, host, quirks, dropped)
@@ -58,7 +68,7 @@ export const encodeResponses = (
   const include = includeFor(request, host, quirks, input)
   if (include.length > 0) out["include"] = include
   out["stream"] = request.stream
-  return Either.right({ path: "/responses", body: JSON.stringify(out), dropped })
+  return Either.right({ path: "/responses", ...jsonBody(out), dropped })
 }
 
 /** The bound is never raised, since the hold depends on it. */
@@ -71,11 +81,16 @@ export const belowLeast = (
     ? undefined
     : new Unsupported({ path, reason: `this host takes no bound below ${leastTokens}` })
 
-/** A search costs extra, so a host whose tokens have a price needs one for searches too. */
-export const unpricedSearch = (payload: ChatPayload, { pricing }: Host, path: string): Unsupported | undefined => {
-  if (payload["web_search_options"] == null || pricing === null) return undefined
-  if (pricing.webSearch > 0n || sortPrice(pricing) === 0n) return undefined
-  return new Unsupported({ path, reason: "this host has no price for web searches" })
+/** The first call that is no call of a function or a custom tool: as an item it could be anything. */
+const foreignCallIn = ({ messages }: ChatPayload): Unsupported | undefined => {
+  for (const [at, message] of messages.entries()) {
+    const calls = message.role === "assistant" ? (message.tool_calls ?? []) : []
+    const foreign = calls.findIndex((call) => call.function === undefined && customCallOf(call) === undefined)
+    if (foreign === -1) continue
+    const reason = "this host takes calls of functions and custom tools only"
+    return new Unsupported({ path: `messages[${at}].tool_calls[${foreign}]`, reason })
+  }
+  return undefined
 }
 
 /** One answer, and an empty list, are what the host does anyway. */
@@ -93,9 +108,9 @@ const toolFields = (payload: ChatPayload): JsonObject => {
   return { tools: listed, ...(choice == null ? {} : { tool_choice: choiceOf(choice) }) }
 }
 
-/** `strict` is on by default in this form, and off in the canonical one. */
+/** `strict` is on by default in this form, and off in the canonical one. Tools of other kinds that callers run are alike in both. */
 const toolOf = (tool: Tool): JsonObject => {
-  if (tool.function === undefined) return flattened(tool)
+  if (tool.function === undefined) return tool.type === "custom" ? customTool(tool) : tool
   const { name, description, parameters, strict } = tool.function
   return {
     type: "function",
@@ -106,22 +121,38 @@ const toolOf = (tool: Tool): JsonObject => {
   }
 }
 
-/** Other kinds have the members of the kind beside its name: `{ type: "custom", custom: { ... } }` loses a level. */
-const flattened = (one: JsonObject & { readonly type: string }): JsonObject => {
-  const { [one.type]: inner, ...rest }: JsonObject = one
-  return isJsonObject(inner) ? { ...rest, ...inner } : one
+/** The members of a tool stand beside its type in this form: `{ type: "custom", custom: { ... } }` loses a level. */
+const customTool = (tool: JsonObject): JsonObject => {
+  const { name, description, format }: JsonObject = isJsonObject(tool["custom"]) ? tool["custom"] : tool
+  return {
+    type: "custom",
+    name,
+    ...(typeof description === "string" ? { description } : {}),
+    ...(isJsonObject(format) ? { format: formatOfCustom(format) } : {}),
+  }
 }
+
+/** A grammar stands a level deeper in the canonical form. */
+const formatOfCustom = ({ type, grammar, ...rest }: JsonObject): JsonObject =>
+  isJsonObject(grammar)
+    ? { type: "grammar", syntax: grammar["syntax"], definition: grammar["definition"] }
+    : { ...rest, type: type === "text" ? "text" : "grammar" }
 
 const choiceOf = (choice: ToolChoice): unknown => {
   if (typeof choice === "string") return choice
-  const flat = flattened(choice)
-  if (flat["type"] !== "allowed_tools" || !Array.isArray(flat["tools"])) return flat
-  const tools: ReadonlyArray<unknown> = flat["tools"]
-  return { ...flat, tools: tools.map((tool) => (isTyped(tool) ? flattened(tool) : tool)) }
+  const { type, allowed_tools: allowed } = choice
+  if (type !== "allowed_tools") return namedTool(choice)
+  const { mode, tools }: JsonObject = isJsonObject(allowed) ? allowed : choice
+  return { type, mode: mode === "required" ? mode : "auto", tools: objectsIn(tools).map(namedTool) }
 }
 
-const isTyped = (value: unknown): value is JsonObject & { readonly type: string } =>
-  isJsonObject(value) && typeof value["type"] === "string"
+/** A tool by its name, or by its type alone. */
+const namedTool = (tool: JsonObject): JsonObject => {
+  const { type } = tool
+  if (type !== "function" && type !== "custom") return { type }
+  const inner = tool[type]
+  return { type, name: isJsonObject(inner) ? inner["name"] : tool["name"] }
+}
 
 const searchTool = (options: unknown): JsonObject | undefined => {
   if (!isJsonObject(options)) return undefined
@@ -143,7 +174,7 @@ const textField = ({ response_format: format, verbosity }: ChatPayload): JsonObj
 }
 
 const formatOf = (format: NonNullable<ChatPayload["response_format"]>): JsonObject =>
-  format.json_schema === undefined ? format : { type: format.type, ...format.json_schema }
+  format.json_schema === undefined ? format : { ...format.json_schema, type: format.type }
 
 /** A summary is asked for with the reasoning, since the form shows nothing else of it. */
 const reasoningField = (
@@ -153,7 +184,7 @@ const reasoningField = (
   dropped: Array<string>,
 ): JsonObject | undefined => {
   const { reasoning } = request
-  const { effort: _, max_tokens: __, enabled: ___, exclude: ____, summary, ...others } = writtenReasoning(request)
+  const { summary, context, mode } = writtenReasoning(request)
   const wish = reasoningWish(reasoning)
   const effort = wish === undefined ? undefined : effortAsked(wish, request, host, quirks)
   if (wish !== undefined && effort === undefined) {
@@ -162,7 +193,8 @@ const reasoningField = (
   }
   const shown = reasoning.exclude ? undefined : (summary ?? (wish === undefined || wish === "off" ? undefined : "auto"))
   const field = {
-    ...others,
+    ...(context === undefined ? {} : { context }),
+    ...(mode === undefined ? {} : { mode }),
     ...(effort === undefined ? {} : { effort }),
     ...(shown == null ? {} : { summary: shown }),
   }

@@ -74,6 +74,8 @@ describe.skipIf(answers.length === 0)("recorded", () => {
       expect([id, response.status]).toEqual([id, 200])
       const { model: _model, stream: _stream, max_tokens: _max, ...sent } = host.calls.at(-1)?.body ?? {}
       const { model: _, stream: __, max_tokens: ___, ...written } = body
+      // Tools that hosts run, which have no price here.
+      if (response.headers.get("x-gw-dropped")?.includes("tools[") === true) continue
       expect([id, sent]).toEqual([id, written])
       passed += 1
     }

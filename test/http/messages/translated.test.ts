@@ -190,7 +190,7 @@ describe("the request", () => {
       { messages: [{ role: "user", content: [{ type: "search_result", source: "s" }] }] },
       "messages[0].content[0]",
     ],
-    ["a tool of the form alone", { tools: [{ type: "web_search_20250305", name: "web_search" }] }, "tools[0]"],
+    ["a tool of the form alone", { tools: [{ type: "bash_20250124", name: "bash" }] }, "tools[0]"],
     ["a summary", { compaction: { type: "summarize" } }, "compaction"],
   ])("with %s is refused, with the caller's path", async (_, asked, path) => {
     const before = host.calls.length

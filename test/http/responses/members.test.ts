@@ -267,10 +267,9 @@ const refused: ReadonlyArray<readonly [given: JsonObject, path: string, says: st
   [{ include: ["secrets"] }, "include[0]", "must be one of"],
   [{ truncation: "middle" }, "truncation", "must be one of"],
   [{ tools: [{ type: "function", function: { name: "f" } }] }, "tools[0].name", "is required"],
-  [{ tools: [{ type: "code_interpreter", container: "c" }] }, "tools[0].type", "neither runs nor can pass on"],
+  [{ tools: [{ type: "code_interpreter", container: "c" }] }, "tools[0].container", "account of the operator"],
   [{ tools: [{ type: "file_search", vector_store_ids: ["v"] }] }, "tools[0].type", "neither runs nor can pass on"],
   [{ tools: [{ type: "mcp", server_label: "m" }] }, "tools[0].type", "neither runs nor can pass on"],
-  [{ tools: [{ type: "openrouter:datetime" }] }, "tools[0].type", "neither runs nor can pass on"],
   [{ tools: [{ type: "custom", name: "c" }] }, "tools[0]", "only hosts of the Responses form"],
   [{ tools: [{ type: "file_search" }] }, "tools[0].type", "neither runs nor can pass on"],
   [{ tools: [{ ...space, tools: [{ type: "custom", name: "c" }] }] }, "tools[0].tools[0].type", "must be one of"],
@@ -309,6 +308,7 @@ const refused: ReadonlyArray<readonly [given: JsonObject, path: string, says: st
 /** What no host of another form is sent, and the caller is told of. */
 const dropped: ReadonlyArray<readonly [given: JsonObject, names: string]> = [
   [{ text: { verbosity: "low", future: 1 } }, "text.future"],
+  [{ tools: [f, { type: "openrouter:datetime" }] }, "tools[1]"],
   [{ max_tool_calls: 3, tools: [{ type: "web_search" }] }, "max_tool_calls"],
   [{ stream_options: { include_obfuscation: true } }, "stream_options.include_obfuscation"],
   [{ image: { context_compression: "auto" } }, "image"],
@@ -346,7 +346,7 @@ describe("a member of the Responses form", () => {
 
   beforeAll(async () => {
     host = scriptedHost((body) => (body["stream"] === true ? streamAnswer(["a"]) : wholeAnswer("a")))
-    gateway = await startGateway({ config: configFor({ a: host }) })
+    gateway = await startGateway({ config: configFor({ a: { ...host, webSearch: "0" } }) })
   })
   afterAll(async () => {
     await gateway.stop()

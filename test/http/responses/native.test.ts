@@ -39,7 +39,10 @@ const models = (provider: string) =>
         provider,
         model: "gpt-5-mini",
         api: "responses",
-        pricing: { prompt: "0.000001", completion: "0.000002", web_search: id === "acme/small" ? "0.01" : "0" },
+        pricing: {
+          ...{ prompt: "0.000001", completion: "0.000002" },
+          ...(id === "acme/small" ? { web_search: "0.01" } : {}),
+        },
         max_completion_tokens: 4096,
         supported_parameters: parameters,
       },
@@ -119,9 +122,8 @@ describe("what the host is sent", () => {
       max_tool_calls: 3,
       prompt_cache_key: "k",
       include: ["web_search_call.action.sources", "reasoning.encrypted_content"],
-      future_member: { kept: true },
     })
-    expect(dropped).toBe("top_k")
+    expect(dropped).toBe("top_k, future_member")
   })
 
   test("has the effort that the model knows, and none of the router's members", async () => {
@@ -165,15 +167,25 @@ describe("what the host is sent", () => {
     ])
   })
 
-  test("is refused below the host's least bound, and where a search has no price", async () => {
+  test("is refused below the host's least bound", async () => {
     const calls = host.calls.length
     const bound = await postResponses(gateway, { max_output_tokens: 5 })
     expect([bound.status, await bound.text()]).toEqual([400, expect.stringContaining("max_output_tokens: this host")])
-    const searched = await postResponses(gateway, { model: "acme/unpriced", tools: [{ type: "web_search" }] })
-    expect([searched.status, await searched.text()]).toEqual([
-      400,
-      expect.stringContaining("tools: this host has no price"),
+    expect(host.calls.length).toBe(calls)
+  })
+
+  test("has no search that is offered and has no price; one that is asked for leaves no host", async () => {
+    const tools = [{ type: "web_search" }]
+    const { body, dropped, status } = await sentOf({ model: "acme/unpriced", tools, tool_choice: "auto" })
+    expect([status, dropped, body["tools"], body["tool_choice"]]).toEqual([
+      200,
+      "tools[0], tool_choice",
+      undefined,
+      undefined,
     ])
+    const calls = host.calls.length
+    const asked = await postResponses(gateway, { model: "acme/unpriced", tools, tool_choice: "required" })
+    expect([asked.status, await asked.text()]).toEqual([404, expect.stringContaining("hosted_tools")])
     expect(host.calls.length).toBe(calls)
   })
 

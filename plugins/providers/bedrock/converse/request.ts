@@ -8,6 +8,7 @@ import {
   type Host,
   isJsonObject,
   type JsonObject,
+  jsonBody,
   reasoningWish,
   thinkingFor,
   Unsupported,
@@ -43,7 +44,7 @@ export const encodeConverse = (request: ChatRequest, host: Host): Either.Either<
   return Either.right({
     path: pathOf(host, stream ? "converse-stream" : "converse"),
     ...(stream ? { headers: { accept: "application/vnd.amazon.eventstream" } } : {}),
-    body: JSON.stringify(body),
+    ...jsonBody(body),
     dropped: droppedOf(request, body, own, tools),
   })
 }

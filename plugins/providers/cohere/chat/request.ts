@@ -7,6 +7,7 @@ import {
   type Host,
   isJsonObject,
   type JsonObject,
+  jsonBody,
   reasoningWish,
   tokensFor,
   Unsupported,
@@ -37,7 +38,7 @@ export const encodeChat = (request: ChatRequest, host: Host): Either.Either<Enco
     ...stopOf(payload.stop),
     ...(thinking === undefined ? {} : { thinking }),
   }
-  return Either.right({ path: "/chat", body: JSON.stringify(body), dropped: droppedOf(payload, body) })
+  return Either.right({ path: "/chat", ...jsonBody(body), dropped: droppedOf(payload, body) })
 }
 
 const boundOf = ({ maxTokens }: ChatRequest, { maxCompletionTokens }: Host): number =>

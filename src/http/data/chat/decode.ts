@@ -5,7 +5,7 @@
  */
 import * as Either from "effect/Either"
 import type { ChatPayload } from "../../../domain/Chat.ts"
-import { BadRequest } from "../../../domain/Failure.ts"
+import type { BadRequest } from "../../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
 import type { ChatRequest } from "../../../domain/Request.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
@@ -33,6 +33,7 @@ import {
   memberTable,
   most,
   readMembers,
+  refusalOf,
   requireModel,
   samplingMembers,
   sharedMembers,
@@ -86,7 +87,6 @@ export const textMembers = {
   prediction: orNull(objectOf({ type: oneOf("content"), content: textContent }, "type", "content")),
   response_format: orNull(byType(formats, onlyKnown(formats))),
   structured_outputs: maybeFlag,
-  web_search_options: anyObject,
 } satisfies Readonly<Record<string, Check>>
 
 /** Parameters that a host may or may not support (`supported_parameters`). */
@@ -102,6 +102,7 @@ const parameters: Readonly<Record<string, Check>> = {
 
 const others: Readonly<Record<string, Check>> = {
   ...sharedMembers,
+  web_search_options: anyObject,
   messages,
   prompt: text,
   n: answers,
@@ -124,14 +125,18 @@ export const decodeChat = (body: JsonObject): Either.Either<ChatRequest, BadRequ
   const issues: Issues = []
   requireModel(body, issues)
   if (body["messages"] === undefined) report(issues, "messages", "is required")
-  const { payload, preferences, parameters } = readMembers(body, table, issues)
+  const read = readMembers(body, table, issues)
   checkReasoning(body, issues)
-  const [first, ...rest] = issues
-  if (first !== undefined) return Either.left(new BadRequest({ issues: [first, ...rest] }))
+  const refusal = refusalOf(body, read, issues)
+  if (refusal !== undefined) return Either.left(refusal)
+  const { payload, preferences, parameters, dropped } = read
   const maxTokens = countOf(body["max_completion_tokens"]) ?? countOf(body["max_tokens"])
   const reasoning = reasoningOf(body)
   return Either.right(
-    chatRequest({ body, payload: checkedPayload(payload), preferences, parameters, reasoning, maxTokens }),
+    chatRequest({
+      ...{ body, preferences, parameters, reasoning, maxTokens, dropped },
+      payload: checkedPayload(payload),
+    }),
   )
 }
 

@@ -4,15 +4,16 @@
  */
 import * as Either from "effect/Either"
 import type { ChatPayload } from "../../../domain/Chat.ts"
-import { BadRequest } from "../../../domain/Failure.ts"
+import type { BadRequest } from "../../../domain/Failure.ts"
 import type { JsonObject } from "../../../domain/Json.ts"
 import type { ChatRequest } from "../../../domain/Request.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
-import { type Check, type Issues, listOf, oneOf, orNull, report } from "../../decode/checks.ts"
+import { anyObject, type Check, type Issues, listOf, oneOf, orNull, report } from "../../decode/checks.ts"
 import {
   maybeFlag,
   memberTable,
   readMembers,
+  refusalOf,
   requireModel,
   samplingMembers,
   sharedMembers,
@@ -60,6 +61,7 @@ const parameters: Readonly<Record<string, Check>> = {
 
 const others: Readonly<Record<string, Check>> = {
   ...sharedMembers,
+  web_search_options: anyObject,
   prompt,
   n: answers,
   best_of: answers,
@@ -93,16 +95,18 @@ export const decodeCompletions = (body: JsonObject): Either.Either<ChatRequest, 
   const issues: Issues = []
   requireModel(body, issues)
   if (body["prompt"] === undefined) report(issues, "prompt", "is required")
-  const { payload: own, preferences, parameters: written } = readMembers(body, table, issues)
+  const read = readMembers(body, table, issues)
   checkReasoning(body, issues)
   checkTogether(body, issues)
-  const [first, ...rest] = issues
-  if (first !== undefined) return Either.left(new BadRequest({ issues: [first, ...rest] }))
+  const refusal = refusalOf(body, read, issues)
+  if (refusal !== undefined) return Either.left(refusal)
+  const { payload: own, preferences, parameters: written, dropped } = read
   const payload = payloadOf(own)
   const reasoning = reasoningOf(body)
   const maxTokens = countOf(body["max_completion_tokens"]) ?? countOf(body["max_tokens"])
   const parameters = [...written.filter((name) => !name.endsWith("logprobs")), ...logprobNames(payload)]
-  const request = chatRequest({ body, payload, preferences, parameters, reasoning, maxTokens })
+  const form = completionsForm
+  const request = chatRequest({ body, payload, preferences, parameters, reasoning, maxTokens, form, dropped })
   return Either.right({
     ...request,
     native: { form: completionsForm, body: own, headers: {}, untranslated: [], unsupported: undefined, pathOf },

@@ -2,7 +2,7 @@
 import * as Either from "effect/Either"
 import { type EmbeddingInput, type EmbeddingsPayload, inputsOf } from "../../../domain/Embeddings.ts"
 import { bytesOf, bytesOfTokens } from "../../../domain/Estimate.ts"
-import { BadRequest } from "../../../domain/Failure.ts"
+import type { BadRequest } from "../../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
 import type { EmbeddingsRequest } from "../../../domain/Request.ts"
 import { routingOf } from "../../decode/chatRequest.ts"
@@ -21,7 +21,7 @@ import {
   report,
   text,
 } from "../../decode/checks.ts"
-import { memberTable, most, readMembers, requireModel, sharedMembers } from "../../decode/members.ts"
+import { memberTable, most, readMembers, refusalOf, requireModel, sharedMembers } from "../../decode/members.ts"
 import { noStream, Sizes } from "../../decode/unaryRequest.ts"
 
 const media = objectOf({ data: filledText, format: orNull(text) }, "data")
@@ -85,10 +85,11 @@ export const decodeEmbeddings = (body: JsonObject): Either.Either<EmbeddingsRequ
   const issues: Issues = []
   requireModel(body, issues)
   if (body["input"] === undefined) report(issues, "input", "is required")
-  const { payload: read, preferences, parameters } = readMembers(body, table, issues)
-  const [first, ...rest] = issues
-  if (first !== undefined) return Either.left(new BadRequest({ issues: [first, ...rest] }))
-  const payload = checkedPayload(read)
+  const read = readMembers(body, table, issues)
+  const refusal = refusalOf(body, read, issues)
+  if (refusal !== undefined) return Either.left(refusal)
+  const { payload: written, preferences, parameters, dropped } = read
+  const payload = checkedPayload(written)
   const inputs = inputsOf(payload.input)
   const sizes = sizesOf(inputs)
   const { textBytes, longestBytes, mediaBytes, mediaParts, images } = sizes
@@ -106,6 +107,7 @@ export const decodeEmbeddings = (body: JsonObject): Either.Either<EmbeddingsRequ
     stream: false,
     maxTokens: 0,
     payload,
+    ...(dropped.length === 0 ? {} : { dropped }),
   })
 }
 

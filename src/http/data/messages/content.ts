@@ -10,9 +10,8 @@ import { unwrapped } from "../../../wire/messages/foreignThinking.ts"
 import { type Issues, report } from "../../decode/checks.ts"
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
 import { sharedMembers } from "../../decode/members.ts"
-import { namesStoredFile } from "../../decode/operatorMembers.ts"
 import { documentParts, imagePart } from "./media.ts"
-import { checkTool, isMark } from "./tools.ts"
+import { checkLaterTool, isMark } from "./tools.ts"
 
 /** Where a canonical message comes from in the caller's body. */
 interface Place {
@@ -24,15 +23,15 @@ interface Place {
 const mostMessages = 4096
 
 /** Members of each type of block that are translated. */
-const carried: Readonly<Record<string, ReadonlySet<string>>> = {
-  text: new Set(["type", "text", "cache_control"]),
-  image: new Set(["type", "source", "cache_control"]),
-  document: new Set(["type", "source", "title", "context", "citations", "cache_control"]),
-  tool_use: new Set(["type", "id", "name", "input", "cache_control"]),
-  tool_result: new Set(["type", "tool_use_id", "content", "is_error", "cache_control"]),
-  thinking: new Set(["type", "thinking", "signature"]),
-  redacted_thinking: new Set(["type", "data"]),
-}
+const carried: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  ["text", new Set(["type", "text", "cache_control"])],
+  ["image", new Set(["type", "source", "cache_control"])],
+  ["document", new Set(["type", "source", "title", "context", "citations", "cache_control"])],
+  ["tool_use", new Set(["type", "id", "name", "input", "cache_control"])],
+  ["tool_result", new Set(["type", "tool_use_id", "content", "is_error", "cache_control"])],
+  ["thinking", new Set(["type", "thinking", "signature"])],
+  ["redacted_thinking", new Set(["type", "data"])],
+])
 
 /** Part of a message, with the path of its block. */
 interface Placed<A> {
@@ -97,7 +96,7 @@ export class Translation {
     }
     return content.flatMap((block: unknown, at) => {
       if (isJsonObject(block) && typeof block["type"] === "string") {
-        const known = carried[block["type"]]
+        const known = carried.get(block["type"])
         if (known !== undefined) dropOthers(block, known, `${path}[${at}]`, this.untranslated)
         return [[block, `${path}[${at}]`] as const]
       }
@@ -247,10 +246,8 @@ export class Translation {
   /** A block that only hosts of the form understand. */
   private foreign(block: JsonObject, path: string): void {
     const { type, tool } = block
-    if (namesStoredFile(block))
-      report(this.issues, path, "refers to a file in the account of the operator, which is not allowed")
     const definition = isJsonObject(tool) ? tool["definition"] : undefined
-    if (definition !== undefined) checkTool(definition, `${path}.tool.definition`, this.issues)
+    if (definition !== undefined) checkLaterTool(definition, `${path}.tool.definition`, this.issues)
     const reason = `only hosts of the Messages form take blocks of the type ${String(type).slice(0, 64)}`
     this.unsupported ??= new Unsupported({ path, reason })
   }

@@ -4,7 +4,7 @@
  */
 import * as Either from "effect/Either"
 import type { ChatPayload, Message } from "../../../domain/Chat.ts"
-import { BadRequest, Unsupported } from "../../../domain/Failure.ts"
+import { type BadRequest, Unsupported } from "../../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
 import type { ChatRequest, Reasoning } from "../../../domain/Request.ts"
 import { messagesForm } from "../../../wire/messages/native.ts"
@@ -30,6 +30,7 @@ import {
   model,
   most,
   readMembers,
+  refusalOf,
   requireModel,
   samplingMembers,
   sharedMembers,
@@ -111,22 +112,29 @@ export const decodeMessages = (body: JsonObject, headers: Headers): Either.Eithe
   const issues: Issues = []
   requireModel(body, issues)
   if (body["messages"] === undefined) report(issues, "messages", "is required")
-  const { payload: own, preferences } = readMembers(body, table, issues)
+  const read = readMembers(body, table, issues)
   if (body["fallbacks"] != null && body["models"] != null)
     report(issues, "fallbacks", "excludes models: give one of them")
   const betas = betasOf(headers, issues)
   const translation = new Translation(issues)
   translation.system(body["system"])
   if (body["messages"] !== undefined) translation.turns(body["messages"])
-  const [first, ...rest] = issues
-  if (first !== undefined) return Either.left(new BadRequest({ issues: [first, ...rest] }))
+  const refusal = refusalOf(body, read, issues)
+  if (refusal !== undefined) return Either.left(refusal)
+  const { payload: own, preferences, dropped } = read
   const payload = payloadOf(body, own, translation)
   const reasoning = reasoningOf(body)
   const maxTokens = countOf(body["max_tokens"])
   const parameters = parametersOf(payload, reasoning, maxTokens)
   const unsupported = translation.unsupported ?? onlyHere(body)
-  const native = unsupported === undefined && translation.untranslated.length === 0 ? undefined : own
-  const request = chatRequest({ body: routed(body), native, payload, preferences, parameters, reasoning, maxTokens })
+  const request = chatRequest({
+    ...{ payload, preferences, parameters, reasoning, maxTokens, dropped },
+    body: routed(body),
+    native: unsupported === undefined && translation.untranslated.length === 0 ? undefined : own,
+    form: messagesForm,
+    // A block that only hosts of this form know may stand for more than it is.
+    unseen: translation.unsupported !== undefined,
+  })
   return Either.right({
     ...request,
     native: {

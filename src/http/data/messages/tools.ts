@@ -1,5 +1,6 @@
 /** Tools of the Messages form, and the choice among them. */
 import type { FunctionTool, HostTool, Tool, ToolChoice } from "../../../domain/Chat.ts"
+import { runnerOf } from "../../../domain/hostedTools.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
 import {
   anyObject,
@@ -31,25 +32,21 @@ const customTool = objectOf(
   "input_schema",
 )
 
-/**
- * Anthropic's own tools that cost nothing besides their tokens, or have a price of their own in a host's price list: web
- * search. The caller runs those that are not searches or fetches.
- */
-const knownTypes =
-  /^(?:bash|text_editor|computer|memory|computer_toolset|browser_toolset|web_search|web_fetch|tool_search_tool_[a-z0-9]+)(?:_\d{8})?$/
-
 export const isCustom = (tool: JsonObject): boolean => tool["type"] == null || tool["type"] === "custom"
 
-/** A tool, also one that is defined amid the conversation. */
+/** A tool. Those that hosts run are judged for each host (`decode/hosted.ts`). */
 export const checkTool: Check = (value, path, issues) => {
   if (!isJsonObject(value)) return report(issues, path, "must be an object")
   const { type } = value
   if (isCustom(value)) customTool(value, path, issues)
   else if (typeof type !== "string") report(issues, `${path}.type`, "must be a string")
-  else if (!knownTypes.test(type)) {
-    const why = "is not supported: the gateway knows no price for it, or it reaches what belongs to the operator"
-    report(issues, `${path}.type`, `${quoted(type)} ${why}`)
-  }
+}
+
+/** One that is defined amid the conversation is for the caller to run: hosts cannot be chosen by it. */
+export const checkLaterTool: Check = (value, path, issues) => {
+  checkTool(value, path, issues)
+  if (isJsonObject(value) && runnerOf(value) !== "client")
+    report(issues, `${path}.type`, `${quoted(String(value["type"]))} is a tool that hosts run: offer it in tools`)
 }
 
 export const tools = listOf(checkTool, most.tools)
@@ -119,4 +116,4 @@ export const parallelOf = (choice: JsonObject): { readonly parallel_tool_calls?:
 
 /** The first tool that only a host of the form can have. */
 export const ownToolAmong = (tools: ReadonlyArray<unknown>): number =>
-  tools.findIndex((tool) => isJsonObject(tool) && !isCustom(tool))
+  tools.findIndex((tool) => isJsonObject(tool) && !isCustom(tool) && runnerOf(tool) === "client")

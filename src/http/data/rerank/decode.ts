@@ -1,13 +1,21 @@
 /** Decodes the JSON of a request to rank documents. All problems are reported at once, at most ten. */
 import * as Either from "effect/Either"
 import { bytesOf } from "../../../domain/Estimate.ts"
-import { BadRequest } from "../../../domain/Failure.ts"
+import type { BadRequest } from "../../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
 import type { RerankRequest } from "../../../domain/Request.ts"
 import type { RerankPayload } from "../../../domain/Rerank.ts"
 import { routingOf } from "../../decode/chatRequest.ts"
 import { type Check, filledText, type Issues, integer, listOf, objectOf, orNull, report } from "../../decode/checks.ts"
-import { maybeText, memberTable, most, readMembers, requireModel, sharedMembers } from "../../decode/members.ts"
+import {
+  maybeText,
+  memberTable,
+  most,
+  readMembers,
+  refusalOf,
+  requireModel,
+  sharedMembers,
+} from "../../decode/members.ts"
 import { noStream, Sizes } from "../../decode/unaryRequest.ts"
 
 const structured = objectOf({ text: maybeText, image: maybeText })
@@ -31,10 +39,11 @@ export const decodeRerank = (body: JsonObject): Either.Either<RerankRequest, Bad
   const issues: Issues = []
   requireModel(body, issues)
   for (const name of ["query", "documents"]) if (body[name] === undefined) report(issues, name, "is required")
-  const { payload: read, preferences, parameters } = readMembers(body, table, issues)
-  const [first, ...rest] = issues
-  if (first !== undefined) return Either.left(new BadRequest({ issues: [first, ...rest] }))
-  const payload = checkedPayload(read)
+  const read = readMembers(body, table, issues)
+  const refusal = refusalOf(body, read, issues)
+  if (refusal !== undefined) return Either.left(refusal)
+  const { payload: written, preferences, parameters, dropped } = read
+  const payload = checkedPayload(written)
   const { query, documents } = payload
   const queryBytes = bytesOf(query)
   const sizes = new Sizes()
@@ -64,6 +73,7 @@ export const decodeRerank = (body: JsonObject): Either.Either<RerankRequest, Bad
     stream: false,
     maxTokens: 0,
     payload,
+    ...(dropped.length === 0 ? {} : { dropped }),
   })
 }
 

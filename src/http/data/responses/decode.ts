@@ -4,8 +4,9 @@
  */
 import * as Either from "effect/Either"
 import type { ChatPayload } from "../../../domain/Chat.ts"
-import { BadRequest, Unsupported } from "../../../domain/Failure.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+import { type BadRequest, Unsupported } from "../../../domain/Failure.ts"
+import { runnerOf } from "../../../domain/hostedTools.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../../domain/Json.ts"
 import { type ChatRequest, routerOnly } from "../../../domain/Request.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
@@ -22,11 +23,11 @@ import {
 } from "../../decode/checks.ts"
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
 import {
-  credentialMembers,
   maybeFlag,
   maybeText,
   memberTable,
   readMembers,
+  refusalOf,
   requireModel,
   samplingMembers,
   sharedMembers,
@@ -53,11 +54,11 @@ const parameters: Readonly<Record<string, Check>> = {
   top_logprobs: orNull(integer(0, 20)),
   parallel_tool_calls: maybeFlag,
   structured_outputs: maybeFlag,
-  web_search_options: anyObject,
 }
 
 const others: Readonly<Record<string, Check>> = {
   ...sharedMembers,
+  web_search_options: anyObject,
   input,
   instructions: maybeText,
   max_output_tokens: tokenCount,
@@ -82,7 +83,7 @@ const decodedApart = [
   ...["conversation", "prompt", "context_management", "moderation", "access_programs", "image", "client_metadata"],
 ]
 
-const accepted = Object.entries(parameters).filter(([name]) => refusedMembers[name] === undefined)
+const accepted = Object.entries(parameters).filter(([name]) => !Object.hasOwn(refusedMembers, name))
 
 const table = memberTable(
   Object.fromEntries(accepted),
@@ -99,8 +100,8 @@ export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, Ba
   const read = readMembers(body, table, issues)
   checkReasoning(body, issues)
   if (issues.length === 0) checkChoice(body, issues)
-  const [first, ...rest] = issues
-  if (first !== undefined) return Either.left(new BadRequest({ issues: [first, ...rest] }))
+  const refusal = refusalOf(body, read, issues)
+  if (refusal !== undefined) return Either.left(refusal)
   const dropped: Dropped = []
   const { messages, pathOf } = translatedInput(body["instructions"], body["input"], dropped)
   const payload: ChatPayload = { ...read.payload, messages, ...translatedMembers(body, dropped) }
@@ -108,17 +109,14 @@ export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, Ba
   const maxTokens = countOf(body["max_output_tokens"])
   const parameters = [...read.parameters, ...translatedParameters(payload, maxTokens)]
   const reasoning = reasoningOf(body)
-  const sent = sentMembers(body)
+  const sent = sentMembers(body, read.dropped)
   const unsupported = onlyHere(body)
   return Either.right({
     ...chatRequest({
-      body,
+      ...{ body, payload, preferences, parameters, reasoning, maxTokens },
       native: unsupported === undefined && dropped.length === 0 ? undefined : sent,
-      payload,
-      preferences,
-      parameters,
-      reasoning,
-      maxTokens,
+      form: responsesForm,
+      dropped: read.dropped,
     }),
     native: {
       form: responsesForm,
@@ -133,35 +131,39 @@ export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, Ba
 
 /** What only hosts of this form have: tools that take text in place of JSON, and calls of them. */
 const onlyHere = ({ tools, input, tool_choice: choice }: JsonObject): Unsupported | undefined => {
-  const tool = Array.isArray(tools) ? tools.findIndex(isCustom) : -1
+  const tool = Array.isArray(tools) ? tools.findIndex(isOwnTool) : -1
   const item = Array.isArray(input) ? input.findIndex(isCustomItem) : -1
   if (tool === -1 && item === -1 && !isCustom(choice)) return undefined
   const path = tool !== -1 ? `tools[${tool}]` : item !== -1 ? `input[${item}]` : "tool_choice"
   return new Unsupported({ path, reason: "only hosts of the Responses form have custom tools" })
 }
 
+/** Whether the caller runs the tool, and the canonical form has no counterpart for it. */
+const isOwnTool = (tool: unknown): boolean =>
+  isJsonObject(tool) && tool["type"] !== "function" && tool["type"] !== "namespace" && runnerOf(tool) === "client"
+
 const isCustom = (tool: unknown): boolean => isJsonObject(tool) && tool["type"] === "custom"
 
 /** The body as a host of this form would get it. */
-const sentMembers = (body: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(body).filter(([name]) => !notSent.has(name)))
+const sentMembers = (body: JsonObject, dropped: ReadonlyArray<string>): JsonObject =>
+  Object.fromEntries(Object.entries(body).filter(([name]) => !notSent.has(name) && !dropped.includes(name)))
 
-const notSent: ReadonlySet<string> = new Set([...routerOnly, ...credentialMembers, "__proto__"])
+const notSent: ReadonlySet<string> = new Set([...routerOnly, "__proto__"])
 
 const translatedMembers = (body: JsonObject, dropped: Dropped): Partial<ChatPayload> => {
-  const { tools, choice, search } = translatedTools(body, dropped)
+  const { tools, choice } = translatedTools(body, dropped)
+  const searches = objectsIn(body["tools"]).some((tool) => runnerOf(tool) === "web_search")
   const format = translatedFormat(body["text"])
   const verbosity = isJsonObject(body["text"]) ? body["text"]["verbosity"] : undefined
   const { stream_options: stream } = body
   if (isJsonObject(stream) && stream["include_obfuscation"] === true) dropped.push("stream_options.include_obfuscation")
   for (const name of ["image", "client_metadata"]) if (body[name] != null) dropped.push(name)
   // Only calls of tools that the host runs count, and of these the canonical form has the search alone.
-  if (search !== undefined && body["max_tool_calls"] != null) dropped.push("max_tool_calls")
+  if (searches && body["max_tool_calls"] != null) dropped.push("max_tool_calls")
   if (isJsonObject(body["text"])) dropOthers(body["text"], textMembers, "text", dropped)
   return {
     ...(tools === undefined ? {} : { tools }),
     ...(choice === undefined ? {} : { tool_choice: choice }),
-    ...(search === undefined ? {} : { web_search_options: search }),
     ...(format === undefined ? {} : { response_format: format }),
     ...(typeof verbosity === "string" ? { verbosity } : {}),
     ...(wantsLogprobs(body) ? { logprobs: true } : {}),
@@ -174,7 +176,7 @@ const wantsLogprobs = (body: JsonObject): boolean =>
   (Array.isArray(body["include"]) && body["include"].includes(outputLogprobs)) || Number(body["top_logprobs"] ?? 0) > 0
 
 /** Members of the payload that have another name or place in this form, and that a host may not support. */
-const translated = ["tools", "tool_choice", "response_format", "verbosity", "logprobs", "web_search_options"] as const
+const translated = ["tools", "tool_choice", "response_format", "verbosity", "logprobs"] as const
 
 const translatedParameters = (payload: ChatPayload, maxTokens: number | undefined): ReadonlyArray<string> => {
   const names: Array<string> = translated.filter((name) => payload[name] != null)

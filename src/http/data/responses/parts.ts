@@ -67,18 +67,21 @@ export const outputContent: Check = contentOf(outputTypes)
 export const textContent: Check = contentOf(new Map([["input_text", textPart]]))
 
 /** Members of each kind of part that are translated. */
-const carried: Readonly<Record<string, ReadonlySet<string>>> = {
-  input_text: new Set(["type", "text", "prompt_cache_breakpoint", "cache_control"]),
-  input_image: new Set(["type", "image_url", "detail", "file_id", "prompt_cache_breakpoint", "cache_control"]),
-  input_file: new Set([
-    ...["type", "filename", "file_data", "file_url", "file_id"],
-    ...["prompt_cache_breakpoint", "cache_control"],
-  ]),
-  input_audio: new Set(["type", "input_audio"]),
-  input_video: new Set(["type", "video_url"]),
-  output_text: new Set(["type", "text"]),
-  refusal: new Set(["type", "refusal"]),
-}
+const carried: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  ["input_text", new Set(["type", "text", "prompt_cache_breakpoint", "cache_control"])],
+  ["input_image", new Set(["type", "image_url", "detail", "file_id", "prompt_cache_breakpoint", "cache_control"])],
+  [
+    "input_file",
+    new Set([
+      ...["type", "filename", "file_data", "file_url", "file_id"],
+      ...["prompt_cache_breakpoint", "cache_control"],
+    ]),
+  ],
+  ["input_audio", new Set(["type", "input_audio"])],
+  ["input_video", new Set(["type", "video_url"])],
+  ["output_text", new Set(["type", "text"])],
+  ["refusal", new Set(["type", "refusal"])],
+])
 
 /** A checked content. A text stays one. */
 export const translatedContent = (content: unknown, path: string, dropped: Dropped): Content => {
@@ -87,7 +90,7 @@ export const translatedContent = (content: unknown, path: string, dropped: Dropp
   for (let at = 0; at < content.length; at++) {
     const part: unknown = content[at]
     if (!isJsonObject(part)) continue
-    const known = carried[textOr(part["type"], "")]
+    const known = carried.get(textOr(part["type"], ""))
     if (known !== undefined) dropOthers(part, known, `${path}[${at}]`, dropped)
     const translated = partOf(part)
     if (translated !== undefined) parts.push(translated)

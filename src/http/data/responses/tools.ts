@@ -1,5 +1,6 @@
 /** Tools, the choice among them, and the format of the text: in the Responses form, and in the canonical one. */
 import type { FunctionTool, ResponseFormat, Tool, ToolChoice } from "../../../domain/Chat.ts"
+import { reachesOut, runnerOf } from "../../../domain/hostedTools.ts"
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/Json.ts"
 import {
   anyObject,
@@ -61,7 +62,8 @@ const toolTypes: ReadonlyMap<string, Check> = new Map([...functionTypes, ["names
 export const tools = listOf(
   byType(toolTypes, (type, tool, path, issues) => {
     if (searchTool.test(type)) webSearch(tool, path, issues)
-    else
+    // Others that hosts run are judged for each host: `decode/hosted.ts`.
+    else if (reachesOut(type))
       report(
         issues,
         `${path}.type`,
@@ -73,15 +75,24 @@ export const tools = listOf(
 
 const namedFunction = objectOf({ type: oneOf("function"), name: filledText }, "type", "name")
 
+/** A tool that hosts run may be chosen, but for those that reach what is not the caller's. */
+const hostedChoice = (type: string, value: JsonObject, path: string, issues: Issues): void => {
+  if (reachesOut(type)) onlyKnown(choices)(type, value, path, issues)
+}
+const namedTool: Check = (value, path, issues) =>
+  isJsonObject(value) && typeof value["type"] === "string" && runnerOf(value) !== "client"
+    ? hostedChoice(value["type"], value, path, issues)
+    : namedFunction(value, path, issues)
+
 const choices: ReadonlyMap<string, Check> = new Map([
   ["function", namedFunction],
   ["custom", objectOf({ name: filledText }, "name")],
   [
     "allowed_tools",
-    objectOf({ mode: oneOf("auto", "required"), tools: listOf(namedFunction, most.tools, 1) }, "mode", "tools"),
+    objectOf({ mode: oneOf("auto", "required"), tools: listOf(namedTool, most.tools, 1) }, "mode", "tools"),
   ],
 ])
-const choice = byType(choices, onlyKnown(choices))
+const choice = byType(choices, hostedChoice)
 const wordChoice = oneOf("none", "auto", "required")
 export const toolChoice: Check = (value, path, issues) =>
   (isJsonObject(value) ? choice : wordChoice)(value, path, issues)
@@ -107,7 +118,8 @@ export const checkChoice = (body: JsonObject, issues: Issues): void => {
       report(issues, `${path}.name`, `${quoted(calledName(wanted))} is not the name of a function in tools`)
   }
   if (chosen["type"] === "function" || chosen["type"] === "custom") demand(chosen, "tool_choice")
-  for (const [at, tool] of objectsIn(chosen["tools"]).entries()) demand(tool, `tool_choice.tools[${at}]`)
+  for (const [at, tool] of objectsIn(chosen["tools"]).entries())
+    if (runnerOf(tool) === "client") demand(tool, `tool_choice.tools[${at}]`)
 }
 
 /** The name of a function as hosts of other forms are told it. */
@@ -142,8 +154,6 @@ export interface TranslatedTools {
   /** The functions that may be called; `undefined`: there are none. */
   readonly tools: ReadonlyArray<Tool> | undefined
   readonly choice: ToolChoice | undefined
-  /** `web_search_options` of the canonical form, where a search is among the tools. */
-  readonly search: JsonObject | undefined
 }
 
 const functionMembers = new Set(["type", "name", "description", "parameters", "strict", "cache_control"])
@@ -156,7 +166,6 @@ const searchMembers = new Set(["type", "search_context_size", "user_location"])
  */
 export const translatedTools = (body: JsonObject, dropped: Dropped): TranslatedTools => {
   const functions: Array<FunctionTool> = []
-  let search: JsonObject | undefined
   for (const [at, tool] of objectsIn(body["tools"]).entries()) {
     if (tool["type"] === "function") {
       dropOthers(tool, functionMembers, `tools[${at}]`, dropped)
@@ -167,23 +176,20 @@ export const translatedTools = (body: JsonObject, dropped: Dropped): TranslatedT
         dropOthers(inner, functionMembers, `tools[${at}].tools[${place}]`, dropped)
         functions.push(functionTool(inner, tool["name"]))
       }
-    } else if (tool["type"] !== "custom") {
-      dropOthers(tool, searchMembers, `tools[${at}]`, dropped)
-      search = searchOptions(tool)
-    }
+    } else if (runnerOf(tool) === "web_search") dropOthers(tool, searchMembers, `tools[${at}]`, dropped)
   }
   const chosen = body["tool_choice"]
   if (!isJsonObject(chosen)) {
     const word = chosen === "none" || chosen === "auto" || chosen === "required" ? chosen : undefined
-    return { tools: orNone(functions), choice: word, search }
+    return { tools: orNone(functions), choice: word }
   }
-  if (chosen["type"] === "custom") return { tools: orNone(functions), choice: undefined, search }
   if (chosen["type"] === "function") {
-    return { tools: functions, choice: { type: "function", function: { name: calledName(chosen) } }, search }
+    return { tools: functions, choice: { type: "function", function: { name: calledName(chosen) } } }
   }
+  if (chosen["type"] !== "allowed_tools") return { tools: orNone(functions), choice: undefined }
   const allowed = new Set(objectsIn(chosen["tools"]).map(calledName))
   const mode = chosen["mode"] === "required" ? "required" : "auto"
-  return { tools: functions.filter((tool) => allowed.has(tool.function.name)), choice: mode, search }
+  return { tools: functions.filter((tool) => allowed.has(tool.function.name)), choice: mode }
 }
 
 const orNone = (functions: ReadonlyArray<FunctionTool>) => (functions.length === 0 ? undefined : functions)
@@ -199,14 +205,6 @@ const functionTool = (tool: JsonObject, namespace: unknown): FunctionTool => {
       ...(typeof strict === "boolean" ? { strict } : {}),
     },
     ...(isJsonObject(mark) ? { cache_control: { ...mark, type: "ephemeral" } } : {}),
-  }
-}
-
-const searchOptions = ({ search_context_size: size, user_location: place }: JsonObject): JsonObject => {
-  const { type: _, ...approximate }: JsonObject = isJsonObject(place) ? place : {}
-  return {
-    ...(size == null ? {} : { search_context_size: size }),
-    ...(place == null ? {} : { user_location: { type: "approximate", approximate } }),
   }
 }
 

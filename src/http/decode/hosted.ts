@@ -1,0 +1,117 @@
+/**
+ * The tools of a body that the host is to run. They are taken out of the canonical tools, and each host is asked for those that it
+ * can run at a price that is known: `domain/hostRequest.ts`. A web search is `web_search_options` there.
+ */
+import type { ChatPayload } from "../../domain/Chat.ts"
+import { type HostedTool, isSameType, runnerOf } from "../../domain/hostedTools.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
+
+export interface Parted {
+  /** Without tools that hosts run. */
+  readonly payload: ChatPayload
+  readonly hosted: ReadonlyArray<HostedTool>
+}
+
+const none: ReadonlyArray<HostedTool> = []
+
+/** `body`: as the caller wrote it, checked. */
+export const withoutHosted = (payload: ChatPayload, body: JsonObject): Parted => {
+  const option = body["web_search_options"] != null
+  const choice = body["tool_choice"]
+  const offered: ReadonlyArray<unknown> = Array.isArray(body["tools"]) ? body["tools"] : []
+  const isChoice = isJsonObject(choice) && !choiceKinds.has(choice["type"])
+  if (!option && !isChoice && !offered.some(isHosted)) return { payload, hosted: none }
+  const forced = isForced(choice) && offered.every(isHosted)
+  const hosted: Array<HostedTool> = []
+  let search: JsonObject | undefined
+  for (const [index, tool] of offered.entries()) {
+    const kind = isJsonObject(tool) ? runnerOf(tool) : "client"
+    if (!isJsonObject(tool) || kind === "client") continue
+    const uses = tool["max_uses"]
+    if (kind === "web_search") search ??= searchOptions(tool)
+    hosted.push({
+      path: `tools[${index}]`,
+      index,
+      kind,
+      ...(typeof uses === "number" && uses >= 1 ? { uses: Math.floor(uses) } : {}),
+      asked: forced || isChosen(choice, tool),
+    })
+  }
+  if (option) hosted.push({ path: "web_search_options", kind: "web_search", asked: true })
+  else if (isChoice && !hosted.some(({ asked }) => asked))
+    hosted.push({
+      path: "tool_choice",
+      kind: runnerOf(choice) === "web_search" ? "web_search" : "unpriced",
+      asked: true,
+    })
+  const chosen = hosted.some(({ index, asked }) => asked && index !== undefined) && isNamedTool(choice)
+  return { payload: parted(payload, search, chosen), hosted }
+}
+
+const isHosted = (tool: unknown): boolean => isJsonObject(tool) && runnerOf(tool) !== "client"
+
+/** Types of a choice that name no tool of a host. */
+const choiceKinds: ReadonlySet<unknown> = new Set([
+  ...["function", "custom", "allowed_tools", "auto", "any", "none", "tool", "required", "local_shell", "apply_patch"],
+  ...["shell", "computer", "computer_use", "computer_use_preview", "tool_search"],
+])
+
+/** Whether some tool has to be called, whichever it is. */
+const isForced = (choice: unknown): boolean =>
+  choice === "required" ||
+  (isJsonObject(choice) &&
+    (choice["type"] === "any" || (choice["type"] === "allowed_tools" && allowed(choice)["mode"] === "required")))
+
+const allowed = (choice: JsonObject): JsonObject =>
+  isJsonObject(choice["allowed_tools"]) ? choice["allowed_tools"] : choice
+
+/** Whether a choice is this tool: by its type, or, in the Messages form, by its name. */
+const isChosen = (choice: unknown, tool: JsonObject): boolean => {
+  if (!isJsonObject(choice)) return false
+  if (choice["type"] === "tool") return choice["name"] === tool["name"]
+  if (choice["type"] === "allowed_tools") {
+    const { mode, tools } = allowed(choice)
+    const named = objectsIn(tools)
+    return mode === "required" && named.length > 0 && named.every(({ type }) => isSameType(type, tool["type"]))
+  }
+  return isSameType(choice["type"], tool["type"])
+}
+
+/** Whether a choice is one of the Messages form, by a tool's name. */
+const isNamedTool = (choice: unknown): boolean => isJsonObject(choice) && choice["type"] === "tool"
+
+/** `isChosen`: the choice is a tool that hosts run. */
+const parted = (payload: ChatPayload, search: JsonObject | undefined, isChosen: boolean): ChatPayload => {
+  const { tools, tool_choice: choice, ...rest } = payload
+  const left = (tools ?? []).filter((tool) => runnerOf(tool) === "client")
+  const options = payload["web_search_options"] ?? search
+  const kept = isChosen ? undefined : isJsonObject(choice) ? keptChoice(choice) : choice
+  return {
+    ...rest,
+    ...(left.length === 0 ? {} : { tools: left }),
+    ...(kept == null ? {} : { tool_choice: kept }),
+    ...(options == null ? {} : { web_search_options: options }),
+  }
+}
+
+/** A choice without tools of hosts. */
+const keptChoice = (choice: JsonObject & { readonly type: string }): ChatPayload["tool_choice"] => {
+  if (!choiceKinds.has(choice.type)) return undefined
+  if (choice.type !== "allowed_tools") return choice
+  const within = allowed(choice)
+  const tools = objectsIn(within["tools"])
+  const left = tools.filter((tool) => !isHosted(tool))
+  if (left.length === tools.length) return choice
+  if (left.length === 0) return undefined
+  return within === choice ? { ...choice, tools: left } : { ...choice, allowed_tools: { ...within, tools: left } }
+}
+
+/** The members of a search tool that `web_search_options` has. The place stands a level deeper there. */
+const searchOptions = ({ search_context_size: size, user_location: place }: JsonObject): JsonObject => {
+  if (!isJsonObject(place)) return typeof size === "string" ? { search_context_size: size } : {}
+  const { type: _, approximate, ...rest }: JsonObject = place
+  return {
+    ...(typeof size === "string" ? { search_context_size: size } : {}),
+    user_location: { type: "approximate", approximate: isJsonObject(approximate) ? approximate : rest },
+  }
+}

@@ -1,0 +1,36 @@
+/** Addresses that a host would fetch: a caller may name public ones alone. See docs/guarantees.md#g36. */
+import { reachOf } from "../../upstream/addresses.ts"
+
+const kinds = "must be an http(s) URL or a data URL"
+const inside = "must be a public address: this one is within the network of the host"
+
+/** Names that only resolvers of a network know. */
+const innerNames = /\.(?:internal|local|localdomain|lan|home|corp|intranet|private|home\.arpa)$/
+
+/** Parsers of addresses leave blanks and control characters out. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant.
+const blanks = /[\u0000-\u0020]+/g
+
+/** Why a value may not stand where a host expects an address; `undefined`: it may, or is none, such as base64. */
+export const addressFault = (value: unknown): string | undefined => {
+  if (typeof value !== "string") return undefined
+  const head = value.slice(0, 256).replace(blanks, "")
+  const [, scheme] = /^([a-z][a-z0-9+.-]*):/i.exec(head) ?? []
+  if (scheme === undefined) return /^[/\\]{2}/.test(head) ? kinds : undefined
+  switch (scheme.toLowerCase()) {
+    case "data":
+      return undefined
+    case "http":
+    case "https":
+      return isPublic(value) ? undefined : inside
+    default:
+      return kinds
+  }
+}
+
+const isPublic = (text: string): boolean => {
+  const url = URL.parse(text)
+  if (url === null) return false
+  const name = url.hostname.replace(/\.+$/, "")
+  return reachOf(url.hostname) === "public" && !innerNames.test(name)
+}

@@ -1,0 +1,67 @@
+/** What members of a JSON value mean to a host by their names, however they are spelled. */
+import { normalName } from "../../domain/hostedTools.ts"
+import { isJsonObject } from "../../domain/Json.ts"
+import { addressFault } from "./address.ts"
+
+/** Why a member's value may not be sent; `undefined`: it may. */
+export type Rule = (value: unknown) => string | undefined
+
+export const stored = "refers to something in the account of the operator, which is not allowed"
+const reaching = "names a server to call, which only the configuration may do"
+
+/** Whether a value asks for nothing. */
+const isEmpty = (value: unknown): boolean =>
+  value == null ||
+  value === false ||
+  value === "" ||
+  (typeof value === "object" && (Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0))
+
+const refuses =
+  (why: string): Rule =>
+  (value) =>
+    isEmpty(value) ? undefined : why
+
+/** A text, or an object that has an id. */
+const named: Rule = (value) =>
+  typeof value === "string" ? refuses(stored)(value) : isJsonObject(value) && !isEmpty(value["id"]) ? stored : undefined
+
+/** An object that has an id; a text is something else. */
+const objectWithId: Rule = (value) => (isJsonObject(value) && !isEmpty(value["id"]) ? stored : undefined)
+
+/** One that is there already, or what is to be put into a new one. */
+const container: Rule = (value) =>
+  isJsonObject(value) && value["type"] === "auto" ? objectWithId(value) : refuses(stored)(value)
+
+const storedNames = [
+  ...["file_id", "file_ids", "vector_store_id", "vector_store_ids", "collection_id", "collection_ids", "skill_id"],
+  ...["previous_response_id", "comparison_response_id", "response_id", "previous_message_id", "conversation_id"],
+  ...["container_id", "thread", "thread_id", "assistant_id", "attachments", "tool_resources", "cached_content"],
+  ...["workspace_id", "user_profile_id", "fallback_credit_token", "prompt_id", "connector_id", "item_reference"],
+  ...["file_search_store_names", "rag_resources", "knowledge_base_id", "s3_location", "skills"],
+]
+const reachingNames = [...["server_url", "server_urls", "mcp_servers", "data_sources", "connector", "tunnel_id"]]
+
+const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
+  ...storedNames.map((name) => [normalName(name), refuses(stored)] as const),
+  ...reachingNames.map((name) => [normalName(name), refuses(reaching)] as const),
+  ["conversation", named],
+  ["prompt", objectWithId],
+  ["voice", objectWithId],
+  ["container", container],
+  [normalName("file_data"), addressFault],
+  ["image", addressFault],
+])
+
+/** Names seen so far, so that they are brought into their normal form once. Bounded, since callers choose names. */
+const seen = new Map<string, Rule | null>()
+const mostSeen = 4096
+
+/** The rule of a member; `null`: there is none. */
+export const ruleOf = (name: string): Rule | null => {
+  const before = seen.get(name)
+  if (before !== undefined) return before
+  const normal = normalName(name)
+  const rule = rules.get(normal) ?? (/ur[li]s?$/.test(normal) ? addressFault : null)
+  if (seen.size < mostSeen && name.length <= 64) seen.set(name, rule)
+  return rule
+}

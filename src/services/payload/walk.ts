@@ -1,0 +1,119 @@
+/**
+ * The one walk over JSON that judges what a host may be sent: references to what is stored in the operator's account, addresses,
+ * and tools that the host runs. It runs over the caller's body, so that such a request is refused whatever host would serve it, and
+ * over the payload that is about to be sent, whoever wrote it. A text costs nothing however long it is: only its name is looked
+ * at. See docs/guarantees.md#g36.
+ */
+import { reachesOut, runnerOf } from "../../domain/hostedTools.ts"
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { routerOnly } from "../../domain/Request.ts"
+import { isFree } from "./free.ts"
+import { ruleOf, stored } from "./names.ts"
+
+/** What may not be sent. */
+export interface Finding {
+  /** `messages[0].content[1].file_id`. */
+  readonly path: string
+  /** Follows the path in a sentence. */
+  readonly reason: string
+}
+
+/** What the caller's own body has that no host may be sent. Members that are not sent at all are not looked at. */
+export const findingInBody = (body: JsonObject, dropped: ReadonlyArray<string>): Finding | undefined => {
+  for (const name in body) {
+    if (routerOnly.has(name) || (dropped.length > 0 && dropped.includes(name))) continue
+    const found = member(body, name, "", undefined)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** What of a payload may not be sent. `searches`: the host may be asked to search the web. */
+export const findingInPayload = (payload: JsonObject, searches: boolean): Finding | undefined =>
+  walk(payload, "", { searches })
+
+/** Absent: tools that the host runs are decided on elsewhere, for each host. */
+interface Tools {
+  readonly searches: boolean
+}
+
+/** `inside`: the name of the member, or of the list, that the value is or stands in; "" for the payload itself. */
+const walk = (value: unknown, inside: string, tools: Tools | undefined): Finding | undefined => {
+  if (typeof value !== "object" || value === null) return undefined
+  if (Array.isArray(value)) {
+    // Tokens, or a vector.
+    if (typeof value[0] === "number") return undefined
+    for (let at = 0; at < value.length; at++) {
+      const found = typeof value[at] === "string" ? textIn(value[at], inside) : walk(value[at], inside, tools)
+      if (found !== undefined) return within(`[${at}]`, found)
+    }
+    return undefined
+  }
+  if (!isJsonObject(value)) return undefined
+  const wrong = objectFault(value, inside, tools)
+  if (wrong !== undefined) return wrong
+  for (const name in value) {
+    const found = member(value, name, inside, tools)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const member = (owner: JsonObject, name: string, inside: string, tools: Tools | undefined): Finding | undefined => {
+  const value = owner[name]
+  if (value === null || value === undefined || isFree(name, owner, inside)) return undefined
+  const reason = ruleOf(name)?.(value)
+  if (reason !== undefined) return { path: name, reason }
+  if (typeof value !== "object") return undefined
+  const found = walk(value, name, tools)
+  return found === undefined ? undefined : within(name, found)
+}
+
+/** A text of a list has the meaning of the list's name: `image_urls`. */
+const textIn = (text: string, inside: string): Finding | undefined => {
+  const reason = ruleOf(inside)?.(text)
+  return reason === undefined ? undefined : { path: "", reason }
+}
+
+const within = (place: string, { path, reason }: Finding): Finding => ({
+  path: path === "" || path.startsWith("[") ? place + path : `${place}.${path}`,
+  reason,
+})
+
+/** What is wrong with an object by its type. */
+const objectFault = (value: JsonObject, inside: string, tools: Tools | undefined): Finding | undefined => {
+  const { type } = value
+  if (typeof type === "string") {
+    const plain = type.trim().toLowerCase()
+    if (plain === "item_reference" || plain === "container_upload") return { path: "", reason: stored }
+    if (plain === "file" && inside === "source") return { path: "", reason: stored }
+    if (isToolPlace(inside) && reachesOut(type))
+      return { path: "type", reason: `${JSON.stringify(type.slice(0, 64))} ${unusable}` }
+  }
+  if (tools === undefined || inside !== "tools") return undefined
+  const runner = runnerOf(value)
+  if (runner === "unpriced" || (runner === "web_search" && !tools.searches)) return { path: "", reason: hosted }
+  return typeof type === "string" ? undefined : googleTool(value, tools)
+}
+
+const unusable = "is not supported: it reaches what belongs to the operator, or a server that the caller names"
+const hosted = "is a tool that this host is not to run, since it has no price for it"
+
+/** Where tools, and the choice among them, stand; also one that stands inside of another. */
+const isToolPlace = (inside: string): boolean => !notTools.has(inside)
+
+/** Lists whose objects have types of other things. */
+const notTools: ReadonlySet<string> = new Set(["content", "input", "messages", "output", "parts", "contents", "source"])
+
+/** Tools of forms without types, by their only member. */
+const hostedMembers: ReadonlySet<string> = new Set([
+  ...["googleSearchRetrieval", "codeExecution", "urlContext", "googleMaps", "fileSearch", "enterpriseWebSearch"],
+  ...["retrieval", "systemTool", "computerUse"],
+])
+
+const googleTool = (tool: JsonObject, { searches }: Tools): Finding | undefined => {
+  for (const name in tool) {
+    if (hostedMembers.has(name) || (name === "googleSearch" && !searches)) return { path: name, reason: hosted }
+  }
+  return undefined
+}

@@ -1,13 +1,14 @@
 /** The log of the program: lines of `key=value` on standard error, since standard output is for results. */
 import * as HashMap from "effect/HashMap"
 import * as Logger from "effect/Logger"
-import { isJsonObject } from "./domain/Json.ts"
+import { isJsonObject, type JsonObject } from "./domain/Json.ts"
 
 /** `Effect.logError("a host failed", { requestId })` as `message="a host failed" requestId=…`, not as two messages. */
 const withFields = (options: Logger.Logger.Options<unknown>): Logger.Logger.Options<unknown> => {
   const parts: ReadonlyArray<unknown> = Array.isArray(options.message) ? options.message : [options.message]
-  const fields = parts.slice(1).filter(isJsonObject).flatMap(Object.entries)
-  const message = parts.filter((part, at) => at === 0 || !isJsonObject(part))
+  const isFields = (part: unknown): part is JsonObject => isJsonObject(part) && !(part instanceof Error)
+  const fields = parts.slice(1).filter(isFields).flatMap(Object.entries)
+  const message = parts.filter((part, at) => at === 0 || !isFields(part))
   return { ...options, message, annotations: HashMap.union(options.annotations, HashMap.fromIterable(fields)) }
 }
 

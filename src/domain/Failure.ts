@@ -258,7 +258,7 @@ const exhaustedTexts: Readonly<Record<ExhaustedBecause, string>> = {
 
 /** The gateway cannot take the request now. */
 export class Unavailable extends Data.TaggedError("Unavailable")<{
-  readonly why: "overloaded" | "draining" | "metering" | "storage" | "backup"
+  readonly why: "overloaded" | "draining" | "metering" | "storage" | "backup" | "callers"
   readonly retryAfterSeconds: number
 }> {
   override get message() {
@@ -272,6 +272,7 @@ const unavailableTexts = {
   metering: "The ledger cannot be written, so no paid request starts.",
   storage: "The database cannot be read.",
   backup: "The database could not be copied; the gateway's log says why.",
+  callers: "It could not be checked who is calling; the gateway's log says why.",
 }
 
 /**

@@ -10,14 +10,16 @@ import type { InFlight } from "../../services/InFlight.ts"
 import type { KeyStore } from "../../services/KeyStore.ts"
 import type { ProviderRegistry } from "../../services/ProviderRegistry.ts"
 import type { RequestLimits } from "../../services/RequestLimits.ts"
+import type { StepRunner } from "../../services/Steps.ts"
 import type { Timers } from "../../services/Timers.ts"
-import { authenticate, managementKey } from "../authenticate.ts"
+import { authenticateWithin, managementKey } from "../authenticate.ts"
 import { parseBody } from "../decode/json.ts"
 import { requestIdHeader } from "../headers.ts"
 import { readRequest } from "../readRequest.ts"
 import type { Respond } from "./Respond.ts"
 
 export interface CountServices {
+  readonly runner: StepRunner
   readonly keys: Context.Tag.Service<KeyStore>
   readonly limits: Context.Tag.Service<RequestLimits>
   readonly inFlight: Context.Tag.Service<InFlight>
@@ -25,13 +27,13 @@ export interface CountServices {
   readonly registry: Context.Tag.Service<ProviderRegistry>
 }
 
-export const makeCountRoute = ({ keys, limits, inFlight, timers, registry }: CountServices): Respond =>
+export const makeCountRoute = ({ runner, keys, limits, inFlight, timers, registry }: CountServices): Respond =>
   function* (protocol, state, request, watchCaller) {
     const lifetime = inFlight.admit()
     if (lifetime instanceof Unavailable) return yield* Exit.fail(lifetime)
     state.lifetime = lifetime
     watchCaller(lifetime)
-    const key = yield* authenticate(keys, request.headers)
+    const key = yield* authenticateWithin(runner, lifetime, keys, request.headers)
     if (key.kind !== "ordinary") return yield* Exit.fail(managementKey)
     yield* limits.admit(key)
     const bytes = yield* readRequest(request, registry.current().limits.bodyBytes, timers, lifetime)

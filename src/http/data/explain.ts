@@ -17,8 +17,9 @@ import type { KeyStore } from "../../services/KeyStore.ts"
 import type { Meter } from "../../services/Meter.ts"
 import type { ProviderRegistry } from "../../services/ProviderRegistry.ts"
 import type { RequestLimits } from "../../services/RequestLimits.ts"
+import type { StepRunner } from "../../services/Steps.ts"
 import type { Timers } from "../../services/Timers.ts"
-import { authenticate } from "../authenticate.ts"
+import { authenticateWithin } from "../authenticate.ts"
 import { parseBody } from "../decode/json.ts"
 import { chatError, render } from "../ErrorBody.ts"
 import { requestIdHeader } from "../headers.ts"
@@ -28,6 +29,7 @@ import type { Respond } from "./Respond.ts"
 import { withHeaders } from "./requestHeaders.ts"
 
 export interface ExplainServices {
+  readonly runner: StepRunner
   readonly keys: Context.Tag.Service<KeyStore>
   readonly limits: Context.Tag.Service<RequestLimits>
   readonly meter: Context.Tag.Service<Meter>
@@ -39,6 +41,7 @@ export interface ExplainServices {
 }
 
 export const makeExplainRoute = ({
+  runner,
   keys,
   limits,
   meter,
@@ -66,7 +69,7 @@ export const makeExplainRoute = ({
     if (lifetime instanceof Unavailable) return yield* Exit.fail(lifetime)
     state.lifetime = lifetime
     watchCaller(lifetime)
-    const caller = yield* authenticate(keys, request.headers)
+    const caller = yield* authenticateWithin(runner, lifetime, keys, request.headers)
     yield* limits.admit(caller)
     const { seed, keyHash } = yield* queryOf(request.url)
     const key = yield* keyFor(caller, keyHash)

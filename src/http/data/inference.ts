@@ -31,7 +31,7 @@ import { isFinished, makeStepRunner, type Steps, unwrap } from "../../services/S
 import { directOutput, type OpenOutput, queuedOutput } from "../../services/StreamOutput.ts"
 import type { WriterFor } from "../../services/StreamWriter.ts"
 import { Timers } from "../../services/Timers.ts"
-import { authenticate, managementKey } from "../authenticate.ts"
+import { authenticateWithin, managementKey } from "../authenticate.ts"
 import type { AllowOrigin } from "../cors.ts"
 import { parseBody } from "../decode/json.ts"
 import { defect, type Rendered, render } from "../ErrorBody.ts"
@@ -155,7 +155,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         if (lifetime instanceof Unavailable) return yield* Exit.fail(lifetime)
         state.lifetime = lifetime
         watchCaller(lifetime)
-        const authenticating = authenticate(keys, request.headers)
+        const authenticating = authenticateWithin(runner, lifetime, keys, request.headers)
         const key = yield* unwrap(authenticating)
         if (key.kind !== "ordinary") return yield* Exit.fail(managementKey)
         lifetime.key = key.id
@@ -290,8 +290,18 @@ export class Inference extends Context.Tag("headgate/Inference")<
       })
 
       const explain = makeExplain(router, registry, yield* ProviderKeys, () => clock.unsafeCurrentTimeMillis())
-      const explained = makeExplainRoute({ keys, limits, meter, inFlight, timers, registry, conversations, explain })
-      const counted = makeCountRoute({ keys, limits, inFlight, timers, registry })
+      const explained = makeExplainRoute({
+        runner,
+        keys,
+        limits,
+        meter,
+        inFlight,
+        timers,
+        registry,
+        conversations,
+        explain,
+      })
+      const counted = makeCountRoute({ runner, keys, limits, inFlight, timers, registry })
       return {
         handler: (protocol, allow) => handlerOf(chatForm(protocol), allow, respond),
         operation: (form, allow) => handlerOf(form, allow, respond),

@@ -2,10 +2,12 @@
  * Carries a plan out: tries the hosts in order, falls back before the first event, and passes the outcome to the meter.
  * Independent of providers' and clients' protocols. See docs/guarantees.md#g10 and #g11.
  */
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import type { Limits } from "../catalogue/ResolvedConfig.ts"
 import type { Charge } from "../domain/Charge.ts"
 import type { ChatResponse } from "../domain/Chat.ts"
@@ -119,14 +121,19 @@ const make = () =>
       if (registry.current().routing.hedge.enabled !== false) hedges.charged(timers.now(), Number(cost.total))
     }
 
+    const logDefect: StreamServices["logDefect"] = (requestId, cause) =>
+      log(Effect.logError("a defect in a stream", { requestId }, Cause.die(cause)))
     const streams: StreamServices = {
       timers,
       settle: (answer, delivered, onExit) =>
         runner.effect(endAttempt.delivered(answer.attempt, delivered), (exit) => {
           if (Exit.isSuccess(exit)) charged(exit.value)
+          // A failure was logged by the ledger's writer.
+          else if (Option.isNone(Cause.failureOption(exit.cause)))
+            logDefect(answer.attempt.context.requestId, Cause.squash(exit.cause))
           onExit(exit)
         }),
-      logDefect: (requestId, cause) => log(Effect.logError("a defect in a stream", { requestId }, cause)),
+      logDefect,
     }
 
     const complete = function* (

@@ -106,8 +106,8 @@ export const handler = async ({
 const callerOf = (authenticate: NonNullable<HandlerOptions["authenticate"]>, secret: string) =>
   Effect.flatMap(
     Effect.tryPromise(async () => authenticate(secret)).pipe(
-      Effect.tapError(({ cause }) => Effect.logError("authenticate failed", cause)),
-      Effect.mapError(() => new Unavailable({ why: "storage", retryAfterSeconds: 1 })),
+      Effect.tapError(({ cause }) => Effect.logError("authenticate failed", Cause.die(cause))),
+      Effect.mapError(() => new Unavailable({ why: "callers", retryAfterSeconds: 1 })),
     ),
     (caller) => (caller === null ? new KeyNotAccepted() : Effect.succeed({ ...caller, id: KeyId.make(caller.id) })),
   )

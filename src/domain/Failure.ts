@@ -298,7 +298,7 @@ const exhaustedTexts: Readonly<Record<ExhaustedBecause, string>> = {
 
 /** The gateway cannot take the request now. */
 export class Unavailable extends Data.TaggedError("Unavailable")<{
-  readonly why: "overloaded" | "draining" | "metering" | "storage" | "backup"
+  readonly why: "overloaded" | "draining" | "metering" | "storage" | "backup" | "callers"
   readonly retryAfterSeconds: number
   /** Why, in words that anybody may read, without a full stop. */
   readonly because?: string
@@ -315,6 +315,7 @@ const unavailableTexts = {
   metering: "The ledger cannot be written, so no paid request starts.",
   storage: "The database cannot be read.",
   backup: "The database could not be copied; the gateway's log says why.",
+  callers: "It could not be checked who is calling; the gateway's log says why.",
 }
 
 /**

@@ -112,6 +112,7 @@ const unavailableTypes = {
   metering: "metering_unavailable",
   storage: "metering_unavailable",
   backup: "backup_unavailable",
+  callers: "authentication_unavailable",
 }
 
 const about = (failure: BadRequest | NoHostMatches | RoutingExhausted) => {

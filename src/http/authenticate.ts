@@ -5,6 +5,9 @@ import * as Redacted from "effect/Redacted"
 import { KeyMissing, KeyNotAccepted, NotPermitted, type Unavailable } from "../domain/Failure.ts"
 import type { KeyRecord } from "../domain/Key.ts"
 import type { KeyStore } from "../services/KeyStore.ts"
+import type { Ending, Lifetime } from "../services/RequestContext.ts"
+import type { StepRunner } from "../services/Steps.ts"
+import { untilEnded } from "../services/untilEnded.ts"
 import { presentedKey } from "./headers.ts"
 
 /** The record of the key in `Authorization` or `x-api-key`. */
@@ -17,6 +20,15 @@ export const authenticate = (
   if (presented === "") return Effect.fail(new KeyNotAccepted())
   return keys.authenticate(Redacted.make(presented))
 }
+
+/** The same for a request with a lifetime: where an embedder says who is calling, that may never end, and the request does. */
+export const authenticateWithin = (
+  runner: StepRunner,
+  lifetime: Lifetime,
+  keys: Context.Tag.Service<KeyStore>,
+  headers: Headers,
+): Effect.Effect<KeyRecord, KeyMissing | KeyNotAccepted | Unavailable | Ending> =>
+  untilEnded(runner, lifetime, authenticate(keys, headers), (ending) => ending)
 
 /** The failure of a request to a model with a management key. */
 export const managementKey = new NotPermitted({ rule: "Management keys cannot call models: use an ordinary key." })

@@ -7,6 +7,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import type { Limits } from "../catalogue/ResolvedConfig.ts"
 import type { Charge } from "../domain/Charge.ts"
 import type { ChatResponse } from "../domain/Chat.ts"
@@ -121,15 +122,20 @@ const make = () =>
       if (registry.current().routing.hedge.enabled !== false) hedges.charged(timers.now(), Number(cost.total))
     }
 
+    const logDefect: StreamServices["logDefect"] = (requestId, cause) =>
+      log(Effect.logError("a defect in a stream", { requestId }, Cause.die(cause)))
     const streams: StreamServices = {
       timers,
       readingOn: new ReadingOn(),
       settle: (answer, delivered, onExit) =>
         runner.effect(endAttempt.delivered(answer.attempt, delivered), (exit) => {
           if (Exit.isSuccess(exit)) charged(exit.value)
+          // A failure was logged by the ledger's writer.
+          else if (Option.isNone(Cause.failureOption(exit.cause)))
+            logDefect(answer.attempt.context.requestId, Cause.squash(exit.cause))
           onExit(exit)
         }),
-      logDefect: (requestId, cause) => log(Effect.logError("a defect in a stream", { requestId }, Cause.die(cause))),
+      logDefect,
     }
 
     const complete = function* (

@@ -6,6 +6,7 @@
  * A claim has a lease, which its process renews. After a crash the lease ends; whether a host was called is not known then, so the
  * request is not carried out again. See docs/guarantees.md#g9 and docs/decisions/0023-idempotency-keys.md.
  */
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -176,7 +177,9 @@ const make = () =>
     )
 
     yield* Effect.addFinalizer(() => Effect.when(tick, () => unwritten.size > 0))
-    const guarded = Effect.catchAllDefect(tick, (cause) => Effect.logError("a defect in Idempotency-Keys", cause))
+    const guarded = Effect.catchAllDefect(tick, (cause) =>
+      Effect.logError("a defect in Idempotency-Keys", Cause.die(cause)),
+    )
     yield* guarded.pipe(Effect.zipLeft(Effect.sleep(tickMs)), Effect.forever, Effect.forkScoped)
 
     return {

@@ -7,6 +7,7 @@
  * `ProcessLease.ts`. Entries of a process whose lease has ended were left by a crash, and the next gateway clears them: what a stream had delivered by its last checkpoint is charged, with the
  * outcome `crashed`; everything else is dropped. See docs/guarantees.md#g2 and docs/decisions/0018-the-journal.md.
  */
+import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -172,7 +173,7 @@ export const makeJournal = <Request extends Journaled>(
       ticks += 1
       return ticks % ticksPerLook === 0 ? Effect.zipRight(write, cleared) : write
     })
-    const guarded = Effect.catchAllDefect(tick, (cause) => Effect.logError("a defect in the journal", cause))
+    const guarded = Effect.catchAllDefect(tick, (cause) => Effect.logError("a defect in the journal", Cause.die(cause)))
     yield* guarded.pipe(Effect.delay("1 second"), Effect.forever, Effect.forkScoped)
 
     return {

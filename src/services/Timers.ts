@@ -3,6 +3,7 @@
  * number that is compared once per tick, and moving it is an assignment, which costs far less than a runtime timer or a
  * fiber. Runs on Effect's clock, so that a test can control it.
  */
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -32,7 +33,7 @@ export class Timers extends Context.Tag("headgate/Timers")<
       const ticks = new Ticks(monotonic())
       const tick = Effect.sync(() => ticks.tick(monotonic()))
       // A timer that throws is a defect, and must not stop the others.
-      const guarded = Effect.catchAllDefect(tick, (cause) => Effect.logError("a defect in a timer", cause))
+      const guarded = Effect.catchAllDefect(tick, (cause) => Effect.logError("a defect in a timer", Cause.die(cause)))
       yield* guarded.pipe(Effect.delay("50 millis"), Effect.forever, Effect.forkScoped)
 
       return {

@@ -4,9 +4,7 @@
  * start. Whether there would be one is looked at first, so that nothing is done for a host that may not be called.
  */
 import type * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Exit from "effect/Exit"
 import type { Endpoint } from "../catalogue/endpoints.ts"
 import {
   HostFailed,
@@ -28,10 +26,11 @@ import { type HostHealth, type Inadmissible, Permit } from "./HostHealth.ts"
 import type { Hold } from "./heldMoney.ts"
 import type { Meter } from "./Meter.ts"
 import type { KeysOut, ProviderKeys } from "./ProviderKeys.ts"
-import type { Lifetime, RequestContext } from "./RequestContext.ts"
+import type { RequestContext } from "./RequestContext.ts"
 import type { RequestLimits } from "./RequestLimits.ts"
-import { isFinished, type StepRunner, type Steps, valueOrFailure, wait } from "./Steps.ts"
+import { isFinished, type StepRunner, type Steps, valueOrFailure } from "./Steps.ts"
 import { addedBySign } from "./signedSecrets.ts"
+import { untilEnded } from "./untilEnded.ts"
 import type { UpstreamClient } from "./upstreamCall.ts"
 
 /** Why a host of the plan was skipped just before its call. */
@@ -89,7 +88,9 @@ export const beginAttempt = function* (
     meter.release(hold)
     return encoded.left
   }
-  const signed = yield* valueOrFailure(untilEnded(runner, context.lifetime, client.signed(endpoint, encoded.right)))
+  const signed = yield* valueOrFailure(
+    untilEnded(runner, context.lifetime, client.signed(endpoint, encoded.right), unsigned),
+  )
   if (signed instanceof HostFailed) {
     meter.release(hold)
     return signed
@@ -115,31 +116,8 @@ export const beginAttempt = function* (
   return { attempt, endpoint, encoded: signed, answerContext: narrow(request, host) }
 }
 
-/** Runs an effect that a plugin made. It may never end, so it is interrupted when the request is ended. */
-const untilEnded = <A>(
-  runner: StepRunner,
-  lifetime: Lifetime,
-  effect: Effect.Effect<A, HostFailed>,
-): Effect.Effect<A, HostFailed> => (isFinished(effect) ? effect : interruptedAtEnd(runner, lifetime, effect))
-
-const interruptedAtEnd = <A>(
-  runner: StepRunner,
-  lifetime: Lifetime,
-  effect: Effect.Effect<A, HostFailed>,
-): Effect.Effect<A, HostFailed> =>
-  wait((resume) => {
-    const ended = Exit.fail(new HostFailed({ reason: "ended" }))
-    if (lifetime.ending !== undefined) return resume(ended)
-    const giveUp = () => {
-      resume(ended)
-      interrupt()
-    }
-    lifetime.onEnd(giveUp)
-    const interrupt = runner.effect(effect, (exit) => {
-      lifetime.forget(giveUp)
-      resume(exit)
-    })
-  })
+/** The request was ended before it was signed: `lifetime.ending` has the reason. */
+const unsigned = () => new HostFailed({ reason: "ended" })
 
 /** Bytes of the body that a host is sent. */
 export const byteLength = (body: string | Uint8Array): number =>

@@ -1,5 +1,5 @@
 /** `Gateway.handler` in frameworks without Effect: mounted in Hono under a prefix, and as it is. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test"
 import * as Schema from "effect/Schema"
 import { Gateway, parseUsd } from "headgate"
 import { defineStrategy } from "headgate/plugin"
@@ -189,6 +189,57 @@ describe("an app's own callers", () => {
 
   test("a database of the app that is away is a 503", async () => {
     expect(await answered(new Error("connection refused"))).toBe(503)
+  })
+})
+
+describe("an app that cannot say who is calling", () => {
+  const asking = async (
+    authenticate: NonNullable<Gateway.HandlerOptions["authenticate"]>,
+    config: NonNullable<Gateway.HandlerOptions["config"]>,
+    path = "chat/completions",
+  ) => {
+    const gateway = await Gateway.handler({ plugins: [echo], config: { storage: "memory:", ...config }, authenticate })
+    const answer = gateway.fetch(
+      new Request(`http://app/api/v1/${path}`, {
+        method: "POST",
+        headers: { authorization: "Bearer x", "content-type": "application/json" },
+        body: body(),
+      }),
+    )
+    return { gateway, answer }
+  }
+
+  test("was told of a database that is well, and its log had no reason: both say what is true", async () => {
+    const logged = spyOn(console, "error").mockImplementation(() => {})
+    const { gateway, answer } = await asking(() => Promise.reject(new Error("the sessions are away")), {})
+    const response = await answer
+    expect([response.status, (await json(response)).error]).toMatchObject([
+      503,
+      {
+        message: "It could not be checked who is calling; the gateway's log says why.",
+        metadata: { error_type: "authentication_unavailable" },
+      },
+    ])
+    await gateway.close()
+    const lines = logged.mock.calls.flat().join("\n")
+    logged.mockRestore()
+    expect(lines).toContain('message="authenticate failed"')
+    expect(lines).toContain("the sessions are away")
+  })
+
+  test.each(["chat/completions", "route/explain", "messages/count_tokens"])(
+    "held its request for ever: the deadline ends it, %s",
+    async (path) => {
+      const { gateway, answer } = await asking(() => new Promise(() => {}), { limits: { deadline_ms: 300 } }, path)
+      expect((await answer).status).toBe(408)
+      await gateway.close()
+    },
+  )
+
+  test("held the gateway's end: the drain ends its request", async () => {
+    const { gateway, answer } = await asking(() => new Promise(() => {}), { server: { drain_s: 0 } })
+    await gateway.close()
+    expect((await answer).status).toBe(503)
   })
 })
 

@@ -22,7 +22,7 @@ interface Fake {
 /** Not the test's own time-out: it would not say what was waited for. */
 const bounded = <A, E>(waiting: Effect.Effect<A, E>): Promise<A> =>
   Effect.runPromise(
-    Effect.timeoutFail(waiting, { duration: "30 seconds", onTimeout: () => new Error("the supervisor did not end") }),
+    Effect.raceFirst(waiting, Effect.delay(Effect.dieMessage("the supervisor did not end"), "30 seconds")),
   )
 
 const supervising = (workers: number) => {

@@ -6,7 +6,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import { NotPermitted } from "../../domain/Failure.ts"
+import { NotPermitted, Unavailable } from "../../domain/Failure.ts"
 import type { KeyRecord } from "../../domain/Key.ts"
 import { KeyStore } from "../../services/KeyStore.ts"
 import { authenticate } from "../authenticate.ts"
@@ -52,4 +52,9 @@ export class AuthorizeManagement extends HttpApiMiddleware.Tag<AuthorizeManageme
 const managersOnly = new NotPermitted({ rule: "Only management keys can perform this operation." })
 
 const currentKey = (keys: Context.Tag.Service<KeyStore>) =>
-  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => authenticate(keys, new Headers(headers)))
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+    Effect.timeoutFail(authenticate(keys, new Headers(headers)), {
+      duration: "30 seconds",
+      onTimeout: () => new Unavailable({ why: "callers", retryAfterSeconds: 1 }),
+    }),
+  )

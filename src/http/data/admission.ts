@@ -12,9 +12,9 @@ import type { Meter } from "../../services/Meter.ts"
 import type { ProviderRegistry } from "../../services/ProviderRegistry.ts"
 import type { Lifetime } from "../../services/RequestContext.ts"
 import type { RequestLimits } from "../../services/RequestLimits.ts"
-import { isFinished, type Steps, unwrap } from "../../services/Steps.ts"
+import { isFinished, type StepRunner, type Steps, unwrap } from "../../services/Steps.ts"
 import type { Timers } from "../../services/Timers.ts"
-import { authenticate, managementKey } from "../authenticate.ts"
+import { authenticateWithin, managementKey } from "../authenticate.ts"
 import { parseBody } from "../decode/json.ts"
 import { unscannedBytes } from "../decode/jsonScan.ts"
 import { type OnePrompt, readBody } from "../decode/readBody.ts"
@@ -22,6 +22,7 @@ import { readRequest } from "../readRequest.ts"
 import type { RequestState } from "./Respond.ts"
 
 export interface AdmissionServices {
+  readonly runner: StepRunner
   readonly keys: Context.Tag.Service<KeyStore>
   readonly limits: Context.Tag.Service<RequestLimits>
   readonly meter: Context.Tag.Service<Meter>
@@ -66,13 +67,21 @@ export interface Admissions {
   readonly read: (request: Request, lifetime: Lifetime, purpose: Purpose) => Steps<ReadBody, Failure>
 }
 
-export const makeAdmissions = ({ keys, limits, meter, inFlight, timers, registry }: AdmissionServices): Admissions => ({
+export const makeAdmissions = ({
+  runner,
+  keys,
+  limits,
+  meter,
+  inFlight,
+  timers,
+  registry,
+}: AdmissionServices): Admissions => ({
   admit: function* (state, request, watchCaller, kinds): Steps<Admission, Failure> {
     const lifetime = inFlight.admit()
     if (lifetime instanceof Unavailable) return yield* Exit.fail(lifetime)
     state.lifetime = lifetime
     watchCaller(lifetime)
-    const authenticating = authenticate(keys, request.headers)
+    const authenticating = authenticateWithin(runner, lifetime, keys, request.headers)
     const key = yield* unwrap(authenticating)
     if (kinds === "ordinary" && key.kind !== "ordinary") return yield* Exit.fail(managementKey)
     // Before the rate limit, since a refused request does not count against that.

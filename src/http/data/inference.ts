@@ -103,7 +103,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
       const clock = yield* Effect.clock
       const nowMs = monotonic(clock)
       const runner = makeStepRunner(yield* Effect.runtime<never>())
-      const admissions = makeAdmissions({ keys, limits, meter, inFlight, timers, registry })
+      const admissions = makeAdmissions({ runner, keys, limits, meter, inFlight, timers, registry })
       const onlyOnce = makeOnlyOnce(idempotency, inFlight, runner)
       yield* keys.onRevoked(inFlight.revoke)
 

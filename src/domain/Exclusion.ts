@@ -1,4 +1,5 @@
 /** Why hosts were left out of a plan, and what a caller is told when none is left. Pure. */
+import type { Picodollars } from "./Money.ts"
 
 /** Why a host was left out of a plan. */
 export interface Exclusion {
@@ -9,6 +10,8 @@ export interface Exclusion {
   readonly reason: string
   /** Milliseconds until the host may be called again; absent: waiting does not help. */
   readonly retryAfterMs?: number
+  /** Of `budget`: the least that has to be reserved there. */
+  readonly required?: Picodollars | undefined
 }
 
 /** Models without a host that is left. */

@@ -62,6 +62,8 @@ describe("a limit", () => {
       limit_usd: 0.0001,
       spend_usd: 0.0001,
       held_usd: 0,
+      left_usd: 0,
+      required_usd: 0.000001,
       resets_at: null,
     })
     expect(response.headers.get("retry-after")).toBeNull()

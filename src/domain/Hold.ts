@@ -235,10 +235,7 @@ const mostPromptTokens = (bounds: Bounds, bytes: number, host: Host): number => 
 }
 
 /** The least that has to be reserved for the request at this host. `undefined`: its price is unknown. */
-export const requiredAmount = (
-  { bounds, maxTokens, sentBytes }: HoldRequest,
-  host: Host,
-): Picodollars | undefined => {
+export const requiredAmount = ({ bounds, maxTokens, sentBytes }: HoldRequest, host: Host): Picodollars | undefined => {
   if (host.pricing === null) return undefined
   const price = maximumPrices(host.pricing)
   const output = BigInt(Math.min(maxTokens ?? Number(fewestTokens), host.maxCompletionTokens) * bounds.choices)

@@ -110,7 +110,8 @@ export const render = (failure: Failure): Rendered => {
   }
 }
 
-const inFlightHint = "Wait until a running request of the key has ended, then send it again; clients do not repeat a 402"
+const inFlightHint =
+  "Wait until a running request of the key has ended, then send it again; clients do not repeat a 402"
 
 const unavailableTypes = {
   overloaded: "overloaded",

@@ -1,4 +1,4 @@
-/** `headgate reconcile` and `headgate audit verify`: read the database, also while a gateway uses it. */
+/** `headgate reconcile`, `headgate uncharged` and `headgate audit verify`: read the database, also while a gateway uses it. */
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
@@ -11,6 +11,8 @@ import {
   type RowDifference,
   repriceLedger,
   type SumDifference,
+  type Uncharged,
+  unchargedByKey,
 } from "../services/reconcile.ts"
 import { verifyAudit } from "../sql/auditLog.ts"
 import { ledgerLength, makeLedgerReads } from "../sql/LedgerRepository.ts"
@@ -147,6 +149,29 @@ export const reconcile = Command.make("reconcile", flags, ({ json, reprice, with
   }),
 ).pipe(
   Command.withDescription("Adds up the ledger and compares it with what keys are said to have spent. 1: they differ."),
+)
+
+const unchargedColumns: ReadonlyArray<Column<Uncharged>> = [
+  { title: "KEY", value: ({ key }) => key },
+  { title: "ROWS", value: ({ rows }) => `${rows}`, align: "right" },
+  { title: "FREE", value: ({ free }) => formatUsd(free), align: "right" },
+  { title: "ESTIMATED, AT MOST", value: ({ atMost }) => formatUsd(atMost), align: "right" },
+]
+
+export const uncharged = Command.make("uncharged", { json: jsonOption }, ({ json }) =>
+  Effect.gen(function* () {
+    const found = yield* reading((sql) => unchargedByKey({ ledger: makeLedgerReads(sql) }))
+    const shown = found.map(({ key, rows, free, atMost }) => ({
+      ...{ key, rows, free_usd: formatUsd(free), estimated_at_most_usd: formatUsd(atMost) },
+    }))
+    yield* json
+      ? writeJson({ keys: shown })
+      : writeTable(found, unchargedColumns, { empty: "everything that hosts ask for was charged" })
+  }),
+).pipe(
+  Command.withDescription(
+    "What callers did not pay of what hosts ask, by key: failures, and estimates that can be too low.",
+  ),
 )
 
 const verify = Command.make("verify", { json: jsonOption }, ({ json }) =>

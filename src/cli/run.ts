@@ -11,7 +11,7 @@ import { readServeWords } from "../serveFlags.ts"
 import { styleOf } from "../terminal.ts"
 import { version } from "../version.ts"
 import { backup } from "./backup.ts"
-import { audit, reconcile } from "./books.ts"
+import { audit, reconcile, uncharged } from "./books.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { catalogue } from "./catalogue.ts"
 import { check } from "./check.ts"
@@ -38,6 +38,7 @@ const program = Command.make("headgate").pipe(
     backup,
     restore,
     reconcile,
+    uncharged,
     audit.command,
     catalogue.command,
     plugin.command,
@@ -55,6 +56,7 @@ const tree = treeOf(program, [
   treeOf(backup),
   treeOf(restore),
   treeOf(reconcile),
+  treeOf(uncharged),
   audit.tree,
   catalogue.tree,
   plugin.tree,

@@ -1,5 +1,6 @@
 /** What an answer costs the caller, by how it ended. Pure. See docs/guarantees.md#g5. */
 import { tokensIn } from "./Estimate.ts"
+import type { Picodollars } from "./Money.ts"
 import { allMedia, type MediaTokens, noMedia } from "./mediaTokens.ts"
 import { type Cost, costOf, noCost, type Pricing } from "./Price.ts"
 import type { Bounds } from "./Request.ts"
@@ -58,6 +59,8 @@ export interface Charge {
   readonly waived: Waiver | null
   /** The tokens were counted by the gateway, not by the host. */
   readonly estimated: boolean
+  /** By how much the host's bill can be above an estimate that the caller pays. Absent: by nothing. */
+  readonly unchargedAtMost?: Picodollars
 }
 
 /** What is known of a request, for estimates of its cost. */
@@ -79,7 +82,10 @@ export const chargeFor = (
   const usage = counted ?? estimated(answer, measures)
   const waived = waiverOf(answer, usage, errorFinish)
   const costs = reprice({ usage, images, admittedAt, waived }, pricing)
-  return { usage, ...costs, waived, estimated: counted === undefined }
+  const known: Charge = { usage, ...costs, waived, estimated: counted === undefined }
+  if (counted !== undefined || waived !== null || pricing === null) return known
+  const difference = costOf(pricing, measures.most, admittedAt, images).total - costs.cost.total
+  return difference > 0n ? { ...known, unchargedAtMost: difference } : known
 }
 
 const estimated = (answer: Answer, { bounds, most }: Measures): Usage => {

@@ -88,23 +88,8 @@ const citationBytes = (annotations: unknown): number => {
   return bytes
 }
 
-/**
- * UTF-8 bytes of a value as JSON without the escapes in its texts: the same for every way to write the value. Does not fail on
- * any depth that a parser accepts here (`docs/guarantees.md#g30`).
- */
-export const valueBytes = (value: unknown): number => {
-  if (typeof value === "string") return Buffer.byteLength(value) + 2
-  if (typeof value !== "object" || value === null) return String(value).length
-  let bytes = 1
-  if (Array.isArray(value)) {
-    for (const item of value) bytes += valueBytes(item) + 1
-    return Math.max(2, bytes)
-  }
-  for (const [member, inner] of Object.entries(value)) {
-    if (inner !== undefined) bytes += Buffer.byteLength(member) + 4 + valueBytes(inner)
-  }
-  return Math.max(2, bytes)
-}
+/** UTF-8 bytes of a value of a parsed body as our own JSON: the same however the caller wrote it. */
+export const valueBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? "")
 
 /** Tokens of the images and the sound in a delta or a message of a model; `undefined`: it has neither. */
 export const mediaSaid = ({ images, audio }: JsonObject): MediaTokens | undefined => {

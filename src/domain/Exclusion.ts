@@ -1,4 +1,5 @@
 /** Why hosts were left out of a plan, and what a caller is told when none is left. Pure. */
+import type { Picodollars } from "./Money.ts"
 
 /** Why a host was left out of a plan. */
 export interface Exclusion {
@@ -11,6 +12,8 @@ export interface Exclusion {
   readonly retryAfterMs?: number
   /** Whether it rests because it, or each of its keys, is rate limited. */
   readonly isRateLimit?: boolean
+  /** Of `budget`: the least that has to be reserved there. */
+  readonly required?: Picodollars | undefined
 }
 
 /** Models without a host that is left. */

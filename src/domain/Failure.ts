@@ -6,7 +6,7 @@
 import * as Data from "effect/Data"
 import type { ChatUsage } from "./Chat.ts"
 import { type Excluded, type Exclusion, noHostText } from "./Exclusion.ts"
-import type { Picodollars } from "./Money.ts"
+import { formatUsd, type Picodollars } from "./Money.ts"
 
 /** One thing wrong with a request, and where: `messages[0].role`. */
 export interface Issue {
@@ -53,20 +53,33 @@ export class PaymentRequired extends Data.TaggedError("PaymentRequired")<{
   readonly limit: Picodollars
   readonly spend: Picodollars
   readonly held: Picodollars
+  /** The least that has to be reserved for the request; absent: not known. */
+  readonly required?: Picodollars | undefined
   /** Unix milliseconds; `null`: the limit never resets. */
   readonly resetsAt: number | null
   readonly retryAfterSeconds?: number
 }> {
-  override get message() {
-    return paymentTexts[this.reason].replace("{limit}", this.limitSource)
+  /** What is neither spent nor reserved. */
+  get left(): Picodollars {
+    const left = this.limit - this.spend - this.held
+    return left > 0n ? left : 0n
   }
-}
 
-const paymentTexts = {
-  limit_exhausted: "The key's {limit} limit is used up.",
-  request_exceeds_budget: "This request could cost more than the key has left: lower max_tokens or raise the limit.",
-  in_flight_budget_exhausted: "What the key has left is held by requests in flight: try again in a moment.",
-  unknown_price: "No price is known for this model's hosts, so a key with a limit may not call it.",
+  override get message() {
+    const { limitSource, limit, held, required, left } = this
+    const of = `of the ${limitSource} limit of $${formatUsd(limit)}`
+    const needs = required === undefined ? "" : `it needs at least $${formatUsd(required)}, and `
+    switch (this.reason) {
+      case "limit_exhausted":
+        return `The key's ${limitSource} limit of $${formatUsd(limit)} is used up.`
+      case "request_exceeds_budget":
+        return `This request could cost more than the key has left: ${needs}$${formatUsd(left)} ${of} is left; lower max_tokens, shorten the prompt, or raise the limit.`
+      case "in_flight_budget_exhausted":
+        return `What the key has left is held by requests in flight: ${needs}$${formatUsd(left)} ${of} is free while $${formatUsd(held)} is held; try again in a moment, or send fewer requests at once.`
+      case "unknown_price":
+        return "No price is known for this model's hosts, so a key with a limit may not call it."
+    }
+  }
 }
 
 /** A rule forbids the request: the wrong kind of key, a model that the key may not use, a key that was deleted while it ran. */

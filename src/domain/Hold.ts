@@ -234,14 +234,27 @@ const mostPromptTokens = (bounds: Bounds, bytes: number, host: Host): number => 
   return text + host.contextLength * (bounds.longestBytes === undefined ? 1 : bounds.mediaParts)
 }
 
-/** The failure for a request that the budget does not cover. */
-export const paymentRequired = (budget: BudgetSnapshot, reason: BudgetRefusal): PaymentRequired =>
+/** The least that has to be reserved for the request at this host. `undefined`: its price is unknown. */
+export const requiredAmount = ({ bounds, maxTokens, sentBytes }: HoldRequest, host: Host): Picodollars | undefined => {
+  if (host.pricing === null) return undefined
+  const price = maximumPrices(host.pricing)
+  const output = BigInt(Math.min(maxTokens ?? Number(fewestTokens), host.maxCompletionTokens) * bounds.choices)
+  return mostBesideOutput(price, bounds, sentBytes, host) + output * price.completion
+}
+
+/** The failure for a request that the budget does not cover. `required`: `requiredAmount`. */
+export const paymentRequired = (
+  budget: BudgetSnapshot,
+  reason: BudgetRefusal,
+  required?: Picodollars | undefined,
+): PaymentRequired =>
   new PaymentRequired({
     reason,
     limitSource: budget.source,
     limit: budget.limit ?? 0n,
     spend: budget.spend,
     held: budget.held,
+    required,
     resetsAt: budget.resetsAt,
     ...(reason === "in_flight_budget_exhausted" ? { retryAfterSeconds: 1 } : {}),
   })

@@ -51,14 +51,18 @@ export const render = (failure: Failure): Rendered => {
         headers: { "www-authenticate": "Bearer" },
       }
     case "PaymentRequired": {
-      const { reason, limitSource, limit, spend, held, resetsAt } = failure
+      const { reason, limitSource, limit, spend, held, left, required, resetsAt } = failure
       const metadata = {
         reason,
         limit_source: limitSource,
         limit_usd: toUsd(limit),
         spend_usd: toUsd(spend),
         held_usd: toUsd(held),
+        left_usd: toUsd(left),
+        ...(required === undefined ? {} : { required_usd: toUsd(required) }),
         resets_at: resetsAt === null ? null : new Date(resetsAt).toISOString(),
+        // No client repeats a 402 by itself, so it is told in words.
+        ...(reason === "in_flight_budget_exhausted" ? { remedy_hint: inFlightHint } : {}),
       }
       return { status: 402, errorType: "payment_required", message, metadata, ...retryAfter(failure.retryAfterSeconds) }
     }
@@ -105,6 +109,9 @@ export const render = (failure: Failure): Rendered => {
       return { status: 408, errorType: "timeout", message, metadata: { phase: "body" } }
   }
 }
+
+const inFlightHint =
+  "Wait until a running request of the key has ended, then send it again; clients do not repeat a 402"
 
 const unavailableTypes = {
   overloaded: "overloaded",

@@ -5,6 +5,7 @@
 import { isComplete } from "../domain/Embeddings.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { isRanking } from "../domain/Rerank.ts"
+import { isCount } from "../domain/Usage.ts"
 import { isLowerCaseHeaderName } from "../wire/Head.ts"
 import { but, butWord } from "./misfit.ts"
 
@@ -61,9 +62,15 @@ export const expectedOfAnswer = (answer: unknown): Misfit => {
     const expected = expectedOfChoice(choices[at], `choices[${at}]`)
     if (expected !== undefined) return `an answer whose ${expected}`
   }
-  const expected = expectedOfUsage(usage)
+  const expected = expectedOfUsage(usage) ?? expectedOfUnfinished(answer)
   return expected === undefined ? undefined : `an answer whose ${expected}`
 }
+
+const expectedOfUnfinished = ({ unfinished }: JsonObject): Misfit =>
+  unfinished === undefined || typeof unfinished === "boolean" ? undefined : but("unfinished is true or false", unfinished)
+
+const expectedOfUnseen = ({ unseen }: JsonObject): Misfit =>
+  unseen === undefined || isCount(unseen) ? undefined : but("unseen is a number of bytes", unseen)
 
 const expectedOfChoice = (choice: unknown, at: string): Misfit => {
   if (!isJsonObject(choice)) return but(`${at} is an object`, choice)
@@ -148,7 +155,7 @@ const expectedOfChunk = (chunk: unknown): Misfit => {
     const expected = expectedOfDelta(choice)
     if (expected !== undefined) return expected
   }
-  return expectedOfUsage(usage)
+  return expectedOfUsage(usage) ?? expectedOfUnseen(chunk) ?? expectedOfUnfinished(chunk)
 }
 
 const expectedOfDelta = (choice: unknown): Misfit => {

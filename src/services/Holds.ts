@@ -16,6 +16,7 @@ import {
   nextBlock,
   type OutputAllowance,
   paymentRequired,
+  requiredAmount,
 } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import { type KeyRecord, nextReset } from "../domain/Key.ts"
@@ -82,7 +83,7 @@ export class Holds {
     if (shared !== undefined && key.limit !== null) return this.takeFromSlice(shared.slices, key.limit, hold, ask)
     const budget = key.limit === null ? noLimit : this.budget(key, account)
     const size = holdSize(budget, ask, host)
-    if (typeof size === "string") return Exit.fail(paymentRequired(budget, size))
+    if (typeof size === "string") return Exit.fail(paymentRequired(budget, size, requiredAmount(ask, host)))
     return Exit.succeed(this.admit(hold, size))
   }
 
@@ -93,7 +94,7 @@ export class Holds {
       key,
       limit,
       context.admittedAt,
-      (budget) => holdSize(budget, ask, host),
+      { sizeOf: (budget) => holdSize(budget, ask, host), required: () => requiredAmount(ask, host) },
       (size, slice) => {
         hold.slice = slice
         return this.admit(hold, size)

@@ -21,6 +21,13 @@ import type { SharedRepositories } from "./Storage.ts"
 /** The hold that a request needs of a budget, or why it cannot have one. */
 export type SizeOf = (budget: BudgetSnapshot) => HoldSize | BudgetRefusal
 
+/** What a request asks of a slice. */
+export interface SliceAsk {
+  readonly sizeOf: SizeOf
+  /** `requiredAmount`, for a refusal. */
+  readonly required: () => Picodollars | undefined
+}
+
 export interface Slices {
   /** What there is at best for a request that is admitted at `at` (Unix milliseconds). */
   readonly atBest: (key: KeyRecord, limit: Picodollars, at: number) => BudgetSnapshot
@@ -29,7 +36,7 @@ export interface Slices {
     key: KeyRecord,
     limit: Picodollars,
     at: number,
-    sizeOf: SizeOf,
+    ask: SliceAsk,
     onTaken: (size: HoldSize, slice: Slice) => A,
   ) => Effect.Effect<A, PaymentRequired | Unavailable>
   /** Calls `then` when so much is free (at once, if it is), or when that is not to be had; not for a slice that was lost. */
@@ -48,10 +55,9 @@ const askAgainMs = 12
 const unavailable = new Unavailable({ why: "metering", retryAfterSeconds: 5 })
 
 /** A request that found too little in its slice. */
-interface Waiting {
+interface Waiting extends SliceAsk {
   readonly limit: Picodollars
   readonly at: number
-  readonly sizeOf: SizeOf
   readonly take: (size: HoldSize) => void
   readonly refuse: (failure: PaymentRequired | Unavailable) => void
 }
@@ -90,7 +96,7 @@ class Served {
 
   refuse(one: Waiting, reason: BudgetRefusal): void {
     this.remove(one)
-    one.refuse(paymentRequired(this.slice.asKnown(one.limit, one.at), reason))
+    one.refuse(paymentRequired(this.slice.asKnown(one.limit, one.at), reason, one.required()))
   }
 
   /** Refuses the first, and all others for whom there is not enough either. */
@@ -304,14 +310,14 @@ export const makeSlices = (
         key: KeyRecord,
         limit: Picodollars,
         at: number,
-        sizeOf: SizeOf,
+        { sizeOf, required }: SliceAsk,
         onTaken: (size: HoldSize, slice: Slice) => A,
       ) => {
         const served = servedOf(budgetWindow(key, at))
         const { slice } = served
         served.usedAt = nowMs()
         const size = sizeOf(slice.atBest(limit, at))
-        if (typeof size === "string") return Exit.fail(paymentRequired(slice.asKnown(limit, at), size))
+        if (typeof size === "string") return Exit.fail(paymentRequired(slice.asKnown(limit, at), size, required()))
         if (slice.take(size.amount)) {
           // Not near the end of a budget, where the next slice would be smaller than a hold.
           if (served.fills === 0 && slice.unleased(limit) / 8n >= size.amount) fill(slice, limit, size.amount, () => {})
@@ -322,6 +328,7 @@ export const makeSlices = (
             limit,
             at,
             sizeOf,
+            required,
             take: (size) => resume(Exit.succeed(onTaken(size, slice))),
             refuse: (failure) => resume(Exit.fail(failure)),
           })

@@ -7,7 +7,7 @@ import * as Either from "effect/Either"
 import type { Exclusion } from "../domain/Exclusion.ts"
 import { expectedCost } from "../domain/ExpectedCost.ts"
 import { type BadRequest, type FailedAttempt, HostFailed } from "../domain/Failure.ts"
-import { type BudgetSnapshot, budgetRefusal, paymentRequired } from "../domain/Hold.ts"
+import { type BudgetSnapshot, budgetRefusal, paymentRequired, requiredAmount } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import { requestFor } from "../domain/hostRequest.ts"
 import type { Picodollars } from "../domain/Money.ts"
@@ -86,7 +86,8 @@ export const makeExplain =
         const { dropped: untranslated = [], body } = encoded.right
         const dropped = [...sent.dropped, ...untranslated]
         // The plan knows only the size of the caller's body. A hold is made for the bytes that are sent.
-        const refused = budgetRefusal(budget, { ...sent.request, sentBytes: byteLength(body) }, host)
+        const ask = { ...sent.request, sentBytes: byteLength(body) }
+        const refused = budgetRefusal(budget, ask, host)
         if (refused === undefined) {
           const chosen = endpoint.keys && keys.choose(endpoint.keys, { seed: plan.seed, triedKeys: [] })
           attempts.push({
@@ -97,7 +98,7 @@ export const makeExplain =
             key: chosen !== undefined && "key" in chosen ? chosen.key.label : undefined,
           })
         } else {
-          skipped.push(paymentRequired(budget, refused))
+          skipped.push(paymentRequired(budget, refused, requiredAmount(ask, host)))
           exclude(host, "budget", refused)
         }
       }

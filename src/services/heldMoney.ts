@@ -97,7 +97,7 @@ export const ledgerRow = (
   cachedTokens: charge.usage.cachedTokens,
   cacheWriteTokens: charge.usage.cacheWriteTokens,
   reasoningTokens: charge.usage.reasoningTokens,
-  rareUsage: rareUsage(charge.usage, host.pricing === null ? 0 : bounds.images),
+  rareUsage: rareUsage(charge.usage, host.pricing === null ? 0 : bounds.images, charge.unchargedAtMost),
   estimated: charge.estimated,
   streamed,
   finishReason: settlement.finishReason,

@@ -113,20 +113,25 @@ export interface HeldIn {
   readonly amount: Picodollars
 }
 
-/** Members of `Usage` without a column of their own, and images in the prompt; those that are 0 are absent. */
+/**
+ * Members of `Usage` without a column of their own, images in the prompt, and `Charge.unchargedAtMost` in picodollars; those that
+ * are 0 are absent.
+ */
 export type RareUsage = {
   readonly [M in
     | Exclude<
         keyof Usage,
         "promptTokens" | "completionTokens" | "cachedTokens" | "cacheWriteTokens" | "reasoningTokens"
       >
-    | "images"]?: number
+    | "images"
+    | "unchargedAtMost"]?: number
 }
 
 /** `images`: images in the prompt, which have a price of their own at some hosts. */
-export const rareUsage = (usage: Usage, images: number): RareUsage | null => {
-  let any = images > 0
-  const rare: { -readonly [M in keyof RareUsage]: RareUsage[M] } = any ? { images } : {}
+export const rareUsage = (usage: Usage, images: number, unchargedAtMost: Picodollars = 0n): RareUsage | null => {
+  let any = images > 0 || unchargedAtMost > 0n
+  const rare: { -readonly [M in keyof RareUsage]: RareUsage[M] } = images > 0 ? { images } : {}
+  if (unchargedAtMost > 0n) rare.unchargedAtMost = Number(unchargedAtMost)
   for (const member of rareCounts) {
     if (usage[member] === 0) continue
     rare[member] = usage[member]
@@ -149,7 +154,7 @@ const rareCounts = [
 
 /** The usage that a row was computed from. */
 export const usageOf = (row: LedgerRow): Usage => {
-  const { images: _, ...rare } = row.rareUsage ?? {}
+  const { images: _, unchargedAtMost: __, ...rare } = row.rareUsage ?? {}
   return {
     ...noUsage,
     ...rare,

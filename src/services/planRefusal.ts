@@ -43,7 +43,8 @@ export const planRefusal = (
   const { models, preferences } = routing
   const unaffordable = excluded.findLast(({ by }) => by === "budget")
   // The reason of an exclusion by `budget` is the budget's refusal.
-  if (unaffordable !== undefined) return paymentRequired(budget, unaffordable.reason as BudgetRefusal)
+  if (unaffordable !== undefined)
+    return paymentRequired(budget, unaffordable.reason as BudgetRefusal, unaffordable.required)
   const waits = excluded.flatMap(({ retryAfterMs }) => retryAfterMs ?? [])
   const waiting = excluded.filter(({ retryAfterMs }) => retryAfterMs !== undefined)
   const isRateLimited = waiting.every(({ isRateLimit }) => isRateLimit === true)

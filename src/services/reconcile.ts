@@ -6,6 +6,7 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { type Billed, reprice } from "../domain/Charge.ts"
+import type { KeyId } from "../domain/Ids.ts"
 import { limitResets, windowStart } from "../domain/Key.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import type { Pricing } from "../domain/Price.ts"
@@ -203,6 +204,37 @@ const billedOf = (row: LedgerRow): Billed => ({
   admittedAt: row.admittedAt,
   waived: row.waived,
 })
+
+/** What callers did not pay of what hosts ask, of the rows of one key. */
+export interface Uncharged extends Pick<LedgerRow, "key"> {
+  /** Rows that cost less than the host asks, or can have cost less. */
+  readonly rows: number
+  /** What failures of hosts and lost calls cost, which are free to the caller. */
+  readonly free: Picodollars
+  /** By how much estimates can be below the host's bill. */
+  readonly atMost: Picodollars
+}
+
+/** Sums what was not charged by key, the largest first. */
+export const unchargedByKey = ({
+  ledger,
+}: Pick<Read, "ledger">): Effect.Effect<ReadonlyArray<Uncharged>, StorageUnavailable> =>
+  Effect.gen(function* () {
+    const sums = new Map<KeyId, Uncharged>()
+    yield* forEachPage({ ledger }, (page) =>
+      Effect.sync(() => {
+        for (const { key, cost, upstreamCost, rareUsage } of page) {
+          const free = upstreamCost - cost
+          const atMost = BigInt(rareUsage?.unchargedAtMost ?? 0)
+          if (free === 0n && atMost === 0n) continue
+          const before = sums.get(key) ?? { key, rows: 0, free: 0n, atMost: 0n }
+          sums.set(key, { key, rows: before.rows + 1, free: before.free + free, atMost: before.atMost + atMost })
+        }
+      }),
+    )
+    const total = ({ free, atMost }: Uncharged): Picodollars => free + atMost
+    return [...sums.values()].toSorted((a, b) => (total(a) < total(b) ? 1 : -1))
+  })
 
 const forEachPage = (
   { ledger }: Pick<Read, "ledger">,

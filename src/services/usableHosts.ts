@@ -1,7 +1,7 @@
 /** The hosts of a model that may be tried, and why the others may not. Observes only: nothing is taken or called. */
 import type * as Context from "effect/Context"
 import type { Exclusion } from "../domain/Exclusion.ts"
-import { type BudgetSnapshot, budgetRefusal } from "../domain/Hold.ts"
+import { type BudgetSnapshot, budgetRefusal, requiredAmount } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import { type HostFacts, modelFacts } from "../domain/hostFacts.ts"
 import { isListedIn } from "../domain/hostOrder.ts"
@@ -181,9 +181,10 @@ const isHealthy = (host: Host, { health, keys, key }: States, excluded: Exclusio
 const isAffordable = (asked: Asked, host: Host, { budget, maxTokens }: States, excluded: Exclusions): boolean => {
   if (budget.limit === null) return true
   const bounds = boundsFor(asked.routing.needs, asked.bounds, host)
-  const reason = budgetRefusal(budget, { bounds, maxTokens, sentBytes: bounds.promptBytes }, host)
+  const request = { bounds, maxTokens, sentBytes: bounds.promptBytes }
+  const reason = budgetRefusal(budget, request, host)
   if (reason === undefined) return true
-  excluded.add(host, { by: "budget", reason }, stages.budget)
+  excluded.add(host, { by: "budget", reason, required: requiredAmount(request, host) }, stages.budget)
   return false
 }
 

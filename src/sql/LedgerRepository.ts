@@ -24,6 +24,7 @@ const RareUsage = Schema.Struct({
   webSearches: count,
   searchUnits: count,
   images: count,
+  unchargedAtMost: count,
 })
 
 const columns = {

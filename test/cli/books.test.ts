@@ -87,6 +87,23 @@ describe("audit verify", () => {
   )
 })
 
+test(
+  "uncharged says by key what hosts asked and callers did not pay",
+  async () => {
+    const { installation, hash } = await used()
+    expect(await installation.command(["uncharged"])).toMatchObject({ code: 0, out: "" })
+    const rare = `'{"unchargedAtMost":7000000}'`
+    tamper(installation.database, `UPDATE ledger SET upstream_cost = upstream_cost + 5000000, rare_usage = ${rare}`)
+    expect((await installation.command(["uncharged"])).out.trimEnd().split("\t")).toEqual([
+      ...[hash, "2", "0.00001", "0.000014"],
+    ])
+    expect(JSON.parse((await installation.command(["uncharged", "--json"])).out)).toEqual({
+      keys: [{ key: hash, rows: 2, free_usd: "0.00001", estimated_at_most_usd: "0.000014" }],
+    })
+  },
+  patience,
+)
+
 describe("reconcile", () => {
   test(
     "finds no difference, then names each sum that is not what its rows come to",

@@ -128,6 +128,19 @@ describe("a caller who leaves", () => {
     expect(await stage.account.rows()).toMatchObject([{ outcome: "caller-gone", completionTokens: 2, estimated: true }])
   })
 
+  test("a hundred callers who leave before content: every connection to the host is closed, and each is booked once", async () => {
+    const role = event(chunkOf({ delta: { role: "assistant", content: "" }, finish_reason: null }))
+    const stage = await scene((peer, call) => {
+      if (call % 2 === 0) peer.write(Buffer.concat([Buffer.from(streamHead), role]))
+    })
+    const leave = new AbortController()
+    const asked = Array.from({ length: 100 }, () => stage.request({ signal: leave.signal }).catch(() => undefined))
+    await until(() => stage.host.requests() === 100, "the calls")
+    leave.abort()
+    await Promise.all(asked)
+    await expectSettled(stage, 100)
+  })
+
   test("in the middle, by cancelling the body", async () => {
     const stage = await scene((peer) => {
       peer.write(streamHead)

@@ -62,6 +62,8 @@ describe("a limit", () => {
       limit_usd: 0.0001,
       spend_usd: 0.0001,
       held_usd: 0,
+      left_usd: 0,
+      required_usd: 0.000001,
       resets_at: null,
     })
     expect(response.headers.get("retry-after")).toBeNull()
@@ -90,6 +92,9 @@ describe("a limit", () => {
       expect(response.status).toBe(402)
       const { message, metadata } = await errorOf(response)
       expect(metadata).toMatchObject({ reason: "request_exceeds_budget", limit_usd: 0.0001, spend_usd: 0, held_usd: 0 })
+      // What it would reserve and what is left, for the caller to choose a lower bound by.
+      expect(metadata).toMatchObject({ required_usd: 0.000101, left_usd: 0.0001 })
+      expect(message).toContain("needs at least $0.000101, and $0.0001 of the total limit of $0.0001 is left")
       expect(message).toContain("max_tokens")
       expect(response.headers.get("retry-after")).toBeNull()
     }
@@ -112,11 +117,16 @@ describe("a limit", () => {
 
     const response = await key.chat({ max_tokens: 60 })
     expect(response.status).toBe(402)
-    expect((await errorOf(response)).metadata).toMatchObject({
+    const { message, metadata } = await errorOf(response)
+    expect(metadata).toMatchObject({
       reason: "in_flight_budget_exhausted",
       spend_usd: 0,
       held_usd: 0.00006,
+      left_usd: 0.00004,
+      required_usd: 0.00006,
+      remedy_hint: expect.any(String),
     })
+    expect(message).toContain("$0.00004 of the total limit of $0.0001 is free while $0.00006 is held")
     expect(Number(response.headers.get("retry-after"))).toBeWithin(1, 6)
 
     held.send(chunkOf({ delta: { content: "one" }, finish_reason: "stop" }))

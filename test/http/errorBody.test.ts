@@ -74,7 +74,7 @@ const issues = Array.from({ length: 12 }, (_, at) => ({ path: `stop[${at}]`, mes
 const [firstIssue = { path: "", message: "" }, ...otherIssues] = issues
 
 const money = { limitSource: "daily", limit: 2_500_000_000_000n, spend: 2_000_000_000_000n, held: 400_000_000_000n }
-const moneyMetadata = { limit_source: "daily", limit_usd: 2.5, spend_usd: 2, held_usd: 0.4 }
+const moneyMetadata = { limit_source: "daily", limit_usd: 2.5, spend_usd: 2, held_usd: 0.4, left_usd: 0.1 }
 
 const first = { firstRequestId: "req_1", generationId: null }
 const place = (says: string, begins = "This") => {
@@ -147,12 +147,19 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
       failure: new PaymentRequired({
         ...money,
         reason: "in_flight_budget_exhausted",
+        required: 200_000_000_000n,
         resetsAt: null,
         retryAfterSeconds: 1,
       }),
       status: 402,
       types: ["payment_required", "billing_error"],
-      metadata: { ...moneyMetadata, reason: "in_flight_budget_exhausted", resets_at: null },
+      metadata: {
+        ...moneyMetadata,
+        required_usd: 0.2,
+        reason: "in_flight_budget_exhausted",
+        resets_at: null,
+        remedy_hint: expect.stringContaining("do not repeat a 402"),
+      },
       headers: { "retry-after": "1" },
     },
   ],

@@ -191,6 +191,20 @@ describe("a stream is cut when its key has no more money", () => {
 /** A host whose answers may be long. */
 const longer = { hosts: { host: { max_completion_tokens: 200_000 } }, model: { context_length: 400_000 } }
 
+test("a stream of twenty images: as many as the limit pays for, and one", async () => {
+  const { answer, sent } = endless((at) => {
+    const url = `data:image/png;base64,${"A".repeat(100 + at)}`
+    return chunkOf({ delta: { images: [{ type: "image_url", image_url: { url } }] }, finish_reason: null })
+  })
+  const gateway = await routed({ host: answer }, outputOnly)
+  // Four images at 1,290 tokens, and a bit.
+  const key = await keyWith(gateway, microdollars(4 * 1290 + 500))
+  await cutOf(await key.chat({ stream: true }))
+  const [row] = await key.rows()
+  expect(row).toMatchObject({ completionTokens: 5 * 1290, rareUsage: { completionImageTokens: 5 * 1290 } })
+  expect(sent()).toBeLessThan(40)
+})
+
 describe("money is reserved in blocks", () => {
   const holding = async (limit: bigint | null) => {
     const streams: Array<HeldStream> = []

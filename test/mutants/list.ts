@@ -74,8 +74,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     name: "connections of public and private hosts share a pool",
     file: "src/upstream/http1/target.ts",
-    from: "`${network} ${protocol}//${host}`",
-    to: "`${protocol}//${host}`",
+    from: "const key = `$".concat("{network} "),
+    to: "const key = `",
     tests: ["test/upstream/target.test.ts"],
   },
   {

@@ -61,7 +61,7 @@ const scene = async () => {
             key,
             limit,
             0,
-            () => ({ amount, outputBound: undefined, outputTokens: 1 }),
+            { sizeOf: () => ({ amount, outputBound: undefined, outputTokens: 1 }), required: () => amount },
             (_, slice): Slice => slice,
           ),
         ),

@@ -18,7 +18,7 @@ import type { HostStats } from "./HostStats.ts"
 import type { Settlement } from "./heldMoney.ts"
 import type { Meter } from "./Meter.ts"
 import { isOfKey, type ProviderKeys } from "./ProviderKeys.ts"
-import type { RequestContext } from "./RequestContext.ts"
+import type { LogIds, RequestContext } from "./RequestContext.ts"
 
 /** An answer, or the part of it that came. */
 export interface Delivered {
@@ -72,7 +72,7 @@ export const makeEndAttempt = (
       context.conversation?.failed(host, failure)
     }
     if (key !== undefined && isOfKey(failure)) context.triedKeys = [...context.triedKeys, key.used.id]
-    log(failureLog(context.requestId, host, failure, key?.key.label))
+    log(failureLog(context.logIds, host, failure, key?.key.label))
   }
 
   return {
@@ -158,9 +158,9 @@ const wasTooSlow = (attempt: Attempt): boolean => {
  * The log line for a failed host. A fault of a plugin is logged as an error, since it does not go away by itself. The line
  * has nothing of the prompt or the answer, nor the host's own message (`detail`).
  */
-export const failureLog = (requestId: string, host: Host, failure: HostFailed, key?: string): Effect.Effect<void> => {
+export const failureLog = (ids: LogIds, host: Host, failure: HostFailed, key?: string): Effect.Effect<void> => {
   const { reason, status, code, cause } = failure
-  const attempt = { requestId, host: host.tag, model: host.model, ...(key === undefined ? {} : { key }) }
+  const attempt = { ...ids, host: host.tag, model: host.model, ...(key === undefined ? {} : { key }) }
   if (cause instanceof PluginFault) {
     const { plugin, member, hook, message: problem, thrownAt } = cause
     return Effect.logError("a plugin made a mistake", { ...attempt, plugin, member, hook, problem, thrownAt })

@@ -89,7 +89,7 @@ class Tries<A extends object> implements Turn {
 
   *run(): Steps<Tried<A>, DispatchFailure> {
     const { registry, timers, retries, endAttempt, log } = this.services
-    const { lifetime, requestId } = this.context
+    const { lifetime } = this.context
     const { attempts } = this.plan
     retries.request(timers.now())
     /** Whether the next call may be made. The first one may; each further one is taken from the retry budget. */
@@ -113,7 +113,7 @@ class Tries<A extends object> implements Turn {
         if (lifetime.ending !== undefined) break
         const failure = withoutSecrets(begun, endpoint)
         this.failed(host, failure)
-        log(failureLog(requestId, host, failure))
+        log(failureLog(this.context.logIds, host, failure))
         continue
       }
       if (!("attempt" in begun)) {

@@ -13,7 +13,7 @@ import type { RequestLimits } from "../../services/RequestLimits.ts"
 import type { Timers } from "../../services/Timers.ts"
 import { authenticate, managementKey } from "../authenticate.ts"
 import { parseBody } from "../decode/json.ts"
-import { requestIdHeader } from "../headers.ts"
+import { requestIdHeaders } from "../headers.ts"
 import { readRequest } from "../readRequest.ts"
 import type { Respond } from "./Respond.ts"
 
@@ -39,6 +39,6 @@ export const makeCountRoute = ({ keys, limits, inFlight, timers, registry }: Cou
     const { routing, bounds } = yield* protocol.decode(body, bytes.byteLength, request.headers)
     for (const model of routing.models) yield* registry.resolve(model)
     inFlight.leave(lifetime)
-    const headers = { [requestIdHeader]: state.requestId }
+    const headers = requestIdHeaders(state.requestId)
     return Response.json({ input_tokens: tokensIn(bounds.textBytes) }, { headers })
   }

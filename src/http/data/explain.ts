@@ -21,7 +21,7 @@ import type { Timers } from "../../services/Timers.ts"
 import { authenticate } from "../authenticate.ts"
 import { parseBody } from "../decode/json.ts"
 import { chatError, render } from "../ErrorBody.ts"
-import { requestIdHeader } from "../headers.ts"
+import { requestIdHeaders } from "../headers.ts"
 import { readRequest } from "../readRequest.ts"
 import type { Explanation } from "./Explanation.ts"
 import type { Respond } from "./Respond.ts"
@@ -80,7 +80,7 @@ export const makeExplainRoute = ({
       permissions: key,
     })
     inFlight.leave(lifetime)
-    return Response.json({ data: explained(explanation) }, { headers: { [requestIdHeader]: state.requestId } })
+    return Response.json({ data: explained(explanation) }, { headers: requestIdHeaders(state.requestId) })
   }
 }
 

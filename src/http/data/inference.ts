@@ -37,13 +37,15 @@ import { parseBody } from "../decode/json.ts"
 import { defect, type Rendered, render } from "../ErrorBody.ts"
 import {
   attributionText,
+  callerRequestId,
   costHeader,
   costValue,
   droppedHeader,
   generationIdHeader,
   hostHeader,
   isHeaderSafe,
-  requestIdHeader,
+  requestIdHeaders,
+  setRequestId,
 } from "../headers.ts"
 import { readRequest } from "../readRequest.ts"
 import { closedByStop } from "../stopping.ts"
@@ -121,6 +123,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
           requestId,
           generationId: generationId(Math.floor(admittedAt / 1000), requestId),
           key,
+          callerRequestId: callerRequestId(headers),
           attribution: { appTitle: attributionText(appTitle), appUrl: attributionText(appUrl) },
           admittedAt,
           lifetime,
@@ -255,7 +258,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const rendered: Rendered = Option.match(failure, { onSome: render, onNone: () => defect })
         const body = error(rendered, requestId)
         const metadata = Option.isSome(failure) ? state.metadata?.() : undefined
-        const ids = { [requestIdHeader]: requestId, ...(generationId && { [generationIdHeader]: generationId }) }
+        const ids = { ...requestIdHeaders(requestId), ...(generationId && { [generationIdHeader]: generationId }) }
         return Response.json(metadata === undefined ? body : { ...body, openrouter_metadata: metadata }, {
           status: rendered.status,
           headers: { "content-type": "application/json", ...rendered.headers, ...ids },
@@ -336,7 +339,7 @@ const setHeaders = (
   answering: Pick<Completed, "host" | "dropped"> | undefined,
   { ownNames }: Form,
 ): void => {
-  headers.set(requestIdHeader, requestId)
+  setRequestId(headers, requestId)
   headers.set(generationIdHeader, generationId)
   if (answering === undefined) return
   const { host, dropped } = answering

@@ -13,7 +13,7 @@ import { BadRequest, NotFound } from "../domain/Failure.ts"
 import { requestId } from "../domain/Ids.ts"
 import { renderPath } from "../domain/Problem.ts"
 import { chatErrorBody, defect, type Rendered, render } from "./ErrorBody.ts"
-import { requestIdHeader } from "./headers.ts"
+import { requestIdHeaders } from "./headers.ts"
 import { isRefusal } from "./refusals.ts"
 
 /** Answers for every way in which `operation` can end. Defects are logged once; the caller gets no details of them. */
@@ -30,7 +30,7 @@ export const answered = <E, R>(
           errorResponse(defect),
         ),
       ),
-      Effect.map(HttpServerResponse.setHeader(requestIdHeader, id)),
+      Effect.map(HttpServerResponse.setHeaders(requestIdHeaders(id))),
     )
   })
 

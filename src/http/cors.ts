@@ -3,13 +3,16 @@
  */
 import { requestId } from "../domain/Ids.ts"
 import {
+  anthropicRequestIdHeader,
   costHeader,
   droppedHeader,
   generationIdHeader,
   hostHeader,
+  openaiRequestIdHeader,
   rateLimitHeaders,
   replayedHeader,
   requestIdHeader,
+  requestIdHeaders,
 } from "./headers.ts"
 
 /** The headers of an answer that a page may read. */
@@ -17,6 +20,8 @@ const exposed = [
   hostHeader,
   costHeader,
   requestIdHeader,
+  openaiRequestIdHeader,
+  anthropicRequestIdHeader,
   droppedHeader,
   generationIdHeader,
   replayedHeader,
@@ -48,7 +53,7 @@ export const preflight = (allow: AllowOrigin, request: Request): Response => {
     "access-control-allow-headers":
       wanted !== null && /^[\x20-\x7e]{1,1000}$/.test(wanted) ? wanted : "authorization, content-type",
     "access-control-max-age": "86400",
-    [requestIdHeader]: requestId(),
+    ...requestIdHeaders(requestId()),
   }
   return allow(request, new Response(null, { status: 204, headers }))
 }

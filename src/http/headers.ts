@@ -3,6 +3,29 @@ import { formatUsd, type Picodollars } from "../domain/Money.ts"
 
 /** On every response, errors too. */
 export const requestIdHeader = "x-gw-request-id"
+/** The same value where the SDKs of OpenAI and of Anthropic read it. The first is in a request the caller's own id. */
+export const openaiRequestIdHeader = "x-request-id"
+export const anthropicRequestIdHeader = "request-id"
+
+export const setRequestId = (headers: Headers, id: string): void => {
+  headers.set(requestIdHeader, id)
+  headers.set(openaiRequestIdHeader, id)
+  headers.set(anthropicRequestIdHeader, id)
+}
+
+export const requestIdHeaders = (id: string) => ({
+  [requestIdHeader]: id,
+  [openaiRequestIdHeader]: id,
+  [anthropicRequestIdHeader]: id,
+})
+
+const safeId = /^[\w.:/+=@~-]{1,128}$/
+
+/** The caller's own id of a request, for log and ledger; "" for none, one that is longer, or has other characters. */
+export const callerRequestId = (headers: Headers): string => {
+  const value = headers.get(openaiRequestIdHeader)
+  return value !== null && safeId.test(value) ? value : ""
+}
 /** In a response: tag of the host that answered. In a request: pins that host. */
 export const hostHeader = "x-gw-host"
 /** In a request: the caller's name for the conversation, as `session_id` of the body, which comes first. */

@@ -107,6 +107,8 @@ export interface RequestFacts {
   readonly generationId: string
   readonly key: KeyRecord
   readonly attribution: Attribution
+  /** The caller's own id of the request, for log and ledger; absent or "": it gave none. */
+  readonly callerRequestId?: string
   /** Unix milliseconds. The request belongs to the budget windows of this moment. */
   readonly admittedAt: number
   readonly lifetime: Lifetime
@@ -122,11 +124,17 @@ export interface RequestFacts {
   readonly conversation?: ConversationRecord | undefined
 }
 
+export interface LogIds {
+  readonly requestId: string
+  readonly callerRequestId?: string
+}
+
 export class RequestContext implements RequestFacts {
   readonly requestId: string
   readonly generationId: string
   readonly key: KeyRecord
   readonly attribution: Attribution
+  readonly callerRequestId: string
   readonly admittedAt: number
   readonly lifetime: Lifetime
   readonly form: string
@@ -154,6 +162,7 @@ export class RequestContext implements RequestFacts {
     this.generationId = facts.generationId
     this.key = facts.key
     this.attribution = facts.attribution
+    this.callerRequestId = facts.callerRequestId ?? ""
     this.admittedAt = facts.admittedAt
     this.lifetime = facts.lifetime
     this.form = facts.form
@@ -164,6 +173,12 @@ export class RequestContext implements RequestFacts {
     this.conversation = facts.conversation
     this.nowMs = nowMs
     this.startedMs = nowMs()
+  }
+
+  /** For a line of the log: our id of the request, and the caller's. */
+  get logIds(): LogIds {
+    const { requestId, callerRequestId } = this
+    return callerRequestId === "" ? { requestId } : { requestId, callerRequestId }
   }
 
   /** Milliseconds since it began. */

@@ -92,7 +92,7 @@ export const makeEndAttempt = (
   /** A call that took two connections, for those who look at the log for it: that is usual, and no retry. */
   const tellResent = ({ context, host, resends }: Attempt): void => {
     if (resends === 0) return
-    const about = { requestId: context.requestId, host: host.tag, model: host.model }
+    const about = { ...context.logIds, host: host.tag, model: host.model }
     log(Effect.logDebug("a request was sent again: the host had closed the kept connection", about))
   }
 
@@ -202,13 +202,13 @@ const quietEnd = (outcome: AnswerOutcome): QuietEnd =>
  * (`detail`).
  */
 export const failureLog = (
-  { requestId, key: caller }: Pick<RequestContext, "requestId" | "key">,
+  { logIds, key: caller }: Pick<RequestContext, "logIds" | "key">,
   host: Host,
   failure: HostFailed,
   key?: string,
 ): Effect.Effect<void> => {
   const { reason, status, code, cause } = failure
-  const attempt = { requestId, host: host.tag, model: host.model, ...(key === undefined ? {} : { key }) }
+  const attempt = { ...logIds, host: host.tag, model: host.model, ...(key === undefined ? {} : { key }) }
   if (cause instanceof PluginFault) {
     const { plugin, member, hook, message: problem, thrownAt } = cause
     return Effect.logError("a plugin made a mistake", { ...attempt, plugin, member, hook, problem, thrownAt })

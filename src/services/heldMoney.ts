@@ -116,4 +116,5 @@ export const ledgerRow = (
   form: context.form,
   operation: context.operation,
   providerKey: providerKey?.id ?? "",
+  callerRequestId: context.callerRequestId,
 })

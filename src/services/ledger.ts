@@ -98,6 +98,8 @@ export interface LedgerRow {
   readonly operation: string
   /** Which of several keys of the provider was used (`UsedKey.id`); "": it has no several. */
   readonly providerKey: string
+  /** The caller's own id of the request; "": it gave none, or the row is from before this column. */
+  readonly callerRequestId: string
 }
 
 /** A row that is not in the ledger yet. */

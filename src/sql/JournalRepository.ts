@@ -20,9 +20,15 @@ export const encodeRow = (row: LedgerRow): string => {
   return JSON.stringify(Object.fromEntries(ledger.members.map((member, at) => [member, values[at]])))
 }
 
+/** What rows of earlier versions lack. */
+const addedLater = { callerRequestId: "" }
+
 /** `undefined`: another version wrote it, and a member is missing. */
 export const decodeRow = (text: string): LedgerRow | undefined =>
-  Either.match(ledger.decode([JSON.parse(text)]), { onLeft: () => undefined, onRight: ([row]) => row })
+  Either.match(ledger.decode([{ ...addedLater, ...JSON.parse(text) }]), {
+    onLeft: () => undefined,
+    onRight: ([row]) => row,
+  })
 
 /** The journal where its database is: entries arrive as `encodeEntries` wrote them. */
 export interface SqlJournal extends Omit<JournalRepository, "write"> {

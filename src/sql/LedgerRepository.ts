@@ -60,6 +60,7 @@ const columns = {
   form: column("form", Schema.String),
   operation: column("operation", Schema.String),
   providerKey: column("provider_key", Schema.String),
+  callerRequestId: text("caller_request_id"),
 }
 
 export const ledger = table<LedgerRow>(columns)

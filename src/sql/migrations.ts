@@ -376,6 +376,10 @@ export const steps = {
 
   // Only tests and `headgate reconcile` read the ledger by key. With many keys, this index took two fifths of the work of a commit.
   "14_no_index_of_ledger_keys": inOrder(() => ["DROP INDEX ledger_by_key"]),
+
+  "15_request_ids_of_callers": inOrder(() => [
+    "ALTER TABLE ledger ADD COLUMN caller_request_id TEXT NOT NULL DEFAULT ''",
+  ]),
 }
 
 /** The version of the schema that this program writes. */

@@ -128,6 +128,19 @@ describe.each(["claude", "other"] as const)("the client, at the host %s", (name)
     expect(message.usage).toMatchObject({ ...counted, cost: expect.any(Number) })
   })
 
+  test("found no id of the request: `_request_id` is that of the answer, of a stream and of an error", async () => {
+    expect((await client.messages.create(asked))._request_id).toMatch(/^req_/)
+    const whole = await client.messages.create(asked).withResponse()
+    expect(whole.request_id).toBe(whole.response.headers.get("x-gw-request-id"))
+    const stream = client.messages.stream(asked)
+    await stream.finalMessage()
+    expect(stream.request_id).toMatch(/^req_/)
+    const wrong: APIError = await client.messages.create({ ...asked, max_tokens: 0 }).catch((error) => error)
+    expect(wrong.requestID).toMatch(/^req_/)
+    const counted = await client.messages.countTokens({ model: "acme/small", messages: [question] }).withResponse()
+    expect(counted.request_id).toMatch(/^req_/)
+  })
+
   test("streams one", async () => {
     const stream = client.messages.stream(asked)
     const texts: Array<string> = []

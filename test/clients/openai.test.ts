@@ -307,6 +307,19 @@ describe("the openai client", () => {
     await held.left
   })
 
+  test("found no id of the request: `_request_id` is that of the answer, of a stream and of an error", async () => {
+    expect((await client.chat.completions.create(ask("hi")))._request_id).toMatch(/^req_/)
+    const whole = await client.chat.completions.create(ask("hi")).withResponse()
+    expect(whole.request_id).toBe(whole.response.headers.get("x-gw-request-id"))
+    const streamed = await client.chat.completions.create({ ...ask("hi"), stream: true }).withResponse()
+    expect(streamed.request_id).toMatch(/^req_/)
+    for await (const _ of streamed.data);
+    const error = await failureOf(client.chat.completions.create({ ...ask("hi"), model: "acme/none" }))
+    expect(error.requestID).toMatch(/^req_/)
+    const models = await client.models.list().withResponse()
+    expect(models.request_id).toMatch(/^req_/)
+  })
+
   describe("errors", () => {
     const refused = async (asked: Promise<unknown>, type: abstract new (...args: never) => Error, status: number) => {
       const error = await failureOf(asked)

@@ -18,7 +18,7 @@ test("the lines for several gateways take the place of those for one", () => {
 test.skipIf(!canRun)(
   "a rolling restart of two gateways lost half of the requests: none of 500 fails, streamed or whole",
   async () => {
-    const { requests, failures } = await rollingRestart(5)
+    const { requests, failures } = await rollingRestart(10)
     expect(requests).toBeGreaterThanOrEqual(500)
     expect(failures).toEqual([])
   },

@@ -191,7 +191,7 @@ if (import.meta.main) {
   const delays = process.argv.slice(2).map(Number)
   console.info("| `drain_delay_s` | nginx | requests | failed |\n| --- | --- | --- | --- |")
   for (const several of [false, true]) {
-    for (const delay of delays.length === 0 ? [0, 1, 2, 3, 5] : delays) {
+    for (const delay of delays.length === 0 ? [0, 2, 5, 10] : delays) {
       const { requests, failures, errors } = await rollingRestart(delay, { several })
       console.info(`| ${delay} | ${several ? "for several" : "as for one"} | ${requests} | ${failures.length} |`)
       for (const line of errors.slice(0, 5)) console.info(`    ${line}`)

@@ -369,7 +369,9 @@ describe("pages of other origins", () => {
       expect(response.headers.get("access-control-allow-credentials")).toBeNull()
       const exposed = response.headers.get("access-control-expose-headers")?.split(", ")
       expect(exposed).toContain("retry-after")
-      for (const name of response.headers.keys()) if (name.startsWith("x-")) expect(exposed).toContain(name)
+      for (const name of response.headers.keys()) {
+        if (name.startsWith("x-") || name === "request-id") expect(exposed).toContain(name)
+      }
     }
     const without = await gateway.send("/api/v1/models", { headers: { origin } })
     expect(without.headers.get("access-control-allow-origin")).toBe("*")

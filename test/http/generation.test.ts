@@ -58,6 +58,7 @@ describe("a generation", () => {
     expect(body.data).toMatchObject({
       id: one.generationId,
       request_id: one.requestId,
+      caller_request_id: null,
       model: "acme/m0",
       created_at: "2026-07-15T12:00:00.000Z",
       provider_name: "Toy Ltd",
@@ -143,6 +144,28 @@ describe("a generation", () => {
 
   test.each(["x", "gen-1-x", "%25", "gen-1-%27%20OR%201=1", "", "x".repeat(5000)])("%p is unknown", async (id) => {
     await expectError(await ask(id), 404)
+  })
+
+  test.each([
+    ["7f3b0c52-90cc-4a4e-9f19-1c7a2ab4d1d0", "7f3b0c52-90cc-4a4e-9f19-1c7a2ab4d1d0"],
+    ["Root=1-67891233:abcdef/x+y=~@z", "Root=1-67891233:abcdef/x+y=~@z"],
+    ["x".repeat(128), "x".repeat(128)],
+    ["x".repeat(129), null],
+    ["two words", null],
+    ['a"b', null],
+    ["é", null],
+    ["", null],
+  ])("has the caller's own id of the request, where it is safe: %p", async (sent, kept) => {
+    const host = scriptedHost(() => wholeAnswer("hi"))
+    const whole = await gatewayWithoutSocket({ config: configFor({ acme: { url: host.url } }) })
+    const body = { model: "acme/small", messages: [{ role: "user", content: "hi" }] }
+    const answer = await whole.chat(body, { headers: { "x-request-id": sent } })
+    // Ours, whatever the caller's: it is what the gateway's log and ledger know.
+    expect(answer.headers.get("x-request-id")).toBe(answer.headers.get("x-gw-request-id"))
+    const { data } = await json(await whole.call(`/generation?id=${answer.headers.get("x-generation-id")}`))
+    expect(data).toMatchObject({ request_id: answer.headers.get("x-request-id"), caller_request_id: kept })
+    await whole.stop()
+    host.stop()
   })
 
   test("is found by the id in the headers of its answer", async () => {

@@ -62,5 +62,6 @@ export const sampleRow = (requestId: string, members: Partial<LedgerRow> = {}): 
   form: "chat",
   operation: "chat",
   providerKey: "",
+  callerRequestId: "trace-1",
   ...members,
 })

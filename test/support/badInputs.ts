@@ -41,7 +41,9 @@ export const expectRefusal = async (
   const text = await response.text()
   expect({ status: response.status, text }).toEqual({ status, text })
   expect(response.headers.get("content-type")).toBe("application/json")
-  expect(response.headers.get("x-gw-request-id")).toMatch(/^req_[A-Za-z0-9]{24}$/)
+  const id = response.headers.get("x-gw-request-id") ?? ""
+  expect(id).toMatch(/^req_[A-Za-z0-9]{24}$/)
+  expect([response.headers.get("x-request-id"), response.headers.get("request-id")]).toEqual([id, id])
   const body = JSON.parse(text) as { readonly error: Json & { readonly message: string; readonly metadata?: Json } }
   expect(Object.keys(body)).toEqual(["error"])
   // What `availability` holds is tested for each code in errorBody.test.ts and chatAvailability.test.ts.

@@ -245,4 +245,5 @@ export const row = (secret: string, cost: string, admittedAt: number): LedgerRow
   form: "chat",
   operation: "chat",
   providerKey: "",
+  callerRequestId: "",
 })

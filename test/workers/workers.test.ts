@@ -288,6 +288,27 @@ describePostgres("two workers", () => {
   )
 
   test(
+    "asked to stop serve on together for `drain_delay_s`: none is ready, every answer says Connection: close",
+    async () => {
+      const { gateway, url, peers, waiting } = await twoWorkers({ drain_delay_s: 5 })
+      const root = url.replace("/api/v1", "")
+      /** Each on a connection of its own, so that the kernel spreads them over the workers. */
+      const probes = () =>
+        Promise.all(Array.from({ length: 20 }, () => fetch(`${root}/readyz`, { headers: { connection: "close" } })))
+      gateway.kill("SIGTERM")
+      await until(async () => (await probes()).every(({ status }) => status === 503), "both to leave", processMs)
+      const answers = await waiting(10)
+      sayOn(peers, whole("still here"))
+      const served = await Promise.all(answers)
+      expect(served.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 200))
+      expect(served.every(({ headers }) => headers.get("connection") === "close")).toBe(true)
+      for (const answer of served) expect(await answer.text()).toContain("still here")
+      expect(await gateway.exited).toBe(0)
+    },
+    patience,
+  )
+
+  test(
     "whose strategy is not installed are not started again and again: it ends with 78",
     async () => {
       const { gateway } = await startOn({ ...bare, server: { workers: 2 }, routing: { strategy: "cheapest" } })

@@ -70,6 +70,8 @@ const Billing = Schema.Struct({
 const Generation = Schema.Struct({
   id: Schema.String,
   request_id: Schema.String,
+  /** The `X-Request-Id` that the caller sent; `null`: none, or one that is not kept. Own member of this gateway. */
+  caller_request_id: Schema.NullOr(Schema.String),
   model: Schema.String,
   /** When the request was admitted. */
   created_at: Schema.String,
@@ -241,6 +243,7 @@ const apiTypes: ReadonlyMap<string, string> = new Map([
 const figuresOf = (row: LedgerRow) => ({
   id: row.generationId,
   request_id: row.requestId,
+  caller_request_id: row.callerRequestId === "" ? null : row.callerRequestId,
   model: row.model,
   created_at: isoTime(row.admittedAt),
   api_type: apiTypes.get(row.operation) ?? "completions",

@@ -8,7 +8,7 @@ import type { Failure } from "../../domain/Failure.ts"
 import type { InFlight } from "../../services/InFlight.ts"
 import type { ProviderRegistry } from "../../services/ProviderRegistry.ts"
 import type { Steps } from "../../services/Steps.ts"
-import { requestIdHeader } from "../headers.ts"
+import { requestIdHeaders } from "../headers.ts"
 import type { Admissions } from "./admission.ts"
 import type { Respond } from "./Respond.ts"
 
@@ -25,6 +25,5 @@ export const makeCountRoute = ({ admissions, inFlight, registry }: CountServices
     const { routing, bounds } = yield* protocol.decode(body, request.headers)
     for (const model of routing.models) yield* registry.resolve(model)
     inFlight.leave(lifetime)
-    const headers = { [requestIdHeader]: state.requestId }
-    return Response.json({ input_tokens: promptTokens(bounds) }, { headers })
+    return Response.json({ input_tokens: promptTokens(bounds) }, { headers: requestIdHeaders(state.requestId) })
   }

@@ -16,7 +16,7 @@ import type { KeyStore } from "../../services/KeyStore.ts"
 import type { Meter } from "../../services/Meter.ts"
 import type { Steps } from "../../services/Steps.ts"
 import { chatError, render } from "../ErrorBody.ts"
-import { requestIdHeader } from "../headers.ts"
+import { requestIdHeaders } from "../headers.ts"
 import type { Admissions } from "./admission.ts"
 import type { Explanation } from "./Explanation.ts"
 import type { Respond } from "./Respond.ts"
@@ -66,7 +66,7 @@ export const makeExplainRoute = ({
       key: key.id,
     })
     inFlight.leave(lifetime)
-    return Response.json({ data: explained(explanation) }, { headers: { [requestIdHeader]: state.requestId } })
+    return Response.json({ data: explained(explanation) }, { headers: requestIdHeaders(state.requestId) })
   }
 }
 

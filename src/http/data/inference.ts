@@ -35,13 +35,15 @@ import type { AllowOrigin } from "../cors.ts"
 import { defect, type Rendered, render } from "../ErrorBody.ts"
 import {
   attributionText,
+  callerRequestId,
   costHeader,
   costValue,
   droppedHeader,
   generationIdHeader,
   hostHeader,
   isHeaderSafe,
-  requestIdHeader,
+  requestIdHeaders,
+  setRequestId,
 } from "../headers.ts"
 import { closedByStop } from "../stopping.ts"
 import { makeAdmissions } from "./admission.ts"
@@ -120,6 +122,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
           requestId,
           generationId: generationId(Math.floor(admittedAt / 1000), requestId),
           key,
+          callerRequestId: callerRequestId(headers),
           attribution: { appTitle: attributionText(appTitle), appUrl: attributionText(appUrl) },
           admittedAt,
           lifetime,
@@ -251,7 +254,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const rendered: Rendered = Option.match(failure, { onSome: render, onNone: () => defect })
         const body = error(rendered, requestId)
         const metadata = Option.isSome(failure) ? state.metadata?.() : undefined
-        const ids = { [requestIdHeader]: requestId, ...(generationId && { [generationIdHeader]: generationId }) }
+        const ids = { ...requestIdHeaders(requestId), ...(generationId && { [generationIdHeader]: generationId }) }
         return Response.json(metadata === undefined ? body : { ...body, openrouter_metadata: metadata }, {
           status: rendered.status,
           headers: { "content-type": "application/json", ...rendered.headers, ...closing, ...ids },
@@ -332,7 +335,7 @@ const setHeaders = (
   answering: Pick<Completed, "host" | "dropped"> | undefined,
   { ownNames }: Form,
 ): void => {
-  headers.set(requestIdHeader, requestId)
+  setRequestId(headers, requestId)
   headers.set(generationIdHeader, generationId)
   if (answering === undefined) return
   const { host, dropped } = answering

@@ -7,7 +7,7 @@ import { Claim, type Idempotency, type IdempotentRequest } from "../../services/
 import type { InFlight } from "../../services/InFlight.ts"
 import type { Lifetime } from "../../services/RequestContext.ts"
 import { type StepRunner, type Steps, wait } from "../../services/Steps.ts"
-import { idempotencyHeader, replayedHeader, requestIdHeader } from "../headers.ts"
+import { idempotencyHeader, replayedHeader, requestIdHeaders } from "../headers.ts"
 
 const malformed = new BadRequest({
   issues: [
@@ -38,7 +38,7 @@ export const makeOnlyOnce = (
     const begun = yield* idempotency.begin(request)
     if (!(begun instanceof Claim)) {
       inFlight.leave(lifetime)
-      const headers = { ...begun.headers, [requestIdHeader]: request.requestId, [replayedHeader]: "true" }
+      const headers = { ...begun.headers, ...requestIdHeaders(request.requestId), [replayedHeader]: "true" }
       return new Response(begun.body, { headers })
     }
     lifetime.look()

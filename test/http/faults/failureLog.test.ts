@@ -45,6 +45,17 @@ const failuresOf = async (config: object, stream: boolean, plugins?: ReadonlyArr
   return { lines, log: gateway.log(), answer }
 }
 
+test("the line of a failed host has the caller's own id of the request, beside ours", async () => {
+  const host = opened(scriptedHost(() => new Response("no", { status: 500 })))
+  const gateway = await startWatched({ config: configFor({ a: { url: host.url } }) })
+  const body = { model: "acme/small", messages: [{ role: "user", content: prompt }] }
+  const answer = await gateway.chat(body, { headers: { "x-request-id": "trace-7" } })
+  expect(answer.status).toBe(502)
+  await answer.text()
+  expect(gateway.log()).toContain('callerRequestId: "trace-7"')
+  expect(gateway.log()).toContain(answer.headers.get("x-request-id") ?? "none")
+})
+
 describe("a mistake of a plugin was logged like a failure of the host, without what came", () => {
   const changed = (change: (choice: ChatChunk["choices"][number]) => object): NonNullable<Odd["event"]> => {
     return (right) => right.map((chunk) => ({ ...chunk, choices: chunk.choices.map(change) }))

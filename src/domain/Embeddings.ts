@@ -67,6 +67,34 @@ export const packed = (vector: ReadonlyArray<number>): string | undefined => {
   return floats.every(Number.isFinite) ? Buffer.from(floats.buffer).toString("base64") : undefined
 }
 
+/** How numbers are written in base64: `output_dtype` of hosts that have several. */
+export type PackedKind = "float" | "int8" | "uint8"
+
+/** Fewer bytes than this are no vector of bytes that nobody asked for. */
+const leastBytes = 16
+/** The largest number that a vector of floats is expected to have: embeddings are near 1, bytes read as floats are anything. */
+const largestLikely = 1e6
+
+/**
+ * What base64 of a host holds: what it was asked for, else what it looks like. Packed bits (`binary`, `ubinary`) are bytes, signed or
+ * not.
+ */
+export const packedKind = (text: string, { output_dtype: asked, dimensions }: EmbeddingsPayload): PackedKind => {
+  if (asked === "int8" || asked === "binary") return "int8"
+  if (asked === "uint8" || asked === "ubinary") return "uint8"
+  if (asked === "float") return "float"
+  const floats = unpacked(text, dimensions)
+  const isLikely = floats?.every((one) => Math.abs(one) <= largestLikely) === true
+  return isLikely || text.length < (leastBytes * 4) / 3 ? "float" : "int8"
+}
+
+/** The numbers in base64 of bytes; `undefined`: it is none. */
+export const unpackedBytes = (text: string, kind: "int8" | "uint8"): ReadonlyArray<number> | undefined => {
+  const bytes = Buffer.from(text, "base64")
+  if (text.length !== 4 * Math.ceil(bytes.length / 3) || bytes.length === 0) return undefined
+  return Array.from(kind === "uint8" ? bytes : new Int8Array(bytes))
+}
+
 /** The numbers in base64 of float32; `undefined`: it is none, or one of them is not finite. `dimensions`: how many there must be. */
 export const unpacked = (text: string, dimensions?: number | null): ReadonlyArray<number> | undefined => {
   const bytes = Buffer.from(text, "base64")

@@ -204,6 +204,29 @@ export type OwnReason =
 
 export type HostReason = HostFault | OwnReason
 
+const reasons: Readonly<Record<HostReason, true>> = {
+  unreachable: true,
+  timeout: true,
+  account: true,
+  forbidden: true,
+  "not-found": true,
+  request: true,
+  "rate-limited": true,
+  overloaded: true,
+  malformed: true,
+  plugin: true,
+  limit: true,
+  shortage: true,
+  defect: true,
+  unsendable: true,
+  "cut-short": true,
+  ended: true,
+}
+
+/** Whether it is a reason at all: a plugin in JavaScript may put anything in its place. */
+export const isHostReason = (reason: unknown): reason is HostReason =>
+  typeof reason === "string" && Object.hasOwn(reasons, reason)
+
 /** An attempt gave no valid answer. The dispatcher reacts to it; a caller sees it only within `RoutingExhausted`. */
 export class HostFailed extends Data.TaggedError("HostFailed")<{
   readonly reason: HostReason

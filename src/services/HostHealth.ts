@@ -217,6 +217,7 @@ class Health {
     if (verdict.isDoubtful) state.witnesses.add(key, now)
     if (isSure) state.onlyWitness = undefined
     else if (!this.impaired.has(state)) state.onlyWitness = key
+    else if (state.onlyWitness !== key) state.onlyWitness = undefined
     const wait = cooldownMs(verdict.cooldown, failure.retryAfterSeconds, this.rules.cooldown)
     if (wait > 0 && mayPutOut) {
       // A call that was in flight does not shorten a cooldown that is running.

@@ -12,7 +12,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { type Member, Roster } from "../domain/Roster.ts"
-import type { JournalEntry, LedgerRow, StorageUnavailable } from "./ledger.ts"
+import type { JournalEntry, LedgerRow, Orphan, StorageUnavailable } from "./ledger.ts"
 import { Streak } from "./outage.ts"
 import type { ProcessLease } from "./ProcessLease.ts"
 import type { Storage } from "./Storage.ts"
@@ -144,17 +144,23 @@ export const makeJournal = <Request extends Journaled>(
         },
       })
 
+    /** Whether a request was booked before the crash, and only its entry is left. */
+    const isBooked = ({ row }: Orphan): Effect.Effect<boolean, StorageUnavailable> =>
+      row === undefined ? Effect.succeed(false) : Effect.map(ledger.find(row.requestId), (found) => found !== undefined)
+
     const clear = Effect.gen(function* () {
       for (;;) {
         const orphans = yield* journal.orphans(now(), orphansAtOnce)
         if (orphans.length === 0) return
         const settledAt = now()
-        const rows = orphans.flatMap(({ state, row }) =>
+        const left = yield* Effect.filter(orphans, (orphan) => Effect.map(isBooked(orphan), (is) => !is))
+        const rows = left.flatMap(({ state, row }) =>
           state === "streaming" && row !== undefined ? [{ ...row, settledAt }] : [],
         )
         yield* book(rows)
         yield* journal.clear(orphans.map(({ id }) => id))
-        const about = { requests: orphans.length, charged: rows.map(({ requestId }) => requestId) }
+        if (left.length === 0) continue
+        const about = { requests: left.length, charged: rows.map(({ requestId }) => requestId) }
         yield* Effect.logWarning("an earlier process was killed and left requests, which are cleared", about)
       }
     })

@@ -1,7 +1,15 @@
 /** Embeddings as OpenAI and compatible hosts speak them: `POST /embeddings`. */
 import * as Either from "effect/Either"
 import type { ChatUsage } from "../domain/Chat.ts"
-import { type EmbeddingInput, type EmbeddingsPayload, inputsOf, isComplete } from "../domain/Embeddings.ts"
+import {
+  type EmbeddingInput,
+  type EmbeddingsPayload,
+  inputsOf,
+  isComplete,
+  type PackedKind,
+  packedKind,
+  unpackedBytes,
+} from "../domain/Embeddings.ts"
 import { type HostFailed, Unsupported } from "../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { errorInBody, malformed } from "./httpError.ts"
@@ -18,7 +26,10 @@ export interface EmbeddingsQuirks {
   readonly names?: Readonly<Record<string, string>>
   /** Below the base URL. Default `/embeddings`. */
   readonly path?: (upstreamModel: string) => string
-  /** The host sends its vectors as base64 of signed bytes, which become numbers. Default: numbers, or base64 of 32-bit floats. */
+  /**
+   * The host always sends its vectors as base64 of signed bytes, which become numbers. Default: numbers, or base64 of what
+   * `output_dtype` asks for, else of what it looks like.
+   */
   readonly signedBytes?: boolean
 }
 
@@ -47,7 +58,8 @@ export const embeddingsProtocol = (quirks: EmbeddingsQuirks = {}): EmbeddingsPro
       const answer = answerIn(body)
       if (!isJsonObject(answer)) return answer
       const { data, usage, ...rest } = answer
-      const inOrder = Array.isArray(data) ? data.map(signedBytes ? withNumbers : withPlace) : data
+      const kind = signedBytes ? "int8" : kindOf(data, payload)
+      const inOrder = Array.isArray(data) ? data.map(kind === "float" ? withPlace : withNumbers(kind)) : data
       if (!isComplete(inOrder, inputsOf(payload.input).length)) return malformed()
       return { ...rest, data: inOrder, ...promptUsage(usage) }
     },
@@ -58,11 +70,22 @@ export const embeddingsProtocol = (quirks: EmbeddingsQuirks = {}): EmbeddingsPro
 const withPlace = (entry: unknown, at: number): unknown =>
   isJsonObject(entry) && entry["index"] === undefined ? { ...entry, index: at } : entry
 
-const withNumbers = (entry: unknown, at: number): unknown => {
-  const placed = withPlace(entry, at)
-  if (!isJsonObject(placed) || typeof placed["embedding"] !== "string") return placed
-  return { ...placed, embedding: Array.from(new Int8Array(Buffer.from(placed["embedding"], "base64"))) }
+/** What the base64 of an answer holds, by its first vector. */
+const kindOf = (data: unknown, payload: EmbeddingsPayload): PackedKind => {
+  const first: unknown = Array.isArray(data) ? data[0] : undefined
+  const vector = isJsonObject(first) ? first["embedding"] : undefined
+  return typeof vector === "string" ? packedKind(vector, payload) : "float"
 }
+
+/** Bytes as numbers, which every caller can read. */
+const withNumbers =
+  (kind: "int8" | "uint8") =>
+  (entry: unknown, at: number): unknown => {
+    const placed = withPlace(entry, at)
+    if (!isJsonObject(placed) || typeof placed["embedding"] !== "string") return placed
+    const embedding = unpackedBytes(placed["embedding"], kind)
+    return embedding === undefined ? placed : { ...placed, embedding }
+  }
 
 const writtenInput = (input: EmbeddingsPayload["input"], strict: boolean): unknown => {
   const inputs = inputsOf(input)

@@ -1,5 +1,5 @@
 /** The default meaning of a host's errors. Plugins change it with `HostFailed.with`. */
-import { HostFailed, type HostReason } from "../domain/Failure.ts"
+import { HostFailed, type HostReason, isHostReason } from "../domain/Failure.ts"
 import { isJsonObject } from "../domain/Json.ts"
 import type { ResponseHeaders } from "./Head.ts"
 
@@ -187,7 +187,9 @@ const codeOf = (error: unknown): string | undefined => {
 const longestDetail = 1024
 
 /** The failure with a detail and a code that may be shown: cut, and without control characters. */
-export const showable = (failure: HostFailed): HostFailed => {
+export const showable = (given: HostFailed): HostFailed => {
+  // A reason that is none says nothing of the host: it is the plugin's mistake.
+  const failure = isHostReason(given.reason) ? given : given.with({ reason: "plugin" })
   const { detail, code } = failure
   const [fineDetail, fineCode] = [cleanText(detail, longestDetail), cleanText(code, longestCode)]
   return detail === fineDetail && code === fineCode ? failure : failure.with({ detail: fineDetail, code: fineCode })

@@ -26,8 +26,8 @@ const ownReasons: Readonly<Record<OwnReason, true>> = {
   ended: true,
 }
 
-const keysOf = <K extends string>(record: Readonly<Record<K, true>>) => Object.keys(record) as ReadonlyArray<K>
-const reasons: ReadonlyArray<HostReason> = [...keysOf(hostFaults), ...keysOf(ownReasons)]
+const isReason = (name: string): name is HostReason => name in hostFaults || name in ownReasons
+const reasons = [...Object.keys(hostFaults), ...Object.keys(ownReasons)].filter(isReason)
 
 const Failed = FastCheck.record(
   {

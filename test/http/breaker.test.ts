@@ -121,6 +121,25 @@ describe("a dead first host", () => {
   })
 })
 
+describe("the log", () => {
+  test("said nothing when a breaker opened or closed: a line each, and none while it is open", async () => {
+    const { state, host } = mending()
+    const gateway = await clocked({ first: host, next: good() })
+    await broken(gateway)
+    expect(gateway.log().match(/a circuit breaker opened/g)).toHaveLength(1)
+    expect(gateway.log()).toMatch(/host: "first",\s+model: "acme\/small",\s+reason: "overloaded",\s+forMs: \d+/)
+    gateway.clock.advance(37_000)
+    await statusesOf(gateway, 1)
+    state.answer = good()
+    gateway.clock.advance(80_000)
+    await statusesOf(gateway, 2)
+    expect(gateway.calls("first")).toBe(7)
+    expect(gateway.log().match(/a circuit breaker opened/g)).toHaveLength(1)
+    expect(gateway.log().match(/a circuit breaker closed/g)).toHaveLength(1)
+    expect(gateway.log()).toMatch(/reason: "overloaded",\s+openMs: 117000/)
+  })
+})
+
 describe("neither a failure nor a success", () => {
   test.each([
     ["429", status(429)],
@@ -226,7 +245,7 @@ describe("when every host of a model is out", () => {
     await statusesOf(gateway, 1)
     gateway.clock.advance(10_000)
     const refused = await gateway.chat(ask())
-    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "10"])
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "10"])
     expect(gateway.calls("host")).toBe(1)
     gateway.clock.advance(10_000)
     expect(await statusesOf(gateway, 1)).toEqual([429])

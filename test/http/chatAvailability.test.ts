@@ -193,15 +193,15 @@ describe("no host is left", () => {
     ])
   })
 
-  test("every host cools down: 503, and when to come back", async () => {
+  test("every host rests after a 429: 429, and when to come back", async () => {
     const gateway = await routed({ a: status(429, { "retry-after": "9" }) })
     await gateway.chat(ask())
     const response = await gateway.chat(ask())
     const { code, availability } = await errorOf(response)
-    expect([code, response.headers.get("retry-after")]).toEqual([503, "9"])
+    expect([code, response.headers.get("retry-after")]).toEqual([429, "9"])
     // It named no provider.
     const about = { affected_providers: ["a"], requested_models: ["acme/small"] }
-    expect(availability).toMatchObject({ code: "temporarily_unavailable", retryable: true, retry_after: 9, ...about })
+    expect(availability).toMatchObject({ code: "capacity_exhausted", retryable: true, retry_after: 9, ...about })
   })
 
   test("an answer that breaks off: the models are those that the caller named, and not that of the host alone", async () => {

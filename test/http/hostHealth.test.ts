@@ -113,6 +113,41 @@ describe("cooling down", () => {
   })
 })
 
+describe("hosts that all rest", () => {
+  test("after a 429 each: 429; where one of them rests for another failure: 503", async () => {
+    for (const [second, expected] of [
+      [429, 429],
+      [401, 503],
+    ] as const) {
+      const gateway = await routed({ first: status(429), second: status(second) }, { clock: new ManualClock() })
+      await gateway.chat(ask())
+      const refused = await gateway.chat(ask())
+      expect([refused.status, gateway.called()]).toEqual([expected, ["first", "second"]])
+      expect(Number(refused.headers.get("retry-after"))).toBeWithin(1, 301)
+    }
+  })
+})
+
+describe("the deadline", () => {
+  test("counted against a host that had little of it: one that others had left less than all is not blamed", async () => {
+    const clock = new ManualClock()
+    const slow: Answer = async (...call) => {
+      clock.advance(400)
+      return status(500)(...call)
+    }
+    const gateway = await routed({ slow, hanging: silent }, { limits: { deadline_ms: 1000 }, clock })
+    const answer = await answerAfter(gateway, clock, gateway.chat(ask()), { calls: 2, milliseconds: 700 })
+    expect(answer.status).toBe(408)
+    const { data } = (await (await gateway.call("/models/acme/small/endpoints")).json()) as {
+      readonly data: { readonly endpoints: ReadonlyArray<{ readonly tag: string; readonly uptime_last_1d: unknown }> }
+    }
+    expect(data.endpoints.map(({ tag, uptime_last_1d: uptime }) => [tag, uptime])).toEqual([
+      ["slow", 0],
+      ["hanging", null],
+    ])
+  })
+})
+
 test("a host that lets whole answers run into the deadline is left alone in the end", async () => {
   const clock = new ManualClock()
   const gateway = await routed({ hanging: silent, next: good() }, { limits: { deadline_ms: 500 }, clock })

@@ -84,6 +84,7 @@ const scene = async () => {
         for (let turn = 0; turn < 4; turn++) await new Promise((resolve) => setImmediate(resolve))
       }
     },
+    append: (row: LedgerRow) => run(storage.ledger.append([row])),
     rows: async () => (await run(storage.ledger.rows(alice, 100))).map(({ requestId, cost }) => [requestId, cost]),
     /** The entries, as if every process were gone. */
     entries: async () =>
@@ -166,6 +167,24 @@ describe("what a killed process leaves", () => {
     expect(await rows()).toEqual([["stream", 5n]])
     expect(await entries()).toEqual([])
     expect([...next.booked, ...later.booked]).toMatchObject([{ requestId: "stream", outcome: "crashed", cost: 5n }])
+  })
+
+  test("was listed as charged although it was booked and answered before: only what was still open is", async () => {
+    const { start, pass, rows, entries, append } = await scene()
+    const killed = await start()
+    killed.begin("booked", { outputBytes: 5 })
+    killed.begin("open", { outputBytes: 7 })
+    await pass(2)
+    await append(sampleRow("booked", { cost: 6n }))
+    killed.kill()
+    const next = await start()
+    await pass(90)
+    expect(next.booked.map(({ requestId }) => requestId)).toEqual(["open"])
+    expect((await rows()).toSorted()).toEqual([
+      ["booked", 6n],
+      ["open", 7n],
+    ])
+    expect(await entries()).toEqual([])
   })
 
   test("is left alone while its process lives, however long its requests take", async () => {

@@ -55,6 +55,50 @@ describe("a connection that breaks", () => {
     expect([bodies, server.connections()]).toEqual([["first", "second", "second"], 2])
   })
 
+  test("and was kept, after the host had the request for a while, was sent again: it is a failure", async () => {
+    using server = rawServer({
+      onRequest: async ({ peer, nth }) => {
+        if (nth === 1) return peer.write(hello)
+        await Bun.sleep(400)
+        peer.reset()
+      },
+    })
+    await answerOf(client.exchange, callTo(server.url))
+    const answer = await answerOf(client.exchange, callTo(server.url))
+    expect(answer.failure).toMatchObject({ reason: "unreachable", isAfterSending: true })
+    expect([server.requests(), server.connections()]).toEqual([2, 1])
+  })
+
+  test("and was kept: what may be carried out once only is not sent again, and every repeat is told", async () => {
+    using server = rawServer({
+      onRequest: ({ peer, nth }) => {
+        if (nth === 1) peer.write(hello)
+        else peer.reset()
+      },
+    })
+    const resends: Array<string> = []
+    const failures: Array<string | undefined> = []
+    for (const isOnce of [false, true]) {
+      await answerOf(client.exchange, callTo(server.url))
+      await new Promise<void>((resolve) => {
+        client.exchange(callTo(server.url, { isOnce }), {
+          head: () => {},
+          data: () => {},
+          end: () => {
+            failures.push(undefined)
+            resolve()
+          },
+          failed: ({ reason }) => {
+            failures.push(reason)
+            resolve()
+          },
+          resent: () => resends.push(`once: ${isOnce}`),
+        })
+      })
+    }
+    expect([failures, resends]).toEqual([[undefined, "unreachable"], ["once: false"]])
+  })
+
   test("twice for one request is a failure", async () => {
     using server = rawServer({
       onRequest: ({ peer, nth }) => (nth === 1 && peer.number === 1 ? peer.write(hello) : peer.end()),

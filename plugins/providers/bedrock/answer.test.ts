@@ -50,11 +50,14 @@ describe("an answer", () => {
     ])
   })
 
-  test.each(["malformed_tool_use", "malformed_model_output"])("%s was none: the model chose it, and it is billed", (stopReason) => {
-    const finish = { finish_reason: "error", native_finish_reason: stopReason }
-    expect(answerWith([{ text: "a" }], { stopReason })).toMatchObject({ choices: [finish] })
-    expect(streamed([["messageStop", { stopReason }]])).toMatchObject([{ choices: [finish] }])
-  })
+  test.each(["malformed_tool_use", "malformed_model_output"])(
+    "%s was none: the model chose it, and it is billed",
+    (stopReason) => {
+      const finish = { finish_reason: "error", native_finish_reason: stopReason }
+      expect(answerWith([{ text: "a" }], { stopReason })).toMatchObject({ choices: [finish] })
+      expect(streamed([["messageStop", { stopReason }]])).toMatchObject({ chunks: [{ choices: [finish] }] })
+    },
+  )
 
   test("four classes of tokens make up the total", () => {
     const usage = {

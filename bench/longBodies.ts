@@ -38,7 +38,7 @@ const bodies: Readonly<Record<string, () => string>> = {
   "an image": () =>
     message(`[{"type":"image_url","image_url":{"url":"data:image/png;base64,${"QUJD".repeat(8_388_500)}"}}]`),
   "one number": () => extra("1".repeat(longest - 200)),
-  blanks: () => extra(" ".repeat(longest - 200) + "1"),
+  blanks: () => extra(`${" ".repeat(longest - 200)}1`),
 }
 
 interface Seen {

@@ -3,6 +3,7 @@ import * as HashMap from "effect/HashMap"
 import { toStringUnknown } from "effect/Inspectable"
 import * as Logger from "effect/Logger"
 import { isJsonObject, type JsonObject } from "./domain/Json.ts"
+import { escapedControls } from "./domain/plainText.ts"
 
 /** `Effect.logError("a host failed", { requestId })` as `message="a host failed" requestId=…`, not as two messages. */
 const withFields = (options: Logger.Logger.Options<unknown>): Logger.Logger.Options<unknown> => {
@@ -18,7 +19,8 @@ const withFields = (options: Logger.Logger.Options<unknown>): Logger.Logger.Opti
   return { ...options, message, annotations: HashMap.union(options.annotations, HashMap.fromIterable(fields)) }
 }
 
-const lines = Logger.mapInputOptions(Logger.logfmtLogger, withFields)
+/** Values may come from callers and hosts, and a log is read in terminals. */
+const lines = Logger.map(Logger.mapInputOptions(Logger.logfmtLogger, withFields), escapedControls)
 
 /** In place of Effect's own logger. */
 export const layerLogger = Logger.replace(Logger.defaultLogger, Logger.withConsoleError(lines))

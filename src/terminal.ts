@@ -11,6 +11,8 @@ export const styleOf = ({ isTTY }: { readonly isTTY?: boolean }): Style => {
   return { isTerminal, hasColour: isTerminal && (process.env["NO_COLOR"] ?? "") === "" }
 }
 
-/** A text from elsewhere on one line, without control characters, which a terminal would obey. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is replaced.
-export const plain = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ")
+/**
+ * A text from elsewhere on one line, without characters that a terminal would obey or that change how others are shown. The same
+ * characters as in `domain/plainText.ts`, which this file does not import because it is used before anything is loaded.
+ */
+export const plain = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ")

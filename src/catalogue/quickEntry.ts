@@ -6,6 +6,7 @@
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { quantizations } from "../domain/Preferences.ts"
 import { priceFields, priceNames, standIn } from "../domain/Price.ts"
+import { hasControls } from "../domain/plainText.ts"
 import {
   type HostEntry,
   isClock,
@@ -192,6 +193,9 @@ const reasoningOf = (value: unknown): NonNullable<Model["reasoning"]> => {
   }
 }
 
+const isShown = (written: string): boolean => !hasControls(written)
+const shownName = textThat((written) => written !== "" && isShown(written))
+
 const modelMembers = new Set([
   ...["id", "aliases", "canonical_slug", "name", "hugging_face_id", "description", "created", "context_length"],
   ...["architecture", "distillable", "knowledge_cutoff", "reasoning", "hosts"],
@@ -200,9 +204,9 @@ const modelMembers = new Set([
 export const quickModel: (entry: unknown) => Model | undefined = quickly((entry) => {
   return {
     id: textThat(isModelId)(entry["id"]),
-    aliases: or(texts, entry["aliases"], []),
-    canonicalSlug: or(someText, entry["canonical_slug"], null),
-    name: or(text, entry["name"], null),
+    aliases: or((written) => list(written).map(shownName), entry["aliases"], []),
+    canonicalSlug: or(shownName, entry["canonical_slug"], null),
+    name: or(textThat(isShown), entry["name"], null),
     huggingFaceId: or(someText, entry["hugging_face_id"], null),
     description: or(text, entry["description"], ""),
     created: or(whole(0, 2 ** 40), entry["created"], 0),

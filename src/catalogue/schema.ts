@@ -9,6 +9,7 @@ import { parseUsd, picodollarsPerUsd } from "../domain/Money.ts"
 import { quantizations } from "../domain/Preferences.ts"
 import { type PriceName, type Prices, priceFields, priceNames, standIn } from "../domain/Price.ts"
 import { kindOf } from "../domain/Problem.ts"
+import { hasControls } from "../domain/plainText.ts"
 
 /** A field with a default. */
 export const field = <A, I>(schema: Schema.Schema<A, I>, fallback: A) =>
@@ -148,6 +149,13 @@ export const ProviderSlug = slug
 /** Whether `text` has the form of a model's id: `<author>/<slug>`, of characters that can be seen. */
 export const isModelId = (text: string): boolean => text.length <= 256 && /^[^\s/\p{C}]+(\/[^\s/\p{C}]+)+$/u.test(text)
 
+const isShown = { description: "a text without control and format characters" }
+
+/** A name that is shown in terminals and tables, where hidden characters could make it look like another. */
+export const ShownName = Schema.NonEmptyString.pipe(Schema.filter((text) => !hasControls(text), isShown))
+
+const ShownText = Schema.String.pipe(Schema.filter((text) => !hasControls(text), isShown))
+
 const modalities = field(Schema.Array(Schema.NonEmptyString), [])
 
 export const HostEntry = Schema.Struct({
@@ -224,11 +232,11 @@ const ArchitectureEntry = Schema.Struct({
 export const ModelEntry = Schema.Struct({
   id: Schema.String.pipe(Schema.filter(isModelId, { description: "a model id <author>/<slug>" })),
   /** Further names, without the author. Default: none. */
-  aliases: field(Schema.Array(Schema.NonEmptyString), []),
+  aliases: field(Schema.Array(ShownName), []),
   /** The id with the model's date. Default: the id. */
-  canonicalSlug: field(Schema.NullOr(Schema.NonEmptyString), null).pipe(Schema.fromKey("canonical_slug")),
+  canonicalSlug: field(Schema.NullOr(ShownName), null).pipe(Schema.fromKey("canonical_slug")),
   /** Display name. Default: the id. */
-  name: field(Schema.NullOr(Schema.String), null),
+  name: field(Schema.NullOr(ShownText), null),
   huggingFaceId: field(Schema.NullOr(Schema.NonEmptyString), null).pipe(Schema.fromKey("hugging_face_id")),
   description: field(Schema.String, ""),
   /** Unix seconds. Default 0. */

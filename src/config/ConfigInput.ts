@@ -137,7 +137,7 @@ export interface LimitsInput {
    */
   readonly commit_after_ms?: number | undefined
   /**
-   * Requests at once, per process; further ones get 503.
+   * Requests at once, per process; further ones get 503. A key may have a quarter of them, and 64 in any case; above that 429.
    * @default 1024
    */
   readonly max_in_flight?: number | undefined

@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import { checkBaseUrl, normalBaseUrl } from "../catalogue/baseUrl.ts"
 import type { ProviderSettings } from "../catalogue/providers.ts"
-import { field, ProviderSlug, wholeNumber } from "../catalogue/schema.ts"
+import { field, ProviderSlug, ShownName, wholeNumber } from "../catalogue/schema.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { limitResets } from "../domain/Key.ts"
 import { type Picodollars, parseUsd, roundUsd } from "../domain/Money.ts"
@@ -48,7 +48,7 @@ const ProviderKey = Schema.Struct({
 /** The gateway's own fields of a provider; whatever else is there is its plugin's. What each means: `ConfigInput.ts`. */
 export const ProviderFields = Schema.Struct({
   plugin: field(Schema.NullOr(name), null),
-  name: field(Schema.NullOr(name), null),
+  name: field(Schema.NullOr(ShownName), null),
   baseUrl: field(Schema.NullOr(Schema.String), null).pipe(Schema.fromKey("base_url")),
   apiKey: field(Schema.NullOr(HeaderSecret), null).pipe(Schema.fromKey("api_key")),
   apiKeys: field(Schema.NullOr(Schema.NonEmptyArray(ProviderKey)), null).pipe(Schema.fromKey("api_keys")),

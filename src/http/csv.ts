@@ -1,4 +1,5 @@
 /** Tables as CSV (RFC 4180), for spreadsheets. */
+import { withoutHidden } from "../domain/plainText.ts"
 
 /** Text, or an amount that is written as it is. */
 export type Cell = string | { readonly amount: string | number }
@@ -11,7 +12,8 @@ const special = /[",\r\n]/
 const written = (cell: Cell): string => {
   if (typeof cell !== "string") return String(cell.amount)
   // An apostrophe makes it a text. Names of models and apps come from elsewhere.
-  const text = formula.test(cell) ? `'${cell}` : cell
+  const named = withoutHidden(cell, " ")
+  const text = formula.test(named) ? `'${named}` : named
   return special.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 

@@ -1,5 +1,7 @@
 /** Names and values of the headers that only this service has. */
+
 import { formatUsd, type Picodollars } from "../domain/Money.ts"
+import { withoutControls } from "../domain/plainText.ts"
 
 /** On every response, errors too. */
 export const requestIdHeader = "x-gw-request-id"
@@ -57,10 +59,22 @@ const visible = /^[\x20-\x7e]{1,200}$/
 /** Whether a text is safe as the value of a response header. */
 export const isHeaderSafe = (value: string): boolean => visible.test(value)
 
-/** A caller's text for the record: without control characters, cut to 200 characters. */
+const utf8 = new TextDecoder("utf-8", { fatal: true })
+
+/** The server gives each byte of a header as one character. Most callers send UTF-8. */
+const asUtf8 = (value: string): string => {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII.
+  if (/^[\u0000-\u007f]*$/.test(value) || /[^\u0000-\u00ff]/.test(value)) return value
+  try {
+    return utf8.decode(Buffer.from(value, "latin1"))
+  } catch {
+    return value
+  }
+}
+
+/** A caller's text for the record: on one line, without characters that a terminal would obey, cut to 200 characters. */
 export const attributionText = (value: string | null): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is removed.
-  value === null ? "" : value.replace(/[\u0000-\u001f\u007f]/g, "").slice(0, 200)
+  value === null ? "" : withoutControls(asUtf8(value), "").slice(0, 200)
 
 /**
  * The key of a request, from `Authorization: Bearer …`, else `x-api-key`; `undefined` for none, "" for a malformed one.

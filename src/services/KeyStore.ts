@@ -5,13 +5,14 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import type { Actor, Author } from "../domain/Audit.ts"
-import { KeyNotAccepted, NotFound, type Unavailable } from "../domain/Failure.ts"
+import { KeyNotAccepted, NotFound, Unavailable } from "../domain/Failure.ts"
 import type { KeyId } from "../domain/Ids.ts"
 import { type KeyRecord, type LimitReset, unlimitedKey } from "../domain/Key.ts"
 import { hasChecksum, keyId, makeSecret, mask } from "../domain/KeySecret.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import type { RateLimit } from "../domain/SlidingWindow.ts"
 import { type KeyPage, type KeyPatch, orUnavailable } from "./ledger.ts"
+import { monotonic } from "./RequestContext.ts"
 import { Storage } from "./Storage.ts"
 
 /** Settings of a new key. */
@@ -69,6 +70,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
         const clock = yield* Effect.clock
         const now = () => clock.unsafeCurrentTimeMillis()
         const reached = orUnavailable("storage", storage)
+        const monotonicMs = monotonic(clock)
         const workspaceId = storage.installation
         const cache = new KeyCache()
         const listeners = new Set<(id: KeyId) => void>()
@@ -85,22 +87,43 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
         const author = (actor: Actor = "gateway"): Author => ({ actor, at: now() })
         const bootstrap = options.managementKey && bootstrapKey(options.managementKey, workspaceId, now())
 
-        const accept = (record: KeyRecord | undefined) =>
-          record === undefined || isOver(record, now) ? notAccepted : Effect.succeed(record)
+        const isUsable = (record: KeyRecord | undefined): record is KeyRecord =>
+          record !== undefined && !isOver(record, now)
+
+        /** From the database. */
+        const load = (id: KeyId): Effect.Effect<KeyRecord | undefined, Unavailable> =>
+          Effect.suspend(() => {
+            const { drops } = cache
+            // A key was made or changed meanwhile, perhaps this one after it was read.
+            return Effect.flatMap(reached(storage.keys.find(id)), (record) =>
+              cache.drops === drops ? Effect.succeed(record) : load(id),
+            )
+          })
 
         const find = (id: KeyId): Effect.Effect<KeyRecord | undefined, Unavailable> => {
           const known = cache.get(id)
           if (known !== undefined) return Effect.succeed(known)
-          return Effect.suspend(() => {
-            const { drops } = cache
-            return Effect.flatMap(reached(storage.keys.find(id)), (record) => {
-              // A key was changed meanwhile, perhaps this one after it was read.
-              if (cache.drops !== drops) return find(id)
-              if (record !== undefined) cache.put(record)
+          return Effect.tap(load(id), (record) => record && cache.put(record))
+        }
+
+        /**
+         * Of a key that is not known to be usable. Whatever is wrong with it, the same is done: it is read once, and then refused
+         * from memory for a while. So the time that it takes tells nothing.
+         */
+        const lookUp = (id: KeyId): Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable> => {
+          if (cache.isRefused(id, monotonicMs())) return notAccepted
+          const known = cache.get(id)
+          if (isUsable(known)) return Effect.succeed(known)
+          return Effect.flatMap(load(id), (record) => {
+            if (isUsable(record)) {
+              cache.put(record)
               return Effect.succeed(record)
-            })
+            }
+            cache.refuse(id, monotonicMs())
+            return notAccepted
           })
         }
+        const lookUps = new LookUps(lookUp)
 
         const made = (key: NewKey): CreatedKey => {
           const secret = makeSecret(key.kind)
@@ -131,13 +154,18 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
             const id = keyId(text)
             if (id === bootstrap?.id) return Effect.succeed(bootstrap)
             const known = cache.get(id)
-            if (known !== undefined) return accept(known)
-            return hasChecksum(text) ? Effect.flatMap(find(id), accept) : notAccepted
+            if (isUsable(known)) return Effect.succeed(known)
+            // The checksum is public, so this holds up typing errors and not attackers.
+            if (!hasChecksum(text) || cache.isRefused(id, monotonicMs())) return notAccepted
+            return lookUps.run(id)
           },
           create: (key, actor) =>
             Effect.suspend(() => {
               const created = made(key)
-              return Effect.as(reached(storage.keys.insert(created.record, author(actor))), created)
+              return Effect.map(reached(storage.keys.insert(created.record, author(actor))), () => {
+                cache.drop(created.record.id)
+                return created
+              })
             }),
           createFirst: (name) =>
             Effect.suspend(() => {
@@ -232,9 +260,14 @@ const bootstrapKey = (secret: Redacted.Redacted, workspaceId: string, createdAt:
   workspaceId,
 })
 
-/** A bounded cache of keys. */
+/** A key that was refused is not looked up again for so long, milliseconds. In this process a change of it ends that at once. */
+const refusedMs = 2000
+
+/** A bounded cache of keys, and of ids that no usable key has. */
 class KeyCache {
   private readonly records = new Map<KeyId, KeyRecord>()
+  /** Until when, on a clock that never steps back. */
+  private readonly refused = new Map<KeyId, number>()
   private static readonly most = 10_000
   /** How often a key was dropped. */
   drops = 0
@@ -244,15 +277,66 @@ class KeyCache {
   }
 
   put(record: KeyRecord): void {
-    if (this.records.size >= KeyCache.most) {
-      const [oldest] = this.records.keys()
-      if (oldest !== undefined) this.records.delete(oldest)
-    }
+    this.records.delete(record.id)
+    KeyCache.makeRoom(this.records)
     this.records.set(record.id, record)
   }
 
+  isRefused(id: KeyId, now: number): boolean {
+    const until = this.refused.get(id)
+    return until !== undefined && now < until
+  }
+
+  refuse(id: KeyId, now: number): void {
+    this.records.delete(id)
+    this.refused.delete(id)
+    KeyCache.makeRoom(this.refused)
+    this.refused.set(id, now + refusedMs)
+  }
+
+  /** What is known of the key is no longer so: it was made, changed or deleted. */
   drop(id: KeyId): void {
     this.drops += 1
     this.records.delete(id)
+    this.refused.delete(id)
+  }
+
+  private static makeRoom(entries: Map<KeyId, unknown>): void {
+    if (entries.size < KeyCache.most) return
+    const [oldest] = entries.keys()
+    if (oldest !== undefined) entries.delete(oldest)
   }
 }
+
+/** Reads of keys that run at once, and that wait for their turn. Further ones are refused. */
+const mostLookUps = { running: 8, waiting: 256 }
+
+/** Bounds what keys that nobody made cost the database, since each of them is read once. */
+class LookUps {
+  private readonly lookUp: (id: KeyId) => Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable>
+  private readonly permits = Effect.unsafeMakeSemaphore(mostLookUps.running)
+  private pending = 0
+
+  constructor(lookUp: (id: KeyId) => Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable>) {
+    this.lookUp = lookUp
+  }
+
+  run(id: KeyId): Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable> {
+    return Effect.suspend(() => {
+      if (this.pending >= mostLookUps.running + mostLookUps.waiting) return tooManyLookUps
+      this.pending += 1
+      // Another one of the same key may have been answered while this one waited.
+      return this.permits
+        .withPermits(1)(Effect.suspend(() => this.lookUp(id)))
+        .pipe(
+          Effect.ensuring(
+            Effect.sync(() => {
+              this.pending -= 1
+            }),
+          ),
+        )
+    })
+  }
+}
+
+const tooManyLookUps = Effect.fail(new Unavailable({ why: "overloaded", retryAfterSeconds: 1 }))

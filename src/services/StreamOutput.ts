@@ -26,6 +26,12 @@ export type OpenOutput = (events: OutputEvents) => StreamOutput
 
 const encoder = new TextEncoder()
 
+/**
+ * Bytes that may wait for the reader. With none, a reader that keeps up is behind after every write all the same, since it asks
+ * for more only in a later turn of the event loop, and the host's connection would be paused for each chunk.
+ */
+const queuedBytes = 65_536
+
 export const queuedOutput: OpenOutput = (events) => {
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined
   let isOpen = true
@@ -45,8 +51,7 @@ export const queuedOutput: OpenOutput = (events) => {
         events.onCancel()
       },
     },
-    // No queue: after each write the reader must ask before the next one.
-    { highWaterMark: 0 },
+    new ByteLengthQueuingStrategy({ highWaterMark: queuedBytes }),
   )
   return {
     stream,

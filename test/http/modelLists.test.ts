@@ -245,6 +245,25 @@ describe("the models of a key", () => {
     expect(await ids("/models/user", changing)).toEqual([unpriced, both].map(String))
   })
 
+  test.each(["/models", "/models/user"])(
+    "were all of the models in /models, whatever the key's lists: %s has those that they allow",
+    async (path) => {
+      const narrow = await gateway.newKey({ allowedModels: ["acme/*"], allowedProviders: ["vault"] })
+      const { data, total_count } = await read(`${path}?offset=0&limit=9`, narrow)
+      expect([data[0].id, total_count]).toEqual([large, 1])
+      expect(data[0].pricing.prompt).toBe("0.000005")
+      expect((await read("/models/count", narrow)).data.count).toBe(1)
+      expect((await read("/models?q=small", narrow)).data).toEqual([])
+      const texts = await gateway.newKey({ allowedModels: ["acme/*"] })
+      expect((await read("/models?output_modalities=all", texts)).total_count).toBeLessThan(5)
+      const none = await gateway.newKey({ allowedModels: ["nobody/*"] })
+      expect((await read("/embeddings/models", none)).data).toEqual([])
+      // A management key sees everything, and so does a key without lists whose limit is no matter of the list.
+      expect(await ids("/models", await gateway.newKey({ kind: "management" }))).toEqual(await ids("/models"))
+      expect(await ids("/models", await gateway.newKey({ limit: 1n }))).toEqual(await ids("/models"))
+    },
+  )
+
   test("have a known price where the key has a limit", async () => {
     expect(await ids("/models/user", await gateway.newKey({ limit: 1n }))).toEqual([large, small, both].map(String))
   })

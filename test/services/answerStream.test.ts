@@ -188,37 +188,41 @@ describe("a silent host", () => {
 })
 
 describe("a slow caller", () => {
+  // More than may wait for the caller.
+  const long = (word: string) => word.padEnd(70_000, "x")
+
   test("who pauses for most of a minute is not taken for a silent host", () =>
     inTimedGateway({}, async ({ ask, call, pass, settle, rows }) => {
       const asked = ask()
-      const host = (await call()).head().events(delta("one "))
+      const host = (await call()).head().events(delta(long("one ")))
       const reading = new Reading(await asked)
       await reading.one()
       for (const word of ["two ", "three "]) {
+        host.events(delta(long(word)))
         await pass(57_000)
-        const next = until(reading, word)
+        await until(reading, word)
         await pass(6000)
         expect(host.aborted).toBe(false)
-        host.events(delta(word))
-        await next
       }
       host.events(finish, usage, done)
       await settle()
-      expect(contentOf(readStrictly((await reading.all()).text).events)).toBe("one two three ")
+      expect(contentOf(readStrictly((await reading.all()).text).events)).toBe(
+        ["one ", "two ", "three "].map(long).join(""),
+      )
       expect(await rows()).toMatchObject([{ outcome: "finished" }])
     }))
 
   test("who takes nothing for a minute is cut, and pays", () =>
     inTimedGateway({}, async ({ ask, call, pass, rows, held, total }) => {
       const asked = ask()
-      const host = (await call()).head().events(delta("12345678"))
+      const host = (await call()).head().events(delta("12345678".repeat(10_000)))
       const response = await asked
       await pass(58_000)
       expect(host.cancelled).toBe(false)
       await pass(4000)
       expect(host.cancelled).toBe(true)
       const [row, ...more] = await rows()
-      expect([row, more]).toMatchObject([{ outcome: "cut", completionTokens: 2, estimated: true }, []])
+      expect([row, more]).toMatchObject([{ outcome: "cut", completionTokens: 20_000, estimated: true }, []])
       expect(await total()).toBe(row?.cost ?? -1n)
       expect(await held()).toBe(0n)
       expect((await new Reading(response).all()).over).toBe("broken")
@@ -227,11 +231,11 @@ describe("a slow caller", () => {
   test("the host is not read ahead: without a reader it is read once at most", () =>
     inTimedGateway({}, async ({ ask, call, pass, settle }) => {
       const asked = ask()
-      const host = (await call()).head().events(delta("one "))
+      const host = (await call()).head().events(delta(long("one ")))
       const reading = new Reading(await asked)
       await pass(2000)
       for (let word = 0; word < 50; word++) {
-        host.events(delta("more "))
+        host.events(delta(long("more ")))
         await settle()
       }
       expect(host.pulls).toBeLessThanOrEqual(2)

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
@@ -11,6 +12,7 @@ import { KeyStore } from "../../src/services/KeyStore.ts"
 import { StorageUnavailable } from "../../src/services/ledger.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
+import { ManualClock } from "../support/manualClock.ts"
 
 test("a key that cannot be looked up: 503 to the caller, the reason in the log, once", async () => {
   const logged: Array<string> = []
@@ -144,4 +146,137 @@ describe("a key that is used while the database changes it", () => {
     })
     expect(await changed(slow, (keys, id) => keys.update(id, { disabled: true }))).toBe("Left")
   })
+})
+
+/** A key store under a clock, over a database that counts the reads of keys and may hold them up. */
+const counted = () => {
+  const clock = new ManualClock()
+  const reads: Array<string> = []
+  let gate = Promise.resolve()
+  let running = 0
+  let most = 0
+  const layer = KeyStore.layer().pipe(
+    Layer.provide(
+      Layer.effect(
+        Storage,
+        Effect.map(Storage, ({ keys, ...others }) => {
+          const find: typeof keys.find = (id) =>
+            Effect.gen(function* () {
+              reads.push(id)
+              running += 1
+              most = Math.max(most, running)
+              yield* Effect.promise(() => gate)
+              running -= 1
+              return yield* keys.find(id)
+            })
+          return { ...others, keys: { ...keys, find } }
+        }),
+      ),
+    ),
+    Layer.provide(memoryStorage),
+    Layer.provide(Layer.setClock(clock)),
+  )
+  return {
+    clock,
+    reads,
+    most: () => most,
+    /** Reads wait until the returned function is called. */
+    hold: () => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      gate = promise
+      return resolve
+    },
+    run: <A, E>(steps: Effect.Effect<A, E, KeyStore>) => Effect.runPromise(Effect.provide(steps, layer)),
+  }
+}
+
+const tries = (secret: Redacted.Redacted) =>
+  Effect.flatMap(KeyStore, (keys) => Effect.map(Effect.either(keys.authenticate(secret)), Either.isRight))
+
+test("a forged key with the right checksum was read from the database each time, a disabled one never: all are read once and then refused from memory", async () => {
+  const store = counted()
+  await store.run(
+    Effect.gen(function* () {
+      const keys = yield* KeyStore
+      const make = Effect.map(keys.create({ kind: "ordinary", name: "n" }), ({ secret, record }) => ({
+        secret,
+        id: record.id,
+      }))
+      const unknown = Redacted.make(makeSecret("ordinary"))
+      const deleted = yield* make
+      const disabled = yield* make
+      const usedAndDisabled = yield* make
+      const expiresAt = store.clock.unsafeCurrentTimeMillis() + 1000
+      const expired = yield* keys.create({ kind: "ordinary", name: "n", expiresAt })
+      expect(yield* tries(usedAndDisabled.secret)).toBe(true)
+      expect(yield* tries(expired.secret)).toBe(true)
+      yield* keys.remove(deleted.id)
+      yield* keys.update(disabled.id, { disabled: true })
+      yield* keys.update(usedAndDisabled.id, { disabled: true })
+      // A management key has looked at it.
+      yield* keys.read(disabled.id)
+      store.clock.advance(1000)
+      const all = [unknown, deleted.secret, disabled.secret, usedAndDisabled.secret, expired.secret]
+      const readsOf = function* (secret: Redacted.Redacted) {
+        const before = store.reads.length
+        const accepted = yield* tries(secret)
+        return [accepted, store.reads.length - before] as const
+      }
+      for (const secret of all) {
+        expect(yield* Effect.gen(() => readsOf(secret))).toEqual([false, 1])
+        for (let again = 0; again < 3; again++) expect(yield* Effect.gen(() => readsOf(secret))).toEqual([false, 0])
+      }
+      store.clock.advance(2000)
+      for (const secret of all) expect(yield* Effect.gen(() => readsOf(secret))).toEqual([false, 1])
+      // A change is in force at once.
+      yield* keys.update(disabled.id, { disabled: false })
+      expect(yield* tries(disabled.secret)).toBe(true)
+    }),
+  )
+})
+
+test("a key that is made while a read of it runs is accepted at once", async () => {
+  const store = counted()
+  await store.run(
+    Effect.gen(function* () {
+      const keys = yield* KeyStore
+      // Nobody knows a key before it is made, so another one is made in between: all that was read before counts for nothing.
+      const release = store.hold()
+      const unknown = Redacted.make(makeSecret("ordinary"))
+      const trying = yield* Effect.fork(tries(unknown))
+      while (store.reads.length === 0) yield* Effect.promise(() => Bun.sleep(1))
+      const { secret } = yield* keys.create({ kind: "ordinary", name: "n" })
+      release()
+      expect(yield* trying).toBe(false)
+      expect(store.reads.length).toBe(2)
+      expect(yield* tries(secret)).toBe(true)
+    }),
+  )
+})
+
+test("many forged keys at once: eight are read, some wait, the rest is refused, and a key that is known waits for none", async () => {
+  const store = counted()
+  await store.run(
+    Effect.gen(function* () {
+      const keys = yield* KeyStore
+      const { secret } = yield* keys.create({ kind: "ordinary", name: "n" })
+      expect(yield* tries(secret)).toBe(true)
+      const release = store.hold()
+      const failures: Array<string> = []
+      const forged = yield* Effect.fork(
+        Effect.forEach(
+          Array.from({ length: 400 }, () => Redacted.make(makeSecret("ordinary"))),
+          (one) => Effect.map(Effect.flip(keys.authenticate(one)), ({ _tag }) => failures.push(_tag)),
+          { concurrency: "unbounded" },
+        ),
+      )
+      while (failures.length < 400 - 264) yield* Effect.promise(() => Bun.sleep(1))
+      expect(new Set(failures)).toEqual(new Set(["Unavailable"]))
+      expect(yield* tries(secret)).toBe(true)
+      release()
+      yield* forged
+      expect(failures.filter((tag) => tag === "KeyNotAccepted").length).toBe(264)
+      expect(store.most()).toBe(8)
+    }),
+  )
 })

@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import type { ResolvedConfig } from "../../catalogue/ResolvedConfig.ts"
 import { completedDays } from "../../domain/Activity.ts"
 import { NotFound } from "../../domain/Failure.ts"
-import { isPriceUnknown } from "../../domain/Host.ts"
+import { type Host, isPriceUnknown } from "../../domain/Host.ts"
 import type { KeyRecord } from "../../domain/Key.ts"
 import { forbiddenBy } from "../../domain/Permissions.ts"
 import { HostHealth } from "../../services/HostHealth.ts"
@@ -57,7 +57,7 @@ export const ModelsGroup = HttpApiGroup.make("models")
       .addError(unavailable)
       .annotate(
         OpenApi.Description,
-        "The models, in the order of the configuration unless sort says otherwise. Everything on one page when neither offset nor limit is given.",
+        "The models that the lists of the calling key allow, in the order of the configuration unless sort says otherwise. Everything on one page when neither offset nor limit is given.",
       ),
   )
   .add(
@@ -112,19 +112,30 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
     const entries = perConfiguration(({ models, endpoints }) =>
       models.map((model) => entryOf(model, model.hosts, (host) => endpoints.has(host), prefix)),
     )
-    const listed = () => entries(registry.current())
-
-    /** The models that the key may use, each with the hosts that it may use. A change of the key makes another record. */
-    const usableBy = perPair((key: KeyRecord, resolved: ResolvedConfig) =>
+    /** Each model with those of its hosts; without the models that have none of them. */
+    const narrowed = (resolved: ResolvedConfig, has: (host: Host) => boolean): ReadonlyArray<Entry> =>
       entries(resolved).flatMap((entry) => {
-        const hosts = entry.hosts.filter(
-          (host) => forbiddenBy(key, host) === undefined && (key.limit === null || !isPriceUnknown(host)),
-        )
+        const hosts = entry.hosts.filter(has)
         if (hosts.length === 0) return []
         const isWhole = hosts.length === entry.hosts.length
         return [isWhole ? entry : entryOf(entry.model, hosts, (host) => resolved.endpoints.has(host), prefix)]
-      }),
+      })
+    /** What the lists of the key allow. A change of the key makes another record. */
+    const allowedTo = perPair((key: KeyRecord, resolved: ResolvedConfig) =>
+      narrowed(resolved, (host) => forbiddenBy(key, host) === undefined),
     )
+    /** The same without what the key cannot pay for, since nobody knows its price. */
+    const usableBy = perPair((key: KeyRecord, resolved: ResolvedConfig) =>
+      narrowed(
+        resolved,
+        (host) => forbiddenBy(key, host) === undefined && (key.limit === null || !isPriceUnknown(host)),
+      ),
+    )
+    const listedFor = (key: KeyRecord): ReadonlyArray<Entry> => {
+      const resolved = registry.current()
+      const isFree = key.allowedModels === null && key.allowedProviders === null
+      return isFree ? entries(resolved) : allowedTo(key, resolved)
+    }
 
     /** Tokens by model over the last completed days. */
     const tokensOf = (days: number, now: number) =>
@@ -145,14 +156,17 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
           const now = yield* Clock.currentTimeMillis
           const days = popularityDays(urlParams.sort)
           const tokens = days === undefined ? new Map<string, number>() : yield* tokensOf(days, now)
-          return pageOf(select(listed(), urlParams, { now, stats: stats.snapshot, tokens }), urlParams, request.url)
+          const listed = listedFor(yield* CurrentKey)
+          return pageOf(select(listed, urlParams, { now, stats: stats.snapshot, tokens }), urlParams, request.url)
         }),
       )
       .handle("count", ({ urlParams }) =>
-        Effect.sync(() => ({ data: { count: makingAny(listed(), urlParams.output_modalities).length } })),
+        Effect.map(CurrentKey, (key) => ({
+          data: { count: makingAny(listedFor(key), urlParams.output_modalities).length },
+        })),
       )
       .handle("embeddings", ({ urlParams, request }) =>
-        Effect.sync(() => pageOf(makingAny(listed(), ["embeddings"]), urlParams, request.url)),
+        Effect.map(CurrentKey, (key) => pageOf(makingAny(listedFor(key), ["embeddings"]), urlParams, request.url)),
       )
       .handle("user", ({ urlParams, request }) =>
         Effect.map(CurrentKey, (key) => {
@@ -163,7 +177,7 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
       .handle("model", ({ path }) =>
         Effect.gen(function* () {
           const { model } = yield* Effect.mapError(registry.resolve(`${path.author}/${path.slug}`), () => unknown)
-          const entry = listed().find((each) => each.model === model)
+          const entry = entries(registry.current()).find((each) => each.model === model)
           return entry === undefined ? yield* unknown : { data: entry.record }
         }),
       )

@@ -5,6 +5,7 @@
  */
 import type { Issue } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { escapedControls } from "../../domain/plainText.ts"
 
 export type Issues = Array<Issue>
 
@@ -19,7 +20,7 @@ export const report = (issues: Issues, path: string, message: string): void => {
 }
 
 /** A caller's text for a message: cut to 128 characters, control characters escaped. */
-export const quoted = (text: string): string => JSON.stringify(text.slice(0, 128))
+export const quoted = (text: string): string => escapedControls(JSON.stringify(text.slice(0, 128)))
 
 /** A check by a predicate. */
 const that =

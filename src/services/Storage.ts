@@ -84,6 +84,8 @@ export interface LedgerRepository {
   readonly takesRequests: () => Effect.Effect<true | Hindrance, StorageUnavailable>
   /** What the key has spent in total, and in the windows that contain `now` (Unix milliseconds). */
   readonly spend: (key: KeyId, now: number) => Effect.Effect<Spend, StorageUnavailable>
+  /** The same of each of at most a few hundred keys, in their order. */
+  readonly spendOf: (keys: ReadonlyArray<KeyId>, now: number) => Effect.Effect<ReadonlyArray<Spend>, StorageUnavailable>
   /** The same of a key of a provider (`LedgerRow.providerKey`): its rows' upstream costs. */
   readonly providerSpend: (providerKey: string, now: number) => Effect.Effect<Spend, StorageUnavailable>
   /** The row of a request; `undefined` when there is none. */

@@ -193,6 +193,7 @@ export type KeyPatch = Partial<
     | "rateLimit"
     | "allowedModels"
     | "allowedProviders"
+    | "expiresAt"
     | "updatedAt"
   >
 >

@@ -96,7 +96,11 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
         Effect.gen(function* () {
           const { offset, limit, include_disabled } = urlParams
           const page = yield* keys.list({ offset, limit, includeDisabled: include_disabled === "true" })
-          return { data: yield* Effect.forEach(page, described, { concurrency: 8 }) }
+          if (meter.spentByEach === undefined) {
+            return { data: yield* Effect.forEach(page, described, { concurrency: 8 }) }
+          }
+          const spends = yield* meter.spentByEach(page.map(({ id }) => id))
+          return { data: page.map((key, at) => keyOf(key, spends[at] ?? nothingSpent)) }
         }),
       )
       .handleRaw("create", ({ request }) =>
@@ -125,6 +129,8 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
       )
   }),
 )
+
+const nothingSpent: Spend = { total: 0n, daily: 0n, weekly: 0n, monthly: 0n }
 
 const keyOf = (key: KeyRecord, spend: Spend): typeof Key.Type => ({
   hash: key.id,

@@ -12,7 +12,7 @@ import { hasChecksum, keyId, makeSecret, mask } from "../domain/KeySecret.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import type { RateLimit } from "../domain/SlidingWindow.ts"
 import { type KeyPage, type KeyPatch, orUnavailable } from "./ledger.ts"
-import { Storage } from "./Storage.ts"
+import { type FoundKey, Storage } from "./Storage.ts"
 
 /** Settings of a new key. */
 export interface NewKey {
@@ -35,6 +35,12 @@ export interface CreatedKey {
   readonly secret: Redacted.Redacted
 }
 
+/** A key with another secret, which is not available later. */
+export interface RotatedKey extends CreatedKey {
+  /** Unix milliseconds: from then on the secrets before it are not accepted. */
+  readonly othersEndAt: number
+}
+
 /** `actor`, for the audit log: the management key that asks for the change. Without one it is the program itself. */
 export class KeyStore extends Context.Tag("headgate/KeyStore")<
   KeyStore,
@@ -55,6 +61,11 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
       patch: Omit<KeyPatch, "updatedAt">,
       actor?: Actor,
     ) => Effect.Effect<KeyRecord, Unavailable | NotFound>
+    /**
+     * Gives the key another secret. Those before it are accepted for `overlapMs` more, milliseconds; they end at once with 0. In force
+     * as `update` is.
+     */
+    readonly rotate: (id: KeyId, overlapMs: number, actor?: Actor) => Effect.Effect<RotatedKey, Unavailable | NotFound>
     readonly remove: (id: KeyId, actor?: Actor) => Effect.Effect<void, Unavailable | NotFound>
     /** Calls `listener` with each key that was disabled or deleted, from then on until the scope closes. */
     readonly onRevoked: (listener: (id: KeyId) => void) => Effect.Effect<void, never, Scope.Scope>
@@ -85,22 +96,26 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
         const author = (actor: Actor = "gateway"): Author => ({ actor, at: now() })
         const bootstrap = options.managementKey && bootstrapKey(options.managementKey, workspaceId, now())
 
-        const accept = (record: KeyRecord | undefined) =>
-          record === undefined || isOver(record, now) ? notAccepted : Effect.succeed(record)
+        const accept = (found: FoundKey | undefined) =>
+          found === undefined || isOver(found, now) ? notAccepted : Effect.succeed(found)
 
-        const find = (id: KeyId): Effect.Effect<KeyRecord | undefined, Unavailable> => {
+        const find = (id: KeyId): Effect.Effect<FoundKey | undefined, Unavailable> => {
           const known = cache.get(id)
           if (known !== undefined) return Effect.succeed(known)
           return Effect.suspend(() => {
             const { drops } = cache
-            return Effect.flatMap(reached(storage.keys.find(id)), (record) => {
+            return Effect.flatMap(reached(storage.keys.find(id)), (found) => {
               // A key was changed meanwhile, perhaps this one after it was read.
               if (cache.drops !== drops) return find(id)
-              if (record !== undefined) cache.put(record)
-              return Effect.succeed(record)
+              if (found !== undefined) cache.put(id, found)
+              return Effect.succeed(found)
             })
           })
         }
+
+        /** The ordinary key that this is the hash of a secret of. */
+        const ordinary = (id: KeyId): Effect.Effect<KeyRecord, Unavailable | NotFound> =>
+          Effect.flatMap(find(id), (found) => (found?.kind === "ordinary" ? Effect.succeed(found) : noSuchKey))
 
         const made = (key: NewKey): CreatedKey => {
           const secret = makeSecret(key.kind)
@@ -147,21 +162,31 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
               )
             }),
           list: (page) => reached(storage.keys.list(page)),
-          read: (id) => Effect.filterOrElse(find(id), isOrdinary, () => noSuchKey),
-          update: (id, patch, actor) =>
+          read: ordinary,
+          update: (named, patch, actor) =>
             Effect.gen(function* () {
-              const before = yield* find(id)
-              if (before?.kind !== "ordinary") return yield* noSuchKey
+              const { id } = yield* ordinary(named)
               const after = yield* reached(storage.keys.update(id, { ...patch, updatedAt: now() }, author(actor)))
               cache.drop(id)
               if (after === undefined) return yield* noSuchKey
               if (after.disabled) revoked(id)
               return after
             }),
-          remove: (id, actor) =>
+          rotate: (named, overlapMs, actor) =>
             Effect.gen(function* () {
-              const before = yield* find(id)
-              if (before?.kind !== "ordinary") return yield* noSuchKey
+              const { id, kind } = yield* ordinary(named)
+              const secret = makeSecret(kind)
+              const by = author(actor)
+              const othersEndAt = by.at + overlapMs
+              const added = { id: keyId(secret), label: mask(secret), othersEndAt }
+              const record = yield* reached(storage.keys.rotate(id, added, by))
+              cache.drop(id)
+              if (record === undefined) return yield* noSuchKey
+              return { record, secret: Redacted.make(secret), othersEndAt }
+            }),
+          remove: (named, actor) =>
+            Effect.gen(function* () {
+              const { id } = yield* ordinary(named)
               yield* reached(storage.keys.remove(id, author(actor)))
               cache.drop(id)
               revoked(id)
@@ -195,6 +220,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
       list: () => noSuchKey,
       read: () => noSuchKey,
       update: () => noSuchKey,
+      rotate: () => noSuchKey,
       remove: () => noSuchKey,
       onRevoked: () => Effect.void,
     })
@@ -213,11 +239,9 @@ const completed = (known: KnownKey): Effect.Effect<KeyRecord> => {
   return Effect.succeed({ ...unlimitedKey, ...given, id: known.id })
 }
 
-/** `now`: read only for a key that expires. */
-const isOver = ({ disabled, expiresAt }: KeyRecord, now: () => number): boolean =>
-  disabled || (expiresAt !== null && expiresAt <= now())
-
-const isOrdinary = (record: KeyRecord | undefined): record is KeyRecord => record?.kind === "ordinary"
+/** `now`: read only for a key or a secret that ends. */
+const isOver = ({ disabled, expiresAt, secretEndsAt }: FoundKey, now: () => number): boolean =>
+  disabled || (expiresAt !== null && expiresAt <= now()) || (secretEndsAt !== undefined && secretEndsAt <= now())
 
 const notAccepted = Effect.fail(new KeyNotAccepted())
 const noSuchKey = Effect.fail(new NotFound({ what: "This key" }))
@@ -232,27 +256,43 @@ const bootstrapKey = (secret: Redacted.Redacted, workspaceId: string, createdAt:
   workspaceId,
 })
 
-/** A bounded cache of keys. */
+/** A bounded cache of keys, by the hashes of their secrets. */
 class KeyCache {
-  private readonly records = new Map<KeyId, KeyRecord>()
+  private readonly found = new Map<KeyId, FoundKey>()
+  /** Of keys with a secret whose hash is not their id: those hashes. */
+  private readonly secrets = new Map<KeyId, Set<KeyId>>()
   private static readonly most = 10_000
   /** How often a key was dropped. */
   drops = 0
 
-  get(id: KeyId): KeyRecord | undefined {
-    return this.records.get(id)
+  get(secret: KeyId): FoundKey | undefined {
+    return this.found.get(secret)
   }
 
-  put(record: KeyRecord): void {
-    if (this.records.size >= KeyCache.most) {
-      const [oldest] = this.records.keys()
-      if (oldest !== undefined) this.records.delete(oldest)
+  put(secret: KeyId, found: FoundKey): void {
+    if (this.found.size >= KeyCache.most) {
+      const [oldest] = this.found
+      if (oldest !== undefined) this.forget(...oldest)
     }
-    this.records.set(record.id, record)
+    this.found.set(secret, found)
+    const { id } = found
+    if (secret === id) return
+    const others = this.secrets.get(id) ?? new Set()
+    this.secrets.set(id, others.add(secret))
   }
 
+  /** All secrets of a key. */
   drop(id: KeyId): void {
     this.drops += 1
-    this.records.delete(id)
+    this.found.delete(id)
+    for (const secret of this.secrets.get(id) ?? []) this.found.delete(secret)
+    this.secrets.delete(id)
+  }
+
+  private forget(secret: KeyId, { id }: FoundKey): void {
+    this.found.delete(secret)
+    const others = this.secrets.get(id)
+    others?.delete(secret)
+    if (others?.size === 0) this.secrets.delete(id)
   }
 }

@@ -109,6 +109,13 @@ export const KeyChange = Schema.Struct({
   ...rules,
 }).annotations({ identifier: "KeyChange" })
 
+/** For how long the secrets before a new one are accepted, seconds: a day unless it is said, 30 days at most. */
+export const Rotation = Schema.Struct({
+  overlapSeconds: Schema.optionalWith(wholeAmount(0, 30 * 86_400), { exact: true, default: () => 86_400 }).pipe(
+    Schema.fromKey("overlap_s"),
+  ),
+}).annotations({ identifier: "Rotation" })
+
 /** Query of the list. A page has 100 keys at most. */
 export const KeyQuery = Schema.Struct({
   offset: Schema.optionalWith(offset, { exact: true, default: () => 0 }),

@@ -3,7 +3,7 @@ import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { jsonOption } from "./keys.ts"
+import { jsonOption } from "./keyFlags.ts"
 
 const file = Args.path({ name: "file" }).pipe(
   Args.withDescription("the configuration file; else the one that a gateway would find here"),

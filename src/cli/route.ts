@@ -9,8 +9,8 @@ import { isJsonObject, type JsonObject } from "../domain/Json.ts"
 import { Explanation } from "../http/data/Explanation.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { connect, urlOption } from "./gatewayClient.ts"
+import { jsonOption } from "./keyFlags.ts"
 import { findHash } from "./keyRecords.ts"
-import { jsonOption } from "./keys.ts"
 import { type Column, plain, writeJson, writeNote, writeTable } from "./output.ts"
 
 const decodeExplanation = Schema.decodeUnknown(Explanation)

@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect"
 import { toUsd } from "../domain/Money.ts"
 import { totalColumns, totals } from "./activity.ts"
 import { connect, type Gateway, urlOption } from "./gatewayClient.ts"
+import { jsonOption } from "./keyFlags.ts"
 import { type Key, listKeys, readKey, shortHash, stateOf, usd } from "./keyRecords.ts"
-import { jsonOption } from "./keys.ts"
 import { type Column, writeJson, writeTable } from "./output.ts"
 
 const keyColumns: ReadonlyArray<Column<Key>> = [

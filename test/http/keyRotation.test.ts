@@ -1,7 +1,7 @@
 /** `POST /keys/{hash}/rotate`: another secret for the same key. docs/decisions/0049-rotation-of-keys.md */
 import { afterEach, describe, expect, test } from "bun:test"
 import * as Effect from "effect/Effect"
-import type * as Layer from "effect/Layer"
+import * as Layer from "effect/Layer"
 import { keyId } from "../../src/domain/KeySecret.ts"
 import { Storage } from "../../src/services/Storage.ts"
 import { layer as memoryStorage } from "../../src/sql/MemoryStorage.ts"
@@ -11,6 +11,7 @@ import {
   asManager,
   bearer,
   type ControlPlane,
+  type ControlPlaneOptions,
   expectError,
   json,
   noon,
@@ -27,7 +28,7 @@ afterEach(async () => {
 
 const day = 86_400_000
 
-const started = async (storage: Layer.Layer<Storage, unknown>): Promise<ControlPlane> => {
+const started = async (storage: NonNullable<ControlPlaneOptions["storage"]>): Promise<ControlPlane> => {
   const plane = await startControlPlane({ storage })
   closing.push(plane.close)
   return plane
@@ -45,13 +46,14 @@ const accepted = async (at: ControlPlane, secret: string): Promise<boolean> => {
   return status === 200
 }
 
-const storages: ReadonlyArray<readonly [string, () => Promise<Layer.Layer<Storage, unknown>>]> = [
+const storages: ReadonlyArray<readonly [string, () => Promise<NonNullable<ControlPlaneOptions["storage"]>>]> = [
   ["SQLite", async () => memoryStorage],
   ...(hasPostgres
     ? [
         [
           "PostgreSQL",
-          async () => PostgresStorage.layer({ url: redactedUrlOf(await makeDatabase()), durability: "process" }),
+          async () =>
+            Layer.orDie(PostgresStorage.layer({ url: redactedUrlOf(await makeDatabase()), durability: "process" })),
         ] as const,
       ]
     : []),
@@ -122,6 +124,13 @@ describe.each(storages)("on %s a rotation", (_, make) => {
     await expectError(await plane.send(`/api/v1/keys/${keyId(old)}`, asManager()), 404)
   })
 
+  test("needs no body", async () => {
+    const plane = await started(await make())
+    const hash = keyId(await plane.newKey())
+    const response = await plane.send(`/api/v1/keys/${hash}/rotate`, { ...asManager("POST"), body: null })
+    expect(await json(response)).toMatchObject({ previous_ends_at: new Date(noon + day).toISOString() })
+  })
+
   test("is refused for a key that does not exist, and for an overlap that is none", async () => {
     const plane = await started(await make())
     const hash = keyId(await plane.newKey())
@@ -137,7 +146,7 @@ describe.each(storages)("on %s a rotation", (_, make) => {
 describe.skipIf(!hasPostgres)("a rotation at one of two gateways on a database", () => {
   test("is known to the other within five seconds, and is a row of the audit log without secrets", async () => {
     const database = await makeDatabase()
-    const storage = () => PostgresStorage.layer({ url: redactedUrlOf(database), durability: "process" })
+    const storage = () => Layer.orDie(PostgresStorage.layer({ url: redactedUrlOf(database), durability: "process" }))
     const [one, other] = [await started(storage()), await started(storage())]
     const old = await one.newKey()
     expect(await accepted(other, old)).toBe(true)

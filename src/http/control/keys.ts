@@ -97,12 +97,12 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
     const described = (key: KeyRecord) => Effect.map(meter.spent(key.id), (spend) => keyOf(key, spend))
 
     // Not done by HttpApi, which treats invalid JSON as a defect and has no bounds.
-    const body = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+    const bytesOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       const web = yield* Effect.orDie(HttpServerRequest.toWeb(request))
       const { bodyBytes } = registry.current().limits
-      const bytes = yield* readRequest(web, bodyBytes, timers, new Lifetime())
-      return yield* parseBody(bytes)
+      return yield* readRequest(web, bodyBytes, timers, new Lifetime())
     })
+    const body = (request: HttpServerRequest.HttpServerRequest) => Effect.flatMap(bytesOf(request), parseBody)
 
     return handlers
       .handle("list", ({ urlParams }) =>
@@ -136,7 +136,11 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
       )
       .handleRaw("rotate", ({ path, request }) =>
         Effect.gen(function* () {
-          const { overlapSeconds } = yield* decodeRotation(yield* body(request))
+          const { overlapSeconds } = yield* decodeRotation(
+            yield* Effect.flatMap(bytesOf(request), (bytes) =>
+              bytes.length === 0 ? Effect.succeed({}) : parseBody(bytes),
+            ),
+          )
           const actor = (yield* CurrentKey).id
           const { record, secret, othersEndAt } = yield* keys.rotate(path.hash, overlapSeconds * 1000, actor)
           const answer = { data: yield* described(record), key: Redacted.value(secret) }

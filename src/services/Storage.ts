@@ -274,10 +274,25 @@ export interface SharedRepositories {
   readonly on: (listener: SharedEvents) => Effect.Effect<void, never, Scope.Scope>
 }
 
+/** A key that has spent something, also one that was deleted. */
+export interface Spender {
+  readonly key: KeyId
+  /** Its last name; `null`: none is known, as of keys that an embedder accepts. */
+  readonly name: string | null
+  readonly isDeleted: boolean
+  readonly spend: Spend
+}
+
 /** The ledger summed by UTC day. A sum contains a row as soon as the ledger does. */
 export interface ActivityRepository {
   /** The newest day first, then by model, host, key and app. */
   readonly sums: (query: SumQuery) => Effect.Effect<ReadonlyArray<DaySum>, StorageUnavailable>
+  /** At most `limit` keys above `after` ("": from the first), in the order of their ids. `now`: Unix milliseconds. */
+  readonly spenders: (
+    after: string,
+    limit: number,
+    now: number,
+  ) => Effect.Effect<ReadonlyArray<Spender>, StorageUnavailable>
   /** What all keys have spent, deleted ones too. */
   readonly total: () => Effect.Effect<Picodollars, StorageUnavailable>
 }

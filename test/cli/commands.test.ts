@@ -161,13 +161,23 @@ describe("keys", () => {
 })
 
 test(
-  "spend: what each key has spent, most first",
+  "spend: what each key has spent, most first, deleted ones marked as such, and in all",
   async () => {
     expect((await ask(ordinaryKey)).status).toBe(200)
     await headgate("keys", "create", "idle")
-    const [most, idle] = linesOf(await headgate("spend")).map(([, ...rest]) => rest)
-    expect(most).toEqual(["first key", "0.000006", "0.000006", "0.000006", "0.000006"])
-    expect(idle).toEqual(["idle", "0", "0", "0", "0"])
+    const { key = "", hash = "" } = membersOf(await headgate("keys", "create", "left"))
+    expect((await ask(key)).status).toBe(200)
+    await headgate("keys", "revoke", hash)
+    const lines = linesOf(await headgate("spend"))
+    const of = (wanted: string) => lines.find(([, name]) => name === wanted)?.slice(2)
+    expect(of("first key")).toEqual(["0.000006", "0.000006", "0.000006", "0.000006"])
+    expect(of("left (deleted)")).toEqual(["0.000006", "0.000006", "0.000006", "0.000006"])
+    expect(of("idle")).toEqual(["0", "0", "0", "0"])
+    const sums = lines.map((line) => Number(line[5]))
+    expect(sums).toEqual([...sums.slice(0, -1).toSorted((a, b) => b - a), sums.at(-1) ?? 0])
+    const answer = await fetch(`${url}/credits`, { headers: { authorization: `Bearer ${managementKey}` } })
+    const { data } = (await answer.json()) as { readonly data: { readonly total_usage: number } }
+    expect([lines.at(-1)?.[0], Number(lines.at(-1)?.[5])]).toEqual(["total", data.total_usage])
   },
   patience,
 )

@@ -13,7 +13,7 @@ import { syncFile } from "../sql/syncFile.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { factsJson, factsRecord } from "./databaseRecord.ts"
 import { connect, type Download, type Gateway, urlOption } from "./gatewayClient.ts"
-import { jsonOption } from "./keys.ts"
+import { jsonOption } from "./keyFlags.ts"
 import { plain, writeJson, writeRecord } from "./output.ts"
 import { storageFailed } from "./readBooks.ts"
 

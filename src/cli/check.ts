@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Overrides } from "../config/overrides.ts"
 import { serveFlags } from "../serveFlags.ts"
-import { jsonOption } from "./keys.ts"
+import { jsonOption } from "./keyFlags.ts"
 import { optionOf } from "./serve.ts"
 
 const file = Args.path({ name: "file" }).pipe(

@@ -4,7 +4,7 @@ import * as Command from "@effect/cli/Command"
 import * as Effect from "effect/Effect"
 import type { CheckState } from "../services/checkProvider.ts"
 import { CommandFailed, exitCodes } from "./CommandFailed.ts"
-import { jsonOption } from "./keys.ts"
+import { jsonOption } from "./keyFlags.ts"
 import { type Column, writeJson, writeTable } from "./output.ts"
 
 /** One thing that was looked at. */

@@ -6,46 +6,12 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { limitResets } from "../domain/Key.ts"
-import { type CommandFailed, wrongUse } from "./CommandFailed.ts"
-import { connect, urlOption } from "./gatewayClient.ts"
+import { connect } from "./gatewayClient.ts"
+import { change, disable, enable, rename, rotate } from "./keyChanges.ts"
+import { common, given, keyArgument, limitOf, members, rateOf, some } from "./keyFlags.ts"
 import { findHash, KeyAnswer, listKeys, membersOf, readKey, shortHash, stateOf, usd } from "./keyRecords.ts"
 import { treeOf } from "./misspelt.ts"
-import { type Column, plain, write, writeJson, writeRecord, writeTable } from "./output.ts"
-
-export const jsonOption = Options.boolean("json").pipe(Options.withDescription("write JSON"))
-
-const common = { json: jsonOption, url: urlOption }
-
-const keyArgument = Args.text({ name: "key" }).pipe(
-  Args.withDescription("its hash, or at least 6 characters of the beginning"),
-)
-
-/** An amount of USD; `none`: no limit. */
-const limitOf = (text: string): Effect.Effect<number | null, CommandFailed> => {
-  if (text === "none") return Effect.succeed(null)
-  return /^\d+(\.\d+)?$/.test(text)
-    ? Effect.succeed(Number(text))
-    : Effect.fail(wrongUse(`expected an amount of USD such as 12.50, or none, got "${plain(text)}"`))
-}
-
-const rateOf = (text: string) => {
-  const [, requests, seconds] = /^(\d+)\/(\d+)$/.exec(text) ?? []
-  return requests === undefined
-    ? Effect.fail(wrongUse(`--rate: expected requests/seconds such as 100/60, got "${plain(text)}"`))
-    : Effect.succeed({ requests: Number(requests), interval_s: Number(seconds) })
-}
-
-/** The value of a flag that was given. */
-const given = <A, B, E>(flag: Option.Option<A>, read: (value: A) => Effect.Effect<B, E>) =>
-  Option.isSome(flag) ? Effect.asSome(read(flag.value)) : Effect.succeed(Option.none<B>())
-
-/** The members that were given. */
-const members = (all: Readonly<Record<string, Option.Option<unknown>>>) =>
-  Object.fromEntries(
-    Object.entries(all).flatMap(([name, value]) => (Option.isSome(value) ? [[name, value.value]] : [])),
-  )
-
-const some = (patterns: ReadonlyArray<string>) => Option.liftPredicate(patterns, ({ length }) => length > 0)
+import { type Column, write, writeJson, writeRecord, writeTable } from "./output.ts"
 
 const create = Command.make(
   "create",
@@ -154,15 +120,17 @@ const limit = Command.make(
     }),
 ).pipe(Command.withDescription("Sets how much a key may spend."))
 
+const leaves = [create, listCommand, show, limit, change, rename, disable, enable, rotate, revoke] as const
+
 const group = Command.make("keys").pipe(
   Command.withDescription("Keys of a running gateway. HEADGATE_MANAGEMENT_KEY has to be set."),
-  Command.withSubcommands([create, listCommand, show, revoke, limit]),
+  Command.withSubcommands(leaves),
 )
 
 export const keys = {
   command: group,
   tree: treeOf(
     group,
-    [create, listCommand, show, revoke, limit].map((leaf) => treeOf(leaf)),
+    leaves.map((leaf) => treeOf(leaf)),
   ),
 }

@@ -9,7 +9,7 @@ import { nearModels } from "../catalogue/names.ts"
 import { formatUsd, scaled } from "../domain/Money.ts"
 import { CommandFailed, exitCodes } from "./CommandFailed.ts"
 import { connect, type Gateway, urlOption } from "./gatewayClient.ts"
-import { jsonOption } from "./keys.ts"
+import { jsonOption } from "./keyFlags.ts"
 import { type Column, plain, writeJson, writeTable } from "./output.ts"
 
 /** USD per token, as decimals; -1: unknown. */

@@ -10,7 +10,7 @@ import type { Difference, NamedKey } from "../sql/databaseDifference.ts"
 import { type Restored, restoreDatabase } from "../sql/restore.ts"
 import { CommandFailed, exitCodes } from "./CommandFailed.ts"
 import { factsJson, factsRecord } from "./databaseRecord.ts"
-import { jsonOption } from "./keys.ts"
+import { jsonOption } from "./keyFlags.ts"
 import { writeJson, writeRecord } from "./output.ts"
 import { configuredStorage, storageFailed } from "./readBooks.ts"
 

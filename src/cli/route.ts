@@ -10,8 +10,8 @@ import { Explanation } from "../http/data/Explanation.ts"
 import { deepest } from "../wire/jsonDepth.ts"
 import { CommandFailed, exitCodes, wrongUse } from "./CommandFailed.ts"
 import { connect, urlOption } from "./gatewayClient.ts"
+import { jsonOption } from "./keyFlags.ts"
 import { findHash } from "./keyRecords.ts"
-import { jsonOption } from "./keys.ts"
 import { type Column, plain, writeJson, writeNote, writeTable } from "./output.ts"
 
 const decodeExplanation = Schema.decodeUnknown(Explanation)

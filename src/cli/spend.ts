@@ -2,37 +2,107 @@
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
-import { toUsd } from "../domain/Money.ts"
+import * as Schema from "effect/Schema"
+import { formatUsd, type Picodollars, parseUsd, toUsd } from "../domain/Money.ts"
 import { totalColumns, totals } from "./activity.ts"
 import { connect, type Gateway, urlOption } from "./gatewayClient.ts"
-import { type Key, listKeys, readKey, shortHash, stateOf, usd } from "./keyRecords.ts"
-import { jsonOption } from "./keys.ts"
+import { jsonOption } from "./keyFlags.ts"
+import { listKeys, readKey, stateOf } from "./keyRecords.ts"
 import { type Column, writeJson, writeTable } from "./output.ts"
 
-const keyColumns: ReadonlyArray<Column<Key>> = [
-  { title: "HASH", value: ({ hash }) => hash, short: shortHash },
-  { title: "NAME", value: ({ name }) => name },
-  { title: "TODAY", value: ({ usage_daily }) => usd(usage_daily), align: "right" },
-  { title: "WEEK", value: ({ usage_weekly }) => usd(usage_weekly), align: "right" },
-  { title: "MONTH", value: ({ usage_monthly }) => usd(usage_monthly), align: "right" },
-  { title: "TOTAL", value: ({ usage }) => usd(usage), align: "right" },
+/** A key's amounts in picodollars. */
+interface KeySpend {
+  readonly hash: string
+  readonly name: string
+  /** `deleted`, `disabled`, `expired`; "" for one that is accepted, and for the total. */
+  readonly mark: string
+  readonly daily: Picodollars
+  readonly weekly: Picodollars
+  readonly monthly: Picodollars
+  readonly total: Picodollars
+}
+
+const keyColumns: ReadonlyArray<Column<KeySpend>> = [
+  { title: "HASH", value: ({ hash }) => hash, short: ({ hash }) => (hash === "total" ? hash : hash.slice(0, 12)) },
+  { title: "NAME", value: ({ name, mark }) => (mark === "deleted" ? `${name} (deleted)` : name) },
+  { title: "TODAY", value: ({ daily }) => formatUsd(daily), align: "right" },
+  { title: "WEEK", value: ({ weekly }) => formatUsd(weekly), align: "right" },
+  { title: "MONTH", value: ({ monthly }) => formatUsd(monthly), align: "right" },
+  { title: "TOTAL", value: ({ total }) => formatUsd(total), align: "right" },
 ]
+
+const SpendPage = Schema.Struct({
+  data: Schema.Array(
+    Schema.Struct({
+      hash: Schema.String,
+      name: Schema.NullOr(Schema.String),
+      is_deleted: Schema.Boolean,
+      usage: Schema.String,
+      usage_daily: Schema.String,
+      usage_weekly: Schema.String,
+      usage_monthly: Schema.String,
+    }),
+  ),
+  next: Schema.NullOr(Schema.String),
+})
+
+/** Of all keys that have spent anything, deleted ones too. */
+const spenders = (gateway: Gateway) =>
+  Effect.gen(function* () {
+    const all: Array<(typeof SpendPage.Type)["data"][number]> = []
+    for (let after: string | null = ""; after !== null; ) {
+      const path = `/spend?after=${encodeURIComponent(after)}`
+      const page: typeof SpendPage.Type = yield* gateway.call({ method: "GET", path }, SpendPage)
+      all.push(...page.data)
+      after = page.next
+    }
+    return all
+  })
+
+const amount = (usd: string): Picodollars => parseUsd(usd) ?? 0n
 
 const byKey = (gateway: Gateway, json: boolean) =>
   Effect.gen(function* () {
     const keys = yield* Effect.forEach(yield* listKeys(gateway, { includeDisabled: true }), readKey)
-    const sorted = keys.toSorted((a, b) => b.usage - a.usage)
-    if (!json)
-      return yield* writeTable(sorted, keyColumns, { empty: "no keys", isFaint: (key) => stateOf(key) !== "active" })
-    const figures = sorted.map(({ hash, name, usage_daily, usage_weekly, usage_monthly, usage }) => ({
-      hash,
-      name,
-      usage_daily,
-      usage_weekly,
-      usage_monthly,
-      usage,
-    }))
-    return yield* writeJson(figures)
+    const marks = new Map(keys.map((key) => [key.hash, stateOf(key) === "active" ? "" : stateOf(key)]))
+    const spent = (yield* spenders(gateway)).map(
+      (one): KeySpend => ({
+        hash: one.hash,
+        name: one.name ?? "-",
+        mark: one.is_deleted ? "deleted" : (marks.get(one.hash) ?? ""),
+        daily: amount(one.usage_daily),
+        weekly: amount(one.usage_weekly),
+        monthly: amount(one.usage_monthly),
+        total: amount(one.usage),
+      }),
+    )
+    const known = new Set(spent.map(({ hash }) => hash))
+    const none = { daily: 0n, weekly: 0n, monthly: 0n, total: 0n }
+    const idle = keys
+      .filter(({ hash }) => !known.has(hash))
+      .map(({ hash, name }): KeySpend => ({ hash, name, mark: marks.get(hash) ?? "", ...none }))
+    const all = [...spent, ...idle].toSorted((a, b) => (a.total === b.total ? 0 : a.total < b.total ? 1 : -1))
+    if (json) {
+      return yield* writeJson(
+        all.map(({ hash, name, mark, daily, weekly, monthly, total }) => ({
+          ...{ hash, name, is_deleted: mark === "deleted" },
+          usage_daily: toUsd(daily),
+          usage_weekly: toUsd(weekly),
+          usage_monthly: toUsd(monthly),
+          usage: toUsd(total),
+        })),
+      )
+    }
+    const sum = (member: "daily" | "weekly" | "monthly" | "total") =>
+      all.reduce((added, one) => added + one[member], 0n)
+    const total: KeySpend = {
+      ...{ hash: "total", name: "", mark: "" },
+      ...{ daily: sum("daily"), weekly: sum("weekly"), monthly: sum("monthly"), total: sum("total") },
+    }
+    return yield* writeTable(all.length === 0 ? [] : [...all, total], keyColumns, {
+      empty: "no keys",
+      isFaint: ({ mark }) => mark !== "",
+    })
   })
 
 const byDayOrModel = (gateway: Gateway, by: "day" | "model", json: boolean) =>

@@ -17,7 +17,7 @@ export interface Author {
 }
 
 export interface AuditedChange {
-  readonly action: "key.create" | "key.update" | "key.delete" | "config.reload"
+  readonly action: "key.create" | "key.update" | "key.rotate" | "key.delete" | "config.reload"
   /** The id of the changed key; the path of the configuration file. */
   readonly object: string
   /** JSON: `{"member": [before, after], …}` for what is different; null where it was or is absent. No secrets. */

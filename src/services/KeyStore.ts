@@ -11,9 +11,10 @@ import { type KeyRecord, type LimitReset, unlimitedKey } from "../domain/Key.ts"
 import { hasChecksum, keyId, makeSecret, mask } from "../domain/KeySecret.ts"
 import type { Picodollars } from "../domain/Money.ts"
 import type { RateLimit } from "../domain/SlidingWindow.ts"
+import { KeyCache } from "./KeyCache.ts"
 import { type KeyPage, type KeyPatch, orUnavailable } from "./ledger.ts"
 import { monotonic } from "./RequestContext.ts"
-import { Storage } from "./Storage.ts"
+import { type FoundKey, Storage } from "./Storage.ts"
 
 /** Settings of a new key. */
 export interface NewKey {
@@ -36,6 +37,12 @@ export interface CreatedKey {
   readonly secret: Redacted.Redacted
 }
 
+/** A key with another secret, which is not available later. */
+export interface RotatedKey extends CreatedKey {
+  /** Unix milliseconds: from then on the secrets before it are not accepted. */
+  readonly othersEndAt: number
+}
+
 /** `actor`, for the audit log: the management key that asks for the change. Without one it is the program itself. */
 export class KeyStore extends Context.Tag("headgate/KeyStore")<
   KeyStore,
@@ -56,6 +63,11 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
       patch: Omit<KeyPatch, "updatedAt">,
       actor?: Actor,
     ) => Effect.Effect<KeyRecord, Unavailable | NotFound>
+    /**
+     * Gives the key another secret. Those before it are accepted for `overlapMs` more, milliseconds; they end at once with 0. In force
+     * as `update` is.
+     */
+    readonly rotate: (id: KeyId, overlapMs: number, actor?: Actor) => Effect.Effect<RotatedKey, Unavailable | NotFound>
     readonly remove: (id: KeyId, actor?: Actor) => Effect.Effect<void, Unavailable | NotFound>
     /** Calls `listener` with each key that was disabled or deleted, from then on until the scope closes. */
     readonly onRevoked: (listener: (id: KeyId) => void) => Effect.Effect<void, never, Scope.Scope>
@@ -87,43 +99,46 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
         const author = (actor: Actor = "gateway"): Author => ({ actor, at: now() })
         const bootstrap = options.managementKey && bootstrapKey(options.managementKey, workspaceId, now())
 
-        const isUsable = (record: KeyRecord | undefined): record is KeyRecord =>
-          record !== undefined && !isOver(record, now)
+        const isUsable = (found: FoundKey | undefined): found is FoundKey => found !== undefined && !isOver(found, now)
 
         /** From the database. */
-        const load = (id: KeyId): Effect.Effect<KeyRecord | undefined, Unavailable> =>
+        const load = (secret: KeyId): Effect.Effect<FoundKey | undefined, Unavailable> =>
           Effect.suspend(() => {
             const { drops } = cache
             // A key was made or changed meanwhile, perhaps this one after it was read.
-            return Effect.flatMap(reached(storage.keys.find(id)), (record) =>
-              cache.drops === drops ? Effect.succeed(record) : load(id),
+            return Effect.flatMap(reached(storage.keys.find(secret)), (found) =>
+              cache.drops === drops ? Effect.succeed(found) : load(secret),
             )
           })
 
-        const find = (id: KeyId): Effect.Effect<KeyRecord | undefined, Unavailable> => {
+        const find = (id: KeyId): Effect.Effect<FoundKey | undefined, Unavailable> => {
           const known = cache.get(id)
           if (known !== undefined) return Effect.succeed(known)
-          return Effect.tap(load(id), (record) => record && cache.put(record))
+          return Effect.tap(load(id), (found) => found && cache.put(id, found))
         }
 
         /**
-         * Of a key that is not known to be usable. Whatever is wrong with it, the same is done: it is read once, and then refused
+         * Of a secret that is not known to be usable. Whatever is wrong with it, the same is done: it is read once, and then refused
          * from memory for a while. So the time that it takes tells nothing.
          */
-        const lookUp = (id: KeyId): Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable> => {
-          if (cache.isRefused(id, monotonicMs())) return notAccepted
-          const known = cache.get(id)
+        const lookUp = (secret: KeyId): Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable> => {
+          if (cache.isRefused(secret, monotonicMs())) return notAccepted
+          const known = cache.get(secret)
           if (isUsable(known)) return Effect.succeed(known)
-          return Effect.flatMap(load(id), (record) => {
-            if (isUsable(record)) {
-              cache.put(record)
-              return Effect.succeed(record)
+          return Effect.flatMap(load(secret), (found) => {
+            if (isUsable(found)) {
+              cache.put(secret, found)
+              return Effect.succeed(found)
             }
-            cache.refuse(id, monotonicMs())
+            cache.refuse(secret, monotonicMs())
             return notAccepted
           })
         }
         const lookUps = new LookUps(lookUp)
+
+        /** The ordinary key that this is the hash of a secret of. */
+        const ordinary = (id: KeyId): Effect.Effect<KeyRecord, Unavailable | NotFound> =>
+          Effect.flatMap(find(id), (found) => (found?.kind === "ordinary" ? Effect.succeed(found) : noSuchKey))
 
         const made = (key: NewKey): CreatedKey => {
           const secret = makeSecret(key.kind)
@@ -175,21 +190,31 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
               )
             }),
           list: (page) => reached(storage.keys.list(page)),
-          read: (id) => Effect.filterOrElse(find(id), isOrdinary, () => noSuchKey),
-          update: (id, patch, actor) =>
+          read: ordinary,
+          update: (named, patch, actor) =>
             Effect.gen(function* () {
-              const before = yield* find(id)
-              if (before?.kind !== "ordinary") return yield* noSuchKey
+              const { id } = yield* ordinary(named)
               const after = yield* reached(storage.keys.update(id, { ...patch, updatedAt: now() }, author(actor)))
               cache.drop(id)
               if (after === undefined) return yield* noSuchKey
               if (after.disabled) revoked(id)
               return after
             }),
-          remove: (id, actor) =>
+          rotate: (named, overlapMs, actor) =>
             Effect.gen(function* () {
-              const before = yield* find(id)
-              if (before?.kind !== "ordinary") return yield* noSuchKey
+              const { id, kind } = yield* ordinary(named)
+              const secret = makeSecret(kind)
+              const by = author(actor)
+              const othersEndAt = by.at + overlapMs
+              const added = { id: keyId(secret), label: mask(secret), othersEndAt }
+              const record = yield* reached(storage.keys.rotate(id, added, by))
+              cache.drop(id)
+              if (record === undefined) return yield* noSuchKey
+              return { record, secret: Redacted.make(secret), othersEndAt }
+            }),
+          remove: (named, actor) =>
+            Effect.gen(function* () {
+              const { id } = yield* ordinary(named)
               yield* reached(storage.keys.remove(id, author(actor)))
               cache.drop(id)
               revoked(id)
@@ -223,6 +248,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
       list: () => noSuchKey,
       read: () => noSuchKey,
       update: () => noSuchKey,
+      rotate: () => noSuchKey,
       remove: () => noSuchKey,
       onRevoked: () => Effect.void,
     })
@@ -241,11 +267,9 @@ const completed = (known: KnownKey): Effect.Effect<KeyRecord> => {
   return Effect.succeed({ ...unlimitedKey, ...given, id: known.id })
 }
 
-/** `now`: read only for a key that expires. */
-const isOver = ({ disabled, expiresAt }: KeyRecord, now: () => number): boolean =>
-  disabled || (expiresAt !== null && expiresAt <= now())
-
-const isOrdinary = (record: KeyRecord | undefined): record is KeyRecord => record?.kind === "ordinary"
+/** `now`: read only for a key or a secret that ends. */
+const isOver = ({ disabled, expiresAt, secretEndsAt }: FoundKey, now: () => number): boolean =>
+  disabled || (expiresAt !== null && expiresAt <= now()) || (secretEndsAt !== undefined && secretEndsAt <= now())
 
 const notAccepted = Effect.fail(new KeyNotAccepted())
 const noSuchKey = Effect.fail(new NotFound({ what: "This key" }))
@@ -259,54 +283,6 @@ const bootstrapKey = (secret: Redacted.Redacted, workspaceId: string, createdAt:
   createdAt,
   workspaceId,
 })
-
-/** A key that was refused is not looked up again for so long, milliseconds. In this process a change of it ends that at once. */
-const refusedMs = 2000
-
-/** A bounded cache of keys, and of ids that no usable key has. */
-class KeyCache {
-  private readonly records = new Map<KeyId, KeyRecord>()
-  /** Until when, on a clock that never steps back. */
-  private readonly refused = new Map<KeyId, number>()
-  private static readonly most = 10_000
-  /** How often a key was dropped. */
-  drops = 0
-
-  get(id: KeyId): KeyRecord | undefined {
-    return this.records.get(id)
-  }
-
-  put(record: KeyRecord): void {
-    this.records.delete(record.id)
-    KeyCache.makeRoom(this.records)
-    this.records.set(record.id, record)
-  }
-
-  isRefused(id: KeyId, now: number): boolean {
-    const until = this.refused.get(id)
-    return until !== undefined && now < until
-  }
-
-  refuse(id: KeyId, now: number): void {
-    this.records.delete(id)
-    this.refused.delete(id)
-    KeyCache.makeRoom(this.refused)
-    this.refused.set(id, now + refusedMs)
-  }
-
-  /** What is known of the key is no longer so: it was made, changed or deleted. */
-  drop(id: KeyId): void {
-    this.drops += 1
-    this.records.delete(id)
-    this.refused.delete(id)
-  }
-
-  private static makeRoom(entries: Map<KeyId, unknown>): void {
-    if (entries.size < KeyCache.most) return
-    const [oldest] = entries.keys()
-    if (oldest !== undefined) entries.delete(oldest)
-  }
-}
 
 /** Reads of keys that run at once, and that wait for their turn. Further ones are refused. */
 const mostLookUps = { running: 8, waiting: 256 }

@@ -55,6 +55,8 @@ export class Meter extends Context.Tag("headgate/Meter")<
     readonly writable: () => boolean
     /** What a key has spent, and what its requests in flight hold. */
     readonly spent: (key: KeyId) => Effect.Effect<Spend & { readonly held: Picodollars }, Unavailable>
+    /** What each of at most a few hundred keys has spent, by one question to the database. Absent: ask `spent` for each. */
+    readonly spentByEach?: (keys: ReadonlyArray<KeyId>) => Effect.Effect<ReadonlyArray<Spend>, Unavailable>
   }
 >() {
   static readonly layer = Layer.scoped(
@@ -149,6 +151,7 @@ export class Meter extends Context.Tag("headgate/Meter")<
           }
         },
         writable,
+        spentByEach: (keys) => orUnavailable("metering", storage)(storage.ledger.spendOf(keys, now())),
         spent: (key) => {
           if (shared === undefined)
             return Effect.map(accounts.of(key), (account) => ({ ...account.spendAt(now()), held: account.held }))

@@ -21,10 +21,26 @@ import type { KeptSlot } from "./HostStats.ts"
 import type { JournalEntry, KeyPage, KeyPatch, LedgerRow, NewRow, Orphan, StorageUnavailable } from "./ledger.ts"
 import type { Hindrance } from "./outage.ts"
 
+/** A key as one of its secrets names it. */
+export interface FoundKey extends KeyRecord {
+  /** Unix milliseconds from which on this secret is not accepted; absent: it is as long as the key is. */
+  readonly secretEndsAt?: number
+}
+
+/** Another secret of a key. */
+export interface NewSecret {
+  /** The secret's hash, as `keyId` makes it. */
+  readonly id: KeyId
+  /** `KeyRecord.label` from then on. */
+  readonly label: string
+  /** The secrets before it end then at the latest, Unix milliseconds. */
+  readonly othersEndAt: number
+}
+
 /** A change and its row of the audit log are one transaction. */
 export interface KeyRepository {
-  /** The key; `undefined` when there is none. */
-  readonly find: (id: KeyId) => Effect.Effect<KeyRecord | undefined, StorageUnavailable>
+  /** The key of which this is the hash of a secret, its first one (its id) or a later one; `undefined` when there is none. */
+  readonly find: (secret: KeyId) => Effect.Effect<FoundKey | undefined, StorageUnavailable>
   /** Ordinary keys, newest first. */
   readonly list: (page: KeyPage) => Effect.Effect<ReadonlyArray<KeyRecord>, StorageUnavailable>
   /** Number of management keys. Zero before the first start of the installation. */
@@ -39,7 +55,13 @@ export interface KeyRepository {
     patch: KeyPatch,
     author: Author,
   ) => Effect.Effect<KeyRecord | undefined, StorageUnavailable>
-  /** Whether the key existed. Its ledger rows stay. */
+  /** Gives the key another secret; the key after that; `undefined` when there is none. */
+  readonly rotate: (
+    id: KeyId,
+    secret: NewSecret,
+    author: Author,
+  ) => Effect.Effect<KeyRecord | undefined, StorageUnavailable>
+  /** Whether the key existed. Its secrets go with it, its ledger rows stay. */
   readonly remove: (id: KeyId, author: Author) => Effect.Effect<boolean, StorageUnavailable>
 }
 
@@ -84,6 +106,8 @@ export interface LedgerRepository {
   readonly takesRequests: () => Effect.Effect<true | Hindrance, StorageUnavailable>
   /** What the key has spent in total, and in the windows that contain `now` (Unix milliseconds). */
   readonly spend: (key: KeyId, now: number) => Effect.Effect<Spend, StorageUnavailable>
+  /** The same of each of at most a few hundred keys, in their order. */
+  readonly spendOf: (keys: ReadonlyArray<KeyId>, now: number) => Effect.Effect<ReadonlyArray<Spend>, StorageUnavailable>
   /** The same of a key of a provider (`LedgerRow.providerKey`): its rows' upstream costs. */
   readonly providerSpend: (providerKey: string, now: number) => Effect.Effect<Spend, StorageUnavailable>
   /** The row of a request; `undefined` when there is none. */
@@ -250,10 +274,25 @@ export interface SharedRepositories {
   readonly on: (listener: SharedEvents) => Effect.Effect<void, never, Scope.Scope>
 }
 
+/** A key that has spent something, also one that was deleted. */
+export interface Spender {
+  readonly key: KeyId
+  /** Its last name; `null`: none is known, as of keys that an embedder accepts. */
+  readonly name: string | null
+  readonly isDeleted: boolean
+  readonly spend: Spend
+}
+
 /** The ledger summed by UTC day. A sum contains a row as soon as the ledger does. */
 export interface ActivityRepository {
   /** The newest day first, then by model, host, key and app. */
   readonly sums: (query: SumQuery) => Effect.Effect<ReadonlyArray<DaySum>, StorageUnavailable>
+  /** At most `limit` keys above `after` ("": from the first), in the order of their ids. `now`: Unix milliseconds. */
+  readonly spenders: (
+    after: string,
+    limit: number,
+    now: number,
+  ) => Effect.Effect<ReadonlyArray<Spender>, StorageUnavailable>
   /** What all keys have spent, deleted ones too. */
   readonly total: () => Effect.Effect<Picodollars, StorageUnavailable>
 }

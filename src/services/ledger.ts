@@ -200,6 +200,7 @@ export type KeyPatch = Partial<
     | "rateLimit"
     | "allowedModels"
     | "allowedProviders"
+    | "expiresAt"
     | "updatedAt"
   >
 >

@@ -1,8 +1,12 @@
 /** Sums of the ledger by day in a database, in SQL that SQLite and PostgreSQL share. Written by `dailySums.ts`. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import type { DaySum } from "../domain/Activity.ts"
-import type { ActivityRepository } from "../services/Storage.ts"
+import { KeyId } from "../domain/Ids.ts"
+import { type LimitReset, type Spend, windowStart } from "../domain/Key.ts"
+import type { ActivityRepository, Spender } from "../services/Storage.ts"
 import { type SumKind, unsummedSums } from "./dailySums.ts"
 import { query } from "./query.ts"
 import { castToText, originalText, storedText } from "./table.ts"
@@ -36,6 +40,33 @@ const decoded = (row: SelectedSum): DaySum => ({
   upstreamCost: BigInt(row.upstreamCost),
 })
 
+interface SpenderRow extends Readonly<Record<keyof Spend, string | null>> {
+  readonly key: string
+  readonly name: string | null
+  /** Changes of the row of the audit log, if it was deleted. */
+  readonly deletion: string | null
+}
+
+const readDeletion = Schema.decodeUnknownOption(
+  Schema.parseJson(Schema.Struct({ name: Schema.Tuple(Schema.String, Schema.Unknown) })),
+)
+
+const spenderOf = ({ key, name, deletion, total, daily, weekly, monthly }: SpenderRow): Spender => {
+  const deleted = name === null ? Option.getOrUndefined(readDeletion(deletion)) : undefined
+  const stored = name ?? deleted?.name[0]
+  return {
+    key: KeyId.make(originalText(key)),
+    name: stored === undefined ? null : originalText(stored),
+    isDeleted: deleted !== undefined,
+    spend: {
+      total: BigInt(total ?? 0),
+      daily: BigInt(daily ?? 0),
+      weekly: BigInt(weekly ?? 0),
+      monthly: BigInt(monthly ?? 0),
+    },
+  }
+}
+
 /** The sums that are kept, and those of the rows that are not in them yet. */
 const all = (kind: SumKind): string =>
   `(SELECT * FROM daily_sums WHERE kind = '${kind}' UNION ALL ${unsummedSums(kind)}) AS sums`
@@ -61,6 +92,21 @@ export const makeActivityRepository = (sql: SqlClient, installation: string): Ac
         WHERE ${sql.in("day", days)} ${ofKey} ${ofCreator}
         GROUP BY day, ${sql.literal(members.join(", "))} ORDER BY day DESC, ${sql.literal(order)}`),
       (rows) => rows.map(decoded),
+    )
+  },
+  spenders: (after, limit, now) => {
+    const amountOf = (kind: LimitReset) =>
+      sql`(SELECT ${sql.literal(castToText("s.amount"))} FROM spend s WHERE s.key_id = t.key_id
+        AND s.window_kind = ${kind} AND s.window_start = ${windowStart(kind, now)})`
+    return Effect.map(
+      query(sql<SpenderRow>`SELECT t.key_id AS "key", k.name AS name, (
+            SELECT a.changes FROM audit a WHERE a.object = t.key_id AND a.action = 'key.delete' ORDER BY a.seq DESC LIMIT 1
+          ) AS deletion, ${sql.literal(castToText("t.amount"))} AS total,
+          ${amountOf("daily")} AS daily, ${amountOf("weekly")} AS weekly, ${amountOf("monthly")} AS monthly
+        FROM spend t LEFT JOIN keys k ON k.id = t.key_id
+        WHERE t.window_kind = 'total' AND t.window_start = 0 AND t.key_id > ${storedText(after)}
+        ORDER BY t.key_id LIMIT ${limit}`),
+      (rows) => rows.map(spenderOf),
     )
   },
   total: () =>

@@ -3,13 +3,24 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { changesBetween } from "../domain/Audit.ts"
-import type { KeyId } from "../domain/Ids.ts"
+import { KeyId } from "../domain/Ids.ts"
 import { type KeyRecord, limitResets } from "../domain/Key.ts"
 import type { StorageUnavailable } from "../services/ledger.ts"
-import type { KeyRepository } from "../services/Storage.ts"
+import type { FoundKey, KeyRepository } from "../services/Storage.ts"
 import { type Audited, audited } from "./auditLog.ts"
 import { firstRowOf, query, rowsOf } from "./query.ts"
-import { column, flag, keyIdText, optionalJson, optionalMoney, optionalText, storedText, table, text } from "./table.ts"
+import {
+  column,
+  flag,
+  keyIdText,
+  optionalJson,
+  optionalMoney,
+  optionalText,
+  originalText,
+  storedText,
+  table,
+  text,
+} from "./table.ts"
 
 const keys = table<KeyRecord>({
   id: keyIdText("id"),
@@ -30,6 +41,11 @@ const keys = table<KeyRecord>({
   workspaceId: text("workspace_id"),
 })
 
+interface SecretRow {
+  readonly key: string
+  readonly endsAt: number | null
+}
+
 const unchanged: Effect.Effect<Audited<boolean>> = Effect.succeed({ result: false })
 
 export const makeKeyRepository = (sql: SqlClient): KeyRepository => {
@@ -48,8 +64,16 @@ export const makeKeyRepository = (sql: SqlClient): KeyRepository => {
       const changes = changesBetween({}, after)
       return { result: true, logged: { action: "key.create", object: key.id, changes } }
     })
+  const findBySecret = (secret: KeyId): Effect.Effect<FoundKey | undefined, StorageUnavailable> =>
+    Effect.gen(function* () {
+      const [row] = yield* query(
+        sql<SecretRow>`SELECT key_id AS "key", ends_at AS "endsAt" FROM key_secrets WHERE id = ${storedText(secret)}`,
+      )
+      const key = yield* find(row === undefined ? secret : KeyId.make(originalText(row.key)))
+      return key === undefined || row?.endsAt == null ? key : { ...key, secretEndsAt: row.endsAt }
+    })
   return {
-    find,
+    find: findBySecret,
     list: ({ offset, limit, includeDisabled }) => {
       const enabled = includeDisabled ? sql.literal("") : sql`AND disabled = ${false}`
       return rowsOf(
@@ -81,10 +105,38 @@ export const makeKeyRepository = (sql: SqlClient): KeyRepository => {
           return { result: after, logged: { action: "key.update", object: id, changes } }
         }),
       ),
+    rotate: (id, { id: secret, label, othersEndAt }, author) =>
+      change(
+        author,
+        Effect.gen(function* () {
+          const before = yield* find(id)
+          if (before === undefined) return { result: undefined }
+          const of = storedText(id)
+          // The first secret has a row from now on, and keeps it: without one it would be accepted.
+          yield* query(sql`INSERT INTO key_secrets ${sql.insert({ id: of, key_id: of, ends_at: othersEndAt })}
+            ON CONFLICT (id) DO NOTHING`)
+          yield* query(sql`UPDATE key_secrets SET ends_at = ${othersEndAt}
+            WHERE key_id = ${of} AND (ends_at IS NULL OR ends_at > ${othersEndAt})`)
+          yield* query(sql`DELETE FROM key_secrets WHERE key_id = ${of} AND id <> ${of} AND ends_at <= ${author.at}`)
+          yield* query(sql`INSERT INTO key_secrets ${sql.insert({ id: storedText(secret), key_id: of })}`)
+          const after = yield* firstRowOf(
+            keys,
+            sql`UPDATE keys SET ${sql.update(keys.columnsOf({ label, updatedAt: author.at }))}
+              WHERE id = ${of} RETURNING ${selection}`,
+          )
+          if (after === undefined) return { result: undefined }
+          const changes = changesBetween(keys.columnsOf(before), {
+            ...keys.columnsOf(after),
+            others_end_at: othersEndAt,
+          })
+          return { result: after, logged: { action: "key.rotate", object: id, changes } }
+        }),
+      ),
     remove: (id, author) =>
       change(
         author,
         Effect.gen(function* () {
+          yield* query(sql`DELETE FROM key_secrets WHERE key_id = ${storedText(id)}`)
           const before = yield* firstRowOf(
             keys,
             sql`DELETE FROM keys WHERE id = ${storedText(id)} RETURNING ${selection}`,

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { waivers } from "../domain/Charge.ts"
 import { priceBases } from "../domain/Host.ts"
-import { requestOfGeneration } from "../domain/Ids.ts"
+import { type KeyId, requestOfGeneration } from "../domain/Ids.ts"
 import { dayMs, type LimitReset, limitResets, type Spend, windowStart } from "../domain/Key.ts"
 import type { LedgerRow, StorageUnavailable } from "../services/ledger.ts"
 import type { KeySum, LedgerRepository, ProviderSum, StoredRow } from "../services/Storage.ts"
@@ -106,7 +106,33 @@ export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append"
         }),
       )
   }
+  const spendOf = (keys: ReadonlyArray<KeyId>, now: number) => {
+    const isNow = sql`(window_kind = 'total' AND window_start = 0)
+      OR (window_kind = 'daily' AND window_start = ${windowStart("daily", now)})
+      OR (window_kind = 'weekly' AND window_start = ${windowStart("weekly", now)})
+      OR (window_kind = 'monthly' AND window_start = ${windowStart("monthly", now)})`
+    const found = query(sql<{ readonly key: string; readonly kind: keyof Spend; readonly amount: string }>`
+      SELECT key_id AS "key", window_kind AS kind, ${sql.literal(castToText("amount"))} AS amount FROM spend
+        WHERE ${sql.in("key_id", keys.map(storedText))} AND (${isNow})`)
+    return Effect.map(found, (rows) => {
+      const sums = new Map<string, Map<keyof Spend, bigint>>()
+      for (const { key, kind, amount } of rows) {
+        const ofKey = sums.get(key) ?? new Map<keyof Spend, bigint>()
+        sums.set(key, ofKey.set(kind, BigInt(amount)))
+      }
+      return keys.map((key): Spend => {
+        const amountOf = (kind: keyof Spend) => sums.get(storedText(key))?.get(kind) ?? 0n
+        return {
+          total: amountOf("total"),
+          daily: amountOf("daily"),
+          weekly: amountOf("weekly"),
+          monthly: amountOf("monthly"),
+        }
+      })
+    })
+  }
   return {
+    spendOf: (keys, now) => (keys.length === 0 ? Effect.succeed([]) : spendOf(keys, now)),
     spend: spendIn("spend", "key_id"),
     providerSpend: spendIn("provider_spend", "provider_key"),
     find: (requestId) =>

@@ -380,6 +380,19 @@ export const steps = {
   "15_request_ids_of_callers": inOrder(() => [
     "ALTER TABLE ledger ADD COLUMN caller_request_id TEXT NOT NULL DEFAULT ''",
   ]),
+
+  // Secrets of keys that were rotated: `id` is the hash of the secret. A key without rows has the one secret that its own id is the
+  // hash of. `ends_at`: Unix milliseconds from which on it is not accepted; NULL: it is.
+  "16_secrets_of_keys": inOrder(({ integer, options }) => [
+    `CREATE TABLE key_secrets (
+      id TEXT PRIMARY KEY,
+      key_id TEXT NOT NULL,
+      ends_at ${integer}
+    ) ${options}`,
+    "CREATE INDEX secrets_by_key ON key_secrets (key_id)",
+    // For the names of deleted keys.
+    "CREATE INDEX deleted_keys ON audit (object) WHERE action = 'key.delete'",
+  ]),
 }
 
 /** The version of the schema that this program writes. */

@@ -10,6 +10,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { Pool, PoolClient } from "pg"
+import { backoffMs } from "../domain/backoff.ts"
 import { KeyId } from "../domain/Ids.ts"
 import type { BudgetWindow } from "../domain/Slice.ts"
 import type { RateWindow, SharedEvents, SharedRepositories } from "../services/Storage.ts"
@@ -17,7 +18,8 @@ import { noticeChannel } from "./auditLog.ts"
 import { originalText } from "./table.ts"
 
 const readEveryMs = 2000
-const reconnectAfterMs = 500
+/** Changes of keys are promised within five seconds, so the wait stays below that. */
+const reconnecting = { firstMs: 500, mostMs: 4000 }
 
 const Wanted = Schema.parseJson(
   Schema.Union(
@@ -88,10 +90,13 @@ export const makeEvents = (pool: Pool): Effect.Effect<SharedRepositories["on"], 
       wake = () => resume(Effect.void)
       if (hasNews) wake()
     })
+    /** Connections in a row that failed before anything was read. */
+    let failures = 0
     const readAll = (client: PoolClient) =>
-      Effect.tryPromise(() => {
+      Effect.tryPromise(async () => {
         hasNews = false
-        return read(client)
+        await read(client)
+        failures = 0
       }).pipe(Effect.zipRight(Effect.raceFirst(news, Effect.sleep(readEveryMs))), Effect.forever)
     /** Until the connection ends. */
     const heard = (client: PoolClient) =>
@@ -108,7 +113,10 @@ export const makeEvents = (pool: Pool): Effect.Effect<SharedRepositories["on"], 
       },
       (client) => Effect.sync(() => client.release(true)),
     )
-    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(Effect.ignore(session), Effect.sleep(reconnectAfterMs))))
+    const pause = Effect.flatMap(Effect.random, (random) =>
+      Effect.flatMap(random.next, (next) => Effect.sleep(backoffMs(reconnecting, failures++, next))),
+    )
+    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(Effect.ignore(session), pause)))
 
     return (listener) =>
       Effect.acquireRelease(

@@ -8,6 +8,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
+import { backoffMs } from "../domain/backoff.ts"
 import type { PriceVersion } from "../domain/PriceVersion.ts"
 import type { BudgetWindow } from "../domain/Slice.ts"
 import { type NewRow, StorageUnavailable } from "../services/ledger.ts"
@@ -26,7 +27,7 @@ type Parts = Pick<Service, "ledger" | "prices" | "journal" | "shared">
 /** Entries that are written into the database at once. */
 const replayedAtOnce = 256
 
-const replayEvery = "250 millis"
+const replaying = { firstMs: 250, mostMs: 2000 }
 
 const priceEntry = (version: PriceVersion): SpoolEntry => ({
   id: `price-${version.id}`,
@@ -170,7 +171,19 @@ export const withSpool = <P extends Parts>(
         Effect.sync(() => spool.close()),
       ),
     )
-    yield* Effect.ignore(replay).pipe(Effect.delay(replayEvery), Effect.forever, Effect.forkScoped)
+    let failures = 0
+    const tried = Effect.match(replay, {
+      onSuccess: () => {
+        failures = 0
+      },
+      onFailure: () => {
+        failures += 1
+      },
+    })
+    const pause = Effect.flatMap(Effect.random, (random) =>
+      Effect.flatMap(random.next, (next) => Effect.sleep(backoffMs(replaying, failures, next))),
+    )
+    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(pause, tried)))
 
     const { ledger, prices, journal, shared } = parts
     const append = spooling(ledger.append, rowEntry)
@@ -182,6 +195,7 @@ export const withSpool = <P extends Parts>(
         append,
         takesRequests: () => Effect.suspend(() => (spool.isEmpty ? ledger.takesRequests() : Effect.succeed(away))),
         spend: (key, now) => afterReplay(ledger.spend(key, now)),
+        spendOf: (keys, now) => afterReplay(ledger.spendOf(keys, now)),
         providerSpend: (key, now) => afterReplay(ledger.providerSpend(key, now)),
       },
       prices: { ...prices, put: (versions) => Effect.asVoid(put(versions)) },

@@ -98,6 +98,45 @@ describe("keys", () => {
   )
 
   test(
+    "a key could only be made, limited and revoked: it is changed, renamed, disabled, enabled and rotated",
+    async () => {
+      const { key = "", hash = "" } = membersOf(await headgate("keys", "create", "svc"))
+      const short = hash.slice(0, 8)
+      const expires = "2099-01-01T00:00:00Z"
+      const flags = ["--limit", "3", "--reset", "daily", "--rate", "5/60", "--model", "a/*", "--model", "b/*"]
+      const changed = membersOf(
+        await headgate("keys", "change", short, ...flags, "--provider", "headgate", "--expires", expires),
+      )
+      expect(changed).toMatchObject({
+        ...{ limit: "3", limit_reset: "daily", rate_limit: "5/60", models: "a/*, b/*", providers: "headgate" },
+        expires_at: "2099-01-01T00:00:00.000Z",
+      })
+      const none = ["--limit", "none", "--reset", "never", "--rate", "none", "--model", "none", "--provider", "none"]
+      expect(membersOf(await headgate("keys", "change", short, ...none, "--expires", "none"))).toMatchObject({
+        ...{ limit: "-", limit_reset: "-", rate_limit: "-", models: "all", providers: "all", expires_at: "-" },
+      })
+      expect(await headgate("keys", "change", short)).toMatchObject({ code: 64 })
+      expect(membersOf(await headgate("keys", "rename", short, "service"))).toMatchObject({ name: "service" })
+      expect(membersOf(await headgate("keys", "disable", short))).toMatchObject({ state: "disabled" })
+      expect((await ask(key)).status).toBe(401)
+      expect(membersOf(await headgate("keys", "enable", short))).toMatchObject({ state: "active" })
+      expect((await ask(key)).status).toBe(200)
+
+      const { key: second = "", ...rotated } = membersOf(await headgate("keys", "rotate", short, "--overlap", "1h"))
+      expect(rotated).toMatchObject({ hash, name: "service", usage: "0.000006" })
+      const left = Date.parse(rotated["previous_ends_at"] ?? "") - Date.now()
+      expect(left > 3_000_000 && left <= 3_600_000).toBe(true)
+      expect([(await ask(key)).status, (await ask(second)).status]).toEqual([200, 200])
+      const { key: third = "" } = membersOf(await headgate("keys", "rotate", short, "--overlap", "0"))
+      expect([(await ask(key)).status, (await ask(second)).status, (await ask(third)).status]).toEqual([401, 401, 200])
+      expect(await headgate("keys", "rotate", short, "--overlap", "soon")).toMatchObject({ code: 64 })
+      expect(membersOf(await headgate("keys", "show", short))).toMatchObject({ usage: "0.000024" })
+      await headgate("keys", "revoke", short)
+    },
+    patience,
+  )
+
+  test(
     "--json is what the gateway answers",
     async () => {
       const { out } = await headgate("keys", "list", "--json")
@@ -122,13 +161,23 @@ describe("keys", () => {
 })
 
 test(
-  "spend: what each key has spent, most first",
+  "spend: what each key has spent, most first, deleted ones marked as such, and in all",
   async () => {
     expect((await ask(ordinaryKey)).status).toBe(200)
     await headgate("keys", "create", "idle")
-    const [most, idle] = linesOf(await headgate("spend")).map(([, ...rest]) => rest)
-    expect(most).toEqual(["first key", "0.000006", "0.000006", "0.000006", "0.000006"])
-    expect(idle).toEqual(["idle", "0", "0", "0", "0"])
+    const { key = "", hash = "" } = membersOf(await headgate("keys", "create", "left"))
+    expect((await ask(key)).status).toBe(200)
+    await headgate("keys", "revoke", hash)
+    const lines = linesOf(await headgate("spend"))
+    const of = (wanted: string) => lines.find(([, name]) => name === wanted)?.slice(2)
+    expect(of("first key")).toEqual(["0.000006", "0.000006", "0.000006", "0.000006"])
+    expect(of("left (deleted)")).toEqual(["0.000006", "0.000006", "0.000006", "0.000006"])
+    expect(of("idle")).toEqual(["0", "0", "0", "0"])
+    const sums = lines.map((line) => Number(line[5]))
+    expect(sums).toEqual([...sums.slice(0, -1).toSorted((a, b) => b - a), sums.at(-1) ?? 0])
+    const answer = await fetch(`${url}/credits`, { headers: { authorization: `Bearer ${managementKey}` } })
+    const { data } = (await answer.json()) as { readonly data: { readonly total_usage: number } }
+    expect([lines.at(-1)?.[0], Number(lines.at(-1)?.[5])]).toEqual(["total", data.total_usage])
   },
   patience,
 )
@@ -369,7 +418,7 @@ describe("completions", () => {
 })
 
 test.each([
-  ["keys", "create, list, show, revoke, limit"],
+  ["keys", "create, list, show, limit, change, rename, disable, enable, rotate, revoke"],
   ["audit", "verify"],
 ])(
   "%s without its command showed the help and ended with 0, as if it had been done",

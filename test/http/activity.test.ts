@@ -258,6 +258,31 @@ test("both are described with both types", async () => {
   }
 })
 
+test("spend of keys leaves out no deleted one, names it, and its pages add up to the ledger's total", async () => {
+  const own = await startControlPlane()
+  const [kept, gone, idle] = [
+    await own.newKey({ name: "kept" }),
+    await own.newKey({ name: "gone" }),
+    await own.newKey(),
+  ]
+  await append(own, row(kept, "1.5", noon), row(kept, "2", 0), row(gone, "0.000000000001", noon))
+  await own.send(`/api/v1/keys/${keyId(gone)}`, asManager("DELETE"))
+  const all: Array<Anything> = []
+  for (let after: string | null = ""; after !== null; ) {
+    const page: Anything = await json(await own.send(`/api/v1/spend?limit=1&after=${after}`, asManager()))
+    all.push(...page.data)
+    after = page.next
+  }
+  const found = (secret: string) => all.find(({ hash }) => hash === keyId(secret))
+  expect(found(kept)).toMatchObject({ name: "kept", is_deleted: false, usage: "3.5", usage_daily: "1.5" })
+  expect(found(gone)).toMatchObject({ name: "gone", is_deleted: true, usage: "0.000000000001" })
+  expect(found(idle)).toBeUndefined()
+  const { total_usage } = (await json(await own.send("/api/v1/credits", asManager()))).data
+  expect(all.reduce((sum, { usage }) => sum + Number(usage), 0)).toBe(total_usage)
+  await expectError(await own.send("/api/v1/spend", bearer("x")), 401)
+  await own.close()
+})
+
 describe("credits", () => {
   test("are what all keys have used, deleted ones and today too", async () => {
     const response = await gateway.send("/api/v1/credits", asManager())
@@ -280,7 +305,10 @@ test("a database that fails is 503 with Retry-After", async () => {
   const lost = Effect.fail(new StorageUnavailable({ reason: "a secret" }))
   const storage = Layer.effect(
     Storage,
-    Effect.map(Storage, (whole) => ({ ...whole, activity: { sums: () => lost, total: () => lost } })),
+    Effect.map(Storage, (whole) => ({
+      ...whole,
+      activity: { sums: () => lost, total: () => lost, spenders: () => lost },
+    })),
   ).pipe(Layer.provide(memoryStorage))
   const broken = await startControlPlane({ storage })
   for (const path of ["/api/v1/activity", "/api/v1/credits"]) {

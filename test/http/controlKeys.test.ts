@@ -154,6 +154,38 @@ describe("the life of a key", () => {
 })
 
 describe("the list", () => {
+  test("made a query for each key: what they have spent is asked for once", async () => {
+    const asked = { spend: 0, spendOf: 0 }
+    const storage = Layer.effect(
+      Storage,
+      Effect.map(Storage, ({ ledger, ...others }) => ({
+        ...others,
+        ledger: {
+          ...ledger,
+          spend: (...of: Parameters<typeof ledger.spend>) => {
+            asked.spend += 1
+            return ledger.spend(...of)
+          },
+          spendOf: (...of: Parameters<typeof ledger.spendOf>) => {
+            asked.spendOf += 1
+            return ledger.spendOf(...of)
+          },
+        },
+      })),
+    ).pipe(Layer.provide(memoryStorage))
+    const own = await startControlPlane({ storage })
+    const secrets = await Promise.all(Array.from({ length: 40 }, () => own.newKey()))
+    const [poor = "", rich = ""] = secrets
+    await own.run(Effect.flatMap(Storage, ({ ledger }) => ledger.append([row(rich, "2", noon), row(rich, "3", 0)])))
+    asked.spend = 0
+    const { data } = await json(await own.send("/api/v1/keys", asManager()))
+    expect([data.length, asked]).toEqual([40, { spend: 0, spendOf: 1 }])
+    const found = (secret: string) => data.find(({ hash }: Anything) => hash === keyId(secret))
+    expect(found(rich)).toMatchObject({ usage: 5, usage_daily: 2, usage_weekly: 2, usage_monthly: 2 })
+    expect(found(poor)).toMatchObject({ usage: 0, usage_daily: 0 })
+    await own.close()
+  })
+
   test("has the newest first, page by page, the disabled only when asked for", async () => {
     const fresh = await startControlPlane()
     for (let n = 0; n < 103; n++) {
@@ -253,7 +285,6 @@ describe("what a key may not be", () => {
     ["hash", "x"],
     ["is_management_key", true],
     ["creator_user_id", "user_1"],
-    ["expires_at", "2027-01-01T00:00:00Z"],
     ["created_at", "2027-01-01T00:00:00Z"],
     ["workspace_id", "x"],
   ])("%s cannot be set by a change", async (path, value) => {
@@ -270,9 +301,22 @@ describe("what a key may not be", () => {
     ["name", ""],
     ["limit_reset", "hourly"],
     ["allowed_providers", []],
+    ["expires_at", "2026-07-15T12:00:00Z"],
+    ["expires_at", "2020-01-01T00:00:00Z"],
+    ["expires_at", "2027-02-30T00:00:00Z"],
+    ["expires_at", 1_800_000_000],
   ])("changed to %s %p is 400", async (path, value) => {
     const { data } = await created({ name: "n" })
     expect(pathsOf(await expectError(await keyAt(data.hash, "PATCH", { [path]: value }), 400))).toEqual([path])
+  })
+
+  test("expires_at is changed as the README says: a change of it was 400", async () => {
+    const { data } = await created({ name: "n", expires_at: "2026-08-01T00:00:00Z" })
+    const changed = async (expires_at: string | null) =>
+      (await json(await keyAt(data.hash, "PATCH", { expires_at }))).data.expires_at
+    expect(await changed("2027-01-01T00:00:00Z")).toBe("2027-01-01T00:00:00.000Z")
+    expect((await json(await keyAt(data.hash))).data.expires_at).toBe("2027-01-01T00:00:00.000Z")
+    expect(await changed(null)).toBeNull()
   })
 
   test("all problems come at once", async () => {

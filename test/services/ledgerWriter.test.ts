@@ -189,6 +189,7 @@ const slowLedger = () => {
   const unused = () => Effect.die(new Error("unused"))
   const ledger: LedgerRepository = {
     spend: unused,
+    spendOf: unused,
     providerSpend: unused,
     providerSums: unused,
     rows: unused,

@@ -97,6 +97,7 @@ const ourTables = [
   "host_stats",
   "idempotency_keys",
   "installation",
+  "key_secrets",
   "keys",
   "leases",
   "ledger",

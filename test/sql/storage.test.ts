@@ -542,7 +542,7 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
         )
         const now = Date.UTC(2026, 0, 20)
         const providerKeys = ["acme/1", "acme/2", ""]
-        const [spends, rows, charged] = await inside((storage) =>
+        const [spends, rows, charged, atOnce] = await inside((storage) =>
           Effect.gen(function* () {
             for (const batch of members)
               yield* storage.ledger.append(batch.map((each) => sampleRow(each.requestId, each)))
@@ -550,6 +550,7 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
               yield* Effect.forEach([alice, bob], (key) => storage.ledger.spend(key, now)),
               (yield* Effect.forEach([alice, bob], (key) => storage.ledger.rows(key, 100))).flat(),
               yield* Effect.forEach(providerKeys, (key) => storage.ledger.providerSpend(key, now)),
+              yield* storage.ledger.spendOf([bob, alice], now),
             ] as const
           }),
         )
@@ -573,6 +574,7 @@ describe.each(kinds)("in %s, storage", (_, fresh) => {
           ),
         )
         expect(spends).toEqual(costs)
+        expect(atOnce).toEqual(costs.toReversed())
         expect(charged).toEqual(
           providerKeys.map((key) =>
             windowsOf(

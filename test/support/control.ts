@@ -95,7 +95,7 @@ const registryOf = (config: unknown) =>
 
 type Services = KeyStore | Storage | Meter | HostHealth | HostStats | InFlight | ProviderRegistry | RequestLimits
 
-interface ControlPlaneOptions {
+export interface ControlPlaneOptions {
   readonly control?: Partial<ControlOptions>
   readonly storage?: Layer.Layer<Storage>
   readonly meter?: Layer.Layer<Meter, never, Storage | ProviderRegistry>

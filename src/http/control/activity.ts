@@ -24,6 +24,7 @@ import { badRequest, unavailable } from "../refusals.ts"
 import { AuthorizeManagement } from "./authorize.ts"
 import { Installation, OwnWorkspace } from "./Installation.ts"
 import { providerNames } from "./providerNames.ts"
+import { wholeNumber } from "./query.ts"
 
 /** What was used on one UTC day of one model at one host. Amounts in USD. */
 const ActivityItem = Schema.Struct({
@@ -62,6 +63,27 @@ const ActivityItem = Schema.Struct({
 const Credits = Schema.Struct({ total_credits: Schema.Number, total_usage: Schema.Number }).annotations({
   identifier: "Credits",
 })
+
+const SpendQuery = Schema.Struct({
+  /** `next` of the page before. */
+  after: Schema.optionalWith(Schema.String.pipe(Schema.maxLength(1000)), { exact: true, default: () => "" }),
+  limit: Schema.optionalWith(wholeNumber(1, 1000), { exact: true, default: () => 1000 }),
+}).annotations({ parseOptions: { errors: "all" } })
+
+/** What a key has spent, exact USD as decimal text: in total, and in this UTC day, week and month. */
+const Spender = Schema.Struct({
+  hash: Schema.String,
+  /** The last one of a deleted key; `null`: it is not known. */
+  name: Schema.NullOr(Schema.String),
+  is_deleted: Schema.Boolean,
+  usage: Schema.String,
+  usage_daily: Schema.String,
+  usage_weekly: Schema.String,
+  usage_monthly: Schema.String,
+}).annotations({ identifier: "Spender" })
+
+/** `next`: `after` of the next page; `null`: this is the last one. */
+const SpendAnswer = Schema.Struct({ data: Schema.Array(Spender), next: Schema.NullOr(Schema.String) })
 
 const dateRule = "a UTC day up to today, as YYYY-MM-DD"
 
@@ -139,6 +161,16 @@ export const ActivityGroup = HttpApiGroup.make("activity")
       .annotate(OpenApi.Description, "What all keys have used, deleted ones too. CSV by Accept: text/csv.")
       .annotate(OpenApi.Transform, alsoCsv),
   )
+  .add(
+    HttpApiEndpoint.get("spend", "/spend")
+      .setUrlParams(SpendQuery)
+      .addSuccess(SpendAnswer)
+      .addError(badRequest)
+      .annotate(
+        OpenApi.Description,
+        "What each key has spent that has spent anything, deleted ones too, by ascending hash. All pages add up to total_usage of /credits.",
+      ),
+  )
   .addError(unavailable)
   .middleware(AuthorizeManagement)
   .prefix("/api/v1")
@@ -188,6 +220,20 @@ export const activityHandlers = HttpApiBuilder.group(
                   sums.flat().map((sum) => ({ item: itemOf(sum), amounts: amountsOf(sum) })),
                 )
               : jsonAnswer<typeof Activity.Type>({ data: sums.flat().map(itemOf) })
+          }),
+        )
+        .handle("spend", ({ urlParams: { after, limit } }) =>
+          Effect.gen(function* () {
+            const now = yield* Clock.currentTimeMillis
+            const found = yield* reached(activity.spenders(after, limit, now))
+            const data = found.map(({ key, name, isDeleted, spend }) => ({
+              ...{ hash: key, name, is_deleted: isDeleted },
+              usage: formatUsd(spend.total),
+              usage_daily: formatUsd(spend.daily),
+              usage_weekly: formatUsd(spend.weekly),
+              usage_monthly: formatUsd(spend.monthly),
+            }))
+            return { data, next: found.length < limit ? null : (found.at(-1)?.key ?? null) }
           }),
         )
         .handle("credits", ({ request }) =>

@@ -84,6 +84,8 @@ const rules = {
   allowedProviders: optional(Schema.NullOr(Patterns)).pipe(Schema.fromKey("allowed_providers")),
 }
 
+const expiry = { expiresAt: optional(Schema.NullOr(ExpiresAt)).pipe(Schema.fromKey("expires_at")) }
+
 const limits = {
   limit: optional(Schema.NullOr(Limit)),
   limitReset: optional(Schema.NullOr(LimitReset)).pipe(Schema.fromKey("limit_reset")),
@@ -93,7 +95,7 @@ const limits = {
 export const NewKey = Schema.Struct({
   name: Name,
   ...limits,
-  expiresAt: optional(Schema.NullOr(ExpiresAt)).pipe(Schema.fromKey("expires_at")),
+  ...expiry,
   creatorUserId: optional(Schema.NullOr(Name)).pipe(Schema.fromKey("creator_user_id")),
   workspaceId: optional(OwnWorkspace).pipe(Schema.fromKey("workspace_id")),
   ...rules,
@@ -103,8 +105,16 @@ export const KeyChange = Schema.Struct({
   name: optional(Name),
   disabled: optional(Schema.Boolean),
   ...limits,
+  ...expiry,
   ...rules,
 }).annotations({ identifier: "KeyChange" })
+
+/** For how long the secrets before a new one are accepted, seconds: a day unless it is said, 30 days at most. */
+export const Rotation = Schema.Struct({
+  overlapSeconds: Schema.optionalWith(wholeAmount(0, 30 * 86_400), { exact: true, default: () => 86_400 }).pipe(
+    Schema.fromKey("overlap_s"),
+  ),
+}).annotations({ identifier: "Rotation" })
 
 /** Query of the list. A page has 100 keys at most. */
 export const KeyQuery = Schema.Struct({

@@ -5,6 +5,7 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as OpenApi from "@effect/platform/OpenApi"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
@@ -20,12 +21,12 @@ import { readRequest } from "../readRequest.ts"
 import { badBody, badRequest, notFound, unavailable } from "../refusals.ts"
 import { AuthorizeManagement, CurrentKey } from "./authorize.ts"
 import { figuresOf, isoTime, keyFigures } from "./keyFigures.ts"
-import { decodeBody, KeyChange, KeyQuery, NewKey } from "./keyRequests.ts"
+import { decodeBody, KeyChange, KeyQuery, NewKey, Rotation } from "./keyRequests.ts"
 import { KeyStatus } from "./keyStatus.ts"
 
 /** A key as management sees it. */
 const Key = Schema.Struct({
-  /** Lower-case hex SHA-256 of the key: its id. */
+  /** Lower-case hex SHA-256 of the key's first secret: its id, which a rotation does not change. */
   hash: KeyId,
   name: Schema.String,
   label: Schema.String,
@@ -65,6 +66,17 @@ export const KeysGroup = HttpApiGroup.make("keys")
   .add(HttpApiEndpoint.get("read")`/keys/${hash}`.addSuccess(Answer))
   .add(HttpApiEndpoint.patch("change")`/keys/${hash}`.setPayload(KeyChange).addSuccess(Answer).addError(badBody))
   .add(HttpApiEndpoint.del("remove")`/keys/${hash}`.addSuccess(Schema.Struct({ deleted: Schema.Literal(true) })))
+  .add(
+    HttpApiEndpoint.post("rotate")`/keys/${hash}/rotate`
+      .setPayload(Rotation)
+      // `key`: the new secret, which no other answer holds. `previous_ends_at`: the secrets before it are accepted until then.
+      .addSuccess(Schema.Struct({ data: Key, key: Schema.String, previous_ends_at: Schema.String }), { status: 201 })
+      .addError(badBody)
+      .annotate(
+        OpenApi.Description,
+        "Makes another secret for the same key: hash, budget, limits and ledger stay. Those before it are accepted for overlap_s more seconds (by default a day; with 0 they end at once).",
+      ),
+  )
   .addError(notFound)
   .addError(unavailable)
   .middleware(AuthorizeManagement)
@@ -72,6 +84,7 @@ export const KeysGroup = HttpApiGroup.make("keys")
 
 const members = new Set([...Object.keys(Key.fields), ...Object.keys(KeyStatus.fields)])
 const decodeNewKey = decodeBody(NewKey, members)
+const decodeRotation = decodeBody(Rotation, members)
 const decodeKeyChange = decodeBody(KeyChange, members)
 
 export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(KeysGroup), "keys", (handlers) =>
@@ -84,22 +97,26 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
     const described = (key: KeyRecord) => Effect.map(meter.spent(key.id), (spend) => keyOf(key, spend))
 
     // Not done by HttpApi, which treats invalid JSON as a defect and has no bounds.
-    const body = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+    const bytesOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
       const web = yield* Effect.orDie(HttpServerRequest.toWeb(request))
       const { bodyBytes: limitBytes } = registry.current().limits
-      const lifetime = new Lifetime()
-      const reading = readRequest(web, { limitBytes, timers, places: undefined }, lifetime)
+      const reading = readRequest(web, { limitBytes, timers, places: undefined }, new Lifetime())
       // What is not counted is not limited.
-      const bytes = yield* Effect.catchTag(reading, "RateLimited", Effect.die)
-      return yield* Effect.gen(() => readBody(bytes, lifetime))
+      return yield* Effect.catchTag(reading, "RateLimited", Effect.die)
     })
+    const objectIn = (bytes: Uint8Array) => Effect.gen(() => readBody(bytes, new Lifetime()))
+    const body = (request: HttpServerRequest.HttpServerRequest) => Effect.flatMap(bytesOf(request), objectIn)
 
     return handlers
       .handle("list", ({ urlParams }) =>
         Effect.gen(function* () {
           const { offset, limit, include_disabled } = urlParams
           const page = yield* keys.list({ offset, limit, includeDisabled: include_disabled === "true" })
-          return { data: yield* Effect.forEach(page, described, { concurrency: 8 }) }
+          if (meter.spentByEach === undefined) {
+            return { data: yield* Effect.forEach(page, described, { concurrency: 8 }) }
+          }
+          const spends = yield* meter.spentByEach(page.map(({ id }) => id))
+          return { data: page.map((key, at) => keyOf(key, spends[at] ?? nothingSpent)) }
         }),
       )
       .handleRaw("create", ({ request }) =>
@@ -120,6 +137,19 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
           return { data: yield* described(yield* keys.update(path.hash, change, (yield* CurrentKey).id)) }
         }),
       )
+      .handleRaw("rotate", ({ path, request }) =>
+        Effect.gen(function* () {
+          const { overlapSeconds } = yield* decodeRotation(
+            yield* Effect.flatMap(bytesOf(request), (bytes) =>
+              bytes.length === 0 ? Effect.succeed({}) : objectIn(bytes),
+            ),
+          )
+          const actor = (yield* CurrentKey).id
+          const { record, secret, othersEndAt } = yield* keys.rotate(path.hash, overlapSeconds * 1000, actor)
+          const answer = { data: yield* described(record), key: Redacted.value(secret) }
+          return { ...answer, previous_ends_at: isoTime(othersEndAt) }
+        }),
+      )
       .handle("remove", ({ path }) =>
         Effect.gen(function* () {
           yield* keys.remove(path.hash, (yield* CurrentKey).id)
@@ -128,6 +158,8 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
       )
   }),
 )
+
+const nothingSpent: Spend = { total: 0n, daily: 0n, weekly: 0n, monthly: 0n }
 
 const keyOf = (key: KeyRecord, spend: Spend): typeof Key.Type => ({
   hash: key.id,

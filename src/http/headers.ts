@@ -1,6 +1,9 @@
 /** Names and values of the headers that only this service has. */
 import { formatUsd, type Picodollars } from "../domain/Money.ts"
 
+/** On every error: what a caller sent may stand in its message, and no browser takes JSON for a page. */
+export const notSniffed = { "x-content-type-options": "nosniff" } as const
+
 /** On every response, errors too. */
 export const requestIdHeader = "x-gw-request-id"
 /** In a response: tag of the host that answered. In a request: pins that host. */

@@ -43,6 +43,7 @@ import {
   generationIdHeader,
   hostHeader,
   isHeaderSafe,
+  notSniffed,
   requestIdHeader,
 } from "../headers.ts"
 import { readRequest } from "../readRequest.ts"
@@ -257,7 +258,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const ids = { [requestIdHeader]: requestId, ...(generationId && { [generationIdHeader]: generationId }) }
         return Response.json(metadata === undefined ? body : { ...body, openrouter_metadata: metadata }, {
           status: rendered.status,
-          headers: { "content-type": "application/json", ...rendered.headers, ...ids },
+          headers: { "content-type": "application/json", ...notSniffed, ...rendered.headers, ...ids },
         })
       }
 

@@ -1,6 +1,7 @@
 /** Paths that clients of other gateways call: 404, with where the API is. docs/errors.md */
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { type ControlPlane, startControlPlane } from "../support/control.ts"
+import { startGateway } from "../support/gateway.ts"
 
 let gateway: ControlPlane
 beforeAll(async () => {
@@ -28,4 +29,14 @@ test.each([
     { error: { code: 404, message, metadata: { error_type: "not_found" } } },
   ])
   expect(response.headers.get("x-content-type-options")).toBe("nosniff")
+})
+
+test("an error of the data plane is no page either", async () => {
+  const running = await startGateway()
+  try {
+    const response = await fetch(`${running.url}/chat/completions`, { method: "POST", body: "<script>" })
+    expect([response.status, response.headers.get("x-content-type-options")]).toEqual([401, "nosniff"])
+  } finally {
+    await running.stop()
+  }
 })

@@ -38,9 +38,13 @@ const run = (loaded: LoadedConfig, overrides: Overrides) =>
     }),
   )
 
+const isPortUsed = (why: string): boolean => /EADDRINUSE|in use/i.test(why)
+
 /** Why the gateway cannot listen, with the program that has its port. */
 const listening = ({ config: { server } }: LoadedConfig, why: string) =>
   Effect.promise(async () => {
+    // What else is wrong, such as a name that does not resolve, would only take its time again.
+    if (!isPortUsed(why)) return new NotListening({ message: why })
     const { portState } = await import("./port/portState.ts")
     const state = await portState(server)
     const message =

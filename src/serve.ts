@@ -38,13 +38,20 @@ const run = (loaded: LoadedConfig, overrides: Overrides) =>
     }),
   )
 
+// The runtime says so of a name that does not resolve, too: it counts only where a program is found.
+const isPortUsed = (why: string): boolean => /EADDRINUSE|in use/i.test(why)
+
 /** Why the gateway cannot listen, with the program that has its port. */
 const listening = ({ config: { server } }: LoadedConfig, why: string) =>
   Effect.promise(async () => {
+    // What else is wrong, such as a name that does not resolve, would only take its time again.
+    if (server.port === 0 || !isPortUsed(why)) return new NotListening({ message: why })
     const { portState } = await import("./port/portState.ts")
     const state = await portState(server)
     const message =
-      state.state === "used" ? `server: port ${server.port} of ${server.hostname} is used by ${state.by}` : why
+      state.state === "used" && (state.isGateway || state.by.includes("pid "))
+        ? `server: port ${server.port} of ${server.hostname} is used by ${state.by}`
+        : why
     return new NotListening({ message })
   })
 

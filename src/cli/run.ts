@@ -62,10 +62,18 @@ const tree = treeOf(program, [
   plugin.tree,
 ])
 
+/** Without the line that @effect/cli writes below each flag and argument of its own text, and which says nothing. */
+const withoutTypes = (text: string): string =>
+  text.replace(
+    /^[^\S\n]*(?:\p{Cc}\[[\d;]*m)*A user-defined piece of text\.(?:\p{Cc}\[[\d;]*m)*[^\S\n]*\n(?:[^\S\n]*\n)?/gmu,
+    "",
+  )
+
 /** What @effect/cli writes (help, mistakes), without colours where they do not belong. */
 const shown = (text: string, stream: NodeJS.WriteStream): Effect.Effect<void> =>
   Effect.sync(() => {
-    stream.write(`${(styleOf(stream).hasColour ? text : Bun.stripANSI(text)).trim()}\n`)
+    const said = withoutTypes(text)
+    stream.write(`${(styleOf(stream).hasColour ? said : Bun.stripANSI(said)).trim()}\n`)
   })
 
 /** Help with the command in full where it says how to call it: @effect/cli writes `$ new`, without the commands around it. */

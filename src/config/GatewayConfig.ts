@@ -13,7 +13,7 @@ import { isJsonObject } from "../domain/Json.ts"
 import { kindOf } from "../domain/Problem.ts"
 import { parametersFault } from "../domain/postgresUrl.ts"
 import { isPlugin } from "../plugin/discover.ts"
-import { amount, anyObject, later, milliseconds, name, notNegative, part, share, text } from "./fields.ts"
+import { amount, anyObject, later, milliseconds, name, notNegative, part, publicText, share } from "./fields.ts"
 import { Providers } from "./providerFields.ts"
 
 /** A TCP port; 0 takes any free one. */
@@ -29,7 +29,7 @@ const isHostname = (written: string): boolean => {
 }
 
 /** Where to listen. */
-export const Hostname = text("an IP address or a host name", isHostname)
+export const Hostname = publicText("an IP address or a host name", isHostname)
 
 const isOrigin = (written: string): boolean =>
   written === "*" || (URL.canParse(written) && new URL(written).origin === written)
@@ -39,7 +39,7 @@ const Server = Schema.Struct({
   port: field(Port, 8787),
   workers: field(wholeNumber(1, 64), 1),
   trustedProxies: later(Schema.Array(Schema.String), []).pipe(Schema.fromKey("trusted_proxies")),
-  corsOrigins: field(Schema.Array(text('"*" or an origin such as "https://app.example"', isOrigin)), ["*"]).pipe(
+  corsOrigins: field(Schema.Array(publicText('"*" or an origin such as "https://app.example"', isOrigin)), ["*"]).pipe(
     Schema.fromKey("cors_origins"),
   ),
   drainSeconds: field(wholeNumber(0, 86_400), 30).pipe(Schema.fromKey("drain_s")),
@@ -132,7 +132,7 @@ export const defaultPluginFolders: ReadonlyArray<string> = [
 
 const Plugins = Schema.Struct({
   folders: field(Schema.Array(name), defaultPluginFolders),
-  packages: field(Schema.Array(text("the name of a package", (written) => packageName.test(written))), []),
+  packages: field(Schema.Array(publicText("the name of a package", (written) => packageName.test(written))), []),
   inline: field(
     Schema.Array(Schema.declare(isPlugin, { description: "a plugin made by defineProvider or defineStrategy" })),
     [],
@@ -190,7 +190,7 @@ export const StorageText = Schema.transformOrFail(
 ).annotations({ description: storageForms })
 
 const Aliases = Schema.transform(
-  Schema.Record({ key: Schema.String, value: text("a model id <author>/<slug>", isModelId) }),
+  Schema.Record({ key: Schema.String, value: publicText("a model id <author>/<slug>", isModelId) }),
   Schema.declare((value: unknown): value is ReadonlyMap<string, string> => value instanceof Map),
   { strict: true, decode: (record) => new Map(Object.entries(record)), encode: (map) => Object.fromEntries(map) },
 )

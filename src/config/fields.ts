@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema"
 import { field, wholeNumber } from "../catalogue/schema.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { shownText } from "../domain/Problem.ts"
 
 /** A part of the configuration whose own fields have defaults, so that it may be left out. */
 export const part = <A, I>(struct: Schema.Schema<A, I>) =>
@@ -27,6 +28,10 @@ export const milliseconds = wholeNumber(0, 2 ** 31 - 1)
 /** Text for which `holds`; `description` says in an error what was expected. */
 export const text = (description: string, holds: (written: string) => boolean) =>
   Schema.String.pipe(Schema.filter(holds, { description }))
+
+/** The same of a text in whose place nobody writes a secret: a wrong one is repeated in the error. */
+export const publicText = (description: string, holds: (written: string) => boolean) =>
+  text(description, holds).annotations({ description, [shownText]: true })
 
 export const name = text("a text that is not empty", (written) => written !== "")
 

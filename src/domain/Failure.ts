@@ -42,7 +42,7 @@ export class KeyMissing extends Data.TaggedError("KeyMissing") {
  */
 export class KeyNotAccepted extends Data.TaggedError("KeyNotAccepted") {
   override get message() {
-    return "User not found."
+    return "User not found. This is no active key of this gateway."
   }
 }
 
@@ -117,9 +117,13 @@ const rateLimitTexts: Readonly<Partial<Record<RateLimited["scope"], (limit: numb
 }
 
 /** There is no such route, model or key. */
-export class NotFound extends Data.TaggedError("NotFound")<{ readonly what: string }> {
+export class NotFound extends Data.TaggedError("NotFound")<{
+  readonly what: string
+  /** A sentence for who looked elsewhere. */
+  readonly hint?: string
+}> {
   override get message() {
-    return `${this.what} does not exist.`
+    return `${this.what} does not exist.${this.hint === undefined ? "" : ` ${this.hint}`}`
   }
 }
 

@@ -145,10 +145,21 @@ const mismatch = (ast: AST.AST, actual: unknown, path: Path): Finding => ({
   message: `expected ${describe(ast)}, got ${shown(actual, ast)}`,
 })
 
+/** An annotation of a text in whose place nobody writes a secret: one that is refused is repeated, unless it looks like a key. */
+export const shownText = Symbol.for("headgate/shownText")
+
+/** Long, with a long part that mixes letters and digits, or with what may be a password; or with what a terminal does not show. */
+const isLikeKey = (text: string): boolean =>
+  !/^[\x20-\x7e]{0,80}$/.test(text) ||
+  /^sk-|@/i.test(text) ||
+  text.split(/[^A-Za-z0-9]/).some((part) => part.length >= 16 && /\d/.test(part))
+
 const shown = (actual: unknown, ast: AST.AST): string => {
   if (typeof actual === "number" && wantsNumber(ast)) return String(actual)
-  const isShort = typeof actual === "string" && /^(?:[A-Za-z][A-Za-z _-]{0,19}|-?[\d.]{1,9})$/.test(actual)
-  return isShort && isClosed(ast) ? `string ${JSON.stringify(actual)}` : kindOf(actual)
+  if (typeof actual !== "string") return kindOf(actual)
+  const isShort = /^(?:[A-Za-z][A-Za-z _-]{0,19}|[\x20-\x7e]{1,9})$/.test(actual)
+  const isShown = (isShort && isClosed(ast)) || (ast.annotations[shownText] === true && !isLikeKey(actual))
+  return isShown ? `string ${JSON.stringify(actual)}` : "string"
 }
 
 /** Whether only numbers, booleans and certain words are expected. */

@@ -13,7 +13,8 @@ import { BadRequest, NotFound } from "../domain/Failure.ts"
 import { requestId } from "../domain/Ids.ts"
 import { renderPath } from "../domain/Problem.ts"
 import { chatErrorBody, defect, type Rendered, render } from "./ErrorBody.ts"
-import { requestIdHeaders } from "./headers.ts"
+import { notSniffed, requestIdHeaders } from "./headers.ts"
+import type { Prefix } from "./Mount.ts"
 import { isRefusal } from "./refusals.ts"
 
 /** Answers for every way in which `operation` can end. Defects are logged once; the caller gets no details of them. */
@@ -37,6 +38,16 @@ export const answered = <E, R>(
 /** No such path, method or spelling. 405 is never sent. */
 export const noSuchRoute = new NotFound({ what: "This route" })
 
+/** The root, and paths that clients of other gateways and of vendors call: what follows the API's own prefix is misspelt there. */
+const elsewhere =
+  /^\/(?:(?:api|api\/v1|v1|openai|chat|completions|messages|responses|embeddings|rerank|models)\/?(?:\?.*)?|(?:v1|openai|chat|models)\/.*|(?:\?.*)?)$/
+
+/** The same for this URL of an app whose routes are at `prefix`. */
+export const noSuchRouteAt = (prefix: Prefix, url: string): NotFound =>
+  url.startsWith(prefix) && elsewhere.test(url.slice(prefix.length))
+    ? new NotFound({ what: "This route", hint: `The API is at ${prefix}/api/v1, its description at ${prefix}/docs.` })
+    : noSuchRoute
+
 /**
  * Whether `url` has exactly this `path`, where a `:name` stands for any one segment. The router also accepts doubled
  * and trailing slashes, other case and escaped letters. A proxy in front of us that filters by path does not, so we do
@@ -58,7 +69,10 @@ const refuse = (failure: unknown) => {
 }
 
 const errorResponse = (rendered: Rendered) =>
-  HttpServerResponse.unsafeJson(chatErrorBody(rendered), { status: rendered.status, headers: rendered.headers })
+  HttpServerResponse.unsafeJson(chatErrorBody(rendered), {
+    status: rendered.status,
+    headers: { ...notSniffed, ...rendered.headers },
+  })
 
 const badParameters = ({ issues, message }: HttpApiError.HttpApiDecodeError): BadRequest => {
   const [first = { path: "", message }, ...more] = issues.map((issue) => ({

@@ -3,6 +3,9 @@
 import { formatUsd, type Picodollars } from "../domain/Money.ts"
 import { withoutControls } from "../domain/plainText.ts"
 
+/** On every error: what a caller sent may stand in its message, and no browser takes JSON for a page. */
+export const notSniffed = { "x-content-type-options": "nosniff" } as const
+
 /** On every response, errors too. */
 export const requestIdHeader = "x-gw-request-id"
 /** The same value where the SDKs of OpenAI and of Anthropic read it. The first is in a request the caller's own id. */

@@ -477,3 +477,21 @@ test(
   },
   patience,
 )
+
+test.each([
+  [["--help"]],
+  [["keys", "create", "--help"]],
+  [["route", "--help"]],
+  [["serve", "--help"]],
+  [["check", "--help"]],
+  [["backup", "--help"]],
+])(
+  "the help of %j has no line that says nothing, and those that do",
+  async (words) => {
+    const { code, out } = await headgate(...words)
+    expect(code).toBe(0)
+    expect(out).not.toContain("user-defined")
+    if (words.length > 1) expect(out).toMatch(/\n(--\w|<\w)[^\n]*\n\n {2}\S[^\n]*\n/)
+  },
+  patience,
+)

@@ -143,11 +143,15 @@ test(
     const hosts = (model: string) => ({
       id: `acme/${model}`,
       context_length: 8192,
-      hosts: [{ provider: "good", model }],
+      hosts: [{ provider: "good", model, pricing: { prompt: "0", completion: "0" } }],
     })
     const config = {
       providers: { good: provider("good"), refused: provider("refused") },
-      models: [hosts("small"), hosts("smal"), { ...hosts("large"), hosts: [{ provider: "good" }] }],
+      models: [
+        hosts("small"),
+        hosts("smal"),
+        { ...hosts("large"), hosts: [{ provider: "good", pricing: { prompt: "0", completion: "0" } }] },
+      ],
     }
     const ended = await doctor(config, ["good"])
     expect(ended.code).toBe(1)

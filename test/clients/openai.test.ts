@@ -337,7 +337,7 @@ describe("the openai client", () => {
         OpenAI.AuthenticationError,
         401,
       )
-      expect(error.error).toEqual({ code: 401, message: "User not found." })
+      expect(error.error).toEqual({ code: 401, message: "User not found. This is no active key of this gateway." })
     })
 
     test("400 for a model that does not exist", async () => {

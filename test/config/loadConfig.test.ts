@@ -419,7 +419,9 @@ const bad: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>]> = [
   [
     "an origin with a path",
     { server: { cors_origins: ["https://a.example", "https://a.example/x"] } },
-    ['server.cors_origins[1]: expected "*" or an origin such as "https://app.example", got string'],
+    [
+      'server.cors_origins[1]: expected "*" or an origin such as "https://app.example", got string "https://a.example/x"',
+    ],
   ],
   [
     "several workers on one file",
@@ -465,7 +467,7 @@ const bad: ReadonlyArray<readonly [string, unknown, ReadonlyArray<string>]> = [
     "an alias for what is no model",
     { aliases: { "gpt-4.1": "gpt", x: 3 } },
     [
-      'aliases["gpt-4.1"]: expected a model id <author>/<slug>, got string',
+      'aliases["gpt-4.1"]: expected a model id <author>/<slug>, got string "gpt"',
       "aliases.x: expected a model id <author>/<slug>, got number",
     ],
   ],
@@ -715,7 +717,7 @@ describe("a bad configuration", () => {
     const env = { HEADGATE_PORT: "http", HEADGATE_STORAGE: "mysql:x", HEADGATE_MANAGEMENT_KEY: canary.slice(0, 31) }
     expect(await lines({ files, env })).toEqual([
       'config error: limit: unknown field, did you mean "limits"?',
-      "config error: server.hostname: expected an IP address or a host name, got string",
+      'config error: server.hostname: expected an IP address or a host name, got string ""',
       `config error: server.port: expected ${port}, got string "x"`,
       "config error: providers.acme.api_key: environment variable ACME_KEY is not set",
       'config error: providers.acme.base_url: expected https (http needs "network": "private"), got http',
@@ -742,7 +744,7 @@ describe("a bad configuration", () => {
     ["65536", `${port}, got 65536`],
     ["-1", `${port}, got string "-1"`],
     ["80.5", `${port}, got string "80.5"`],
-    ["0x50", `${port}, got string`],
+    ["0x50", `${port}, got string "0x50"`],
   ])("HEADGATE_PORT=%s", async (value, expected) => {
     expect(await lines({ env: { HEADGATE_PORT: value } })).toEqual([
       `config error: HEADGATE_PORT: expected ${expected}`,
@@ -752,7 +754,7 @@ describe("a bad configuration", () => {
   test.each(["999.1.1.1", "1.2.3", "::g", "a b", "-a", "a..b", "a/b", "[::1]"])(
     "HEADGATE_HOSTNAME=%s, in the file too",
     async (hostname) => {
-      const message = "expected an IP address or a host name, got string"
+      const message = `expected an IP address or a host name, got string "${hostname}"`
       expect(await lines({ env: { HEADGATE_HOSTNAME: hostname }, files: json({ server: { hostname } }) })).toEqual([
         `config error: server.hostname: ${message}`,
         `config error: HEADGATE_HOSTNAME: ${message}`,

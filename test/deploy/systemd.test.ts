@@ -36,6 +36,10 @@ test("SIGTERM comes first, and running requests have their time", () => {
   expect(Number(one("TimeoutStopSec"))).toBeGreaterThan(defaults.server.drainSeconds + 10)
 })
 
+test("a crash leaves no dump of its memory, which has every key in it", () => {
+  expect(one("LimitCORE")).toBe("0")
+})
+
 test("it is not started again after what another start does not mend", () => {
   const storage = (reason: StorageNotOpened["reason"]) => exitCodeOf(new StorageNotOpened({ reason, message: "" }))
   const lasting = [

@@ -56,7 +56,9 @@ test("a streamed answer comes in pieces and ends with its cost", async () => {
 test("who may call is the app's idea", async () => {
   const response = await chat({}, "somebody else")
   expect(response.status).toBe(401)
-  expect(await jsonOf(response)).toEqual({ error: { message: "User not found.", code: 401 } })
+  expect(await jsonOf(response)).toEqual({
+    error: { message: "User not found. This is no active key of this gateway.", code: 401 },
+  })
 })
 
 test("whoever the app lets in has a key status, with what was spent", async () => {

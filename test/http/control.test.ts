@@ -39,14 +39,26 @@ describe("authorization", () => {
   const missing = "Missing Authentication header"
   test.each([
     ["nothing", {}, missing],
-    ["another scheme", { authorization: "Basic abc" }, "User not found."],
-    ["no key behind the scheme", { authorization: "Bearer" }, "User not found."],
-    ["only blanks behind the scheme", { authorization: "Bearer  " }, "User not found."],
-    ["two keys", { authorization: "Bearer a, Bearer b" }, "User not found."],
-    ["SQL", { authorization: "Bearer ' OR 1=1 --" }, "User not found."],
-    ["an unknown key", { authorization: `Bearer sk-gw-${"x".repeat(49)}` }, "User not found."],
-    ["15 KiB", { authorization: `Bearer ${"x".repeat(15_360)}` }, "User not found."],
-    ["an unknown x-api-key", { "x-api-key": "x" }, "User not found."],
+    ["another scheme", { authorization: "Basic abc" }, "User not found. This is no active key of this gateway."],
+    ["no key behind the scheme", { authorization: "Bearer" }, "User not found. This is no active key of this gateway."],
+    [
+      "only blanks behind the scheme",
+      { authorization: "Bearer  " },
+      "User not found. This is no active key of this gateway.",
+    ],
+    ["two keys", { authorization: "Bearer a, Bearer b" }, "User not found. This is no active key of this gateway."],
+    ["SQL", { authorization: "Bearer ' OR 1=1 --" }, "User not found. This is no active key of this gateway."],
+    [
+      "an unknown key",
+      { authorization: `Bearer sk-gw-${"x".repeat(49)}` },
+      "User not found. This is no active key of this gateway.",
+    ],
+    [
+      "15 KiB",
+      { authorization: `Bearer ${"x".repeat(15_360)}` },
+      "User not found. This is no active key of this gateway.",
+    ],
+    ["an unknown x-api-key", { "x-api-key": "x" }, "User not found. This is no active key of this gateway."],
   ])("%s is 401", async (_, headers, message) => {
     const response = await gateway.send("/api/v1/auth/key", { headers })
     expect(response.headers.get("www-authenticate")).toBe("Bearer")
@@ -66,7 +78,9 @@ describe("authorization", () => {
         expectError(await gateway.send("/api/v1/key", bearer(secret)), 401),
       ),
     )
-    expect(errors).toEqual(errors.map(() => ({ code: 401, message: "User not found." })))
+    expect(errors).toEqual(
+      errors.map(() => ({ code: 401, message: "User not found. This is no active key of this gateway." })),
+    )
   })
 
   test("x-api-key is accepted like Bearer, which wins", async () => {
@@ -172,7 +186,8 @@ describe("unknown routes", () => {
     const response = await gateway.send(path, asManager(method))
     if (method === "HEAD") return expectAnswer(response, 404)
     const error = await expectError(response, 404)
-    expect(error.message).toBe("This route does not exist.")
+    const hint = path === "/" || path === "/api/v1" ? " The API is at /api/v1, its description at /docs." : ""
+    expect(error.message).toBe(`This route does not exist.${hint}`)
     expect(error.metadata).toEqual({ error_type: "not_found" })
   })
 

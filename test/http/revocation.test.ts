@@ -106,7 +106,10 @@ test("a stream that was admitted before its key expired may end after it; the ne
   gateway.clock.advance(9999)
   expect((await gateway.ask(key)).status).toBe(200)
   gateway.clock.advance(1)
-  expect(await errorOf(await gateway.ask(key))).toMatchObject({ code: 401, message: "User not found." })
+  expect(await errorOf(await gateway.ask(key))).toMatchObject({
+    code: 401,
+    message: "User not found. This is no active key of this gateway.",
+  })
   stream?.send(delta(" more"))
   stream?.send(JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }))
   stream?.close()

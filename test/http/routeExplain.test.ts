@@ -218,7 +218,10 @@ describe("who may ask", () => {
       code: 403,
     })
     const unknown = await gateway.call("/route/explain", post(ask(), { authorization: "Bearer nobody" }))
-    expect(await errorOf(unknown)).toEqual({ code: 401, message: "User not found." })
+    expect(await errorOf(unknown)).toEqual({
+      code: 401,
+      message: "User not found. This is no active key of this gateway.",
+    })
   })
 
   test.each([

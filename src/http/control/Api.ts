@@ -5,6 +5,7 @@
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
+import { version } from "../../version.ts"
 import type { Prefix } from "../Mount.ts"
 import { chatForm } from "../openapi/chat.ts"
 import { completionsForm } from "../openapi/completions.ts"
@@ -23,12 +24,13 @@ import { KeyStatusGroup } from "./keyStatus.ts"
 import { KeysGroup } from "./keys.ts"
 import { ModelsGroup } from "./models.ts"
 import { ProvidersGroup } from "./providers.ts"
+import { withSummaries } from "./summaries.ts"
 import { VersionGroup } from "./version.ts"
 
 // HttpApi adds to every operation a 400 with another body, which is never sent (`http/answer.ts`).
 const withoutErrors = Object.assign(HttpApi.make("headgate"), { errorSchema: Schema.Never })
 
-const withDataPlane = withForms(
+const withForm = withForms(
   commonSchemas,
   chatForm,
   completionsForm,
@@ -37,6 +39,8 @@ const withDataPlane = withForms(
   embeddingsForm,
   rerankForm,
 )
+
+const withDataPlane = (document: Readonly<Record<string, unknown>>) => withSummaries(withForm(document))
 
 export const Api = withoutErrors
   .add(KeyStatusGroup)
@@ -50,7 +54,7 @@ export const Api = withoutErrors
   .add(VersionGroup)
   .add(HealthGroup)
   .annotate(OpenApi.Title, "Headgate")
-  .annotate(OpenApi.Version, "1.0.0")
+  .annotate(OpenApi.Version, version)
   .annotate(OpenApi.Description, "A gateway for language models. A key may also be sent as x-api-key.")
   .annotate(OpenApi.Transform, withDataPlane)
 

@@ -12,7 +12,7 @@ import * as HttpServerRespondable from "@effect/platform/HttpServerRespondable"
 import type * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { answered, isSpelled, noSuchRoute } from "../answer.ts"
+import { answered, isSpelled, noSuchRoute, noSuchRouteAt } from "../answer.ts"
 import { allowOrigin } from "../cors.ts"
 import { Mount } from "../Mount.ts"
 import { activityHandlers } from "./activity.ts"
@@ -86,11 +86,11 @@ const isRouteNotFound = (failure: unknown): boolean => failure instanceof HttpSe
 const unknownRoutes = HttpLayerRouter.middleware(
   Effect.map(
     Mount,
-    ({ answersUnknown }) =>
+    ({ answersUnknown, prefix }) =>
       (found) =>
         Effect.catchIf(found, isRouteNotFound, (failure) =>
           Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ url }) =>
-            answersUnknown(url) ? answered(Effect.fail(noSuchRoute)) : Effect.fail(failure),
+            answersUnknown(url) ? answered(Effect.fail(noSuchRouteAt(prefix, url))) : Effect.fail(failure),
           ),
         ),
   ),

@@ -42,6 +42,7 @@ import {
   generationIdHeader,
   hostHeader,
   isHeaderSafe,
+  notSniffed,
   requestIdHeaders,
   setRequestId,
 } from "../headers.ts"
@@ -257,7 +258,7 @@ export class Inference extends Context.Tag("headgate/Inference")<
         const ids = { ...requestIdHeaders(requestId), ...(generationId && { [generationIdHeader]: generationId }) }
         return Response.json(metadata === undefined ? body : { ...body, openrouter_metadata: metadata }, {
           status: rendered.status,
-          headers: { "content-type": "application/json", ...rendered.headers, ...closing, ...ids },
+          headers: { "content-type": "application/json", ...notSniffed, ...rendered.headers, ...closing, ...ids },
         })
       }
 

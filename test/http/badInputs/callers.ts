@@ -9,7 +9,7 @@ import { asKey, asked, asManager, badInput, chatPath, gateway, json, log, refuse
 
 export const callerTests = (): void => {
   const missing: Refusal = { status: 401, says: "send your key as 'Authorization: Bearer <key>'" }
-  const unknown: Refusal = { status: 401, says: /^User not found\.$/ }
+  const unknown: Refusal = { status: 401, says: /^User not found\. This is no active key of this gateway\.$/ }
   const { authorization: _, ...nobody } = { authorization: "", "Content-Type": "application/json" }
   const routes = [`POST ${chatPath}`, "GET /api/v1/auth/key", "GET /api/v1/keys", "GET /api/v1/models"]
 

@@ -5,7 +5,10 @@ import { answerTo, rawCaller, requestOf } from "../../support/rawCaller.ts"
 import { badInput, chatPath, gateway, json, ordinary, refused } from "./harness.ts"
 
 export const routeTests = (): void => {
-  const noRoute: Refusal = { status: 404, says: /^This route does not exist\.$/ }
+  const noRoute: Refusal = {
+    status: 404,
+    says: /^This route does not exist\.(?: The API is at \/api\/v1, its description at \/docs\.)?$/,
+  }
   const send = (line: string, key: () => string) => () =>
     answerTo(gateway.url, requestOf(line, { ...ordinary(), Authorization: `Bearer ${key()}` }, json))
 

@@ -8,6 +8,7 @@ import { KeyStore } from "../../../src/services/KeyStore.ts"
 import { layer as memoryStorage } from "../../../src/sql/MemoryStorage.ts"
 import { readCompletionsStream } from "../../../src/testing.ts"
 import { Upstream } from "../../../src/upstream/Upstream.ts"
+import { version } from "../../../src/version.ts"
 import { streamOf } from "../../support/answers.ts"
 import { json } from "../../support/control.ts"
 import { gatewayWithoutSocket, type TestGateway } from "../../support/gateway.ts"
@@ -26,6 +27,17 @@ import { document, faultsIn, references } from "../../support/openApi.ts"
 
 const paths: Readonly<Record<string, Readonly<Record<string, { readonly tags?: ReadonlyArray<string> }>>>> =
   document.paths
+
+test("the document has the version of the package, and every operation a summary of one short line", () => {
+  expect(document.info.version).toBe(version)
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => [`${method} ${path}`, operation] as const),
+  )
+  expect(operations.length).toBeGreaterThan(25)
+  const summaryOf = (operation: object) => ("summary" in operation ? String(operation.summary) : "")
+  const without = operations.filter(([, operation]) => !/^[A-Z][^\n]{3,119}[^.\s]$/.test(summaryOf(operation)))
+  expect(without.map(([name, operation]) => [name, summaryOf(operation)])).toEqual([])
+})
 
 test("every route of the data plane is described", async () => {
   const surroundings = Layer.mergeAll(Upstream.layer, KeyStore.layer({})).pipe(Layer.provideMerge(memoryStorage))

@@ -1,0 +1,35 @@
+/** A line for each operation of the API's description, which pages and generated clients show in place of its id. */
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+
+/** Of operations without a description, by their ids. Of the others it is the first sentence. */
+const summaries: Readonly<Record<string, string>> = {
+  "keyStatus.authKey": "The calling key: its limits, and what it has spent",
+  "keyStatus.key": "The calling key: its limits, and what it has spent",
+  "models.count": "How many models there are",
+  "models.hosts": "The hosts of a model, with prices and what was seen of them",
+  "keys.list": "The keys, the newest first",
+  "keys.create": "Make a key: it is shown this once",
+  "keys.read": "One key",
+  "keys.change": "Change a key",
+  "keys.remove": "Delete a key, and end its running requests",
+  "config.reload": "Read the configuration again, and put it in force",
+  "health.healthz": "Whether the process answers",
+  "health.readyz": "Whether requests are taken",
+}
+
+const withSummary = (operation: unknown): unknown => {
+  if (!isJsonObject(operation) || "summary" in operation) return operation
+  const { operationId, description } = operation
+  const [sentence] = typeof description === "string" ? description.split(/(?<=\.)\s/) : []
+  const summary = summaries[String(operationId)] ?? sentence?.replace(/\.$/, "")
+  return summary === undefined ? operation : { summary, ...operation }
+}
+
+const withEach = (value: unknown, each: (inner: unknown) => unknown): unknown =>
+  isJsonObject(value) ? Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, each(inner)])) : value
+
+/** The document with a summary at every operation. */
+export const withSummaries = (document: JsonObject): Record<string, unknown> => ({
+  ...document,
+  paths: withEach(document["paths"], (path) => withEach(path, withSummary)),
+})

@@ -55,6 +55,9 @@ const encodeChat = (protocol: Protocol, request: ChatRequest, host: Host): Resul
   })
 }
 
+/** Another spelling, with blanks, dashes or capitals in front, may be a member that the protocol writes, to some host. */
+const isPlain = /^[a-z_][A-Za-z0-9_]*$/
+
 const none: ReadonlyArray<string> = []
 const unchanged = { payload: undefined, dropped: none }
 
@@ -65,11 +68,11 @@ const passing = <Payload extends JsonObject>(
   passes: Protocol["passes"],
   { extraMembers }: Host,
 ): { readonly payload: Payload | undefined; readonly dropped: ReadonlyArray<string> } => {
-  if (passes === "any") return unchanged
   const canonical = canonicalMembers[operation]
   let dropped = none
   for (const name in payload) {
-    if (canonical.has(name) || passes?.includes(name) === true || extraMembers?.includes(name) === true) continue
+    if (canonical.has(name) || extraMembers?.includes(name) === true) continue
+    if (passes === "any" ? isPlain.test(name) : passes?.includes(name) === true) continue
     dropped = dropped === none ? [name] : [...dropped, name]
   }
   if (dropped === none) return unchanged

@@ -126,12 +126,14 @@ const imageIn = ({ type, image_url: image }: EmbeddingPart): string | undefined 
   return embedded?.base64 === true ? embedded.data : undefined
 }
 
-const novaPurposes: ReadonlyMap<string, string> = new Map(Object.entries({
-  search_document: "GENERIC_INDEX",
-  search_query: "GENERIC_RETRIEVAL",
-  classification: "CLASSIFICATION",
-  clustering: "CLUSTERING",
-}))
+const novaPurposes: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    search_document: "GENERIC_INDEX",
+    search_query: "GENERIC_RETRIEVAL",
+    classification: "CLASSIFICATION",
+    clustering: "CLUSTERING",
+  }),
+)
 
 const novaBody = (
   { dimensions, input_type: purpose }: EmbeddingsPayload,

@@ -15,13 +15,15 @@ export interface Reader {
 export type Carried = JsonObject | string
 
 /** Types by the end of an address, where nothing else says what is there. */
-const typesByEnding: ReadonlyMap<string, string> = new Map(Object.entries({
-  ...{ png: "image/png", jpg: "image/jpeg", jpeg: "image/jpeg", webp: "image/webp", gif: "image/gif" },
-  ...{ heic: "image/heic", heif: "image/heif", avif: "image/avif", bmp: "image/bmp" },
-  ...{ pdf: "application/pdf", txt: "text/plain", md: "text/markdown", html: "text/html", csv: "text/csv" },
-  ...{ mp4: "video/mp4", mov: "video/quicktime", webm: "video/webm", mpeg: "video/mpeg", mpg: "video/mpeg" },
-  ...{ mp3: "audio/mpeg", wav: "audio/wav", flac: "audio/flac", ogg: "audio/ogg", m4a: "audio/m4a" },
-}))
+const typesByEnding: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ...{ png: "image/png", jpg: "image/jpeg", jpeg: "image/jpeg", webp: "image/webp", gif: "image/gif" },
+    ...{ heic: "image/heic", heif: "image/heif", avif: "image/avif", bmp: "image/bmp" },
+    ...{ pdf: "application/pdf", txt: "text/plain", md: "text/markdown", html: "text/html", csv: "text/csv" },
+    ...{ mp4: "video/mp4", mov: "video/quicktime", webm: "video/webm", mpeg: "video/mpeg", mpg: "video/mpeg" },
+    ...{ mp3: "audio/mpeg", wav: "audio/wav", flac: "audio/flac", ogg: "audio/ogg", m4a: "audio/m4a" },
+  }),
+)
 
 const imageDefault = "image/jpeg"
 const videoDefault = "video/mp4"

@@ -8,7 +8,7 @@ import { normalName } from "../../../src/domain/hostedTools.ts"
 import { isJsonObject, type JsonObject } from "../../../src/domain/Json.ts"
 import { routerOnly } from "../../../src/domain/Request.ts"
 import { costlyMembers, credentialMembers } from "../../../src/http/decode/members.ts"
-import { openApi } from "../../support/openApi.ts"
+import { document } from "../../support/openApi.ts"
 import { forms, type Hosts, minimal, type ProtocolName, protocols, startHosts } from "./hosts.ts"
 
 let hosts: Hosts
@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => hosts.stop())
 
 /** Names of members in the requests that the API's own description has. */
-const described = async (): Promise<ReadonlyArray<string>> => {
+const described = (): ReadonlyArray<string> => {
   const names = new Set<string>()
   const look = (value: unknown): void => {
     if (Array.isArray(value)) for (const each of value) look(each)
@@ -27,7 +27,7 @@ const described = async (): Promise<ReadonlyArray<string>> => {
       for (const each of Object.values(value)) look(each)
     }
   }
-  look(await openApi(hosts.gateway))
+  look(document)
   return [...names]
 }
 
@@ -70,8 +70,9 @@ const spellings = (name: string): ReadonlyArray<string> => [
   name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
 ]
 
-/** Members in which a caller's JSON may be anything. */
+/** Members in which a caller's JSON may be anything: no host acts on it. Documents are ranked and cited as texts. */
 const anyJson: ReadonlySet<string> = new Set([
+  "documents",
   ...["metadata", "labels", "logit_bias", "format", "client_metadata", "requestMetadata", "annotations", "citations"],
   "logprobs",
 ])
@@ -81,11 +82,17 @@ const send = async (form: string, protocol: ProtocolName, members: JsonObject) =
   return { status, dropped, sent, text: JSON.stringify(sent ?? null) }
 }
 
+/** Whether all that the protocol wrote is there: beside it may stand what the caller adds, such as options of a server. */
+const contains = (sent: unknown, written: unknown): boolean =>
+  isJsonObject(written) && isJsonObject(sent)
+    ? Object.entries(written).every(([name, value]) => contains(sent[name], value))
+    : JSON.stringify(sent) === JSON.stringify(written)
+
 for (const form of forms) {
   for (const protocol of protocols) {
     test(`${form} at a host of the protocol ${protocol}: nothing harmful arrives, whatever member it is in`, async () => {
       const names = new Set([
-        ...[...(await described()), ...ofVendors, ...costlyMembers, ...credentialMembers],
+        ...[...described(), ...ofVendors, ...costlyMembers, ...credentialMembers],
         ...[...routerOnly, ...canonicalMembers.chat, ...canonicalMembers.embeddings, ...canonicalMembers.rerank],
       ])
       for (const name of Object.keys(minimal[form] ?? {})) names.delete(name)
@@ -121,12 +128,12 @@ for (const form of forms) {
             normal.add(normalName(member))
           }
           for (const member of own) {
-            if (JSON.stringify(sent[member]) !== JSON.stringify(plain[member]))
-              wrong.push(`${spelt}: ${member} was replaced`)
+            if (!contains(sent[member], plain[member])) wrong.push(`${spelt}: ${member} was replaced`)
           }
           const isThere = JSON.stringify(sent).includes(mark)
           if (!isThere && dropped.length === 0 && !routerOnly.has(spelt)) wrong.push(`${spelt}: lost in silence`)
-          if (isThere && costlyMembers.includes(spelt)) wrong.push(`${spelt}: arrived`)
+          if (isThere && costlyMembers.includes(spelt) && !(form === "/messages" && spelt === "context_management"))
+            wrong.push(`${spelt}: arrived`)
         }
       }
       expect(wrong).toEqual([])

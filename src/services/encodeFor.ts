@@ -8,7 +8,7 @@ import { canonicalMembers } from "../domain/chatMembers.ts"
 import { type HostFailed, Unsupported } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
-import type { AnyRequest, ChatRequest, NativeRequest } from "../domain/Request.ts"
+import type { AnyRequest, ChatRequest, NativeRequest, Operation } from "../domain/Request.ts"
 import type { Encoded } from "../wire/Protocol.ts"
 import { findingInPayload } from "./payload/walk.ts"
 
@@ -26,11 +26,11 @@ const encoding = ({ protocol, embeddings, rerank }: Endpoint, request: AnyReques
     case "chat":
       return encodeChat(protocol, request, host)
     case "embeddings": {
-      const { payload, dropped } = passing(request.payload, embeddings?.passes, host)
+      const { payload, dropped } = passing("embeddings", request.payload, embeddings?.passes, host)
       return named(embeddings?.encode(payload === undefined ? request : { ...request, payload }, host), dropped)
     }
     case "rerank": {
-      const { payload, dropped } = passing(request.payload, rerank?.passes, host)
+      const { payload, dropped } = passing("rerank", request.payload, rerank?.passes, host)
       return named(rerank?.encode(payload === undefined ? request : { ...request, payload }, host), dropped)
     }
   }
@@ -46,7 +46,7 @@ const encodeChat = (protocol: Protocol, request: ChatRequest, host: Host): Resul
   if (native !== undefined && protocol.native?.form === native.form)
     return protocol.native.encode(request, native, host)
   if (native?.unsupported !== undefined) return Either.left(native.unsupported)
-  const { payload, dropped } = passing(request.payload, protocol.passes, host)
+  const { payload, dropped } = passing("chat", request.payload, protocol.passes, host)
   const encoded = named(protocol.encode(payload === undefined ? request : { ...request, payload }, host), dropped)
   if (native === undefined) return encoded
   return Either.mapBoth(encoded, {
@@ -55,19 +55,24 @@ const encodeChat = (protocol: Protocol, request: ChatRequest, host: Host): Resul
   })
 }
 
+/** Another spelling, with blanks, dashes or capitals in front, may be a member that the protocol writes, to some host. */
+const isPlain = /^[a-z_][A-Za-z0-9_]*$/
+
 const none: ReadonlyArray<string> = []
 const unchanged = { payload: undefined, dropped: none }
 
 /** The payload without members that may not pass to the host unread, and their names. `undefined`: it has none of these. */
 const passing = <Payload extends JsonObject>(
+  operation: Operation,
   payload: Payload,
   passes: Protocol["passes"],
   { extraMembers }: Host,
 ): { readonly payload: Payload | undefined; readonly dropped: ReadonlyArray<string> } => {
-  if (passes === "any") return unchanged
+  const canonical = canonicalMembers[operation]
   let dropped = none
   for (const name in payload) {
-    if (canonicalMembers.has(name) || passes?.includes(name) === true || extraMembers?.includes(name) === true) continue
+    if (canonical.has(name) || extraMembers?.includes(name) === true) continue
+    if (passes === "any" ? isPlain.test(name) : passes?.includes(name) === true) continue
     dropped = dropped === none ? [name] : [...dropped, name]
   }
   if (dropped === none) return unchanged

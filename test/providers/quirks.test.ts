@@ -72,10 +72,15 @@ describe("reasoning is asked for in the host's own words", () => {
     expect((await sentTo(id, { reasoning_effort: effort }, { model })).dropped).toEqual(["reasoning_effort"])
   })
 
-  test("what the caller wrote in the host's words wins", async () => {
+  test("what the caller wrote in the host's words does not take the place of what the protocol writes", async () => {
     const written = { reasoning_effort: "high", thinking: { type: "disabled" }, reasoning_split: false }
-    expect((await sentTo("deepseek", written)).body["thinking"]).toEqual({ type: "disabled" })
-    expect((await sentTo("minimax", written)).body["reasoning_split"]).toBe(false)
+    const deepseek = await sentTo("deepseek", written)
+    expect(deepseek.body["thinking"]).toEqual({ type: "enabled" })
+    expect(deepseek.dropped).toContain("thinking")
+    const minimax = await sentTo("minimax", written)
+    expect([minimax.body["reasoning_split"], minimax.dropped?.includes("reasoning_split")]).toEqual([true, true])
+    const alone = await sentTo("deepseek", { thinking: { type: "disabled" } })
+    expect(alone.body["thinking"]).toEqual({ type: "disabled" })
   })
 })
 

@@ -126,12 +126,14 @@ const imageIn = ({ type, image_url: image }: EmbeddingPart): string | undefined 
   return embedded?.base64 === true ? embedded.data : undefined
 }
 
-const novaPurposes: Readonly<Record<string, string>> = {
-  search_document: "GENERIC_INDEX",
-  search_query: "GENERIC_RETRIEVAL",
-  classification: "CLASSIFICATION",
-  clustering: "CLUSTERING",
-}
+const novaPurposes: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    search_document: "GENERIC_INDEX",
+    search_query: "GENERIC_RETRIEVAL",
+    classification: "CLASSIFICATION",
+    clustering: "CLUSTERING",
+  }),
+)
 
 const novaBody = (
   { dimensions, input_type: purpose }: EmbeddingsPayload,
@@ -144,7 +146,7 @@ const novaBody = (
       taskType: "SINGLE_EMBEDDING",
       singleEmbeddingParams: {
         // The host's own words pass too.
-        embeddingPurpose: novaPurposes[purpose ?? "search_document"] ?? purpose,
+        embeddingPurpose: novaPurposes.get(purpose ?? "search_document") ?? purpose,
         ...(dimensions == null ? {} : { embeddingDimension: dimensions }),
         text: { truncationMode: "NONE", value },
       },

@@ -122,7 +122,6 @@ describe("a request", () => {
         tools: [{ type: "function", function: { name: "weather", strict: true } }],
         tool_choice: "auto",
         response_format: { type: "json_schema", json_schema: { name: "a", schema: { type: "object" } } },
-        keep_alive: "10m",
         options: { mirostat: 2, num_predict: 9999 },
         logprobs: true,
         top_logprobs: 2,
@@ -150,7 +149,6 @@ describe("a request", () => {
       ],
       tools: [{ type: "function", function: { name: "weather", parameters: { type: "object", properties: {} } } }],
       format: { type: "object" },
-      keep_alive: "10m",
       logprobs: true,
       top_logprobs: 2,
       options: {

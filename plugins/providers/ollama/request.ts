@@ -174,6 +174,7 @@ const formatOf = ({ response_format: format }: ChatPayload): unknown => {
 const thinkFor = (request: ChatRequest, host: Host, dropped: Array<string>): unknown => {
   const own = request.payload["think"]
   if (typeof own === "boolean" || own === "low" || own === "medium" || own === "high") return own
+  if (own != null) dropped.push("think")
   const wish = reasoningWish(request.reasoning)
   if (wish === undefined) return undefined
   const known = host.supportedParameters

@@ -61,8 +61,11 @@ const walk = (value: unknown, inside: string, tools: Tools | undefined): Finding
 
 const member = (owner: JsonObject, name: string, inside: string, tools: Tools | undefined): Finding | undefined => {
   const value = owner[name]
-  if (value === null || value === undefined || isFree(name, owner, inside)) return undefined
-  const reason = ruleOf(name)?.(value)
+  if (value === null || value === undefined) return undefined
+  const rule = ruleOf(name)
+  // Most members: a text whose name says nothing.
+  if ((rule === null && typeof value !== "object") || isFree(name, owner, inside)) return undefined
+  const reason = rule?.(value)
   if (reason !== undefined) return { path: name, reason }
   if (typeof value !== "object") return undefined
   const found = walk(value, name, tools)

@@ -15,13 +15,15 @@ export interface Reader {
 export type Carried = JsonObject | string
 
 /** Types by the end of an address, where nothing else says what is there. */
-const typesByEnding: Readonly<Record<string, string>> = {
-  ...{ png: "image/png", jpg: "image/jpeg", jpeg: "image/jpeg", webp: "image/webp", gif: "image/gif" },
-  ...{ heic: "image/heic", heif: "image/heif", avif: "image/avif", bmp: "image/bmp" },
-  ...{ pdf: "application/pdf", txt: "text/plain", md: "text/markdown", html: "text/html", csv: "text/csv" },
-  ...{ mp4: "video/mp4", mov: "video/quicktime", webm: "video/webm", mpeg: "video/mpeg", mpg: "video/mpeg" },
-  ...{ mp3: "audio/mpeg", wav: "audio/wav", flac: "audio/flac", ogg: "audio/ogg", m4a: "audio/m4a" },
-}
+const typesByEnding: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ...{ png: "image/png", jpg: "image/jpeg", jpeg: "image/jpeg", webp: "image/webp", gif: "image/gif" },
+    ...{ heic: "image/heic", heif: "image/heif", avif: "image/avif", bmp: "image/bmp" },
+    ...{ pdf: "application/pdf", txt: "text/plain", md: "text/markdown", html: "text/html", csv: "text/csv" },
+    ...{ mp4: "video/mp4", mov: "video/quicktime", webm: "video/webm", mpeg: "video/mpeg", mpg: "video/mpeg" },
+    ...{ mp3: "audio/mpeg", wav: "audio/wav", flac: "audio/flac", ogg: "audio/ogg", m4a: "audio/m4a" },
+  }),
+)
 
 const imageDefault = "image/jpeg"
 const videoDefault = "video/mp4"
@@ -54,7 +56,7 @@ const fromAddress = (url: string, otherwise: string, reader: Reader): Carried =>
   if (isOperators(host, reader.vertex)) return "the address is of what belongs to the operator"
   if (!fetches(reader)) return "this model takes embedded media only"
   if (isYouTube(host) && !reader.vertex) return { fileData: { fileUri: url } }
-  return { fileData: { mimeType: typesByEnding[endingOf(url)] ?? otherwise, fileUri: url } }
+  return { fileData: { mimeType: typesByEnding.get(endingOf(url)) ?? otherwise, fileUri: url } }
 }
 
 /** The name of the host, as a resolver would have it; `undefined` where it is no address. */
@@ -90,7 +92,7 @@ export const mediaPart = (part: Exclude<ContentPart, { type: "text" | "refusal" 
 
 const audioPart = ({ data, format }: { readonly data: string; readonly format: string }): Carried => {
   if (format.startsWith("pcm")) return "this host takes no raw audio"
-  return inline(typesByEnding[format] ?? `audio/${format}`, data)
+  return inline(typesByEnding.get(format) ?? `audio/${format}`, data)
 }
 
 const filePart = ({ file }: FilePart, reader: Reader): Carried => {

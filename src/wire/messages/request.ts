@@ -140,6 +140,7 @@ const outputFields = (payload: ChatPayload, host: Host, thinking: Thinking): Jso
   return Object.keys(config).length === 0 ? {} : { output_config: config }
 }
 
+/** An effort that the host knows, as the caller's own `output_config` has it. */
 const isEffort = (value: unknown): boolean => efforts.some((effort) => effort === value)
 
 const schemaIn = ({ response_format: format }: ChatPayload): JsonObject | null | undefined =>
@@ -180,6 +181,9 @@ const droppedOf = ({ payload, reasoning }: ChatRequest, body: JsonObject): Reado
     if (payload[name] != null && body[name] === undefined) dropped.push(name)
   }
   if (payload.metadata != null && !isWithin(payload.metadata, body["metadata"])) dropped.push("metadata")
+  if (payload["thinking"] != null && !isJsonObject(body["thinking"])) dropped.push("thinking")
+  const config = payload["output_config"]
+  if (config != null && !(isJsonObject(config) && isEffort(config["effort"]))) dropped.push("output_config")
   if (payload.top_k != null && payload.top_k !== 0 && body["top_k"] === undefined) dropped.push("top_k")
   const output = isJsonObject(body["output_config"]) ? body["output_config"] : {}
   if (payload.verbosity != null && output["effort"] !== payload.verbosity) dropped.push("verbosity")

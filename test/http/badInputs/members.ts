@@ -15,15 +15,28 @@ export const memberTests = (): void => {
     })
   }
 
-  badInput(30, "addresses of images pass through, and the gateway does not fetch them", async () => {
-    let fetched = 0
-    const wire = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(String(++fetched)) })
-    const urls = ["http://169.254.169.254/latest/meta-data", "http://[::1]/x", `http://127.0.0.1:${wire.port}/x.png`]
-    const messages = [{ role: "user", content: urls.map((url) => ({ type: "image_url", image_url: { url } })) }]
-    expect((await passed(JSON.stringify({ ...fine, messages })))["messages"]).toEqual(messages)
-    expect(fetched).toBe(0)
-    await wire.stop(true)
-  })
+  badInput(
+    30,
+    "public addresses of images pass through, others are refused, and the gateway fetches none",
+    async () => {
+      let fetched = 0
+      const wire = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(String(++fetched)) })
+      const withImage = (url: string) => ({
+        ...fine,
+        messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }],
+      })
+      for (const url of [
+        "http://169.254.169.254/latest/meta-data",
+        "http://[::1]/x",
+        `http://127.0.0.1:${wire.port}/x`,
+      ])
+        expect((await post(JSON.stringify(withImage(url)))).status).toBe(400)
+      const fit = withImage("https://images.example/x.png")
+      expect((await passed(JSON.stringify(fit)))["messages"]).toEqual(fit.messages)
+      expect(fetched).toBe(0)
+      await wire.stop(true)
+    },
+  )
   badInput(39, "a tool with a schema of 1 MiB", async () => {
     const tools = [{ type: "function", function: { name: "f", parameters: { description: "x".repeat(1_048_576) } } }]
     expect((await passed(JSON.stringify({ ...fine, model: "acme/large", tools })))["tools"]).toEqual(tools)

@@ -156,6 +156,7 @@ const payloadOf = (body: JsonObject, own: JsonObject, translation: Translation):
   for (const name of ownMembers) if (own[name] != null) translation.untranslated.push(name)
   if (isJsonObject(body["metadata"]))
     dropOthers(body["metadata"], metadataMembers, "metadata", translation.untranslated)
+  dropOthers(config, outputMembers, "output_config", translation.untranslated)
   if (config["task_budget"] != null) translation.untranslated.push("output_config.task_budget")
   const listed = Array.isArray(tools) ? tools.filter(isJsonObject) : []
   const messages: ReadonlyArray<Message> = translation.messages
@@ -190,6 +191,7 @@ const payloadOf = (body: JsonObject, own: JsonObject, translation: Translation):
 }
 
 const metadataMembers = new Set(["user_id"])
+const outputMembers = new Set(["effort", "format", "task_budget"])
 
 const userField = ({ user, metadata }: JsonObject): { readonly user?: string } => {
   const id = isJsonObject(metadata) ? (metadata["user_id"] ?? user) : user

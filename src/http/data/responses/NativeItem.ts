@@ -71,7 +71,7 @@ export class NativeItem {
   add(type: string, event: JsonObject): void {
     const dot = type.lastIndexOf(".")
     const [head, end] = [type.slice(0, dot), type.slice(dot + 1)]
-    if (inputs[head] !== undefined) {
+    if (Object.hasOwn(inputs, head)) {
       if (end === "done") this.isInputEnded = true
       else if (typeof event["delta"] === "string") this.input += event["delta"]
       return

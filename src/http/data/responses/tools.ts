@@ -62,7 +62,7 @@ const toolTypes: ReadonlyMap<string, Check> = new Map([...functionTypes, ["names
 export const tools = listOf(
   byType(toolTypes, (type, tool, path, issues) => {
     if (searchTool.test(type)) webSearch(tool, path, issues)
-    // Others that hosts run are judged for each host: `decode/hosted.ts`.
+    // Others that hosts run are judged for each host: `src/http/decode/hosted.ts`.
     else if (reachesOut(type))
       report(
         issues,

@@ -1,0 +1,144 @@
+/** One gateway with a host of every protocol that a caller's words reach, and what each was sent. */
+import type { GatewayConfigInput } from "../../../src/config/GatewayConfig.ts"
+import type { JsonObject } from "../../../src/domain/Json.ts"
+import { startGateway, type TestGateway } from "../../support/gateway.ts"
+import { type ScriptedHost, scriptedHost, wholeAnswer } from "../../support/host.ts"
+import { nativeAnswer } from "../../support/messages.ts"
+import { message, responseObject } from "../../support/responsesHost.ts"
+
+/** Slugs of the models, each with one host: `acme/responses` is served by a host of the Responses form. */
+export const protocols = [
+  "chat",
+  "compatible",
+  "responses",
+  "messages",
+  "google",
+  "converse",
+  "cohere",
+  "ollama",
+] as const
+export type ProtocolName = (typeof protocols)[number]
+
+export interface Hosts {
+  readonly gateway: TestGateway
+  readonly host: ScriptedHost
+  /** Sends a body in a form, for the model of a protocol. `sent`: what its host got. */
+  readonly ask: (form: string, protocol: ProtocolName, body: JsonObject, key?: string) => Promise<Asked>
+  readonly stop: () => Promise<void>
+}
+
+export interface Asked {
+  readonly status: number
+  readonly sent: JsonObject | undefined
+  readonly dropped: ReadonlyArray<string>
+  readonly text: string
+}
+
+const answerAt = (path: string): Response => {
+  if (path.endsWith("/responses")) return Response.json(responseObject([message("fine")]))
+  if (path.endsWith("/messages")) return nativeAnswer([{ type: "text", text: "fine" }])
+  if (path.includes(":generateContent"))
+    return Response.json({
+      candidates: [{ content: { role: "model", parts: [{ text: "fine" }] }, finishReason: "STOP" }],
+      usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1 },
+    })
+  if (path.endsWith("/converse"))
+    return Response.json({
+      output: { message: { role: "assistant", content: [{ text: "fine" }] } },
+      stopReason: "end_turn",
+      usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2 },
+    })
+  if (path.endsWith("/api/chat"))
+    return Response.json({ message: { role: "assistant", content: "fine" }, done: true, done_reason: "stop" })
+  if (path.endsWith("/v1/chat"))
+    return Response.json({
+      message: { role: "assistant", content: [{ type: "text", text: "fine" }] },
+      finish_reason: "COMPLETE",
+      usage: { billed_units: { input_tokens: 1, output_tokens: 1 } },
+    })
+  return wholeAnswer("fine")
+}
+
+export const minimal: Readonly<Record<string, JsonObject>> = {
+  "/chat/completions": { messages: [{ role: "user", content: "hi" }], max_tokens: 64 },
+  "/completions": { prompt: "hi", max_tokens: 64 },
+  "/messages": { messages: [{ role: "user", content: "hi" }], max_tokens: 64 },
+  "/responses": { input: "hi", max_output_tokens: 64 },
+}
+export const forms = Object.keys(minimal)
+
+/** `webSearch`: the price of a search at every host; absent: none has one. */
+export const startHosts = async ({
+  webSearch,
+  provider = {},
+}: {
+  readonly webSearch?: string
+  readonly provider?: JsonObject
+} = {}): Promise<Hosts> => {
+  const host = scriptedHost((_body, request) => answerAt(new URL(request.url).pathname))
+  const common = { network: "private" as const, base_url: host.url, api_key: "k", ...provider }
+  const models = protocols.map((protocol) => ({
+    id: `acme/${protocol}`,
+    context_length: 100_000,
+    hosts: [
+      {
+        provider: providerOf[protocol],
+        model: protocol === "google" ? "gemini-3-pro" : protocol === "messages" ? "claude-opus-4-1" : "upstream",
+        ...(protocol === "responses" ? { api: "responses" } : {}),
+        pricing: {
+          ...{ prompt: "0.000001", completion: "0.000002" },
+          ...(webSearch === undefined ? {} : { web_search: webSearch }),
+        },
+        max_completion_tokens: 4096,
+      },
+    ],
+  }))
+  const config = {
+    providers: {
+      openai: common,
+      compatible: { ...common, plugin: "openai-compatible" },
+      anthropic: common,
+      "google-ai-studio": common,
+      bedrock: { ...common, region: "us-east-1" },
+      cohere: common,
+      ollama: common,
+    },
+    models,
+    limits: { breaker: { open_s: 0 }, cooldown: { account_s: 0, not_found_s: 0, rate_limit_s: 0 } },
+  } as unknown as GatewayConfigInput
+  const gateway = await startGateway({ config })
+  return {
+    gateway,
+    host,
+    ask: async (form, protocol, body, key = gateway.key) => {
+      const before = host.calls.length
+      const response = await gateway.call(form, {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+        body: JSON.stringify({ model: `acme/${protocol}`, ...minimal[form], ...body }),
+      })
+      const names = response.headers.get("x-gw-dropped")
+      return {
+        status: response.status,
+        sent: host.calls.length > before ? host.calls.at(-1)?.body : undefined,
+        dropped: names === null ? [] : names.split(", "),
+        text: await response.text(),
+      }
+    },
+    stop: async () => {
+      await gateway.stop()
+      await host.stop()
+    },
+  }
+}
+
+const providerOf: Readonly<Record<ProtocolName, string>> = {
+  chat: "openai",
+  compatible: "compatible",
+  responses: "openai",
+  messages: "anthropic",
+  google: "google-ai-studio",
+  converse: "bedrock",
+  cohere: "cohere",
+  ollama: "ollama",
+}

@@ -65,7 +65,9 @@ export const expectedOfAnswer = (answer: unknown): Misfit => {
 }
 
 const expectedOfUnfinished = ({ unfinished }: JsonObject): Misfit =>
-  unfinished === undefined || typeof unfinished === "boolean" ? undefined : but("unfinished is true or false", unfinished)
+  unfinished === undefined || typeof unfinished === "boolean"
+    ? undefined
+    : but("unfinished is true or false", unfinished)
 
 const expectedOfUnseen = ({ unseen }: JsonObject): Misfit =>
   unseen === undefined || isCount(unseen) ? undefined : but("unseen is a number of bytes", unseen)

@@ -37,7 +37,10 @@ export const moneyTests = (): void => {
   badInput(70, "a request that costs more than what is left", async () => {
     const key = await gateway.newKey({ limit: 1_000_000_000n })
     const response = () => gateway.chat({ ...fine, max_tokens: 4096 }, asKey(key))
-    const metadata = await refused(response, { status: 402, says: "lower max_tokens, shorten the prompt, or raise the limit" })
+    const metadata = await refused(response, {
+      status: 402,
+      says: "lower max_tokens, shorten the prompt, or raise the limit",
+    })
     expect(metadata).toMatchObject({ reason: "request_exceeds_budget", ...figures(0.001, 0), resets_at: null })
     await wholeBodyOf(await gateway.chat({ ...fine, max_tokens: 10 }, asKey(key)))
   })

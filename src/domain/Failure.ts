@@ -76,7 +76,7 @@ export class PaymentRequired extends Data.TaggedError("PaymentRequired")<{
         return `This request could cost more than the key has left: ${needs}$${formatUsd(left)} ${of} is left; lower max_tokens, shorten the prompt, or raise the limit.`
       case "in_flight_budget_exhausted":
         return `What the key has left is held by requests in flight: ${needs}$${formatUsd(left)} ${of} is free while $${formatUsd(held)} is held; try again in a moment, or send fewer requests at once.`
-      case "unknown_price":
+      default:
         return "No price is known for this model's hosts, so a key with a limit may not call it."
     }
   }

@@ -47,11 +47,11 @@ const bytesPerToken = 16
 
 /** Tokens that the prompt has at least. Bytes of media say nothing about tokens. */
 const fewestPromptTokens = (bounds: Bounds): number =>
-  bounds.mediaParts > 0 ? 0 : Math.floor(bounds.textBytes / bytesPerToken)
+  bounds.mediaParts > 0 ? 0 : Math.ceil(bounds.textBytes / bytesPerToken)
 
 /** The same for what has to fit into the context at once. */
 const fewestTokensAtOnce = (bounds: Bounds): number =>
-  bounds.longestBytes === undefined ? fewestPromptTokens(bounds) : Math.floor(bounds.longestBytes / bytesPerToken)
+  bounds.longestBytes === undefined ? fewestPromptTokens(bounds) : Math.ceil(bounds.longestBytes / bytesPerToken)
 
 /** Hosts that these exclude are never called. In this order: the last one that excludes a host is reported. */
 export const hardFilters: ReadonlyArray<Filter> = [

@@ -126,6 +126,11 @@ describe("latency and throughput", () => {
     stream.send(word)
     await asked
     leaving.abort()
+    // Its host is read on for a second.
+    for (let step = 0; step < 12; step++) {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+      gateway.clock.advance(100)
+    }
     await stream.left
     await turns()
     const { latency_last_30m, throughput_last_30m, uptime_last_5m } = await gateway.listing()

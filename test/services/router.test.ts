@@ -78,7 +78,7 @@ describe("a preference", () => {
     },
   )
 
-  const long = { messages: [{ role: "user", content: "x".repeat(8000) }] }
+  const long = { messages: [{ role: "user", content: "x".repeat(16_000) }] }
 
   test.each<readonly [string, Record<string, unknown>, ReadonlyArray<string>]>([
     ["none", {}, ["a", "b", "b/eu", "c", "d"]],
@@ -109,7 +109,7 @@ describe("a preference", () => {
     ["max_tokens", { max_tokens: 200 }, ["a", "b/eu", "c", "d"]],
     ["max_tokens and the context", { max_tokens: 8192 }, ["d"]],
     ["max_tokens that none can write", { max_tokens: 200_000 }, ["a", "b", "b/eu", "c", "d"]],
-    ["the bound of the prompt", { messages: [{ role: "user", content: "x".repeat(500) }] }, ["a", "b", "b/eu", "d"]],
+    ["the bound of the prompt", { messages: [{ role: "user", content: "x".repeat(1000) }] }, ["a", "b", "b/eu", "d"]],
     ["images", saying(image), ["a", "b", "c", "d"]],
     ["output that is an image", { modalities: ["text", "image"] }, ["a", "b", "c", "d"]],
     ["output that is text", { modalities: ["text"] }, ["a", "b", "b/eu", "c", "d"]],

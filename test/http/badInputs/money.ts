@@ -19,7 +19,7 @@ export const moneyTests = (): void => {
     const key = await spent(null)
     const metadata = await refused(() => gateway.chat(fine, asKey(key)), {
       status: 402,
-      says: /^The key's total limit is used up\.$/,
+      says: /^The key's total limit of \$1 is used up\.$/,
     })
     expect(metadata).toMatchObject({ reason: "limit_exhausted", ...figures(1, 1), resets_at: null })
   })
@@ -27,7 +27,7 @@ export const moneyTests = (): void => {
     const key = await spent("monthly")
     const metadata = await refused(() => gateway.chat({ ...fine, stream: true }, asKey(key)), {
       status: 402,
-      says: /^The key's monthly limit is used up\.$/,
+      says: /^The key's monthly limit of \$1 is used up\.$/,
     })
     expect(metadata).toMatchObject({ reason: "limit_exhausted", limit_source: "monthly", ...figures(1, 1) })
     const now = new Date()
@@ -37,7 +37,10 @@ export const moneyTests = (): void => {
   badInput(70, "a request that costs more than what is left", async () => {
     const key = await gateway.newKey({ limit: 1_000_000_000n })
     const response = () => gateway.chat({ ...fine, max_tokens: 4096 }, asKey(key))
-    const metadata = await refused(response, { status: 402, says: "lower max_tokens or raise the limit" })
+    const metadata = await refused(response, {
+      status: 402,
+      says: "lower max_tokens, shorten the prompt, or raise the limit",
+    })
     expect(metadata).toMatchObject({ reason: "request_exceeds_budget", ...figures(0.001, 0), resets_at: null })
     await wholeBodyOf(await gateway.chat({ ...fine, max_tokens: 10 }, asKey(key)))
   })

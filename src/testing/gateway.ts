@@ -12,6 +12,7 @@ import { isJsonObject } from "../domain/Json.ts"
 import * as Gateway from "../Gateway.ts"
 import { contractVersion, type Provider, type ProviderPlugin } from "../plugin/Provider.ts"
 import { KeyStore } from "../services/KeyStore.ts"
+import { readOnMs } from "../services/ReadingOn.ts"
 import { layer as memoryStorage } from "../sql/MemoryStorage.ts"
 import { Upstream } from "../upstream/Upstream.ts"
 import type { Protocol } from "../wire/Protocol.ts"
@@ -92,20 +93,20 @@ const endsWithCaller = async (subject: ProtocolSubject, sample: NamedSample): Pr
   const ends = [0, 1, 2].map((more) => first + more).filter((end) => end > 0 && end < frames.length)
   // A plugin with `sign` may send its own request first.
   const answerToSigning = load(subject.subject).sign === undefined ? undefined : subject.subject.answer
-  let kept = 0
-  let aborted = Promise.withResolvers<true>()
+  /** The frames of each call, and when it ended. */
+  const calls: Array<{ readonly kept: number; readonly aborted: PromiseWithResolvers<true> }> = []
   const answer = (request: Request) => {
     if (answerToSigning !== undefined && !isInference(subject, request)) return answerToSigning(request)
     const { signal } = request
-    const { resolve } = aborted
-    signal.addEventListener("abort", () => resolve(true), { once: true })
-    return new Response(unfinished(frames.slice(0, kept), signal), {
+    const call = calls.at(-1)
+    signal.addEventListener("abort", () => call?.aborted.resolve(true), { once: true })
+    return new Response(unfinished(frames.slice(0, call?.kept), signal), {
       headers: { "content-type": mediaTypes[protocol.framing] },
     })
   }
   await inGateway(subject, alone(subject.subject.plugin, false), answer, async (ask, log) => {
-    for (kept of ends.length === 0 ? [frames.length - 1] : ends) {
-      aborted = Promise.withResolvers<true>()
+    for (const kept of ends.length === 0 ? [frames.length - 1] : ends) {
+      calls.push({ kept, aborted: Promise.withResolvers<true>() })
       const { body } = await ask(true)
       const reader = body?.getReader()
       const began = reader === undefined ? undefined : await within(firstText(reader))
@@ -115,8 +116,12 @@ const endsWithCaller = async (subject: ProtocolSubject, sample: NamedSample): Pr
         `Nothing of ${sample.name} reached the caller before its end: the decoder holds its chunks back${log.map((line) => `; ${line}`).join("")}`,
         "Decoder.event",
       )
+    }
+    // The gateway reads a host on for a second after its caller has left, since its usage may be on its way.
+    const ended = await Promise.all(calls.map(({ aborted }) => within(aborted.promise, readOnMs + timeoutMs)))
+    for (const [at, { kept }] of calls.entries()) {
       must(
-        (await within(aborted.promise)) === true,
+        ended[at] === true,
         `The caller left after ${kept} of ${frames.length} frames, and the call to the host went on`,
         "Provider.transport",
       )
@@ -237,9 +242,9 @@ const firstText = async (reader: TextReader): Promise<boolean> => {
 /** Far longer than a stream in memory takes. Only a failing check waits so long. */
 const timeoutMs = 1000
 
-const within = <A>(promise: Promise<A>): Promise<A | undefined> => {
+const within = <A>(promise: Promise<A>, milliseconds = timeoutMs): Promise<A | undefined> => {
   const late = Promise.withResolvers<undefined>()
-  const timer = setTimeout(late.resolve, timeoutMs, undefined)
+  const timer = setTimeout(late.resolve, milliseconds, undefined)
   return Promise.race([promise, late.promise]).finally(() => clearTimeout(timer))
 }
 

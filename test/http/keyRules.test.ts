@@ -140,7 +140,7 @@ describe("the models and providers that a key may use", () => {
     gateway.answers["b"] = () => Response.json({ error: { message: "later" } }, { status: 429 })
     expect((await gateway.ask(key)).status).toBe(429)
     const cooling = await gateway.ask(key)
-    expect([cooling.status, cooling.headers.get("retry-after")]).toEqual([503, "5"])
+    expect([cooling.status, cooling.headers.get("retry-after")]).toEqual([429, "5"])
     expect(gateway.called).toEqual(["b"])
   })
 

@@ -90,8 +90,7 @@ const objectFault = (value: JsonObject, inside: string, tools: Tools | undefined
     const plain = type.trim().toLowerCase()
     if (plain === "item_reference" || plain === "container_upload") return { path: "", reason: stored }
     if (plain === "file" && inside === "source") return { path: "", reason: stored }
-    if (isToolPlace(inside) && reachesOut(type))
-      return { path: "type", reason: `${JSON.stringify(type.slice(0, 64))} ${unusable}` }
+    if (reachesOut(type)) return { path: "type", reason: `${JSON.stringify(type.slice(0, 64))} ${unusable}` }
   }
   if (tools === undefined || inside !== "tools") return undefined
   const runner = runnerOf(value)
@@ -101,12 +100,6 @@ const objectFault = (value: JsonObject, inside: string, tools: Tools | undefined
 
 const unusable = "is not supported: it reaches what belongs to the operator, or a server that the caller names"
 const hosted = "is a tool that this host is not to run, since it has no price for it"
-
-/** Where tools, and the choice among them, stand; also one that stands inside of another. */
-const isToolPlace = (inside: string): boolean => !notTools.has(inside)
-
-/** Lists whose objects have types of other things. */
-const notTools: ReadonlySet<string> = new Set(["content", "input", "messages", "output", "parts", "contents", "source"])
 
 /** Tools of forms without types, by their only member. */
 const hostedMembers: ReadonlySet<string> = new Set([

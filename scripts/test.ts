@@ -4,7 +4,7 @@
  *     bun scripts/test.ts [TEST...]
  *
  * - One PostgreSQL is started before the tests, for all of them (test/support/postgresServer.ts).
- * - When nothing was printed for `HEADGATE_TEST_SILENCE_S` seconds (180), the files that were in hand are named, every process
+ * - When nothing was printed for `TEST_SILENCE_S` seconds (180), the files that were in hand are named, every process
  *   of the run is ended, and the exit code is 75. The runtime may lose the exit notice of a child process
  *   (oven-sh/bun#43697), and no time limit of a test covers the top level of a file (oven-sh/bun#14951).
  */
@@ -19,7 +19,7 @@ import { signal, treeOf } from "./processTree.ts"
 /** `EX_TEMPFAIL`: the run stood still, and says nothing of the tests. */
 const stoodStill = 75
 
-const silenceMs = Number(process.env["HEADGATE_TEST_SILENCE_S"] ?? "180") * 1000
+const silenceMs = Number(process.env["TEST_SILENCE_S"] ?? "180") * 1000
 
 const postgres = await startOnce()
 const say = (line: string) => process.stderr.write(`${line}\n`)
@@ -36,8 +36,8 @@ const run = Bun.spawn(
     env: {
       ...process.env,
       ...(process.stdout.isTTY ? { FORCE_COLOR: "1" } : {}),
-      HEADGATE_TEST_POSTGRES: typeof postgres === "string" ? "off" : String(postgres.port),
-      HEADGATE_TEST_NOTES: notes,
+      TEST_POSTGRES: typeof postgres === "string" ? "off" : String(postgres.port),
+      TEST_NOTES: notes,
     },
     stdio: ["ignore", "pipe", "pipe"],
   },

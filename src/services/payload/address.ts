@@ -32,5 +32,7 @@ const isPublic = (text: string): boolean => {
   const url = URL.parse(text)
   if (url === null) return false
   const name = url.hostname.replace(/\.+$/, "")
-  return reachOf(url.hostname) === "public" && !innerNames.test(name)
+  // A name of one label is known to resolvers of a network alone.
+  const isOneLabel = !/[.:]/.test(name)
+  return reachOf(url.hostname) === "public" && !isOneLabel && !innerNames.test(name)
 }

@@ -79,8 +79,10 @@ export class AnswerStream implements OutputEvents {
   private readonly onEnd = (): void => this.ended()
   private readonly onProgress = (): void => this.progress()
   private answer: HostAnswer | undefined
-  /** Since when the caller has taken no bytes; `undefined`: the caller keeps up. */
+  /** Since when the host is not read, because too much waits for the caller; `undefined`: it is read. */
   private fullSince: number | undefined
+  /** When something was written that the caller may not have taken since; `undefined`: it has. */
+  private unreadSince: number | undefined
   /** Whether the caller still reads. */
   private hasReader = true
   /** Of an unread answer: how it ends unless its host finishes it. */
@@ -338,6 +340,7 @@ export class AnswerStream implements OutputEvents {
 
   private write(text: string): void {
     this.lastWrite = this.services.timers.now()
+    this.unreadSince ??= this.lastWrite
     if (this.output.write(text)) return
     this.fullSince ??= this.lastWrite
     this.answer?.attempt.exchange?.pause()
@@ -371,15 +374,18 @@ export class AnswerStream implements OutputEvents {
     const { limits } = this.options
     const { timers } = this.services
     const now = timers.now()
-    if (this.fullSince !== undefined) {
-      if (now - this.fullSince >= limits.clientStallMs) {
-        this.cutStalled()
+    if (this.output.isRead()) this.unreadSince = undefined
+    if (now - (this.unreadSince ?? now) >= limits.clientStallMs) {
+      this.cutStalled()
+      return
+    }
+    if (this.fullSince === undefined) {
+      if (this.isSilent(now) || this.isTooSlow(now)) {
+        this.answer?.attempt.stop(new HostFailed({ reason: "timeout" }))
         return
       }
-    } else if (this.isSilent(now) || this.isTooSlow(now)) {
-      this.answer?.attempt.stop(new HostFailed({ reason: "timeout" }))
-      return
-    } else if (now - this.lastWrite >= heartbeatMs) this.write(this.writer.heartbeat)
+      if (now - this.lastWrite >= heartbeatMs) this.write(this.writer.heartbeat)
+    }
     this.watch.restart(this.tickMs)
   }
 

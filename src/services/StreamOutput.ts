@@ -16,6 +16,8 @@ export interface StreamOutput {
   readonly stream: ReadableStream<Uint8Array>
   /** Writes text. `false`: the reader is behind, so nothing more should be written until `onDrain`. */
   readonly write: (text: string) => boolean
+  /** Whether the reader took something since the last call, or nothing waits for it. */
+  readonly isRead: () => boolean
   /** Ends the stream. What was written still reaches the reader. */
   readonly end: () => void
   /** Breaks the stream off: the reader sees an error. */
@@ -36,6 +38,8 @@ export const queuedOutput: OpenOutput = (events) => {
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined
   let isOpen = true
   let isFull = false
+  let writtenBytes = 0
+  let takenBytes = 0
   const stream = new ReadableStream<Uint8Array>(
     {
       start: (opened) => {
@@ -57,9 +61,17 @@ export const queuedOutput: OpenOutput = (events) => {
     stream,
     write: (text) => {
       if (!isOpen || controller === undefined) return true
-      controller.enqueue(encoder.encode(text))
+      const bytes = encoder.encode(text)
+      writtenBytes += bytes.length
+      controller.enqueue(bytes)
       isFull = (controller.desiredSize ?? 1) <= 0
       return !isFull
+    },
+    isRead: () => {
+      const waiting = queuedBytes - (controller?.desiredSize ?? queuedBytes)
+      const before = takenBytes
+      takenBytes = writtenBytes - waiting
+      return waiting <= 0 || takenBytes > before
     },
     end: () => {
       if (!isOpen) return
@@ -89,6 +101,8 @@ class DirectOutput implements StreamOutput {
   private readonly events: OutputEvents
   private controller: DirectController | undefined
   private isOpen = true
+  /** The socket has not taken what was written last. */
+  private isBehind = false
   /** Text that came before the server began to read. */
   private early = ""
   /** Resolves the promise that Bun waits for at the end of the stream. `undefined`: the server has not begun to read. */
@@ -115,8 +129,13 @@ class DirectOutput implements StreamOutput {
     const written = this.controller.write(text)
     if (typeof written === "number") return true
     const drained = () => this.drained()
+    this.isBehind = true
     written.then(drained, drained)
     return false
+  }
+
+  isRead(): boolean {
+    return !this.isBehind
   }
 
   end(): void {
@@ -148,6 +167,7 @@ class DirectOutput implements StreamOutput {
   }
 
   private drained(): void {
+    this.isBehind = false
     if (this.isOpen) this.events.onDrain()
   }
 

@@ -131,7 +131,7 @@ describe("one key's", () => {
       expect(error.message).toContain("67108864 bytes")
       return true
     }, "the refusal")
-    const long = { ...small, messages: [{ role: "user", content: "word ".repeat(20_000) }] }
+    const long = { ...small, messages: [{ role: "user", content: "word ".repeat(40_000) }] }
     expect((await errorOf(await gateway.ask(other, long))).metadata).toMatchObject({
       error_type: "context_length_exceeded",
     })

@@ -153,7 +153,12 @@ describe("each member", () => {
     ),
     cached_content: [{ refused: "cachedContents/1" }],
     provider: [{ here: { only: ["host"] } }, { refused: 1 }],
-    ...Object.fromEntries([...credentialMembers, ...costlyMembers].map((name) => [name, [{ dropped: "x" }]])),
+    ...Object.fromEntries(
+      [...credentialMembers, ...costlyMembers.filter((name) => !(name in sharedMembers))].map((name) => [
+        name,
+        [{ dropped: "x" }],
+      ]),
+    ),
     workspace_id: [{ refused: "wrkspc_1" }],
     // what the gateway does not know
     future: [{ sent: { a: [1] } }],

@@ -402,7 +402,9 @@ describe.concurrent("the process", () => {
       const config = { discovery: { environment: false, local: false } }
       const gateway = installation.start({ config, env: { HEADGATE_PORT: `${taken.port}` } })
       expect(await gateway.exited).toBe(69)
-      expect(gateway.err().trim().split("\n").at(-1)).toStartWith("server: cannot listen: ")
+      expect(gateway.err().trim().split("\n").at(-1)).toMatch(
+        new RegExp(`^server: port ${taken.port} of 127\\.0\\.0\\.1 is used by another program \\(pid ${process.pid}: `),
+      )
     },
     patience,
   )

@@ -197,6 +197,9 @@ const resolved = async (parts: Parts, config: unknown = {}) => {
 const callable = (result: Awaited<ReturnType<typeof resolved>>["result"]) =>
   [...Either.getOrThrow(result).resolved.providers].flatMap(([slug, each]) => (each.callable ? [slug] : []))
 
+/** Of hosts whose lack of a price is not the point. */
+const pricing = { prompt: "0", completion: "0" }
+
 describe("a plugin that does not load", () => {
   test.each(broken)("%s is off with one line, and the others are not", async (_what, plugin, line) => {
     const { log, result } = await resolved({ plugins: [plugin, echo, own] })
@@ -227,7 +230,16 @@ describe("a plugin that does not load", () => {
       { plugins: [provider("acme", throwing), echo] },
       {
         providers: { eu: { plugin: "acme" }, us: { plugin: "acme" } },
-        models: [{ id: "a/b", context_length: 1, hosts: [{ provider: "eu" }, { provider: "echo" }] }],
+        models: [
+          {
+            id: "a/b",
+            context_length: 1,
+            hosts: [
+              { provider: "eu", pricing },
+              { provider: "echo", pricing },
+            ],
+          },
+        ],
       },
     )
     expect(log).toEqual(["plugin acme: load: no disk"])
@@ -249,7 +261,16 @@ describe("a plugin that does not load", () => {
     const invalid = [new PluginInvalid({ plugin: "/plugins/providers/acme", phase: "import", reason: "no comma" })]
     const config = {
       providers: { acme: {} },
-      models: [{ id: "a/b", context_length: 1, hosts: [{ provider: "acme" }, { provider: "echo" }] }],
+      models: [
+        {
+          id: "a/b",
+          context_length: 1,
+          hosts: [
+            { provider: "acme", pricing },
+            { provider: "echo", pricing },
+          ],
+        },
+      ],
     }
     const { log, result } = await resolved({ plugins: [echo], invalid }, config)
     expect(log).toEqual(["plugin /plugins/providers/acme: import: no comma"])

@@ -203,6 +203,8 @@ describe("a slow caller", () => {
         await until(reading, word)
         await pass(6000)
         expect(host.aborted).toBe(false)
+        // A comment has come meanwhile.
+        await reading.one()
       }
       host.events(finish, usage, done)
       await settle()

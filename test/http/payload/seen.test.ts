@@ -344,7 +344,7 @@ describe("a member that costs or reaches something", () => {
   const costly = [
     ...["data_sources", "search_parameters", "enable_search", "num_search_results", "kv_transfer_params", "lora_path"],
     ...["chat_template", "min_tokens", "ignore_eos", "num_generations", "MAX_TOKENS", "max_tokens ", "maxTokens", "N"],
-    ...["Search_Parameters", "n_predict", "background", "store"],
+    ...["Search_Parameters", "n_predict", "store"],
   ]
   test.each(costly)("%s goes to no host, and is named", async (name) => {
     for (const form of ["/chat/completions", "/completions", "/messages"]) {

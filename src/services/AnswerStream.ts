@@ -81,7 +81,9 @@ export class AnswerStream implements OutputEvents {
   private answer: HostAnswer | undefined
   /** Since when the host is not read, because too much waits for the caller; `undefined`: it is read. */
   private fullSince: number | undefined
-  /** When something was written that the caller may not have taken since; `undefined`: it has. */
+  /** When the caller was last seen to take something, or to have all. */
+  private readAt: number
+  /** The first write after that. */
   private unreadSince: number | undefined
   /** Whether the caller still reads. */
   private hasReader = true
@@ -99,7 +101,7 @@ export class AnswerStream implements OutputEvents {
     this.services = services
     this.options = options
     this.output = options.open(this)
-    this.lastEvent = this.lastWrite = this.windowStart = services.timers.now()
+    this.lastEvent = this.lastWrite = this.windowStart = this.readAt = services.timers.now()
     this.watch = services.timers.set(this.tickMs, () => this.look())
     options.context.lifetime.onEnd(this.onEnd)
   }
@@ -374,8 +376,10 @@ export class AnswerStream implements OutputEvents {
     const { limits } = this.options
     const { timers } = this.services
     const now = timers.now()
-    if (this.output.isRead()) this.unreadSince = undefined
-    if (now - (this.unreadSince ?? now) >= limits.clientStallMs) {
+    if (this.output.isRead()) {
+      this.readAt = now
+      this.unreadSince = undefined
+    } else if (now - (this.unreadSince ?? this.readAt) >= limits.clientStallMs) {
       this.cutStalled()
       return
     }

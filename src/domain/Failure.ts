@@ -119,7 +119,7 @@ const rateLimitTexts: Readonly<Partial<Record<RateLimited["scope"], (limit: numb
 /** There is no such route, model or key. */
 export class NotFound extends Data.TaggedError("NotFound")<{
   readonly what: string
-  /** A sentence for who looked elsewhere. */
+  /** A further sentence: where to look instead. */
   readonly hint?: string
 }> {
   override get message() {
@@ -143,7 +143,7 @@ export class NoHostMatches extends Data.TaggedError("NoHostMatches")<
 export class TimedOut extends Data.TaggedError("TimedOut")<{
   readonly phase: "body" | "upstream"
   readonly afterMs: number
-  /** Of a body, where not the whole of it took too long: no byte of it came for `afterMs`, or too few. */
+  /** Of a body: no byte of it came for `afterMs` (`silent`), or too few (`slow`). Absent: the whole of it took too long. */
   readonly because?: "silent" | "slow"
 }> {
   override get message() {
@@ -245,9 +245,9 @@ export class HostFailed extends Data.TaggedError("HostFailed")<{
   readonly code?: string
   /** Seconds the host asked us to wait. */
   readonly retryAfterSeconds?: number
-  /** Of `unreachable`: the connection broke after the request had begun to be sent, so the request may be why. */
+  /** With reason `unreachable`: the connection broke after a part of the request was sent, so the request may have caused it. */
   readonly isAfterSending?: boolean
-  /** What the host counted, where it says so with its error. As the host sent it. */
+  /** The usage that the host sent with its error, unchecked. */
   readonly usage?: ChatUsage
   /** For the log alone: what went wrong inside. Nothing of a prompt or an answer belongs here. */
   readonly cause?: unknown

@@ -3,7 +3,8 @@
  * of the gateway, a fault of a plugin, an end from outside and a finish that the model chose mean nothing. Whether another
  * host is tried is another question: `services/tryHosts.ts`. Pure. See docs/guarantees.md#g35 and docs/decisions/0041-only-what-the-host-did.md.
  */
-import type { HostFailed, HostReason } from "./Failure.ts"
+import type { HostFailed } from "./Failure.ts"
+import type { HostReason } from "./HostReason.ts"
 
 /** The ends of an attempt that are no failure of its host. */
 export const quietEnds = [

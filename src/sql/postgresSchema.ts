@@ -5,7 +5,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
-import { appendOnlyInPostgres } from "./migrations.ts"
+import { appendOnlyInPostgres } from "./dialects.ts"
 import { schema } from "./postgresPool.ts"
 
 /** A trigger, as `ledger_keeps_rows on ledger`, and what its function does. */

@@ -17,7 +17,7 @@ interface Trigger {
 
 const plain = (text: string): string => text.replaceAll(/\s+/g, " ").trim()
 
-/** Read out of the statements that make them. */
+/** From the statements that make them: the text of each function by the title of its trigger. */
 const expectedTriggers = (): ReadonlyMap<string, string> => {
   const bodies = new Map<string, string>()
   const triggers = new Map<string, string>()

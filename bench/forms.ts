@@ -4,8 +4,9 @@
  */
 import { chunkWriter } from "../src/http/data/chat/stream.ts"
 import { messagesWriter } from "../src/http/data/messages/stream.ts"
+import type { ChunkWriter } from "../src/wire/ChunkWriter.ts"
 import { chatProtocol } from "../src/wire/chat.ts"
-import { type ChunkWriter, HostStream } from "../src/wire/hostStream.ts"
+import { HostStream } from "../src/wire/hostStream.ts"
 import { messagesProtocol } from "../src/wire/messages.ts"
 import type { Protocol } from "../src/wire/Protocol.ts"
 import { chunkOf } from "../test/support/host.ts"

@@ -52,8 +52,9 @@ export {
   inputsOf,
 } from "./domain/Embeddings.ts"
 export { tokensIn } from "./domain/Estimate.ts"
-export { HostFailed, type HostFailedChanges, type HostReason, Unsupported } from "./domain/Failure.ts"
+export { HostFailed, type HostFailedChanges, Unsupported } from "./domain/Failure.ts"
 export type { Host } from "./domain/Host.ts"
+export type { HostReason } from "./domain/HostReason.ts"
 export { isJsonObject, type JsonObject, objectsIn, textOr } from "./domain/Json.ts"
 export type {
   ListedHost,

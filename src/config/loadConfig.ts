@@ -191,7 +191,7 @@ const variablesInTexts = (value: unknown, path: Path = []): ReadonlyArray<Proble
   }
   if (Array.isArray(value)) return value.flatMap((item: unknown, at) => variablesInTexts(item, [...path, at]))
   // An instance of a class, which a file of TypeScript may have, is refused elsewhere.
-  if (!isJsonObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return []
+  if (!isPlainObject(value)) return []
   return Object.entries(value).flatMap(([member, inner]) => variablesInTexts(inner, [...path, member]))
 }
 

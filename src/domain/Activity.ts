@@ -3,7 +3,7 @@ import type { KeyId } from "./Ids.ts"
 import { dayMs, windowStart } from "./Key.ts"
 import type { Picodollars } from "./Money.ts"
 
-/** How many days an overview without a date has that are over. */
+/** How many days before today an overview without a date has. */
 export const overviewDays = 30
 
 /** A question for sums. */
@@ -50,7 +50,7 @@ export const completedDays = (now: number): ReadonlyArray<number> => {
   return Array.from({ length: overviewDays }, (_, before) => today - (before + 1) * dayMs)
 }
 
-/** Those, with today before them. */
+/** Today, and after it the days of `completedDays`, each as its first Unix millisecond. */
 export const daysWithToday = (now: number): ReadonlyArray<number> => [windowStart("daily", now), ...completedDays(now)]
 
 /** `2028-02-29` of a day. */

@@ -106,8 +106,8 @@ export class Breaker {
   }
 
   /**
-   * A call failed: the probe, or one that began while it was closed. `mayOpen`: whether this failure may open it; it counts in
-   * any case.
+   * A call failed: the probe, or one that began while it was closed. The failure counts in any case. `mayOpen`: whether it may also open
+   * the breaker.
    */
   failed(now: number, mayOpen = true): void {
     if (this.isOpen) {

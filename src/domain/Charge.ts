@@ -25,9 +25,9 @@ export interface Answer {
   readonly outputBytes: number
   /** Images and sound that came. Absent: none. */
   readonly outputMedia?: MediaTokens | undefined
-  /** Tokens that the model has probably made and that were not sent (`hiddenTokens.ts`). Absent: none. */
+  /** An estimate of the tokens that the model made and that were not sent (`hiddenTokens.ts`). Absent: none. */
   readonly hiddenTokens?: number | undefined
-  /** The host goes on with the answer, out of reach: it costs the most that the request can cost. */
+  /** The host goes on with the answer where the gateway does not see it, so it costs the most that the request can cost. */
   readonly isUnfinished?: boolean | undefined
   /** "" for a blank one. */
   readonly finishReason: string
@@ -38,7 +38,7 @@ export interface Answer {
 /**
  * Why a caller does not pay for an answer.
  * - `host-failed`: the host broke off.
- * - `error-finish`: of older rows, whose finish reason is `error`. The model chose that, so it is charged now.
+ * - `error-finish`: only in rows of earlier versions: the finish reason is `error`. Today it is charged, since the model chose it.
  * - `empty`: no output, and no finish reason.
  * - `lost`: see `AnswerOutcome`.
  * - `unreported`: the caller got an error in place of the answer, because it could not be booked in time.

@@ -317,7 +317,7 @@ export interface ChatResponse extends JsonObject {
   readonly choices: ReadonlyArray<ChatChoice>
   /** Absent: the host did not count, and the gateway estimates from the text. */
   readonly usage?: ChatUsage
-  /** The host goes on with the answer, out of reach: it is charged the most that it can cost. Default false. */
+  /** The host goes on with the answer where the gateway does not see it, so the most that it can cost is charged. Default false. */
   readonly unfinished?: boolean
   readonly system_fingerprint?: string | null
   readonly service_tier?: string
@@ -367,13 +367,13 @@ export interface ChatChunk extends JsonObject {
   readonly system_fingerprint?: string | null
   readonly service_tier?: string
   /**
-   * UTF-8 bytes of output that came with this event, is billed and is not passed on, such as the query of a search that the host
-   * itself runs. Counted where the host reports no usage. Default 0.
+   * UTF-8 bytes of output in this event that the host bills and the caller is not sent, such as the query of a search that the host itself
+   * runs. They count where the host reports no usage. Default 0.
    */
   readonly unseen?: number
   /**
-   * Whether the host goes on with the answer although nothing more of it comes here, as in a background. An answer that ends so is
-   * charged the most that it can cost. The last chunk that says it counts. Default false.
+   * Whether the host goes on with the answer although the gateway gets nothing more of it, as with a response in the background. Then the
+   * most that it can cost is charged. The last chunk with this member counts. Default false.
    */
   readonly unfinished?: boolean
 }

@@ -67,17 +67,17 @@ export const packed = (vector: ReadonlyArray<number>): string | undefined => {
   return floats.every(Number.isFinite) ? Buffer.from(floats.buffer).toString("base64") : undefined
 }
 
-/** How numbers are written in base64: `output_dtype` of hosts that have several. */
+/** The type of the numbers in a vector that is written in base64: hosts that have several call it `output_dtype`. */
 export type PackedKind = "float" | "int8" | "uint8"
 
-/** Fewer bytes than this are no vector of bytes that nobody asked for. */
+/** A vector of bytes that was not asked for has at least so many bytes. */
 const leastBytes = 16
-/** The largest number that a vector of floats is expected to have: embeddings are near 1, bytes read as floats are anything. */
+/** The largest number that is expected in a vector of floats: embeddings are near 1, while bytes that are read as floats can be any number. */
 const largestLikely = 1e6
 
 /**
- * What base64 of a host holds: what it was asked for, else what it looks like. Packed bits (`binary`, `ubinary`) are bytes, signed or
- * not.
+ * The type of the numbers in a host's base64: the one that was asked for, else the one that it looks like. Packed bits (`binary`,
+ * `ubinary`) are read as signed or unsigned bytes.
  */
 export const packedKind = (text: string, { output_dtype: asked, dimensions }: EmbeddingsPayload): PackedKind => {
   if (asked === "int8" || asked === "binary") return "int8"
@@ -88,7 +88,7 @@ export const packedKind = (text: string, { output_dtype: asked, dimensions }: Em
   return isLikely || text.length < (leastBytes * 4) / 3 ? "float" : "int8"
 }
 
-/** The numbers in base64 of bytes; `undefined`: it is none. */
+/** The numbers in base64 of bytes; `undefined`: the text is no base64. */
 export const unpackedBytes = (text: string, kind: "int8" | "uint8"): ReadonlyArray<number> | undefined => {
   const bytes = Buffer.from(text, "base64")
   if (text.length !== 4 * Math.ceil(bytes.length / 3) || bytes.length === 0) return undefined

@@ -9,7 +9,7 @@ const bytesPerToken = 4
 
 export const tokensIn = (bytes: number): number => Math.ceil(bytes / bytesPerToken)
 
-/** What a host writes of a whole answer in so many milliseconds, while nothing of it is sent. `null`: no speed is known. */
+/** Output tokens that a host makes in so many milliseconds at this speed. `null`: the speed is not known, and counts as 0. */
 export const tokensWritten = (tokensPerSecond: number | null, milliseconds: number): number =>
   Math.round(((tokensPerSecond ?? 0) * milliseconds) / 1000)
 
@@ -61,7 +61,7 @@ export const bytesSaid = (said: JsonObject): number => {
   return bytes
 }
 
-/** Reasoning that is sent twice, as text and as pieces, counts once. What is encrypted has no other text. */
+/** `isSaid`: the reasoning was sent as plain text too, so it counts only there. Encrypted pieces have no plain text, and always count. */
 const detailBytes = (details: unknown, isSaid: boolean): number => {
   let bytes = 0
   for (const { text, summary, data, signature } of objectsIn(details)) {
@@ -79,7 +79,7 @@ const callBytes = (calls: unknown): number => {
   return bytes
 }
 
-/** The passage that a citation quotes is the source's text, which no model wrote. */
+/** Without the quoted passage: that is text of the source, not of the model. */
 const citationBytes = (annotations: unknown): number => {
   let bytes = 0
   for (const { url_citation: cited } of objectsIn(annotations)) {
@@ -88,7 +88,7 @@ const citationBytes = (annotations: unknown): number => {
   return bytes
 }
 
-/** UTF-8 bytes of a value of a parsed body as our own JSON: the same however the caller wrote it. */
+/** UTF-8 bytes of a parsed value, written as JSON without blanks. They do not depend on how the caller wrote it. */
 export const valueBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? "")
 
 /** Tokens of the images and the sound in a delta or a message of a model; `undefined`: it has neither. */
@@ -103,12 +103,10 @@ export const mediaSaid = ({ images, audio }: JsonObject): MediaTokens | undefine
   return { image, audio: typeof data === "string" ? outputAudioTokens(data.length) : 0, other: 0 }
 }
 
-/**
- * Whether the reasoning in a delta or a message is the model's own text. A summary, a signature or an encrypted piece says that
- * there was more of it.
- */
+/** Whether all of the reasoning in a delta or a message is there as text. */
 export const showsReasoning = (said: JsonObject): boolean => Boolean(said["reasoning"]) && !hidesReasoning(said)
 
+/** Whether a summary, a signature or an encrypted piece shows that there was more reasoning than its text. */
 export const hidesReasoning = ({ reasoning_details: details }: JsonObject): boolean =>
   details != null &&
   objectsIn(details).some(({ summary, data, signature }) => summary != null || data != null || signature != null)

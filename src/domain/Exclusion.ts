@@ -10,9 +10,9 @@ export interface Exclusion {
   readonly reason: string
   /** Milliseconds until the host may be called again; absent: waiting does not help. */
   readonly retryAfterMs?: number
-  /** Whether it rests because it, or each of its keys, is rate limited. */
+  /** Whether a rate limit, of the host or of each of its provider's keys, is why it may not be called. */
   readonly isRateLimit?: boolean
-  /** Of `budget`: the least that has to be reserved there. */
+  /** With `by: "budget"`: the least that has to be reserved for this host, picodollars. */
   readonly required?: Picodollars | undefined
 }
 

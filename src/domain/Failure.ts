@@ -6,6 +6,7 @@
 import * as Data from "effect/Data"
 import type { ChatUsage } from "./Chat.ts"
 import { type Excluded, type Exclusion, noHostText } from "./Exclusion.ts"
+import type { HostReason } from "./HostReason.ts"
 import { formatUsd, type Picodollars } from "./Money.ts"
 
 /** One thing wrong with a request, and where: `messages[0].role`. */
@@ -119,7 +120,7 @@ const rateLimitTexts: Readonly<Partial<Record<RateLimited["scope"], (limit: numb
 /** There is no such route, model or key. */
 export class NotFound extends Data.TaggedError("NotFound")<{
   readonly what: string
-  /** A sentence for who looked elsewhere. */
+  /** A further sentence: where to look instead. */
   readonly hint?: string
 }> {
   override get message() {
@@ -143,7 +144,7 @@ export class NoHostMatches extends Data.TaggedError("NoHostMatches")<
 export class TimedOut extends Data.TaggedError("TimedOut")<{
   readonly phase: "body" | "upstream"
   readonly afterMs: number
-  /** Of a body, where not the whole of it took too long: no byte of it came for `afterMs`, or too few. */
+  /** Of a body: no byte of it came for `afterMs` (`silent`), or too few (`slow`). Absent: the whole of it took too long. */
   readonly because?: "silent" | "slow"
 }> {
   override get message() {
@@ -161,76 +162,6 @@ export class BodyTooLarge extends Data.TaggedError("BodyTooLarge")<{ readonly li
   }
 }
 
-/**
- * What a host's failure means. The gateway acts on nothing else of a failure, but for `retryAfterSeconds`:
- *
- * - The next host is tried after every failure before the first event, but after `request` none of the same model. Once
- *   something of a stream has reached the caller, the stream ends with an error in it.
- * - What counts against the host, and for how long it is not called again ("cools down"): `domain/Verdict.ts`.
- * - When no host is left, the caller is answered for all of them: `services/exhausted.ts`.
- */
-export type HostFault =
-  /** No connection, or one that broke off, such as a stream that ended without a finish. */
-  | "unreachable"
-  /** The host or the gateway gave up waiting. */
-  | "timeout"
-  /** It refuses our credentials, or our account is out of credit: the operator's matter. Cools down. */
-  | "account"
-  /** It refuses this request by a rule of its own, such as moderation or a region. */
-  | "forbidden"
-  /** It does not know the model. Cools down. */
-  | "not-found"
-  /** The request is at fault, so that the model's other hosts are not tried. The caller sees `detail` and `code`. */
-  | "request"
-  /** It takes no more for now. Cools down, as long as `retryAfterSeconds` says. The caller sees `detail` if all did. */
-  | "rate-limited"
-  /** It is in trouble. Cools down only where `retryAfterSeconds` says for how long. */
-  | "overloaded"
-  /** What it sent is no answer of its protocol. */
-  | "malformed"
-
-/** Why an attempt failed that its host is not to blame for. It never counts against the host. A plugin does not use these. */
-export type OwnReason =
-  /** A hook of the host's plugin threw, or returned what it may not. The next host is tried. */
-  | "plugin"
-  /** What the host sent is beyond a limit of ours: a too long event or answer, too deep nesting. The next host is tried. */
-  | "limit"
-  /** We have no descriptors, memory or disk left. No other host is tried. */
-  | "shortage"
-  /** An error in our own code. No other host is tried, and the caller gets a 500. */
-  | "defect"
-  /** The request could not be written or addressed, so nothing was sent. The next host is tried. */
-  | "unsendable"
-  /** The deadline of the request came before the host had its full time. */
-  | "cut-short"
-  /** The request was ended from outside, or another call of it was faster. */
-  | "ended"
-
-export type HostReason = HostFault | OwnReason
-
-const reasons: Readonly<Record<HostReason, true>> = {
-  unreachable: true,
-  timeout: true,
-  account: true,
-  forbidden: true,
-  "not-found": true,
-  request: true,
-  "rate-limited": true,
-  overloaded: true,
-  malformed: true,
-  plugin: true,
-  limit: true,
-  shortage: true,
-  defect: true,
-  unsendable: true,
-  "cut-short": true,
-  ended: true,
-}
-
-/** Whether it is a reason at all: a plugin in JavaScript may put anything in its place. */
-export const isHostReason = (reason: unknown): reason is HostReason =>
-  typeof reason === "string" && Object.hasOwn(reasons, reason)
-
 /** An attempt gave no valid answer. The dispatcher reacts to it; a caller sees it only within `RoutingExhausted`. */
 export class HostFailed extends Data.TaggedError("HostFailed")<{
   readonly reason: HostReason
@@ -245,9 +176,9 @@ export class HostFailed extends Data.TaggedError("HostFailed")<{
   readonly code?: string
   /** Seconds the host asked us to wait. */
   readonly retryAfterSeconds?: number
-  /** Of `unreachable`: the connection broke after the request had begun to be sent, so the request may be why. */
+  /** With reason `unreachable`: the connection broke after a part of the request was sent, so the request may have caused it. */
   readonly isAfterSending?: boolean
-  /** What the host counted, where it says so with its error. As the host sent it. */
+  /** The usage that the host sent with its error, unchecked. */
   readonly usage?: ChatUsage
   /** For the log alone: what went wrong inside. Nothing of a prompt or an answer belongs here. */
   readonly cause?: unknown

@@ -208,8 +208,8 @@ export const mostUsage = (
 }
 
 /**
- * How many tokens of an answer may be made and not sent: reasoning that its host keeps to itself. 0: all of it is seen.
- * Everything of a whole answer is unseen until it is there.
+ * The most output tokens that a host may make and not send: reasoning that it does not show. 0: it sends all of its output. The output
+ * of a whole answer that was broken off is not among them.
  */
 export const mostHiddenTokens = ({ reasoning }: Pick<ChatRequest, "reasoning">, host: Host): number => {
   const { enabled, effort, maxTokens = Number.POSITIVE_INFINITY } = reasoning

@@ -9,11 +9,11 @@ export const isJsonObject = (value: unknown): value is JsonObject =>
 export const isPlainObject = (value: unknown): value is JsonObject => {
   if (!isJsonObject(value)) return false
   const prototype: unknown = Object.getPrototypeOf(value)
-  // One of another module realm is as good.
+  // The `Object.prototype` of another realm is as good.
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-/** Whether lists and objects are nested more than `most` deep, or hold themselves: recursion over them would overflow the stack. */
+/** Whether lists and objects are nested more than `most` deep, or contain themselves: recursion over them could overflow the stack. */
 export const isNestedDeeper = (value: unknown, most: number): boolean => {
   const heights = new Map<unknown, number>()
   const heightOf = (inner: unknown, room: number): number => {

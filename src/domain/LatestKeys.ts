@@ -1,11 +1,14 @@
-/** When which keys last did something, as far as is needed to say whether another key than this one did lately. */
+/**
+ * When some event last happened, by key. It keeps two times, not one for each key: that of the latest key and that of the latest other
+ * one. They tell for any key when another key than it was last concerned.
+ */
 export class LatestKeys {
   private key: string | undefined
   private at = Number.NEGATIVE_INFINITY
-  /** When the latest of the other keys did it. */
+  /** The latest time of any other key than `key`. */
   private othersAt = Number.NEGATIVE_INFINITY
 
-  /** `now` never falls. */
+  /** `now`: by a clock that never steps back. */
   add(key: string, now: number): void {
     if (key !== this.key) {
       this.othersAt = this.at
@@ -14,7 +17,7 @@ export class LatestKeys {
     this.at = now
   }
 
-  /** When a key other than this one last did it; `-Infinity`: never. */
+  /** The latest time of any key but this one; `-Infinity`: never. */
   latestBut(key: string): number {
     return key === this.key ? this.othersAt : this.at
   }

@@ -8,6 +8,7 @@ import type * as ParseResult from "effect/ParseResult"
 import * as AST from "effect/SchemaAST"
 import { distance } from "fastest-levenshtein"
 import { isPlainObject } from "./Json.ts"
+import { looksLikeKey } from "./redaction.ts"
 
 export interface Problem {
   /** `models[0].hosts[1].pricing`; empty: the whole. */
@@ -145,20 +146,18 @@ const mismatch = (ast: AST.AST, actual: unknown, path: Path): Finding => ({
   message: `expected ${describe(ast)}, got ${shown(actual, ast)}`,
 })
 
-/** An annotation of a text in whose place nobody writes a secret: one that is refused is repeated, unless it looks like a key. */
+/** Annotates a text field that is not for secrets: an error repeats a wrong value of it, unless that looks like a key. */
 export const shownText = Symbol.for("headgate/shownText")
 
-/** Long, with a long part that mixes letters and digits, or with what may be a password; or with what a terminal does not show. */
-const isLikeKey = (text: string): boolean =>
-  !/^[\x20-\x7e]{0,80}$/.test(text) ||
-  /^sk-|@/i.test(text) ||
-  text.split(/[^A-Za-z0-9]/).some((part) => part.length >= 16 && /\d/.test(part))
+/** Whether it may have a key or a password in it, is long, or has characters that a terminal does not show. */
+const mayHaveSecret = (text: string): boolean =>
+  !/^[\x20-\x7e]{0,80}$/.test(text) || /^sk-|@/i.test(text) || text.split(/[^A-Za-z0-9]/).some(looksLikeKey)
 
 const shown = (actual: unknown, ast: AST.AST): string => {
   if (typeof actual === "number" && wantsNumber(ast)) return String(actual)
   if (typeof actual !== "string") return kindOf(actual)
   const isShort = /^(?:[A-Za-z][A-Za-z _-]{0,19}|[\x20-\x7e]{1,9})$/.test(actual)
-  const isShown = (isShort && isClosed(ast)) || (ast.annotations[shownText] === true && !isLikeKey(actual))
+  const isShown = (isShort && isClosed(ast)) || (ast.annotations[shownText] === true && !mayHaveSecret(actual))
   return isShown ? `string ${JSON.stringify(actual)}` : "string"
 }
 

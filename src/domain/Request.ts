@@ -48,13 +48,13 @@ export const noNeeds: Needs = { inputs: [], outputs: [], toolChoice: undefined }
 
 /** What bounds the cost of a request, and what an estimate uses where the host reported no usage. */
 export interface Bounds {
-  /** UTF-8 bytes of what the caller's values say, media included: the same however their JSON was written. */
+  /** UTF-8 bytes of the body's values, media included. They do not depend on how the caller wrote the JSON. */
   readonly promptBytes: number
   /** Bytes among `promptBytes` that are base64 of images, audio, video and files, so not text. */
   readonly mediaBytes: number
   /** Parts that are not text. Their tokens do not follow from their bytes. */
   readonly mediaParts: number
-  /** UTF-8 bytes of text, tool calls, tools, schemas and whatever else is sent and is no media: what an estimate counts. */
+  /** UTF-8 bytes of everything that is sent but media: text, tool calls, tools, schemas. An estimate counts these. */
   readonly textBytes: number
   /** What an estimate counts for the parts that are not text. Absent: there are none. */
   readonly media?: MediaTokens
@@ -77,8 +77,8 @@ export interface Bounds {
   /** Search units that a host may count. Absent: one. */
   readonly searchUnits?: number
   /**
-   * Whether the host may read what is not in the body, such as pages that it finds or fetches: then the prompt may be as long as
-   * its context. Absent: it may not.
+   * Whether the prompt may have more tokens than the body shows, such as those of pages that the host finds or fetches. Then it may be as
+   * long as the host's context. Default false.
    */
   readonly unseen?: boolean
 }
@@ -89,7 +89,7 @@ export const mostSearches = 10
 /** The bounds of a request whose model may search: what it finds becomes part of the prompt. */
 export const searching = (bounds: Bounds): Bounds => ({ ...bounds, searches: mostSearches, unseen: true })
 
-/** The bounds of a request whose model may read what is not in the body, at no further price. */
+/** The bounds of a request whose host may fetch pages, which costs nothing but their tokens. */
 export const reading = (bounds: Bounds): Bounds => ({ ...bounds, unseen: true })
 
 export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max"

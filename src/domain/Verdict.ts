@@ -3,9 +3,10 @@
  * of the gateway, a fault of a plugin, an end from outside and a finish that the model chose mean nothing. Whether another
  * host is tried is another question: `services/tryHosts.ts`. Pure. See docs/guarantees.md#g35 and docs/decisions/0041-only-what-the-host-did.md.
  */
-import type { HostFailed, HostReason } from "./Failure.ts"
+import type { HostFailed } from "./Failure.ts"
+import type { HostReason } from "./HostReason.ts"
 
-/** How an attempt can end that did not fail. */
+/** The ends of an attempt that are no failure of its host. */
 export const quietEnds = [
   /** The host completed its answer, whatever finish the model chose. */
   "finished",
@@ -27,11 +28,11 @@ export interface Verdict {
   readonly uptime: "success" | "failure" | undefined
   /** What its circuit breaker counts it as. */
   readonly breaker: "success" | "failure" | undefined
-  /** Which rule leaves the host alone for a while. */
+  /** The rule for how long the host is not called; `undefined`: it may be called at once. */
   readonly cooldown: "account" | "not-found" | "rate-limit" | "as-asked" | undefined
   /**
-   * Whether the request itself may be what provoked it. Then it keeps the host from other callers only once a second key met
-   * it, too, or where one key alone calls the host: see `services/HostHealth.ts`.
+   * Whether the request itself may have provoked it. Such a failure keeps the host from other callers only when a second key met one
+   * too, or when one key alone calls the host: see `services/HostHealth.ts`.
    */
   readonly isDoubtful: boolean
   /** Whether a conversation that this host served goes on to prefer it. */
@@ -75,10 +76,10 @@ const ofQuietEnds: Readonly<Record<QuietEnd, Verdict>> = {
   lost: none,
 }
 
-/** Of a host that asked us to wait: that it did is certain, whoever called. */
+/** A host asked us to wait. That is no matter of the request, so it is not doubtful. */
 const askedToWait: Verdict = { ...failure, cooldown: "as-asked" }
-/** A router says that the account has too little left for this request, which asked for much. */
-const tooDear: Verdict = { ...ofFailures.account, isDoubtful: true }
+/** A 402: the account has too little left for this request, and may have enough for a smaller one. */
+const beyondAccount: Verdict = { ...ofFailures.account, isDoubtful: true }
 
 /** The one place that decides what counts against a host, and what for it. */
 export const verdictOn = (end: AttemptEnd): Verdict => {
@@ -86,7 +87,7 @@ export const verdictOn = (end: AttemptEnd): Verdict => {
   const { reason, status, retryAfterSeconds, isAfterSending } = end
   if (reason === "unreachable" && isAfterSending === true) return doubtful
   if (reason === "overloaded" && retryAfterSeconds !== undefined) return askedToWait
-  if (reason === "account" && status === 402) return tooDear
+  if (reason === "account" && status === 402) return beyondAccount
   return ofFailures[reason]
 }
 
@@ -99,7 +100,7 @@ export interface Cooldowns {
   readonly maxSeconds: number
 }
 
-/** Milliseconds for which the host is left alone by a rule of a verdict; 0: not at all. `asked`: seconds that it asked for. */
+/** Milliseconds for which the host is not called, by a verdict's rule; 0: it may be called at once. `asked`: seconds that the host asked for. */
 export const cooldownMs = (rule: Verdict["cooldown"], asked: number | undefined, cooldowns: Cooldowns): number => {
   const clamped = (seconds: number) => Math.min(Math.max(seconds, 1), cooldowns.maxSeconds) * 1000
   switch (rule) {

@@ -3,16 +3,16 @@
  * only slow is not. The figures behind it: docs/decisions/0043-time-outs-of-attempts.md. Pure; milliseconds throughout.
  */
 
-/** The least time of an attempt: nothing has to be known of a host before it is over. */
+/** The least time of an attempt. What is known of the host is read only after it, since most attempts have ended by then. */
 export const leastMs = 120_000
 
 /** The time to a stream's first event where the model may think without sending anything, and of the last host. */
 const patientMs = 300_000
 
-/** The share of the request's time that a host is given whose answers are known to be long, if another one could be called. */
+/** The most of the request's time that one host may have, as a share, while another one could be called. */
 const longestShare = 0.8
 
-/** Output tokens per second of a host that was not measured: slower than nearly every host that is used for more than trials. */
+/** Output tokens per second that are assumed of a host that was not measured. Nearly every host is faster. */
 const unmeasuredSpeed = 10
 
 /** What is known of an attempt before its answer. */
@@ -32,10 +32,13 @@ export interface Pace {
 }
 
 /**
- * For a whole answer, whose head comes when it is complete. As long as the most output takes at the host's slow speed, where
- * that is known to be short; else half of the request's time, so that the next host has the other half and no third one is
- * called; longer where the host's answers are known to take longer, at most `longestShare`. Never below two minutes. `Infinity`
- * for the last host: there is nothing to be gained by leaving it.
+ * For a whole answer, whose head comes when it is complete. The least of:
+ *
+ * - the time that `outputTokens` (the most that may be asked for) take at the host's slow speed;
+ * - half of the request's time, so that the next host has the other half; or twice `slowDurationMs`, where that is longer, up to
+ *   `longestShare` of the request's time.
+ *
+ * Never below two minutes. `Infinity` for the last host, since no other one could answer instead.
  */
 export const wholeAnswerMs = ({ deadlineMs, hasNext }: Awaited, outputTokens: number, pace: Pace): number => {
   if (!hasNext) return Number.POSITIVE_INFINITY

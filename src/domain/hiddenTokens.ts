@@ -1,15 +1,15 @@
 /**
- * An estimate of output that was made and never sent: reasoning that a host keeps to itself, or a whole answer that was broken off.
- * By the time that it took and the speed of the host. See docs/decisions/0044-what-was-not-counted.md.
+ * Estimates the output tokens that a host made and never sent: reasoning that it does not show, or a whole answer that was broken off.
+ * The estimate is the time that it took, multiplied by the host's speed. See docs/decisions/0044-what-was-not-counted.md.
  */
 
 /** Output tokens per second of a host whose speed nobody has measured yet. */
 const usualSpeed = 50
-/** The way to the host, its queue and its reading of the prompt: in the first second next to nothing is made. Milliseconds. */
+/** Milliseconds at the beginning of a call in which next to nothing is made: the network, the host's queue, the prompt. */
 const beginningMs = 1000
 
 /**
- * `elapsedMs`: from the call of the host to its last sign. `tokensPerSecond`: its median over whole answers; `null`: unknown.
+ * `elapsedMs`: from the call of the host to the last that was seen of it, milliseconds. `tokensPerSecond`: its median over whole answers; `null`: unknown.
  * `shown`: tokens of the output that came. `most`: tokens that can be hidden; 0: none.
  */
 export const hiddenTokens = (

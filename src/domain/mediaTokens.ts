@@ -20,26 +20,26 @@ export const mediaTogether = (a: MediaTokens | undefined, b: MediaTokens | undef
     ? (a ?? b)
     : { image: a.image + b.image, audio: a.audio + b.audio, other: a.other + b.other }
 
-/** Bytes that so many characters of base64 stand for. */
+/** Bytes that a text of so many base64 characters decodes to. */
 const decoded = (characters: number): number => Math.floor((characters * 3) / 4)
 
-/** Of an image in a prompt, whatever its size. */
+/** Tokens of an image in a prompt, whatever its size. */
 export const promptImageTokens = 1000
-/** Of a file, a video or sound that is given by its address, so that nothing is known of its size. */
+/** Tokens of a file, a video or sound that is given by its address, so that its size is not known. */
 const unseenPartTokens = 1000
 
-/** Tokens of sound in a prompt, which is often compressed: 32 a second, at 32 kB. */
+/** Tokens of sound in a prompt, which is often compressed: 32 a second, at 32 kB a second. `base64`: characters; 0: an address. */
 export const promptAudioTokens = (base64: number): number =>
   base64 === 0 ? unseenPartTokens : Math.ceil(decoded(base64) / 1000)
 
-/** Tokens of a video or a file in a prompt that is no text. A page or a second has some thousand bytes for each hundred tokens. */
+/** Tokens of a video, or of a file that is no text, in a prompt: one for 32 bytes. `base64`: characters; 0: an address. */
 export const promptFileTokens = (base64: number): number =>
   base64 === 0 ? unseenPartTokens : Math.ceil(decoded(base64) / 32)
 
 const fewestImageTokens = 1290
 const mostImageTokens = 6240
 
-/** Tokens of an image that a model made: 1,290 up to some 1.3 MB, then one for each kilobyte, 6,240 at most. */
+/** Tokens of an image that a model made: 1,290 up to some 1.3 MB, then one for each kilobyte, 6,240 at most. `characters`: of its base64. */
 export const outputImageTokens = (characters: number): number =>
   Math.min(mostImageTokens, Math.max(fewestImageTokens, Math.ceil(decoded(characters) / 1000)))
 

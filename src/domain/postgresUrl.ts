@@ -6,7 +6,7 @@ import { hint } from "./Problem.ts"
 
 const sslModes = ["disable", "prefer", "require", "verify-ca", "verify-full", "no-verify"]
 
-/** What a value has to be, where only certain ones are right. */
+/** The values of parameters that have a fixed set of them. */
 const choices: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["sslmode", sslModes],
   ["ssl", ["true", "1", "0", "no-verify"]],
@@ -32,7 +32,7 @@ const names = [
   ...["lock_timeout", "idle_in_transaction_session_timeout", "query_timeout"],
 ]
 
-/** What the driver or the gateway would ignore, and what to do instead. */
+/** Parameters of other PostgreSQL clients that the driver or the gateway would ignore, with what to do instead. */
 const instead: ReadonlyMap<string, string> = new Map([
   ["channel_binding", "which is not supported: leave it out"],
   ["connect_timeout", "which is always 5 seconds: leave it out"],
@@ -41,7 +41,7 @@ const instead: ReadonlyMap<string, string> = new Map([
 
 const quoted = (words: ReadonlyArray<string>) => words.map((word) => JSON.stringify(word)).join(", ")
 
-/** A text that stands where a name should may be a password. */
+/** The name, unless it does not look like one: then it may be a part of a password that was not escaped. */
 const shown = (name: string) => (/^[a-z_]{1,40}$/i.test(name) ? `"${name}"` : "one that is no name")
 
 /** What is wrong with the parameters of an address that can be parsed, without its values. `isReadable`: whether there is such a file. */
@@ -78,15 +78,15 @@ const parameterFault = (name: string, value: string): string | undefined => {
 const fileFault = (name: string, path: string, isReadable: (path: string) => boolean): string | undefined =>
   files.includes(name) && !isReadable(path) ? `expected ${name} to be a file that can be read, got none` : undefined
 
-/** Modes that the driver takes for `verify-full` today, with a warning on standard error about its next major version. */
-const warnedOf = ["prefer", "require", "verify-ca"]
+/** Modes that this version of the driver treats as `verify-full`, with a warning on standard error that the next one will not. */
+const aliasesOfVerifyFull = ["prefer", "require", "verify-ca"]
 
 /** The address as the driver gets it: it means the same, and the driver has nothing to say about it. */
 export const driverUrl = (url: string): string => {
   const parsed = new URL(url)
   const { searchParams } = parsed
   const mode = searchParams.get("sslmode")
-  if (mode === null || searchParams.has("uselibpqcompat") || !warnedOf.includes(mode)) return url
+  if (mode === null || searchParams.has("uselibpqcompat") || !aliasesOfVerifyFull.includes(mode)) return url
   searchParams.set("sslmode", "verify-full")
   return parsed.href
 }

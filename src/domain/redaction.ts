@@ -1,8 +1,8 @@
-/** Taking secrets out of texts: what a host, a plugin or an error of the runtime repeats of them. Pure. */
+/** Removes secrets from texts in which a host, a plugin or an error of the runtime may repeat them. Pure. */
 
-/** What stands in the place of a secret. */
+/** Replaces a secret. */
 const mark = "[secret]"
-/** Of a secret that was found in parts. */
+/** Several in a row, as a secret that was found in parts leaves them. */
 const marks = /(?:\[secret\]){2,}/g
 
 /** The shortest beginning of a secret that is removed at the end of a text, where the text may have been cut off. */
@@ -19,10 +19,10 @@ export const hiding = (secrets: Iterable<string>): ((text: string) => string) =>
   const forms = [...new Set(Array.from(secrets).flatMap(formsOf))].filter((form) => form !== "")
   // A secret may begin with another one.
   forms.sort((a, b) => b.length - a.length)
-  return (text) => forms.reduce(hidden, text).replace(marks, mark)
+  return (text) => forms.reduce(withoutSecret, text).replace(marks, mark)
 }
 
-/** How a host may write it. Control characters of what it says become blanks before it is shown. */
+/** The ways in which a host may write it. In a host's own text control characters have become blanks by now. */
 const formsOf = (secret: string): ReadonlyArray<string> => [
   secret,
   secret.replace(/\p{Cc}+/gu, " ").trim(),
@@ -30,7 +30,7 @@ const formsOf = (secret: string): ReadonlyArray<string> => [
   encodeURIComponent(secret.toWellFormed()),
 ]
 
-const hidden = (text: string, secret: string): string => {
+const withoutSecret = (text: string, secret: string): string => {
   const whole = text.includes(secret) ? text.replaceAll(secret, mark) : text
   return withoutEnds(withoutBeginnings(whole, secret), secret)
 }
@@ -59,3 +59,6 @@ const withoutEnds = (text: string, secret: string): string => {
   }
   return shown
 }
+
+/** Whether a word of letters and digits may be a key or the id of one: it is long, and has digits. */
+export const looksLikeKey = (word: string): boolean => word.length >= 16 && /\d/.test(word)

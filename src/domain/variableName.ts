@@ -1,10 +1,10 @@
 /** Names of environment variables, as they may be written into errors and logs. */
+import { looksLikeKey } from "./redaction.ts"
 
 /**
- * The name, where it looks like one: capital letters, digits and `_`, and no long part that mixes letters and digits, as the ids of
- * keys do (`AKIA…`). Else a text that does not tell it: who wrote the key in the place of the name must not find it in a log.
+ * The name, if it looks like one: capital letters, digits and `_`, and no long part that mixes letters and digits, as ids of keys do
+ * (`AKIA…`). Otherwise a text without it: an operator may have written the key itself where its variable's name belongs, and a log must
+ * not show it.
  */
 export const shownVariable = (name: string): string =>
-  /^[A-Z][A-Z0-9_]{0,63}$/.test(name) && !name.split("_").some(isLikeKey) ? name : "with a name that is not shown"
-
-const isLikeKey = (part: string): boolean => part.length >= 16 && /\d/.test(part)
+  /^[A-Z][A-Z0-9_]{0,63}$/.test(name) && !name.split("_").some(looksLikeKey) ? name : "with a name that is not shown"

@@ -61,7 +61,7 @@ export const render = (failure: Failure): Rendered => {
         left_usd: toUsd(left),
         ...(required === undefined ? {} : { required_usd: toUsd(required) }),
         resets_at: resetsAt === null ? null : new Date(resetsAt).toISOString(),
-        // No client repeats a 402 by itself, so it is told in words.
+        // Clients do not repeat a 402, so the body says that it may be repeated.
         ...(reason === "in_flight_budget_exhausted" ? { remedy_hint: inFlightHint } : {}),
       }
       return { status: 402, errorType: "payment_required", message, metadata, ...retryAfter(failure.retryAfterSeconds) }

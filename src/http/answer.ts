@@ -38,11 +38,11 @@ export const answered = <E, R>(
 /** No such path, method or spelling. 405 is never sent. */
 export const noSuchRoute = new NotFound({ what: "This route" })
 
-/** The root, and paths that clients of other gateways and of vendors call: what follows the API's own prefix is misspelt there. */
+/** Paths that clients of vendors and of other gateways call, and the root: there the answer says where the API is. */
 const elsewhere =
   /^\/(?:(?:api|api\/v1|v1|openai|chat|completions|messages|responses|embeddings|rerank|models)\/?(?:\?.*)?|(?:v1|openai|chat|models)\/.*|(?:\?.*)?)$/
 
-/** The same for this URL of an app whose routes are at `prefix`. */
+/** `noSuchRoute` for this URL, with a hint where the caller probably expected the API. `prefix`: where the gateway's routes are. */
 export const noSuchRouteAt = (prefix: Prefix, url: string): NotFound =>
   url.startsWith(prefix) && elsewhere.test(url.slice(prefix.length))
     ? new NotFound({ what: "This route", hint: `The API is at ${prefix}/api/v1, its description at ${prefix}/docs.` })

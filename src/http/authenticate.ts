@@ -21,7 +21,7 @@ export const authenticate = (
   return keys.authenticate(Redacted.make(presented))
 }
 
-/** The same for a request with a lifetime: where an embedder says who is calling, that may never end, and the request does. */
+/** The same, but it ends with the request: an embedder's `authenticate` may never finish. */
 export const authenticateWithin = (
   runner: StepRunner,
   lifetime: Lifetime,

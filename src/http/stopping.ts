@@ -1,4 +1,4 @@
-/** What every answer says from the moment on when the gateway is about to stop. See docs/guarantees.md#g19. */
+/** `Connection: close` on every answer once the gateway is about to stop. See docs/guarantees.md#g19. */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import type * as Context from "effect/Context"
 import type { InFlight } from "../services/InFlight.ts"

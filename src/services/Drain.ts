@@ -9,8 +9,8 @@ import { Dispatcher } from "./Dispatcher.ts"
 import { InFlight } from "./InFlight.ts"
 
 /**
- * Keeps serving for so many milliseconds when its scope is closed by a signal, and says that the gateway is about to stop. Its scope
- * has to be closed before that of the server. After a fault there is no reason to go on.
+ * When a signal closes its scope: announces the stop, and keeps serving for so many milliseconds. Its scope has to be closed before that of
+ * the server. After a fault there is no delay.
  */
 export const layerStopDelay = (milliseconds: number): Layer.Layer<never, never, InFlight> =>
   Layer.scopedDiscard(

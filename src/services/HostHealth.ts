@@ -4,9 +4,9 @@
  * provider takes no more calls at once than it is configured for. In memory, per process. See docs/guarantees.md#g10,
  * #g12, #g16 and #g35.
  *
- * A failure that the request itself may have provoked (`Verdict.isDoubtful`) puts a host out only when a second key met one
- * within 30 seconds, or when no other key called the host in that time. In the latter case the first call of another key passes, as
- * a probe: so no key alone keeps a host from the others.
+ * A failure that the request itself may have provoked (`Verdict.isDoubtful`) keeps a host from being called only when a second key met such
+ * a failure within 30 seconds, or when no other key called the host in that time. In the second case one call of another key is let
+ * through as a probe, so that no single key can keep a host from the others.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -14,8 +14,9 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import type { Endpoint } from "../catalogue/endpoints.ts"
 import { Breaker, type BreakerRules } from "../domain/Breaker.ts"
-import type { HostFailed, HostReason } from "../domain/Failure.ts"
+import type { HostFailed } from "../domain/Failure.ts"
 import { endpointKey, type Host } from "../domain/Host.ts"
+import type { HostReason } from "../domain/HostReason.ts"
 import { LatestKeys } from "../domain/LatestKeys.ts"
 import { randomSequence, seedFrom } from "../domain/randomSequence.ts"
 import { type Cooldowns, cooldownMs, verdictOn } from "../domain/Verdict.ts"
@@ -33,7 +34,7 @@ export interface Out {
   readonly reason: HostReason
   /** Milliseconds until it may be called again. */
   readonly retryAfterMs: number
-  /** Whether it rests because it is rate limited. */
+  /** Whether a rate limit is why. */
   readonly isRateLimit: boolean
 }
 
@@ -118,15 +119,15 @@ interface EndpointState {
   openReason: HostReason
   /** When the breaker opened, before any probe of it. */
   openedAt: number
-  /** The keys that called it. */
+  /** The keys that called it, and when. */
   readonly callers: LatestKeys
-  /** The keys that met a doubtful failure. */
+  /** The keys that met a doubtful failure, and when. */
   readonly witnesses: LatestKeys
-  /** The only key that met what put it out; `undefined`: several did, or its failure was not doubtful. */
+  /** The key that alone met the failures because of which it may not be called; `undefined`: several keys did, or one was not doubtful. */
   onlyWitness: string | undefined
 }
 
-/** For how long, in milliseconds, the failure or the call of another key is remembered. */
+/** For how long a failure or a call of another key counts, milliseconds. */
 const witnessMs = 30_000
 
 const emergencyEveryMs = 1000
@@ -163,7 +164,7 @@ class Health {
   readonly admissible = (host: Host, key?: string): Out | undefined => {
     if (this.impaired.size === 0) return undefined
     const state = this.byHost.get(host) ?? this.states.get(endpointKey(host))
-    if (state === undefined || !this.impaired.has(state) || isOtherKey(state, key)) return undefined
+    if (state === undefined || !this.impaired.has(state) || mayTryForItself(state, key)) return undefined
     return outOf(state, this.nowMs())
   }
 
@@ -182,7 +183,7 @@ class Health {
   readonly refusal = ({ host, maxConcurrent }: Called, isEmergency: boolean, key: string): Inadmissible | undefined => {
     const state = this.stateOf(host)
     if (state.calls.running >= maxConcurrent) return busy
-    if (this.impaired.size === 0 || !this.impaired.has(state) || isOtherKey(state, key)) return undefined
+    if (this.impaired.size === 0 || !this.impaired.has(state) || mayTryForItself(state, key)) return undefined
     const now = this.nowMs()
     const out = outOf(state, now)
     return out !== undefined && isEmergency && mayProbe(state, now) ? undefined : out
@@ -305,8 +306,8 @@ const outOf = ({ breaker, coolsUntil, coolingReason, openReason }: EndpointState
     : { because: "breaker", reason: openReason, retryAfterMs: openMs, isRateLimit: false }
 }
 
-/** Whether what put the endpoint out was met by another key alone, and no probe of it runs. */
-const isOtherKey = ({ onlyWitness, breaker, probes }: EndpointState, key: string | undefined): boolean =>
+/** Whether this key may call an endpoint that is out: only another key met its failures, and no probe of it runs. */
+const mayTryForItself = ({ onlyWitness, breaker, probes }: EndpointState, key: string | undefined): boolean =>
   onlyWitness !== undefined && key !== undefined && key !== onlyWitness && !breaker.probing && !probes.isRunning
 
 /** Whether an endpoint that is out may be called by an emergency probe. */

@@ -61,7 +61,7 @@ export class HostStats extends Context.Tag("headgate/HostStats")<
     readonly failed: (host: Host, failure: HostFailed, workload?: Workload) => void
     /** Figures for a strategy, computed when they are read. The same object each time. */
     readonly snapshot: (host: Host, workload?: Workload) => HostSnapshot
-    /** Milliseconds within which this percent of the whole answers of the last 30 minutes were complete. */
+    /** Milliseconds within which so many percent of the whole answers of the last 30 minutes were complete; `null`: there were none. */
     readonly wholeAnswerAt: (host: Host, percentile: number, workload?: Workload) => number | null
     readonly report: (host: Host) => HostReport
     /**

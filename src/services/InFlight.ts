@@ -25,13 +25,13 @@ const revoked = new NotPermitted({ rule: "The key was disabled or deleted while 
 /** How often deadlines and callers are checked, milliseconds. */
 const lookEveryMs = 100
 
-/** What a key may have at once although it is more than a quarter of the places. */
+/** Requests that a key may have at once in any case, even if that is more than a quarter of the places. */
 const leastShare = 64
 
-/** The most requests of one key at once, those that have no place yet among them, of so many places. */
+/** The most requests of one key at once, with or without a place. `places`: `max_in_flight`. */
 const shareOf = (places: number): number => Math.max(leastShare, Math.ceil(places / 4))
 
-/** Requests without a place yet, for each place. A bound on what waiting for bodies takes. */
+/** Requests without a place, for each place: a bound on how many wait for their bodies. */
 const arrivingPerPlace = 4
 
 const mebibyte = 1_048_576
@@ -39,7 +39,7 @@ const mebibyte = 1_048_576
 /** Bytes of long bodies that are kept at once; one body of the greatest allowed length fits in any case. */
 const mostBodyBytes = { ofProcess: 256 * mebibyte, ofKey: 64 * mebibyte }
 
-/** Keys that are counted without having a request in flight, before they are forgotten. */
+/** When so many keys are kept, those without a request in flight are forgotten. */
 const mostIdleKeys = 1000
 
 export class InFlight extends Context.Tag("headgate/InFlight")<
@@ -47,10 +47,10 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
   {
     /**
      * Admits a request before its body is read, until `leave`, or returns why not. The request is ended at its
-     * deadline. It has no place yet, so that a caller who sends nothing takes none from others.
+     * deadline. It has no place yet: a caller who opens a request and sends no body takes no place from others.
      */
     readonly admit: () => Lifetime | Unavailable
-    /** Counts the request with its key, or returns that the key has as many as it may. Called once. */
+    /** Counts the request with its key, or returns why not: the key has as many as it may. Called once. */
     readonly own: (lifetime: Lifetime, key: KeyId) => RateLimited | undefined
     /** Gives the request one of the places (`max_in_flight`), once its body has come or much of it. Does nothing the second time. */
     readonly place: (lifetime: Lifetime) => Unavailable | undefined
@@ -63,8 +63,8 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
     /** Whether the gateway is about to stop. It may still admit requests. */
     readonly stopping: () => boolean
     /**
-     * Says from now on that the gateway is about to stop, and still admits requests for so many milliseconds, or until `cut`. So
-     * balancers can leave it before its port is closed.
+     * Sets `stopping`, and completes after so many milliseconds or at `cut`. Requests are still admitted meanwhile, so that balancers can
+     * take the gateway out before its port is closed.
      */
     readonly announceStop: (milliseconds: number) => Effect.Effect<void>
     /**
@@ -83,11 +83,11 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
     Effect.map(Effect.all([Timers, ProviderRegistry, Effect.clock]), ([timers, registry, clock]) => {
       const running = new Roster<Lifetime>()
       let stopping = false
-      const process = new Load()
+      const ofProcess = new Load()
       const loads = new Map<KeyId, Load>()
       let draining = false
-      /** Done once `cut` was called: nothing is waited for any more. */
-      const hurried = Deferred.unsafeMake<void>(FiberId.none)
+      /** Done once `cut` was called: then nothing waits for requests any more. */
+      const cutNow = Deferred.unsafeMake<void>(FiberId.none)
       let runningAtDrain = 0
       const ended = new Set<Lifetime>()
       const refuse = (why: Unavailable["why"]) => new Unavailable({ why, retryAfterSeconds: 1 })
@@ -97,7 +97,7 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
         const known = loads.get(key)
         if (known !== undefined) return known
         if (loads.size >= mostIdleKeys) {
-          for (const [key, load] of loads) if (load.requests === 0) loads.delete(key)
+          for (const [other, { requests }] of loads) if (requests === 0) loads.delete(other)
         }
         const load = new Load()
         loads.set(key, load)
@@ -116,7 +116,7 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
         // Finalizers are uninterruptible, and a time-out waits for what it cannot interrupt.
         Effect.interruptible,
       )
-      const untilCut = Effect.interruptible(Deferred.await(hurried))
+      const untilCut = Effect.interruptible(Deferred.await(cutNow))
       /** One pass over all requests, in place of a timer and a listener for each. */
       const look = () => {
         watch.restart(lookEveryMs)
@@ -131,10 +131,10 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
         admit: () => {
           if (draining) return refuse("draining")
           const { maxInFlight, deadlineMs } = registry.current().limits
-          if (process.requests >= maxInFlight) return refuse("overloaded")
-          if (running.size - process.requests >= maxInFlight * arrivingPerPlace) return refuse("overloaded")
+          if (ofProcess.requests >= maxInFlight) return refuse("overloaded")
+          if (running.size - ofProcess.requests >= maxInFlight * arrivingPerPlace) return refuse("overloaded")
           const lifetime = new Lifetime()
-          lifetime.ofProcess = process
+          lifetime.ofProcess = ofProcess
           lifetime.allowedMs = deadlineMs
           lifetime.deadline = timers.now() + deadlineMs
           running.add(lifetime)
@@ -151,8 +151,8 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
         },
         place: (lifetime) => {
           if (lifetime.hasPlace) return undefined
-          if (process.requests >= registry.current().limits.maxInFlight) return refuse("overloaded")
-          process.requests += 1
+          if (ofProcess.requests >= registry.current().limits.maxInFlight) return refuse("overloaded")
+          ofProcess.requests += 1
           lifetime.hasPlace = true
           return undefined
         },
@@ -161,9 +161,9 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
           const ofKey = Math.max(mostBodyBytes.ofKey, bodyBytes)
           const { ofKey: load } = lifetime
           if (load !== undefined && load.bodyBytes + bytes > ofKey) return limited("key-bytes-in-flight", ofKey)
-          if (process.bodyBytes + bytes > Math.max(mostBodyBytes.ofProcess, bodyBytes)) return refuse("overloaded")
+          if (ofProcess.bodyBytes + bytes > Math.max(mostBodyBytes.ofProcess, bodyBytes)) return refuse("overloaded")
           if (load !== undefined) load.bodyBytes += bytes
-          process.bodyBytes += bytes
+          ofProcess.bodyBytes += bytes
           lifetime.bodyBytes += bytes
           return undefined
         },
@@ -171,7 +171,7 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
           if (!running.has(lifetime)) return
           running.delete(lifetime)
           lifetime.releaseBody()
-          if (lifetime.hasPlace) process.requests -= 1
+          if (lifetime.hasPlace) ofProcess.requests -= 1
           if (lifetime.ofKey !== undefined) lifetime.ofKey.requests -= 1
         },
         revoke: (key) => {
@@ -186,7 +186,7 @@ export class InFlight extends Context.Tag("headgate/InFlight")<
             return Effect.when(Effect.timeoutOption(untilCut, milliseconds), () => milliseconds > 0)
           }),
         cut: () => {
-          Deferred.unsafeDone(hurried, Effect.void)
+          Deferred.unsafeDone(cutNow, Effect.void)
           cut()
         },
         drained: () => ({ running: runningAtDrain, cut: ended.size }),

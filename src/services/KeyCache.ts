@@ -1,17 +1,18 @@
-/** What is known of keys without a look into the database: usable ones, and secrets that were refused a moment ago. Bounded. */
+/** Keys in memory, so that not every request reads the database: those that were found, and secrets that were refused lately. Bounded. */
 import type { KeyId } from "../domain/Ids.ts"
 import type { FoundKey } from "./Storage.ts"
 
-/** A secret that was refused is not looked up again for so long, milliseconds. In this process a change of any key ends that at once. */
+/** For how long a refused secret is not looked up again, milliseconds. A change of any key in this process ends that at once. */
 const refusedMs = 2000
-const most = 10_000
+/** Entries of each kind. The oldest are dropped. */
+const mostKept = 10_000
 
-/** By the hashes of secrets. Times are those of a clock that never steps back. */
+/** Keyed by hashes of secrets. `now`: milliseconds of a clock that never steps back. */
 export class KeyCache {
   private readonly found = new Map<KeyId, FoundKey>()
-  /** Of keys with a secret whose hash is not their id: those hashes. */
+  /** By the id of a key, the hashes of its secrets in `found` that are not that id. */
   private readonly secrets = new Map<KeyId, Set<KeyId>>()
-  /** Until when. */
+  /** Until when each is refused. */
   private readonly refused = new Map<KeyId, number>()
   /** How often a key was dropped. */
   drops = 0
@@ -22,7 +23,7 @@ export class KeyCache {
 
   put(secret: KeyId, found: FoundKey): void {
     this.forget(secret)
-    if (this.found.size >= most) {
+    if (this.found.size >= mostKept) {
       const [oldest] = this.found.keys()
       if (oldest !== undefined) this.forget(oldest)
     }
@@ -41,14 +42,14 @@ export class KeyCache {
   refuse(secret: KeyId, now: number): void {
     this.forget(secret)
     this.refused.delete(secret)
-    if (this.refused.size >= most) {
+    if (this.refused.size >= mostKept) {
       const [oldest] = this.refused.keys()
       if (oldest !== undefined) this.refused.delete(oldest)
     }
     this.refused.set(secret, now + refusedMs)
   }
 
-  /** What is known of a key, by all of its secrets, is no longer so: it was made, changed or deleted. */
+  /** Forgets a key that was made, changed or deleted, with all of its secrets. */
   drop(id: KeyId): void {
     this.drops += 1
     this.found.delete(id)

@@ -105,7 +105,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
         const load = (secret: KeyId): Effect.Effect<FoundKey | undefined, Unavailable> =>
           Effect.suspend(() => {
             const { drops } = cache
-            // A key was made or changed meanwhile, perhaps this one after it was read.
+            // Read again if a key was made or changed meanwhile: it may be this one, after it was read.
             return Effect.flatMap(reached(storage.keys.find(secret)), (found) =>
               cache.drops === drops ? Effect.succeed(found) : load(secret),
             )
@@ -118,8 +118,8 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
         }
 
         /**
-         * Of a secret that is not known to be usable. Whatever is wrong with it, the same is done: it is read once, and then refused
-         * from memory for a while. So the time that it takes tells nothing.
+         * For a secret that is not in the cache as usable. An unknown, a disabled and an expired one are treated alike: read once, and then
+         * refused from memory for a while. So the time of the answer does not tell them apart.
          */
         const lookUp = (secret: KeyId): Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable> => {
           if (cache.isRefused(secret, monotonicMs())) return notAccepted
@@ -136,7 +136,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
         }
         const lookUps = new LookUps(lookUp)
 
-        /** The ordinary key that this is the hash of a secret of. */
+        /** The ordinary key with this id, or with a secret of this hash. */
         const ordinary = (id: KeyId): Effect.Effect<KeyRecord, Unavailable | NotFound> =>
           Effect.flatMap(find(id), (found) => (found?.kind === "ordinary" ? Effect.succeed(found) : noSuchKey))
 
@@ -170,7 +170,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
             if (id === bootstrap?.id) return Effect.succeed(bootstrap)
             const known = cache.get(id)
             if (isUsable(known)) return Effect.succeed(known)
-            // The checksum is public, so this holds up typing errors and not attackers.
+            // The checksum is public: it spares the database misspelt keys, not attacks.
             if (!hasChecksum(text) || cache.isRefused(id, monotonicMs())) return notAccepted
             return lookUps.run(id)
           },
@@ -287,7 +287,7 @@ const bootstrapKey = (secret: Redacted.Redacted, workspaceId: string, createdAt:
 /** Reads of keys that run at once, and that wait for their turn. Further ones are refused. */
 const mostLookUps = { running: 8, waiting: 256 }
 
-/** Bounds what keys that nobody made cost the database, since each of them is read once. */
+/** Bounds the reads of unknown keys: an attacker can make up any number of them, and each is read once. */
 class LookUps {
   private readonly lookUp: (id: KeyId) => Effect.Effect<KeyRecord, KeyNotAccepted | Unavailable>
   private readonly permits = Effect.unsafeMakeSemaphore(mostLookUps.running)

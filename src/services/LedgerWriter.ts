@@ -57,7 +57,7 @@ interface BacklogEntry {
   readonly entry: Settled
 }
 
-/** Looks at a database into which nothing is written, seconds. */
+/** Seconds between two looks at a database into which nothing is written. */
 const lookEvery = 30
 
 const away: Hindrance = { kind: "away", cause: "rows are spooled" }

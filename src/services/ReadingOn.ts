@@ -1,10 +1,10 @@
 /**
- * Streams whose caller has left and whose host is read on, for a second at most, because its count of the tokens is probably on its
- * way. Their number is bounded, so that callers who leave cost next to nothing. See docs/guarantees.md#g15.
+ * Streams that are read on after their caller has left, for a second at most, because the host probably sends its usage soon. Their number
+ * is bounded, so that callers who leave cost next to nothing. See docs/guarantees.md#g15.
  */
 import type { KeyId } from "../domain/Ids.ts"
 
-/** How long a host is read on, milliseconds. */
+/** How long a stream is read on, milliseconds. */
 export const readOnMs = 1000
 
 const mostAtOnce = 32

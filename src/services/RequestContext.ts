@@ -20,7 +20,7 @@ export type Ending = CallerGone | NotPermitted | Unavailable | TimedOut
 
 const none: ReadonlyArray<() => void> = []
 
-/** What is in flight of a key, or of the process. */
+/** Counts of the requests in flight of one key, or of the process. */
 export class Load {
   /** Of a key: its requests, from their admission on. Of the process: those that have a place (`InFlight.place`). */
   requests = 0

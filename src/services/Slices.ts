@@ -24,7 +24,7 @@ export type SizeOf = (budget: BudgetSnapshot) => HoldSize | BudgetRefusal
 /** What a request asks of a slice. */
 export interface SliceAsk {
   readonly sizeOf: SizeOf
-  /** `requiredAmount`, for a refusal. */
+  /** `requiredAmount`, called for a refusal alone. */
   readonly required: () => Picodollars | undefined
 }
 

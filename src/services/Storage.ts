@@ -39,7 +39,7 @@ export interface NewSecret {
 
 /** A change and its row of the audit log are one transaction. */
 export interface KeyRepository {
-  /** The key of which this is the hash of a secret, its first one (its id) or a later one; `undefined` when there is none. */
+  /** The key with a secret of this hash; `undefined` when there is none. The hash of a key's first secret is its id. */
   readonly find: (secret: KeyId) => Effect.Effect<FoundKey | undefined, StorageUnavailable>
   /** Ordinary keys, newest first. */
   readonly list: (page: KeyPage) => Effect.Effect<ReadonlyArray<KeyRecord>, StorageUnavailable>
@@ -387,7 +387,7 @@ export class Storage extends Context.Tag("headgate/Storage")<
     readonly hostStats: HostStatsRepository
     readonly prices: PriceRepository
     readonly idempotency: IdempotencyRepository
-    /** What the log says of it: its path and the free bytes there, or its address without credentials. May block shortly. */
+    /** For the log: its path and the free bytes there, or its address without credentials. May block for a moment. */
     readonly where?: () => Readonly<Record<string, string | number>>
     /** For backups. The database goes on being written meanwhile. `undefined`: there is no such copy. */
     readonly copy?: Effect.Effect<DatabaseCopy, NoCopy | StorageUnavailable>

@@ -3,7 +3,7 @@ import type { Charge } from "../domain/Charge.ts"
 import type { ChatChunk } from "../domain/Chat.ts"
 import type { Failure } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
-import type { ChunkWriter } from "../wire/hostStream.ts"
+import type { ChunkWriter } from "../wire/ChunkWriter.ts"
 
 export interface StreamWriter extends ChunkWriter {
   /** The withheld finish with its usage and cost, and the end of the stream. */

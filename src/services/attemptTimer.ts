@@ -1,7 +1,7 @@
 /**
- * Leaves a host that takes too long, so that the next one is tried: after the time of the configuration, else after one that
- * goes by what is known of the host. What an attempt had less of because of the request's deadline is no time-out of the host:
- * the deadline ends it. See docs/guarantees.md#g10 and #g14.
+ * Stops an attempt that takes too long, so that the next host is tried: after the time of the configuration, or else after a time that
+ * depends on what is known of the host (`domain/attemptTime.ts`). An attempt that is cut by the request's deadline is no time-out of the
+ * host. See docs/guarantees.md#g10 and #g14.
  */
 import type * as Context from "effect/Context"
 import type { Limits } from "../catalogue/ResolvedConfig.ts"
@@ -17,7 +17,7 @@ export interface TimerServices {
   readonly stats: Context.Tag.Service<HostStats>
 }
 
-/** What the loop over the hosts knows of an attempt. */
+/** What the loop over the hosts tells of an attempt. */
 export interface Turn {
   /** Whether another host could be called after the one of this attempt. */
   readonly hasNext: (begun: Begun) => boolean
@@ -59,14 +59,14 @@ const measuredFirstMs: Measured = (stats, { attempt: { host }, answerContext }, 
 }
 
 /**
- * Without a bound, figures of the host are read only when the least time is over: most answers have come by then. A class, so that
- * an attempt makes one closure.
+ * Where the configuration has no time, the figures of the host are read only when `leastMs` is over: most answers have come by then. A
+ * class, so that each attempt allocates one closure.
  */
 class AttemptTime {
   private readonly services: TimerServices
   private readonly begun: Begun
   private readonly turn: Turn
-  /** `undefined`: the time is final. */
+  /** Computes the time once `leastMs` is over; `undefined`: the timer runs for its final time. */
   private measured: Measured | undefined
   readonly timer: Timer
 

@@ -8,8 +8,9 @@ import * as Effect from "effect/Effect"
 import type { AnswerOutcome, Charge } from "../domain/Charge.ts"
 import type { ChatUsage } from "../domain/Chat.ts"
 import { bytesOfTokens, tokensIn, tokensWritten } from "../domain/Estimate.ts"
-import { HostFailed, type HostReason, type Unavailable } from "../domain/Failure.ts"
+import { HostFailed, type Unavailable } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
+import type { HostReason } from "../domain/HostReason.ts"
 import { hiddenTokens } from "../domain/hiddenTokens.ts"
 import { allMedia, type MediaTokens } from "../domain/mediaTokens.ts"
 import { parseUsage } from "../domain/Usage.ts"
@@ -89,7 +90,7 @@ export const makeEndAttempt = (
     log(failureLog(context, host, failure, key?.key.label))
   }
 
-  /** A call that took two connections, for those who look at the log for it: that is usual, and no retry. */
+  /** Logs, for debugging alone, that a request was sent twice because the host had closed a kept connection. That is usual, and no retry. */
   const tellResent = ({ context, host, resends }: Attempt): void => {
     if (resends === 0) return
     const about = { ...context.logIds, host: host.tag, model: host.model }
@@ -111,7 +112,7 @@ export const makeEndAttempt = (
       const mostHidden = counted !== undefined || delivered.showsReasoning === true ? 0 : hold.mostHidden
       const hidden = hiddenBy(attempt, shown, mostHidden)
       if (outcome === "finished" && isUnfinished !== true) {
-        // An estimate of what was shown would teach a speed that leaves out what was hidden.
+        // Where output may be hidden, an estimate of what was shown would make the host look slower than it is.
         const completionTokens = counted?.completionTokens ?? (mostHidden > 0 ? 0 : shown)
         stats.succeeded(host, { latencyMs: attempt.latencyMs, durationMs, completionTokens, areToolCallsSound })
         context.conversation?.succeeded(host, counted)
@@ -185,7 +186,7 @@ const tooSlow = new HostFailed({ reason: "timeout" })
 
 /**
  * Whether the deadline came while the host had sent nothing, although it had the whole time of the request: nine tenths of it,
- * since admission takes some. A host that had less was cut by what others had left. One whose own time-out is shorter was ended by that.
+ * since admission takes some. A host that had less was called with what others had left of the time.
  */
 const hadAllTheTime = (attempt: Attempt): boolean => {
   const { ending, allowedMs } = attempt.context.lifetime

@@ -67,7 +67,7 @@ export const hedgeFor = (
   return { host, delayMs, cost: Math.max(costOf(first), costOf(host)) }
 }
 
-/** What a call has sent that is cancelled before its first event. */
+/** The answer of a call that is cancelled before its first event. */
 const nothingYet = { outcome: "lost", usage: undefined, outputBytes: 0, finishReason: "" } as const
 
 export interface HedgeServices {

@@ -31,7 +31,7 @@ export const hindranceOf = ({ reason, isDiskFull }: StorageUnavailable): Hindran
   cause: reason,
 })
 
-/** Logs what the database refused, and that it is away once for as long as that lasts. */
+/** Logs a statement that the database refused; else begins an outage, which is logged once. */
 export const reportOf = (storage: object, failure: StorageUnavailable): Effect.Effect<void> =>
   failure.refused === true ? Effect.logError(failure.message) : outageOf(storage).begin(hindranceOf(failure))
 

@@ -1,6 +1,6 @@
 /**
- * Tells the operator that the database takes no requests: one ERROR when that begins, with its cause, and one INFO when it
- * is over. What fails meanwhile for the same reason is not logged again, however often it fails.
+ * Logs outages of the database: one ERROR with the cause when no paid request can start, and one INFO when they can again. Further failures
+ * of the same kind are not logged.
  */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -25,7 +25,7 @@ const texts: Readonly<Record<Hindrance["kind"], string>> = {
 /** The kind in words, without paths and addresses: `/readyz` tells it to anybody. */
 export const hindranceText = ({ kind }: Hindrance): string => texts[kind]
 
-/** What a storage says of itself in the log: its path and the free bytes there, or its address. */
+/** A storage, as far as an outage names it: with its path and the free bytes there, or its address. */
 interface Located {
   readonly where?: (() => Readonly<Record<string, string | number>>) | undefined
 }
@@ -33,7 +33,7 @@ interface Located {
 export class Outage {
   private readonly storage: Located
   private readonly told = new Set<Hindrance["kind"]>()
-  /** By `secondsOf`. */
+  /** When it began, by `secondsOf`. */
   private since = 0
   /** `undefined`: the database takes requests, as far as is known. */
   current: Hindrance | undefined
@@ -88,7 +88,7 @@ export const outageOf = (storage: Located): Outage => {
   return outage
 }
 
-/** Logs the first of several failures in a row. */
+/** Logs only the first of failures in a row. */
 export class Streak {
   private isFailing = false
 

@@ -1,4 +1,4 @@
-/** Waiting for code that is not ours: a plugin's, or an embedder's. */
+/** Waits for code of a plugin or an embedder, which may never finish, no longer than the request lasts. */
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Ending, Lifetime } from "./RequestContext.ts"

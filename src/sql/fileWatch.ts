@@ -1,6 +1,6 @@
 /**
- * Whether the file that is open is still the one at its path, and whole by its header. A file that is open can be removed or replaced,
- * and the program that has it open goes on writing into what nobody can open any more.
+ * Notices that an open database file was removed, replaced or cut short. The program that has it open would otherwise go on writing into a
+ * file that nobody can open any more.
  */
 import { closeSync, openSync, readdirSync, readlinkSync, readSync, statSync } from "node:fs"
 
@@ -13,7 +13,7 @@ const identityOf = (path: string): Identity | undefined => statSync(path, { thro
 
 const isSame = (a: Identity, b: Identity): boolean => a.dev === b.dev && a.ino === b.ino
 
-/** What its header says is wrong. https://www.sqlite.org/fileformat.html#the_database_header */
+/** What is wrong by the header of the file; `undefined`: nothing. https://www.sqlite.org/fileformat.html#the_database_header */
 const headerFault = (path: string): string | undefined => {
   const header = Buffer.alloc(100)
   const file = openSync(path, "r")
@@ -31,8 +31,8 @@ const headerFault = (path: string): string | undefined => {
 }
 
 /**
- * Call it when the database at `path` was opened and written. The function says what is wrong now, with the path; `undefined`:
- * nothing. It asks the file system five times.
+ * To be called when the database at `path` is open and its journal was written. The returned function says what is wrong now, with the
+ * path; `undefined`: nothing. Each call of it makes some five calls of the file system.
  */
 export const watchFile = (path: string): (() => string | undefined) => {
   const journal = `${path}-wal`
@@ -59,8 +59,8 @@ export const watchFile = (path: string): (() => string | undefined) => {
   }
 }
 
-/** Whether a process has a file open that is not the one at `path` (any more). `undefined`: this cannot be found out here. */
-export const hasAnotherOpen = (pid: number, path: string): boolean | undefined => {
+/** Whether a process has no file open that is at `path` now. `undefined`: its open files cannot be listed (no `/proc`, or no right). */
+export const lacksOpen = (pid: number, path: string): boolean | undefined => {
   try {
     const folder = `/proc/${pid}/fd`
     const open = readdirSync(folder).map((name) => {

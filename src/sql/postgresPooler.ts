@@ -1,5 +1,5 @@
 /**
- * Tells a pooler that gives each transaction another session of the server. The gateway needs sessions that last: it sets
+ * Recognises a pooler in transaction mode, which may give each transaction another session of the server. The gateway needs sessions that last: it sets
  * `search_path`, prepares statements, listens for notices and takes a lock that belongs to a session. See
  * docs/decisions/0048-poolers.md.
  */
@@ -7,38 +7,39 @@ import * as Data from "effect/Data"
 import type * as Pg from "pg"
 import { sqlState } from "./failure.ts"
 
-/** What is behind the address gives a client another session with each transaction. */
+/** The address is that of a pooler in transaction mode. */
 export class SessionsDoNotLast extends Data.TaggedError("SessionsDoNotLast") {
   override get message() {
     return "it gives each transaction another session of the server"
   }
 }
 
-/** Pairs of transactions that are looked at. Other clients of the pooler may take the session that would have told. */
+/** How often it is tried. One try may fail to notice, when another client of the pooler takes the session that was free. */
 const rounds = 10
 
-/** Process of the server that works for a client now. */
+/** Id of the server's process that serves the client now. */
 const backendOf = async (client: Pg.ClientBase): Promise<number | undefined> => {
   const { rows } = await client.query<{ readonly pid: number }>("SELECT pg_backend_pid() AS pid")
   return rows[0]?.pid
 }
 
-/** The process that the server named when the session began. A pooler names a number of its own. */
-const toldBackend = (client: Pg.ClientBase): unknown => ("processID" in client ? client.processID : undefined)
+/** The process id that came when the session began. A server sends that of its process, a pooler a number of its own. */
+const announcedBackend = (client: Pg.ClientBase): unknown => ("processID" in client ? client.processID : undefined)
 
-/** SQLSTATE of a pooler that takes no transactions: "protocol violation". */
+/** SQLSTATE "protocol violation": of a pooler in statement mode, which takes no transactions. */
 const noTransactions = "08P01"
 
 /**
- * Throws `SessionsDoNotLast` where they do not. Asks once on a connection to the server itself. `client`: without any settings,
- * since a pooler would pass them on to its other clients. `connect` opens another such connection, which this ends.
+ * Throws `SessionsDoNotLast` where they do not. One query where the address is that of a server. `client`: without session settings, since a
+ * pooler would pass them on to its other clients. `connect` opens another such connection, which is closed here. `waitMs`: the longest
+ * wait for one answer.
  */
 export const expectLastingSessions = async (
   client: Pg.ClientBase,
   connect: () => Promise<Pg.Client>,
   waitMs: number,
 ): Promise<void> => {
-  if ((await backendOf(client)) === toldBackend(client)) return
+  if ((await backendOf(client)) === announcedBackend(client)) return
   const other = await connect()
   try {
     for (let round = 0; round < rounds; round++) {

@@ -5,7 +5,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
-import { appendOnlyInPostgres } from "./migrations.ts"
+import { appendOnlyInPostgres } from "./dialects.ts"
 import { schema } from "./postgresPool.ts"
 
 /** A trigger, as `ledger_keeps_rows on ledger`, and what its function does. */
@@ -17,7 +17,7 @@ interface Trigger {
 
 const plain = (text: string): string => text.replaceAll(/\s+/g, " ").trim()
 
-/** Read out of the statements that make them. */
+/** From the statements that make them: the text of each function by the title of its trigger. */
 const expectedTriggers = (): ReadonlyMap<string, string> => {
   const bodies = new Map<string, string>()
   const triggers = new Map<string, string>()

@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite"
 import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import { sqliteCode } from "./failure.ts"
-import { hasAnotherOpen } from "./fileWatch.ts"
+import { lacksOpen } from "./fileWatch.ts"
 import { applicationId } from "./sqliteFile.ts"
 
 export type Probed =
@@ -35,7 +35,7 @@ export const probeFolder = (path: string): string | undefined => {
 /** The gateway that has another file open than the one at this path, which was removed or replaced; as far as can be found out. */
 export const strandedGateway = (path: string): number | undefined => {
   const pid = holderOf(`${path}.lock`)
-  return pid !== undefined && hasAnotherOpen(pid, path) === true ? pid : undefined
+  return pid !== undefined && lacksOpen(pid, path) === true ? pid : undefined
 }
 
 /** The process that has the lock, which is a SQLite file of its own: a running gateway has a transaction open in it. */

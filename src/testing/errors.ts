@@ -1,7 +1,8 @@
 /**
  * Checks of `Provider.error`: the meaning of each status, that no body makes it throw, and that details are sanitized.
  */
-import { HostFailed, type HostReason } from "../domain/Failure.ts"
+import { HostFailed } from "../domain/Failure.ts"
+import type { HostReason } from "../domain/HostReason.ts"
 import { isJsonObject } from "../domain/Json.ts"
 import type { Provider } from "../plugin/Provider.ts"
 import { attempt, type Check, deepFreeze, must, shown } from "./check.ts"

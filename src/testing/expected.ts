@@ -1,6 +1,6 @@
 /** What samples of a vendor come to, as the plugin's author says it, and what the vendor's API lacks. */
 import type { ChatUsage, FinishReason } from "../domain/Chat.ts"
-import type { HostReason } from "../domain/Failure.ts"
+import type { HostReason } from "../domain/HostReason.ts"
 import type { JsonObject } from "../domain/Json.ts"
 
 /** A call that the model made. Calls stand in the order of their `index`. */

@@ -3,48 +3,22 @@
  * form, in one synchronous pass over each network read. The finish is withheld, so that the cost can be booked before
  * it is reported.
  */
-import type { ChatChunk, ChatChunkChoice, ChatResponse, ChatUsage, FinishReason, Tool } from "../domain/Chat.ts"
+import type { ChatChunk, ChatChunkChoice, ChatResponse, ChatUsage, Tool } from "../domain/Chat.ts"
 import { bytesSaid, hidesReasoning, mediaSaid } from "../domain/Estimate.ts"
 import { HostFailed } from "../domain/Failure.ts"
 import type { OutputAllowance } from "../domain/Hold.ts"
-import { isJsonObject, type JsonObject } from "../domain/Json.ts"
+import { isJsonObject } from "../domain/Json.ts"
 import type { MediaTokens } from "../domain/mediaTokens.ts"
 import { ToolCallFragments } from "../domain/toolCalls.ts"
+import type { ChunkWriter, NativeWriter } from "./ChunkWriter.ts"
 import { chunksOf, plainText, says, withoutReasoning } from "./delta.ts"
+import { Finishes, finishOnly, mostChoices, withoutFinish } from "./Finishes.ts"
 import type { Frame, FrameReader } from "./framing/FrameReader.ts"
 import { frameReader } from "./framing.ts"
 import { isTooDeep } from "./jsonDepth.ts"
 import { OutputCount } from "./OutputCount.ts"
 import type { Decoder, Protocol } from "./Protocol.ts"
 import { splice } from "./splice.ts"
-
-/** Passes the events of a host on to a caller who speaks the host's form. Synchronous; made for one answer. */
-export interface NativeWriter {
-  /** The caller's text for an event; "" while it is withheld. `HostFailed`: it breaks the form. */
-  readonly event: (name: string, event: JsonObject, json: string) => string | HostFailed
-  /** Whether an event came that says something, so that no other host may take over. */
-  readonly hasSpoken: boolean
-  /**
-   * UTF-8 bytes of text in an event that needs no reading, because it is a text delta in the form's usual spelling; 0 for
-   * any other event.
-   */
-  readonly plainBytes: (json: string) => number
-  /** The caller's text for such an event. */
-  readonly plain: (json: string) => string
-}
-
-/** Writes canonical chunks in the client's protocol. Synchronous; made for one answer. */
-export interface ChunkWriter {
-  /** Writes one chunk that is not empty. */
-  readonly chunk: (chunk: ChatChunk) => string
-  /**
-   * The JSON in the text of `chunk`, and the text around any JSON. Present when plain text deltas can be spliced
-   * (`wire/splice.ts`).
-   */
-  readonly spliceable?: { readonly json: (text: string) => string; readonly text: (json: string) => string } | undefined
-  /** Present where hosts may speak the client's form. */
-  readonly native?: NativeWriter
-}
 
 export type HostStreamState =
   /** Nothing has come that a caller would see, so another host can still take over. */
@@ -89,15 +63,15 @@ export class HostStream {
   isCut = false
   /** Whether text has come, not only reasoning. A model that thinks may be silent for longer. */
   hasContent = false
-  private reasoned = false
+  /** Whether some of its reasoning came as text. */
+  private reasonedAloud = false
+  /** Whether there was more reasoning than its text (`hidesReasoning`). */
   private reasonedUnseen = false
-  /** Whether the host goes on with the answer, out of reach (`ChatChunk.unfinished`). */
+  /** `ChatChunk.unfinished`. */
   isUnfinished = false
   /** The last values of the host, written with the finish. */
   private readonly extras: { system_fingerprint?: string; service_tier?: string } = {}
-  private readonly finishes: Array<ChatChunkChoice> = []
-  /** Places of the choices that something was said for. */
-  private readonly begun: Array<number> = []
+  private readonly finishes = new Finishes()
   private readonly reader: FrameReader
   /** Present where plain text deltas can be spliced. */
   private readonly splicer
@@ -135,7 +109,7 @@ export class HostStream {
     const text = this.read(this.reader.end(), () => this.lastChunks())
     this.failUnlessReadable()
     if (this.closed) return text
-    if (this.isComplete) this.state = "ended"
+    if (this.finishes.areComplete) this.state = "ended"
     else if (this.events === 0 && this.bytes > 0) this.fail(malformed("the stream ended without a single event"))
     else this.fail(brokenOff)
     return text
@@ -171,24 +145,19 @@ export class HostStream {
     return this.count.media
   }
 
-  /** Whether the model's reasoning came as text, and nothing said that there was more of it. */
+  /** Whether the model's reasoning came as text, and nothing indicated that there was more of it. */
   get showsReasoning(): boolean {
-    return this.reasoned && !this.reasonedUnseen
+    return this.reasonedAloud && !this.reasonedUnseen
   }
 
   /** Whether the host sent a finish reason. */
   get hasFinish(): boolean {
-    return this.finishes.length > 0
+    return this.finishes.withheld.length > 0
   }
 
   /** Whether every choice has finished, so that only the usage and the end are missing. */
   get hasAllFinishes(): boolean {
-    return this.finishes.length >= this.options.choices
-  }
-
-  /** Whether at least one choice has ended, and none that has begun is left open. */
-  private get isComplete(): boolean {
-    return this.hasFinish && this.begun.every((index) => this.finishes.some((finish) => finish.index === index))
+    return this.finishes.withheld.length >= this.options.choices
   }
 
   private failUnlessReadable(): void {
@@ -210,20 +179,21 @@ export class HostStream {
 
   /** The withheld chunk: the finish of every choice, without the usage. */
   finish(): ChatChunk {
-    return { choices: this.finishes, ...this.extras }
+    return { choices: this.finishes.withheld, ...this.extras }
   }
 
   /** `Sample.areToolCallsSound`; `undefined` also where the answer ended for want of tokens. */
   get areToolCallsSound(): boolean | undefined {
     const { tools } = this.options
-    if (tools === undefined || this.finishes.some((finish) => finish.finish_reason === "length")) return undefined
+    if (tools === undefined || this.finishes.withheld.some((finish) => finish.finish_reason === "length"))
+      return undefined
     return this.toolCalls?.areSound(tools) ?? true
   }
 
   /** Ends the answer for a reason of the gateway, `native`. A finish of the host is kept. */
   cut(native: string): void {
     this.isCut = true
-    this.finishAll("length", native)
+    this.finishes.finishAll("length", native)
     this.state = "ended"
   }
 
@@ -237,7 +207,7 @@ export class HostStream {
     this.state = "failed"
   }
 
-  /** An exception here is a defect of ours: what decoders throw is caught around them. */
+  /** An exception that comes as far as here is a defect of ours: those of decoders are caught where they are called. */
   private read(frames: ReadonlyArray<Frame>, last = nothingMore): string {
     let text = ""
     try {
@@ -305,7 +275,7 @@ export class HostStream {
     return text
   }
 
-  /** A decoder that throws is at fault itself. Decoders of plugins are checked before (`plugin/checkedProtocol.ts`), which names the hook. */
+  /** A throw of the decoder is the plugin's fault. `plugin/checkedProtocol.ts` has caught those of plugins before, with the hook's name. */
   private decoded(name: string, json: unknown): ReturnType<Decoder["event"]> {
     try {
       return this.options.decoder.event(name, json)
@@ -353,17 +323,9 @@ export class HostStream {
       this.fail(malformed("the stream was done before anything was said"))
       return text
     }
-    this.finishAll("stop", "stop")
+    this.finishes.finishAll("stop", "stop")
     this.state = "ended"
     return text
-  }
-
-  /** Gives an end to every choice that has none. */
-  private finishAll(reason: FinishReason, native: string): void {
-    for (const index of this.begun.length === 0 && !this.hasFinish ? [0] : this.begun) {
-      if (this.finishes.some((finish) => finish.index === index)) continue
-      this.withhold({ index, delta: { content: "" }, finish_reason: reason, native_finish_reason: native })
-    }
   }
 
   private chunks(decoded: ReturnType<Decoder["end"]>): string {
@@ -383,16 +345,13 @@ export class HostStream {
     for (const choice of chunk.choices) {
       const shown = this.options.excludeReasoning ? withoutReasoning(choice) : choice
       this.watch(choice)
-      if (!this.begun.includes(choice.index)) {
-        if (this.begun.length === mostChoices) {
-          this.fail(malformed(`more than ${mostChoices} choices`))
-          return ""
-        }
-        this.begun.push(choice.index)
+      if (!this.finishes.begin(choice.index)) {
+        this.fail(malformed(`more than ${mostChoices} choices`))
+        return ""
       }
       if (says(shown)) passing.push(choice.finish_reason === null ? shown : withoutFinish(shown))
       if (choice.finish_reason !== null) {
-        this.withhold(finishOnly(shown))
+        this.finishes.withhold(finishOnly(shown))
         if (this.state === "silent") this.state = "speaking"
       }
     }
@@ -406,16 +365,10 @@ export class HostStream {
     return this.options.writer.chunk({ ...rest, choices: passing })
   }
 
-  /** The last finish of a choice counts: a host may correct itself. */
-  private withhold(choice: ChatChunkChoice): void {
-    const at = this.finishes.findIndex((finish) => finish.index === choice.index)
-    if (at === -1) this.finishes.push(choice)
-    else this.finishes[at] = choice
-  }
-
+  /** Counts what a choice says, whether or not the caller is shown it. */
   private watch({ index, delta }: ChatChunkChoice): void {
     this.count.said(bytesSaid(delta))
-    if (delta.reasoning) this.reasoned = true
+    if (delta.reasoning) this.reasonedAloud = true
     if (hidesReasoning(delta)) this.reasonedUnseen = true
     const media = mediaSaid(delta)
     if (media !== undefined) {
@@ -440,26 +393,8 @@ export class HostStream {
   }
 }
 
-/** What a choice with a finish says, as a choice that goes on. */
-const withoutFinish = ({ index, delta, logprobs }: ChatChunkChoice): ChatChunkChoice => ({
-  index,
-  delta,
-  finish_reason: null,
-  ...(logprobs == null ? {} : { logprobs }),
-})
-
-/** A finish without what was said with it, so that no text waits for the cost, or passes another text. */
-const finishOnly = (choice: ChatChunkChoice): ChatChunkChoice => {
-  if (!says(choice)) return choice
-  const { logprobs: _, ...finish } = choice
-  return { ...finish, delta: { content: "" } }
-}
-
 /** Events after an error that are looked at for a usage. */
 const mostEventsSinceError = 8
-
-/** Far more choices than can be asked for. A new one is compared with all before it, so their number needs a bound. */
-const mostChoices = 128
 
 /** `cause`: what is wrong, for the log. */
 const malformed = (cause: string): HostFailed => new HostFailed({ reason: "malformed", cause })

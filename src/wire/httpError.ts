@@ -1,5 +1,6 @@
 /** The default meaning of a host's errors. Plugins change it with `HostFailed.with`. */
-import { HostFailed, type HostReason, isHostReason } from "../domain/Failure.ts"
+import { HostFailed } from "../domain/Failure.ts"
+import { type HostReason, isHostReason } from "../domain/HostReason.ts"
 import { isJsonObject } from "../domain/Json.ts"
 import type { ResponseHeaders } from "./Head.ts"
 

@@ -1,7 +1,8 @@
 /** Only what a host did counts against it. docs/guarantees.md#g35 */
 import { describe, expect, test } from "bun:test"
 import * as FastCheck from "effect/FastCheck"
-import { HostFailed, type HostFault, type HostReason, type OwnReason } from "../../src/domain/Failure.ts"
+import { HostFailed } from "../../src/domain/Failure.ts"
+import type { HostFault, HostReason, OwnReason } from "../../src/domain/HostReason.ts"
 import { cooldownMs, quietEnds, type Verdict, verdictOn } from "../../src/domain/Verdict.ts"
 
 /** A reason that is missing here does not compile. */

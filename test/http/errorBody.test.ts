@@ -8,7 +8,6 @@ import {
   type FailedAttempt,
   type Failure,
   HostFailed,
-  type HostReason,
   KeyMissing,
   KeyNotAccepted,
   NoHostMatches,
@@ -21,6 +20,7 @@ import {
   TimedOut,
   Unavailable,
 } from "../../src/domain/Failure.ts"
+import type { HostReason } from "../../src/domain/HostReason.ts"
 import { chatErrorBody, defect, messagesErrorBody, render } from "../../src/http/ErrorBody.ts"
 
 interface Row {

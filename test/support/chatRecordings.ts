@@ -3,7 +3,8 @@
  * How each vendor counts tokens is written here by hand.
  */
 import { describe, expect, test } from "bun:test"
-import { HostFailed, type HostReason } from "../../src/domain/Failure.ts"
+import { HostFailed } from "../../src/domain/Failure.ts"
+import type { HostReason } from "../../src/domain/HostReason.ts"
 import type { Provider } from "../../src/plugin/Provider.ts"
 import { reporting } from "./recordedTable.ts"
 import {

@@ -3,7 +3,7 @@
  * chunk.
  */
 import type { ChatChunk } from "../../src/domain/Chat.ts"
-import type { ChunkWriter } from "../../src/wire/hostStream.ts"
+import type { ChunkWriter } from "../../src/wire/ChunkWriter.ts"
 import { sseDone, sseEvent } from "../../src/wire/sse.ts"
 
 /** `names`: the members that every chunk begins with. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import type { ChatChunk, ChatResponse } from "../../src/domain/Chat.ts"
-import { HostFailed, type HostReason } from "../../src/domain/Failure.ts"
+import { HostFailed } from "../../src/domain/Failure.ts"
+import type { HostReason } from "../../src/domain/HostReason.ts"
 import type { JsonObject } from "../../src/domain/Json.ts"
 import type { ChatQuirks } from "../../src/wire/chat/quirks.ts"
 import { chatProtocol } from "../../src/wire/chat.ts"

@@ -30,7 +30,7 @@ import { wholeNumber } from "./query.ts"
 const ActivityItem = Schema.Struct({
   /** `2026-07-15`. A request counts on the day on which it was admitted. */
   date: Schema.String,
-  /** The day is not over: its sums grow. */
+  /** Whether the day is not over, so that its sums still grow. */
   is_partial: Schema.Boolean,
   model: Schema.String,
   model_permaslug: Schema.String,
@@ -73,7 +73,7 @@ const SpendQuery = Schema.Struct({
 /** What a key has spent, exact USD as decimal text: in total, and in this UTC day, week and month. */
 const Spender = Schema.Struct({
   hash: Schema.String,
-  /** The last one of a deleted key; `null`: it is not known. */
+  /** Of a deleted key its last name; `null`: not known. */
   name: Schema.NullOr(Schema.String),
   is_deleted: Schema.Boolean,
   usage: Schema.String,

@@ -70,7 +70,7 @@ const Billing = Schema.Struct({
 const Generation = Schema.Struct({
   id: Schema.String,
   request_id: Schema.String,
-  /** The `X-Request-Id` that the caller sent; `null`: none, or one that is not kept. Own member of this gateway. */
+  /** The `X-Request-Id` that the caller sent; `null`: none, or one that was not recorded (`callerRequestId`). A member of this gateway alone. */
   caller_request_id: Schema.NullOr(Schema.String),
   model: Schema.String,
   /** When the request was admitted. */

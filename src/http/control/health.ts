@@ -32,7 +32,7 @@ export const healthHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
     }
     // Any query that reads the database.
     const readable = orUnavailable("storage", storage)(storage.keys.countManagement())
-    /** As it is now: the meter asks only after it has written, and now and then. */
+    /** Asked now, while the meter has the answer of its last look. */
     const takesRequests = Effect.flatMap(orUnavailable("storage", storage)(storage.ledger.takesRequests()), (takes) =>
       takes === true ? Effect.void : Effect.zipRight(outage.begin(takes), Effect.failSync(unwritable)),
     )

@@ -159,9 +159,9 @@ interface Condition extends Pick<HostReport, "standing"> {
 }
 
 /**
- * The first that holds of: -10, its provider is disabled or does not load; -3, it cools down after a rate limit, or all keys of its provider rest; -2, its
- * circuit breaker is open, or it is `down` by its uptime of the last day; -1, it is `degraded` by that uptime; 0, normal, also while it cools down after another
- * failure. -5, demoted by the operator, is not given: there is no such setting.
+ * The first that holds of: -10, its provider is disabled or does not load; -3, it cools down after a rate limit, or no key of its provider may
+ * be used now; -2, its circuit breaker is open, or it is `down` by its uptime of the last day; -1, it is `degraded` by that uptime; 0, normal,
+ * also while it cools down after another failure. -5, demoted by the operator, is not given: there is no such setting.
  */
 export const hostStatus = ({ unavailable, inadmissible, standing }: Condition): typeof ListedHost.Type.status => {
   if (unavailable !== undefined) return -10

@@ -109,7 +109,7 @@ export const KeyChange = Schema.Struct({
   ...rules,
 }).annotations({ identifier: "KeyChange" })
 
-/** For how long the secrets before a new one are accepted, seconds: a day unless it is said, 30 days at most. */
+/** `overlap_s`: for how many seconds the earlier secrets are still accepted, 30 days at most. Default: a day. */
 export const Rotation = Schema.Struct({
   overlapSeconds: Schema.optionalWith(wholeAmount(0, 30 * 86_400), { exact: true, default: () => 86_400 }).pipe(
     Schema.fromKey("overlap_s"),

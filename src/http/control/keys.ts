@@ -69,7 +69,7 @@ export const KeysGroup = HttpApiGroup.make("keys")
   .add(
     HttpApiEndpoint.post("rotate")`/keys/${hash}/rotate`
       .setPayload(Rotation)
-      // `key`: the new secret, which no other answer holds. `previous_ends_at`: the secrets before it are accepted until then.
+      // `key`: the new secret, in no other answer. `previous_ends_at`: until when the earlier secrets are accepted.
       .addSuccess(Schema.Struct({ data: Key, key: Schema.String, previous_ends_at: Schema.String }), { status: 201 })
       .addError(badBody)
       .annotate(
@@ -101,7 +101,7 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
       const web = yield* Effect.orDie(HttpServerRequest.toWeb(request))
       const { bodyBytes: limitBytes } = registry.current().limits
       const reading = readRequest(web, { limitBytes, timers, places: undefined }, new Lifetime())
-      // What is not counted is not limited.
+      // Never: without `places` no limit of a key applies.
       return yield* Effect.catchTag(reading, "RateLimited", Effect.die)
     })
     const objectIn = (bytes: Uint8Array) => Effect.gen(() => readBody(bytes, new Lifetime()))

@@ -1,7 +1,7 @@
-/** A line for each operation of the API's description, which pages and generated clients show in place of its id. */
+/** The `summary` of each operation in the OpenAPI document, which documentation pages and generated clients show as its title. */
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 
-/** Of operations without a description, by their ids. Of the others it is the first sentence. */
+/** For operations without a description, by their ids. For others the summary is the description's first sentence. */
 const summaries: Readonly<Record<string, string>> = {
   "keyStatus.authKey": "The calling key: its limits, and what it has spent",
   "keyStatus.key": "The calling key: its limits, and what it has spent",
@@ -28,7 +28,7 @@ const withSummary = (operation: unknown): unknown => {
 const withEach = (value: unknown, each: (inner: unknown) => unknown): unknown =>
   isJsonObject(value) ? Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, each(inner)])) : value
 
-/** The document with a summary at every operation. */
+/** The document with a summary for every operation. */
 export const withSummaries = (document: JsonObject): Record<string, unknown> => ({
   ...document,
   paths: withEach(document["paths"], (path) => withEach(path, withSummary)),

@@ -1,4 +1,4 @@
-/** The first steps of every request of the data plane: who calls, whether another request of the key is admitted, and its body. */
+/** The first steps of every request of the data plane: authentication, the limits of the key, and reading the body. */
 import type * as Context from "effect/Context"
 import * as Exit from "effect/Exit"
 import type { ResolvedConfig } from "../../catalogue/ResolvedConfig.ts"
@@ -31,7 +31,7 @@ export interface AdmissionServices {
   readonly registry: Context.Tag.Service<ProviderRegistry>
 }
 
-/** A request whose key may make it. */
+/** A request that was admitted, with its key. */
 export interface Admission {
   readonly lifetime: Lifetime
   readonly key: KeyRecord
@@ -40,7 +40,7 @@ export interface Admission {
 export interface ReadBody {
   readonly body: JsonObject
   readonly byteLength: number
-  /** `undefined` unless they were asked for: a long body should not be in memory twice. */
+  /** Only where `Purpose.keepsBytes`: a long body should not be in memory twice. */
   readonly bytes: Uint8Array | undefined
 }
 
@@ -49,15 +49,15 @@ export interface Purpose {
   /** The key that pays for it, where a host is called. */
   readonly payer?: KeyRecord
   readonly keepsBytes?: boolean
-  /** The member that has the prompt, where the body is one prompt. */
+  /** Name of the member with the prompt, where the body is one prompt (`OnePrompt`). */
   readonly prompt?: string | undefined
 }
 
-/** From so many bytes on a key that can pay nothing is refused before the body is parsed. */
+/** A body of at least so many bytes is not parsed if the key that pays for it has used up its limit. */
 const longBytes = 1_048_576
 
 export interface Admissions {
-  /** From then on the request ends when its key is revoked. `kinds`: which kinds of keys may make it. */
+  /** Admits the request, which ends from then on when its key is revoked. `kinds`: which kinds of keys may make it. */
   readonly admit: (
     state: RequestState,
     request: Request,
@@ -110,6 +110,7 @@ export const makeAdmissions = ({
 
 const isUsedUp = ({ limit, spend }: BudgetSnapshot): boolean => limit !== null && spend >= limit
 
+/** Tokens. */
 const longestContexts = new WeakMap<ResolvedConfig, number>()
 
 const onePrompt = (path: string, config: ResolvedConfig): OnePrompt => {

@@ -80,12 +80,12 @@ const isChosen = (choice: unknown, tool: JsonObject): boolean => {
 /** Whether a choice is one of the Messages form, by a tool's name. */
 const isNamedTool = (choice: unknown): boolean => isJsonObject(choice) && choice["type"] === "tool"
 
-/** `isChosen`: the choice is a tool that hosts run. */
-const parted = (payload: ChatPayload, search: JsonObject | undefined, isChosen: boolean): ChatPayload => {
+/** The payload without the tools that hosts run. `search`: options of a search among them. `isHostedChosen`: the choice names one of them. */
+const parted = (payload: ChatPayload, search: JsonObject | undefined, isHostedChosen: boolean): ChatPayload => {
   const { tools, tool_choice: choice, ...rest } = payload
   const left = (tools ?? []).filter((tool) => runnerOf(tool) === "client")
   const options = payload["web_search_options"] ?? search
-  const kept = isChosen ? undefined : isJsonObject(choice) ? keptChoice(choice) : choice
+  const kept = isHostedChosen ? undefined : isJsonObject(choice) ? keptChoice(choice) : choice
   return {
     ...rest,
     ...(left.length === 0 ? {} : { tools: left }),
@@ -106,7 +106,7 @@ const keptChoice = (choice: JsonObject & { readonly type: string }): ChatPayload
   return within === choice ? { ...choice, tools: left } : { ...choice, allowed_tools: { ...within, tools: left } }
 }
 
-/** The members of a search tool that `web_search_options` has. The place stands a level deeper there. */
+/** The options of a search tool as `web_search_options`, where the place is one level deeper. */
 const searchOptions = ({ search_context_size: size, user_location: place }: JsonObject): JsonObject => {
   if (!isJsonObject(place)) return typeof size === "string" ? { search_context_size: size } : {}
   const { type: _, approximate, ...rest }: JsonObject = place

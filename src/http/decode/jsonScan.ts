@@ -1,7 +1,6 @@
 /**
- * A look at the bytes of a long body before it is parsed: how many values it has, how deeply they are nested, and how much of
- * it is text. A short body of empty arrays would take hundreds of megabytes and a second in `JSON.parse`, which nothing can
- * interrupt. See docs/guarantees.md#g30.
+ * Scans the bytes of a long body before it is parsed: how many values it has, how deeply they are nested, and how much of it is text. A body
+ * of some megabytes of empty arrays would take hundreds of megabytes and a second in `JSON.parse`, which nothing can interrupt. See docs/guarantees.md#g30.
  */
 import { deepest } from "../../wire/jsonDepth.ts"
 
@@ -11,7 +10,7 @@ export const mostValues = 500_000
 /** Members of objects in one body. A name that is new costs the parser ten times as much as another value. */
 export const mostMembers = 150_000
 
-/** A body of so many bytes can have no more values than are allowed, nor members: `"":1,` is the shortest. */
+/** A body of at most so many bytes cannot have too many values or members: a value takes at least one byte, a member five (`"":1,`). */
 export const unscannedBytes = mostValues
 
 export type Excess = "values" | "members" | "depth"
@@ -20,7 +19,7 @@ const quote = 0x22
 const backslash = 0x5c
 const letterU = 0x75
 
-/** What a byte outside of strings means; 0: nothing that counts. */
+/** What each byte means outside of strings, by its value; 0: nothing that counts. */
 const kinds = new Uint8Array(256)
 const [opensString, separates, opens, closes, names] = [1, 2, 3, 4, 5]
 for (const [signs, kind] of [
@@ -33,11 +32,12 @@ for (const [signs, kind] of [
   for (const sign of signs) kinds[sign.charCodeAt(0)] = kind
 }
 
-/** The end of most strings is looked for byte by byte; the native search is faster from some dozen bytes on. */
+/** So many bytes of a string are searched for its end one by one. For longer ones the native search is faster. */
 const nearBytes = 64
 
-/** A string from so many bytes on may be media. */
+/** A string of at least so many bytes may be media. */
 const leastMedia = 1024
+/** Bytes at the beginning of such a string that are looked at. */
 const mediaSample = 64
 
 /**
@@ -151,8 +151,7 @@ const isMedia = (bytes: Buffer, from: number): boolean => {
 }
 
 /**
- * How many bytes less the texts between two bytes have at most once their escapes are read. `\u0041` is one byte and five less,
- * `\n` one less.
+ * By how many bytes the strings in a range of the body shrink at most when their escapes are decoded: 5 for `\u0041`, 1 for `\n`.
  */
 export const escapedBytes = (bytes: Uint8Array, from: number, to: number): number => {
   let less = 0

@@ -1,4 +1,4 @@
-/** The object of a body of any length. A long one is looked at before it is parsed, in turns of its own. */
+/** Parses a body of any length. A long one is scanned before, in several turns of the event loop (`turns.ts`). */
 import * as Exit from "effect/Exit"
 import { BadRequest } from "../../domain/Failure.ts"
 import type { JsonObject } from "../../domain/Json.ts"
@@ -11,16 +11,16 @@ import { ownTurn } from "./turns.ts"
 /** Bytes that are scanned in one turn: 3 to 10 ms. */
 const bytesPerTurn = 4_194_304
 
-/** Bytes of text that are one token in any case, so that nothing is refused that a host could take. */
+/** No token has more bytes of text, so that no prompt is refused that a host could take. */
 const mostBytesPerToken = 16
 
-/** A prompt that is the whole text of the body: where it is in the body, and the longest context that any model has, in tokens. */
+/** Of a body whose text is one prompt: the path of the prompt, and the longest context of any model, in tokens. */
 export interface OnePrompt {
   readonly path: string
   readonly longestContext: number
 }
 
-/** `prompt`: where the body is one prompt. One that is longer than any context is refused before it is parsed. */
+/** `prompt`: where the body is one prompt. If that is longer than any context, it is refused before it is parsed. */
 export const readBody = function* (
   bytes: Uint8Array,
   lifetime: Lifetime,
@@ -52,7 +52,8 @@ const checkLength = function* (
 ): Steps<void, BadRequest | Ending> {
   const mostBytes = longestContext * mostBytesPerToken
   let left = textBytes
-  // Escapes are looked for only where it matters. What a part cuts in two counts for less, which refuses nothing.
+  // Escapes are counted only where the text would be too long without them. One that a part's end cuts in two may count for too many bytes,
+  // which refuses nothing.
   for (let at = 0; left > mostBytes; at += bytesPerTurn) {
     if (at >= bytes.length) {
       const tokens = Math.ceil(left / mostBytesPerToken)

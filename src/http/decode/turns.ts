@@ -1,12 +1,12 @@
 /**
- * Turns of the event loop for work on long bodies. Parsing one takes up to some 200 ms, and several that came at once would
- * add up, with nobody served in between. So there is one such piece of work in a turn, and sockets are looked at before the next.
+ * Spreads the work on long bodies over turns of the event loop. Parsing one takes up to some 200 ms, and several in a row would keep all
+ * other requests waiting for their sum. So each turn does one such piece of work, and the loop serves its sockets before the next.
  */
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { wait } from "../../services/Steps.ts"
 
-/** Of all gateways of the process, since they share its loop. */
+/** For all gateways of the process, since they share its event loop. */
 const waiting: Array<() => void> = []
 
 let isScheduled = false
@@ -25,7 +25,7 @@ const next = (): void => {
   }
 }
 
-/** Succeeds in a later turn of the event loop, in which nothing else succeeds that waits for one. */
+/** Completes in a later turn of the event loop. No two of these complete in the same turn. */
 export const ownTurn: Effect.Effect<void> = wait((resume) => {
   waiting.push(() => resume(Exit.void))
   if (!isScheduled) schedule()

@@ -1,6 +1,6 @@
 /** Google's protocol against everything that was recorded of it. How Google writes is read here without any of our code. */
 import { describe, expect, test } from "bun:test"
-import type { HostReason } from "../../../src/domain/Failure.ts"
+import type { HostReason } from "../../../src/domain/HostReason.ts"
 import { generateContentProtocol } from "../../../src/wire/generateContent.ts"
 import type { Protocol } from "../../../src/wire/Protocol.ts"
 import { reporting } from "../../support/recordedTable.ts"

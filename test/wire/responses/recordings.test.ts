@@ -1,6 +1,6 @@
 /** The Responses protocol against everything that was recorded of it, and against a reader of its own. */
 import { describe, expect, test } from "bun:test"
-import type { HostReason } from "../../../src/domain/Failure.ts"
+import type { HostReason } from "../../../src/domain/HostReason.ts"
 import type { JsonObject } from "../../../src/domain/Json.ts"
 import { httpError } from "../../../src/wire/httpError.ts"
 import { responsesProtocol } from "../../../src/wire/responses.ts"

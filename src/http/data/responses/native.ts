@@ -8,7 +8,7 @@ import type { ChatChunkChoice } from "../../../domain/Chat.ts"
 import { HostFailed } from "../../../domain/Failure.ts"
 import type { Host } from "../../../domain/Host.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
-import type { NativeWriter } from "../../../wire/hostStream.ts"
+import type { NativeWriter } from "../../../wire/ChunkWriter.ts"
 import { sseNamed } from "../../../wire/sse.ts"
 import {
   endOf,

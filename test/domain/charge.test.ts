@@ -18,7 +18,7 @@ const noOutput = { ...noUsage, promptTokens: 10 }
 
 test.each<[string, Partial<Answer>, ErrorFinish, Waiver | null]>([
   ["a finished answer", {}, "free", null],
-  ["a finish reason of error", { finishReason: "error" }, "free", "error-finish"],
+  ["a finish reason of error, which the model chose", { finishReason: "error" }, "free", null],
   ["the same, metered", { finishReason: "error" }, "metered", null],
   ["no output and no finish reason", { usage: noOutput, finishReason: "" }, "free", "empty"],
   ["no output and no finish reason, metered", { usage: noOutput, finishReason: "" }, "metered", "empty"],

@@ -344,7 +344,7 @@ describe("a member that costs or reaches something", () => {
   const costly = [
     ...["data_sources", "search_parameters", "enable_search", "num_search_results", "kv_transfer_params", "lora_path"],
     ...["chat_template", "min_tokens", "ignore_eos", "num_generations", "MAX_TOKENS", "max_tokens ", "maxTokens", "N"],
-    ...["Search_Parameters", "n_predict", "background", "store"],
+    ...["Search_Parameters", "n_predict", "store"],
   ]
   test.each(costly)("%s goes to no host, and is named", async (name) => {
     for (const form of ["/chat/completions", "/completions", "/messages"]) {
@@ -361,6 +361,7 @@ describe("a member that costs or reaches something", () => {
     [{ prompt_cache_options: { ttl: "12h" } }, "prompt_cache_options.ttl: must be 30m"],
     [{ prompt_cache_options: { prewarm: true } }, "prompt_cache_options.prewarm: is not supported"],
     [{ service_tier: "ultrafast" }, "no price for: use priority"],
+    [{ background: true }, "background: must be false"],
   ])("%j is refused with a sentence", async (body, says) => {
     const { status, text } = await unpriced.ask(chat, "chat", body)
     expect([status, text]).toEqual([400, expect.stringContaining(says)])

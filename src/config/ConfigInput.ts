@@ -173,7 +173,7 @@ export interface LimitsInput {
   readonly cooldown?: CooldownInput | undefined
 }
 
-/** A second host is called for a stream when the first one is slow. */
+/** A second host is called when the first one is slow, for a stream or a whole answer. */
 export interface HedgeInput {
   /**
    * `"on_request"`: for requests with `provider.hedge: true`. `true`: for all but those with `false`.
@@ -199,7 +199,7 @@ export interface RoutingInput {
    * @default {}
    */
   readonly strategies?: Readonly<Record<string, JsonObject>> | undefined
-  /** A second host is called for a stream when the first one is slow (docs/hedging.md). */
+  /** A second host is called when the first one is slow, for a stream or a whole answer (docs/hedging.md). */
   readonly hedge?: HedgeInput | undefined
 }
 

@@ -142,7 +142,7 @@ export interface LimitsInput {
    */
   readonly max_in_flight?: number | undefined
   /**
-   * Bytes of a request's body, and of a host's whole answer.
+   * Bytes of a request's body, and of a host's whole answer or one event of its stream.
    * @default 33554432
    */
   readonly body_bytes?: number | undefined
@@ -226,7 +226,7 @@ export interface BillingInput {
    */
   readonly unknown_price?: "deny" | "estimate" | "allow" | undefined
   /**
-   * Answers that their host broke off or finished with `error`. "free": they cost nothing. "metered": they cost what came of them.
+   * Answers that a failure of their host ended; a finish that the model chose is none. "free": they cost nothing. "metered": they cost what came of them.
    * @default "free"
    */
   readonly error_finish?: "free" | "metered" | undefined

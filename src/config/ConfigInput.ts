@@ -142,7 +142,7 @@ export interface LimitsInput {
    */
   readonly max_in_flight?: number | undefined
   /**
-   * Bytes of a request's body, and of a host's whole answer.
+   * Bytes of a request's body, and of a host's whole answer or one event of its stream.
    * @default 33554432
    */
   readonly body_bytes?: number | undefined
@@ -173,7 +173,7 @@ export interface LimitsInput {
   readonly cooldown?: CooldownInput | undefined
 }
 
-/** A second host is called for a stream when the first one is slow. */
+/** A second host is called when the first one is slow, for a stream or a whole answer. */
 export interface HedgeInput {
   /**
    * `"on_request"`: for requests with `provider.hedge: true`. `true`: for all but those with `false`.
@@ -199,7 +199,7 @@ export interface RoutingInput {
    * @default {}
    */
   readonly strategies?: Readonly<Record<string, JsonObject>> | undefined
-  /** A second host is called for a stream when the first one is slow (docs/hedging.md). */
+  /** A second host is called when the first one is slow, for a stream or a whole answer (docs/hedging.md). */
   readonly hedge?: HedgeInput | undefined
 }
 
@@ -226,7 +226,7 @@ export interface BillingInput {
    */
   readonly unknown_price?: "deny" | "estimate" | "allow" | undefined
   /**
-   * Answers that their host broke off or finished with `error`. "free": they cost nothing. "metered": they cost what came of them.
+   * Answers that a failure of their host ended; a finish that the model chose is none. "free": they cost nothing. "metered": they cost what came of them.
    * @default "free"
    */
   readonly error_finish?: "free" | "metered" | undefined

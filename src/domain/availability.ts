@@ -70,6 +70,7 @@ const filters: ReadonlyMap<string, { readonly excludedBy?: string; readonly fiel
   ["output_modalities", { field: "modalities" }],
   ["context_length", { field: "messages" }],
   ["service_tier", { field: "service_tier" }],
+  ["hosted_tools", { field: "tools" }],
   ["free", { field: "model" }],
   ["extended", { field: "model" }],
   ["thinking", { field: "model" }],

@@ -55,6 +55,12 @@ const rows: Readonly<Record<string, Row>> = {
     says: "No endpoints found for acme/empty.",
     availability: { code: "no_endpoints", retryable: false, requested_models: ["acme/empty"], affected_providers: [] },
   },
+  "a tool that no host runs": {
+    body: { tools: [{ type: "web_search" }], tool_choice: "required" },
+    code: 404,
+    says: "No endpoints found for acme/small: excluded by hosted_tools.",
+    availability: filtered("hosted_tools", "tools"),
+  },
   only: {
     body: { provider: { only: ["c", "d/eu"] } },
     code: 404,

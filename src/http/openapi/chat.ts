@@ -1,5 +1,13 @@
 /** `POST /chat/completions`: its decoder is `http/data/chat/decode.ts`. */
-import { modelRules, otherTool, reasoningRules, samplingSchemas, sharedSchemas, stored } from "./members.ts"
+import {
+  modelRules,
+  otherMembers,
+  otherTool,
+  reasoningRules,
+  samplingSchemas,
+  sharedSchemas,
+  stored,
+} from "./members.ts"
 import {
   anyObject,
   anyOf,
@@ -172,7 +180,7 @@ const request: Schema = {
     },
     "messages",
   ),
-  description: "Members that are not listed are passed on to the host.",
+  description: otherMembers,
   allOf: [...modelRules, ...reasoningRules],
 }
 

@@ -1,6 +1,6 @@
 /** `POST /completions`: the decoder is `http/data/completions/decode.ts`. */
 import { answerMembers, answers, reasons, textSchemas, topLogprobs } from "./chat.ts"
-import { modelRules, reasoningRules, samplingSchemas, sharedSchemas } from "./members.ts"
+import { modelRules, otherMembers, reasoningRules, samplingSchemas, sharedSchemas } from "./members.ts"
 import {
   anyObject,
   anyOf,
@@ -53,7 +53,7 @@ const request: Schema = {
     },
     "prompt",
   ),
-  description: "Members that are not listed are passed on to the host.",
+  description: otherMembers,
   allOf: [
     ...modelRules,
     ...reasoningRules,

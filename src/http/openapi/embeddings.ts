@@ -1,7 +1,7 @@
 /** `POST /embeddings`: the decoder is `http/data/embeddings/decode.ts`. */
 import { most } from "../decode/members.ts"
 import { answerMembers, imageUrl } from "./chat.ts"
-import { costMembers, modelRules, sharedSchemas } from "./members.ts"
+import { costMembers, modelRules, otherMembers, sharedSchemas } from "./members.ts"
 import {
   amount,
   anyObject,
@@ -56,7 +56,7 @@ const request: Schema = {
     },
     "input",
   ),
-  description: "Members that are not listed are passed on to the host.",
+  description: otherMembers,
   allOf: modelRules,
 }
 

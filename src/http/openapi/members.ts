@@ -25,6 +25,10 @@ import {
   within,
 } from "./schema.ts"
 
+/** What becomes of a member that a form does not know. See docs/guarantees.md#g36. */
+export const otherMembers =
+  "Members that are not listed go unread to hosts of openai-compatible providers and to local servers, and to other hosts where their plugin or extra_members of the provider names them. The others are named in X-GW-Dropped."
+
 const effort = oneOf("max", "xhigh", "high", "medium", "low", "minimal", "none")
 const tokens = integer(1, most.tokens)
 

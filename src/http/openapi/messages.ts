@@ -2,7 +2,7 @@
 
 import { most } from "../decode/members.ts"
 import { notOfMessages, oneAnswer } from "../decode/notOfMessages.ts"
-import { cost, modelRules, otherTool, samplingSchemas, sharedSchemas } from "./members.ts"
+import { cost, modelRules, otherMembers, otherTool, samplingSchemas, sharedSchemas } from "./members.ts"
 import {
   anyObject,
   anyOf,
@@ -126,7 +126,7 @@ const request: Schema = {
     },
     "messages",
   ),
-  description: "Members that are not listed are passed on to the host.",
+  description: otherMembers,
   allOf: [
     ...modelRules,
     {

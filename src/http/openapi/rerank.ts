@@ -1,7 +1,7 @@
 /** `POST /rerank`: the decoder is `http/data/rerank/decode.ts`. */
 import { most } from "../decode/members.ts"
 import { noStream, unaryMembers } from "./embeddings.ts"
-import { cost, modelRules, sharedSchemas } from "./members.ts"
+import { cost, modelRules, otherMembers, sharedSchemas } from "./members.ts"
 import {
   amount,
   anyOf,
@@ -41,7 +41,7 @@ const request: Schema = {
     "query",
     "documents",
   ),
-  description: "Members that are not listed are passed on to the host.",
+  description: otherMembers,
   allOf: modelRules,
 }
 

@@ -1,7 +1,7 @@
 /** `POST /responses`: the decoder is `http/data/responses/decode.ts`. */
 import * as Struct from "effect/Struct"
 import { textSchemas, topLogprobs } from "./chat.ts"
-import { cost, modelRules, otherTool, reasoningRules, samplingSchemas, sharedSchemas } from "./members.ts"
+import { cost, modelRules, otherMembers, otherTool, reasoningRules, samplingSchemas, sharedSchemas } from "./members.ts"
 import {
   anyObject,
   anyOf,
@@ -169,7 +169,7 @@ const request: Schema = {
     function_call: elsewhere("tool_choice"),
   }),
   required: ["input"],
-  description: "Members that are not listed are passed on to the host.",
+  description: otherMembers,
   allOf: [...modelRules, ...reasoningRules, { properties: { input: { not: nothing } } }],
 }
 

@@ -258,6 +258,18 @@ describe("what is stored in the operator's account", () => {
     },
   )
 
+  test.each(["container_upload", " Container_Upload", "item_reference"])(
+    "a block of the type %j is refused whatever its id is called",
+    async (type) => {
+      const messages = [{ role: "user", content: [{ type, upload: "u-1" }] }]
+      for (const protocol of protocols) {
+        const { status, sent, text } = await unpriced.ask("/messages", protocol, { messages })
+        expect([protocol, status, sent]).toEqual([protocol, 400, undefined])
+        expect(text).toContain("messages[0].content[0]: refers to something in the account of the operator")
+      }
+    },
+  )
+
   test("a file beside an accepted part, a call that is an item, and what stands below a member named input", async () => {
     const part = { type: "text", text: "hi", file_id: "file_1" }
     const content = (...parts: ReadonlyArray<JsonObject>) => ({ messages: [{ role: "user", content: parts }] })
@@ -361,6 +373,7 @@ describe("a member that costs or reaches something", () => {
     [{ prompt_cache_options: { ttl: "12h" } }, "prompt_cache_options.ttl: must be 30m"],
     [{ prompt_cache_options: { prewarm: true } }, "prompt_cache_options.prewarm: is not supported"],
     [{ service_tier: "ultrafast" }, "no price for: use priority"],
+    [{ background: true }, "background: must be false"],
   ])("%j is refused with a sentence", async (body, says) => {
     const { status, text } = await unpriced.ask(chat, "chat", body)
     expect([status, text]).toEqual([400, expect.stringContaining(says)])

@@ -130,6 +130,8 @@ describe("authorization", () => {
       "GET /api/v1/models/user",
       "GET /api/v1/openapi.json",
       "GET /api/v1/providers",
+      "GET /api/v1/spend",
+      "GET /api/v1/spend/provider_keys",
       "GET /api/v1/version",
       "GET /docs",
       "GET /healthz",
@@ -145,6 +147,7 @@ describe("authorization", () => {
       "PATCH /api/v1/keys/:hash",
       "POST /api/v1/config/reload",
       "POST /api/v1/keys",
+      "POST /api/v1/keys/:hash/rotate",
     ])
     for (const route of gateway.table) {
       const [method = "", path = ""] = route.split(" ")

@@ -1,6 +1,6 @@
 /**
  * The memory that a gateway's process takes under the longest bodies that its bounds admit: eight of 32 MiB at once, two of each of
- * four keys, while their host has not answered. `bun bench/bodyMemory.ts [rounds]` prints the peak of the resident memory
+ * four keys, while their host has not answered. `bun bench/bodyMemory.ts [ROUNDS] [KIND]` prints the peak of the resident memory
  * (`VmHWM`) by kind of body, each of a process of its own on SQLite with default settings. Linux only.
  * docs/decisions/0045-what-one-caller-may-take.md
  */
@@ -14,6 +14,7 @@ const keys = 4
 const bodiesOfKey = 2
 
 const rounds = Number(process.argv[2] ?? 3)
+const only = process.argv[3]
 
 /** A body of exactly the longest length, whose text is `unit` again and again. */
 const filled = (before: string, unit: string, after: string): Uint8Array => {
@@ -42,7 +43,7 @@ const megabytes = (pid: number, name: string): number => {
   return Math.round(Number(found?.[1]) / 1024)
 }
 
-const measure = async (body: Uint8Array) => {
+const measure = async (body: Uint8Array, refuses: boolean) => {
   let waiting: Array<() => void> = []
   let most = 0
   const host = Bun.serve({
@@ -52,10 +53,19 @@ const measure = async (body: Uint8Array) => {
     idleTimeout: 0,
     fetch: async (request) => {
       for await (const _ of request.body ?? []);
+      // Another protocol: the request is written once more.
+      if (refuses && new URL(request.url).pathname.endsWith("/chat/completions"))
+        return new Response("", { status: 503 })
       await new Promise<void>((resolve) => {
         waiting.push(resolve)
         most = Math.max(most, waiting.length)
       })
+      if (refuses) {
+        return Response.json({
+          ...{ id: "1", type: "message", role: "assistant", model: "m", stop_reason: "end_turn", stop_sequence: null },
+          ...{ content: [{ type: "text", text: "fine" }], usage: { input_tokens: 1, output_tokens: 1 } },
+        })
+      }
       const message = { role: "assistant", content: "fine" }
       return Response.json({
         ...{ id: "1", object: "chat.completion", created: 1, model: "m" },
@@ -67,6 +77,7 @@ const measure = async (body: Uint8Array) => {
   const installation = install()
   try {
     const pricing = { prompt: "0.000001", completion: "0.000001" }
+    const dearer = { prompt: "0.000002", completion: "0.000002" }
     const architecture = { input_modalities: ["text", "image"] }
     const gateway = installation.start({
       config: {
@@ -78,11 +89,16 @@ const measure = async (body: Uint8Array) => {
             network: "private",
             api_key: "sk-bench-bench",
           },
+          later: { plugin: "anthropic", base_url: `${host.url}v1`, network: "private", api_key: "sk-bench-bench" },
         },
+        routing: { strategy: "price" },
         models: [
           {
             ...{ id: "acme/small", context_length: 1_000_000_000, architecture },
-            hosts: [{ provider: "acme", model: "small", max_completion_tokens: 1000, pricing }],
+            hosts: [
+              { provider: "acme", model: "small", max_completion_tokens: 1000, pricing },
+              { provider: "later", model: "small", max_completion_tokens: 1000, pricing: dearer },
+            ],
           },
         ],
       },
@@ -127,6 +143,10 @@ const measure = async (body: Uint8Array) => {
 
 console.log("MiB: resident before, at most, and after; bodies at the host at once; answers by status")
 for (const [name, make] of Object.entries(bodies)) {
-  const { before, peak, after, most, statuses } = await measure(make())
-  console.log(`${name}: ${before}, ${peak}, ${after}; ${most}; ${JSON.stringify(statuses)}`)
+  if (only !== undefined && only !== name) continue
+  for (const refuses of [false, true]) {
+    const { before, peak, after, most, statuses } = await measure(make(), refuses)
+    const how = refuses ? ", after a host that refused" : ""
+    console.log(`${name}${how}: ${before}, ${peak}, ${after}; ${most}; ${JSON.stringify(statuses)}`)
+  }
 }

@@ -53,6 +53,17 @@ export const totals = (gateway: Gateway, by: "day" | "model"): Effect.Effect<Rea
       : all.toSorted((a, b) => (a.cost === b.cost ? 0 : a.cost < b.cost ? 1 : -1))
   })
 
+/** Of these rows. */
+export const totalOf = (sums: ReadonlyArray<Total>): Total => {
+  const sum = (member: "requests" | "promptTokens" | "completionTokens") =>
+    sums.reduce((added, one) => added + one[member], 0)
+  return {
+    ...{ of: "total", isPartial: false },
+    ...{ requests: sum("requests"), promptTokens: sum("promptTokens"), completionTokens: sum("completionTokens") },
+    cost: sums.reduce((added, { cost }) => added + cost, 0n),
+  }
+}
+
 export const totalColumns = (by: "day" | "model"): ReadonlyArray<Column<Total>> => [
   {
     title: by === "day" ? "DAY" : "MODEL",

@@ -17,6 +17,7 @@ import { formatUsd, type Picodollars } from "../domain/Money.ts"
 import type { Pricing } from "../domain/Price.ts"
 import type { ConfigInvalid, Problem } from "../domain/Problem.ts"
 import { layerLogger } from "../logger.ts"
+import { withUnsetSecrets } from "../plugin/Secret.ts"
 import { type Corrections, correctedLedger } from "../services/reconcile.ts"
 import { makeLedgerReads } from "../sql/LedgerRepository.ts"
 import { CommandFailed, exitCodes } from "./CommandFailed.ts"
@@ -45,7 +46,7 @@ const catalogueIn = (source: string): Effect.Effect<Catalogue, CommandFailed> =>
   })
 
 /** The models in force and those that the catalogue makes of them, for the providers that are on here. */
-const comparedWith = (catalogue: Catalogue) =>
+const compared = (catalogue: Catalogue) =>
   Effect.gen(function* () {
     const reading = yield* loadConfig()
     const { found, setup: inForce } = yield* prepare(reading)
@@ -58,7 +59,11 @@ const comparedWith = (catalogue: Catalogue) =>
       off: [...catalogue.keys()].filter((id) => !providers.includes(id)),
       changes: changesBetween(inForce.resolved.models, wanted.resolved.models),
     }
-  }).pipe(
+  })
+
+/** The same, without the values of secrets where they are not set here. What is wrong without that is told as a start would. */
+const comparedWith = (catalogue: Catalogue) =>
+  Effect.orElse(withUnsetSecrets(compared(catalogue)), () => compared(catalogue)).pipe(
     Effect.mapError(
       ({ problems }: ConfigInvalid) => new CommandFailed({ code: exitCodes.badConfig, message: lines(problems) }),
     ),

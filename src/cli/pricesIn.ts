@@ -4,6 +4,7 @@ import { loadConfig } from "../config/loadConfig.ts"
 import { prepare } from "../config/prepare.ts"
 import type { Pricing } from "../domain/Price.ts"
 import { layerLogger } from "../logger.ts"
+import { withUnsetSecrets } from "../plugin/Secret.ts"
 import type { LedgerRow } from "../services/ledger.ts"
 import { badConfig, type CommandFailed } from "./CommandFailed.ts"
 
@@ -13,7 +14,9 @@ export type PricesOf = (host: Pick<LedgerRow, "model" | "host">) => Pricing | nu
 /** `file`: relative to the working directory. Warnings about it go to standard error. */
 export const pricesIn = (file: string): Effect.Effect<PricesOf, CommandFailed> =>
   Effect.gen(function* () {
-    const { setup } = yield* prepare(yield* loadConfig({ file }))
+    // Prices need no secret. What is wrong without that is told as a start would.
+    const read = Effect.flatMap(loadConfig({ file }), prepare)
+    const { setup } = yield* Effect.orElse(withUnsetSecrets(read), () => read)
     const { resolved } = setup
     const prices = new Map<string, Pricing | null>()
     for (const { hosts } of resolved.models)

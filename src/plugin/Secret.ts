@@ -23,6 +23,24 @@ export const gatheringSecrets = <A>(into: Set<string>, work: () => A): A => {
   }
 }
 
+/** Whether `unset` stands for the secrets whose variables are not set. */
+let takesUnset = false
+
+/** Runs `work`, for which the values of secrets do not matter: variables that are not set are no error meanwhile. */
+export const withUnsetSecrets = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => {
+      const before = takesUnset
+      takesUnset = true
+      return before
+    }),
+    () => work,
+    (before) =>
+      Effect.sync(() => {
+        takesUnset = before
+      }),
+  )
+
 /** Gathers what a decoded configuration has as `Redacted`, whichever schema made it, to any depth. */
 export const gatherRedacted = (config: unknown): void => {
   const into = readInto
@@ -77,8 +95,14 @@ const secretOf = (written: string | typeof Reference.Type, ast: AST.AST, inHeade
   const variable = `environment variable ${shownVariable(written.env)}`
   return Config.string(written.env).pipe(
     Effect.filterOrFail((value) => value.trim() !== ""),
-    Effect.mapError(() => wrong(`${variable} is not set`)),
-    Effect.flatMap((value) => checked(trimmedSecret(value), variable)),
+    Effect.matchEffect({
+      onSuccess: (value) => checked(trimmedSecret(value), variable),
+      // Each its own, since a provider's keys have to differ.
+      onFailure: () =>
+        takesUnset
+          ? Effect.succeed(Redacted.make(`unset ${written.env}`))
+          : Effect.fail(wrong(`${variable} is not set`)),
+    }),
   )
 }
 

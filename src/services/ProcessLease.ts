@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { backoffMs } from "../domain/backoff.ts"
 import type { StorageUnavailable } from "./ledger.ts"
 import { type Hindrance, Streak } from "./outage.ts"
 import { monotonic } from "./RequestContext.ts"
@@ -22,7 +23,8 @@ export interface ProcessLease {
 /** Milliseconds. What a killed process left is cleared after the lease and one look: 75 seconds. */
 const leaseMs = 60_000
 const renewEveryMs = 15_000
-const retryMs = 1000
+/** A second at most: without its lease a process starts no paid request, so it has to notice soon that the database is back. */
+const retrying = { firstMs: 500, mostMs: 1000 }
 /** The lease counts as ended here before the database says so. */
 const marginMs = 10_000
 
@@ -33,6 +35,7 @@ export const makeProcessLease = (
 ): Effect.Effect<ProcessLease, never, Scope.Scope> =>
   Effect.gen(function* () {
     const nowMs = monotonic(yield* Effect.clock)
+    const random = yield* Effect.random
     let id = crypto.randomUUID()
     let isTaken = false
     let heldUntil = Number.NEGATIVE_INFINITY
@@ -54,15 +57,18 @@ export const makeProcessLease = (
       yield* leases.clear
     })
     const streak = new Streak()
+    let failures = 0
     const tried = Effect.matchEffect(renew, {
       onSuccess: () => {
         streak.ended()
+        failures = 0
         return Effect.succeed(renewEveryMs)
       },
       onFailure: (failure: StorageUnavailable) => {
         cause = failure.reason
         const line = Effect.logWarning("the lease of this process could not be renewed", failure.message)
-        return Effect.as(streak.failed(line), retryMs)
+        const wait = Effect.map(random.next, (next) => backoffMs(retrying, failures++, next))
+        return Effect.zipRight(streak.failed(line), wait)
       },
     })
 

@@ -110,6 +110,8 @@ export interface LedgerRepository {
   readonly spendOf: (keys: ReadonlyArray<KeyId>, now: number) => Effect.Effect<ReadonlyArray<Spend>, StorageUnavailable>
   /** The same of a key of a provider (`LedgerRow.providerKey`): its rows' upstream costs. */
   readonly providerSpend: (providerKey: string, now: number) => Effect.Effect<Spend, StorageUnavailable>
+  /** The same of every key of a provider that was charged something, in the order of their names. */
+  readonly providerSpends: (now: number) => Effect.Effect<ReadonlyArray<ProviderSpend>, StorageUnavailable>
   /** The row of a request; `undefined` when there is none. */
   readonly find: (requestId: string) => Effect.Effect<LedgerRow | undefined, StorageUnavailable>
   /** Rows of a key, newest admission first, at most `limit`. Reads the whole ledger. */
@@ -140,6 +142,12 @@ export interface LedgerSum {
   /** The window's first Unix millisecond; 0 for `total`. */
   readonly start: number
   readonly amount: Picodollars
+}
+
+export interface ProviderSpend {
+  /** `LedgerRow.providerKey`. */
+  readonly providerKey: string
+  readonly spend: Spend
 }
 
 export interface KeySum extends LedgerSum {
@@ -293,6 +301,8 @@ export interface ActivityRepository {
     limit: number,
     now: number,
   ) => Effect.Effect<ReadonlyArray<Spender>, StorageUnavailable>
+  /** The last names of at most a few hundred keys, deleted ones too. A key without one here is not known, as of an embedder. */
+  readonly names: (keys: ReadonlyArray<KeyId>) => Effect.Effect<ReadonlyMap<KeyId, string>, StorageUnavailable>
   /** What all keys have spent, deleted ones too. */
   readonly total: () => Effect.Effect<Picodollars, StorageUnavailable>
 }

@@ -47,13 +47,22 @@ interface SpenderRow extends Readonly<Record<keyof Spend, string | null>> {
   readonly deletion: string | null
 }
 
+interface NameRow {
+  readonly key: string
+  readonly name: string | null
+}
+
 const readDeletion = Schema.decodeUnknownOption(
   Schema.parseJson(Schema.Struct({ name: Schema.Tuple(Schema.String, Schema.Unknown) })),
 )
 
+/** The name of a deleted key, by its row of the audit log. */
+const nameAtDeletion = (deletion: string | null): string | undefined =>
+  Option.getOrUndefined(readDeletion(deletion))?.name[0]
+
 const spenderOf = ({ key, name, deletion, total, daily, weekly, monthly }: SpenderRow): Spender => {
-  const deleted = name === null ? Option.getOrUndefined(readDeletion(deletion)) : undefined
-  const stored = name ?? deleted?.name[0]
+  const deleted = name === null ? nameAtDeletion(deletion) : undefined
+  const stored = name ?? deleted
   return {
     key: KeyId.make(originalText(key)),
     name: stored === undefined ? null : originalText(stored),
@@ -108,6 +117,22 @@ export const makeActivityRepository = (sql: SqlClient, installation: string): Ac
         ORDER BY t.key_id LIMIT ${limit}`),
       (rows) => rows.map(spenderOf),
     )
+  },
+  names: (keys) => {
+    if (keys.length === 0) return Effect.succeed(new Map())
+    const ids = keys.map(storedText)
+    // A key that is deleted between the two is in the first.
+    const present = query(sql<NameRow>`SELECT id AS "key", name FROM keys WHERE ${sql.in("id", ids)}`)
+    const deleted = query(sql<NameRow>`SELECT object AS "key", changes AS name FROM audit
+      WHERE action = 'key.delete' AND ${sql.in("object", ids)} ORDER BY seq`)
+    return Effect.zipWith(present, deleted, (kept, gone) => {
+      const names = gone.map(({ key, name }) => [key, nameAtDeletion(name)] as const)
+      return new Map(
+        [...names, ...kept.map(({ key, name }) => [key, name] as const)].flatMap(([key, name]) =>
+          name == null ? [] : [[KeyId.make(originalText(key)), originalText(name)] as const],
+        ),
+      )
+    })
   },
   total: () =>
     Effect.map(

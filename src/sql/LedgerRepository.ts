@@ -9,7 +9,18 @@ import { dayMs, type LimitReset, limitResets, type Spend, windowStart } from "..
 import type { LedgerRow, StorageUnavailable } from "../services/ledger.ts"
 import type { KeySum, LedgerRepository, ProviderSum, StoredRow } from "../services/Storage.ts"
 import { firstRowOf, query, rowsOf } from "./query.ts"
-import { castToText, column, flag, keyIdText, money, optionalJson, storedText, table, text } from "./table.ts"
+import {
+  castToText,
+  column,
+  flag,
+  keyIdText,
+  money,
+  optionalJson,
+  originalText,
+  storedText,
+  table,
+  text,
+} from "./table.ts"
 
 const count = Schema.optionalWith(Schema.Number, { exact: true })
 
@@ -77,6 +88,24 @@ const sumColumns = {
 const keySums = table<KeySum>({ ...sumColumns, key: keyIdText("key_id") })
 const providerSums = table<ProviderSum>({ ...sumColumns, providerKey: column("provider_key", Schema.String) })
 
+/** What a key has spent in one window. */
+interface WindowSum {
+  readonly key: string
+  readonly kind: keyof Spend
+  readonly amount: string
+}
+
+const nothingSpent: Spend = { total: 0n, daily: 0n, weekly: 0n, monthly: 0n }
+
+/** By key, as it is stored. */
+const spendsIn = (rows: ReadonlyArray<WindowSum>): ReadonlyMap<string, Spend> => {
+  const sums = new Map<string, Spend>()
+  for (const { key, kind, amount } of rows) {
+    sums.set(key, { ...(sums.get(key) ?? nothingSpent), [kind]: BigInt(amount) })
+  }
+  return sums
+}
+
 /** Rows of the whole ledger. */
 export const ledgerLength = (sql: SqlClient): Effect.Effect<number, StorageUnavailable> =>
   Effect.map(
@@ -106,35 +135,33 @@ export const makeLedgerReads = (sql: SqlClient): Omit<LedgerRepository, "append"
         }),
       )
   }
-  const spendOf = (keys: ReadonlyArray<KeyId>, now: number) => {
-    const isNow = sql`(window_kind = 'total' AND window_start = 0)
+  const isIn = (now: number) => sql`((window_kind = 'total' AND window_start = 0)
       OR (window_kind = 'daily' AND window_start = ${windowStart("daily", now)})
       OR (window_kind = 'weekly' AND window_start = ${windowStart("weekly", now)})
-      OR (window_kind = 'monthly' AND window_start = ${windowStart("monthly", now)})`
-    const found = query(sql<{ readonly key: string; readonly kind: keyof Spend; readonly amount: string }>`
+      OR (window_kind = 'monthly' AND window_start = ${windowStart("monthly", now)}))`
+  const spendOf = (keys: ReadonlyArray<KeyId>, now: number) => {
+    const found = query(sql<WindowSum>`
       SELECT key_id AS "key", window_kind AS kind, ${sql.literal(castToText("amount"))} AS amount FROM spend
-        WHERE ${sql.in("key_id", keys.map(storedText))} AND (${isNow})`)
+        WHERE ${sql.in("key_id", keys.map(storedText))} AND ${isIn(now)}`)
     return Effect.map(found, (rows) => {
-      const sums = new Map<string, Map<keyof Spend, bigint>>()
-      for (const { key, kind, amount } of rows) {
-        const ofKey = sums.get(key) ?? new Map<keyof Spend, bigint>()
-        sums.set(key, ofKey.set(kind, BigInt(amount)))
-      }
-      return keys.map((key): Spend => {
-        const amountOf = (kind: keyof Spend) => sums.get(storedText(key))?.get(kind) ?? 0n
-        return {
-          total: amountOf("total"),
-          daily: amountOf("daily"),
-          weekly: amountOf("weekly"),
-          monthly: amountOf("monthly"),
-        }
-      })
+      const sums = spendsIn(rows)
+      return keys.map((key) => sums.get(storedText(key)) ?? nothingSpent)
     })
   }
   return {
     spendOf: (keys, now) => (keys.length === 0 ? Effect.succeed([]) : spendOf(keys, now)),
     spend: spendIn("spend", "key_id"),
     providerSpend: spendIn("provider_spend", "provider_key"),
+    providerSpends: (now) =>
+      Effect.map(
+        query(sql<WindowSum>`
+          SELECT provider_key AS "key", window_kind AS kind, ${sql.literal(castToText("amount"))} AS amount
+            FROM provider_spend WHERE ${isIn(now)}`),
+        (rows) =>
+          [...spendsIn(rows)]
+            .map(([key, spend]) => ({ providerKey: originalText(key), spend }))
+            .toSorted((a, b) => (a.providerKey < b.providerKey ? -1 : 1)),
+      ),
     find: (requestId) =>
       firstRowOf(
         ledger,

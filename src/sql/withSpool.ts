@@ -197,6 +197,7 @@ export const withSpool = <P extends Parts>(
         spend: (key, now) => afterReplay(ledger.spend(key, now)),
         spendOf: (keys, now) => afterReplay(ledger.spendOf(keys, now)),
         providerSpend: (key, now) => afterReplay(ledger.providerSpend(key, now)),
+        providerSpends: (now) => afterReplay(ledger.providerSpends(now)),
       },
       prices: { ...prices, put: (versions) => Effect.asVoid(put(versions)) },
       journal: {

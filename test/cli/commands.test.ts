@@ -216,16 +216,56 @@ test(
     expect(linesOf(byDay)).toEqual([
       ["2026-07-15", "4", "60", "8", "0.8"],
       ["2026-07-14", "2", "30", "4", "0.2"],
+      ["total", "6", "90", "12", "1"],
     ])
     expect(linesOf(byModel)).toEqual([
       ["acme/large", "2", "30", "4", "0.7"],
       ["acme/small", "4", "60", "8", "0.3"],
+      ["total", "6", "90", "12", "1"],
     ])
     expect(JSON.parse(json.out)).toEqual([
       { model: "acme/large", requests: 2, prompt_tokens: 30, completion_tokens: 4, usage: 0.7 },
       { model: "acme/small", requests: 4, prompt_tokens: 60, completion_tokens: 8, usage: 0.3 },
     ])
     expect([...new Set(asked)]).toEqual([`GET /api/v1/activity Bearer ${managementKey}`])
+  },
+  patience,
+)
+
+test(
+  "spend --by provider_key: what each key of a provider was charged, by its place and never by its secret, and in all",
+  async () => {
+    const figures = (usage: string) => ({
+      ...{ usage, usage_daily: "0.1", usage_weekly: "0.2", usage_monthly: "0.3" },
+    })
+    const data = [
+      { provider: "openai", api_key: "key 1", id: "openai/0000000000000000", ...figures("1.000000000001") },
+      { provider: "openai", api_key: "key 2 (OPENAI_KEY_B)", id: "openai/1111111111111111", ...figures("20") },
+      { provider: "gone", api_key: null, id: "gone/2222222222222222", ...figures("3") },
+    ]
+    const asked: Array<string> = []
+    const other = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: (request) => {
+        asked.push(`${request.method} ${new URL(request.url).pathname}`)
+        return Response.json({ data })
+      },
+    })
+    const at = ["--by", "provider_key", "--url", `${other.url}api/v1/`]
+    const lines = await headgate("spend", ...at)
+    const answered = await headgate("spend", "--json", ...at)
+    await other.stop(true)
+    expect(linesOf(lines)).toEqual([
+      ["openai", "key 2 (OPENAI_KEY_B)", "0.1", "0.2", "0.3", "20"],
+      ["gone", "gone/2222222222222222 (not configured)", "0.1", "0.2", "0.3", "3"],
+      ["openai", "key 1", "0.1", "0.2", "0.3", "1.000000000001"],
+      ["total", "", "0.3", "0.6", "0.9", "24.000000000001"],
+    ])
+    expect(JSON.parse(answered.out)).toEqual(data)
+    expect([...new Set(asked)]).toEqual(["GET /api/v1/spend/provider_keys"])
+    // The gateway that runs here has no provider with several keys.
+    expect(await headgate("spend", "--by", "provider_key")).toMatchObject({ code: 0, out: "" })
   },
   patience,
 )

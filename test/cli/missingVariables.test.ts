@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { ownPluginsFolder } from "../support/ownPlugins.ts"
 import { firstManagementKey, type Installation, install, type RunningGateway } from "../support/process.ts"
 import { until } from "../support/until.ts"
 
@@ -46,6 +47,56 @@ test.each([
   async (words) => {
     const ended = await headgate(words.map((word) => (word === "BACKUP" ? join(installation.folder, "copy.db") : word)))
     expect(ended).toMatchObject({ code: 0, err: "" })
+  },
+  patience,
+)
+
+test(
+  "catalogue refresh and reconcile --with-config compare prices, so they need the value of no secret, whichever field has it",
+  async () => {
+    const file = join(installation.folder, "prices.json")
+    const pricing = { prompt: "0.000001", completion: "0.000001" }
+    writeFileSync(
+      file,
+      JSON.stringify({
+        discovery: { environment: false, local: false },
+        plugins: { folders: [ownPluginsFolder()] },
+        providers: {
+          v1: { plugin: "groq", api_key: { env: "V1_KEY" } },
+          v2: { plugin: "openai", api_keys: [{ key: { env: "V2_KEY" } }, { key: { env: "V3_KEY" } }] },
+          v4: { plugin: "bedrock", region: "us-east-1", api_key: { env: "V4_KEY" } },
+        },
+        models: [
+          {
+            id: "acme/a",
+            context_length: 100,
+            hosts: [
+              { provider: "v1", pricing },
+              { provider: "v2", pricing },
+            ],
+          },
+        ],
+      }),
+    )
+    const books = await headgate(["reconcile", "--reprice", "--with-config", file])
+    expect(books).toMatchObject({ code: 0, err: "" })
+    const catalogue = join(installation.folder, "catalogue.json")
+    writeFileSync(
+      catalogue,
+      JSON.stringify({
+        format: 1,
+        providers: { groq: [{ id: "acme/b", name: "B", context_length: 100, hosts: [{ model: "b" }] }] },
+      }),
+    )
+    const refreshed = await headgate(["catalogue", "refresh", catalogue], { HEADGATE_CONFIG: file })
+    expect(refreshed).toMatchObject({ code: 0 })
+    // What is wrong otherwise is told as it was.
+    writeFileSync(file, JSON.stringify({ providers: { groq: { api_key: { env: "NOPE" }, base_url: "no address" } } }))
+    const wrong = await headgate(["reconcile", "--reprice", "--with-config", file])
+    expect(wrong).toMatchObject({ code: 78, out: "" })
+    expect(wrong.err).toContain("providers.groq.base_url: ")
+    // A gateway is not started without them.
+    expect(await headgate(["check", file])).toMatchObject({ code: 78 })
   },
   patience,
 )

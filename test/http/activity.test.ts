@@ -307,7 +307,7 @@ test("a database that fails is 503 with Retry-After", async () => {
     Storage,
     Effect.map(Storage, (whole) => ({
       ...whole,
-      activity: { sums: () => lost, total: () => lost, spenders: () => lost },
+      activity: { sums: () => lost, total: () => lost, spenders: () => lost, names: () => lost },
     })),
   ).pipe(Layer.provide(memoryStorage))
   const broken = await startControlPlane({ storage })

@@ -131,6 +131,7 @@ describe("authorization", () => {
       "GET /api/v1/openapi.json",
       "GET /api/v1/providers",
       "GET /api/v1/spend",
+      "GET /api/v1/spend/provider_keys",
       "GET /api/v1/version",
       "GET /docs",
       "GET /healthz",

@@ -191,6 +191,7 @@ const slowLedger = () => {
     spend: unused,
     spendOf: unused,
     providerSpend: unused,
+    providerSpends: unused,
     providerSums: unused,
     rows: unused,
     find: (id) => Effect.succeed(written.includes(id) ? sampleRow(id) : undefined),

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import { StorageUnavailable } from "../../src/services/ledger.ts"
 import { makeProcessLease } from "../../src/services/ProcessLease.ts"
@@ -42,9 +43,9 @@ const leasesIn = (clock: ManualClock) => {
   return { state, ends, leases }
 }
 
-const pass = async (clock: ManualClock, seconds: number): Promise<void> => {
-  for (let second = 0; second < seconds; second++) {
-    clock.advance(1000)
+const pass = async (clock: ManualClock, seconds: number, stepMs = 1000): Promise<void> => {
+  for (let passed = 0; passed < seconds * 1000; passed += stepMs) {
+    clock.advance(stepMs)
     for (let turn = 0; turn < 4; turn++) await new Promise((resolve) => setImmediate(resolve))
   }
 }
@@ -106,6 +107,44 @@ test("counts from the question, so that an answer which takes long does not make
   }
   expect(seconds).toBeGreaterThan(5)
   expect(clock.unsafeCurrentTimeMillis()).toBeLessThan(ends.get(first) ?? 0)
+})
+
+test("is tried again after waits that differ, so that gateways whose database was away do not come back all at once", async () => {
+  /** When a process asks in vain, milliseconds. */
+  const timesOf = async (seed: string) => {
+    const clock = new ManualClock()
+    const { state, leases } = leasesIn(clock)
+    const times: Array<number> = []
+    const counted = {
+      ...leases,
+      renew: (process: string, forMs: number) => {
+        if (state.isAway) times.push(clock.unsafeCurrentTimeMillis())
+        return leases.renew(process, forMs)
+      },
+    }
+    const scope = Effect.runSync(Scope.make())
+    await Effect.runPromise(
+      makeProcessLease(counted, () => {}).pipe(
+        Scope.extend(scope),
+        Effect.withClock(clock),
+        Effect.withRandom(Random.make(seed)),
+        Effect.provide(Logger.remove(Logger.defaultLogger)),
+      ),
+    )
+    await pass(clock, 14)
+    state.isAway = true
+    await pass(clock, 20, 50)
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+    return times
+  }
+  const [one, other] = [await timesOf("one"), await timesOf("other")]
+  expect(one.length).toBeGreaterThan(15)
+  expect(one.slice(1)).not.toEqual(other.slice(1))
+  const waits = one.slice(1).map((at, n) => at - (one[n] ?? 0))
+  expect(new Set(waits).size).toBeGreaterThan(4)
+  // A gateway without its lease serves nobody, so it does not wait long either: it sleeps in steps of the test's clock.
+  expect(Math.max(...waits)).toBeLessThanOrEqual(1050)
+  expect(Math.min(...waits)).toBeGreaterThanOrEqual(250)
 })
 
 test("that had ended is another one afterwards, since what was kept may be cleared", async () => {

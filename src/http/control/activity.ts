@@ -25,6 +25,7 @@ import { AuthorizeManagement } from "./authorize.ts"
 import { Installation, OwnWorkspace } from "./Installation.ts"
 import { providerNames } from "./providerNames.ts"
 import { wholeNumber } from "./query.ts"
+import { amountsIn, configuredKeys, nothingSpent, ProviderKeysAnswer, SpendAnswer } from "./spendRecords.ts"
 
 /** What was used on one UTC day of one model at one host. Amounts in USD. */
 const ActivityItem = Schema.Struct({
@@ -54,6 +55,8 @@ const ActivityItem = Schema.Struct({
   workspace_id: Schema.optionalWith(Schema.String, { exact: true }),
   /** Only with `group_by=api_key`. */
   api_key_hash: Schema.optionalWith(Schema.String, { exact: true }),
+  /** The last one of a deleted key; `null`: it is not known. */
+  api_key_name: Schema.optionalWith(Schema.NullOr(Schema.String), { exact: true }),
   /** Only with `group_by=app`; "" where the caller gave none. */
   app_url: Schema.optionalWith(Schema.String, { exact: true }),
   app_title: Schema.optionalWith(Schema.String, { exact: true }),
@@ -69,21 +72,6 @@ const SpendQuery = Schema.Struct({
   after: Schema.optionalWith(Schema.String.pipe(Schema.maxLength(1000)), { exact: true, default: () => "" }),
   limit: Schema.optionalWith(wholeNumber(1, 1000), { exact: true, default: () => 1000 }),
 }).annotations({ parseOptions: { errors: "all" } })
-
-/** What a key has spent, exact USD as decimal text: in total, and in this UTC day, week and month. */
-const Spender = Schema.Struct({
-  hash: Schema.String,
-  /** Of a deleted key its last name; `null`: not known. */
-  name: Schema.NullOr(Schema.String),
-  is_deleted: Schema.Boolean,
-  usage: Schema.String,
-  usage_daily: Schema.String,
-  usage_weekly: Schema.String,
-  usage_monthly: Schema.String,
-}).annotations({ identifier: "Spender" })
-
-/** `next`: `after` of the next page; `null`: this is the last one. */
-const SpendAnswer = Schema.Struct({ data: Schema.Array(Spender), next: Schema.NullOr(Schema.String) })
 
 const dateRule = "a UTC day up to today, as YYYY-MM-DD"
 
@@ -171,6 +159,14 @@ export const ActivityGroup = HttpApiGroup.make("activity")
         "What each key has spent that has spent anything, deleted ones too, by ascending hash. All pages add up to total_usage of /credits.",
       ),
   )
+  .add(
+    HttpApiEndpoint.get("providerKeys", "/spend/provider_keys")
+      .addSuccess(ProviderKeysAnswer)
+      .annotate(
+        OpenApi.Description,
+        "What each key of a provider with several was charged by its vendor. Those of the configuration come by their place, then others that were charged something.",
+      ),
+  )
   .addError(unavailable)
   .middleware(AuthorizeManagement)
   .prefix("/api/v1")
@@ -185,6 +181,16 @@ export const activityHandlers = HttpApiBuilder.group(
       const reached = orUnavailable("storage", storage)
       const registry = yield* ProviderRegistry
       const workspace = yield* Installation
+
+      /** Names of the keys of these sums, by id. */
+      const namesOf = (sums: ReadonlyArray<DaySum>) => {
+        const keys = [...new Set(sums.map(({ key }) => KeyId.make(key)))]
+        const portions = Array.from({ length: Math.ceil(keys.length / keysAtOnce) }, (_, at) =>
+          keys.slice(at * keysAtOnce, (at + 1) * keysAtOnce),
+        )
+        const found = Effect.forEach(portions, (portion) => reached(activity.names(portion)))
+        return Effect.map(found, (maps) => new Map<string, string>(maps.flatMap((names) => [...names])))
+      }
 
       return handlers
         .handle("activity", ({ urlParams, request }) =>
@@ -208,10 +214,11 @@ export const activityHandlers = HttpApiBuilder.group(
               ),
             )
             const names = providerNames(registry)
+            const keyNames = by === "key" ? yield* namesOf(sums.flat()) : new Map<string, string>()
             const itemOf = (sum: DaySum): typeof ActivityItem.Type => ({
               ...figuresOf(sum, names.get(sum.provider) ?? sum.provider, today),
               ...(grouping === "workspace" ? { workspace_id: workspace } : {}),
-              ...(grouping === "api_key" ? { api_key_hash: sum.key } : {}),
+              ...(grouping === "api_key" ? { api_key_hash: sum.key, api_key_name: keyNames.get(sum.key) ?? null } : {}),
               ...(grouping === "app" ? { app_url: sum.appUrl, app_title: sum.appTitle } : {}),
             })
             return wantsCsv(request.headers["accept"])
@@ -228,12 +235,25 @@ export const activityHandlers = HttpApiBuilder.group(
             const found = yield* reached(activity.spenders(after, limit, now))
             const data = found.map(({ key, name, isDeleted, spend }) => ({
               ...{ hash: key, name, is_deleted: isDeleted },
-              usage: formatUsd(spend.total),
-              usage_daily: formatUsd(spend.daily),
-              usage_weekly: formatUsd(spend.weekly),
-              usage_monthly: formatUsd(spend.monthly),
+              ...amountsIn(spend),
             }))
             return { data, next: found.length < limit ? null : (found.at(-1)?.key ?? null) }
+          }),
+        )
+        .handle("providerKeys", () =>
+          Effect.gen(function* () {
+            const spends = yield* reached(storage.ledger.providerSpends(yield* Clock.currentTimeMillis))
+            const left = new Map(spends.map(({ providerKey, spend }) => [providerKey, spend]))
+            const data = configuredKeys(registry, storage.installation).map(({ provider, label, id }) => {
+              const spend = left.get(id) ?? nothingSpent
+              left.delete(id)
+              return { ...{ provider, api_key: label, id }, ...amountsIn(spend) }
+            })
+            const others = [...left].map(([id, spend]) => ({
+              ...{ provider: id.slice(0, id.lastIndexOf("/")), api_key: null, id },
+              ...amountsIn(spend),
+            }))
+            return { data: [...data, ...others] }
           }),
         )
         .handle("credits", ({ request }) =>
@@ -247,6 +267,9 @@ export const activityHandlers = HttpApiBuilder.group(
         )
     }),
 )
+
+/** Keys whose names are asked for in one statement. */
+const keysAtOnce = 500
 
 const noAppsOfKeys = new BadRequest({
   issues: [{ path: "group_by", message: "cannot be app together with api_key_hash or user_id" }],
@@ -278,6 +301,7 @@ const figuresOf = (sum: DaySum, providerName: string, today: number): typeof Act
 const groupingOf: { readonly [name in keyof typeof ActivityItem.fields]?: typeof ActivityQuery.Type.group_by } = {
   workspace_id: "workspace",
   api_key_hash: "api_key",
+  api_key_name: "api_key",
   app_url: "app",
   app_title: "app",
 }
@@ -291,7 +315,7 @@ const headers = { vary: "accept" }
 const jsonAnswer = <A>(body: A) => HttpServerResponse.unsafeJson(body, { headers })
 
 interface Row<Name extends string> {
-  readonly item: { readonly [N in Name]?: string | number | boolean }
+  readonly item: { readonly [N in Name]?: string | number | boolean | null }
   /** Members of it that are money: exact in CSV, where JSON has the nearest number. */
   readonly amounts: { readonly [N in Name]?: Picodollars }
 }

@@ -63,8 +63,11 @@ const smallestBlock = 64
  * Whether the hold of an answer without `maxTokens` can begin with one block and grow while the answer comes: a stream whose
  * output is all seen by the gateway. A model that reasons may do so without sending it.
  */
-export const canGrow = (request: Pick<ChatRequest, "stream" | "reasoning">, host: Host): boolean =>
-  request.stream && mostHiddenTokens(request, host) === 0
+export const canGrow = (
+  request: Pick<ChatRequest, "stream" | "reasoning">,
+  host: Host,
+  dropped: ReadonlyArray<string> = [],
+): boolean => request.stream && mostHiddenTokens(request, host, dropped) === 0
 
 /**
  * The most that this request can cost at this host, or why the budget does not allow it. Without a limit nothing is
@@ -209,12 +212,21 @@ export const mostUsage = (
 
 /**
  * How many tokens of an answer may be made and not sent: reasoning that its host keeps to itself. 0: all of it is seen.
- * Everything of a whole answer is unseen until it is there.
+ * Everything of a whole answer is unseen until it is there. `dropped`: members of the request that the host does not get. One that
+ * cannot be told to stop reasoning reasons all the same. A caller's number of tokens is a wish, which most hosts get as an effort.
  */
-export const mostHiddenTokens = ({ reasoning }: Pick<ChatRequest, "reasoning">, host: Host): number => {
-  const { enabled, effort, maxTokens = Number.POSITIVE_INFINITY } = reasoning
-  return enabled === false || effort === "none" || !supports(hostFacts(host), "reasoning") ? 0 : maxTokens
+export const mostHiddenTokens = (
+  { reasoning }: Pick<ChatRequest, "reasoning">,
+  host: Host,
+  dropped: ReadonlyArray<string> = [],
+): number => {
+  if (!supports(hostFacts(host), "reasoning")) return 0
+  const { enabled, effort } = reasoning
+  const isOff = enabled === false || effort === "none"
+  return isOff && !dropped.some(isWish) ? 0 : Number.POSITIVE_INFINITY
 }
+
+const isWish = (name: string): boolean => name === "reasoning" || name === "reasoning_effort"
 
 /** Tokens that a message's frame may take beyond its text. */
 const tokensPerMessage = 16

@@ -2,7 +2,7 @@
 import * as BigInteger from "effect/BigInt"
 import { PaymentRequired } from "./Failure.ts"
 import { type Host, isPriceUnknown } from "./Host.ts"
-import { hostFacts, supports } from "./hostFacts.ts"
+import { hostFacts, maySupport, supports } from "./hostFacts.ts"
 import type { Picodollars } from "./Money.ts"
 import { type MaximumPrices, maximumPrices, type Pricing } from "./Price.ts"
 import type { Bounds, ChatRequest } from "./Request.ts"
@@ -120,8 +120,15 @@ const mostBesideOutput = (price: MaximumPrices, bounds: Bounds, sentBytes: numbe
   const searches = price.webSearch === 0n ? 0n : BigInt(bounds.searches) * price.webSearch
   const prompt = BigInt(mostPromptTokens(bounds, sentBytes, host)) * price.prompt
   const requests = bounds.searchUnits === undefined ? price.request : BigInt(bounds.searchUnits) * price.request
-  return prompt + requests + images + searches
+  return prompt + requests + images + searches + BigInt(mostRejected(bounds, host)) * price.completion
 }
+
+/**
+ * The most tokens of a predicted answer that are billed as output beside the answer, since the model did not say them
+ * (OpenAI's guide to predicted outputs, 2025-11). They are not within `max_tokens`.
+ */
+const mostRejected = ({ predictedBytes = 0 }: Bounds, host: Host): number =>
+  predictedBytes > 0 && maySupport(hostFacts(host), "prediction") ? predictedBytes : 0
 
 /** How many output tokens an amount pays for, beside the `fixed` costs. `longest`: where output costs nothing. */
 const affordable = (amount: Picodollars, fixed: Picodollars, perToken: Picodollars, longest: bigint): bigint => {
@@ -165,6 +172,7 @@ export const budgetRefusal = (budget: BudgetSnapshot, request: HoldRequest, host
       price.request * (bounds.searchUnits ?? 1) +
       bounds.images * price.image +
       bounds.searches * price.webSearch +
+      mostRejected(bounds, host) * price.completion +
       request.maxTokens * bounds.choices * price.completion
     if (2 * most < Number(budget.limit - budget.spend - budget.held)) return undefined
   }
@@ -205,7 +213,7 @@ export const mostUsage = (
   return {
     ...noUsage,
     promptTokens: mostPromptTokens(bounds, sentBytes, host),
-    completionTokens: Number.isFinite(outputTokens) ? outputTokens : output,
+    completionTokens: (Number.isFinite(outputTokens) ? outputTokens : output) + mostRejected(bounds, host),
     webSearches: host.pricing === null || host.pricing.webSearch === 0n ? 0 : bounds.searches,
   }
 }

@@ -340,6 +340,83 @@ describe("an address that is not public", () => {
   })
 })
 
+describe("an address in a spelling that others read otherwise", () => {
+  const blanks = " ".repeat(300)
+  const spelt: ReadonlyArray<readonly [string, string]> = [
+    ["behind 300 blanks", `${blanks}file:///etc/passwd`],
+    ["with 300 tabs within", `f${"\t".repeat(300)}ile:///etc/passwd`],
+    ["behind a blank that is no space", "\u00a0file:///etc/passwd"],
+    ["behind a line separator", "\u2028http://127.0.0.1/"],
+    ["behind a character without width", "\u200bfile:///etc/passwd"],
+    ["of two hosts, by how a backslash is read", "http://images.example\\@127.0.0.1/a.mp4"],
+    ["of two hosts, by how a tab is read", "http://127.0.0.1\t.images.example/a.mp4"],
+    ["that is a path", "/srv/videos/a.mp4"],
+    ["that is a path upwards", "../a.mp4"],
+    ["that is a path at home", "~/a.mp4"],
+    ["of a cluster", "http://kubernetes.default.svc/"],
+  ]
+  const partsOf = (url: string): ReadonlyArray<JsonObject> => [
+    { type: "video_url", video_url: { url } },
+    { type: "image_url", image_url: { url: "https://images.example/a.png", video: url } },
+    { type: "file", file: { file_data: url } },
+  ]
+  test.each(spelt)("%s is refused in every form", async (_, url) => {
+    for (const protocol of protocols) {
+      for (const part of partsOf(url)) {
+        const { status, sent } = await unpriced.ask(chat, protocol, { messages: [{ role: "user", content: [part] }] })
+        expect([protocol, part["type"], status, sent]).toEqual([protocol, part["type"], 400, undefined])
+      }
+      const video = [{ role: "user", content: [{ type: "input_video", video_url: url }] }]
+      expect((await unpriced.ask("/responses", protocol, { input: video })).status).toBe(400)
+    }
+  })
+
+  test("as the data of sound is refused too, and base64 that begins as a path or has lines is none", async () => {
+    const sound = (data: string) => ({
+      messages: [{ role: "user", content: [{ type: "input_audio", input_audio: { data, format: "mp3" } }] }],
+    })
+    for (const url of ["http://169.254.169.254/", "file:///etc/passwd", `${blanks}file:///etc/passwd`])
+      expect([url, (await unpriced.ask(chat, "chat", sound(url))).status]).toEqual([url, 400])
+    const lines = Array.from({ length: 9 }, () => "A".repeat(76)).join("\r\n")
+    for (const data of ["//uQxAAA", "SUQz", lines])
+      expect([data, (await unpriced.ask(chat, "chat", sound(data))).status]).toEqual([data, 200])
+    const image = { type: "image_url", image_url: { url: "https://images.example/a.png" } }
+    const file = { type: "file", file: { filename: "a.jpg", file_data: "/9j/4AAQSkZJRg==" } }
+    const text = { type: "file", file: { filename: "a.txt", file_data: `data:text/plain,${blanks}a` } }
+    for (const part of [image, file, text])
+      expect((await unpriced.ask(chat, "chat", { messages: [{ role: "user", content: [part] }] })).status).toBe(200)
+  })
+})
+
+describe("a place where the walk did not look", () => {
+  test("behind a number in a list", async () => {
+    const body = { x: [0, { file_id: "file_1" }, { tools: [{ type: "mcp" }] }] }
+    for (const form of forms) expect((await unpriced.ask(form, "compatible", body)).status).toBe(400)
+  })
+
+  test("the input of a body that says it is a call of a tool", async () => {
+    const file = { type: "input_text", text: "hi", attachments: [{ id: "file_1" }] }
+    const body = { type: "tool_use", input: [{ role: "user", content: [file] }] }
+    for (const protocol of protocols) {
+      const { status, sent } = await unpriced.ask("/responses", protocol, body)
+      expect([protocol, status, sent]).toEqual([protocol, 400, undefined])
+    }
+  })
+
+  test("an image by its id alone is one that a host has stored", async () => {
+    for (const item of [{ id: "ig_1" }, { id: "ig_1", result: null }, { id: "ig_1", result: "", status: "completed" }]) {
+      const input = [
+        { role: "user", content: "hi" },
+        { type: "image_generation_call", ...item },
+      ]
+      for (const protocol of protocols) {
+        const { sent } = await unpriced.ask("/responses", protocol, { input })
+        expect(JSON.stringify(sent)).not.toContain("ig_1")
+      }
+    }
+  })
+})
+
 describe("a member that costs or reaches something", () => {
   const costly = [
     ...["data_sources", "search_parameters", "enable_search", "num_search_results", "kv_transfer_params", "lora_path"],

@@ -184,7 +184,15 @@ const gathered = async (): Promise<void> => {
   await turns()
 }
 
-const configOf = ({ hosts = ["a"], providers: more = {}, limits = {}, routing = {}, host, model, plugin }: TimedOptions) => {
+const configOf = ({
+  hosts = ["a"],
+  providers: more = {},
+  limits = {},
+  routing = {},
+  host,
+  model,
+  plugin,
+}: TimedOptions) => {
   const urls = hosts.map((slug) => [slug, { url: `http://127.0.0.1:${slug === "a" ? 1 : 2}/v1` }] as const)
   const added = new Map<string, object | undefined>(Object.entries(more))
   const { providers, models } = configFor(Object.fromEntries(urls))

@@ -24,8 +24,8 @@ export const addressFault = (value: unknown): string | undefined => {
   return path.test(head) ? kinds : schemeFault(head, value)
 }
 
-/** The same for sound in base64, which may begin as a path does. */
-export const soundFault = (value: unknown): string | undefined => {
+/** The same of what is usually base64, which may begin as a path does: sound, above all. */
+export const dataFault = (value: unknown): string | undefined => {
   return typeof value === "string" ? schemeFault(headOf(value), value) : undefined
 }
 

@@ -1,7 +1,7 @@
 /** What members of a JSON value mean to a host by their names, however they are spelled. */
 import { normalName } from "../../domain/hostedTools.ts"
 import { isJsonObject } from "../../domain/Json.ts"
-import { addressFault, soundFault } from "./address.ts"
+import { addressFault, dataFault } from "./address.ts"
 
 /** Why a member's value may not be sent; `undefined`: it may. */
 export type Rule = (value: unknown) => string | undefined
@@ -54,7 +54,11 @@ const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
 ])
 
 /** Members that mean something by what they stand in. */
-const rulesInside: ReadonlyMap<string, Rule> = new Map([["input_audio.data", soundFault]])
+const rulesInside: ReadonlyMap<string, Rule> = new Map([
+  ["input_audio.data", dataFault],
+  ["input_video.data", dataFault],
+  ["input_file.data", dataFault],
+])
 
 /** Names seen so far, so that they are brought into their normal form once. Bounded, since callers choose names. */
 const seen = new Map<string, Rule | null>()

@@ -7,7 +7,11 @@ import { closeAfterEach, routed } from "../../support/routed.ts"
 closeAfterEach()
 
 const content = "x".repeat(7000)
-const billed = { prompt_tokens: 10, completion_tokens: 7000, completion_tokens_details: { rejected_prediction_tokens: 6990 } }
+const billed = {
+  prompt_tokens: 10,
+  completion_tokens: 7000,
+  completion_tokens_details: { rejected_prediction_tokens: 6990 },
+}
 const ask = {
   messages: [{ role: "user", content: "hi" }],
   max_tokens: 10,

@@ -404,7 +404,11 @@ describe("a place where the walk did not look", () => {
   })
 
   test("an image by its id alone is one that a host has stored", async () => {
-    for (const item of [{ id: "ig_1" }, { id: "ig_1", result: null }, { id: "ig_1", result: "", status: "completed" }]) {
+    for (const item of [
+      { id: "ig_1" },
+      { id: "ig_1", result: null },
+      { id: "ig_1", result: "", status: "completed" },
+    ]) {
       const input = [
         { role: "user", content: "hi" },
         { type: "image_generation_call", ...item },

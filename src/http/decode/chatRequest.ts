@@ -30,7 +30,7 @@ export interface DecodedBody {
 
 export const chatRequest = (decoded: DecodedBody): ChatRequest => {
   const { body, native, preferences, reasoning, maxTokens, dropped, form = "chat", unseen = false } = decoded
-  const { payload, hosted } = withoutHosted(decoded.payload, body)
+  const { payload, hosted } = withoutHosted(decoded.payload, body, form)
   const parameters = hosted.length === 0 ? decoded.parameters : parametersOf(decoded.parameters, payload)
   const { textBytes, mediaBytes, mediaParts, media, images, inputs } = measure(payload, native)
   const needs = needsOf(payload, inputs)

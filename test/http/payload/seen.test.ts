@@ -178,6 +178,44 @@ describe("a search", () => {
     expect(response?.["max_tool_calls"]).toBe(10)
   })
 
+  test("`max_uses` in a form that does not have it reserved one search of the ten that the host may do", async () => {
+    for (const [form, tool] of Object.entries(tools)) {
+      for (const protocol of ["chat", "responses", "google"] as const) {
+        const body = { tools: [{ ...tool, max_uses: 1 }] }
+        // 100,000 tokens of context at 1 USD per million, ten searches at 0.01, and some output.
+        const poor = await priced.gateway.newKey({ limit: 190_000_000_000n })
+        expect([form, protocol, (await priced.ask(form, protocol, body, poor)).status]).toEqual([form, protocol, 402])
+      }
+    }
+    const own = { tools: [{ ...tools["/messages"], max_uses: 1 }] }
+    const enough = await priced.gateway.newKey({ limit: 230_000_000_000n })
+    expect((await priced.ask("/messages", "messages", own, enough)).status).toBe(200)
+  })
+
+  test("pages to fetch were unbounded, and each reads the prompt again", async () => {
+    const fetching = { tools: [{ type: "web_fetch_20250910", name: "web_fetch", max_uses: 999 }] }
+    const { sent } = await priced.ask("/messages", "messages", fetching)
+    expect(sent?.["tools"]).toEqual([{ type: "web_fetch_20250910", name: "web_fetch", max_uses: 10 }])
+  })
+
+  test("a beta for a longer context than is priced is not sent, others are", async () => {
+    const { gateway, host } = priced
+    const ask = (betas: string) =>
+      gateway.call("/messages", {
+        method: "POST",
+        headers: { authorization: `Bearer ${gateway.key}`, "anthropic-beta": betas },
+        body: JSON.stringify({ model: "acme/messages", messages: [{ role: "user", content: "hi" }], max_tokens: 9 }),
+      })
+    for (const [betas, sent] of [
+      ["context-1m-2025-08-07", null],
+      ["fine-grained-2025-05-14, context-1m-2025-08-07", "fine-grained-2025-05-14"],
+    ] as const) {
+      const answer = await ask(betas)
+      expect([answer.status, answer.headers.get("x-gw-dropped")]).toEqual([200, "anthropic-beta"])
+      expect(host.calls.at(-1)?.request.headers.get("anthropic-beta") ?? null).toBe(sent)
+    }
+  })
+
   test("what it finds is reserved as prompt: 17 were admitted where one could be paid", async () => {
     // 100,000 tokens of context at 2 USD per million (writing to the cache), ten searches at 0.01, and some output.
     const key = await priced.gateway.newKey({ limit: 290_000_000_000n })

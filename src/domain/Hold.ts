@@ -2,7 +2,7 @@
 import * as BigInteger from "effect/BigInt"
 import { PaymentRequired } from "./Failure.ts"
 import { type Host, isPriceUnknown } from "./Host.ts"
-import { hostFacts, supports } from "./hostFacts.ts"
+import { hostFacts, maySupport, supports } from "./hostFacts.ts"
 import type { Picodollars } from "./Money.ts"
 import { type MaximumPrices, maximumPrices, type Pricing } from "./Price.ts"
 import type { Bounds, ChatRequest } from "./Request.ts"
@@ -63,8 +63,11 @@ const smallestBlock = 64
  * Whether the hold of an answer without `maxTokens` can begin with one block and grow while the answer comes: a stream whose
  * output is all seen by the gateway. A model that reasons may do so without sending it.
  */
-export const canGrow = (request: Pick<ChatRequest, "stream" | "reasoning">, host: Host): boolean =>
-  request.stream && mostHiddenTokens(request, host) === 0
+export const canGrow = (
+  request: Pick<ChatRequest, "stream" | "reasoning">,
+  host: Host,
+  dropped: ReadonlyArray<string> = [],
+): boolean => request.stream && mostHiddenTokens(request, host, dropped) === 0
 
 /**
  * The most that this request can cost at this host, or why the budget does not allow it. Without a limit nothing is
@@ -117,8 +120,15 @@ const mostBesideOutput = (price: MaximumPrices, bounds: Bounds, sentBytes: numbe
   const searches = price.webSearch === 0n ? 0n : BigInt(bounds.searches) * price.webSearch
   const prompt = BigInt(mostPromptTokens(bounds, sentBytes, host)) * price.prompt
   const requests = bounds.searchUnits === undefined ? price.request : BigInt(bounds.searchUnits) * price.request
-  return prompt + requests + images + searches
+  return prompt + requests + images + searches + BigInt(mostRejected(bounds, host)) * price.completion
 }
+
+/**
+ * The most tokens of a predicted answer that are billed as output beside the answer, since the model did not say them
+ * (OpenAI's guide to predicted outputs, 2025-11). They are not within `max_tokens`.
+ */
+const mostRejected = ({ predictedBytes = 0 }: Bounds, host: Host): number =>
+  predictedBytes > 0 && maySupport(hostFacts(host), "prediction") ? predictedBytes : 0
 
 /** How many output tokens an amount pays for, beside the `fixed` costs. `longest`: where output costs nothing. */
 const affordable = (amount: Picodollars, fixed: Picodollars, perToken: Picodollars, longest: bigint): bigint => {
@@ -162,6 +172,7 @@ export const budgetRefusal = (budget: BudgetSnapshot, request: HoldRequest, host
       price.request * (bounds.searchUnits ?? 1) +
       bounds.images * price.image +
       bounds.searches * price.webSearch +
+      mostRejected(bounds, host) * price.completion +
       request.maxTokens * bounds.choices * price.completion
     if (2 * most < Number(budget.limit - budget.spend - budget.held)) return undefined
   }
@@ -202,19 +213,28 @@ export const mostUsage = (
   return {
     ...noUsage,
     promptTokens: mostPromptTokens(bounds, sentBytes, host),
-    completionTokens: Number.isFinite(outputTokens) ? outputTokens : output,
+    completionTokens: (Number.isFinite(outputTokens) ? outputTokens : output) + mostRejected(bounds, host),
     webSearches: host.pricing === null || host.pricing.webSearch === 0n ? 0 : bounds.searches,
   }
 }
 
 /**
- * The most output tokens that a host may make and not send: reasoning that it does not show. 0: it sends all of its output. The output
- * of a whole answer that was broken off is not among them.
+ * How many tokens of an answer may be made and not sent: reasoning that its host keeps to itself. 0: all of it is seen.
+ * Everything of a whole answer is unseen until it is there. `dropped`: members of the request that the host does not get. One that
+ * cannot be told to stop reasoning reasons all the same. A caller's number of tokens is a wish, which most hosts get as an effort.
  */
-export const mostHiddenTokens = ({ reasoning }: Pick<ChatRequest, "reasoning">, host: Host): number => {
-  const { enabled, effort, maxTokens = Number.POSITIVE_INFINITY } = reasoning
-  return enabled === false || effort === "none" || !supports(hostFacts(host), "reasoning") ? 0 : maxTokens
+export const mostHiddenTokens = (
+  { reasoning }: Pick<ChatRequest, "reasoning">,
+  host: Host,
+  dropped: ReadonlyArray<string> = [],
+): number => {
+  if (!supports(hostFacts(host), "reasoning")) return 0
+  const { enabled, effort } = reasoning
+  const isOff = enabled === false || effort === "none"
+  return isOff && !dropped.some(isWish) ? 0 : Number.POSITIVE_INFINITY
 }
+
+const isWish = (name: string): boolean => name === "reasoning" || name === "reasoning_effort"
 
 /** Tokens that a message's frame may take beyond its text. */
 const tokensPerMessage = 16

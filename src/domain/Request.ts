@@ -74,6 +74,8 @@ export interface Bounds {
   readonly longestBytes?: number
   /** UTF-8 bytes that a host may count more than once, each time that it does: the query of a rerank, for each further document. */
   readonly repeatedBytes?: number
+  /** UTF-8 bytes of a predicted answer, of which a host bills as output what the model did not say. Absent: there is none. */
+  readonly predictedBytes?: number
   /** Search units that a host may count. Absent: one. */
   readonly searchUnits?: number
   /**

@@ -158,7 +158,12 @@ export const boundsFor = ({ hosted, form }: Needs, bounds: Bounds, host: Host): 
   if (run.length === 0) return bounds
   const searchTools = run.filter(({ kind }) => kind === "web_search")
   if (searchTools.length === 0) return reading(bounds)
-  const searches = searchTools.reduce((sum, { uses = mostSearches }) => sum + Math.min(uses, mostSearches), 0)
+  // A caller's bound holds where its tool is sent as it is: other forms have none for a tool.
+  const isSentAsItIs = form !== undefined && host.ownForm === form
+  const searches = searchTools.reduce(
+    (sum, { uses = mostSearches }) => sum + (isSentAsItIs ? Math.min(uses, mostSearches) : mostSearches),
+    0,
+  )
   return { ...searching(bounds), searches: Math.max(bounds.searches, searches) }
 }
 

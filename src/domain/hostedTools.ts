@@ -19,7 +19,7 @@ export interface HostedTool {
   /** Among `tools` of the caller's body; absent: it does not stand there. */
   readonly index?: number
   readonly kind: HostedKind
-  /** How often it may be used at most, where the caller says so. */
+  /** How often it may be used at most, where the caller's form has a bound for it and the caller says so. */
   readonly uses?: number
   /** Whether the caller asks for it, and does not merely offer it: then only hosts that can run it are called. */
   readonly asked: boolean

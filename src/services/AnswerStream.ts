@@ -200,7 +200,8 @@ export class AnswerStream implements OutputEvents {
     const attempt = { provider: host.providerName, host: host.tag, model: host.model, failure }
     const shown = exhausted([...failed, attempt], undefined, { decisive: [attempt], models })
     const last = (charge: Charge) => answer.writer.failure(shown, charge)
-    this.settle(answer, "host-failed", last, failure)
+    // What is beyond a limit of ours the host has made, and the caller may have asked for: it is cut.
+    this.settle(answer, failure.reason === "limit" ? "cut" : "host-failed", last, failure)
   }
 
   /** Ends an answer whose caller still reads: books it, then writes the end. */

@@ -74,8 +74,8 @@ export const beginAttempt = function* (
     maxTokens: request.maxTokens,
     sentBytes: byteLength(first.right.body),
     streamed: request.stream,
-    grows: request.operation === "chat" && canGrow(request, host),
-    mostHidden: request.operation === "chat" ? mostHiddenTokens(request, host) : 0,
+    grows: request.operation === "chat" && canGrow(request, host, first.right.dropped),
+    mostHidden: request.operation === "chat" ? mostHiddenTokens(request, host, first.right.dropped) : 0,
     providerKey: key?.used,
   }
   const reserving = meter.reserve({ _tag: "Key", key: context.key }, context, ask, host)

@@ -236,6 +236,22 @@ describe("a model that may reason unseen", () => {
   )
 
   leaving(
+    "was free where the caller had asked for none, or for one token, of a model that cannot be told so",
+    async (gateway) => {
+      for (const reasoning of [{ enabled: false }, { effort: "none" }, { max_tokens: 1 }, { max_tokens: 0 }]) {
+        const leave = new AbortController()
+        const asked = gateway.ask({ max_tokens: 4000, reasoning }, leave.signal).catch(() => undefined)
+        await gateway.call(gateway.calls.length + 1)
+        await gateway.pass(6000)
+        leave.abort()
+        await asked
+        expect((await rowOf(gateway))?.completionTokens).toBeWithin(240, 260)
+      }
+    },
+    { ...reasons, model: { reasoning: { supported_efforts: ["low", "high"] } } },
+  )
+
+  leaving(
     "and shows its reasoning as text hides nothing when it ends without a usage",
     async (gateway) => {
       const asked = gateway.ask({ max_tokens: 4000 })

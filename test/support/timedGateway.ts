@@ -166,6 +166,8 @@ export interface TimedOptions {
   readonly providers?: Readonly<Partial<Record<"a" | "b", object>>>
   /** More of the entry of each host in the catalogue. */
   readonly host?: object
+  /** More of the entry of the model. */
+  readonly model?: object
   readonly ignoresAbort?: boolean
   /** A plugin in place of `openai-compatible`. */
   readonly plugin?: Plugin
@@ -182,7 +184,15 @@ const gathered = async (): Promise<void> => {
   await turns()
 }
 
-const configOf = ({ hosts = ["a"], providers: more = {}, limits = {}, routing = {}, host, plugin }: TimedOptions) => {
+const configOf = ({
+  hosts = ["a"],
+  providers: more = {},
+  limits = {},
+  routing = {},
+  host,
+  model,
+  plugin,
+}: TimedOptions) => {
   const urls = hosts.map((slug) => [slug, { url: `http://127.0.0.1:${slug === "a" ? 1 : 2}/v1` }] as const)
   const added = new Map<string, object | undefined>(Object.entries(more))
   const { providers, models } = configFor(Object.fromEntries(urls))
@@ -190,7 +200,7 @@ const configOf = ({ hosts = ["a"], providers: more = {}, limits = {}, routing = 
     slug,
     { ...settings, plugin: plugin?.id ?? settings.plugin, ...added.get(slug) },
   ])
-  const changed = models.map((model) => ({ ...model, hosts: model.hosts.map((each) => ({ ...each, ...host })) }))
+  const changed = models.map((one) => ({ ...one, ...model, hosts: one.hosts.map((each) => ({ ...each, ...host })) }))
   return { providers: Object.fromEntries(named), models: changed, limits, routing }
 }
 

@@ -1,5 +1,6 @@
 /** Makes the request of the gateway from a decoded body, whatever its form: what it wants, needs, and can cost. */
 import type { ChatPayload } from "../../domain/Chat.ts"
+import { valueBytes } from "../../domain/Estimate.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import type { Preferences } from "../../domain/Preferences.ts"
 import { type ChatRequest, type Needs, noNeeds, type Reasoning, type Routing } from "../../domain/Request.ts"
@@ -29,7 +30,7 @@ export interface DecodedBody {
 
 export const chatRequest = (decoded: DecodedBody): ChatRequest => {
   const { body, native, preferences, reasoning, maxTokens, dropped, form = "chat", unseen = false } = decoded
-  const { payload, hosted } = withoutHosted(decoded.payload, body)
+  const { payload, hosted } = withoutHosted(decoded.payload, body, form)
   const parameters = hosted.length === 0 ? decoded.parameters : parametersOf(decoded.parameters, payload)
   const { textBytes, mediaBytes, mediaParts, media, images, inputs } = measure(payload, native)
   const needs = needsOf(payload, inputs)
@@ -50,6 +51,7 @@ export const chatRequest = (decoded: DecodedBody): ChatRequest => {
       // A host that picks the best of several answers bills them all.
       choices: Math.max(countOf(payload.n) ?? 1, countOf(payload["best_of"]) ?? 1),
       ...(unseen ? { unseen } : {}),
+      ...(payload["prediction"] == null ? {} : { predictedBytes: valueBytes(payload["prediction"]) }),
     },
     stream: body["stream"] === true,
     maxTokens,

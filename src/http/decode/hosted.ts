@@ -5,6 +5,7 @@
 import type { ChatPayload } from "../../domain/Chat.ts"
 import { type HostedTool, isSameType, runnerOf } from "../../domain/hostedTools.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
+import { messagesForm } from "../../wire/messages/native.ts"
 
 export interface Parted {
   /** Without tools that hosts run. */
@@ -14,8 +15,8 @@ export interface Parted {
 
 const none: ReadonlyArray<HostedTool> = []
 
-/** `body`: as the caller wrote it, checked. */
-export const withoutHosted = (payload: ChatPayload, body: JsonObject): Parted => {
+/** `body`: as the caller wrote it, checked. `form`: the caller's. */
+export const withoutHosted = (payload: ChatPayload, body: JsonObject, form: string): Parted => {
   const option = body["web_search_options"] != null
   const choice = body["tool_choice"]
   const offered: ReadonlyArray<unknown> = Array.isArray(body["tools"]) ? body["tools"] : []
@@ -27,7 +28,8 @@ export const withoutHosted = (payload: ChatPayload, body: JsonObject): Parted =>
   for (const [index, tool] of offered.entries()) {
     const kind = isJsonObject(tool) ? runnerOf(tool) : "client"
     if (!isJsonObject(tool) || kind === "client") continue
-    const uses = tool["max_uses"]
+    // Other forms have no such member, so their hosts would not keep to it.
+    const uses = form === messagesForm ? tool["max_uses"] : undefined
     if (kind === "web_search") search ??= searchOptions(tool)
     hosted.push({
       path: `tools[${index}]`,

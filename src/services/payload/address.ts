@@ -5,19 +5,38 @@ const kinds = "must be an http(s) URL or a data URL"
 const inside = "must be a public address: this one is within the network of the host"
 
 /** Names that only resolvers of a network know. */
-const innerNames = /\.(?:internal|local|localdomain|lan|home|corp|intranet|private|home\.arpa)$/
+const innerNames = /\.(?:internal|local|localdomain|lan|home|corp|intranet|private|svc|consul|fritz\.box|home\.arpa)$/
 
-/** Parsers of addresses leave blanks and control characters out. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant.
-const blanks = /[\u0000-\u0020]+/g
+/** Parsers of addresses leave some of these out: blanks, control characters, and characters that are not seen. */
+const blanks = /[\s\p{C}]+/gu
+
+/** What is looked at of a value, and how much of that has to be more than blanks: lines of base64 have few. */
+const looked = 256
+const leastSaid = 64
+
+/** A path of the host's machine, or an address without its scheme. Images in base64 may begin with a slash. */
+const path = /^(?:[/\\]{2}|[\\~.]|\/(?!9j\/))/
 
 /** Why a value may not stand where a host expects an address; `undefined`: it may, or is none, such as base64. */
 export const addressFault = (value: unknown): string | undefined => {
   if (typeof value !== "string") return undefined
-  const head = value.slice(0, 256).replace(blanks, "")
+  const head = headOf(value)
+  return path.test(head) ? kinds : schemeFault(head, value)
+}
+
+/** The same of what is usually base64, which may begin as a path does: sound, above all. */
+export const dataFault = (value: unknown): string | undefined => {
+  return typeof value === "string" ? schemeFault(headOf(value), value) : undefined
+}
+
+const headOf = (value: string): string => value.slice(0, looked).replace(blanks, "")
+
+const schemeFault = (head: string, value: string): string | undefined => {
   const [, scheme] = /^([a-z][a-z0-9+.-]*):/i.exec(head) ?? []
-  if (scheme === undefined) return /^[/\\]{2}/.test(head) ? kinds : undefined
-  switch (scheme.toLowerCase()) {
+  switch (scheme?.toLowerCase()) {
+    case undefined:
+      // What blanks are there to hide stands behind them.
+      return head.length < leastSaid && value.length > looked ? kinds : undefined
     case "data":
       return undefined
     case "http":
@@ -28,8 +47,13 @@ export const addressFault = (value: unknown): string | undefined => {
   }
 }
 
+/** Up to its path. Some parsers take a backslash for a slash, and others for a part of the name: it would be two hosts. */
+const ambiguous = /^[^/?#]*\/*[^/?#]*[\\\s\p{C}]/u
+
 const isPublic = (text: string): boolean => {
-  const url = URL.parse(text)
+  const trimmed = text.trim()
+  if (ambiguous.test(trimmed)) return false
+  const url = URL.parse(trimmed)
   if (url === null) return false
   const name = url.hostname.replace(/\.+$/, "")
   // A name of one label is known to resolvers of a network alone.

@@ -44,7 +44,8 @@ export const isFree = (name: string, owner: JsonObject, inside: string): boolean
   const places_ = places.get(name)
   if (places_ !== undefined) return places_.has(inside)
   if (records.has(name)) return true
-  if (name === "input") return inside === "toolUse" || calls.has(owner["type"])
+  // Not of the body itself, whose type says nothing.
+  if (name === "input") return inside === "toolUse" || (inside !== "" && calls.has(owner["type"]))
   // What a search of the host opened.
   if (name === "action") return typeof owner["type"] === "string" && owner["type"].endsWith("_call")
   // Members of a document are ranked as text, but for its image.

@@ -1,7 +1,7 @@
 /** What members of a JSON value mean to a host by their names, however they are spelled. */
 import { normalName } from "../../domain/hostedTools.ts"
 import { isJsonObject } from "../../domain/Json.ts"
-import { addressFault } from "./address.ts"
+import { addressFault, dataFault } from "./address.ts"
 
 /** Why a member's value may not be sent; `undefined`: it may. */
 export type Rule = (value: unknown) => string | undefined
@@ -50,14 +50,25 @@ const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ["container", container],
   [normalName("file_data"), addressFault],
   ["image", addressFault],
+  ["video", addressFault],
+])
+
+/** Members that mean something by what they stand in. */
+const rulesInside: ReadonlyMap<string, Rule> = new Map([
+  ["input_audio.data", dataFault],
+  ["input_video.data", dataFault],
+  ["input_file.data", dataFault],
 ])
 
 /** Names seen so far, so that they are brought into their normal form once. Bounded, since callers choose names. */
 const seen = new Map<string, Rule | null>()
 const mostSeen = 4096
 
-/** The rule of a member; `null`: there is none. */
-export const ruleOf = (name: string): Rule | null => {
+/** The rule of a member; `null`: there is none. `inside`: the name of the member, or list, that its owner is or is in. */
+export const ruleOf = (name: string, inside: string): Rule | null =>
+  name === "data" ? (rulesInside.get(`${inside}.${name}`) ?? null) : ruleOfName(name)
+
+const ruleOfName = (name: string): Rule | null => {
   const before = seen.get(name)
   if (before !== undefined) return before
   const normal = normalName(name)

@@ -41,9 +41,9 @@ interface Tools {
 const walk = (value: unknown, inside: string, tools: Tools | undefined): Finding | undefined => {
   if (typeof value !== "object" || value === null) return undefined
   if (Array.isArray(value)) {
-    // Tokens, or a vector.
-    if (typeof value[0] === "number") return undefined
     for (let at = 0; at < value.length; at++) {
+      // Of tokens, or a vector.
+      if (typeof value[at] === "number") continue
       const found = typeof value[at] === "string" ? textIn(value[at], inside) : walk(value[at], inside, tools)
       if (found !== undefined) return within(`[${at}]`, found)
     }
@@ -62,7 +62,7 @@ const walk = (value: unknown, inside: string, tools: Tools | undefined): Finding
 const member = (owner: JsonObject, name: string, inside: string, tools: Tools | undefined): Finding | undefined => {
   const value = owner[name]
   if (value === null || value === undefined) return undefined
-  const rule = ruleOf(name)
+  const rule = ruleOf(name, inside)
   // Most members: a text whose name says nothing.
   if ((rule === null && typeof value !== "object") || isFree(name, owner, inside)) return undefined
   const reason = rule?.(value)
@@ -74,7 +74,7 @@ const member = (owner: JsonObject, name: string, inside: string, tools: Tools | 
 
 /** A text of a list has the meaning of the list's name: `image_urls`. */
 const textIn = (text: string, inside: string): Finding | undefined => {
-  const reason = ruleOf(inside)?.(text)
+  const reason = ruleOf(inside, "")?.(text)
   return reason === undefined ? undefined : { path: "", reason }
 }
 

@@ -73,7 +73,7 @@ export const encodeNative = (
   if (maxTokens !== body["max_tokens"]) boundThinking(sent, maxTokens, dropped)
   return Either.right({
     path: "/messages",
-    headers: { "anthropic-version": version, ...headers },
+    headers: { "anthropic-version": version, ...pricedBetas(headers, host, dropped) },
     ...jsonBody(sent),
     dropped,
   })
@@ -94,17 +94,39 @@ const addHosted = (sent: Record<string, unknown>, name: "tools" | "tool_choice",
 /** An empty list of tools asks for nothing, and has no counterpart. */
 const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
-/** As many searches as are reserved, at most. */
+/** As many searches as are reserved, at most, and no more pages: each reads the prompt again. */
 const boundSearches = (sent: Record<string, unknown>): void => {
   const { tools } = sent
   if (!Array.isArray(tools)) return
   const isUnbounded = (tool: unknown): tool is JsonObject =>
     isJsonObject(tool) &&
-    runnerOf(tool) === "web_search" &&
+    (runnerOf(tool) === "web_search" || isFetch(tool)) &&
     !(typeof tool["max_uses"] === "number" && tool["max_uses"] <= mostSearches)
   if (!tools.some(isUnbounded)) return
   sent["tools"] = tools.map((tool: unknown) => (isUnbounded(tool) ? { ...tool, max_uses: mostSearches } : tool))
 }
+
+const isFetch = ({ type }: JsonObject): boolean =>
+  typeof type === "string" && type.trim().toLowerCase().startsWith("web_fetch")
+
+/**
+ * Betas without a longer context than the host's price list has: above it vendors bill twice the price (Anthropic's page on context
+ * windows, 2025-11).
+ */
+const pricedBetas = (
+  headers: Readonly<Record<string, string>>,
+  { contextLength }: Host,
+  dropped: Array<string>,
+): Readonly<Record<string, string>> => {
+  const { "anthropic-beta": betas, ...others } = headers
+  if (betas === undefined || contextLength >= longContext || !betas.includes(longContextBeta)) return headers
+  const kept = betas.split(",").filter((name) => !name.startsWith(longContextBeta))
+  dropped.push("anthropic-beta")
+  return kept.length === 0 ? others : { ...others, "anthropic-beta": kept.join(",") }
+}
+
+const longContextBeta = "context-1m"
+const longContext = 1_000_000
 
 /** Reasoning of other vendors, which earlier turns may have from other hosts, would be refused. */
 const withoutForeignThinking = (messages: unknown): unknown => {

@@ -92,6 +92,8 @@ const inputOf = (input: unknown, quirks: ResponsesQuirks): unknown => {
 /** An item without what is the gateway's: its ids, its members, and marks of other forms. */
 const itemOf = (item: JsonObject, quirks: ResponsesQuirks): ReadonlyArray<JsonObject> => {
   const isReasoning = item["type"] === "reasoning"
+  // Without its result it is a reference to an image that the host has stored.
+  if (item["type"] === "image_generation_call" && !item["result"]) return []
   if (isReasoning && !isHosts(item, quirks)) return []
   const hasOwnId = typeof item["id"] === "string" && ownId.test(item["id"])
   const kept: Record<string, unknown> = {}

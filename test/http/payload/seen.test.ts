@@ -178,6 +178,44 @@ describe("a search", () => {
     expect(response?.["max_tool_calls"]).toBe(10)
   })
 
+  test("`max_uses` in a form that does not have it reserved one search of the ten that the host may do", async () => {
+    for (const [form, tool] of Object.entries(tools)) {
+      for (const protocol of ["chat", "responses", "google"] as const) {
+        const body = { tools: [{ ...tool, max_uses: 1 }] }
+        // 100,000 tokens of context at 1 USD per million, ten searches at 0.01, and some output.
+        const poor = await priced.gateway.newKey({ limit: 190_000_000_000n })
+        expect([form, protocol, (await priced.ask(form, protocol, body, poor)).status]).toEqual([form, protocol, 402])
+      }
+    }
+    const own = { tools: [{ ...tools["/messages"], max_uses: 1 }] }
+    const enough = await priced.gateway.newKey({ limit: 230_000_000_000n })
+    expect((await priced.ask("/messages", "messages", own, enough)).status).toBe(200)
+  })
+
+  test("pages to fetch were unbounded, and each reads the prompt again", async () => {
+    const fetching = { tools: [{ type: "web_fetch_20250910", name: "web_fetch", max_uses: 999 }] }
+    const { sent } = await priced.ask("/messages", "messages", fetching)
+    expect(sent?.["tools"]).toEqual([{ type: "web_fetch_20250910", name: "web_fetch", max_uses: 10 }])
+  })
+
+  test("a beta for a longer context than is priced is not sent, others are", async () => {
+    const { gateway, host } = priced
+    const ask = (betas: string) =>
+      gateway.call("/messages", {
+        method: "POST",
+        headers: { authorization: `Bearer ${gateway.key}`, "anthropic-beta": betas },
+        body: JSON.stringify({ model: "acme/messages", messages: [{ role: "user", content: "hi" }], max_tokens: 9 }),
+      })
+    for (const [betas, sent] of [
+      ["context-1m-2025-08-07", null],
+      ["fine-grained-2025-05-14, context-1m-2025-08-07", "fine-grained-2025-05-14"],
+    ] as const) {
+      const answer = await ask(betas)
+      expect([answer.status, answer.headers.get("x-gw-dropped")]).toEqual([200, "anthropic-beta"])
+      expect(host.calls.at(-1)?.request.headers.get("anthropic-beta") ?? null).toBe(sent)
+    }
+  })
+
   test("what it finds is reserved as prompt: 17 were admitted where one could be paid", async () => {
     // 100,000 tokens of context at 2 USD per million (writing to the cache), ten searches at 0.01, and some output.
     const key = await priced.gateway.newKey({ limit: 290_000_000_000n })
@@ -347,6 +385,87 @@ describe("an address that is not public", () => {
       for (const protocol of protocols) {
         const { status, sent } = await unpriced.ask(chat, protocol, { messages: [{ role: "user", content: [part] }] })
         expect([protocol, part.type, status, sent]).toEqual([protocol, part.type, 400, undefined])
+      }
+    }
+  })
+})
+
+describe("an address in a spelling that others read otherwise", () => {
+  const blanks = " ".repeat(300)
+  const spelt: ReadonlyArray<readonly [string, string]> = [
+    ["behind 300 blanks", `${blanks}file:///etc/passwd`],
+    ["with 300 tabs within", `f${"\t".repeat(300)}ile:///etc/passwd`],
+    ["behind a blank that is no space", "\u00a0file:///etc/passwd"],
+    ["behind a line separator", "\u2028http://127.0.0.1/"],
+    ["behind a character without width", "\u200bfile:///etc/passwd"],
+    ["of two hosts, by how a backslash is read", "http://images.example\\@127.0.0.1/a.mp4"],
+    ["of two hosts, by how a tab is read", "http://127.0.0.1\t.images.example/a.mp4"],
+    ["that is a path", "/srv/videos/a.mp4"],
+    ["that is a path upwards", "../a.mp4"],
+    ["that is a path at home", "~/a.mp4"],
+    ["of a cluster", "http://kubernetes.default.svc/"],
+  ]
+  const partsOf = (url: string): ReadonlyArray<JsonObject> => [
+    { type: "video_url", video_url: { url } },
+    { type: "image_url", image_url: { url: "https://images.example/a.png", video: url } },
+    { type: "file", file: { file_data: url } },
+  ]
+  test.each(spelt)("%s is refused in every form", async (_, url) => {
+    for (const protocol of protocols) {
+      for (const part of partsOf(url)) {
+        const { status, sent } = await unpriced.ask(chat, protocol, { messages: [{ role: "user", content: [part] }] })
+        expect([protocol, part["type"], status, sent]).toEqual([protocol, part["type"], 400, undefined])
+      }
+      const video = [{ role: "user", content: [{ type: "input_video", video_url: url }] }]
+      expect((await unpriced.ask("/responses", protocol, { input: video })).status).toBe(400)
+    }
+  })
+
+  test("as the data of sound is refused too, and base64 that begins as a path or has lines is none", async () => {
+    const sound = (data: string) => ({
+      messages: [{ role: "user", content: [{ type: "input_audio", input_audio: { data, format: "mp3" } }] }],
+    })
+    for (const url of ["http://169.254.169.254/", "file:///etc/passwd", `${blanks}file:///etc/passwd`])
+      expect([url, (await unpriced.ask(chat, "chat", sound(url))).status]).toEqual([url, 400])
+    const lines = Array.from({ length: 9 }, () => "A".repeat(76)).join("\r\n")
+    for (const data of ["//uQxAAA", "SUQz", lines])
+      expect([data, (await unpriced.ask(chat, "chat", sound(data))).status]).toEqual([data, 200])
+    const image = { type: "image_url", image_url: { url: "https://images.example/a.png" } }
+    const file = { type: "file", file: { filename: "a.jpg", file_data: "/9j/4AAQSkZJRg==" } }
+    const text = { type: "file", file: { filename: "a.txt", file_data: `data:text/plain,${blanks}a` } }
+    for (const part of [image, file, text])
+      expect((await unpriced.ask(chat, "chat", { messages: [{ role: "user", content: [part] }] })).status).toBe(200)
+  })
+})
+
+describe("a place where the walk did not look", () => {
+  test("behind a number in a list", async () => {
+    const body = { x: [0, { file_id: "file_1" }, { tools: [{ type: "mcp" }] }] }
+    for (const form of forms) expect((await unpriced.ask(form, "compatible", body)).status).toBe(400)
+  })
+
+  test("the input of a body that says it is a call of a tool", async () => {
+    const file = { type: "input_text", text: "hi", attachments: [{ id: "file_1" }] }
+    const body = { type: "tool_use", input: [{ role: "user", content: [file] }] }
+    for (const protocol of protocols) {
+      const { status, sent } = await unpriced.ask("/responses", protocol, body)
+      expect([protocol, status, sent]).toEqual([protocol, 400, undefined])
+    }
+  })
+
+  test("an image by its id alone is one that a host has stored", async () => {
+    for (const item of [
+      { id: "ig_1" },
+      { id: "ig_1", result: null },
+      { id: "ig_1", result: "", status: "completed" },
+    ]) {
+      const input = [
+        { role: "user", content: "hi" },
+        { type: "image_generation_call", ...item },
+      ]
+      for (const protocol of protocols) {
+        const { sent } = await unpriced.ask("/responses", protocol, { input })
+        expect(JSON.stringify(sent)).not.toContain("ig_1")
       }
     }
   })

@@ -20,12 +20,12 @@ const maybeText = orNull(text)
 const maybeObject = orNull(anyObject)
 
 const textPart: Check = objectOf({ text }, "text")
-const videoPart = objectOf({ video_url: objectOf({ url: filledText }, "url") }, "video_url")
 const storedFile = refused(`${stored}: send its content in file_data`)
-const imageUrl = matching(/^(?:https?:\/\/|data:)./i, "must be an http(s) URL or a data URL")
+const mediaUrl = matching(/^(?:https?:\/\/|data:)./i, "must be an http(s) URL or a data URL")
+const videoPart = objectOf({ video_url: objectOf({ url: mediaUrl }, "url") }, "video_url")
 const partTypes: ReadonlyMap<string, Check> = new Map([
   ["text", textPart],
-  ["image_url", objectOf({ image_url: objectOf({ url: imageUrl, detail: maybeText }, "url") }, "image_url")],
+  ["image_url", objectOf({ image_url: objectOf({ url: mediaUrl, detail: maybeText }, "url") }, "image_url")],
   [
     "input_audio",
     objectOf({ input_audio: objectOf({ data: filledText, format: filledText }, "data", "format") }, "input_audio"),

@@ -43,7 +43,7 @@ const inputTypes: ReadonlyMap<string, Check> = new Map([
     "input_audio",
     objectOf({ input_audio: objectOf({ data: filledText, format: filledText }, "data", "format") }, "input_audio"),
   ],
-  ["input_video", objectOf({ video_url: filledText }, "video_url")],
+  ["input_video", objectOf({ video_url: webOrData }, "video_url")],
 ])
 const outputTypes: ReadonlyMap<string, Check> = new Map([
   ["output_text", objectOf({ text }, "text")],

@@ -27,6 +27,7 @@ import {
   shortText,
   text,
 } from "./checks.ts"
+import { checkInnerJson } from "./innerJson.ts"
 import { operatorMembers, refused } from "./operatorMembers.ts"
 import { plugins, preset, transforms } from "./otherRouters.ts"
 import { decodePreferences } from "./preferences.ts"
@@ -268,6 +269,7 @@ export const readMembers = (body: JsonObject, table: MemberTable, issues: Issues
  * has to look by itself for what no host may be sent.
  */
 export const refusalOf = (body: JsonObject, { dropped }: ReadMembers, issues: Issues): BadRequest | undefined => {
+  if (issues.length === 0) checkInnerJson(body, issues)
   if (issues.length === 0) {
     const found = findingInBody(body, dropped)
     if (found !== undefined) report(issues, found.path, found.reason)

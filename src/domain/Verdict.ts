@@ -77,8 +77,13 @@ const ofQuietEnds: Readonly<Record<QuietEnd, Verdict>> = {
 
 /** Of a host that asked us to wait: that it did is certain, whoever called. */
 const askedToWait: Verdict = { ...failure, cooldown: "as-asked" }
-/** A router says that the account has too little left for this request, which asked for much. */
-const tooDear: Verdict = { ...ofFailures.account, isDoubtful: true }
+/**
+ * Said of our account, but perhaps because of this request: a router has too little left for one that asks for much (402), a host
+ * may not read what the request refers to (403), or its words about the request sound like it.
+ */
+const perhapsAccount: Verdict = { ...ofFailures.account, isDoubtful: true }
+/** A rate limit without its status: words that may be about the request. */
+const perhapsRateLimited: Verdict = { ...ofFailures["rate-limited"], isDoubtful: true }
 
 /** The one place that decides what counts against a host, and what for it. */
 export const verdictOn = (end: AttemptEnd): Verdict => {
@@ -86,7 +91,8 @@ export const verdictOn = (end: AttemptEnd): Verdict => {
   const { reason, status, retryAfterSeconds, isAfterSending } = end
   if (reason === "unreachable" && isAfterSending === true) return doubtful
   if (reason === "overloaded" && retryAfterSeconds !== undefined) return askedToWait
-  if (reason === "account" && status === 402) return tooDear
+  if (reason === "account" && status !== 401) return perhapsAccount
+  if (reason === "rate-limited" && status !== 429) return perhapsRateLimited
   return ofFailures[reason]
 }
 

@@ -58,6 +58,13 @@ const ways: ReadonlyArray<readonly [what: string, way: Way, asked?: Record<strin
   ["a 404", status(404)],
   ["a 408", status(408)],
   ["a 413", status(413)],
+  [
+    "a 429 for a request that alone is above the limit of tokens",
+    () => {
+      const message = "Request too large for m on tokens per min (TPM): Limit 30000, Requested 50000."
+      return Response.json({ error: { message, type: "tokens", code: "rate_limit_exceeded" } }, { status: 429 })
+    },
+  ],
   ["a 500", status(500)],
   ["a 503", status(503)],
   ["an error in a 200", json('{"error":{"message":"no","code":500}}')],

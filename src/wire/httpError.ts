@@ -30,8 +30,9 @@ export const httpError = (
 }
 
 /**
- * OpenAI's 429 for one request that is above the limit of tokens per minute, whose code is that of any rate limit. From its
- * community pages, read in 2026-11: "Request too large for gpt-4o ... on tokens per min (TPM): Limit 30000, Requested 50000."
+ * OpenAI's 429 for one request that is above the limit of tokens per minute, whose code is that of any rate limit: "Request too
+ * large for gpt-4.1 ... on tokens per min (TPM): Limit 30000, Requested 37313." As users quote it, such as in
+ * github.com/continuedev/continue/issues/11717 (2026-03).
  */
 const tooLarge = /^request too large\b/i
 

@@ -78,16 +78,26 @@ const ofQuietEnds: Readonly<Record<QuietEnd, Verdict>> = {
 
 /** A host asked us to wait. That is no matter of the request, so it is not doubtful. */
 const askedToWait: Verdict = { ...failure, cooldown: "as-asked" }
-/** A 402: the account has too little left for this request, and may have enough for a smaller one. */
-const beyondAccount: Verdict = { ...ofFailures.account, isDoubtful: true }
+/**
+ * Said of our account, but perhaps because of this request: a router has too little left for one that asks for much (402), a host
+ * may not read what the request refers to (403), or its words about the request sound like it.
+ */
+const perhapsAccount: Verdict = { ...ofFailures.account, isDoubtful: true }
+/** A rate limit without its status: words that may be about the request. */
+const perhapsRateLimited: Verdict = { ...ofFailures["rate-limited"], isDoubtful: true }
+
+/** `HostFailed.code` of a request that alone is more than a host's limit on tokens per minute allows: a smaller one would pass. */
+export const tooLargeForLimit = "request_too_large"
 
 /** The one place that decides what counts against a host, and what for it. */
 export const verdictOn = (end: AttemptEnd): Verdict => {
   if (typeof end === "string") return ofQuietEnds[end]
-  const { reason, status, retryAfterSeconds, isAfterSending } = end
+  const { reason, status, code, retryAfterSeconds, isAfterSending } = end
   if (reason === "unreachable" && isAfterSending === true) return doubtful
   if (reason === "overloaded" && retryAfterSeconds !== undefined) return askedToWait
-  if (reason === "account" && status === 402) return beyondAccount
+  if (reason === "account" && status !== 401) return perhapsAccount
+  if (reason === "rate-limited" && code === tooLargeForLimit) return ofFailures.forbidden
+  if (reason === "rate-limited" && status !== 429) return perhapsRateLimited
   return ofFailures[reason]
 }
 

@@ -26,7 +26,25 @@ export interface HostedTool {
 }
 
 /** Letters and digits of a name in lower case: `fileId`, `file_id` and ` FILE-ID ` are one name to some hosts. */
-export const normalName = (name: string): string => name.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "")
+export const normalName = (name: string): string => (name.length <= longestName ? plainName(name) : cutName(name))
+
+const plainName = (name: string): string => name.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "")
+
+/** No name that means something has more letters and digits. */
+const longestName = 128
+
+/**
+ * Of a name that may have megabytes, which a replacement of each blank would take a second for: what is at its beginning, up to more
+ * than any known name has, and at its end.
+ */
+const cutName = (name: string): string => {
+  let head = ""
+  for (const [letters] of name.matchAll(/[\p{L}\p{N}]{1,128}/gu)) {
+    head += letters
+    if (head.length > longestName) return plainName(head) + plainName(name.slice(-longestName))
+  }
+  return plainName(head)
+}
 
 /** A type without case, blanks, a router's prefix, and the date of its version. */
 const normalType = (type: string): string =>

@@ -236,8 +236,8 @@ const make = () =>
         const { siblings } = key
         if (!isOfKey(failure) || siblings.length === 1) return false
         const isOtherLeft = siblings.some((other) => other.place !== key.place && isFree(other))
-        // A host may forbid the request itself. So the last key is not left alone for that.
-        if (reason === "forbidden" && !isOtherLeft) return false
+        // It may be about the request itself. So the last key is not left alone for that: one caller would take all of them from others.
+        if ((reason === "forbidden" || verdictOn(failure).isDoubtful) && !isOtherLeft) return false
         const state = states.get(used.id)
         // What a host forbids to one of several keys is a matter of its account.
         const rule = reason === "forbidden" ? "account" : verdictOn(failure).cooldown

@@ -69,13 +69,15 @@ const passing = <Payload extends JsonObject>(
   { extraMembers }: Host,
 ): { readonly payload: Payload | undefined; readonly dropped: ReadonlyArray<string> } => {
   const canonical = canonicalMembers[operation]
-  let dropped = none
+  let dropped: Array<string> | undefined
   for (const name in payload) {
     if (canonical.has(name) || extraMembers?.includes(name) === true) continue
     if (passes === "any" ? isPlain.test(name) : passes?.includes(name) === true) continue
-    dropped = dropped === none ? [name] : [...dropped, name]
+    // Appended to in place: a caller may send as many such members as a body may have.
+    dropped ??= []
+    dropped.push(name)
   }
-  if (dropped === none) return unchanged
+  if (dropped === undefined) return unchanged
   const kept: Payload & Record<string, unknown> = { ...payload }
   for (const name of dropped) Reflect.deleteProperty(kept, name)
   return { payload: kept, dropped: dropped.filter((name) => payload[name] != null) }

@@ -3,6 +3,7 @@
  * address that carries an IPv4 address is judged by that one too. See docs/guarantees.md#g29.
  */
 import ipaddr from "ipaddr.js"
+import { withoutEndDots } from "../domain/hostName.ts"
 
 /**
  * `public`: may always be dialled. `private`: loopback, private and other networks of limited scope. `never`: link-local,
@@ -21,7 +22,7 @@ export const mayDial = (reach: Reach, network: Network): boolean =>
 export const reachOf = (hostname: string): Reach => {
   if (hostname.startsWith("[")) return reachOfAddress(withoutBrackets(hostname))
   if (/^\d+\.\d+\.\d+\.\d+$/.test(hostname)) return reachOfAddress(hostname)
-  const name = hostname.replace(/\.+$/, "").toLowerCase()
+  const name = withoutEndDots(hostname).toLowerCase()
   if (metadataNames.has(name)) return "never"
   return /(^|\.)localhost$|^localhost\.localdomain$|^ip6-(localhost|loopback)$/.test(name) ? "private" : "public"
 }

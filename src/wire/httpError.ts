@@ -2,6 +2,7 @@
 import { HostFailed } from "../domain/Failure.ts"
 import { type HostReason, isHostReason } from "../domain/HostReason.ts"
 import { isJsonObject } from "../domain/Json.ts"
+import { tooLargeForLimit } from "../domain/Verdict.ts"
 import type { ResponseHeaders } from "./Head.ts"
 
 /**
@@ -18,14 +19,23 @@ export const httpError = (
   const code = codeOf(error)
   const own = ownReason(code, status, reasons)
   const isShown = own === undefined ? shown(status) : helps(own)
+  const detail = isShown ? detailOf(error) : undefined
+  const isTooLarge = status === 429 && detail !== undefined && tooLarge.test(detail)
   return failed({
     reason: own ?? reasonOf(status),
     status,
-    code,
-    detail: isShown ? detailOf(error) : undefined,
+    code: isTooLarge ? tooLargeForLimit : code,
+    detail,
     retryAfterSeconds: own === "account" ? undefined : waitOf(status, headers),
   })
 }
+
+/**
+ * OpenAI's 429 for one request that is above the limit of tokens per minute, whose code is that of any rate limit: "Request too
+ * large for gpt-4.1 ... on tokens per min (TPM): Limit 30000, Requested 37313." As users quote it, such as in
+ * github.com/continuedev/continue/issues/11717 (2026-03).
+ */
+const tooLarge = /^request too large\b/i
 
 /** What a host's own error codes (`HostFailed.code`) mean, or statuses that mean something else there: `{ "412": "account" }`. */
 export type HostReasons = Readonly<Record<string, HostReason>>

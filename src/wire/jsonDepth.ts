@@ -1,5 +1,5 @@
 /**
- * Finds how deeply JSON is nested before it is parsed. Recursion over a value that is nested too deeply would overflow
+ * Finds how deeply JSON is nested, and how many values it has, before it is parsed. Recursion over a value that is nested too deeply would overflow
  * the stack.
  */
 
@@ -43,4 +43,17 @@ export const isTooDeep = (text: string): boolean => {
     else if (isClosing(code)) depth--
   }
   return false
+}
+
+const comma = 0x2c
+
+/** At least as many as the values of a JSON text, counted up to a little more than `most`. Correct up to the first syntax error. */
+export const valuesIn = (text: string, most: number): number => {
+  let found = 1
+  for (let at = 0; at < text.length && found <= most; at++) {
+    const code = text.charCodeAt(at)
+    if (code === quote) at = endOfString(text, at)
+    else if (code === comma || isOpening(code)) found++
+  }
+  return found
 }

@@ -89,8 +89,17 @@ describe("what ends an attempt", () => {
     ["overloaded", { status: 503, retryAfterSeconds: 7 }, { breaker: "failure", isDoubtful: false }],
     ["account", { status: 401 }, { breaker: undefined, cooldown: "account", isDoubtful: false }],
     ["account", { status: 402 }, { breaker: undefined, cooldown: "account", isDoubtful: true }],
+    // Google's, of a private video that the request refers to, and words about a key in a 400.
+    ["account", { status: 403 }, { breaker: undefined, cooldown: "account", isDoubtful: true }],
+    ["account", { status: 400 }, { breaker: undefined, cooldown: "account", isDoubtful: true }],
+    ["account", {}, { breaker: undefined, cooldown: "account", isDoubtful: true }],
+    ["rate-limited", {}, { breaker: undefined, cooldown: "rate-limit", isDoubtful: true }],
     ["not-found", { status: 404 }, { breaker: undefined, cooldown: "not-found", isDoubtful: true }],
-    ["rate-limited", { status: 429 }, { uptime: undefined, breaker: undefined, cooldown: "rate-limit" }],
+    [
+      "rate-limited",
+      { status: 429 },
+      { uptime: undefined, breaker: undefined, cooldown: "rate-limit", isDoubtful: false },
+    ],
     ["forbidden", { status: 403 }, { uptime: undefined, breaker: undefined, cooldown: undefined }],
   ])("%s %p", (reason, more, expected) => {
     expect(verdictOn(new HostFailed({ reason, ...more }))).toMatchObject(expected)

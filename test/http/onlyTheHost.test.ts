@@ -58,6 +58,13 @@ const ways: ReadonlyArray<readonly [what: string, way: Way, asked?: Record<strin
   ["a 404", status(404)],
   ["a 408", status(408)],
   ["a 413", status(413)],
+  [
+    "a 429 for a request that alone is above the limit of tokens",
+    () => {
+      const message = "Request too large for m on tokens per min (TPM): Limit 30000, Requested 50000."
+      return Response.json({ error: { message, type: "tokens", code: "rate_limit_exceeded" } }, { status: 429 })
+    },
+  ],
   ["a 500", status(500)],
   ["a 503", status(503)],
   ["an error in a 200", json('{"error":{"message":"no","code":500}}')],
@@ -222,3 +229,43 @@ describe("an image of 1.2 MB in one event", () => {
     expect(await gateway.listed()).toMatchObject([{ status: 0, uptime_last_1d: 100 }])
   })
 })
+
+test.each([
+  [
+    "a video that the operator's account may not read",
+    403,
+    { status: "PERMISSION_DENIED", message: "You do not have permission." },
+  ],
+  [
+    "a schema whose words are repeated",
+    400,
+    { status: "INVALID_ARGUMENT", message: 'Invalid value "API key not valid"' },
+  ],
+])(
+  "of one key Google said what sounds like the operator's account, and every key was refused: %s",
+  async (_, code, error) => {
+    const host = opened(
+      scriptedHost((body) =>
+        JSON.stringify(body).includes("odd")
+          ? Response.json({ error: { code, ...error } }, { status: code })
+          : Response.json({
+              candidates: [{ content: { role: "model", parts: [{ text: "fine" }] }, finishReason: "STOP" }],
+              usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1 },
+            }),
+      ),
+    )
+    for (const access of [{ api_key: "one" }, { api_keys: [{ key: "one" }, { key: "two" }] }]) {
+      const google = { base_url: host.url, network: "private", ...access }
+      const config = configFor({ acme: host })
+      const [model] = config.models
+      const hosts = model?.hosts.map((each) => ({ ...each, provider: "google-ai-studio", model: "gemini-3-pro" }))
+      const gateway = await startWatched({
+        config: { ...config, providers: { "google-ai-studio": google }, models: [{ ...model, hosts }] } as never,
+      })
+      const [odd, other] = [await openAccount(gateway), await openAccount(gateway)]
+      expect((await ask(gateway, other.secret, "hello", false)).status).toBe(200)
+      for (let at = 0; at < 3; at++) expect((await ask(gateway, odd.secret, "odd", false)).status).not.toBe(200)
+      for (let at = 0; at < 3; at++) expect((await ask(gateway, other.secret, "hello", false)).status).toBe(200)
+    }
+  },
+)

@@ -27,13 +27,14 @@ import {
   shortText,
   text,
 } from "./checks.ts"
+import { checkInnerJson } from "./innerJson.ts"
 import { operatorMembers, refused } from "./operatorMembers.ts"
 import { plugins, preset, transforms } from "./otherRouters.ts"
 import { decodePreferences } from "./preferences.ts"
 import { reasoningMembers } from "./reasoning.ts"
 
 /** See docs/guarantees.md#g30. */
-export const most = { tools: 512, models: 16, stop: 4, metadata: 16, inputs: 2048, tokens: 2 ** 31 - 1 }
+export const most = { members: 1024, tools: 512, models: 16, stop: 4, metadata: 16, inputs: 2048, tokens: 2 ** 31 - 1 }
 
 export const maybeText = orNull(text)
 export const maybeFlag = orNull(flag)
@@ -228,15 +229,20 @@ export interface ReadMembers {
   readonly dropped: ReadonlyArray<string>
 }
 
-const none: ReadonlyArray<string> = []
-
 /** Checks every member of a body. Problems are added to `issues`; the result is valid only if there are none. */
 export const readMembers = (body: JsonObject, table: MemberTable, issues: Issues): ReadMembers => {
   const parameters: Array<string> = []
   const payload: Record<string, unknown> = {}
   let preferences: Preferences = noPreferences
-  let dropped = none
+  // Appended to in place: a caller may send as many such members as a body may have.
+  const dropped: Array<string> = []
+  let count = 0
   for (const key in body) {
+    // Each is copied and judged several times, for each host anew.
+    if (++count > most.members) {
+      report(issues, "", `The body must have at most ${most.members} members`)
+      break
+    }
     const value = body[key]
     if (value === undefined) continue
     if (key === "provider") {
@@ -246,7 +252,7 @@ export const readMembers = (body: JsonObject, table: MemberTable, issues: Issues
     const member = table.members.get(key)
     // Another spelling of a name that is known may be the same to a host.
     if (member?.kind === "dropped" || (member === undefined && isRespelt(key, table))) {
-      if (value !== null && !asksNothing(key, value)) dropped = [...dropped, key]
+      if (value !== null && !asksNothing(key, value)) dropped.push(key)
       continue
     }
     if (!table.notSent.has(key)) payload[key] = value
@@ -263,6 +269,7 @@ export const readMembers = (body: JsonObject, table: MemberTable, issues: Issues
  * has to look by itself for what no host may be sent.
  */
 export const refusalOf = (body: JsonObject, { dropped }: ReadMembers, issues: Issues): BadRequest | undefined => {
+  if (issues.length === 0) checkInnerJson(body, issues)
   if (issues.length === 0) {
     const found = findingInBody(body, dropped)
     if (found !== undefined) report(issues, found.path, found.reason)

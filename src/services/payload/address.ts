@@ -1,7 +1,11 @@
 /** Addresses that a host would fetch: a caller may name public ones alone. See docs/guarantees.md#g36. */
+import { longestName, withoutEndDots } from "../../domain/hostName.ts"
 import { reachOf } from "../../upstream/addresses.ts"
 
 const kinds = "must be an http(s) URL or a data URL"
+/** Characters of an address. A longer one is fetched by no host, and takes a parser seconds. */
+const longestAddress = 65_536
+const tooLong = `must be an address of at most ${longestAddress} characters`
 const inside = "must be a public address: this one is within the network of the host"
 
 /** Names that only resolvers of a network know. */
@@ -41,21 +45,24 @@ const schemeFault = (head: string, value: string): string | undefined => {
       return undefined
     case "http":
     case "https":
+      if (value.length > longestAddress) return tooLong
       return isPublic(value) ? undefined : inside
     default:
       return kinds
   }
 }
 
-/** Up to its path. Some parsers take a backslash for a slash, and others for a part of the name: it would be two hosts. */
-const ambiguous = /^[^/?#]*\/*[^/?#]*[\\\s\p{C}]/u
+/** An address up to its path. */
+const upToPath = /^[^:/?#]*:\/*[^/?#]*/
+/** Some parsers take a backslash for a slash, and others for a part of the name: it would be two hosts. */
+const ambiguous = /[\\\s\p{C}]/u
 
 const isPublic = (text: string): boolean => {
   const trimmed = text.trim()
-  if (ambiguous.test(trimmed)) return false
+  if (ambiguous.test(upToPath.exec(trimmed)?.[0] ?? "")) return false
   const url = URL.parse(trimmed)
-  if (url === null) return false
-  const name = url.hostname.replace(/\.+$/, "")
+  if (url === null || url.hostname.length > longestName) return false
+  const name = withoutEndDots(url.hostname)
   // A name of one label is known to resolvers of a network alone.
   const isOneLabel = !/[.:]/.test(name)
   return reachOf(url.hostname) === "public" && !isOneLabel && !innerNames.test(name)

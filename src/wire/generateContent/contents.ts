@@ -40,12 +40,17 @@ const fitsInResult = (part: JsonObject): boolean => {
   return type.startsWith("image/") || type === "application/pdf" || type === "text/plain"
 }
 
+/** Characters of results that are read as JSON, in all. */
+const mostRead = 1_000_000
+
 class TurnWriter {
   private readonly system: Array<JsonObject> = []
   private readonly turns: Array<Turn> = []
   /** Media of results, which follow them in a turn of the user's. */
   private media: Array<JsonObject> = []
   private unsupported: Unsupported | undefined
+  /** Of results that were read as JSON. */
+  private readCharacters = 0
   private readonly names: ReadonlyMap<string, string>
   private readonly reader: Reader
 
@@ -146,6 +151,15 @@ class TurnWriter {
     return parts
   }
 
+  /**
+   * What a result says. It stays a text where it has numbers that JavaScript cannot hold, and once there is more of results than can
+   * be read at once without making other requests wait.
+   */
+  private read(text: string): unknown {
+    this.readCharacters += text.length
+    return this.readCharacters > mostRead || /\d{16}/.test(text) ? text : parsed(text)
+  }
+
   private result(message: ToolMessage, path: string): void {
     const id = message.tool_call_id
     const name = this.names.get(id) ?? message["name"]
@@ -156,7 +170,7 @@ class TurnWriter {
     const media = this.partsOf(message.content, path).filter((part) => part["text"] === undefined)
     const inside = this.reader.facts.isThird ? media.filter(fitsInResult) : []
     this.media.push(...media.filter((part) => !inside.includes(part)))
-    const response = responseOf(textOf(message.content), message["is_error"] === true)
+    const response = responseOf(this.read(textOf(message.content)), message["is_error"] === true)
     const parts = inside.length === 0 ? {} : { parts: inside }
     this.say("user", [{ functionResponse: { id, name, response, ...parts } }], true)
   }
@@ -185,9 +199,8 @@ const cutAt = (text: string, spans: ReadonlyArray<SignedSpan>): ReadonlyArray<Js
   return parts
 }
 
-/** The result as an object, which Google requires. Numbers that JavaScript cannot hold keep their digits as text. */
-const responseOf = (text: string, isError: boolean): JsonObject => {
-  const value = /\d{16}/.test(text) ? text : parsed(text)
+/** The result as an object, which Google requires. */
+const responseOf = (value: unknown, isError: boolean): JsonObject => {
   if (isError) return { error: value }
   return isJsonObject(value) ? value : { result: value }
 }

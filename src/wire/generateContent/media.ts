@@ -1,5 +1,6 @@
 /** Images, audio, video and files as parts: embedded (`inlineData`), or by an address that Google fetches (`fileData`). */
 import type { ContentPart, FilePart } from "../../domain/Chat.ts"
+import { withoutEndDots } from "../../domain/hostName.ts"
 import type { JsonObject } from "../../domain/Json.ts"
 import { base64Of, readDataUrl } from "../content.ts"
 import type { ModelFacts } from "./models.ts"
@@ -62,13 +63,16 @@ const fromAddress = (url: string, otherwise: string, reader: Reader): Carried =>
 /** The name of the host, as a resolver would have it; `undefined` where it is no address. */
 const hostOf = (url: string): string | undefined => {
   try {
-    return new URL(url).hostname.replace(/\.+$/, "")
+    return withoutEndDots(new URL(url).hostname)
   } catch {
     return undefined
   }
 }
 
-const endingOf = (url: string): string => /\.(\w+)(?:[?#].*)?$/.exec(url)?.[1]?.toLowerCase() ?? ""
+const endingOf = (url: string): string => {
+  const end = url.search(/[?#]/)
+  return /\.(\w+)$/.exec(end === -1 ? url : url.slice(0, end))?.[1]?.toLowerCase() ?? ""
+}
 
 /** Google has no type for JSON, which is text. */
 const textual = (mimeType: string): string => (mimeType === "application/json" ? "text/plain" : mimeType)

@@ -5,9 +5,13 @@
  */
 import type { ReasoningDetail } from "../../domain/Chat.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { valuesIn } from "../jsonDepth.ts"
 import { reasoningFormat } from "./content.ts"
 
 const prefix = "headgate.v1."
+
+/** A detail has a few members. What has more was written by a caller, and is not read. */
+const mostValues = 64
 
 /** Whether a signature or data is the vendor's own, and passes as it is. */
 export const isClaudes = ({ format }: Pick<ReasoningDetail, "format">): boolean => format === reasoningFormat
@@ -23,7 +27,9 @@ export const wrappedWhole = (detail: ReasoningDetail): string =>
 export const unwrapped = (wrappedText: unknown): ReasoningDetail | undefined => {
   if (typeof wrappedText !== "string" || !wrappedText.startsWith(prefix)) return undefined
   try {
-    const detail: unknown = JSON.parse(Buffer.from(wrappedText.slice(prefix.length), "base64url").toString("utf8"))
+    const text = Buffer.from(wrappedText.slice(prefix.length), "base64url").toString("utf8")
+    if (valuesIn(text, mostValues) > mostValues) return undefined
+    const detail: unknown = JSON.parse(text)
     return isJsonObject(detail) ? detailOf(detail) : undefined
   } catch {
     return undefined

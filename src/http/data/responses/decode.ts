@@ -145,8 +145,10 @@ const isOwnTool = (tool: unknown): boolean =>
 const isCustom = (tool: unknown): boolean => isJsonObject(tool) && tool["type"] === "custom"
 
 /** The body as a host of this form would get it. */
-const sentMembers = (body: JsonObject, dropped: ReadonlyArray<string>): JsonObject =>
-  Object.fromEntries(Object.entries(body).filter(([name]) => !notSent.has(name) && !dropped.includes(name)))
+const sentMembers = (body: JsonObject, dropped: ReadonlyArray<string>): JsonObject => {
+  const left = new Set(dropped)
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !notSent.has(name) && !left.has(name)))
+}
 
 const notSent: ReadonlySet<string> = new Set([...routerOnly, "__proto__"])
 

@@ -119,6 +119,8 @@ class AssistantTurn {
   readonly details: Array<ReasoningDetail> = []
   readonly images: Array<OutputImage> = []
   reasoning = ""
+  /** Above the indices of all details. */
+  nextIndex = 0
 
   /** `path`: of its first item. */
   constructor(path: string) {
@@ -127,6 +129,11 @@ class AssistantTurn {
 
   get place(): Place {
     return { path: this.path, content: this.partPaths, calls: this.callPaths }
+  }
+
+  addDetail(detail: ReasoningDetail): void {
+    this.details.push(detail)
+    this.nextIndex = Math.max(this.nextIndex, (detail.index ?? 0) + 1)
   }
 
   message(): AssistantMessage {
@@ -226,9 +233,9 @@ const addItem = (turn: AssistantTurn, item: JsonObject, path: string, dropped: D
   switch (item["type"]) {
     case "reasoning": {
       dropOthers(item, reasoningMembers, path, dropped)
-      const { text, details } = readReasoning(item, nextIndex(turn.details))
+      const { text, details } = readReasoning(item, turn.nextIndex)
       turn.reasoning += text
-      turn.details.push(...details)
+      for (const detail of details) turn.addDetail(detail)
       return
     }
     case "function_call":
@@ -273,9 +280,6 @@ const addSaid = (turn: AssistantTurn, said: Content, path: string): void => {
     turn.partPaths.push(`${path}[${at}]`)
   }
 }
-
-const nextIndex = (details: ReadonlyArray<ReasoningDetail>): number =>
-  details.reduce((next, { index = 0 }) => Math.max(next, index + 1), 0)
 
 /** The first characters of images in base64. */
 const imageTypes: ReadonlyArray<readonly [start: string, mediaType: string]> = [

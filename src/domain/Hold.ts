@@ -220,7 +220,7 @@ export const mostHiddenTokens = ({ reasoning }: Pick<ChatRequest, "reasoning">, 
 const tokensPerMessage = 16
 
 /** An upper bound for the text tokens of a body of `bytes`: a token is at least one byte. Media is not text. */
-export const mostTextTokens = ({ mediaBytes, messages }: Bounds, bytes: number): number =>
+const mostTextTokens = ({ mediaBytes, messages }: Bounds, bytes: number): number =>
   Math.max(0, bytes - mediaBytes) + tokensPerMessage * messages
 
 /**

@@ -1,4 +1,4 @@
-/** The processes below one, on Linux. For the scripts that watch a run of the tests or make it unsteady. */
+/** A process with its descendants, on Linux: for `test.ts`, which ends a run that stands still, and `stress.ts`. */
 import { readdirSync, readFileSync } from "node:fs"
 
 const parentOf = (pid: number): number | undefined => {

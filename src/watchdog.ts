@@ -1,23 +1,23 @@
 /**
- * Watches the event loop of a process that serves, from a thread of its own. Code that never ends blocks every request, and the
- * process could not even say so: the thread names the hook of the plugin that ran, and ends the process.
+ * Watches the event loop of a serving process from a thread of its own. Code that never ends blocks every request, and the process cannot
+ * even log it. So the thread logs which hook of a plugin was running, and ends the process.
  * docs/decisions/0047-the-watchdog.md
  */
 import * as Effect from "effect/Effect"
 import { followNames, place, shared } from "./plugin/running.ts"
 import type { Watching } from "./watchdogThread.ts"
 
-/** Milliseconds between two heartbeats, and between two looks at them. */
+/** Milliseconds between two heartbeats of the event loop, and between two checks of them by the thread. */
 export const beatMs = 1000
 
-/** As many looks without a heartbeat end the process. */
+/** The process is ended after so many checks in a row without a heartbeat. */
 const mostMissed = 10
 
-/** A debugger stops this thread alone, for as long as somebody reads. */
+/** Whether a debugger may hold the event loop for any time, while the thread runs on. */
 export const isDebugged = (): boolean =>
   process.execArgv.some((word) => word.startsWith("--inspect")) || (process.env["BUN_INSPECT"] ?? "") !== ""
 
-/** `fields`: added to the line that the thread writes. `onBeat`: called at each heartbeat. It ends with the process. */
+/** `fields`: added to the line that the thread logs. `onBeat`: called at each heartbeat. The watchdog ends with the process. */
 export const watchEventLoop = (
   fields: Readonly<Record<string, string | number>>,
   onBeat: () => void,

@@ -1,4 +1,4 @@
-/** The thread of `watchdog.ts`. It needs nothing of the main thread, which is blocked when this one has work to do. */
+/** The thread of `watchdog.ts`. It uses nothing of the main thread, since that is blocked when this one has to act. */
 import { endProcess } from "./plugin/endProcess.ts"
 import { place } from "./plugin/running.ts"
 
@@ -29,7 +29,7 @@ const watch = ({ shared, beatMs, mostMissed, fields }: Watching): void => {
   let beat = Atomics.load(shared, place.beat)
   let missed = 0
   let looked = performance.now()
-  // Looks are counted, and not the time: it passes while the machine sleeps, or the process is stopped.
+  // Checks are counted, not time, which also passes while the machine sleeps or the process is stopped.
   setInterval(() => {
     const now = performance.now()
     const wasLate = now - looked > 5 * beatMs

@@ -1,4 +1,4 @@
-/** Base URLs that already have the path of an operation, to which every protocol adds its own. Pure. */
+/** Recognises a base URL that ends with the path of an operation, to which a protocol would add that path once more. Pure. */
 
 const operations = [
   "chat/completions",

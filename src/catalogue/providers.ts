@@ -305,7 +305,7 @@ const modelsOf = (
 ): Effect.Effect<ReadonlyArray<Model>, PluginInvalid> => {
   if (isOwnServer(settings, plugin)) return Effect.succeed([])
   const { slug } = settings
-  // Such as the address of a list, with a key in its query.
+  // An error may repeat a key, such as one in the query of the list's address.
   const hide = hiding([...provider.secrets.all(), ...Object.values(provider.credentials ?? {}).map(Redacted.value)])
   const invalid = (reason: string) => new PluginInvalid({ plugin: plugin.id, phase: "load", reason: hide(reason) })
   return Effect.tryPromise({
@@ -338,13 +338,13 @@ const withCachePrices = (host: Host, providers: Providers): Host | PluginFault =
   return { ...host, pricing: withMultiplied(host.pricing, multipliers) }
 }
 
-/** Adds what its protocol and its provider's configuration say that it can be sent. */
+/** Adds what the host can be sent beyond its own entry: by its protocol, and by its provider's configuration. */
 const withAbilities = (host: Host, providers: Providers): Host => {
   const loaded = providers.get(host.provider)
   return loaded?.callable === true ? abilitiesOf(host, loaded) : host
 }
 
-export const abilitiesOf = (host: Host, loaded: LoadedProvider): Host => {
+const abilitiesOf = (host: Host, loaded: LoadedProvider): Host => {
   const protocol = protocolOf(host, loaded)
   const searches = host.pricesSearch === true ? protocol?.searchesAt?.(host) : undefined
   const ownForm = protocol?.native?.form

@@ -27,7 +27,7 @@ const patched = ({ key, json, url }: Where, body: Readonly<Record<string, unknow
     yield* json ? writeJson(data) : writeRecord(membersOf(yield* readKey(data)))
   })
 
-/** Patterns that were given; `none` alone takes the list away. `undefined`: none were given. */
+/** The patterns that were given, for a PATCH: `none` alone is `null`, which removes the list. */
 const patternsOf = (patterns: ReadonlyArray<string>): Option.Option<ReadonlyArray<string> | null> =>
   patterns.length === 0 ? Option.none() : Option.some(patterns.length === 1 && patterns[0] === "none" ? null : patterns)
 
@@ -96,6 +96,7 @@ export const enable = Command.make("enable", { key: keyArgument, ...common }, (w
 
 const secondsIn = { s: 1, m: 60, h: 3600, d: 86_400 }
 
+/** Seconds of `90s`, `15m`, `24h`, `7d`, or of a bare number of seconds. */
 const overlapOf = (text: string) => {
   const [, count, unit = "s"] = /^(\d{1,9})([smhd])?$/.exec(text) ?? []
   const seconds = unit === "s" || unit === "m" || unit === "h" || unit === "d" ? secondsIn[unit] : 1

@@ -23,6 +23,7 @@ export const limitOf = (text: string): Effect.Effect<number | null, CommandFaile
     : Effect.fail(wrongUse(`expected an amount of USD such as 12.50, or none, got "${plain(text)}"`))
 }
 
+/** `100/60`: so many requests in so many seconds. */
 export const rateOf = (text: string) => {
   const [, requests, seconds] = /^(\d+)\/(\d+)$/.exec(text) ?? []
   return requests === undefined
@@ -34,10 +35,11 @@ export const rateOf = (text: string) => {
 export const given = <A, B, E>(flag: Option.Option<A>, read: (value: A) => Effect.Effect<B, E>) =>
   Option.isSome(flag) ? Effect.asSome(read(flag.value)) : Effect.succeed(Option.none<B>())
 
-/** The members that were given. */
+/** The members of a body that were given. */
 export const members = (all: Readonly<Record<string, Option.Option<unknown>>>) =>
   Object.fromEntries(
     Object.entries(all).flatMap(([name, value]) => (Option.isSome(value) ? [[name, value.value]] : [])),
   )
 
+/** Patterns as a member of a body; none, if no pattern was given. */
 export const some = (patterns: ReadonlyArray<string>) => Option.liftPredicate(patterns, ({ length }) => length > 0)

@@ -29,7 +29,7 @@ export const milliseconds = wholeNumber(0, 2 ** 31 - 1)
 export const text = (description: string, holds: (written: string) => boolean) =>
   Schema.String.pipe(Schema.filter(holds, { description }))
 
-/** The same of a text in whose place nobody writes a secret: a wrong one is repeated in the error. */
+/** The same for a field that is not for secrets, so that the error may repeat a wrong value. */
 export const publicText = (description: string, holds: (written: string) => boolean) =>
   text(description, holds).annotations({ description, [shownText]: true })
 

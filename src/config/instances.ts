@@ -1,4 +1,4 @@
-/** Values of a program where a configuration has an object: each would be read as an object without members. */
+/** Instances of classes in a configuration, where it should have an object: each would be read as one without members. */
 import { isJsonObject, isPlainObject } from "../domain/Json.ts"
 import { kindOf, type Path } from "../domain/Problem.ts"
 import { deepest } from "../wire/jsonDepth.ts"
@@ -10,7 +10,7 @@ export interface Instance {
   readonly message: string
 }
 
-/** The instances of classes (a promise that nobody awaited, a `Map`) in the parts that are the gateway's own to read. */
+/** Those (such as a promise without `await`, or a `Map`) in the parts that the gateway itself reads. */
 export const instancesIn = (raw: unknown): ReadonlyArray<Instance> => found(withoutInline(raw), [])
 
 const found = (value: unknown, path: Path): ReadonlyArray<Instance> => {
@@ -21,7 +21,7 @@ const found = (value: unknown, path: Path): ReadonlyArray<Instance> => {
   return Object.entries(value).flatMap(([member, inner]) => found(inner, [...path, member]))
 }
 
-/** What a plugin reads itself may be anything that its schema takes. */
+/** A plugin's own fields may have any values that its schema accepts. */
 const isOfPlugin = ([section, , member]: Path): boolean =>
   member !== undefined &&
   ((section === "providers" && !providerMembers.includes(String(member))) || section === "routing")

@@ -91,9 +91,12 @@ const keysFault = ({ api_key: key, api_keys: keys }: ProviderInput): string | un
   return new Set(written).size < written.length ? "expected each key once" : undefined
 }
 
-/** Where a key stands, as it may be shown. */
+/** The source of a key that is written into the configuration itself. */
+export const plainTextSource = "plain text"
+
+/** Where the configuration has a key, in words without the key: the variable's name, or `plainTextSource`. */
 export const sourceOf = (written: unknown): string | undefined => {
-  if (typeof written === "string") return "plain text"
+  if (typeof written === "string") return plainTextSource
   return isJsonObject(written) && typeof written["env"] === "string" ? shownVariable(written["env"]) : undefined
 }
 
@@ -157,7 +160,7 @@ export const Providers = Schema.transform(
 
 const emptyEntry: ProviderEntry = Schema.decodeUnknownSync(Provider)({})
 
-/** What can be read of an entry that is wrong elsewhere: its plugin's fields, so that their problems are told in the same round. */
+/** The plugin's own fields of an entry whose gateway fields are wrong, so that the problems of both are reported together. */
 export const halfRead = (slug: string, raw: JsonObject): ProviderSettings => {
   const { plugin } = raw
   const own = Object.fromEntries(Object.entries(raw).filter(([member]) => !gatewayFields.has(member)))

@@ -5,6 +5,7 @@ import type { ResolvedConfig } from "../catalogue/ResolvedConfig.ts"
 import type { PluginInvalid } from "../plugin/PluginInvalid.ts"
 import type { ProviderPlugin } from "../plugin/Provider.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
+import { plainTextSource } from "./providerFields.ts"
 
 export interface ProviderOn {
   readonly slug: string
@@ -63,7 +64,7 @@ export const providerStates = (
 
 const keyVariables = ({ keyVariable = [] }: ProviderPlugin): ReadonlyArray<string> => [keyVariable].flat()
 
-const plainText = "plain text in the configuration"
+const plainText = `${plainTextSource} in the configuration`
 
 const keyOf = (
   { settings, plugin }: LoadedProvider,
@@ -72,12 +73,12 @@ const keyOf = (
 ): Pick<ProviderOn, "key" | "lacksKey"> => {
   const { apiKeys } = settings
   if (apiKeys !== null) {
-    const sources = apiKeys.map(({ key: { variable: name } }) => (name === null ? "plain text" : name))
+    const sources = apiKeys.map(({ key: { variable: name } }) => name ?? plainTextSource)
     return { key: `${apiKeys.length} in the configuration: ${sources.join(", ")}`, lacksKey: false }
   }
   const source = providers.get(settings.slug)?.apiKeySource
   if (source !== undefined)
-    return { key: source === "plain text" ? plainText : `environment variable ${source}`, lacksKey: false }
+    return { key: source === plainTextSource ? plainText : `environment variable ${source}`, lacksKey: false }
   const names = keyVariables(plugin)
   const found = names.find(isSet(environment))
   if (found !== undefined) return { key: `environment variable ${found}`, lacksKey: false }

@@ -1,4 +1,4 @@
-/** Members that stand twice in one object of JSON: a parser takes the last one, and says nothing. */
+/** Members that occur twice in one JSON object, of which a parser silently takes the last one. */
 import { visit } from "jsonc-parser"
 import { type Path, renderPath } from "../domain/Problem.ts"
 

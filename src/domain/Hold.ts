@@ -240,7 +240,7 @@ const isWish = (name: string): boolean => name === "reasoning" || name === "reas
 const tokensPerMessage = 16
 
 /** An upper bound for the text tokens of a body of `bytes`: a token is at least one byte. Media is not text. */
-export const mostTextTokens = ({ mediaBytes, messages }: Bounds, bytes: number): number =>
+const mostTextTokens = ({ mediaBytes, messages }: Bounds, bytes: number): number =>
   Math.max(0, bytes - mediaBytes) + tokensPerMessage * messages
 
 /**

@@ -29,12 +29,18 @@ export const promptImageTokens = 1000
 const unseenPartTokens = 1000
 
 /** Tokens of sound in a prompt, which is often compressed: 32 a second, at 32 kB a second. `base64`: characters; 0: an address. */
-export const promptAudioTokens = (base64: number): number =>
+const promptAudioTokens = (base64: number): number =>
   base64 === 0 ? unseenPartTokens : Math.ceil(decoded(base64) / 1000)
 
 /** Tokens of a video, or of a file that is no text, in a prompt: one for 32 bytes. `base64`: characters; 0: an address. */
-export const promptFileTokens = (base64: number): number =>
-  base64 === 0 ? unseenPartTokens : Math.ceil(decoded(base64) / 32)
+const promptFileTokens = (base64: number): number => (base64 === 0 ? unseenPartTokens : Math.ceil(decoded(base64) / 32))
+
+/** The estimate for one part of a prompt, by its kind of input (`image`, `audio`, `video`, `file`). `base64`: characters; 0: an address. */
+export const promptMedia = (kind: string, base64: number): MediaTokens => {
+  if (kind === "image") return { ...noMedia, image: promptImageTokens }
+  if (kind === "audio") return { ...noMedia, audio: promptAudioTokens(base64) }
+  return { ...noMedia, other: promptFileTokens(base64) }
+}
 
 const fewestImageTokens = 1290
 const mostImageTokens = 6240

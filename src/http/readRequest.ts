@@ -10,7 +10,7 @@ import type { Timer, Timers } from "../services/Timers.ts"
 
 /** How long no byte of a body may come, milliseconds. */
 const silenceMs = 30_000
-/** The least rate of a body that drips: bytes per second, over at least so many milliseconds. */
+/** The least rate of a body, bytes per second, over windows of at least `rateWindowMs`. */
 const leastRate = 1024
 const rateWindowMs = 10_000
 
@@ -49,7 +49,7 @@ export const readRequest = (
     return unreadable("Content-Type", "must be application/json")
   }
   const announced = headers.get("content-length")
-  // A header that came twice has both values, such as "7, 7".
+  // `parseInt`, since a header that came twice has both values, such as "7, 7".
   const length = announced === null ? undefined : Number.parseInt(announced, 10)
   const { limitBytes } = reading
   if (length !== undefined && length > limitBytes) return Effect.fail(new BodyTooLarge({ limitBytes }))
@@ -78,7 +78,7 @@ class ArrivingBody {
    */
   private refusal: ReadFailure | undefined
   private isOver = false
-  /** The rate is taken from here on. */
+  /** Start of the present window of the rate, and the bytes in it. */
   private windowAt: number
   private windowBytes = 0
 
@@ -127,7 +127,7 @@ class ArrivingBody {
     if (size > limitBytes) return new BodyTooLarge({ limitBytes })
     this.refusal ??= this.counted(size, part.byteLength)
     if (this.refusal === undefined) {
-      this.room(size)
+      this.makeRoom(size)
       this.bytes.set(part, this.size)
     }
     this.size = size
@@ -135,7 +135,7 @@ class ArrivingBody {
     return this.rate(part.byteLength)
   }
 
-  /** Why no more of the body is kept, if so. */
+  /** Counts bytes that came; why no more of the body may be kept, if so. */
   private counted(size: number, added: number): ReadFailure | undefined {
     const { places } = this.reading
     if (size <= uncountedBytes || places === undefined) return undefined
@@ -147,7 +147,7 @@ class ArrivingBody {
     return refusal
   }
 
-  /** A time-out if the body drips. */
+  /** A time-out if the body comes too slowly. */
   private rate(added: number): TimedOut | undefined {
     this.windowBytes += added
     const now = this.reading.timers.now()
@@ -161,8 +161,8 @@ class ArrivingBody {
     return undefined
   }
 
-  /** Makes room for so many bytes in all. What is announced is not reserved before it comes. */
-  private room(size: number): void {
+  /** Makes room for so many bytes in all. The announced length is not allocated at once, since the bytes may never come. */
+  private makeRoom(size: number): void {
     if (size <= this.bytes.length) return
     const most = this.length ?? this.reading.limitBytes
     const buffer = this.bytes.buffer.transfer(

@@ -1,6 +1,6 @@
-/** The secrets of a provider that its `credentials` do not name: those of its configuration, and what it fetched in order to sign. */
+/** A provider's secrets besides its `credentials`: those of its configuration, and tokens that it fetched to sign requests. */
 
-/** How many fetched ones are remembered. A provider has one token at a time, or a few. */
+/** Fetched secrets that are kept. A provider uses one token at a time, or a few. */
 const mostFetched = 64
 
 export class KnownSecrets {
@@ -11,7 +11,7 @@ export class KnownSecrets {
     this.configured = Array.from(configured).filter((secret) => !isPath(secret))
   }
 
-  /** Remembers what was fetched. The oldest ones are forgotten. */
+  /** Adds fetched secrets, and drops the oldest beyond `mostFetched`. */
   learn(secrets: ReadonlyArray<string>): void {
     for (const secret of secrets) {
       this.fetched.delete(secret)
@@ -28,5 +28,5 @@ export class KnownSecrets {
   }
 }
 
-/** A secret may be given as the path of a file, which an error has to name: `/run/secrets/account.json`. */
+/** A path such as `/run/secrets/account.json`, in place of the secret itself, is none: errors have to name it. */
 const isPath = (text: string): boolean => text.length < 500 && /^[^\s{]*\/[^\s{]*\.[a-z]{2,5}$/.test(text)

@@ -9,7 +9,7 @@ import { shownVariable } from "../domain/variableName.ts"
 
 const Reference = Schema.Struct({ env: Schema.NonEmptyString })
 
-/** Where the secrets that are read now are gathered. A configuration is decoded synchronously. */
+/** Collects the secrets that a decoder reads; set only within `gatheringSecrets`. Decoding is synchronous, so no other one can interfere. */
 let readInto: Set<string> | undefined
 
 /** Runs `work`, and adds each secret that it reads meanwhile to `into`. */
@@ -41,7 +41,7 @@ export const withUnsetSecrets = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.
       }),
   )
 
-/** Gathers what a decoded configuration has as `Redacted`, whichever schema made it, to any depth. */
+/** Adds every `Redacted` text in a decoded configuration, at any depth, whichever schema made it. */
 export const gatherRedacted = (config: unknown): void => {
   const into = readInto
   if (into === undefined) return
@@ -59,10 +59,10 @@ export const gatherRedacted = (config: unknown): void => {
   search(config)
 }
 
-/** Several lines belong to a key file alone: JSON, or PEM. */
+/** Whether it is the content of a key file, in JSON or PEM, which may have several lines. */
 const isFile = (secret: string): boolean => secret.startsWith("{") || secret.startsWith("-----BEGIN ")
 
-/** A secret as it is used: without the blanks and line breaks around it, which the file that it was read from may have had. */
+/** The secret without blanks and line breaks around it, which come from files that secrets are read from. */
 export const trimmedSecret = (written: string): Redacted.Redacted => Redacted.make(written.trim())
 
 /**
@@ -120,7 +120,7 @@ const secret = (inHeader: boolean) =>
  */
 export const Secret = secret(false)
 
-/** The same of one that is sent in a header as it is, such as a key. */
+/** The same for a secret that is sent in a header as it is, such as a key. */
 export const HeaderSecret = secret(true)
 
 /** A secret, and the environment variable that has it, as it may be shown; `null`: it stands in the file. */

@@ -213,7 +213,7 @@ const checkedMultipliers =
 
 const isList = (value: unknown): boolean => Array.isArray(value) && value.every(isJsonObject)
 
-/** Runs a hook that is not called often, and marks it meanwhile. */
+/** Runs a hook that is marked meanwhile (`running.ts`). For hooks that are not called often, since it takes a closure. */
 export const runBy = <A>(hook: Hook, work: () => A): A => {
   entered(hook.number)
   try {
@@ -223,7 +223,7 @@ export const runBy = <A>(hook: Hook, work: () => A): A => {
   }
 }
 
-/** The same for one that goes on later. */
+/** The same for an asynchronous hook. */
 export const begunBy = <A>(hook: Hook, work: () => A): A => {
   begun(hook.number)
   return runBy(hook, work)
@@ -240,7 +240,7 @@ const attempted = async <A>(work: () => Promise<A>, fault: (cause: unknown) => E
 
 // --- strategies
 
-/** Marks the ranking while it runs. */
+/** The ranking, marked while it runs. */
 export const checkedRank = (plugin: string, rank: Rank): Rank => {
   const hook = hookOf(plugin, "", "rank")
   return (candidates, context) => {

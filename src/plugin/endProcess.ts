@@ -1,12 +1,12 @@
-/** Ends the process from another thread than the main one, which is blocked. */
+/** Ends the process from a worker thread while the main thread is blocked. */
 import { writeSync } from "node:fs"
 
-/** Seconds for the line to be written, where nobody reads standard error. */
+/** Seconds until the process is ended by SIGALRM, if the write blocks because nobody reads standard error. */
 const writeWithin = 2
 
 /**
- * Writes the line to standard error, and ends the process with this exit code. In a worker `process.exit` ends the worker alone, and a
- * signal's exit code would not say what happened.
+ * Writes the line to standard error, and ends the process with this exit code. It calls `_exit` of the C library: `process.exit` in a worker
+ * thread ends that thread alone, and after a signal the exit code would not say what happened.
  */
 export const endProcess = async (code: number, line: string): Promise<void> => {
   // Imported only here, since nothing else needs it.

@@ -24,7 +24,7 @@ export const watchImports: Effect.Effect<Importing, never, Scope.Scope> = Effect
   (watch) => (path) => watch.importing(path),
 )
 
-/** What is said of a configuration file, in place of a plugin. */
+/** The messages and the exit code for a configuration file, in place of those for a plugin. */
 export interface WatchedFile {
   /** How long its import may take, milliseconds. */
   readonly limitMs: number

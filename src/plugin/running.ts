@@ -3,10 +3,10 @@
  * be called for each chunk of a stream, so marking one is a store of a number.
  */
 
-/** Places in the shared memory: the hook that runs, the last asynchronous one that began, and a count of heartbeats. */
+/** Indexes into `shared`: the hook that runs (0: none), the last asynchronous hook that began, and a count of heartbeats. */
 export const place = { hook: 0, begun: 1, beat: 2 } as const
 
-/** Shared by all gateways of the process. */
+/** One for the process, whose gateways share the event loop. */
 export const shared = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT))
 
 /** Numbers of hooks by their names, such as `acme.protocols.chat.decode`. 0 is no hook. */
@@ -29,7 +29,7 @@ export const followNames = (listener: (name: string, number: number) => void): v
   for (const [name, number] of numbers) listener(name, number)
 }
 
-/** A hook begins: from here until `left`, this thread runs its code, and none of another hook. */
+/** A hook begins. Until `left` this thread runs its code alone: hooks do not nest. */
 export const entered = (number: number): void => {
   shared[place.hook] = number
 }
@@ -38,7 +38,7 @@ export const left = (): void => {
   shared[place.hook] = 0
 }
 
-/** An asynchronous hook begins. What it does later, between other work, is not marked. */
+/** An asynchronous hook begins. What it runs after its first `await` is not marked. */
 export const begun = (number: number): void => {
   shared[place.hook] = number
   shared[place.begun] = number

@@ -1,6 +1,7 @@
 /**
- * What of a signed request, and of the calls that were made in order to sign it, is a credential. A plugin does not have to say so: an
- * access token that it fetched, or a signature that it made, is recognised by where it stands. Pure.
+ * Finds the credentials in a signed request, and in the calls that were made to sign it, so that they can be redacted. A plugin does not
+ * declare them: an access token that it fetched, or a signature that it made, is recognised by the name of its header, parameter or member.
+ * Pure.
  */
 import { isJsonObject } from "../domain/Json.ts"
 import type { SideAnswer, SideRequest } from "../plugin/Provider.ts"
@@ -69,8 +70,6 @@ const userAndPassword = (encoded: string): ReadonlyArray<string> => {
   const colon = text.indexOf(":")
   return colon < 0 ? [text] : [text, text.slice(0, colon), text.slice(colon + 1)]
 }
-
-// --- calls that are made in order to sign
 
 /** Names of members that hold a credential, such as `access_token`, `client_secret`, `SecretAccessKey`, `assertion`. */
 const secretMember = /assertion|credential|jwt|key|password|secret|session|signature|token/i

@@ -17,7 +17,7 @@ export interface UpstreamCall {
   readonly network: Network
   /** URL of an HTTP proxy that leads to the host. */
   readonly proxy?: string | undefined
-  /** Whether the host may carry it out once at most, as far as we can tell: it is not sent again once any of it was written. */
+  /** Whether the host must not get the request twice: it is not sent again once any of it was written. */
   readonly isOnce?: boolean
 }
 
@@ -44,7 +44,7 @@ export interface Sink {
   readonly resent?: () => void
 }
 
-/** The failure of a call whose sink threw. Whatever a host sends, a sink does not throw: it is a defect of ours. */
+/** The failure of a call whose sink threw, which is a defect of ours whatever the host sent. */
 export const sinkThrew = (cause: unknown): HostFailed => new HostFailed({ reason: "defect", cause })
 
 /** Tells a sink that its call failed. The call is over, so what the sink throws now changes nothing. */

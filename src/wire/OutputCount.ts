@@ -12,7 +12,7 @@ import type { Protocol } from "./Protocol.ts"
 export class OutputCount {
   /** The usage report that counts so far, by the protocol's rule. */
   usage: ChatUsage | undefined
-  /** UTF-8 bytes of output so far that is no image and no sound (`domain/Estimate.ts`: `bytesSaid`). */
+  /** UTF-8 bytes of the output so far, without images and sound (`domain/Estimate.ts`: `bytesSaid`). */
   bytes = 0
   /** Images and sound so far, as estimated; `undefined`: none. */
   media: MediaTokens | undefined
@@ -20,9 +20,9 @@ export class OutputCount {
   tokens = 0
   /** The part of `bytes` that came before the last usage report. */
   private reportedBytes = 0
-  /** The same of `media`. */
+  /** `media` at the last report of usage. */
   private reportedMedia: MediaTokens | undefined
-  /** The bytes that would be estimated as so many tokens as `media` has. */
+  /** As many bytes of text as have the tokens of `media`, for the comparison with `reservedBytes`. */
   private mediaBytes = 0
   private reservedTokens: number
   private reservedBytes: number
@@ -43,7 +43,7 @@ export class OutputCount {
     this.tokens += 1
   }
 
-  /** Images and sound of a delta. */
+  /** Counts the images and the sound of a delta. */
   showed(media: MediaTokens): void {
     this.media = mediaTogether(this.media, media)
     this.mediaBytes += bytesOfTokens(allMedia(media))

@@ -199,7 +199,7 @@ const longestDetail = 1024
 
 /** The failure with a detail and a code that may be shown: cut, and without control characters. */
 export const showable = (given: HostFailed): HostFailed => {
-  // A reason that is none says nothing of the host: it is the plugin's mistake.
+  // A value that is no reason says nothing about the host: it is the plugin's mistake.
   const failure = isHostReason(given.reason) ? given : given.with({ reason: "plugin" })
   const { detail, code } = failure
   const [fineDetail, fineCode] = [cleanText(detail, longestDetail), cleanText(code, longestCode)]

@@ -1,20 +1,20 @@
 /**
- * Whether a worker process lives, as its supervisor sees it: by its heartbeats once it serves, and by what the system says of it, since
- * the notice of a child's end can be lost (oven-sh/bun#43697).
+ * Tells its supervisor whether a worker process is alive: by its heartbeats once it serves, and by the state of the process in `/proc`, since
+ * the runtime may lose the exit of a child (oven-sh/bun#43697).
  */
 import { readFileSync } from "node:fs"
 import type { Ended } from "./supervise.ts"
 
-/** Milliseconds between two looks at a worker. */
+/** Milliseconds between two checks of a worker. */
 export const lookMs = 1000
 
-/** As many looks without a heartbeat, 15 to 16 seconds, are taken for the end of its event loop. */
+/** After so many checks in a row without a heartbeat (15 to 16 seconds) its event loop is considered stuck. */
 const mostMissed = 16
 
-/** The least of looks after which one that was asked to stop is given up: a drain may be shorter than that. */
+/** The same for a worker that was asked to stop is its drain time, but not fewer checks than these. */
 const leastMissed = 5
 
-/** As many looks at a process that has ended without a notice of it. Usually it comes at once. */
+/** A process that has ended is reported after so many checks without a notice by the runtime, which usually comes at once. */
 const mostUnnoticed = 2
 
 export interface Watched {
@@ -22,17 +22,17 @@ export interface Watched {
   readonly hasServed: () => boolean
   /** Whether it was asked to stop. */
   readonly isStopping: () => boolean
-  /** How the process has ended, by what the system says; `undefined`: it has not. */
+  /** How the process has ended, by the operating system; `undefined`: it has not. */
   readonly ended: () => Ended | undefined
-  /** It does nothing any more. Called once, with the number of looks without a heartbeat. */
+  /** Its event loop is stuck. Called once, with the number of checks without a heartbeat. */
   readonly stuck: (missed: number) => void
-  /** It has ended, and nobody was told. */
+  /** It has ended, and the runtime gave no notice. */
   readonly unnoticed: (ended: Ended) => void
 }
 
 /**
- * Looks are counted, not the time: that passes while the machine sleeps, or while the supervisor itself is stopped, and then every
- * worker would seem to have been silent.
+ * Checks are counted, not time. Time also passes while the machine sleeps or the supervisor is stopped, and then every worker would seem to
+ * have been silent.
  */
 export class Pulse {
   private readonly watched: Watched
@@ -70,7 +70,7 @@ export class Pulse {
   }
 }
 
-/** How a child has ended, by what the system says; `undefined`: it has not. */
+/** How a child has ended, by `/proc`; `undefined`: it has not. Without `/proc` only whether it has. */
 export const endOf = (pid: number): Ended | undefined => {
   const stat = statOf(pid)
   if (stat === undefined) return isThere(pid) ? undefined : unknownEnd

@@ -1,6 +1,7 @@
 /**
  * How a host is listed: `endpoints[]` of a model. The members of its pricing come from the table in `domain/Price.ts`.
  */
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Host, Model } from "../../domain/Host.ts"
 import type { Percentiles } from "../../domain/HostFigures.ts"
@@ -15,9 +16,10 @@ import {
   priceNames,
   standIn,
 } from "../../domain/Price.ts"
-import type { Out } from "../../services/HostHealth.ts"
-import type { HostReport } from "../../services/HostStats.ts"
-import type { KeysOut } from "../../services/ProviderKeys.ts"
+import { HostHealth, type Out } from "../../services/HostHealth.ts"
+import { type HostReport, HostStats } from "../../services/HostStats.ts"
+import { type KeysOut, ProviderKeys } from "../../services/ProviderKeys.ts"
+import { ProviderRegistry } from "../../services/ProviderRegistry.ts"
 
 /** USD per unit, as a plain decimal. */
 const Usd = Schema.String
@@ -101,8 +103,22 @@ export const ListedHost = Schema.Struct({
   }),
 }).annotations({ identifier: "Host" })
 
+/** Lists hosts with what is known of them at the moment of the call. */
+export const makeHostListing = Effect.map(
+  Effect.all([ProviderRegistry, HostStats, HostHealth, ProviderKeys]),
+  ([registry, stats, health, keys]) =>
+    (model: Model, host: Host): typeof ListedHost.Type =>
+      listedHost(
+        model,
+        host,
+        stats.report(host),
+        registry.unavailable(host),
+        health.admissible(host) ?? keys.refusal(host),
+      ),
+)
+
 /** `unavailable`: why the host cannot be called at all. `inadmissible`: why it cannot be called now. */
-export const listedHost = (
+const listedHost = (
   model: Model,
   host: Host,
   seen: HostReport,

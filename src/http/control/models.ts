@@ -15,16 +15,14 @@ import { NotFound } from "../../domain/Failure.ts"
 import { type Host, isPriceUnknown } from "../../domain/Host.ts"
 import type { KeyRecord } from "../../domain/Key.ts"
 import { forbiddenBy } from "../../domain/Permissions.ts"
-import { HostHealth } from "../../services/HostHealth.ts"
 import { HostStats } from "../../services/HostStats.ts"
 import { orUnavailable } from "../../services/ledger.ts"
-import { ProviderKeys } from "../../services/ProviderKeys.ts"
 import { ProviderRegistry } from "../../services/ProviderRegistry.ts"
 import { Storage } from "../../services/Storage.ts"
 import { Mount } from "../Mount.ts"
 import { badRequest, notFound, unavailable } from "../refusals.ts"
 import { Authorize, CurrentKey } from "./authorize.ts"
-import { ListedHost, listedHost } from "./hostListing.ts"
+import { ListedHost, makeHostListing } from "./hostListing.ts"
 import { CountQuery, ModelQuery, PageQuery, UserQuery } from "./modelQuery.ts"
 import { ListedArchitecture, ListedModel, listedArchitecture, modelsPath } from "./modelRecord.ts"
 import { type Entry, entryOf, makingAny, popularityDays, select } from "./modelSelection.ts"
@@ -104,8 +102,7 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
   Effect.gen(function* () {
     const registry = yield* ProviderRegistry
     const stats = yield* HostStats
-    const health = yield* HostHealth
-    const keys = yield* ProviderKeys
+    const listed = yield* makeHostListing
     const storage = yield* Storage
     const { activity } = storage
     const { prefix } = yield* Mount
@@ -188,15 +185,7 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
             () => unknown,
           )
           if (variants.length > 0) return yield* unknown
-          const endpoints = model.hosts.map((host) =>
-            listedHost(
-              model,
-              host,
-              stats.report(host),
-              registry.unavailable(host),
-              health.admissible(host) ?? keys.refusal(host),
-            ),
-          )
+          const endpoints = model.hosts.map((host) => listed(model, host))
           const { id, name, created, description } = model
           return {
             data: { id, name, created, description, architecture: listedArchitecture(model.architecture), endpoints },

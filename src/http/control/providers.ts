@@ -8,12 +8,9 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { mayKeepPrompts } from "../../domain/Host.ts"
-import { HostHealth } from "../../services/HostHealth.ts"
-import { HostStats } from "../../services/HostStats.ts"
-import { ProviderKeys } from "../../services/ProviderKeys.ts"
 import { ProviderRegistry } from "../../services/ProviderRegistry.ts"
 import { Authorize } from "./authorize.ts"
-import { ListedHost, listedHost } from "./hostListing.ts"
+import { ListedHost, makeHostListing } from "./hostListing.ts"
 import { providerNames } from "./providerNames.ts"
 
 /** Of the rest the gateway knows nothing. */
@@ -47,9 +44,7 @@ export const providersHandlers = HttpApiBuilder.group(
   (handlers) =>
     Effect.gen(function* () {
       const registry = yield* ProviderRegistry
-      const stats = yield* HostStats
-      const health = yield* HostHealth
-      const keys = yield* ProviderKeys
+      const listed = yield* makeHostListing
       return handlers
         .handle("providers", () =>
           Effect.sync(() => ({
@@ -61,17 +56,7 @@ export const providersHandlers = HttpApiBuilder.group(
             const data = registry
               .current()
               .models.flatMap((model) =>
-                model.hosts
-                  .filter(({ privacy }) => !mayKeepPrompts(privacy))
-                  .map((host) =>
-                    listedHost(
-                      model,
-                      host,
-                      stats.report(host),
-                      registry.unavailable(host),
-                      health.admissible(host) ?? keys.refusal(host),
-                    ),
-                  ),
+                model.hosts.filter(({ privacy }) => !mayKeepPrompts(privacy)).map((host) => listed(model, host)),
               )
             // There may be thousands, for which HttpApi's encoding takes a tenth of a second.
             return HttpServerResponse.unsafeJson({ data })

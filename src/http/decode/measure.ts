@@ -2,14 +2,7 @@
 import type { ChatPayload, ContentPart, Message } from "../../domain/Chat.ts"
 import { bytesOf, bytesSaid, valueBytes } from "../../domain/Estimate.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
-import {
-  type MediaTokens,
-  mediaTogether,
-  noMedia,
-  promptAudioTokens,
-  promptFileTokens,
-  promptImageTokens,
-} from "../../domain/mediaTokens.ts"
+import { type MediaTokens, mediaTogether, noMedia, promptImageTokens, promptMedia } from "../../domain/mediaTokens.ts"
 
 /** Sizes of a prompt: how much of it is text, and how much is media. They are the same however the caller wrote the JSON. */
 export interface Measured {
@@ -72,8 +65,9 @@ class Measuring implements Measured {
     // Earlier images and audio of the model.
     const { images, audio } = message
     this.mediaParts += listLength(images) + (audio == null ? 0 : 1)
-    if (listLength(images) > 0) this.count("image", listLength(images) * promptImageTokens)
-    if (audio != null) this.count("audio", promptAudioTokens(0))
+    if (listLength(images) > 0)
+      this.media = mediaTogether(this.media, { ...noMedia, image: listLength(images) * promptImageTokens })
+    if (audio != null) this.media = mediaTogether(this.media, promptMedia("audio", 0))
   }
 
   private part(part: ContentPart): void {
@@ -89,15 +83,9 @@ class Measuring implements Measured {
     const { base64, text } = contentIn(part)
     this.mediaBytes += base64
     this.textBytes += text
-    if (kind === "image") {
-      this.images += 1
-      this.count("image", promptImageTokens)
-    } else if (kind === "audio") this.count("audio", promptAudioTokens(base64))
-    else if (text === 0) this.count("other", promptFileTokens(base64))
-  }
-
-  private count(kind: keyof MediaTokens, tokens: number): void {
-    this.media = mediaTogether(this.media, { ...noMedia, [kind]: tokens })
+    if (kind === "image") this.images += 1
+    // A file of text has no tokens but those of its text.
+    if (kind === "image" || text === 0) this.media = mediaTogether(this.media, promptMedia(kind, base64))
   }
 }
 

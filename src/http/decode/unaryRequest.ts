@@ -1,13 +1,6 @@
 /** What the decoders of operations without streams have in common. */
 import { bytesOf } from "../../domain/Estimate.ts"
-import {
-  type MediaTokens,
-  mediaTogether,
-  noMedia,
-  promptAudioTokens,
-  promptFileTokens,
-  promptImageTokens,
-} from "../../domain/mediaTokens.ts"
+import { type MediaTokens, mediaTogether, promptMedia } from "../../domain/mediaTokens.ts"
 import { type Needs, noNeeds } from "../../domain/Request.ts"
 import { type Check, report } from "./checks.ts"
 import { base64OfUrl } from "./measure.ts"
@@ -41,7 +34,7 @@ export class Sizes {
     const base64 = typeof data === "string" && data.startsWith("data:") ? base64OfUrl(data) : mediaBytesOf(kind, data)
     this.mediaBytes += base64
     if (kind === "image") this.images += 1
-    this.counted = mediaTogether(this.counted, mediaOf(kind, base64))
+    this.counted = mediaTogether(this.counted, promptMedia(kind, base64))
   }
 
   /** What an estimate counts for the media, as a member of `Bounds`. */
@@ -52,12 +45,6 @@ export class Sizes {
   needs(): Needs {
     return this.kinds.size === 0 ? noNeeds : { ...noNeeds, inputs: [...this.kinds] }
   }
-}
-
-const mediaOf = (kind: string, base64: number): MediaTokens => {
-  if (kind === "image") return { ...noMedia, image: promptImageTokens }
-  if (kind === "audio") return { ...noMedia, audio: promptAudioTokens(base64) }
-  return { ...noMedia, other: promptFileTokens(base64) }
 }
 
 /** An image without a data URL is an address. */

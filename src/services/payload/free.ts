@@ -41,8 +41,8 @@ const calls: ReadonlySet<unknown> = new Set(["tool_use", "server_tool_use", "mcp
 
 /** Whether the walk leaves a member out. `inside`: the name of the member, or list, that its owner is or is in. */
 export const isFree = (name: string, owner: JsonObject, inside: string): boolean => {
-  const places_ = places.get(name)
-  if (places_ !== undefined) return places_.has(inside)
+  const owners = places.get(name)
+  if (owners !== undefined) return owners.has(inside)
   if (records.has(name)) return true
   // Not of the body itself, whose type says nothing.
   if (name === "input") return inside === "toolUse" || (inside !== "" && calls.has(owner["type"]))

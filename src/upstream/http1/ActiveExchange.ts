@@ -160,7 +160,7 @@ export class ActiveExchange implements Exchange, Served, InflaterReceiver {
 
   #dialFailed(cause: Error): void {
     const isOurs = isShortage(cause)
-    // Idle connections are what we can do without.
+    // Their descriptors are free for the next call.
     if (isOurs) this.#context.pool.closeAll()
     this.#fail(new HostFailed({ reason: isOurs ? "shortage" : "unreachable", cause }))
   }

@@ -30,7 +30,7 @@ export interface Opener {
 /** The longest rest of an answer that is drained, and how long that may take. */
 const maxDrainedBytes = 65_536
 const maxDrainMs = 1_000
-/** A host whose close arrives this soon after the request had sent it before. One that closes later may have worked on the request. */
+/** Milliseconds. A close that arrives so soon after the request was sent before the host saw it. After a later one it may have acted on it. */
 const staleMs = 250
 /** Detects a host that vanished while a model thinks. */
 const probeAfterMs = 60_000

@@ -25,7 +25,7 @@ const crcLength = 4
 const shortestMessage = preludeLength + crcLength
 
 class AwsEventStreamReader implements FrameReader {
-  /** A message that came in part: its first `size` bytes. Grows as they come, since a length is quickly claimed. */
+  /** An incomplete message: its first `size` bytes. The buffer grows with what comes, since a host may announce any length. */
   private begun = new Uint8Array(preludeLength)
   private size = 0
   /** The length of that message, or of its prelude while only that is known. */
@@ -95,7 +95,7 @@ class AwsEventStreamReader implements FrameReader {
     return taken.length
   }
 
-  /** Doubles the room for the message that has begun, as often as so many more bytes need it. */
+  /** Grows the buffer of the incomplete message for so many more bytes, at least to twice its size. */
   private makeRoom(more: number): void {
     const needed = this.size + more
     if (needed <= this.begun.length) return

@@ -31,7 +31,7 @@ const contentFilters: ReadonlySet<string> = new Set([
   ...["IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"],
 ])
 
-/** The model's own mistakes. Google bills such an answer like any other. */
+/** Finish reasons for mistakes of the model. Google bills such an answer like any other. */
 const mistakes: ReadonlySet<string> = new Set([
   ...["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"],
   ...["MISSING_THOUGHT_SIGNATURE", "NO_IMAGE", "IMAGE_OTHER"],
@@ -41,7 +41,7 @@ const mistakes: ReadonlySet<string> = new Set([
 const finishOf = (native: string, hasCalls: boolean): FinishReason => {
   if (native === "MAX_TOKENS") return "length"
   if (contentFilters.has(native)) return "content_filter"
-  // A call of an undeclared function is there all the same: the caller can answer it.
+  // The answer still has its call of the undeclared function, which the caller can answer.
   if (mistakes.has(native) && !hasCalls) return "error"
   return hasCalls ? "tool_calls" : "stop"
 }

@@ -203,7 +203,7 @@ class MessagesDecoder implements Decoder {
   }
 }
 
-/** The input of a tool that the host itself runs. It is output, and not passed on. */
+/** Counts the input of a tool that the host itself runs: the model wrote it, and the caller is not sent it. */
 const unseen = (json: unknown): ReadonlyArray<ChatChunk> => {
   const bytes = bytesOf(json)
   return bytes === 0 ? nothing : [{ choices: [], unseen: bytes }]

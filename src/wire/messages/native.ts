@@ -94,7 +94,7 @@ const addHosted = (sent: Record<string, unknown>, name: "tools" | "tool_choice",
 /** An empty list of tools asks for nothing, and has no counterpart. */
 const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
-/** As many searches as are reserved, at most, and no more pages: each reads the prompt again. */
+/** At most as many searches as the hold pays for (`mostSearches`). */
 const boundSearches = (sent: Record<string, unknown>): void => {
   const { tools } = sent
   if (!Array.isArray(tools)) return

@@ -40,7 +40,7 @@ export const finishOf = ({ status, incomplete_details: details }: JsonObject, ca
 export const isUnfinished = (status: unknown): status is "queued" | "in_progress" =>
   status === "queued" || status === "in_progress"
 
-/** The failure in a response object, if it has one. One that is cancelled is no answer. */
+/** The failure in a response object, if it has one. A cancelled response is a failure too. */
 export const failureIn = (response: JsonObject): HostFailed | undefined => {
   const { status, error } = response
   if (error != null) return responsesFailure(error)

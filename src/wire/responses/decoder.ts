@@ -29,7 +29,7 @@ const nothing: ReadonlyArray<ChatChunk> = []
 /** Tokens of a preview of an image (OpenAI, guide to image generation, 2025-11), as bytes of text. */
 const previewBytes = bytesOfTokens(100)
 
-/** What tools write that the host itself runs. It is output, and not passed on. */
+/** Output for tools that the host itself runs, which the caller is not sent. */
 const unseen = ({ delta, partial_image_b64: preview }: JsonObject): ReadonlyArray<ChatChunk> => {
   const bytes = typeof preview === "string" ? previewBytes : bytesOf(delta)
   return bytes === 0 ? nothing : [{ choices: [], unseen: bytes }]
@@ -111,7 +111,7 @@ class ResponsesDecoder implements Decoder {
     return this.isOver
   }
 
-  /** Nothing is held back. The events of a response in the background may end long before it does. */
+  /** Nothing is held back. `unfinished`: a response in the background goes on after its events have ended. */
   end(): ReadonlyArray<ChatChunk> {
     if (this.isOver || this.unfinished === undefined) return nothing
     this.isOver = true

@@ -68,7 +68,7 @@ export const encodeNative = (
   // A choice among tools that are not sent is refused.
   else delete sent["tool_choice"]
   if (tools.some(isSearch)) {
-    // What a search may cost is reserved for as many.
+    // The hold pays for at most so many searches.
     const { max_tool_calls: most } = body
     sent["max_tool_calls"] = typeof most === "number" ? Math.min(most, mostSearches) : mostSearches
   }

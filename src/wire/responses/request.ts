@@ -59,7 +59,7 @@ export const encodeResponses = (
   }
   if (request.maxTokens !== undefined) out["max_output_tokens"] = request.maxTokens
   Object.assign(out, toolFields(payload))
-  // What a search may cost is reserved for as many.
+  // The hold pays for at most so many searches.
   if (payload["web_search_options"] != null) out["max_tool_calls"] = mostSearches
   const text = textField(payload)
   if (text !== undefined) out["text"] = text

@@ -35,7 +35,7 @@ const customTool = objectOf(
 export const isCustom = (tool: JsonObject): boolean => tool["type"] == null || tool["type"] === "custom"
 
 /** A tool. Those that hosts run are judged for each host (`src/http/decode/hosted.ts`). */
-export const checkTool: Check = (value, path, issues) => {
+const checkTool: Check = (value, path, issues) => {
   if (!isJsonObject(value)) return report(issues, path, "must be an object")
   const { type } = value
   if (isCustom(value)) customTool(value, path, issues)

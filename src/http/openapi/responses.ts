@@ -144,6 +144,9 @@ const request: Schema = {
     stream_options: taken({ include_obfuscation: flag }),
     modalities: listOf(oneOf("text", "image")),
     image_config: anyObject,
+    image: described("Only hosts of this form get it. No path of a machine, and no address within a network.", {
+      not: { type: "string", pattern: "^([/\\\\]{2}|[\\\\~.]|/(?!9j/))" },
+    }),
     user: shortText(256),
     safety_identifier: text,
     prompt_cache_retention: text,

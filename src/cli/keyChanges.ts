@@ -124,7 +124,8 @@ export const rotate = Command.make(
       const answer = yield* gateway.call({ method: "POST", path, body }, Rotated)
       if (json) return yield* writeJson(answer)
       const shown = membersOf(yield* readKey(answer.data))
-      yield* writeRecord([["key", answer.key], ["previous_ends_at", answer.previous_ends_at], ...shown])
+      const others = shown.filter(([name]) => name !== "previous_ends_at")
+      yield* writeRecord([["key", answer.key], ["previous_ends_at", answer.previous_ends_at], ...others])
     }),
 ).pipe(
   Command.withDescription(

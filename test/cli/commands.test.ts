@@ -124,6 +124,10 @@ describe("keys", () => {
 
       const { key: second = "", ...rotated } = membersOf(await headgate("keys", "rotate", short, "--overlap", "1h"))
       expect(rotated).toMatchObject({ hash, name: "service", usage: "0.000006" })
+      // The answer to the rotation was the one place that said it.
+      expect(membersOf(await headgate("keys", "show", short))).toMatchObject({
+        previous_ends_at: rotated["previous_ends_at"],
+      })
       const left = Date.parse(rotated["previous_ends_at"] ?? "") - Date.now()
       expect(left > 3_000_000 && left <= 3_600_000).toBe(true)
       expect([(await ask(key)).status, (await ask(second)).status]).toEqual([200, 200])

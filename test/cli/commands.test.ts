@@ -377,6 +377,9 @@ test(
     expect(help.code).toBe(0)
     expect(help.out).toContain("--limit")
     expect(help.out).not.toContain("\u001b")
+    // Its name stood there without a word.
+    for (const command of ["create", "rename"])
+      expect((await headgate("keys", command, "--help")).out).toMatch(/^<name>\s+what the key is called/m)
     const { version } = await Bun.file(new URL("../../package.json", import.meta.url)).json()
     const versions = `headgate ${version} (Bun ${Bun.version}, database schema ${schemaVersion})\n`
     expect(await headgate("--version")).toMatchObject({ code: 0, out: versions })

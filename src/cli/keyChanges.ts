@@ -1,5 +1,4 @@
 /** `headgate keys change`, `rename`, `disable`, `enable` and `rotate`. */
-import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
@@ -8,7 +7,7 @@ import * as Schema from "effect/Schema"
 import { limitResets } from "../domain/Key.ts"
 import { wrongUse } from "./CommandFailed.ts"
 import { connect } from "./gatewayClient.ts"
-import { common, given, keyArgument, limitOf, members, rateOf } from "./keyFlags.ts"
+import { common, given, keyArgument, limitOf, members, nameArgument, rateOf } from "./keyFlags.ts"
 import { findHash, KeyAnswer, membersOf, readKey } from "./keyRecords.ts"
 import { plain, writeJson, writeRecord } from "./output.ts"
 
@@ -82,7 +81,7 @@ export const change = Command.make(
 
 export const rename = Command.make(
   "rename",
-  { key: keyArgument, name: Args.text({ name: "name" }), ...common },
+  { key: keyArgument, name: nameArgument, ...common },
   ({ name, ...where }) => patched(where, { name }),
 ).pipe(Command.withDescription("Gives a key another name."))
 
@@ -125,7 +124,8 @@ export const rotate = Command.make(
       const answer = yield* gateway.call({ method: "POST", path, body }, Rotated)
       if (json) return yield* writeJson(answer)
       const shown = membersOf(yield* readKey(answer.data))
-      yield* writeRecord([["key", answer.key], ["previous_ends_at", answer.previous_ends_at], ...shown])
+      const others = shown.filter(([name]) => name !== "previous_ends_at")
+      yield* writeRecord([["key", answer.key], ["previous_ends_at", answer.previous_ends_at], ...others])
     }),
 ).pipe(
   Command.withDescription(

@@ -11,6 +11,10 @@ export const jsonOption = Options.boolean("json").pipe(Options.withDescription("
 
 export const common = { json: jsonOption, url: urlOption }
 
+export const nameArgument = Args.text({ name: "name" }).pipe(
+  Args.withDescription("what the key is called in lists and bills"),
+)
+
 export const keyArgument = Args.text({ name: "key" }).pipe(
   Args.withDescription("its hash, or at least 6 characters of the beginning"),
 )

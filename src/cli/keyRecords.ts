@@ -23,6 +23,8 @@ export const Key = Schema.Struct({
   allowed_providers: Schema.NullOr(Schema.Array(Schema.String)),
   created_at: Schema.String,
   expires_at: Schema.NullOr(Schema.String),
+  /** Absent in answers of earlier versions. */
+  previous_ends_at: Schema.optionalWith(Schema.NullOr(Schema.String), { default: () => null }),
 })
 
 export type Key = typeof Key.Type
@@ -105,4 +107,5 @@ export const membersOf = (key: Key): ReadonlyArray<readonly [name: string, value
   ["usage", usd(key.usage)],
   ["created_at", key.created_at],
   ["expires_at", key.expires_at ?? "-"],
+  ["previous_ends_at", key.previous_ends_at ?? "-"],
 ]

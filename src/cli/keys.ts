@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import { limitResets } from "../domain/Key.ts"
 import { connect } from "./gatewayClient.ts"
 import { change, disable, enable, rename, rotate } from "./keyChanges.ts"
-import { common, given, keyArgument, limitOf, members, rateOf, some } from "./keyFlags.ts"
+import { common, given, keyArgument, limitOf, members, nameArgument, rateOf, some } from "./keyFlags.ts"
 import { findHash, KeyAnswer, listKeys, membersOf, readKey, shortHash, stateOf, usd } from "./keyRecords.ts"
 import { treeOf } from "./misspelt.ts"
 import { type Column, write, writeJson, writeRecord, writeTable } from "./output.ts"
@@ -16,7 +16,7 @@ import { type Column, write, writeJson, writeRecord, writeTable } from "./output
 const create = Command.make(
   "create",
   {
-    name: Args.text({ name: "name" }),
+    name: nameArgument,
     limit: Options.text("limit").pipe(Options.withDescription("most that it may spend, in USD"), Options.optional),
     reset: Options.choice("reset", limitResets).pipe(
       Options.withDescription("the limit starts anew at 00:00 UTC each day, Monday or first of the month"),

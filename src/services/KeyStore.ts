@@ -68,6 +68,10 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
      * as `update` is.
      */
     readonly rotate: (id: KeyId, overlapMs: number, actor?: Actor) => Effect.Effect<RotatedKey, Unavailable | NotFound>
+    /** Until when the secrets before the newest are accepted, Unix milliseconds, of those of these keys that have such secrets. */
+    readonly previousEnds: (
+      ids: ReadonlyArray<KeyId>,
+    ) => Effect.Effect<ReadonlyMap<KeyId, number>, Unavailable | NotFound>
     readonly remove: (id: KeyId, actor?: Actor) => Effect.Effect<void, Unavailable | NotFound>
     /** Calls `listener` with each key that was disabled or deleted, from then on until the scope closes. */
     readonly onRevoked: (listener: (id: KeyId) => void) => Effect.Effect<void, never, Scope.Scope>
@@ -212,6 +216,11 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
               if (record === undefined) return yield* noSuchKey
               return { record, secret: Redacted.make(secret), othersEndAt }
             }),
+          previousEnds: (ids) =>
+            Effect.map(reached(storage.keys.previousEnds(ids)), (ends) => {
+              const at = now()
+              return new Map([...ends].filter(([, end]) => end > at))
+            }),
           remove: (named, actor) =>
             Effect.gen(function* () {
               const { id } = yield* ordinary(named)
@@ -249,6 +258,7 @@ export class KeyStore extends Context.Tag("headgate/KeyStore")<
       read: () => noSuchKey,
       update: () => noSuchKey,
       rotate: () => noSuchKey,
+      previousEnds: () => noSuchKey,
       remove: () => noSuchKey,
       onRevoked: () => Effect.void,
     })

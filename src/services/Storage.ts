@@ -61,6 +61,8 @@ export interface KeyRepository {
     secret: NewSecret,
     author: Author,
   ) => Effect.Effect<KeyRecord | undefined, StorageUnavailable>
+  /** When the last one of the secrets before the newest ends, of those of at most a few hundred keys that were rotated, Unix milliseconds. */
+  readonly previousEnds: (ids: ReadonlyArray<KeyId>) => Effect.Effect<ReadonlyMap<KeyId, number>, StorageUnavailable>
   /** Whether the key existed. Its secrets go with it, its ledger rows stay. */
   readonly remove: (id: KeyId, author: Author) => Effect.Effect<boolean, StorageUnavailable>
 }

@@ -132,6 +132,20 @@ export const makeKeyRepository = (sql: SqlClient): KeyRepository => {
           return { result: after, logged: { action: "key.rotate", object: id, changes } }
         }),
       ),
+    previousEnds: (ids) =>
+      ids.length === 0
+        ? Effect.succeed(new Map())
+        : Effect.map(
+            query(sql<{ readonly key: string; readonly endsAt: number | null }>`
+              SELECT key_id AS "key", MAX(ends_at) AS "endsAt" FROM key_secrets
+                WHERE ${sql.in("key_id", ids.map(storedText))} GROUP BY key_id`),
+            (rows) =>
+              new Map(
+                rows.flatMap(({ key, endsAt }) =>
+                  endsAt === null ? [] : [[KeyId.make(originalText(key)), endsAt] as const],
+                ),
+              ),
+          ),
     remove: (id, author) =>
       change(
         author,

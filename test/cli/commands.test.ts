@@ -124,6 +124,10 @@ describe("keys", () => {
 
       const { key: second = "", ...rotated } = membersOf(await headgate("keys", "rotate", short, "--overlap", "1h"))
       expect(rotated).toMatchObject({ hash, name: "service", usage: "0.000006" })
+      // The answer to the rotation was the one place that said it.
+      expect(membersOf(await headgate("keys", "show", short))).toMatchObject({
+        previous_ends_at: rotated["previous_ends_at"],
+      })
       const left = Date.parse(rotated["previous_ends_at"] ?? "") - Date.now()
       expect(left > 3_000_000 && left <= 3_600_000).toBe(true)
       expect([(await ask(key)).status, (await ask(second)).status]).toEqual([200, 200])
@@ -373,6 +377,9 @@ test(
     expect(help.code).toBe(0)
     expect(help.out).toContain("--limit")
     expect(help.out).not.toContain("\u001b")
+    // Its name stood there without a word.
+    for (const command of ["create", "rename"])
+      expect((await headgate("keys", command, "--help")).out).toMatch(/^<name>\s+what the key is called/m)
     const { version } = await Bun.file(new URL("../../package.json", import.meta.url)).json()
     const versions = `headgate ${version} (Bun ${Bun.version}, database schema ${schemaVersion})\n`
     expect(await headgate("--version")).toMatchObject({ code: 0, out: versions })

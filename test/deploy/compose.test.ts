@@ -4,7 +4,7 @@ import { join, resolve } from "node:path"
 import { execute, hasPostgres, port } from "../support/postgres.ts"
 import { install } from "../support/process.ts"
 import { root, said } from "./dockerfile.ts"
-import { defaults, image, textOf, unknownVariables } from "./facts.ts"
+import { defaults, image, longestBodiesMiB, textOf, unknownVariables } from "./facts.ts"
 
 interface Service {
   readonly build?: string
@@ -15,6 +15,7 @@ interface Service {
   readonly environment: Readonly<Record<string, string>>
   readonly volumes: ReadonlyArray<string>
   readonly read_only?: boolean
+  readonly mem_limit?: string
   readonly tmpfs?: ReadonlyArray<string>
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>
   readonly healthcheck?: { readonly test: ReadonlyArray<string> }
@@ -35,6 +36,11 @@ const docker = Bun.spawnSync(["sh", "-c", "docker compose version"]).exitCode ==
 if (!docker) console.warn("deploy/compose.yaml is not given to `docker compose config`: there is no docker compose")
 
 describe("deploy/compose.yaml", () => {
+  test("eight bodies of 32 MiB at once fit into the gateway's memory with a quarter of room", () => {
+    const gibibytes = Number(/^(\d+)g$/.exec(gateway.mem_limit ?? "")?.[1])
+    expect(gibibytes * 1024).toBeGreaterThanOrEqual(longestBodiesMiB * 1.25)
+  })
+
   test("every secret comes from deploy/.env, of which there is an example without values", () => {
     const asked = [...text.matchAll(/\$\{(\w+):\?[^}]+\}/g)].map(([, name = ""]) => name)
     expect([...new Set(asked)].toSorted()).toEqual(Object.keys(secrets).toSorted())

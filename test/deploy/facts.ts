@@ -21,3 +21,6 @@ export const unknownVariables = (names: ReadonlyArray<string>): ReadonlyArray<st
 export const image = { installation: said("WORKDIR"), data: said("VOLUME"), user: Number(said("USER").split(":")[0]) }
 
 export const { version } = JSON.parse(textOf("package.json")) as { readonly version: string }
+
+/** Peak of the memory of a gateway under the longest bodies that its bounds admit, MiB: docs/decisions/0045-what-one-caller-may-take.md */
+export const longestBodiesMiB = 3084

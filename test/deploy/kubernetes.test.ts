@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test"
 import { isJsonObject } from "../../src/domain/Json.ts"
 import { said } from "./dockerfile.ts"
-import { configOf, image, textOf, unknownVariables, version } from "./facts.ts"
+import { configOf, image, longestBodiesMiB, textOf, unknownVariables, version } from "./facts.ts"
 
 interface Probe {
   readonly httpGet: { readonly path: string; readonly port: string }
@@ -20,6 +20,7 @@ interface Container extends Named {
   readonly livenessProbe: Probe
   readonly readinessProbe: Probe
   readonly securityContext: unknown
+  readonly resources: { readonly limits: { readonly memory: string } }
   readonly volumeMounts: ReadonlyArray<Named & { readonly mountPath: string; readonly subPath?: string }>
 }
 
@@ -126,6 +127,11 @@ describe.each(["sqlite", "postgres"])("deploy/kubernetes/%s.yaml", (name) => {
     expect(unknownVariables((container.env ?? []).map(({ name }) => name))).toEqual([])
     for (const { value } of container.env ?? [])
       expect((await configOf({ storage: value })).storage._tag).toBe("Postgres")
+  })
+
+  test("eight bodies of 32 MiB at once took 3 GiB where a pod had 1: its limit holds them with a quarter of room", () => {
+    const gibibytes = Number(/^(\d+)Gi$/.exec(container.resources.limits.memory)?.[1])
+    expect(gibibytes * 1024).toBeGreaterThanOrEqual(longestBodiesMiB * 1.25)
   })
 
   test("only gateways on PostgreSQL are several", () => {

@@ -78,6 +78,7 @@ describe("the life of a key", () => {
       created_at: "2026-07-15T12:00:00.000Z",
       updated_at: null,
       expires_at: null,
+      previous_ends_at: null,
       creator_user_id: null,
       external_user: null,
       workspace_id: await gateway.run(Effect.map(Storage, (storage) => storage.installation)),

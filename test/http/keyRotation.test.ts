@@ -71,10 +71,27 @@ describe.each(storages)("on %s a rotation", (_, make) => {
       previous_ends_at: new Date(noon + day).toISOString(),
     })
     expect(answer.key).not.toBe(old)
+    expect(answer.data.previous_ends_at).toBe(answer.previous_ends_at)
+    const other = await plane.newKey()
+    const endsOf = async () =>
+      new Map(
+        (await json(await plane.send("/api/v1/keys", asManager()))).data.map((key: Anything) => [
+          key.hash,
+          key.previous_ends_at,
+        ]),
+      )
+    expect(await endsOf()).toEqual(
+      new Map([
+        [hash, answer.previous_ends_at],
+        [keyId(other), null],
+      ]),
+    )
+    await plane.send(`/api/v1/keys/${keyId(other)}`, asManager("DELETE"))
     // Clients name a key by the hash that they have: of its first secret, or of the one that they were given.
     for (const name of [hash, keyId(answer.key)]) {
       const found = await json(await plane.send(`/api/v1/keys/${name}`, asManager()))
       expect(found.data).toMatchObject({ hash, usage: 2, limit_remaining: 8 })
+      expect(found.data.previous_ends_at).toBe(answer.previous_ends_at)
     }
     expect((await json(await plane.send("/api/v1/key", bearer(answer.key)))).data.usage).toBe(2)
     expect([await accepted(plane, old), await accepted(plane, answer.key)]).toEqual([true, true])
@@ -83,6 +100,8 @@ describe.each(storages)("on %s a rotation", (_, make) => {
     plane.time.now = noon + day
     expect([await accepted(plane, old), await accepted(plane, answer.key)]).toEqual([false, true])
     expect((await json(await plane.send("/api/v1/keys", asManager()))).data).toHaveLength(1)
+    // It has ended.
+    expect(await endsOf()).toEqual(new Map([[hash, null]]))
   })
 
   test("with overlap_s 0 ends the secrets before it at once, and a second one in the day shortens the first one's", async () => {

@@ -40,6 +40,8 @@ const Key = Schema.Struct({
   created_at: Schema.String,
   updated_at: Schema.NullOr(Schema.String),
   expires_at: Schema.NullOr(Schema.String),
+  /** The secrets before the newest are accepted until then; `null`: there are none. */
+  previous_ends_at: Schema.NullOr(Schema.String),
   creator_user_id: Schema.NullOr(Schema.String),
   /** Always null; clients of the router require it. */
   external_user: Schema.Null,
@@ -94,7 +96,8 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
     const timers = yield* Timers
     const registry = yield* ProviderRegistry
 
-    const described = (key: KeyRecord) => Effect.map(meter.spent(key.id), (spend) => keyOf(key, spend))
+    const described = (key: KeyRecord) =>
+      Effect.zipWith(meter.spent(key.id), keys.previousEnds([key.id]), (spend, ends) => keyOf(key, spend, ends))
 
     // Not done by HttpApi, which treats invalid JSON as a defect and has no bounds.
     const bytesOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
@@ -115,8 +118,10 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
           if (meter.spentByEach === undefined) {
             return { data: yield* Effect.forEach(page, described, { concurrency: 8 }) }
           }
-          const spends = yield* meter.spentByEach(page.map(({ id }) => id))
-          return { data: page.map((key, at) => keyOf(key, spends[at] ?? nothingSpent)) }
+          const ids = page.map(({ id }) => id)
+          const spends = yield* meter.spentByEach(ids)
+          const ends = yield* keys.previousEnds(ids)
+          return { data: page.map((key, at) => keyOf(key, spends[at] ?? nothingSpent, ends)) }
         }),
       )
       .handleRaw("create", ({ request }) =>
@@ -161,7 +166,10 @@ export const keysHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(Ke
 
 const nothingSpent: Spend = { total: 0n, daily: 0n, weekly: 0n, monthly: 0n }
 
-const keyOf = (key: KeyRecord, spend: Spend): typeof Key.Type => ({
+const timeOrNull = (at: number | undefined): string | null => (at === undefined ? null : isoTime(at))
+
+/** `ends`: `KeyStore.previousEnds`. */
+const keyOf = (key: KeyRecord, spend: Spend, ends: ReadonlyMap<KeyId, number>): typeof Key.Type => ({
   hash: key.id,
   name: key.name,
   label: key.label,
@@ -174,6 +182,7 @@ const keyOf = (key: KeyRecord, spend: Spend): typeof Key.Type => ({
   created_at: isoTime(key.createdAt),
   updated_at: key.updatedAt === null ? null : isoTime(key.updatedAt),
   expires_at: key.expiresAt === null ? null : isoTime(key.expiresAt),
+  previous_ends_at: timeOrNull(ends.get(key.id)),
   creator_user_id: key.creatorUserId,
   external_user: null,
   workspace_id: key.workspaceId,

@@ -94,20 +94,17 @@ const addHosted = (sent: Record<string, unknown>, name: "tools" | "tool_choice",
 /** An empty list of tools asks for nothing, and has no counterpart. */
 const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
-/** As many searches as are reserved, at most, and no more pages: each reads the prompt again. */
+/** As many searches as are reserved, at most. */
 const boundSearches = (sent: Record<string, unknown>): void => {
   const { tools } = sent
   if (!Array.isArray(tools)) return
   const isUnbounded = (tool: unknown): tool is JsonObject =>
     isJsonObject(tool) &&
-    (runnerOf(tool) === "web_search" || isFetch(tool)) &&
+    runnerOf(tool) === "web_search" &&
     !(typeof tool["max_uses"] === "number" && tool["max_uses"] <= mostSearches)
   if (!tools.some(isUnbounded)) return
   sent["tools"] = tools.map((tool: unknown) => (isUnbounded(tool) ? { ...tool, max_uses: mostSearches } : tool))
 }
-
-const isFetch = ({ type }: JsonObject): boolean =>
-  typeof type === "string" && type.trim().toLowerCase().startsWith("web_fetch")
 
 /**
  * Betas without a longer context than the host's price list has: above it vendors bill twice the price (Anthropic's page on context

@@ -108,6 +108,9 @@ const expectBroken = (text: string, code: number, content: string, who: string |
   return { cost: isJsonObject(last?.["usage"]) ? last["usage"]["cost"] : undefined }
 }
 
+/** Faults that are limits of ours: a model can be asked to exceed them after its text. */
+const beyondLimits: ReadonlySet<string> = new Set(["a line above its bound", "an event 100,000 deep"])
+
 describe("a fault after text was sent", () => {
   /** `fault` runs once the caller has seen the text, so that the two cannot come in one read. */
   const faults: ReadonlyArray<
@@ -153,7 +156,7 @@ describe("a fault after text was sent", () => {
     ["the second of two", { dead: true }],
   ] as const
   for (const [place, others] of places) {
-    test.each(faults)(
+    test.each(faults.filter(([name]) => !beyondLimits.has(name)))(
       `%s: an error in the stream, free of charge, and no other host (${place})`,
       async (name, code, fault) => {
         const host = raw((peer) => say(peer, streamHead, role, delta("Hel"), delta("lo")))
@@ -170,6 +173,27 @@ describe("a fault after text was sent", () => {
         expect(row).toMatchObject({ host: "a", outcome: "host-failed", cost: 0n, estimated: true })
         expect(row?.upstreamCost).toBeGreaterThan(0n)
         expect(await stage.account.total()).toBe(0n)
+        expect(stage.second.calls.length).toBe(0)
+      },
+    )
+  }
+
+  for (const [place, others] of places) {
+    test.each(faults.filter(([name]) => beyondLimits.has(name)))(
+      `%s: an error in the stream, charged for what came, since the limit is ours, and no other host (${place})`,
+      async (_, code, fault) => {
+        const host = raw((peer) => say(peer, streamHead, role, delta("Hel"), delta("lo")))
+        const clock = new ManualClock()
+        const stage = await scene(host.url, { limits: { idle_ms: 200, body_bytes: 50_000 }, clock, ...others })
+        const response = await stage.request()
+        expect([response.status, response.headers.get("x-gw-host")]).toEqual([200, "a"])
+        const text = await readAround(response, "lo", () => fault(host.peer(), clock))
+        expect(expectBroken(text, code, "Hello").cost).toBeGreaterThan(0)
+        await expectClean(stage, host, 1)
+        const [row] = await stage.account.rows()
+        expect(row).toMatchObject({ host: "a", outcome: "cut", waived: null, estimated: true })
+        expect(row?.cost).toBe(row?.upstreamCost)
+        expect(await stage.account.total()).toBeGreaterThan(0n)
         expect(stage.second.calls.length).toBe(0)
       },
     )

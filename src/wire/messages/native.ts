@@ -100,14 +100,11 @@ const boundSearches = (sent: Record<string, unknown>): void => {
   if (!Array.isArray(tools)) return
   const isUnbounded = (tool: unknown): tool is JsonObject =>
     isJsonObject(tool) &&
-    (runnerOf(tool) === "web_search" || isFetch(tool)) &&
+    runnerOf(tool) === "web_search" &&
     !(typeof tool["max_uses"] === "number" && tool["max_uses"] <= mostSearches)
   if (!tools.some(isUnbounded)) return
   sent["tools"] = tools.map((tool: unknown) => (isUnbounded(tool) ? { ...tool, max_uses: mostSearches } : tool))
 }
-
-const isFetch = ({ type }: JsonObject): boolean =>
-  typeof type === "string" && type.trim().toLowerCase().startsWith("web_fetch")
 
 /**
  * Betas without a longer context than the host's price list has: above it vendors bill twice the price (Anthropic's page on context

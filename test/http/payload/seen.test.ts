@@ -192,12 +192,6 @@ describe("a search", () => {
     expect((await priced.ask("/messages", "messages", own, enough)).status).toBe(200)
   })
 
-  test("pages to fetch were unbounded, and each reads the prompt again", async () => {
-    const fetching = { tools: [{ type: "web_fetch_20250910", name: "web_fetch", max_uses: 999 }] }
-    const { sent } = await priced.ask("/messages", "messages", fetching)
-    expect(sent?.["tools"]).toEqual([{ type: "web_fetch_20250910", name: "web_fetch", max_uses: 10 }])
-  })
-
   test("a beta for a longer context than is priced is not sent, others are", async () => {
     const { gateway, host } = priced
     const ask = (betas: string) =>

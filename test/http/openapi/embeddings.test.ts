@@ -26,7 +26,9 @@ const parts: ReadonlyArray<unknown> = [
   { type: "text", text: null },
   { type: "text" },
   { text: "hi" },
-  ...["https://x.test/a.png", "HTTP://x.test", "DaTa:image/png;base64,AA", "data:", "ftp://x", "https://", "", 5].map(image),
+  ...["https://x.test/a.png", "HTTP://x.test", "DaTa:image/png;base64,AA", "data:", "ftp://x", "https://", "", 5].map(
+    image,
+  ),
   { type: "image_url", image_url: "https://x.test/a.png" },
   { type: "image_url", image_url: {} },
   ...media,

@@ -33,12 +33,21 @@ const passes = async (tests: ReadonlyArray<string>): Promise<boolean> => {
   return (await run.exited) === 0
 }
 
+/** The same without a defect, found out once. */
+const passed = new Map<string, Promise<boolean>>()
+const passesAsItIs = (tests: ReadonlyArray<string>): Promise<boolean> => {
+  const key = tests.join(" ")
+  const known = passed.get(key) ?? passes(tests)
+  passed.set(key, known)
+  return known
+}
+
 /** What is wrong; `undefined`: the defect is noticed. */
 const judged = async ({ file, from, to, tests }: Mutant): Promise<string | undefined> => {
   const path = join(copy, file)
   const source = await Bun.file(path).text()
   if (source.split(from).length !== 2) return "its text is not there exactly once"
-  if (!(await passes(tests))) return "its tests fail without it"
+  if (!(await passesAsItIs(tests))) return "its tests fail without it"
   await Bun.write(
     path,
     source.replace(from, () => to),

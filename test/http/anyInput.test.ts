@@ -101,7 +101,7 @@ const rich: Json = {
       role: "user",
       content: [
         { type: "text", text: "hi" },
-        { type: "image_url", image_url: { url: "https://x/y" } },
+        { type: "image_url", image_url: { url: "https://x.test/y" } },
       ],
     },
     {

@@ -223,7 +223,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/services/encodeFor.ts",
     from: "return Either.isLeft(encoded) ? encoded : judged(encoded.right, host)",
     to: "return encoded",
-    tests: ["test/http/payload"],
+    tests: ["test/http/payload/plugins.test.ts"],
   },
   {
     name: "members that nobody names pass to every host",

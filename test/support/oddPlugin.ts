@@ -13,6 +13,8 @@ import { configFor } from "./host.ts"
 export interface Odd {
   /** Headers that it adds to each request. */
   readonly headers?: Readonly<Record<string, string>>
+  /** Members that it adds to the body of each request. */
+  readonly members?: Readonly<Record<string, unknown>>
   /** Answers in place of the network. */
   readonly transport?: (request: Request) => Response | Promise<Response>
   /** What it returns for a whole answer, in place of the right result. */
@@ -38,7 +40,7 @@ export const withOdd = async (odd: Odd): Promise<ReadonlyArray<Plugin>> => [
   defineProvider({ id: oddId, name: "Odd", config: Schema.Struct({}), load: () => providerOf(odd) }),
 ]
 
-const providerOf = ({ headers, transport, whole, event, load }: Odd) => {
+const providerOf = ({ headers, members, transport, whole, event, load }: Odd) => {
   if (load !== undefined) throw load
   const chat = chatProtocol()
   return {
@@ -51,6 +53,9 @@ const providerOf = ({ headers, transport, whole, event, load }: Odd) => {
           Either.map(chat.encode(...asked), (encoded) => ({
             ...encoded,
             ...(headers === undefined ? {} : { headers }),
+            ...(members === undefined
+              ? {}
+              : { body: JSON.stringify({ ...JSON.parse(String(encoded.body)), ...members }) }),
           })),
         decode: (...asked: Parameters<typeof chat.decode>) => {
           const right = chat.decode(...asked)

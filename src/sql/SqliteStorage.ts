@@ -148,10 +148,12 @@ export const makeWith = (
       yield* Effect.logWarning(`every user of this machine can read the database: chmod 600 ${path}*`)
     const { storage } = yield* Effect.acquireRelease(opened, ({ thread }) => thread.close)
     // It is made of what is at the path.
-    const isThere = Effect.flatMap(storage.ledger.takesRequests(), (takes) =>
-      takes !== true && takes.kind === "gone"
-        ? Effect.fail(new StorageUnavailable({ reason: takes.cause }))
-        : Effect.void,
+    const isThere = Effect.flatMap(
+      Effect.suspend(() => storage.ledger.takesRequests()),
+      (takes) =>
+        takes !== true && takes.kind === "gone"
+          ? Effect.fail(new StorageUnavailable({ reason: takes.cause }))
+          : Effect.void,
     )
     return {
       ...storage,

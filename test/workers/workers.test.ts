@@ -174,7 +174,7 @@ describePostgres("two workers, from their start to their end:", () => {
       const { port } = new URL(started.url)
       const { gateway } = await startOn({ ...bare, server: { workers: 2 } }, { HEADGATE_PORT: port })
       expect(await gateway.exited).toBe(69)
-      expect(gateway.err()).toMatch(/^server: cannot listen: .*\n$/)
+      expect(gateway.err()).toMatch(new RegExp(`^server: port ${port} of \\S+ is used by .*\\n$`))
     },
     patience,
   )

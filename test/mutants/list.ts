@@ -230,7 +230,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     file: "src/services/encodeFor.ts",
     from: 'if (passes === "any" ? isPlain.test(name) : passes?.includes(name) === true) continue',
     to: "if (isPlain.test(name)) continue",
-    tests: ["test/http/payload/every.test.ts"],
+    tests: ["test/http/payload/seen.test.ts"],
   },
   {
     name: "the caller's own body is not judged",

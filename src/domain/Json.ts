@@ -16,17 +16,17 @@ export const isPlainObject = (value: unknown): value is JsonObject => {
 /** Whether lists and objects are nested more than `most` deep, or contain themselves: recursion over them could overflow the stack. */
 export const isNestedDeeper = (value: unknown, most: number): boolean => {
   const heights = new Map<unknown, number>()
-  const heightOf = (inner: unknown, room: number): number => {
+  const heightOf = (inner: unknown, levelsLeft: number): number => {
     if (!Array.isArray(inner) && !isPlainObject(inner)) return 0
     const known = heights.get(inner)
     if (known !== undefined) return known
     let highest = 0
-    if (room > 0)
+    if (levelsLeft > 0)
       for (const part of Object.values(inner)) {
-        highest = Math.max(highest, heightOf(part, room - 1))
+        highest = Math.max(highest, heightOf(part, levelsLeft - 1))
         if (highest === Number.POSITIVE_INFINITY) return highest
       }
-    const height = room > 0 ? highest + 1 : Number.POSITIVE_INFINITY
+    const height = levelsLeft > 0 ? highest + 1 : Number.POSITIVE_INFINITY
     heights.set(inner, height)
     return height
   }

@@ -179,10 +179,17 @@ function routesOn(mount: MountPoint): typeof routes {
   return own(Layer.mergeAll(dataRoutes, controlRoutes).pipe(Layer.provide(Layer.succeed(Mount, mount))))
 }
 
-/** Serves both planes on one port: the data plane by Bun's native routes, everything else by the router. */
-export const serve = ({
-  server,
-}: GatewayConfig): Layer.Layer<HttpServer.HttpServer, never, Services | KeyStore | Storage> =>
+/** The longest time that the runtime can be told. */
+const longestIdleSeconds = 255
+
+/**
+ * Serves both planes on one port: the data plane by Bun's native routes, everything else by the router. `idleSeconds`: after so long
+ * without a byte a connection is closed, unless a request of it waits for its answer.
+ */
+export const serve = (
+  { server: { hostname, port, workers } }: GatewayConfig,
+  idleSeconds = longestIdleSeconds,
+): Layer.Layer<HttpServer.HttpServer, never, Services | KeyStore | Storage> =>
   Layer.unwrapEffect(
     Effect.gen(function* () {
       const { handlers, preflight } = yield* DataPlane
@@ -192,7 +199,12 @@ export const serve = ({
           path,
           {
             POST: (request: Request, server: Bun.Server<unknown>) =>
-              native(request, () => server.requestIP(request) === null),
+              native(request, () => {
+                if (server.requestIP(request) === null) return true
+                // A model may think for minutes: while its answer is awaited the time begins anew at each look.
+                server.timeout(request, idleSeconds)
+                return false
+              }),
             OPTIONS: (request: Request) => closedByStop(inFlight, preflight(request)),
           },
         ]),
@@ -203,11 +215,10 @@ export const serve = ({
         Layer.fresh,
         Layer.provideMerge(
           BunHttpServer.layer({
-            hostname: server.hostname,
-            port: server.port,
-            reusePort: server.workers > 1,
-            // A model may think for minutes. Our own timers watch for silence.
-            idleTimeout: 0,
+            hostname,
+            port,
+            reusePort: workers > 1,
+            idleTimeout: idleSeconds,
             // We check the size ourselves, because the runtime's refusal has no documented body.
             maxRequestBodySize: Number.MAX_SAFE_INTEGER,
             routes,

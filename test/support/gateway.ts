@@ -41,6 +41,8 @@ export interface TestGatewayOptions {
   readonly setting?: Layer.Layer<never>
   /** What answers in place of hosts on the network. */
   readonly upstream?: Layer.Layer<Upstream>
+  /** After so many silent seconds a connection is closed. */
+  readonly idleSeconds?: number
 }
 
 export interface TestGateway {
@@ -66,10 +68,11 @@ export interface TestGateway {
  */
 export const startGateway = async ({
   setting = Layer.empty,
+  idleSeconds,
   ...options
 }: TestGatewayOptions = {}): Promise<TestGateway> => {
   const served = Effect.map(gatewayLayers(options), ({ config, services }) =>
-    Gateway.serve({ ...config, server: { ...config.server, port: 0 } }).pipe(Layer.provideMerge(services)),
+    Gateway.serve({ ...config, server: { ...config.server, port: 0 } }, idleSeconds).pipe(Layer.provideMerge(services)),
   )
   const { context, close } = await build(Layer.provide(Layer.unwrapEffect(served), setting))
   const { address } = Context.get(context, HttpServer.HttpServer)

@@ -86,17 +86,21 @@ const listed = (model: JsonObject, own: ReadonlyArray<JsonObject>, hosts: Readon
   }
 }
 
-const isDated = (name: string): boolean => /\d{4}-?\d{2}-?\d{2}$/.test(name)
+const date = /-?\d{4}-?\d{2}-?\d{2}$/
 
 /**
- * Other names that the provider takes for its model, if they can only mean this one: of several with dates each means a version
- * of its own.
+ * Other names that the provider takes for its model, if they can only mean this one: of several that differ in their date each means
+ * a version of its own.
  */
 const aliasesOf = (host: JsonObject): ReadonlyArray<string> => plainNames(texts(host["aliases"]))
 
 const plainNames = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
   const plain = names.filter((name) => !name.includes("/") && !name.includes(":"))
-  return plain.filter(isDated).length > 1 ? plain.filter((name) => !isDated(name)) : plain
+  const dated = Map.groupBy(
+    plain.filter((name) => date.test(name)),
+    (name) => name.replace(date, ""),
+  )
+  return plain.filter((name) => !date.test(name) || dated.get(name.replace(date, ""))?.length === 1)
 }
 
 /**

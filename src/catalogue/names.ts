@@ -59,10 +59,7 @@ const authorsNames = ({ id, hosts }: Model): ReadonlyArray<string> =>
 const endsLikeVariant = (name: string): boolean => variants.some((variant) => name.endsWith(`:${variant}`))
 
 /** Fails with similar names. */
-export const resolveName = (
-  name: string,
-  names: ModelNames,
-): Either.Either<WantedModel, BadRequest> => {
+export const resolveName = (name: string, names: ModelNames): Either.Either<WantedModel, BadRequest> => {
   const resolved = names.get(name) ?? withVariants(name, names)
   return resolved === undefined ? Either.left(unknownModel(name, names)) : Either.right(resolved)
 }

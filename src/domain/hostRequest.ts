@@ -1,6 +1,6 @@
 /** The request as one host gets it: without what the host is known not to support, with what the model's variant adds. Pure. */
 import type { Host } from "./Host.ts"
-import type { HostedTool } from "./hostedTools.ts"
+import { type HostedTool, isSameType } from "./hostedTools.ts"
 import { hostFacts, maySupport } from "./hostFacts.ts"
 import { isJsonObject, type JsonObject } from "./Json.ts"
 import { missedOf } from "./neutralMembers.ts"
@@ -133,7 +133,10 @@ const withoutHosted = (request: ChatRequest, host: Host, online: boolean): HostR
       dropped.push(name)
     }
   }
-  const native = request.native && { ...request.native, body: withoutTools(request.native.body, lost) }
+  const native = request.native && {
+    ...request.native,
+    body: withoutTools(withoutChoices(request.native.body, lost), lost),
+  }
   const bounds = boundsFor(request.routing.needs, request.bounds, host)
   return { request: { ...request, payload, bounds, ...(native === undefined ? {} : { native }) }, dropped }
 }
@@ -152,6 +155,20 @@ const withoutTools = (body: JsonObject, lost: ReadonlyArray<HostedTool>): JsonOb
     ...(choice === undefined ? {} : { tool_choice: choice }),
     ...(parallel === undefined ? {} : { parallel_tool_calls: parallel }),
   }
+}
+
+/** The caller's own body, its choice without some of its tools. A host refuses a choice of a tool that it is not sent. */
+const withoutChoices = (body: JsonObject, lost: ReadonlyArray<HostedTool>): JsonObject => {
+  const { tools, tool_choice: choice } = body
+  if (lost.length === 0 || !isJsonObject(choice) || choice["type"] !== "allowed_tools") return body
+  const places = new Set(lost.map(({ index }) => index))
+  const types = (Array.isArray(tools) ? tools : []).flatMap((tool: unknown, at) =>
+    places.has(at) && isJsonObject(tool) ? [tool["type"]] : [],
+  )
+  const allowed: ReadonlyArray<unknown> = Array.isArray(choice["tools"]) ? choice["tools"] : []
+  const left = allowed.filter((tool) => !(isJsonObject(tool) && types.some((type) => isSameType(type, tool["type"]))))
+  if (left.length === allowed.length) return body
+  return { ...body, tool_choice: left.length === 0 ? "none" : { ...choice, tools: left } }
 }
 
 /** The bounds of a request at a host: with what the tools that the host runs may cost and read. */

@@ -120,15 +120,20 @@ describe.each(prices)("at a host %s", (price) => {
   )
 
   test.each(rows)(
-    "%s that %s offers to %s alone leaves no choice among tools behind",
+    "%s that %s offers to %s alone leaves no choice behind, and is asked for where some tool must be called",
     async (kind, name, protocol, form) => {
       const isMessages = name === "/messages"
       const body = { tools: [form.hosted[kind]], tool_choice: isMessages ? { type: "auto" } : "auto" }
       const { status, sent, dropped } = await hostsOf().ask(name, protocol, body)
+      const required = { ...body, tool_choice: isMessages ? { type: "any" } : "required" }
+      const asked = await hostsOf().ask(name, protocol, required)
       if (runs(kind, protocol, form)) {
-        expect(status).toBe(200)
+        expect([status, asked.status]).toEqual([200, 200])
+        for (const each of [sent, asked.sent]) expect(JSON.stringify(ofTools(each))).toMatch(/search/i)
         return
       }
+      expect([asked.status, asked.sent]).toEqual([404, undefined])
+      expect(asked.text).toContain("excluded by hosted_tools")
       expect([status, dropped, ofTools(sent)]).toEqual([200, ["tools[0]", "tool_choice"], {}])
     },
   )
@@ -164,15 +169,17 @@ describe.each(prices)("at a host %s", (price) => {
     }
   })
 
-  test.each(rows)("%s of %s at %s: an explanation says the same", async (kind, name, protocol, form) => {
-    const model = `acme/${protocol}`
-    const offered = { model, ...minimal[name], tools: [form.own, form.hosted[kind]] }
+  const explained = rows.filter(([, name]) => name === "/chat/completions")
+  test.each(explained)("%s of %s at %s: an explanation says the same", async (kind, name, protocol, form) => {
+    const offered = { model: `acme/${protocol}`, ...minimal[name], tools: [form.own, form.hosted[kind]] }
     const isRun = runs(kind, protocol, form)
-    if (name !== "/chat/completions") return
-    const explained = await explainedBy(hostsOf().gateway, offered)
-    expect(Object.values(explained.dropped_parameters)).toEqual(isRun ? [] : [["tools[1]"]])
-    const asked = await explainedBy(hostsOf().gateway, { ...offered, tool_choice: form.choiceOf(form.hosted[kind]) })
-    expect(asked.excluded.map(({ by }) => by)).toEqual(isRun ? [] : ["hosted_tools"])
+    const { dropped_parameters: dropped } = await explainedBy(hostsOf().gateway, offered)
+    expect(Object.values(dropped)).toEqual(isRun ? [] : [["tools[1]"]])
+    const { excluded } = await explainedBy(hostsOf().gateway, {
+      ...offered,
+      tool_choice: form.choiceOf(form.hosted[kind]),
+    })
+    expect(excluded.map(({ by }) => by)).toEqual(isRun ? [] : ["hosted_tools"])
   })
 })
 

@@ -67,12 +67,17 @@ export const minimal: Readonly<Record<string, JsonObject>> = {
 }
 export const forms = Object.keys(minimal)
 
-/** `webSearch`: the price of a search at every host; absent: none has one. */
+/**
+ * `webSearch`: the price of a search at every host; absent: none has one. `supportedParameters`: what every host says that it takes;
+ * absent: nothing is known.
+ */
 export const startHosts = async ({
   webSearch,
+  supportedParameters,
   provider = {},
 }: {
   readonly webSearch?: string
+  readonly supportedParameters?: ReadonlyArray<string>
   readonly provider?: JsonObject
 } = {}): Promise<Hosts> => {
   const host = scriptedHost((_body, request) => answerAt(new URL(request.url).pathname))
@@ -90,6 +95,7 @@ export const startHosts = async ({
           ...(webSearch === undefined ? {} : { web_search: webSearch }),
         },
         max_completion_tokens: 4096,
+        ...(supportedParameters === undefined ? {} : { supported_parameters: supportedParameters }),
       },
     ],
   }))

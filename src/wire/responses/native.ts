@@ -85,7 +85,8 @@ const saysNothing = (value: unknown): boolean => Array.isArray(value) && value.l
 /** An id that the gateway made (`http/data/responses/reasoningItem.ts`): it says nothing to a host, but may name a format. */
 const ownId = /^(?:msg|rs|fc|ig)_\d{1,12}-[0-9A-Za-z]{20}-\d+(?:-([a-z0-9-]{1,64}))?$/
 
-const inputOf = (input: unknown, quirks: ResponsesQuirks): unknown => {
+/** The input without what is the gateway's, and without what this host cannot read. */
+export const inputOf = (input: unknown, quirks: ResponsesQuirks): unknown => {
   if (!Array.isArray(input)) return input
   return input.flatMap((item: unknown): ReadonlyArray<unknown> => (isJsonObject(item) ? itemOf(item, quirks) : [item]))
 }

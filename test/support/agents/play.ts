@@ -1,0 +1,168 @@
+/** Plays a task of an agent at a host: the request, then one for each step of the task, with what the host said before. */
+import { expect } from "bun:test"
+import type { JsonObject } from "../../../src/domain/Json.ts"
+import { objectIn, present } from "../forms/script.ts"
+import { type Called, fullName, kindOf, line, type Offered, toldInput, toldName } from "./AgentHost.ts"
+import { agentForms, type FormName, type Heard, type Keeps, type Result, type Told, type Tool } from "./forms.ts"
+import { agentHosts, type HostName } from "./hosts.ts"
+import { type AgentScene, modelAt } from "./scene.ts"
+
+/** What the host calls in one answer, and what comes of it. */
+export interface Step {
+  readonly calls: ReadonlyArray<Omit<Called, "id">>
+  /** Tools that the search of this step finds. */
+  readonly found?: ReadonlyArray<JsonObject>
+}
+
+/** What is expected at one host. */
+export interface Expected {
+  /** `X-GW-Dropped` of the first request. */
+  readonly dropped: string
+  /** In requests after a step, where they differ. */
+  readonly droppedLater?: string
+  /** Lines of the reasoning in the request that the host gets. */
+  readonly thoughts: ReadonlyArray<string>
+}
+
+export interface Task {
+  readonly name: string
+  readonly form: FormName
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: JsonObject
+  readonly keeps: Keeps
+  readonly steps: ReadonlyArray<Step>
+}
+
+/** What a host is to be offered: names and kinds as they are at a host of the Responses form, elsewhere functions. */
+export const toolsAt = (host: HostName, tools: ReadonlyArray<Tool>): ReadonlyArray<Offered> =>
+  tools.map((tool) => {
+    const { kind, parameters } = tool
+    const given = parameters === undefined ? {} : { parameters }
+    if (host === "responses")
+      return { name: fullName(tool), kind: kind === "function" ? kindOf(parameters) : kind, ...given }
+    return { name: toldName(tool), kind: kind === "custom" ? "text" : kindOf(parameters), ...given }
+  })
+
+/** A tool by its name; `name*`: a function of one text; others with their kind. */
+export const shownTool = ({ name, kind }: Offered): string =>
+  kind === "function" ? name : kind === "text" ? `${name}*` : `${kind} ${name}`
+
+const thought = (turn: number): string => `Thought ${turn}: the file first.`
+
+/** A request to the gateway, as the agent sends it. */
+export const ask = (scene: AgentScene, task: Task, model: string, body: JsonObject): Promise<Response> => {
+  const { path } = agentForms[task.form]
+  return scene.gateway.call(path, {
+    method: "POST",
+    headers: task.headers,
+    body: JSON.stringify({ ...body, model }),
+  })
+}
+
+export const play = async (scene: AgentScene, task: Task, host: HostName, isStream: boolean, expected: Expected) => {
+  const { body: first, steps } = task
+  const { stream_options: options, ...rest } = first
+  let body: JsonObject = { ...rest, stream: isStream, ...(isStream ? present({ stream_options: options }) : {}) }
+  const thoughts = [...expected.thoughts]
+  let dropped = expected.dropped
+  for (const [turn, step] of [...steps, undefined].entries()) {
+    const calls = (step?.calls ?? []).map((call, at) => ({ ...call, id: `call_turn${turn}_${at}` }))
+    const text = step === undefined ? "It is written." : turn === 0 ? "I shall look." : undefined
+    scene.say = { thought: thought(turn), ...(text === undefined ? {} : { text }), calls }
+    const response = await ask(scene, task, modelAt(host), body)
+    const heard = await heardOf(task, response, isStream)
+    expect([turn, response.headers.get("x-gw-dropped") ?? ""]).toEqual([turn, dropped])
+    checkSent(scene, task, host, body, thoughts)
+    const told = agentHosts[host].isToThink(scene.sentTo(host)) ? thought(turn) : ""
+    expect(shownHeard(host, heard)).toEqual(shownHeard(host, { thought: told, text: text ?? "", calls, given: [] }))
+    if (step === undefined) break
+    const back = told === "" ? undefined : thoughtLine(task, host, told)
+    if (back !== undefined) thoughts.push(back)
+    dropped = expected.droppedLater ?? dropped
+    body = agentForms[task.form].next(body, heard, resultsOf(heard, step))
+  }
+}
+
+const resultsOf = ({ calls }: Heard, { found }: Step): ReadonlyArray<Result> =>
+  calls.map((call) => ({
+    call,
+    text: `The result of ${call.name}.`,
+    ...(call.kind === "search" && found !== undefined ? { tools: found } : {}),
+  }))
+
+const heardOf = async ({ form, keeps }: Task, response: Response, isStream: boolean): Promise<Heard> => {
+  const text = await response.text()
+  expect([response.status, response.status === 200 ? "" : text]).toEqual([200, ""])
+  expect(response.headers.get("content-type")).toBe(isStream ? "text/event-stream" : "application/json")
+  const { heard, assembled } = agentForms[form]
+  return heard(isStream ? assembled(text) : objectIn(JSON.parse(text)), keeps)
+}
+
+/** How a host is told of calls and results: as they are at a host of the Responses form, elsewhere as functions. */
+const toldAt = (host: HostName): Told => {
+  const idOf = (id: string) => (agentHosts[host].givesIds ? id : "")
+  return {
+    call: (call) =>
+      host === "responses"
+        ? line.call(call.id, fullName(call), call.input)
+        : line.call(idOf(call.id), toldName(call), toldInput(call)),
+    result: (id, text) => line.result(idOf(id), text),
+  }
+}
+
+/** Ollama takes a text for each message, so that parts are joined. */
+const joined = (entries: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  for (const entry of entries) {
+    const [role] = /^(?:system|developer|user): /.exec(entry) ?? []
+    const last = found.at(-1)
+    if (role !== undefined && last?.startsWith(role)) found[found.length - 1] = last + entry.slice(role.length)
+    else found.push(entry)
+  }
+  return found
+}
+
+/** Forms have one or two names for who instructs the model, and some read results that are JSON. */
+const plain = (entry: string): string => entry.replace(/^(?:developer|instructions): /, "system: ")
+
+/** The reasoning of a step as the host gets it back; `undefined`: it does not. */
+const thoughtLine = ({ form, keeps }: Task, host: HostName, text: string): string | undefined => {
+  const { seal } = agentHosts[host]
+  if (keeps === "nothing") return undefined
+  if (form === "responses") return line.thought(text, seal)
+  if (keeps === "items") return line.thought(text, seal)
+  // A text alone is taken by hosts that do not sign.
+  return host === "chat" || host === "ollama" ? line.thought(text, "") : undefined
+}
+
+/** Of an answer what is compared. Ids are, where the host gives them. */
+const shownHeard = (host: HostName, { thought, text, calls }: Heard) => ({
+  thought,
+  text,
+  calls: calls.map(({ id, ...call }) => ({ ...call, id: agentHosts[host].givesIds ? id : "" })),
+})
+
+/** What the host got: as many words as the agent wrote, exactly these tools, nothing that its vendor would refuse. */
+const checkSent = (
+  scene: AgentScene,
+  { form }: Task,
+  host: HostName,
+  body: JsonObject,
+  thoughts: ReadonlyArray<string>,
+): void => {
+  const sent = scene.sentTo(host)
+  const { asked, refusals } = agentHosts[host]
+  expect(refusals(sent)).toEqual([])
+  const got = asked(sent)
+  const tools = toolsAt(host, agentForms[form].tools(body))
+  expect(got.tools.map(shownTool)).toEqual(tools.map(shownTool))
+  // Schemas are carried as they are. Some hosts want one where the agent gives none.
+  const schemas = (all: ReadonlyArray<Offered>) =>
+    all.map(({ parameters }, at) => (tools[at]?.parameters === undefined ? undefined : parameters))
+  expect(schemas(got.tools)).toEqual(schemas(tools))
+  const isThought = (entry: string) => entry.startsWith("thought: ")
+  const said = agentForms[form].turns(body, toldAt(host))
+  const shown = (entries: ReadonlyArray<string>) => (host === "ollama" ? joined(entries) : entries).map(plain)
+  expect(shown(got.turns.filter((entry) => !isThought(entry)))).toEqual(shown(said))
+  expect(got.turns.filter(isThought)).toEqual([...thoughts])
+}

@@ -13,7 +13,7 @@ import {
   reading,
   searching,
 } from "./Request.ts"
-import { runs, takesChoice } from "./routeFilters.ts"
+import { isOfForm, runs, takesChoice } from "./routeFilters.ts"
 import type { Adjustment } from "./variants.ts"
 
 export interface HostRequest<Request extends AnyRequest = AnyRequest> {
@@ -159,7 +159,7 @@ export const boundsFor = ({ hosted, form }: Needs, bounds: Bounds, host: Host): 
   const searchTools = run.filter(({ kind }) => kind === "web_search")
   if (searchTools.length === 0) return reading(bounds)
   // A caller's bound holds where its tool is sent as it is: other forms have none for a tool.
-  const isSentAsItIs = form !== undefined && host.ownForm === form
+  const isSentAsItIs = isOfForm(host, form)
   const searches = searchTools.reduce(
     (sum, { uses = mostSearches }) => sum + (isSentAsItIs ? Math.min(uses, mostSearches) : mostSearches),
     0,

@@ -106,7 +106,8 @@ class ResponsesGrammar {
   private progress(name: string, event: JsonObject): void {
     if (name === "response.output_item.added") this.begin(event)
     else if (name === "response.output_item.done") this.endItem(this.itemOf(event), event)
-    else this.tell(name, this.itemOf(event), event)
+    // It only says that the host is at work, and may come before its item.
+    else if (name !== "response.compaction.compacting") this.tell(name, this.itemOf(event), event)
   }
 
   /** An event within an item. */

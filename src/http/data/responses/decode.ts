@@ -4,10 +4,10 @@
  */
 import * as Either from "effect/Either"
 import type { ChatPayload } from "../../../domain/Chat.ts"
-import { type BadRequest, Unsupported } from "../../../domain/Failure.ts"
+import type { BadRequest } from "../../../domain/Failure.ts"
 import { runnerOf } from "../../../domain/hostedTools.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "../../../domain/Json.ts"
-import { type ChatRequest, routerOnly } from "../../../domain/Request.ts"
+import { type ChatRequest, type FormNeed, routerOnly } from "../../../domain/Request.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
 import {
@@ -34,6 +34,7 @@ import {
   tokenCount,
 } from "../../decode/members.ts"
 import { checkReasoning, reasoningOf } from "../../decode/reasoning.ts"
+import { compactionNeed } from "./compaction.ts"
 import { input, isCustomItem, requireInput, translatedInput } from "./input.ts"
 import { refusedMembers } from "./refused.ts"
 import { checkChoice, textConfig, toolChoice, tools, translatedFormat, translatedTools } from "./tools.ts"
@@ -110,12 +111,13 @@ export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, Ba
   const parameters = [...read.parameters, ...translatedParameters(payload, maxTokens)]
   const reasoning = reasoningOf(body)
   const sent = sentMembers(body, read.dropped)
-  const unsupported = onlyHere(body)
+  const onlyForm = compactionNeed(body["input"]) ?? onlyHere(body)
   return Either.right({
     ...chatRequest({
       ...{ body, payload, preferences, parameters, reasoning, maxTokens },
-      native: unsupported === undefined && dropped.length === 0 ? undefined : sent,
+      native: onlyForm === undefined && dropped.length === 0 ? undefined : sent,
       form: responsesForm,
+      onlyForm,
       dropped: read.dropped,
     }),
     native: {
@@ -123,19 +125,18 @@ export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, Ba
       body: sent,
       headers: {},
       untranslated: dropped,
-      unsupported,
       pathOf,
     },
   })
 }
 
 /** What only hosts of this form have: tools that take text in place of JSON, and calls of them. */
-const onlyHere = ({ tools, input, tool_choice: choice }: JsonObject): Unsupported | undefined => {
+const onlyHere = ({ tools, input, tool_choice: choice }: JsonObject): FormNeed | undefined => {
   const tool = Array.isArray(tools) ? tools.findIndex(isOwnTool) : -1
   const item = Array.isArray(input) ? input.findIndex(isCustomItem) : -1
   if (tool === -1 && item === -1 && !isCustom(choice)) return undefined
   const path = tool !== -1 ? `tools[${tool}]` : item !== -1 ? `input[${item}]` : "tool_choice"
-  return new Unsupported({ path, reason: "only hosts of the Responses form have custom tools" })
+  return { path, reason: "only hosts of the Responses form have custom tools" }
 }
 
 /** Whether the caller runs the tool, and the canonical form has no counterpart for it. */

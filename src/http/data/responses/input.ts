@@ -22,6 +22,7 @@ import {
   text,
 } from "../../decode/checks.ts"
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
+import { compactionItems, isCompaction } from "./compaction.ts"
 import { inputContent, outputContent, textContent, translatedContent } from "./parts.ts"
 import { readReasoning, reasoningItem, reasoningMembers } from "./reasoningItem.ts"
 import { notStored } from "./refused.ts"
@@ -60,6 +61,7 @@ const items: ReadonlyMap<string, Check> = new Map([
   ["web_search_call", objectOf({ id: text, action: anyObject })],
   ["custom_tool_call", objectOf({ call_id: filledText, name: filledText, input: text }, "call_id", "name", "input")],
   ["custom_tool_call_output", objectOf({ call_id: filledText, output: inputContent }, "call_id", "output")],
+  ...compactionItems,
 ])
 
 /** Calls of custom tools and their results: only hosts of this form take them. */
@@ -183,7 +185,7 @@ export const translatedInput = (instructions: unknown, given: unknown, dropped: 
   const items: ReadonlyArray<unknown> = Array.isArray(given) ? given : []
   let turn: AssistantTurn | undefined
   for (const [at, item] of items.entries()) {
-    if (!isJsonObject(item)) continue
+    if (!isJsonObject(item) || isCompaction(item)) continue
     const path = `input[${at}]`
     const message = messageOf(item, path, dropped)
     if (message === undefined) {

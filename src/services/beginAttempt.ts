@@ -6,6 +6,7 @@
 import type * as Context from "effect/Context"
 import * as Either from "effect/Either"
 import type { Endpoint } from "../catalogue/endpoints.ts"
+import { joinedNames } from "../domain/droppedNames.ts"
 import {
   HostFailed,
   type PaymentRequired,
@@ -110,7 +111,7 @@ export const beginAttempt = function* (
     return permit
   }
   const { dropped: untranslated = [] } = signed
-  const dropped = unsupported.length === 0 ? untranslated : [...unsupported, ...untranslated]
+  const dropped = joinedNames(unsupported, untranslated)
   const tools = request.operation === "chat" ? request.payload.tools : undefined
   const attempt = new Attempt(context, host, hold, permit, key, dropped, tools, addedBySign(encoded.right, signed))
   return { attempt, endpoint, encoded: signed, answerContext: narrow(request, host) }

@@ -5,9 +5,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { JsonObject } from "../../../src/domain/Json.ts"
 import { line } from "../../support/agents/AgentHost.ts"
+import { playCompaction, refusedElsewhere } from "../../support/agents/compaction.ts"
 import { agentForms, type FormName, type Keeps } from "../../support/agents/forms.ts"
 import { type HostName, hostNames } from "../../support/agents/hosts.ts"
-import { play, type Step } from "../../support/agents/play.ts"
+import { play, type Step, type Task } from "../../support/agents/play.ts"
 import { type AgentScene, agentScene } from "../../support/agents/scene.ts"
 import { objectsIn, textIn } from "../../support/forms/script.ts"
 import { type RecordedRequest, recordedRequests } from "../../support/recordings.ts"
@@ -46,12 +47,106 @@ const nothing: Row["dropped"] = {
 
 const file = "/home/user/project/notes.txt"
 
+const patch = '*** Begin Patch\n*** Add File: a "b".txt\n+x\\y\té 🌞\n*** End Patch\n'
+
+/** What a search of tools finds. */
+const agents: ReadonlyArray<JsonObject> = [
+  {
+    type: "namespace",
+    name: "helpers",
+    tools: [
+      {
+        type: "function",
+        name: "start",
+        description: "Starts a helper.",
+        parameters: { type: "object", properties: { task: { type: "string" } }, required: ["task"] },
+      },
+      { type: "custom", name: "note", description: "Leaves a note." },
+    ],
+  },
+]
+
 const rows: Readonly<Record<string, Row>> = {
   "cline-chat": {
     keeps: "reasoning_content",
     tools: 25,
     steps: [calls("read_files", { files: [{ path: file }] }), calls("editor", { path: file, new_text: "x" })],
     dropped: nothing,
+  },
+  "cline-openai-native": {
+    keeps: "vendor",
+    tools: 25,
+    steps: [calls("read_files", { files: [{ path: file }] }), calls("apply_patch", { input: "*** Begin Patch" })],
+    dropped: {
+      responses: "tools[0], tools[1]",
+      chat: "tools[0], tools[1]",
+      "strict chat": "tools[0], tools[1]",
+      messages: "tools[0], tools[1]",
+      gemini: "tools[0], tools[1]",
+      converse: "tools[0], tools[1]",
+      cohere: "tools[0], tools[1]",
+      ollama: "tools[0], tools[1]",
+    },
+  },
+  "codex-gpt-5.5": {
+    keeps: "vendor",
+    tools: 9,
+    steps: [
+      calls("exec_command", { cmd: `cat ${file}` }),
+      calls("apply_patch", patch),
+      { calls: [{ kind: "search", name: "tool_search", input: { query: "agents", limit: 2 } }], found: agents },
+      calls("start", { task: "Look for it" }, "helpers"),
+      calls("note", 'Say "done".', "helpers"),
+    ],
+    dropped: {
+      responses: "tools[9]",
+      chat: "tools[9], tools[3].format, client_metadata",
+      "strict chat": "tools[9], tools[3].format, client_metadata",
+      messages: "tools[9], prompt_cache_key, text.verbosity, tools[3].format, client_metadata",
+      gemini: "tools[9], prompt_cache_key, text.verbosity, tools[3].format, client_metadata",
+      converse: "tools[9], prompt_cache_key, text.verbosity, tools[3].format, client_metadata",
+      cohere: "tools[9], prompt_cache_key, text.verbosity, tools[3].format, client_metadata",
+      ollama: "tools[9], prompt_cache_key, text.verbosity, tools[3].format, client_metadata",
+    },
+  },
+  "codex-gpt-6-sol": {
+    keeps: "vendor",
+    tools: 11,
+    steps: [calls("exec", `text("${file}")\n`, "functions"), calls("wait", { cell_id: "1" }, "functions")],
+    dropped: {
+      responses: "",
+      chat: "input[0].tools[1].description, input[0].tools[2].description, input[0].tools[0].tools[0].format, client_metadata, reasoning.context",
+      "strict chat":
+        "input[0].tools[1].description, input[0].tools[2].description, input[0].tools[0].tools[0].format, client_metadata, reasoning.context",
+      messages:
+        "prompt_cache_key, text.verbosity, reasoning, input[0].tools[1].description, input[0].tools[2].description, input[0].tools[0].tools[0].format, client_metadata",
+      gemini:
+        "parallel_tool_calls, prompt_cache_key, text.verbosity, input[0].tools[1].description, input[0].tools[2].description, input[0].tools[0].tools[0].format, client_metadata, reasoning.context",
+      converse:
+        "prompt_cache_key, text.verbosity, reasoning, input[0].tools[1].description, input[0].tools[2].description, input[0].tools[0].tools[0].format, client_metadata",
+      cohere:
+        "parallel_tool_calls, prompt_cache_key, text.verbosity, input[0].tools[1].description, input[0].tools[2].description, input[0].tools[0].tools[0].format, client_metadata, reasoning.context",
+      ollama:
+        "parallel_tool_calls, prompt_cache_key, text.verbosity, input[0].tools[1].description, input[0].tools[2].description, input[0].tools[0].tools[0].format, client_metadata, reasoning.context",
+    },
+  },
+  "codex-unknown-model": {
+    keeps: "vendor",
+    tools: 12,
+    steps: [
+      calls("exec_command", { cmd: `cat ${file}` }),
+      calls("spawn_agent", { message: "Look for it" }, "multi_agent_v1"),
+    ],
+    dropped: {
+      responses: "tools[8]",
+      chat: "tools[8], tools[4].description, client_metadata",
+      "strict chat": "tools[8], tools[4].description, client_metadata",
+      messages: "tools[8], prompt_cache_key, tools[4].description, client_metadata",
+      gemini: "tools[8], prompt_cache_key, tools[4].description, client_metadata",
+      converse: "tools[8], prompt_cache_key, tools[4].description, client_metadata",
+      cohere: "tools[8], prompt_cache_key, tools[4].description, client_metadata",
+      ollama: "tools[8], prompt_cache_key, tools[4].description, client_metadata",
+    },
   },
   "opencode-chat": {
     keeps: "nothing",
@@ -70,6 +165,21 @@ const rows: Readonly<Record<string, Row>> = {
     tools: 4,
     steps: [calls("read", { path: file }), calls("write", { path: file, content: "x" })],
     dropped: { ...nothing, messages: "reasoning_effort", converse: "reasoning_effort" },
+  },
+  "pi-responses": {
+    keeps: "items",
+    tools: 4,
+    steps: [calls("read", { path: file }), calls("write", { path: file, content: "x" })],
+    dropped: {
+      responses: "",
+      chat: "",
+      "strict chat": "",
+      messages: "prompt_cache_key, reasoning",
+      gemini: "prompt_cache_key",
+      converse: "prompt_cache_key, reasoning",
+      cohere: "prompt_cache_key",
+      ollama: "prompt_cache_key",
+    },
   },
   "qwen-chat": {
     keeps: "reasoning_content",
@@ -111,7 +221,7 @@ describe.skipIf(found.length === 0)("recorded requests of agents", () => {
   afterAll(() => scene.stop())
 
   test("each has a row", () => {
-    expect(found.map(({ name }) => name)).toEqual(Object.keys(rows).toSorted())
+    expect(found.map(({ name }) => name)).toEqual([...Object.keys(rows), "codex-compaction"].toSorted())
   })
 
   for (const recorded of found) {
@@ -125,8 +235,22 @@ describe.skipIf(found.length === 0)("recorded requests of agents", () => {
         const expected = { dropped: row.dropped[host], thoughts: thoughtsIn(form, body, host) }
         for (const isStream of [false, true])
           test(`${host}, ${isStream ? "streamed" : "whole"}`, () =>
-            play(scene, { name: recorded.name, form, headers, body, ...row }, host, isStream, expected))
+            play(scene, { form, headers, body, ...row }, host, isStream, expected))
       }
     })
   }
+
+  describe("codex-compaction", () => {
+    const compacting = (): Task => {
+      const [recorded] = found.filter(({ name }) => name === "codex-compaction")
+      if (recorded === undefined) throw new Error("no such recording")
+      const { headers, body } = recorded
+      return { form: "responses", headers, body, keeps: "vendor", steps: [calls("exec_command", { cmd: "ls" })] }
+    }
+    for (const isStream of [false, true]) {
+      const how = isStream ? "streamed" : "whole"
+      test(`a host of the form, ${how}`, () => playCompaction(scene, compacting(), isStream))
+      test(`hosts of other forms, ${how}`, () => refusedElsewhere(scene, compacting(), isStream))
+    }
+  })
 })

@@ -22,6 +22,8 @@ export interface Said {
   readonly thought?: string
   readonly text?: string
   readonly calls: ReadonlyArray<Called>
+  /** Items in place of all this, at a host of the Responses form. */
+  readonly items?: ReadonlyArray<JsonObject>
 }
 
 /** A tool on the wire. */

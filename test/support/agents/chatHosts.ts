@@ -33,7 +33,7 @@ export const answerOf = ({ thought, text, calls }: Said, signature: string) => (
 
 const turnOf = (message: JsonObject): ReadonlyArray<string> => {
   const { role, content, tool_call_id: id } = message
-  if (role === "tool") return [line.result(textIn(id), textsOf(content).join("|"))]
+  if (role === "tool") return [line.result(textIn(id), textsOf(content).join(""))]
   if (role !== "assistant") return told(textIn(role), content)
   const details = joined(objectsIn(message["reasoning_details"]))
   const plain = textIn(message["reasoning"] ?? message["reasoning_content"])

@@ -74,7 +74,7 @@ const events = (said: Said): string => {
 
 const linesOf = (message: JsonObject): ReadonlyArray<string> => {
   const { role, content } = message
-  if (role === "tool") return [line.result(textIn(message["tool_call_id"]), textsOf(content).join("|"))]
+  if (role === "tool") return [line.result(textIn(message["tool_call_id"]), textsOf(content).join(""))]
   if (role !== "assistant") return told(textIn(role), content)
   const thoughts = objectsIn(content).filter(({ type }) => type === "thinking")
   const texts = typeof content === "string" ? content : objectsIn(content).filter(({ type }) => type === "text")

@@ -93,7 +93,7 @@ const linesOf = (role: string, block: JsonObject): ReadonlyArray<string> => {
         textIn(id),
         objectsIn(content)
           .map(({ text }) => textIn(text))
-          .join("|"),
+          .join(""),
       ),
     ]
   }

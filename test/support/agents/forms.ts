@@ -46,6 +46,7 @@ export interface Tool {
   readonly name: string
   readonly namespace?: string
   readonly kind: "function" | "custom" | "search"
+  readonly description?: string
   readonly parameters?: unknown
 }
 
@@ -53,6 +54,10 @@ export interface Tool {
 export interface Told {
   readonly call: (call: Called) => string
   readonly result: (id: string, text: string) => string
+  /** The result of a search of tools. */
+  readonly found: (id: string, tools: ReadonlyArray<Tool>) => string
+  /** What one agent says to another: its lines. */
+  readonly message: (from: string, to: string, content: unknown) => ReadonlyArray<string>
 }
 
 /**
@@ -100,13 +105,18 @@ const chat: AgentForm = {
   turns: (body, { call, result }) =>
     objectsIn(body["messages"]).flatMap((message) => {
       const { role, content, tool_call_id: id } = message
-      if (role === "tool") return [result(textIn(id), textsOf(content).join("|"))]
+      if (role === "tool") return [result(textIn(id), textsOf(content).join(""))]
       return [...told(textIn(role), content), ...objectsIn(message["tool_calls"]).map(chatCall).map(call)]
     }),
   tools: (body) => objectsIn(body["tools"]).map((tool) => named(objectIn(tool["function"]))),
 }
 
-const named = ({ name, parameters }: JsonObject): Tool => ({ kind: "function", name: textIn(name), parameters })
+const named = ({ name, description, parameters }: JsonObject): Tool => ({
+  kind: "function",
+  name: textIn(name),
+  ...(typeof description === "string" ? { description } : {}),
+  parameters,
+})
 
 // --- Messages
 
@@ -161,7 +171,7 @@ const messages: AgentForm = {
               case "tool_use":
                 return [call(blockCall(block))]
               case "tool_result":
-                return [result(textIn(block["tool_use_id"]), textsOf(block["content"]).join("|"))]
+                return [result(textIn(block["tool_use_id"]), textsOf(block["content"]).join(""))]
               default:
                 return told(textIn(role), [block])
             }
@@ -179,7 +189,7 @@ const toolsIn = (tools: unknown): ReadonlyArray<Tool> =>
       case "function":
         return [named(tool)]
       case "custom":
-        return [{ kind: "custom", name: textIn(tool["name"]) }]
+        return [{ ...named(tool), kind: "custom" }]
       case "namespace":
         return toolsIn(tool["tools"]).map((inner) => ({ ...inner, namespace: textIn(tool["name"]) }))
       case "tool_search":
@@ -233,7 +243,7 @@ const outputOf = ({ call, text, tools }: Result): JsonObject => {
 const itemsIn = (body: JsonObject): ReadonlyArray<JsonObject> =>
   typeof body["input"] === "string" ? [{ role: "user", content: body["input"] }] : objectsIn(body["input"])
 
-const turnsOfItem = (item: JsonObject, { call, result }: Told): ReadonlyArray<string> => {
+const turnsOfItem = (item: JsonObject, { call, result, found, message }: Told): ReadonlyArray<string> => {
   const [called] = callIn(item)
   if (called !== undefined) return [call(called)]
   const id = textIn(item["call_id"])
@@ -244,9 +254,11 @@ const turnsOfItem = (item: JsonObject, { call, result }: Told): ReadonlyArray<st
       return []
     case "function_call_output":
     case "custom_tool_call_output":
-      return [result(id, textsOf(item["output"]).join("|"))]
+      return [result(id, textsOf(item["output"]).join(""))]
     case "tool_search_output":
-      return [result(id, "tools")]
+      return [found(id, toolsIn(item["tools"]))]
+    case "agent_message":
+      return message(textIn(item["author"]), textIn(item["recipient"]), item["content"])
     default:
       return told(textIn(item["role"] ?? "user"), item["content"])
   }

@@ -14,7 +14,7 @@ const blocksOf = (content: unknown): ReadonlyArray<JsonObject> =>
 const textOf = (content: unknown): string =>
   blocksOf(content)
     .map(({ text }) => textIn(text))
-    .join("|")
+    .join("")
 
 const lineOf = (role: string, block: JsonObject): string => {
   switch (block["type"]) {

@@ -2,7 +2,7 @@
 import { expect } from "bun:test"
 import type { JsonObject } from "../../../src/domain/Json.ts"
 import { objectIn, present } from "../forms/script.ts"
-import { type Called, fullName, kindOf, line, type Offered, toldInput, toldName } from "./AgentHost.ts"
+import { type Called, fullName, kindOf, line, type Offered, told, toldInput, toldName } from "./AgentHost.ts"
 import { agentForms, type FormName, type Heard, type Keeps, type Result, type Told, type Tool } from "./forms.ts"
 import { agentHosts, type HostName } from "./hosts.ts"
 import { type AgentScene, modelAt } from "./scene.ts"
@@ -25,7 +25,6 @@ export interface Expected {
 }
 
 export interface Task {
-  readonly name: string
   readonly form: FormName
   readonly headers: Readonly<Record<string, string>>
   readonly body: JsonObject
@@ -73,10 +72,10 @@ export const play = async (scene: AgentScene, task: Task, host: HostName, isStre
     const heard = await heardOf(task, response, isStream)
     expect([turn, response.headers.get("x-gw-dropped") ?? ""]).toEqual([turn, dropped])
     checkSent(scene, task, host, body, thoughts)
-    const told = agentHosts[host].isToThink(scene.sentTo(host)) ? thought(turn) : ""
-    expect(shownHeard(host, heard)).toEqual(shownHeard(host, { thought: told, text: text ?? "", calls, given: [] }))
+    const thinking = agentHosts[host].isToThink(scene.sentTo(host)) ? thought(turn) : ""
+    expect(shownHeard(host, heard)).toEqual(shownHeard(host, { thought: thinking, text: text ?? "", calls, given: [] }))
     if (step === undefined) break
-    const back = told === "" ? undefined : thoughtLine(task, host, told)
+    const back = thinking === "" ? undefined : thoughtLine(task, host, thinking)
     if (back !== undefined) thoughts.push(back)
     dropped = expected.droppedLater ?? dropped
     body = agentForms[task.form].next(body, heard, resultsOf(heard, step))
@@ -98,6 +97,10 @@ const heardOf = async ({ form, keeps }: Task, response: Response, isStream: bool
   return heard(isStream ? assembled(text) : objectIn(JSON.parse(text)), keeps)
 }
 
+/** What hosts that know no search of tools are told of its result. */
+const foundText = (tools: ReadonlyArray<Tool>): string =>
+  ["These tools can be called now:", ...tools.map((tool) => `- ${toldName(tool)}: ${tool.description}`)].join("\n")
+
 /** How a host is told of calls and results: as they are at a host of the Responses form, elsewhere as functions. */
 const toldAt = (host: HostName): Told => {
   const idOf = (id: string) => (agentHosts[host].givesIds ? id : "")
@@ -107,6 +110,11 @@ const toldAt = (host: HostName): Told => {
         ? line.call(call.id, fullName(call), call.input)
         : line.call(idOf(call.id), toldName(call), toldInput(call)),
     result: (id, text) => line.result(idOf(id), text),
+    found: (id, tools) => line.result(idOf(id), host === "responses" ? "tools" : foundText(tools)),
+    message: (from, to, content) => [
+      ...(host === "responses" ? [] : [line.told("user", `Message from ${from} to ${to}:`)]),
+      ...told("user", content),
+    ],
   }
 }
 

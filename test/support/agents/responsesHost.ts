@@ -31,7 +31,8 @@ const callItem = ({ kind, id, name, namespace, input }: Called): JsonObject => {
 }
 
 /** The items of an answer. Ids are made of the calls', so that no two turns have the same. */
-export const itemsOf = ({ thought, text, calls }: Said): ReadonlyArray<JsonObject> => {
+const itemsOf = ({ thought, text, calls, items }: Said): ReadonlyArray<JsonObject> => {
+  if (items !== undefined) return items
   const own = calls[0]?.id ?? "last"
   const content = [{ type: "output_text", annotations: [], logprobs: [], text }]
   return [
@@ -49,7 +50,7 @@ const linesOf = (item: JsonObject): ReadonlyArray<string> => {
   const full = namespace === undefined ? textIn(name) : `${textIn(namespace)}.${textIn(name)}`
   switch (type) {
     case "reasoning":
-      return [line.thought(textsOf(item["summary"]).join("|"), textIn(item["encrypted_content"]))]
+      return [line.thought(textsOf(item["summary"]).join(""), textIn(item["encrypted_content"]))]
     case "function_call":
       return [line.call(id, full, JSON.parse(textIn(item["arguments"])))]
     case "custom_tool_call":
@@ -58,7 +59,7 @@ const linesOf = (item: JsonObject): ReadonlyArray<string> => {
       return [line.call(id, "tool_search", item["arguments"])]
     case "function_call_output":
     case "custom_tool_call_output":
-      return [line.result(id, textsOf(item["output"]).join("|"))]
+      return [line.result(id, textsOf(item["output"]).join(""))]
     case "tool_search_output":
       return [line.result(id, "tools")]
     default:
@@ -78,7 +79,7 @@ const offeredIn = (tool: JsonObject): Asked["tools"] => {
         .flatMap(offeredIn)
         .map((inner) => ({ ...inner, name: `${textIn(name)}.${inner.name}` }))
     case "tool_search":
-      return [{ name: "tool_search", kind: tool["execution"] === "client" ? "search" : "hosted" }]
+      return [{ name: "tool_search", kind: tool["execution"] === "client" ? "search" : "hosted", parameters }]
     default:
       return [{ name: textIn(type), kind: "hosted" }]
   }

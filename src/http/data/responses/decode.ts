@@ -179,6 +179,11 @@ const translatedMembers = (
   const { stream_options: stream } = body
   if (isJsonObject(stream) && stream["include_obfuscation"] === true) dropped.push("stream_options.include_obfuscation")
   for (const name of ["image", "client_metadata"]) if (body[name] != null) dropped.push(name)
+  if (isJsonObject(body["reasoning"])) {
+    const { context, mode }: JsonObject = body["reasoning"]
+    if (context != null && context !== "auto") dropped.push("reasoning.context")
+    if (mode != null && mode !== "standard") dropped.push("reasoning.mode")
+  }
   // Only calls of tools that the host runs count, and of these the canonical form has the search alone.
   if (searches && body["max_tool_calls"] != null) dropped.push("max_tool_calls")
   if (isJsonObject(body["text"])) dropOthers(body["text"], textMembers, "text", dropped)

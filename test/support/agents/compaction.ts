@@ -21,7 +21,7 @@ export const playCompaction = async (scene: AgentScene, task: Task, isStream: bo
   expect(scene.sentTo("responses")["input"]).toEqual(task.body["input"])
   const kept = objectsIn(task.body["input"]).filter(({ role }) => role === "user" || role === "developer")
   const input = [...kept, ...objectsIn(answer["output"]), { role: "user", content: "Go on." }]
-  await play(scene, { ...task, body: { ...task.body, input } }, "responses", isStream, { dropped: "", thoughts: [] })
+  await play(scene, { ...task, body: { ...task.body, input } }, "responses", isStream, "")
 }
 
 /** At hosts of other forms: each is named with its reason. */

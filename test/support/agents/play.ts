@@ -1,7 +1,7 @@
 /** Plays a task of an agent at a host: the request, then one for each step of the task, with what the host said before. */
 import { expect } from "bun:test"
 import type { JsonObject } from "../../../src/domain/Json.ts"
-import { objectIn, present } from "../forms/script.ts"
+import { objectIn, objectsIn, present, textIn } from "../forms/script.ts"
 import { type Called, fullName, kindOf, line, type Offered, told, toldInput, toldName } from "./AgentHost.ts"
 import { agentForms, type FormName, type Heard, type Keeps, type Result, type Told, type Tool } from "./forms.ts"
 import { agentHosts, type HostName } from "./hosts.ts"
@@ -12,16 +12,6 @@ export interface Step {
   readonly calls: ReadonlyArray<Omit<Called, "id">>
   /** Tools that the search of this step finds. */
   readonly found?: ReadonlyArray<JsonObject>
-}
-
-/** What is expected at one host. */
-export interface Expected {
-  /** `X-GW-Dropped` of the first request. */
-  readonly dropped: string
-  /** In requests after a step, where they differ. */
-  readonly droppedLater?: string
-  /** Lines of the reasoning in the request that the host gets. */
-  readonly thoughts: ReadonlyArray<string>
 }
 
 export interface Task {
@@ -48,6 +38,25 @@ export const shownTool = ({ name, kind }: Offered): string =>
 
 const thought = (turn: number): string => `Thought ${turn}: the file first.`
 
+/** Reasoning that the request has, as the host gets it. */
+const thoughtsIn = (form: FormName, body: JsonObject, host: HostName): ReadonlyArray<string> => {
+  if (form === "responses") {
+    return objectsIn(body["input"])
+      .filter(({ type }) => type === "reasoning")
+      .flatMap(({ summary, encrypted_content: data }) => {
+        const text = textIn(objectsIn(summary)[0]?.["text"])
+        if (host === "responses") return [line.thought(text, textIn(data))]
+        if (host === "chat") return [line.thought(text, ""), line.thought("", textIn(data))]
+        return host === "ollama" ? [line.thought(text, "")] : []
+      })
+  }
+  if (host !== "chat" && host !== "ollama") return []
+  return objectsIn(body["messages"]).flatMap((message) => {
+    const text = textIn(message["reasoning"] ?? message["reasoning_content"])
+    return text === "" ? [] : [line.thought(text, "")]
+  })
+}
+
 /** A request to the gateway, as the agent sends it. */
 export const ask = (scene: AgentScene, task: Task, model: string, body: JsonObject): Promise<Response> => {
   const { path } = agentForms[task.form]
@@ -58,12 +67,12 @@ export const ask = (scene: AgentScene, task: Task, model: string, body: JsonObje
   })
 }
 
-export const play = async (scene: AgentScene, task: Task, host: HostName, isStream: boolean, expected: Expected) => {
-  const { body: first, steps } = task
+/** `dropped`: what `X-GW-Dropped` says in each turn. */
+export const play = async (scene: AgentScene, task: Task, host: HostName, isStream: boolean, dropped: string) => {
+  const { body: first, steps, form } = task
   const { stream_options: options, ...rest } = first
   let body: JsonObject = { ...rest, stream: isStream, ...(isStream ? present({ stream_options: options }) : {}) }
-  const thoughts = [...expected.thoughts]
-  let dropped = expected.dropped
+  const thoughts = [...thoughtsIn(form, first, host)]
   for (const [turn, step] of [...steps, undefined].entries()) {
     const calls = (step?.calls ?? []).map((call, at) => ({ ...call, id: `call_turn${turn}_${at}` }))
     const text = step === undefined ? "It is written." : turn === 0 ? "I shall look." : undefined
@@ -72,12 +81,12 @@ export const play = async (scene: AgentScene, task: Task, host: HostName, isStre
     const heard = await heardOf(task, response, isStream)
     expect([turn, response.headers.get("x-gw-dropped") ?? ""]).toEqual([turn, dropped])
     checkSent(scene, task, host, body, thoughts)
+    if (host === task.form) checkAsItWas(task, scene.sentTo(host), body, dropped)
     const thinking = agentHosts[host].isToThink(scene.sentTo(host)) ? thought(turn) : ""
     expect(shownHeard(host, heard)).toEqual(shownHeard(host, { thought: thinking, text: text ?? "", calls, given: [] }))
     if (step === undefined) break
     const back = thinking === "" ? undefined : thoughtLine(task, host, thinking)
     if (back !== undefined) thoughts.push(back)
-    dropped = expected.droppedLater ?? dropped
     body = agentForms[task.form].next(body, heard, resultsOf(heard, step))
   }
 }
@@ -100,6 +109,28 @@ const heardOf = async ({ form, keeps }: Task, response: Response, isStream: bool
 /** What hosts that know no search of tools are told of its result. */
 const foundText = (tools: ReadonlyArray<Tool>): string =>
   ["These tools can be called now:", ...tools.map((tool) => `- ${toldName(tool)}: ${tool.description}`)].join("\n")
+
+/** A host of the agent's own form gets the conversation and the tools as they came, but for tools that are dropped. */
+const checkAsItWas = ({ form }: Task, sent: JsonObject, body: JsonObject, dropped: string): void => {
+  if (form === "chat") return
+  const names = dropped.split(", ")
+  for (const name of ["input", "messages", "system", "instructions", "tools", "tool_choice", "parallel_tool_calls"]) {
+    const given = body[name]
+    expect([name, sent[name]]).toEqual([name, keptOf(name, given, names)])
+  }
+}
+
+const keptOf = (name: string, given: unknown, dropped: ReadonlyArray<string>): unknown => {
+  if (dropped.includes(name)) return undefined
+  if (!Array.isArray(given)) return given
+  const left = given.filter((_, at) => !dropped.includes(`${name}[${at}]`))
+  if (name === "tools") return left.length === 0 ? undefined : left
+  return name !== "input"
+    ? left
+    : given.map((item, at) =>
+        Array.isArray(item?.tools) ? { ...item, tools: keptOf(`input[${at}].tools`, item.tools, dropped) } : item,
+      )
+}
 
 /** How a host is told of calls and results: as they are at a host of the Responses form, elsewhere as functions. */
 const toldAt = (host: HostName): Told => {

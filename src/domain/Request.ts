@@ -161,6 +161,8 @@ export interface NativeRequest {
   readonly headers: Readonly<Record<string, string>>
   /** Members that the canonical form has no counterpart for. They are dropped for hosts of other forms. */
   readonly untranslated: ReadonlyArray<string>
+  /** Whether the host is to compact the conversation in place of answering it. Default false. */
+  readonly compacts?: boolean
   /** The caller's own path for a path in the canonical payload, such as `messages[2].content[0]`. */
   readonly pathOf: (path: string) => string
   /** The tools by the names that hosts of the form call. Absent: as in the canonical payload. */

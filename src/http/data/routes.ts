@@ -16,6 +16,7 @@ import type { Form } from "./Form.ts"
 import { Inference, type InferenceHandler } from "./inference.ts"
 import { messages } from "./messages/index.ts"
 import { rerank } from "./rerank/index.ts"
+import { compact } from "./responses/compact.ts"
 import { responses } from "./responses/index.ts"
 
 type Path = `/${string}`
@@ -26,10 +27,11 @@ const protocols: ReadonlyArray<readonly [path: Path, protocol: ClientProtocol]> 
   ["/api/v1/messages", messages],
   ["/api/v1/responses", responses],
 ]
-/** Operations that are no chat. */
+/** Operations that are no chat, and a chat that is answered in another way. */
 const operations: ReadonlyArray<readonly [path: Path, form: Form]> = [
   ["/api/v1/embeddings", embeddings],
   ["/api/v1/rerank", rerank],
+  ["/api/v1/responses/compact", compact],
 ]
 const explainPath: Path = "/api/v1/route/explain"
 const countPath: Path = "/api/v1/messages/count_tokens"

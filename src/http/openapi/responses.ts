@@ -30,6 +30,7 @@ import {
 const itemTypes = oneOf(
   ...["function_call", "function_call_output", "reasoning", "image_generation_call", "web_search_call"],
   ...["custom_tool_call", "custom_tool_call_output"],
+  ...["compaction_trigger", "compaction", "compaction_summary", "context_compaction"],
 )
 
 /** Items are described by their types alone; the decoder names what is wrong within one. */
@@ -176,6 +177,15 @@ const request: Schema = {
   allOf: [...modelRules, ...reasoningRules, { properties: { input: { not: nothing } } }],
 }
 
+export const responsesUsage = given({
+  input_tokens: count,
+  input_tokens_details: given({ cached_tokens: count, cache_write_tokens: count }),
+  output_tokens: count,
+  output_tokens_details: given({ reasoning_tokens: count }),
+  total_tokens: count,
+  cost,
+})
+
 const answer = given({
   id: text,
   object: only("response"),
@@ -187,14 +197,7 @@ const answer = given({
   error: orNull(anyObject),
   incomplete_details: orNull(anyObject),
   service_tier: text,
-  usage: given({
-    input_tokens: count,
-    input_tokens_details: given({ cached_tokens: count, cache_write_tokens: count }),
-    output_tokens: count,
-    output_tokens_details: given({ reasoning_tokens: count }),
-    total_tokens: count,
-    cost,
-  }),
+  usage: responsesUsage,
 })
 
 export const responsesForm: DescribedForm = {

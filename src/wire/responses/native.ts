@@ -91,7 +91,8 @@ const saysNothing = (value: unknown): boolean => Array.isArray(value) && value.l
  */
 const ownId = /^(?:msg|rs|fc|ig|ctc|tsc|sh|apc)_\d{1,12}-[0-9A-Za-z]{20}-\d+(?:-([a-z0-9-]{1,64}))?$/
 
-const inputOf = (input: unknown, request: ChatRequest, quirks: ResponsesQuirks): unknown => {
+/** The input without what is the gateway's, and without what this host cannot read. */
+export const inputOf = (input: unknown, request: ChatRequest, quirks: ResponsesQuirks): unknown => {
   if (!Array.isArray(input)) return input
   return input.flatMap(
     (item: unknown): ReadonlyArray<unknown> => (isJsonObject(item) ? itemOf(item, request, quirks) : [item]),

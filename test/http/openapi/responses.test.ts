@@ -1,6 +1,7 @@
 /** The description of the Responses form against its decoder. Of an item the schema has only its type. */
 import { expect, test } from "bun:test"
 import { isJsonObject, type JsonObject } from "../../../src/domain/Json.ts"
+import { decodeCompact } from "../../../src/http/data/responses/compact.ts"
 import { decodeResponses } from "../../../src/http/data/responses/decode.ts"
 import { agreement, faultsIn, fits, problemsIn, values } from "../../support/openApi.ts"
 import { recordings, recordingsPresent } from "../../support/recordings.ts"
@@ -20,6 +21,8 @@ const near: Readonly<Record<string, ReadonlyArray<unknown>>> = {
     [{ type: "function_call", call_id: "c", name: "f", arguments: "{}" }],
     [{ type: "function_call_output", call_id: "c", output: "x" }],
     [{ type: "item_reference", id: "i" }],
+    [{ type: "compaction_trigger" }, { type: "context_compaction" }],
+    [{ type: "compaction", encrypted_content: "x" }],
     [{ type: "computer_call" }],
     [{ type: 5, role: "user", content: "hi" }],
   ],
@@ -76,4 +79,12 @@ test("they differ on a choice of a function that is not offered, which no schema
   const body = { ...fine, tools: [tool({})], tool_choice: { type: "function", name: "g" } }
   expect(problemsIn(decode(body))).toHaveLength(1)
   expect(fits("ResponsesRequest", body)).toBe(true)
+})
+
+test("the schema and the decoder of a compaction agree on every member with every value", () => {
+  const expectCompaction = agreement("CompactRequest", decodeCompact)
+  for (const name of names) {
+    for (const value of [...values, ...(near[name] ?? [])]) expectCompaction({ ...fine, [name]: value })
+  }
+  expectCompaction({ model: "acme/small" })
 })

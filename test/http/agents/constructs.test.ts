@@ -28,7 +28,8 @@ for (const one of agentCases) {
 
     for (const host of hostNames)
       for (const isStream of [false, true])
-        test(`${host}, ${isStream ? "streamed" : "whole"}`, () => play(scene, one, host, isStream, one.dropped[host]))
+        test(`${host}, ${isStream ? "streamed" : "whole"}`, () =>
+          play(scene, one, host, isStream, one.dropped[host], one.later?.[host]))
   })
 }
 

@@ -12,6 +12,8 @@ export interface AgentCase extends Task {
   readonly offers: { readonly responses: string; readonly elsewhere: string }
   /** `X-GW-Dropped`. */
   readonly dropped: Readonly<Record<HostName, string>>
+  /** The same in the turns that follow, where it differs. */
+  readonly later?: Readonly<Partial<Record<HostName, string>>>
 }
 
 const json = { "content-type": "application/json" }
@@ -76,7 +78,11 @@ const within = <Call extends Step["calls"][number]>(namespace: string, call: Cal
 
 // --- requests of the Responses form
 
-const user = { type: "message", role: "user", content: [{ type: "input_text", text: "Read notes.txt, write out.txt." }] }
+const user = {
+  type: "message",
+  role: "user",
+  content: [{ type: "input_text", text: "Read notes.txt, write out.txt." }],
+}
 
 const asked = (more: JsonObject): JsonObject => ({
   model: "agents/any",
@@ -94,7 +100,10 @@ const found: ReadonlyArray<JsonObject> = [
   {
     type: "namespace",
     name: "helpers",
-    tools: [{ ...read, name: "start", description: "Starts a helper." }, { ...lark, format: { type: "text" } }],
+    tools: [
+      { ...read, name: "start", description: "Starts a helper." },
+      { ...lark, format: { type: "text" } },
+    ],
   },
 ]
 
@@ -405,6 +414,8 @@ const ofChat: ReadonlyArray<AgentCase> = [
     steps: [step(reading), step(writing)],
     offers: { responses: "read, write", elsewhere: "read, write" },
     dropped: at(""),
+    // The agent keeps the text of the thinking alone, and a thinking budget needs it whole.
+    later: { messages: "reasoning_effort", converse: "reasoning_effort" },
   },
   {
     what: "a chat that asks for its usage, and names the tools of results",

@@ -67,8 +67,15 @@ export const ask = (scene: AgentScene, task: Task, model: string, body: JsonObje
   })
 }
 
-/** `dropped`: what `X-GW-Dropped` says in each turn. */
-export const play = async (scene: AgentScene, task: Task, host: HostName, isStream: boolean, dropped: string) => {
+/** `dropped`: what `X-GW-Dropped` says in the first turn. `later`: in those that follow. */
+export const play = async (
+  scene: AgentScene,
+  task: Task,
+  host: HostName,
+  isStream: boolean,
+  dropped: string,
+  later = dropped,
+) => {
   const { body: first, steps, form } = task
   const { stream_options: options, ...rest } = first
   let body: JsonObject = { ...rest, stream: isStream, ...(isStream ? present({ stream_options: options }) : {}) }
@@ -79,9 +86,10 @@ export const play = async (scene: AgentScene, task: Task, host: HostName, isStre
     scene.say = { thought: thought(turn), ...(text === undefined ? {} : { text }), calls }
     const response = await ask(scene, task, modelAt(host), body)
     const heard = await heardOf(task, response, isStream)
-    expect([turn, response.headers.get("x-gw-dropped") ?? ""]).toEqual([turn, dropped])
+    const names = turn === 0 ? dropped : later
+    expect([turn, response.headers.get("x-gw-dropped") ?? ""]).toEqual([turn, names])
     checkSent(scene, task, host, body, thoughts)
-    if (host === task.form) checkAsItWas(task, scene.sentTo(host), body, dropped)
+    if (host === task.form) checkAsItWas(task, scene.sentTo(host), body, names)
     const thinking = agentHosts[host].isToThink(scene.sentTo(host)) ? thought(turn) : ""
     expect(shownHeard(host, heard)).toEqual(shownHeard(host, { thought: thinking, text: text ?? "", calls, given: [] }))
     if (step === undefined) break

@@ -1,6 +1,6 @@
 /**
  * The kinds of tools that the caller of a Responses request runs: how each is offered as a function to hosts of other forms, and
- * which items its calls and results are. Members are those of the vendor's types (openai 7.55, `resources/responses/responses.d.ts`).
+ * which items its calls and results are. Members are those of the vendor's types (npm package `openai`, 7.55).
  * See docs/decisions/0052-tools-of-the-caller.md.
  */
 import type { Content } from "../../../domain/Chat.ts"

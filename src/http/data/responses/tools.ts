@@ -125,8 +125,8 @@ export const checkChoice = (body: JsonObject, names: ToolNames, issues: Issues):
     if (kind.isNamed) report(issues, `${path}.name`, `${said} is not the name of a ${kind.type} in tools`)
     else report(issues, `${path}.type`, `${said} is not among the tools`)
   }
-  if (chosen["type"] !== "allowed_tools") return demand(chosen, "tool_choice")
-  for (const [at, tool] of objectsIn(chosen["tools"]).entries()) demand(tool, `tool_choice.tools[${at}]`)
+  if (chosen["type"] !== "allowed_tools") demand(chosen, "tool_choice")
+  else for (const [at, tool] of objectsIn(chosen["tools"]).entries()) demand(tool, `tool_choice.tools[${at}]`)
 }
 
 /** The caller's tool that a choice names; `undefined`: it names one of a host, or a namespace. */

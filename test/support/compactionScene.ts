@@ -44,6 +44,12 @@ export interface CompactionScene {
 
 const pricing = { prompt: "0.000001", completion: "0.000002", input_cache_read: "0.0000001" }
 
+/** A model of another operation, of which only the plan is looked at. */
+const modelOf = (operation: "embeddings" | "rerank") => ({
+  ...model(`agents/${operation}`, "chat"),
+  architecture: { input_modalities: ["text"], output_modalities: [operation] },
+})
+
 const model = (id: string, ...providers: ReadonlyArray<string>) => ({
   id,
   context_length: 100_000,
@@ -79,7 +85,10 @@ export const compactionScene = async (): Promise<CompactionScene> => {
       models: [
         model("agents/responses", "first", "second"),
         model("agents/mixed", "chat", "first"),
+        model("agents/all", "second", "chat", "first"),
         model("agents/others", "chat", "claude", "gemini", "converse", "cohere"),
+        modelOf("embeddings"),
+        modelOf("rerank"),
       ],
       limits: {
         breaker: { consecutive_failures: 0, error_rate: 0 },

@@ -5,7 +5,7 @@ import { objectIn, objectsIn } from "../forms/script.ts"
 import { agentForms } from "./forms.ts"
 import { hostNames } from "./hosts.ts"
 import { ask, play, type Task } from "./play.ts"
-import { type AgentScene, modelAt, modelElsewhere } from "./scene.ts"
+import { type AgentScene, modelAt, modelElsewhere, slugOf } from "./scene.ts"
 
 const made: JsonObject = { id: "cmp_1", type: "compaction", encrypted_content: "Y29tcGFjdGVk+/=" }
 
@@ -38,7 +38,7 @@ export const refusedElsewhere = async (scene: AgentScene, task: Task, isStream: 
     const { message, metadata } = objectIn(objectIn(await response.json())["error"])
     expect(message).toBe(`No endpoints found for ${model} that can ${why}, and none of these is left.`)
     const excluded = hosts.map((host) => ({
-      host: `the-${host.replace(" ", "-")}`,
+      host: slugOf(host),
       model,
       by: "form",
       reason: `cannot ${why}`,

@@ -1,11 +1,12 @@
 /** Plays a task of an agent at a host: the request, then one for each step of the task, with what the host said before. */
 import { expect } from "bun:test"
 import type { JsonObject } from "../../../src/domain/Json.ts"
+import { explainedBy } from "../explained.ts"
 import { objectIn, objectsIn, present, textIn } from "../forms/script.ts"
 import { type Called, fullName, kindOf, line, type Offered, told, toldInput, toldName } from "./AgentHost.ts"
 import { agentForms, type FormName, type Heard, type Keeps, type Result, type Told, type Tool } from "./forms.ts"
 import { agentHosts, type HostName } from "./hosts.ts"
-import { type AgentScene, modelAt } from "./scene.ts"
+import { type AgentScene, modelAt, slugOf } from "./scene.ts"
 
 /** What the host calls in one answer, and what comes of it. */
 export interface Step {
@@ -92,11 +93,23 @@ export const play = async (
     if (host === task.form) checkAsItWas(task, scene.sentTo(host), body, names)
     const thinking = agentHosts[host].isToThink(scene.sentTo(host)) ? thought(turn) : ""
     expect(shownHeard(host, heard)).toEqual(shownHeard(host, { thought: thinking, text: text ?? "", calls, given: [] }))
+    if (turn === 0 && !isStream) await checkExplained(scene, task, host, body, names)
     if (step === undefined) break
     const back = thinking === "" ? undefined : thoughtLine(task, host, thinking)
     if (back !== undefined) thoughts.push(back)
     body = agentForms[task.form].next(body, heard, resultsOf(heard, step))
   }
+}
+
+/** An explanation of the request says the same of what its host would not be sent. */
+const checkExplained = async (scene: AgentScene, task: Task, host: HostName, body: JsonObject, dropped: string) => {
+  const { dropped_parameters: names } = await explainedBy(
+    scene.gateway,
+    { ...body, model: modelAt(host) },
+    `?form=${task.form}`,
+    task.headers,
+  )
+  expect((names[slugOf(host)] ?? []).join(", ")).toBe(dropped)
 }
 
 const resultsOf = ({ calls }: Heard, { found }: Step): ReadonlyArray<Result> =>

@@ -81,4 +81,4 @@ export const agentScene = async (): Promise<AgentScene> => {
 }
 
 /** A provider's name in the configuration. */
-const slugOf = (name: HostName): string => `the-${name.replace(" ", "-")}`
+export const slugOf = (name: HostName): string => `the-${name.replace(" ", "-")}`

@@ -120,6 +120,9 @@ describe("what a host would not be sent", () => {
     const response = await scene.post("/responses", body)
     expect(dropped["first"]?.join(", ")).toBe(response.headers.get("x-gw-dropped") ?? "")
     expect(dropped["first"]).toContain("stop")
+    const logged = { input: "hi", include: ["message.output_text.logprobs"], provider: { only: ["claude"] } }
+    const named = await explainedBy(scene.gateway, { ...logged, model: "agents/others" }, "?form=responses")
+    expect(named.dropped_parameters).toEqual({ claude: ["include"] })
     const compact = { model, input: "hi", max_output_tokens: 20 }
     const explained = await explainedBy(scene.gateway, compact, "?form=compact")
     expect(explained.dropped_parameters["first"]).toEqual(["max_output_tokens"])

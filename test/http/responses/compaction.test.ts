@@ -3,7 +3,9 @@
  * know. The sessions of Codex ended at the first of them.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test"
+import * as Either from "effect/Either"
 import type { JsonObject } from "../../../src/domain/Json.ts"
+import { decodeResponses } from "../../../src/http/data/responses/decode.ts"
 import { openAccount, type TestAccount } from "../../support/account.ts"
 import { errorOf, picodollars } from "../../support/answers.ts"
 import { type CompactionScene, compacted, compactingHost, compactionScene } from "../../support/compactionScene.ts"
@@ -123,6 +125,11 @@ describe("at a host of the form", () => {
     }
     expect(calls()).toBe(before)
   })
+})
+
+test("to the router such an item is no message", () => {
+  const decoded = decodeResponses({ model: "m", input: [said, compacted, said, trigger] })
+  expect(Either.getOrThrow(decoded).payload.messages.map(({ role }) => role)).toEqual(["user", "user"])
 })
 
 const needs: ReadonlyArray<readonly [what: string, body: JsonObject, path: string]> = [

@@ -3,11 +3,12 @@
  * the agent's tools and gets their results. `recorded.test.ts` does the same with requests as programs sent them.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { agentCases, compacting } from "../../support/agents/cases.ts"
+import { agentCases, compacting, longTasks } from "../../support/agents/cases.ts"
 import { playCompaction, refusedElsewhere } from "../../support/agents/compaction.ts"
 import { agentForms } from "../../support/agents/forms.ts"
 import { hostNames } from "../../support/agents/hosts.ts"
 import { play, shownTool, toolsAt } from "../../support/agents/play.ts"
+import { roam } from "../../support/agents/roam.ts"
 import { type AgentScene, agentScene } from "../../support/agents/scene.ts"
 
 let scene: AgentScene
@@ -39,4 +40,11 @@ describe("a conversation that is to be compacted", () => {
     test(`a host of the form, ${how}`, () => playCompaction(scene, compacting, isStream))
     test(`hosts of other forms, ${how}`, () => refusedElsewhere(scene, compacting, isStream))
   }
+})
+
+describe("a task whose every turn another host takes", () => {
+  for (const [name, task] of Object.entries(longTasks))
+    for (const [first, host] of hostNames.entries())
+      for (const isStream of [false, true])
+        test(`${name}, from ${host} on, ${isStream ? "streamed" : "whole"}`, () => roam(scene, task, first, isStream))
 })

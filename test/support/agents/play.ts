@@ -37,7 +37,7 @@ export const toolsAt = (host: HostName, tools: ReadonlyArray<Tool>): ReadonlyArr
 export const shownTool = ({ name, kind }: Offered): string =>
   kind === "function" ? name : kind === "text" ? `${name}*` : `${kind} ${name}`
 
-const thought = (turn: number): string => `Thought ${turn}: the file first.`
+export const thought = (turn: number): string => `Thought ${turn}: the file first.`
 
 /** Reasoning that the request has, as the host gets it. */
 const thoughtsIn = (form: FormName, body: JsonObject, host: HostName): ReadonlyArray<string> => {
@@ -89,7 +89,7 @@ export const play = async (
     const heard = await heardOf(task, response, isStream)
     const names = turn === 0 ? dropped : later
     expect([turn, response.headers.get("x-gw-dropped") ?? ""]).toEqual([turn, names])
-    checkSent(scene, task, host, body, thoughts)
+    expect(checkSent(scene, task, host, body)).toEqual(thoughts)
     if (host === task.form) checkAsItWas(task, scene.sentTo(host), body, names)
     const thinking = agentHosts[host].isToThink(scene.sentTo(host)) ? thought(turn) : ""
     expect(shownHeard(host, heard)).toEqual(shownHeard(host, { thought: thinking, text: text ?? "", calls, given: [] }))
@@ -112,14 +112,14 @@ const checkExplained = async (scene: AgentScene, task: Task, host: HostName, bod
   expect((names[slugOf(host)] ?? []).join(", ")).toBe(dropped)
 }
 
-const resultsOf = ({ calls }: Heard, { found }: Step): ReadonlyArray<Result> =>
+export const resultsOf = ({ calls }: Heard, { found }: Step): ReadonlyArray<Result> =>
   calls.map((call) => ({
     call,
     text: `The result of ${call.name}.`,
     ...(call.kind === "search" && found !== undefined ? { tools: found } : {}),
   }))
 
-const heardOf = async ({ form, keeps }: Task, response: Response, isStream: boolean): Promise<Heard> => {
+export const heardOf = async ({ form, keeps }: Task, response: Response, isStream: boolean): Promise<Heard> => {
   const text = await response.text()
   expect([response.status, response.status === 200 ? "" : text]).toEqual([200, ""])
   expect(response.headers.get("content-type")).toBe(isStream ? "text/event-stream" : "application/json")
@@ -202,14 +202,16 @@ const shownHeard = (host: HostName, { thought, text, calls }: Heard) => ({
   calls: calls.map(({ id, ...call }) => ({ ...call, id: agentHosts[host].givesIds ? id : "" })),
 })
 
-/** What the host got: as many words as the agent wrote, exactly these tools, nothing that its vendor would refuse. */
-const checkSent = (
+/**
+ * What the host got: as many words as the agent wrote, exactly these tools, nothing that its vendor would refuse. Returns the lines of
+ * its reasoning.
+ */
+export const checkSent = (
   scene: AgentScene,
   { form }: Task,
   host: HostName,
   body: JsonObject,
-  thoughts: ReadonlyArray<string>,
-): void => {
+): ReadonlyArray<string> => {
   const sent = scene.sentTo(host)
   const { asked, refusals } = agentHosts[host]
   expect(refusals(sent)).toEqual([])
@@ -224,5 +226,5 @@ const checkSent = (
   const said = agentForms[form].turns(body, toldAt(host))
   const shown = (entries: ReadonlyArray<string>) => (host === "ollama" ? joined(entries) : entries).map(plain)
   expect(shown(got.turns.filter((entry) => !isThought(entry)))).toEqual(shown(said))
-  expect(got.turns.filter(isThought)).toEqual([...thoughts])
+  return got.turns.filter(isThought)
 }

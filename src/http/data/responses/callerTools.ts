@@ -260,8 +260,10 @@ const byCall: ReadonlyMap<unknown, CallerKind> = new Map(callerKinds.map((kind) 
 const byResult: ReadonlyMap<unknown, CallerKind> = new Map(callerKinds.map((kind) => [kind.result.type, kind]))
 
 /** The kind of a tool; `undefined`: the caller does not run it, it is a namespace, or only hosts of this form know it. */
-export const kindOfTool = (tool: JsonObject): CallerKind | undefined =>
-  runnerOf(tool) === "client" ? byTool.get(tool["type"]) : undefined
+export const kindOfTool = (tool: JsonObject): CallerKind | undefined => {
+  const kind = byTool.get(tool["type"])
+  return kind === undefined || kind === functionKind || runnerOf(tool) === "client" ? kind : undefined
+}
 
 /** The kind of tools that a choice names by its type. */
 export const kindOfChoice = (type: unknown): CallerKind | undefined => byTool.get(type)

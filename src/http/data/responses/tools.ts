@@ -151,13 +151,18 @@ const searchMembers = new Set(["type", "search_context_size", "user_location"])
  * others in a host's cache is lost.
  */
 export const translatedTools = (body: JsonObject, names: ToolNames, dropped: Dropped): TranslatedTools => {
-  dropOfOthers(body, dropped)
+  if (!names.isPlain) dropOfOthers(body, dropped)
   const { tool_choice: chosen } = body
   const isAmong = isJsonObject(chosen) && chosen["type"] === "allowed_tools"
-  const offered = names.tools.map((one) => ({ one, tool: functionTool(one, names, dropped) }))
-  const listed = isAmong ? offered.filter(isAllowedBy(objectsIn(chosen["tools"]))) : offered
-  const tools = listed.map(({ tool }) => tool)
-  const paths = listed.map(({ one }) => one.path)
+  const allows = isAmong ? allowedBy(objectsIn(chosen["tools"])) : undefined
+  const tools: Array<FunctionTool> = []
+  const paths: Array<string> = []
+  for (const one of names.tools) {
+    const tool = functionTool(one, names, dropped)
+    if (allows?.(one.called) === false) continue
+    tools.push(tool)
+    paths.push(one.path)
+  }
   if (!isJsonObject(chosen)) {
     const word = chosen === "none" || chosen === "auto" || chosen === "required" ? chosen : undefined
     return { tools: orNone(tools), choice: word, paths }
@@ -172,10 +177,10 @@ export const translatedTools = (body: JsonObject, names: ToolNames, dropped: Dro
 }
 
 /** Whether a tool is allowed, by itself or with its namespace. */
-const isAllowedBy = (allowed: ReadonlyArray<JsonObject>): ((offered: { readonly one: CallerTool }) => boolean) => {
+const allowedBy = (allowed: ReadonlyArray<JsonObject>): ((called: CalledTool) => boolean) => {
   const spaces = new Set(allowed.filter(({ type }) => type === "namespace").map(({ name }) => name))
   const keys = new Set(allowed.flatMap((wanted) => calledBy(wanted) ?? []).map(keyOf))
-  return ({ one: { called } }) => keys.has(keyOf(called)) || spaces.has(called.namespace)
+  return (called) => keys.has(keyOf(called)) || (called.namespace !== undefined && spaces.has(called.namespace))
 }
 
 /** Names what namespaces and searches say beyond what is carried. */
@@ -212,15 +217,16 @@ export const toolsAsCalled = ({ tools }: ToolNames): ReadonlyArray<Tool> =>
   tools.map(({ called: { name } }) => ({ type: "function", function: { name } }))
 
 /** The first tool or item of a checked body that only hosts of this form can carry; `undefined`: there is none. */
-export const pathOfUncarried = (body: JsonObject): string | undefined => {
-  const offered = offeredIn(body).find(({ tool }) => runnerOf(tool) === "client" && !isCarried(tool))
+export const pathOfUncarried = (body: JsonObject, names: ToolNames): string | undefined => {
+  const offered = names.isPlain ? undefined : offeredIn(body).find(({ tool }) => isUncarried(tool))
   if (offered !== undefined) return pathOfOffered(offered)
   const { input } = body
   const item = Array.isArray(input) ? input.findIndex(isOfComputer) : -1
   return item === -1 ? undefined : `input[${item}]`
 }
 
-const isCarried = (tool: JsonObject): boolean => tool["type"] === "namespace" || kindOfTool(tool) !== undefined
+const isUncarried = (tool: JsonObject): boolean =>
+  runnerOf(tool) === "client" && tool["type"] !== "namespace" && kindOfTool(tool) === undefined
 
 const isOfComputer = (item: unknown): boolean =>
   isJsonObject(item) && (item["type"] === "computer_call" || item["type"] === "computer_call_output")

@@ -179,12 +179,19 @@ const localShellKind: CallerKind = {
   },
 }
 
+/** What a shell is good for, as lines of its description. */
+const skillsOf = (environment: unknown): ReadonlyArray<string> => {
+  const skills = objectsIn(isJsonObject(environment) ? environment["skills"] : undefined)
+  const lines = skills.map(({ name, path, description }) => `- ${name} (${path}): ${description}`)
+  return lines.length === 0 ? [] : ["Skills, each described by the files at its path:", ...lines]
+}
+
 const shellKind: CallerKind = {
   type: "shell",
   isNamed: false,
   members: new Set(["type", "environment"]),
-  offered: () => ({
-    description: "Runs commands in a shell on the user's machine.",
+  offered: ({ environment }) => ({
+    description: ["Runs commands in a shell on the user's machine.", ...skillsOf(environment)].join("\n"),
     parameters: schemaOf(
       {
         commands: { ...texts, description: "Command lines." },

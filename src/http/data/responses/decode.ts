@@ -40,6 +40,7 @@ import { refusedMembers } from "./refused.ts"
 import { ToolNames } from "./toolNames.ts"
 import {
   checkChoice,
+  checkNumber,
   pathOfUncarried,
   type TranslatedTools,
   textConfig,
@@ -111,6 +112,7 @@ export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, Ba
   requireInput(body, issues)
   const read = readMembers(body, table, issues)
   checkReasoning(body, issues)
+  if (issues.length === 0) checkNumber(body, issues)
   const names = new ToolNames(issues.length === 0 ? body : {})
   if (issues.length === 0) checkChoice(body, names, issues)
   const refusal = refusalOf(body, read, issues)

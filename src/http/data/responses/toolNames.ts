@@ -27,7 +27,7 @@ export const keyOf = (called: CalledTool): string =>
 const hashOf = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, hashLength)
 
 /** Whether only functions of the body's own `tools` may be called: then each has its own name. */
-const isPlain = ({ tools, input }: JsonObject): boolean =>
+export const isPlain = ({ tools, input }: JsonObject): boolean =>
   !(Array.isArray(tools) && tools.some(isNoFunction)) && !(Array.isArray(input) && input.some(bringsTools))
 
 const isNoFunction = (tool: unknown): boolean => isJsonObject(tool) && tool["type"] !== "function"

@@ -21,8 +21,8 @@ import {
 } from "../../decode/checks.ts"
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
 import { maybeFlag, maybeObject, maybeText, most } from "../../decode/members.ts"
-import { type CalledTool, calledTool, hasGrammar, kindOfChoice, kindOfTool } from "./callerTools.ts"
-import { type CallerTool, keyOf, type ToolNames } from "./toolNames.ts"
+import { type CalledTool, calledTool, hasGrammar, kindOfChoice, kindOfTool, membersOf } from "./callerTools.ts"
+import { type CallerTool, isPlain, keyOf, type ToolNames } from "./toolNames.ts"
 
 const name = matching(/^[a-zA-Z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, underscores and dashes")
 
@@ -110,6 +110,19 @@ export const textConfig = objectOf({
   verbosity: orNull(oneOf("low", "medium", "high", "xhigh", "max")),
 })
 
+/** See docs/guarantees.md#g30. */
+const mostInAll = 4096
+
+/** Each list is bounded by itself; this bounds the tools of all items and namespaces together. All were checked before. */
+export const checkNumber = (body: JsonObject, issues: Issues): void => {
+  if (isPlain(body)) return
+  let number = 0
+  for (const { tool } of offeredIn(body)) number += tool["type"] === "namespace" ? membersOf(tool).length : 1
+  if (number <= mostInAll) return
+  const path = Array.isArray(body["input"]) ? "input" : "tools"
+  report(issues, path, `must have at most ${mostInAll} tools with those of namespaces and items, not ${number}`)
+}
+
 /** Every tool that a choice names has to be among the tools. All were checked before. */
 export const checkChoice = (body: JsonObject, names: ToolNames, issues: Issues): void => {
   const chosen = body["tool_choice"]
@@ -122,7 +135,8 @@ export const checkChoice = (body: JsonObject, names: ToolNames, issues: Issues):
     // A shell, or a search of tools, that the host is to run.
     if (!kind.isNamed && types.has(kind.type)) return
     const said = quoted(namespace === undefined ? name : `${namespace}.${name}`)
-    if (kind.isNamed) report(issues, `${path}.name`, `${said} is not the name of a ${kind.type} in tools`)
+    const type = kind.type === "custom" ? "custom tool" : kind.type
+    if (kind.isNamed) report(issues, `${path}.name`, `${said} is not the name of a ${type} in tools`)
     else report(issues, `${path}.type`, `${said} is not among the tools`)
   }
   if (chosen["type"] !== "allowed_tools") demand(chosen, "tool_choice")

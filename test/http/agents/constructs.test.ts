@@ -43,8 +43,10 @@ describe("a conversation that is to be compacted", () => {
 })
 
 describe("a task whose every turn another host takes", () => {
-  for (const [name, task] of Object.entries(longTasks))
-    for (const [first, host] of hostNames.entries())
-      for (const isStream of [false, true])
-        test(`${name}, from ${host} on, ${isStream ? "streamed" : "whole"}`, () => roam(scene, task, first, isStream))
+  for (const [name, task] of Object.entries(longTasks)) {
+    for (const [first, host] of hostNames.entries()) {
+      const isStream = first % 2 === 0
+      test(`${name}, from ${host} on, ${isStream ? "streamed" : "whole"}`, () => roam(scene, task, first, isStream))
+    }
+  }
 })

@@ -285,6 +285,35 @@ const ofResponses: ReadonlyArray<AgentCase> = [
     dropped: at("tools[0], tools[1]"),
   },
   {
+    what: "tools that hosts run, where searches have a price",
+    ...responses,
+    searches: true,
+    runs: {
+      responses: "web_search",
+      chat: "web_search_options",
+      "strict chat": "web_search_options",
+      gemini: "googleSearch",
+    },
+    body: asked({
+      tools: [
+        { type: "image_generation", output_format: "png" },
+        read,
+        note,
+        { type: "web_search", external_web_access: true },
+      ],
+      tool_choice: "auto",
+      include: ["web_search_call.action.sources"],
+    }),
+    steps: [step(reading), step(noting)],
+    offers: { responses: "read, custom note", elsewhere: "read, note*" },
+    dropped: at("tools[0], tools[3]", {
+      responses: "tools[0]",
+      chat: "tools[0], tools[3].external_web_access",
+      "strict chat": "tools[0], tools[3].external_web_access",
+      gemini: "tools[0], tools[3].external_web_access",
+    }),
+  },
+  {
     what: "nothing but tools that hosts run",
     ...responses,
     body: asked({

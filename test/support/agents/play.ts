@@ -6,7 +6,7 @@ import { objectIn, objectsIn, present, textIn } from "../forms/script.ts"
 import { type Called, fullName, kindOf, line, type Offered, told, toldInput, toldName } from "./AgentHost.ts"
 import { agentForms, type FormName, type Heard, type Keeps, type Result, type Told, type Tool } from "./forms.ts"
 import { agentHosts, type HostName } from "./hosts.ts"
-import { type AgentScene, modelAt, slugOf } from "./scene.ts"
+import { type AgentScene, modelAt, searchingModelAt, slugOf } from "./scene.ts"
 
 /** What the host calls in one answer, and what comes of it. */
 export interface Step {
@@ -21,6 +21,10 @@ export interface Task {
   readonly body: JsonObject
   readonly keeps: Keeps
   readonly steps: ReadonlyArray<Step>
+  /** Whether hosts have a price for searches. */
+  readonly searches?: boolean
+  /** What hosts are to run, by host. Default: nothing. */
+  readonly runs?: Readonly<Partial<Record<HostName, string>>>
 }
 
 /** What a host is to be offered: names and kinds as they are at a host of the Responses form, elsewhere functions. */
@@ -58,6 +62,9 @@ const thoughtsIn = (form: FormName, body: JsonObject, host: HostName): ReadonlyA
   })
 }
 
+const modelOf = ({ searches = false }: Task, host: HostName): string =>
+  searches ? searchingModelAt(host) : modelAt(host)
+
 /** A request to the gateway, as the agent sends it. */
 export const ask = (scene: AgentScene, task: Task, model: string, body: JsonObject): Promise<Response> => {
   const { path } = agentForms[task.form]
@@ -85,7 +92,7 @@ export const play = async (
     const calls = (step?.calls ?? []).map((call, at) => ({ ...call, id: `call_turn${turn}_${at}` }))
     const text = step === undefined ? "It is written." : turn === 0 ? "I shall look." : undefined
     scene.say = { thought: thought(turn), ...(text === undefined ? {} : { text }), calls }
-    const response = await ask(scene, task, modelAt(host), body)
+    const response = await ask(scene, task, modelOf(task, host), body)
     const heard = await heardOf(task, response, isStream)
     const names = turn === 0 ? dropped : later
     expect([turn, response.headers.get("x-gw-dropped") ?? ""]).toEqual([turn, names])
@@ -105,7 +112,7 @@ export const play = async (
 const checkExplained = async (scene: AgentScene, task: Task, host: HostName, body: JsonObject, dropped: string) => {
   const { dropped_parameters: names } = await explainedBy(
     scene.gateway,
-    { ...body, model: modelAt(host) },
+    { ...body, model: modelOf(task, host) },
     `?form=${task.form}`,
     task.headers,
   )
@@ -208,7 +215,7 @@ const shownHeard = (host: HostName, { thought, text, calls }: Heard) => ({
  */
 export const checkSent = (
   scene: AgentScene,
-  { form }: Task,
+  { form, runs }: Task,
   host: HostName,
   body: JsonObject,
 ): ReadonlyArray<string> => {
@@ -217,11 +224,14 @@ export const checkSent = (
   expect(refusals(sent)).toEqual([])
   const got = asked(sent)
   const tools = toolsAt(host, agentForms[form].tools(body))
-  expect(got.tools.map(shownTool)).toEqual(tools.map(shownTool))
+  const ofAgent = got.tools.filter(({ kind }) => kind !== "hosted")
+  const ofHost = got.tools.filter(({ kind }) => kind === "hosted")
+  expect(ofAgent.map(shownTool)).toEqual(tools.map(shownTool))
+  expect(ofHost.map(({ name }) => name).join(", ")).toBe(runs?.[host] ?? "")
   // Schemas are carried as they are. Some hosts want one where the agent gives none.
   const schemas = (all: ReadonlyArray<Offered>) =>
     all.map(({ parameters }, at) => (tools[at]?.parameters === undefined ? undefined : parameters))
-  expect(schemas(got.tools)).toEqual(schemas(tools))
+  expect(schemas(ofAgent)).toEqual(schemas(tools))
   const isThought = (entry: string) => entry.startsWith("thought: ")
   const said = agentForms[form].turns(body, toldAt(host))
   const shown = (entries: ReadonlyArray<string>) => (host === "ollama" ? joined(entries) : entries).map(plain)

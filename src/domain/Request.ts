@@ -2,7 +2,7 @@
  * A request inside the gateway: an operation with bounds. Routing reads `routing`, metering reads `bounds`, the host's
  * protocol reads the rest. The HTTP layer makes it once. It never changes, since a fallback reads it again.
  */
-import type { ChatPayload } from "./Chat.ts"
+import type { ChatPayload, Tool } from "./Chat.ts"
 import type { EmbeddingsPayload } from "./Embeddings.ts"
 import type { ToolChoiceSupport } from "./Host.ts"
 import type { HostedTool } from "./hostedTools.ts"
@@ -165,6 +165,8 @@ export interface NativeRequest {
   readonly compacts?: boolean
   /** The caller's own path for a path in the canonical payload, such as `messages[2].content[0]`. */
   readonly pathOf: (path: string) => string
+  /** The tools by the names that hosts of the form call. Absent: as in the canonical payload. */
+  readonly tools?: ReadonlyArray<Tool>
 }
 
 export interface ChatRequest extends OperationRequest {

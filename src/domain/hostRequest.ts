@@ -2,7 +2,7 @@
 import type { Host } from "./Host.ts"
 import { type HostedTool, isSameType } from "./hostedTools.ts"
 import { hostFacts, maySupport } from "./hostFacts.ts"
-import { isJsonObject, type JsonObject } from "./Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "./Json.ts"
 import { missedOf } from "./neutralMembers.ts"
 import {
   type AnyRequest,
@@ -141,35 +141,60 @@ const withoutHosted = (request: ChatRequest, host: Host, online: boolean): HostR
   return { request: { ...request, payload, bounds, ...(native === undefined ? {} : { native }) }, dropped }
 }
 
-/** The caller's own body without some of its tools. */
+/** The caller's own body without some of its tools. Where no tool is left, the choice among them goes too. */
 const withoutTools = (body: JsonObject, lost: ReadonlyArray<HostedTool>): JsonObject => {
-  const { tools } = body
-  if (lost.length === 0 || !Array.isArray(tools)) return body
-  const places = new Set(lost.map(({ index }) => index))
-  const left = tools.filter((_, at) => !places.has(at))
-  const { tools: _, tool_choice: choice, parallel_tool_calls: parallel, ...rest } = body
-  if (left.length === 0) return rest
+  const places = placesOf(lost)
+  if (places.size === 0) return body
+  const { tools, input, tool_choice: choice, parallel_tool_calls: parallel, ...rest } = body
+  const left = leftOf(tools, places.get(undefined))
+  const items = Array.isArray(input) ? input.map((item: unknown, at) => itemWithout(item, places.get(at))) : input
+  const isAnyLeft = left.length > 0 || objectsIn(items).some((item) => objectsIn(item["tools"]).length > 0)
   return {
     ...rest,
-    tools: left,
-    ...(choice === undefined ? {} : { tool_choice: choice }),
-    ...(parallel === undefined ? {} : { parallel_tool_calls: parallel }),
+    ...(input === undefined ? {} : { input: items }),
+    ...(left.length === 0 ? {} : { tools: left }),
+    ...(choice === undefined || !isAnyLeft ? {} : { tool_choice: choice }),
+    ...(parallel === undefined || !isAnyLeft ? {} : { parallel_tool_calls: parallel }),
   }
 }
 
 /** The caller's own body, its choice without some of its tools. A host refuses a choice of a tool that it is not sent. */
 const withoutChoices = (body: JsonObject, lost: ReadonlyArray<HostedTool>): JsonObject => {
-  const { tools, tool_choice: choice } = body
+  const { tool_choice: choice } = body
   if (lost.length === 0 || !isJsonObject(choice) || choice["type"] !== "allowed_tools") return body
-  const places = new Set(lost.map(({ index }) => index))
-  const types = (Array.isArray(tools) ? tools : []).flatMap((tool: unknown, at) =>
-    places.has(at) && isJsonObject(tool) ? [tool["type"]] : [],
-  )
+  const types = lost.map((tool) => typeAt(body, tool))
   const allowed: ReadonlyArray<unknown> = Array.isArray(choice["tools"]) ? choice["tools"] : []
   const left = allowed.filter((tool) => !(isJsonObject(tool) && types.some((type) => isSameType(type, tool["type"]))))
   if (left.length === allowed.length) return body
   return { ...body, tool_choice: left.length === 0 ? "none" : { ...choice, tools: left } }
 }
+
+const typeAt = ({ tools, input }: JsonObject, { item, index }: HostedTool): unknown => {
+  const bringing = item === undefined ? { tools } : Array.isArray(input) ? input[item] : undefined
+  const offered: unknown = isJsonObject(bringing) ? bringing["tools"] : undefined
+  const tool: unknown = Array.isArray(offered) && index !== undefined ? offered[index] : undefined
+  return isJsonObject(tool) ? tool["type"] : undefined
+}
+
+type Places = ReadonlyMap<number | undefined, ReadonlySet<number>>
+
+/** The indexes of tools by the item that brings them; `undefined`: those of the body itself. */
+const placesOf = (lost: ReadonlyArray<HostedTool>): Places => {
+  const places = new Map<number | undefined, Set<number>>()
+  for (const { item, index } of lost) {
+    if (index === undefined) continue
+    const known = places.get(item)
+    if (known === undefined) places.set(item, new Set([index]))
+    else known.add(index)
+  }
+  return places
+}
+
+const leftOf = (tools: unknown, lost: ReadonlySet<number> | undefined): ReadonlyArray<unknown> =>
+  Array.isArray(tools) ? tools.filter((_, at) => lost?.has(at) !== true) : []
+
+const itemWithout = (item: unknown, lost: ReadonlySet<number> | undefined): unknown =>
+  lost !== undefined && isJsonObject(item) ? { ...item, tools: leftOf(item["tools"], lost) } : item
 
 /** The bounds of a request at a host: with what the tools that the host runs may cost and read. */
 export const boundsFor = ({ hosted, form }: Needs, bounds: Bounds, host: Host): Bounds => {

@@ -5,6 +5,7 @@
 import * as Either from "effect/Either"
 import type { Endpoint } from "../catalogue/endpoints.ts"
 import { canonicalMembers } from "../domain/chatMembers.ts"
+import { joinedNames } from "../domain/droppedNames.ts"
 import { type HostFailed, Unsupported } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
@@ -59,7 +60,7 @@ const encodeChat = (protocol: Protocol, request: ChatRequest, host: Host): Resul
   if (native === undefined) return encoded
   return Either.mapBoth(encoded, {
     onLeft: (left) => (left instanceof Unsupported ? withOwnPath(left, native) : left),
-    onRight: (right) => withNames(right, native.untranslated),
+    onRight: (right) => ({ ...right, dropped: joinedNames(right.dropped ?? none, native.untranslated) }),
   })
 }
 

@@ -15,11 +15,12 @@ const known = ["instructions", "image", "prompt_cache_key", "prompt_cache_option
 
 export const encodeCompact = (
   quirks: ResponsesQuirks,
-  { payload }: ChatRequest,
+  request: ChatRequest,
   { body, headers }: NativeRequest,
   { upstreamModel }: Host,
 ): Either.Either<Encoded> => {
-  const sent: Record<string, unknown> = { model: upstreamModel, input: inputOf(body["input"], quirks) }
+  const sent: Record<string, unknown> = { model: upstreamModel, input: inputOf(body["input"], request, quirks) }
+  const { payload } = request
   const dropped: Array<string> = []
   for (const name of known) {
     if (body[name] == null) continue

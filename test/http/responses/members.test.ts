@@ -243,6 +243,38 @@ const refused: ReadonlyArray<readonly [given: JsonObject, path: string, says: st
   [{ input: [{ type: "item_reference", id: "msg_1" }] }, "input[0]", "send the item itself"],
   [{ input: [{ type: "file_search_call", id: "fs_1" }] }, "input[0].type", "cannot pass on"],
   [{ input: [{ type: "compaction" }] }, "input[0].encrypted_content", "is required"],
+  [
+    { input: [{ type: "tool_search_call", call_id: "c", arguments: {}, execution: "server" }] },
+    "input[0].execution",
+    "client",
+  ],
+  [
+    { input: [{ type: "tool_search_output", call_id: "c", tools: [{ type: "mcp" }] }] },
+    "input[0].tools[0].type",
+    "neither",
+  ],
+  [{ input: [{ type: "additional_tools", tools: [{ type: "file_search" }] }] }, "input[0].tools[0].type", "neither"],
+  [{ input: [{ type: "additional_tools" }] }, "input[0].tools", "is required"],
+  [
+    {
+      input: Array.from({ length: 9 }, () => ({
+        type: "additional_tools",
+        tools: Array.from({ length: 512 }, () => f),
+      })),
+    },
+    "input",
+    "at most 4096 tools",
+  ],
+  [
+    { tools: Array.from({ length: 9 }, () => ({ ...space, tools: Array.from({ length: 512 }, () => f) })) },
+    "tools",
+    "at most 4096 tools",
+  ],
+  [
+    { input: [{ type: "agent_message", content: [{ type: "output_text", text: "a" }] }] },
+    "input[0].content[0].type",
+    "one of",
+  ],
   [{ input: [{ type: "function_call", name: "f", arguments: "" }] }, "input[0].call_id", "is required"],
   [{ input: [{ type: "function_call_output", call_id: "c" }] }, "input[0].output", "is required"],
   [{ input: said({ type: "image", url: "x" }) }, "input[0].content[0].type", "must be one of"],
@@ -267,8 +299,10 @@ const refused: ReadonlyArray<readonly [given: JsonObject, path: string, says: st
   [{ tools: [{ type: "file_search", vector_store_ids: ["v"] }] }, "tools[0].type", "neither runs nor can pass on"],
   [{ tools: [{ type: "mcp", server_label: "m" }] }, "tools[0].type", "neither runs nor can pass on"],
   [{ tools: [{ type: "file_search" }] }, "tools[0].type", "neither runs nor can pass on"],
-  [{ tools: [{ ...space, tools: [{ type: "custom", name: "c" }] }] }, "tools[0].tools[0].type", "must be one of"],
-  [{ tools: [{ ...space, name: "n".repeat(64) }] }, "tools[0].tools[0].name", "1 to 64"],
+  [{ tools: [{ ...space, tools: [{ type: "web_search" }] }] }, "tools[0].tools[0].type", "must be one of"],
+  [{ tools: [{ ...space, name: "n".repeat(65) }] }, "tools[0].name", "1 to 64"],
+  [{ tools: [f], tool_choice: { type: "custom", name: "f" } }, "tool_choice.name", "not the name of a custom"],
+  [{ tools: [f], tool_choice: { type: "apply_patch" } }, "tool_choice.type", "not among the tools"],
   [{ tools: [space], tool_choice: named("f") }, "tool_choice.name", "not the name of a function"],
   [{ tool_choice: { type: "mcp", server_label: "m" } }, "tool_choice.type", "must be one of"],
   [{ tools: [f], tool_choice: { type: "function", name: "h" } }, "tool_choice.name", "not the name of a function"],
@@ -302,10 +336,10 @@ const refused: ReadonlyArray<readonly [given: JsonObject, path: string, says: st
 
 /** What only hosts of the form can do: where it stands. */
 const onlyOfForm: ReadonlyArray<readonly [given: JsonObject, path: string]> = [
-  [{ input: [{ type: "custom_tool_call", call_id: "c", name: "n", input: "" }] }, "input[0]"],
-  [{ tools: [{ type: "custom", name: "c" }] }, "tools[0]"],
   [{ input: [{ role: "user", content: "a" }, { type: "compaction_trigger" }] }, "input[1]"],
   [{ input: [{ type: "compaction", encrypted_content: "x" }] }, "input[0]"],
+  [{ tools: [{ type: "computer_use_preview" }] }, "tools[0]"],
+  [{ input: [{ type: "computer_call", call_id: "c" }] }, "input[0]"],
 ]
 
 /** What no host of another form is sent, and the caller is told of. */

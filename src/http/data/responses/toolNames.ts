@@ -1,0 +1,142 @@
+/**
+ * The tools that the caller of a Responses request runs, each once, under the name of a function that hosts of other forms are
+ * told. A name has at most 64 letters, digits, underscores and dashes, and no two tools share one.
+ */
+import type { JsonObject } from "../../../domain/Json.ts"
+import { isJsonObject, textOr } from "../../../domain/Json.ts"
+import { bringsTools, offeredIn, pathOfOffered } from "../../../wire/responses/offered.ts"
+import { type CalledTool, calledTool, functionKind, kindOfTool } from "./callerTools.ts"
+
+/** A tool that may be called. */
+export interface CallerTool {
+  readonly called: CalledTool
+  /** As the caller wrote it. */
+  readonly tool: JsonObject
+  /** In the caller's body. */
+  readonly path: string
+}
+
+const fitting = /^[a-zA-Z0-9_-]{1,64}$/
+const longest = 64
+const hashLength = 10
+
+/** Two tools are one where their kinds, namespaces and names are. */
+export const keyOf = (called: CalledTool): string =>
+  hasOwnName(called) ? `=${called.name}` : JSON.stringify([called.kind.type, called.namespace ?? null, called.name])
+
+const hashOf = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, hashLength)
+
+/** Whether only functions of the body's own `tools` may be called: then each has its own name. */
+export const isPlain = ({ tools, input }: JsonObject): boolean =>
+  !(Array.isArray(tools) && tools.some(isNoFunction)) && !(Array.isArray(input) && input.some(bringsTools))
+
+const isNoFunction = (tool: unknown): boolean => isJsonObject(tool) && tool["type"] !== "function"
+
+/** Names and tools of one request. */
+interface Given {
+  readonly names: Map<string, string>
+  readonly callers: Map<string, CalledTool>
+}
+
+export class ToolNames {
+  /** In the order in which they are offered. One that is offered again has its first place, and its last description. */
+  readonly tools: ReadonlyArray<CallerTool>
+  /** Whether they are functions of the body's own `tools` alone. */
+  readonly isPlain: boolean
+  private keys: ReadonlySet<string> | undefined
+  /** Absent: no tool has a name yet. Functions alone keep theirs, so they need none until another tool is called. */
+  private given: Given | undefined
+
+  /** `body`: checked. */
+  constructor(body: JsonObject) {
+    this.isPlain = isPlain(body)
+    this.tools = this.isPlain ? functionsIn(body["tools"]) : eachOnce(callerToolsIn(body))
+    if (!this.isPlain) this.nameTools()
+  }
+
+  /** Whether the request has the tool, and not merely an earlier call of it. */
+  offers(called: CalledTool): boolean {
+    this.keys ??= new Set(this.tools.map((one) => keyOf(one.called)))
+    return this.keys.has(keyOf(called))
+  }
+
+  /** What hosts are told. A tool that is not offered, such as one of an earlier call, has a name of its own too. */
+  nameOf(called: CalledTool): string {
+    if (this.given === undefined && hasOwnName(called)) return called.name
+    return this.named(called, this.given ?? this.nameTools())
+  }
+
+  /** The tool that a host calls by this name. One that nobody offered is a function. */
+  calledAs(name: string): CalledTool {
+    return this.given?.callers.get(name) ?? functionNamed(name)
+  }
+
+  /** Functions without a namespace come first: they keep their names, whatever stands before them. */
+  private nameTools(): Given {
+    const given = { names: new Map(), callers: new Map() }
+    this.given = given
+    for (const { called } of this.tools) if (hasOwnName(called)) this.named(called, given)
+    for (const { called } of this.tools) this.named(called, given)
+    return given
+  }
+
+  private named(called: CalledTool, { names, callers }: Given): string {
+    const key = keyOf(called)
+    const known = names.get(key)
+    if (known !== undefined) return known
+    const { namespace, name } = called
+    const joined = namespace === undefined ? name : `${namespace}__${name}`
+    const isWhole = hasOwnName(called) || fitting.test(joined)
+    const chosen = isWhole && !callers.has(joined) ? joined : shortened(joined, key, callers)
+    names.set(key, chosen)
+    callers.set(chosen, called)
+    return chosen
+  }
+}
+
+const functionNamed = (name: string): CalledTool => ({ kind: functionKind, name, namespace: undefined })
+
+const shortened = (joined: string, key: string, taken: ReadonlyMap<string, unknown>): string => {
+  const start = joined.slice(0, longest - hashLength - 1).replace(/[^a-zA-Z0-9_-]/g, "_")
+  for (let more = ""; ; more += "+") {
+    const name = `${start}_${hashOf(key + more)}`
+    if (!taken.has(name)) return name
+  }
+}
+
+const hasOwnName = ({ kind, namespace }: CalledTool): boolean => kind === functionKind && namespace === undefined
+
+const noTools: JsonObject = {}
+
+/** The names for an answer: of a request that has functions only they need none. */
+export const answerNamesOf = (body: JsonObject): ToolNames => new ToolNames(isPlain(body) ? noTools : body)
+
+/** Those of a request that has functions alone. */
+const functionsIn = (tools: unknown): ReadonlyArray<CallerTool> => {
+  const found: Array<CallerTool> = []
+  if (!Array.isArray(tools)) return found
+  for (const [at, tool] of tools.entries())
+    if (isJsonObject(tool)) found.push({ called: functionNamed(textOr(tool["name"], "")), tool, path: `tools[${at}]` })
+  return found
+}
+
+const eachOnce = (found: ReadonlyArray<CallerTool>): ReadonlyArray<CallerTool> => [
+  ...new Map(found.map((one) => [keyOf(one.called), one])).values(),
+]
+
+const callerToolsIn = (body: JsonObject): ReadonlyArray<CallerTool> =>
+  offeredIn(body).flatMap((offered): ReadonlyArray<CallerTool> => {
+    const { tool } = offered
+    const path = pathOfOffered(offered)
+    if (tool["type"] !== "namespace") return callerTool(tool, path, undefined)
+    const { tools } = tool
+    const inner: ReadonlyArray<unknown> = Array.isArray(tools) ? tools : []
+    return inner.flatMap((one, at) =>
+      isJsonObject(one) ? callerTool(one, `${path}.tools[${at}]`, textOr(tool["name"], "")) : [],
+    )
+  })
+
+const callerTool = (tool: JsonObject, path: string, namespace: string | undefined): ReadonlyArray<CallerTool> => {
+  const kind = kindOfTool(tool)
+  return kind === undefined ? [] : [{ called: { ...calledTool(kind, tool), namespace }, tool, path }]
+}

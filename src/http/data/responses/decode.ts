@@ -9,7 +9,7 @@ import { runnerOf } from "../../../domain/hostedTools.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
 import { type ChatRequest, routerOnly } from "../../../domain/Request.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
-import { offeredIn } from "../../../wire/responses/offered.ts"
+import { hasBrought, offeredIn } from "../../../wire/responses/offered.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
 import {
   anyObject,
@@ -130,7 +130,7 @@ export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, Ba
   return Either.right({
     ...chatRequest({
       ...{ body, payload, preferences, parameters, reasoning, maxTokens },
-      native: unsupported === undefined && dropped.length === 0 && names.isPlain ? undefined : sent,
+      native: unsupported === undefined && dropped.length === 0 && !hasBrought(body) ? undefined : sent,
       form: responsesForm,
       dropped: read.dropped,
     }),

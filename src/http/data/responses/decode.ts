@@ -153,7 +153,8 @@ const onlyHere = (body: JsonObject, names: ToolNames): Unsupported | undefined =
     ? undefined
     : new Unsupported({
         path,
-        reason: "only hosts of the Responses form have it: others cannot show a model a computer",
+        reason:
+          "only hosts of the Responses form have it: its results are screenshots, which no other form has a place for",
       })
 }
 

@@ -128,6 +128,13 @@ export class NotFound extends Data.TaggedError("NotFound")<{
   }
 }
 
+/** The caller asks for another protocol than HTTP, on a path that has none. */
+export class UpgradeRequired extends Data.TaggedError("UpgradeRequired") {
+  override get message() {
+    return "This gateway speaks no WebSocket: send the request with POST, over HTTP."
+  }
+}
+
 /** The model is known, but no host of it is left after the caller's filters. */
 export class NoHostMatches extends Data.TaggedError("NoHostMatches")<
   Excluded & {
@@ -333,6 +340,7 @@ export type Failure =
   | NotPermitted
   | RateLimited
   | NotFound
+  | UpgradeRequired
   | NoHostMatches
   | TimedOut
   | BodyTooLarge

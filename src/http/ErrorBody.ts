@@ -72,6 +72,15 @@ export const render = (failure: Failure): Rendered => {
       return rateLimited(failure)
     case "NotFound":
       return { status: 404, errorType: "not_found", message, metadata: {} }
+    case "UpgradeRequired":
+      // RFC 9110, 15.5.22 and 7.8: the protocols that would do, and the connection option that goes with the header.
+      return {
+        status: 426,
+        errorType: "upgrade_required",
+        message,
+        metadata: {},
+        headers: { upgrade: "HTTP/1.1", connection: "upgrade" },
+      }
     case "NoHostMatches":
       return { status: 404, errorType: "not_found", message, metadata: exclusions(failure), ...about(failure) }
     case "TimedOut":

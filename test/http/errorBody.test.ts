@@ -19,6 +19,7 @@ import {
   RoutingExhausted,
   TimedOut,
   Unavailable,
+  UpgradeRequired,
 } from "../../src/domain/Failure.ts"
 import type { HostReason } from "../../src/domain/HostReason.ts"
 import { chatErrorBody, defect, messagesErrorBody, render } from "../../src/http/ErrorBody.ts"
@@ -191,6 +192,15 @@ const rows: Readonly<Record<Failure["_tag"], ReadonlyArray<Row>>> = {
       headers: { ...headers, "retry-after": "9" },
     }
   }),
+  UpgradeRequired: [
+    {
+      failure: new UpgradeRequired(),
+      status: 426,
+      types: ["upgrade_required", "api_error"],
+      metadata: {},
+      headers: { upgrade: "HTTP/1.1", connection: "upgrade" },
+    },
+  ],
   NotFound: [
     {
       failure: new NotFound({ what: "This route" }),

@@ -55,6 +55,7 @@ import { type Asked, chatForm, type Form } from "./Form.ts"
 import { idempotencyKeyOf, makeOnlyOnce } from "./onlyOnce.ts"
 import type { RequestState, Respond } from "./Respond.ts"
 import { routeMetadata, type ShownRoute, wantsMetadata } from "./routeMetadata.ts"
+import { makeUpgradeRoute } from "./upgrade.ts"
 
 /** The handler of one path. Every failure becomes an answer. */
 export interface InferenceHandler {
@@ -88,6 +89,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
     readonly explainer: (protocol: ClientProtocol, allow: AllowOrigin) => InferenceHandler
     /** Answers with an estimate of the tokens in the prompt. */
     readonly counter: (protocol: ClientProtocol, allow: AllowOrigin) => InferenceHandler
+    /** Refuses `GET` requests, those for a WebSocket in a way that clients understand. */
+    readonly upgrader: (protocol: ClientProtocol, allow: AllowOrigin) => InferenceHandler
   }
 >() {
   static readonly layer = Layer.scoped(
@@ -298,11 +301,13 @@ export class Inference extends Context.Tag("headgate/Inference")<
       const explain = makeExplain(router, registry, yield* ProviderKeys, () => clock.unsafeCurrentTimeMillis())
       const explained = makeExplainRoute({ admissions, keys, meter, inFlight, conversations, explain })
       const counted = makeCountRoute({ admissions, inFlight, registry })
+      const upgrade = makeUpgradeRoute({ runner, keys, inFlight })
       return {
         handler: (protocol, allow) => handlerOf(chatForm(protocol), allow, respond),
         operation: (form, allow) => handlerOf(form, allow, respond),
         explainer: (protocol, allow) => handlerOf(protocol, allow, explained),
         counter: (protocol, allow) => handlerOf(protocol, allow, counted),
+        upgrader: (protocol, allow) => handlerOf(protocol, allow, upgrade),
       }
     }),
   )

@@ -20,11 +20,13 @@ import { responses } from "./responses/index.ts"
 
 type Path = `/${string}`
 
+const responsesPath: Path = "/api/v1/responses"
+
 const protocols: ReadonlyArray<readonly [path: Path, protocol: ClientProtocol]> = [
   ["/api/v1/chat/completions", chat],
   ["/api/v1/completions", completions],
   ["/api/v1/messages", messages],
-  ["/api/v1/responses", responses],
+  [responsesPath, responses],
 ]
 /** Operations that are no chat. */
 const operations: ReadonlyArray<readonly [path: Path, form: Form]> = [
@@ -34,25 +36,28 @@ const operations: ReadonlyArray<readonly [path: Path, form: Form]> = [
 const explainPath: Path = "/api/v1/route/explain"
 const countPath: Path = "/api/v1/messages/count_tokens"
 
-/** Handlers of `POST` by path, and of CORS preflight requests. */
+/** Handlers of `POST` and of `GET` by path, and of CORS preflight requests. Every path with a `GET` has a `POST`. */
 export class DataPlane extends Context.Tag("headgate/DataPlane")<
   DataPlane,
   {
     readonly handlers: ReadonlyMap<Path, InferenceHandler>
+    readonly getters: ReadonlyMap<Path, InferenceHandler>
     readonly preflight: (request: Request) => Response
   }
 >() {
   static readonly layer = ({ corsOrigins }: { readonly corsOrigins: ReadonlyArray<string> }) =>
     Layer.effect(
       DataPlane,
-      Effect.map(Inference, ({ handler, operation, explainer, counter }) => {
+      Effect.map(Inference, ({ handler, operation, explainer, counter, upgrader }) => {
         const allow = allowOrigin(corsOrigins)
         const handlers = new Map<Path, InferenceHandler>()
         for (const [path, protocol] of protocols) handlers.set(path, handler(protocol, allow))
         for (const [path, form] of operations) handlers.set(path, operation(form, allow))
         handlers.set(explainPath, explainer(chat, allow))
         handlers.set(countPath, counter(messages, allow))
-        return { handlers, preflight: (request) => preflight(allow, request) }
+        // Responses is the one form that vendors serve over WebSocket too.
+        const getters = new Map<Path, InferenceHandler>([[responsesPath, upgrader(responses, allow)]])
+        return { handlers, getters, preflight: (request) => preflight(allow, request) }
       }),
     )
 }
@@ -63,13 +68,17 @@ export const dataRoutes: Layer.Layer<never, never, DataPlane | HttpLayerRouter.H
     Effect.gen(function* () {
       const plane = yield* DataPlane
       const { prefix } = yield* Mount
-      for (const [own, { effect }] of plane.handlers) {
+      const mounted = (path: Path, { effect }: InferenceHandler) => (request: HttpServerRequest.HttpServerRequest) =>
+        isSpelled(path, request.url)
+          ? Effect.map(Effect.flatMap(webOf(request), effect), HttpServerResponse.raw)
+          : answered(noSuchRoute)
+      for (const [own, handler] of plane.getters) {
         const path: Path = `${prefix}${own}`
-        yield* router.add("POST", path, (request) =>
-          isSpelled(path, request.url)
-            ? Effect.map(Effect.flatMap(webOf(request), effect), HttpServerResponse.raw)
-            : answered(noSuchRoute),
-        )
+        yield* router.add("GET", path, mounted(path, handler))
+      }
+      for (const [own, handler] of plane.handlers) {
+        const path: Path = `${prefix}${own}`
+        yield* router.add("POST", path, mounted(path, handler))
         yield* router.add("OPTIONS", path, (request) =>
           isSpelled(path, request.url)
             ? Effect.map(webOf(request), (web) => HttpServerResponse.raw(plane.preflight(web)))

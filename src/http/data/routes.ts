@@ -5,9 +5,10 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { answered, isSpelled, noSuchRoute } from "../answer.ts"
+import { answered, isSpelled } from "../answer.ts"
 import { allowOrigin, preflight } from "../cors.ts"
 import { Mount } from "../Mount.ts"
+import { noSuchRoute } from "../wrongPaths.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
 import { chat } from "./chat/index.ts"
 import { completions } from "./completions/index.ts"
@@ -68,10 +69,12 @@ export const dataRoutes: Layer.Layer<never, never, DataPlane | HttpLayerRouter.H
     Effect.gen(function* () {
       const plane = yield* DataPlane
       const { prefix } = yield* Mount
-      const mounted = (path: Path, { effect }: InferenceHandler) => (request: HttpServerRequest.HttpServerRequest) =>
-        isSpelled(path, request.url)
-          ? Effect.map(Effect.flatMap(webOf(request), effect), HttpServerResponse.raw)
-          : answered(noSuchRoute)
+      const mounted =
+        (path: Path, { effect }: InferenceHandler) =>
+        (request: HttpServerRequest.HttpServerRequest) =>
+          isSpelled(path, request.url)
+            ? Effect.map(Effect.flatMap(webOf(request), effect), HttpServerResponse.raw)
+            : answered(noSuchRoute)
       for (const [own, handler] of plane.getters) {
         const path: Path = `${prefix}${own}`
         yield* router.add("GET", path, mounted(path, handler))

@@ -5,8 +5,8 @@
 import * as Exit from "effect/Exit"
 import { type Failure, Unavailable, UpgradeRequired } from "../../domain/Failure.ts"
 import { type Steps, unwrap } from "../../services/Steps.ts"
-import { noSuchRoute } from "../answer.ts"
 import { authenticateWithin, managementKey } from "../authenticate.ts"
+import { noSuchRoute } from "../wrongPaths.ts"
 import type { AdmissionServices } from "./admission.ts"
 import type { Respond } from "./Respond.ts"
 

@@ -15,7 +15,7 @@ import type {
 import { isTooLong } from "../domain/fallback.ts"
 import type { JsonObject } from "../domain/Json.ts"
 import { toUsd } from "../domain/Money.ts"
-import { idempotencyHeader, rateLimitHeaders } from "./headers.ts"
+import { idempotencyHeader, rateLimitHeaders, shouldRetryHeader } from "./headers.ts"
 
 /** A failure in terms of HTTP. */
 export interface Rendered {
@@ -33,6 +33,29 @@ const retryAfter = (seconds: number | undefined) =>
   seconds === undefined ? {} : { headers: { "retry-after": String(seconds) } }
 
 export const render = (failure: Failure): Rendered => {
+  const rendered = described(failure)
+  const advice = shouldRetry(rendered)
+  return advice === undefined
+    ? rendered
+    : { ...rendered, headers: { ...rendered.headers, [shouldRetryHeader]: String(advice) } }
+}
+
+/** Clients that are told a longer wait do not keep to it, but repeat within seconds, seconds (the SDKs of OpenAI and Anthropic, 2026-11). */
+const longestHeeded = 60
+
+/**
+ * What the SDKs of OpenAI and Anthropic are told, which obey it before they look at the status; `undefined`: what they do by
+ * themselves is right, which is to repeat 408, 409, 429 and 5xx, after `Retry-After`. `docs/errors.md#agents`.
+ */
+const shouldRetry = ({ status, headers = {} }: Rendered): boolean | undefined => {
+  const wait = headers["retry-after"]
+  if (wait !== undefined && Number(wait) > longestHeeded) return false
+  // Nobody repeats a 402, but this one is over in a moment.
+  if (status === 402) return wait !== undefined
+  return status < 500 && status !== 408 && status !== 429 ? false : undefined
+}
+
+const described = (failure: Failure): Rendered => {
   const { message } = failure
   switch (failure._tag) {
     case "BadRequest": {
@@ -162,7 +185,8 @@ const repeatedTypes = {
   "other-body": { status: 400, errorType: "idempotency_key_reused" },
   running: { status: 429, errorType: "idempotency_in_progress", headers: { "retry-after": "2" } },
   "not-kept": { status: 400, errorType: "idempotency_answer_not_kept" },
-  unknown: { status: 502, errorType: "outcome_unknown" },
+  // The same key has the same outcome again.
+  unknown: { status: 502, errorType: "outcome_unknown", headers: { [shouldRetryHeader]: "false" } },
 }
 
 const repeated = ({ message, because, firstRequestId, generationId }: RequestRepeated): Rendered => {
@@ -197,19 +221,18 @@ const exhausted = (failure: RoutingExhausted): Rendered => {
       status: status ?? null,
     })),
   }
-  const described =
+  const told =
     failure.outcome === "request"
       ? attempts.findLast((attempt) => attempt.failure.reason === "request")
       : attempts.at(-1)
-  const provider = described === undefined ? {} : { provider_name: described.provider }
-  const raw = described?.failure.detail === undefined ? {} : { raw: described.failure.detail }
-  const code = described?.failure.code === undefined ? {} : { provider_code: described.failure.code }
+  const provider = told === undefined ? {} : { provider_name: told.provider }
+  const raw = told?.failure.detail === undefined ? {} : { raw: told.failure.detail }
+  const code = told?.failure.code === undefined ? {} : { provider_code: told.failure.code }
   switch (failure.outcome) {
     case "request":
       return {
         status: 400,
-        errorType:
-          described !== undefined && isTooLong(described.failure) ? "context_length_exceeded" : "invalid_request",
+        errorType: told !== undefined && isTooLong(told.failure) ? "context_length_exceeded" : "invalid_request",
         message,
         metadata: { ...provider, ...raw, ...code, ...previous },
       }

@@ -59,6 +59,13 @@ export class PaymentRequired extends Data.TaggedError("PaymentRequired")<{
   /** Unix milliseconds; `null`: the limit never resets. */
   readonly resetsAt: number | null
   readonly retryAfterSeconds?: number
+  /**
+   * Output tokens of each answer that the budget pays for now, at the cheapest host of the plan. Absent: the bound of the output is not
+   * what is wrong.
+   */
+  readonly affordableTokens?: number
+  /** The bound that the caller gave. */
+  readonly askedTokens?: number | undefined
 }> {
   /** What is neither spent nor reserved. */
   get left(): Picodollars {
@@ -69,7 +76,7 @@ export class PaymentRequired extends Data.TaggedError("PaymentRequired")<{
   override get message() {
     const { limitSource, limit, held, required, left } = this
     const of = `of the ${limitSource} limit of $${formatUsd(limit)}`
-    const needs = required === undefined ? "" : `it needs at least $${formatUsd(required)}, and `
+    const needs = `${this.tokens}${required === undefined ? "" : `it needs at least $${formatUsd(required)}, and `}`
     switch (this.reason) {
       case "limit_exhausted":
         return `The key's ${limitSource} limit of $${formatUsd(limit)} is used up.`
@@ -80,6 +87,14 @@ export class PaymentRequired extends Data.TaggedError("PaymentRequired")<{
       default:
         return "No price is known for this model's hosts, so a key with a limit may not call it."
     }
+  }
+
+  private get tokens(): string {
+    const { affordableTokens, askedTokens } = this
+    if (affordableTokens === undefined) return ""
+    return askedTokens === undefined
+      ? `the budget pays for ${affordableTokens} tokens of output; `
+      : `it asks for ${askedTokens} tokens, and the budget pays for ${affordableTokens}; `
   }
 }
 

@@ -74,7 +74,7 @@ const described = (failure: Failure): Rendered => {
         headers: { "www-authenticate": "Bearer" },
       }
     case "PaymentRequired": {
-      const { reason, limitSource, limit, spend, held, left, required, resetsAt } = failure
+      const { reason, limitSource, limit, spend, held, left, required, resetsAt, affordableTokens } = failure
       const metadata = {
         reason,
         limit_source: limitSource,
@@ -83,6 +83,7 @@ const described = (failure: Failure): Rendered => {
         held_usd: toUsd(held),
         left_usd: toUsd(left),
         ...(required === undefined ? {} : { required_usd: toUsd(required) }),
+        ...(affordableTokens === undefined ? {} : { affordable_tokens: affordableTokens }),
         resets_at: resetsAt === null ? null : new Date(resetsAt).toISOString(),
         // Clients do not repeat a 402, so the body says that it may be repeated.
         ...(reason === "in_flight_budget_exhausted" ? { remedy_hint: inFlightHint } : {}),
@@ -308,9 +309,10 @@ const messagesTypes: Readonly<Record<string, string>> = {
   context_length_exceeded: "invalid_request_error",
 }
 
-/** The whole body of the Messages form. */
-export const messagesErrorBody = ({ errorType, message }: Rendered, requestId: string) => ({
-  type: "error",
-  error: { type: messagesTypes[errorType] ?? "api_error", message, error_type: errorType },
-  request_id: requestId,
-})
+/** The whole body of the Messages form. It has no metadata but what a program has to read to mend its request. */
+export const messagesErrorBody = ({ errorType, message, metadata }: Rendered, requestId: string) => {
+  const type = messagesTypes[errorType] ?? "api_error"
+  const affordable = metadata?.["affordable_tokens"]
+  const more = affordable === undefined ? {} : { metadata: { affordable_tokens: affordable } }
+  return { type: "error", error: { type, message, error_type: errorType, ...more }, request_id: requestId }
+}

@@ -55,6 +55,9 @@ const shouldRetry = ({ status, headers = {} }: Rendered): boolean | undefined =>
   return status < 500 && status !== 408 && status !== 429 ? false : undefined
 }
 
+/** Whether repeating the request helps nobody. */
+export const isFinal = ({ headers }: Rendered): boolean => headers?.[shouldRetryHeader] === "false"
+
 const described = (failure: Failure): Rendered => {
   const { message } = failure
   switch (failure._tag) {

@@ -76,14 +76,14 @@ export class PaymentRequired extends Data.TaggedError("PaymentRequired")<{
   override get message() {
     const { limitSource, limit, held, required, left } = this
     const of = `of the ${limitSource} limit of $${formatUsd(limit)}`
-    const needs = `${this.tokens}${required === undefined ? "" : `it needs at least $${formatUsd(required)}, and `}`
+    const needs = required === undefined ? "" : `it needs at least $${formatUsd(required)}, and `
     switch (this.reason) {
       case "limit_exhausted":
         return `The key's ${limitSource} limit of $${formatUsd(limit)} is used up.`
       case "request_exceeds_budget":
-        return `This request could cost more than the key has left: ${needs}$${formatUsd(left)} ${of} is left; lower max_tokens, shorten the prompt, or raise the limit.`
+        return `This request could cost more than the key has left: ${needs}$${formatUsd(left)} ${of} is left${this.tokens}; lower max_tokens, shorten the prompt, or raise the limit.`
       case "in_flight_budget_exhausted":
-        return `What the key has left is held by requests in flight: ${needs}$${formatUsd(left)} ${of} is free while $${formatUsd(held)} is held; try again in a moment, or send fewer requests at once.`
+        return `What the key has left is held by requests in flight: ${needs}$${formatUsd(left)} ${of} is free while $${formatUsd(held)} is held${this.tokens}; try again in a moment, or send fewer requests at once.`
       default:
         return "No price is known for this model's hosts, so a key with a limit may not call it."
     }
@@ -93,8 +93,8 @@ export class PaymentRequired extends Data.TaggedError("PaymentRequired")<{
     const { affordableTokens, askedTokens } = this
     if (affordableTokens === undefined) return ""
     return askedTokens === undefined
-      ? `the budget pays for ${affordableTokens} tokens of output; `
-      : `it asks for ${askedTokens} tokens, and the budget pays for ${affordableTokens}; `
+      ? `; the budget pays for ${affordableTokens} tokens of output`
+      : `; it asks for ${askedTokens} tokens, and the budget pays for ${affordableTokens}`
   }
 }
 

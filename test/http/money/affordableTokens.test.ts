@@ -144,7 +144,7 @@ describe("a 402 named the money that a request of 32,000 tokens needs, and not t
     expect(status).toBe(402)
     expect(error["metadata"]).toMatchObject({ affordable_tokens: 1200, required_usd: 0.032, left_usd: 0.0012 })
     expect(error["message"]).toContain(
-      "it asks for 32000 tokens, and the budget pays for 1200; it needs at least $0.032",
+      "it needs at least $0.032, and $0.0012 of the total limit of $0.0012 is left; it asks for 32000 tokens, and the budget pays for 1200; lower max_tokens",
     )
     expect(gateway.called()).toEqual([])
   })

@@ -90,8 +90,21 @@ const sentTokens = (
     if (tokens < 10 ** (digits - fewer - 1)) continue
     const written = sizeWith(tokens)
     if (written === undefined) return 0
-    // Where the protocol writes more by the bound than the bound, the longer body decides.
-    return written <= size - fewer ? tokens : Math.min(tokens, tokensOf(written))
+    const isPaid = (bound: number): boolean => tokensOf(sizeWith(bound) ?? size) >= bound
+    // Where the protocol writes more by the bound than the bound, the longer body decides, or the shorter one pays for more.
+    if (written > size - fewer) return Math.min(tokens, tokensOf(written))
+    return written === size - fewer ? tokens : mostPaid(tokens, Math.min(longest, tokensOf(written)), isPaid)
   }
   return 0
+}
+
+/** The most of `least` to `most` that is paid for, as `least` is. */
+const mostPaid = (least: number, most: number, isPaid: (bound: number) => boolean): number => {
+  let [paid, above] = [least, Math.max(least, most) + 1]
+  while (above - paid > 1) {
+    const middle = Math.floor((paid + above) / 2)
+    if (isPaid(middle)) paid = middle
+    else above = middle
+  }
+  return paid
 }

@@ -116,6 +116,24 @@ test("any price, budget, form and host: so many tokens are admitted, and one mor
   expect(withOutput).toBeGreaterThan(20)
 }, 60_000)
 
+test("a bound with which a host is told to think less was one or two tokens less than there is money for", async () => {
+  let refused = 0
+  for (const api of apis) {
+    for (let limit = 100_000_000_000n; limit < 112_000_000_000n; limit += 500_000_000n) {
+      const request = { model: modelOf(api, 2), reasoning: { effort: "high" }, ...hi }
+      const first = await post("/chat/completions", { ...request, max_tokens: 90_000 }, limit)
+      const tokens = Number(affordableOf(first.error))
+      const admitted = await post("/chat/completions", { ...request, max_tokens: tokens }, limit)
+      const above = await post("/chat/completions", { ...request, max_tokens: tokens + 1 }, limit)
+      expect([api, limit, tokens, first.status, admitted.status, above.status]).toEqual([
+        ...[api, limit, tokens, 402, 400, 402],
+      ])
+      refused += 1
+    }
+  }
+  expect(refused).toBe(96)
+})
+
 /** Hosts of one model: a microdollar for each token of output, nothing for the prompt, unless it says otherwise. */
 const outputOnly = { prompt: "0", completion: "0.000001" }
 const hi = { messages: [{ role: "user", content: "hi" }] }

@@ -66,7 +66,7 @@ export interface Charge {
 /** What is known of a request, for estimates of its cost. */
 export interface Measures {
   readonly bounds: Pick<Bounds, "textBytes" | "media" | "images">
-  /** The most that it can use (`Hold.ts`: `mostUsage`): no estimate is above it. */
+  /** The most that it can use (`Hold.ts`: `mostUsage`): no estimate of what was not seen is above it. */
   readonly most: Usage
 }
 

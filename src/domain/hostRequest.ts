@@ -170,15 +170,15 @@ const withoutChoices = (body: JsonObject, lost: ReadonlyArray<HostedTool>): Json
 }
 
 const typeAt = ({ tools, input }: JsonObject, { item, index }: HostedTool): unknown => {
-  const bringing = item === undefined ? { tools } : Array.isArray(input) ? input[item] : undefined
-  const offered: unknown = isJsonObject(bringing) ? bringing["tools"] : undefined
+  const owner = item === undefined ? { tools } : Array.isArray(input) ? input[item] : undefined
+  const offered: unknown = isJsonObject(owner) ? owner["tools"] : undefined
   const tool: unknown = Array.isArray(offered) && index !== undefined ? offered[index] : undefined
   return isJsonObject(tool) ? tool["type"] : undefined
 }
 
 type Places = ReadonlyMap<number | undefined, ReadonlySet<number>>
 
-/** The indexes of tools by the item that brings them; `undefined`: those of the body itself. */
+/** The indexes of tools by the item that adds them; `undefined`: those of the body itself. */
 const placesOf = (lost: ReadonlyArray<HostedTool>): Places => {
   const places = new Map<number | undefined, Set<number>>()
   for (const { item, index } of lost) {

@@ -225,18 +225,19 @@ const exhausted = (failure: RoutingExhausted): Rendered => {
       status: status ?? null,
     })),
   }
-  const told =
+  const reported =
     failure.outcome === "request"
       ? attempts.findLast((attempt) => attempt.failure.reason === "request")
       : attempts.at(-1)
-  const provider = told === undefined ? {} : { provider_name: told.provider }
-  const raw = told?.failure.detail === undefined ? {} : { raw: told.failure.detail }
-  const code = told?.failure.code === undefined ? {} : { provider_code: told.failure.code }
+  const provider = reported === undefined ? {} : { provider_name: reported.provider }
+  const raw = reported?.failure.detail === undefined ? {} : { raw: reported.failure.detail }
+  const code = reported?.failure.code === undefined ? {} : { provider_code: reported.failure.code }
   switch (failure.outcome) {
     case "request":
       return {
         status: 400,
-        errorType: told !== undefined && isTooLong(told.failure) ? "context_length_exceeded" : "invalid_request",
+        errorType:
+          reported !== undefined && isTooLong(reported.failure) ? "context_length_exceeded" : "invalid_request",
         message,
         metadata: { ...provider, ...raw, ...code, ...previous },
       }

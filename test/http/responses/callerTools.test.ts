@@ -301,7 +301,7 @@ describe("at a host of the form", () => {
     expect(dropped).toEqual([])
   })
 
-  test("a choice reaches the host where items alone bring tools", async () => {
+  test("a choice reaches the host where items alone add tools", async () => {
     await asked("responses", { input: [additional, question], tool_choice: "auto", parallel_tool_calls: false })
     expect(last().body).toMatchObject({
       tool_choice: "auto",

@@ -13,7 +13,7 @@ import {
   text,
 } from "../../decode/checks.ts"
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
-import { calledTool, kindOfCall, kindOfResult, kindOfTool, membersOf } from "./callerTools.ts"
+import { identityOf, kindOfCall, kindOfResult, kindOfTool, membersOf } from "./callerTools.ts"
 import { agentContent, inputContent, translatedContent } from "./parts.ts"
 import type { ToolNames } from "./toolNames.ts"
 import { tools } from "./tools.ts"
@@ -65,7 +65,7 @@ export const callOf = (item: JsonObject, path: string, names: ToolNames, dropped
   return {
     id: textOr(item["call_id"], ""),
     type: "function",
-    function: { name: names.nameOf(calledTool(kind, item)), arguments: kind.argumentsOf(item) },
+    function: { name: names.nameOf(identityOf(kind, item)), arguments: kind.argumentsOf(item) },
   }
 }
 
@@ -106,7 +106,7 @@ const foundTool = (tool: JsonObject, names: ToolNames): ReadonlyArray<string> =>
   if (kind === undefined) return []
   const { description } = tool
   const said = typeof description === "string" && description !== "" ? `: ${description}` : ""
-  return [`- ${names.nameOf(calledTool(kind, tool))}${said}`]
+  return [`- ${names.nameOf(identityOf(kind, tool))}${said}`]
 }
 
 const agentMembers = new Set(["type", "id", "status", "author", "recipient", "content"])

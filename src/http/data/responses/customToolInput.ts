@@ -27,7 +27,7 @@ const escapes: ReadonlyMap<string, string> = new Map([
   ["t", "\t"],
 ])
 
-export class InputText {
+export class CustomToolInput {
   private state: "head" | "text" | "over" | "raw" | "unread" = "head"
   /** What came and was not read: a beginning, an escape that is not whole, or all of what has another shape. */
   private held = ""

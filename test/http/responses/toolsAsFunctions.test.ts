@@ -115,7 +115,7 @@ describe("a name", () => {
   })
 })
 
-test("a tool that is brought again counts once, as it was described last", async () => {
+test("a tool that is added again counts once, as it was described last", async () => {
   const input = [
     additional(f("wait", { description: "old" }), custom("exec")),
     hi,
@@ -229,11 +229,11 @@ test("a message of another agent says who it is from; its encrypted part is name
 
 describe("a choice", () => {
   const tools = [custom("exec"), search, { type: "apply_patch" }, space("agents", f("close"), custom("run")), f("wait")]
-  const input = [additional(custom("brought")), hi]
+  const input = [additional(custom("added")), hi]
 
   test.each([
     [{ type: "custom", name: "exec" }, "exec"],
-    [{ type: "custom", name: "brought" }, "brought"],
+    [{ type: "custom", name: "added" }, "added"],
     [{ type: "custom", namespace: "agents", name: "run" }, "agents__run"],
     [{ type: "function", namespace: "agents", name: "close" }, "agents__close"],
     [{ type: "tool_search" }, "tool_search"],
@@ -245,7 +245,7 @@ describe("a choice", () => {
 
   test("among allowed tools has these alone", async () => {
     const allowed = [
-      ...[{ type: "custom", name: "brought" }, { type: "tool_search" }, { type: "namespace", name: "agents" }],
+      ...[{ type: "custom", name: "added" }, { type: "tool_search" }, { type: "namespace", name: "agents" }],
     ]
     const { told } = await asked({
       tools,
@@ -254,7 +254,7 @@ describe("a choice", () => {
     })
     expect([told.tool_choice, namesIn(told)]).toEqual([
       "required",
-      ["tool_search", "agents__close", "agents__run", "brought"],
+      ["tool_search", "agents__close", "agents__run", "added"],
     ])
   })
 

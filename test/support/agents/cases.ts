@@ -551,6 +551,32 @@ const thinkingLate: AgentCase = {
 
 export const agentCases: ReadonlyArray<AgentCase> = [...ofResponses, ...ofChat, ...ofMessages, thinkingLate]
 
+const image = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUg=="
+
+/** A tool has shown an image. */
+export const showing: ReadonlyArray<Task> = [
+  { type: "function_call", name: "view", arguments: "{}" },
+  { type: "custom_tool_call", name: "note", input: "view" },
+].map((call) => ({
+  ...responses,
+  body: asked({
+    tools: [{ ...read, name: "view" }, note],
+    input: [
+      user,
+      { ...call, call_id: "call_1" },
+      {
+        type: `${call.type}_output`,
+        call_id: "call_1",
+        output: [
+          { type: "input_text", text: "Here it is." },
+          { type: "input_image", image_url: image },
+        ],
+      },
+    ],
+  }),
+  steps: [],
+}))
+
 /** A conversation that its host is to compact. */
 export const compacting: Task = {
   ...responses,

@@ -4,8 +4,10 @@ import type { JsonObject } from "../../../src/domain/Json.ts"
 import { line } from "./AgentHost.ts"
 import { agentForms } from "./forms.ts"
 import { agentHosts, type HostName, hostNames } from "./hosts.ts"
-import { ask, checkSent, heardOf, resultsOf, type Task, thought } from "./play.ts"
+import { ask, heardOf, resultsOf, thought } from "./play.ts"
 import { type AgentScene, modelAt } from "./scene.ts"
+import { checkSent } from "./sent.ts"
+import type { Task } from "./Task.ts"
 
 /** Hosts that can read each other's reasoning; others read none but their own. */
 const ofClaude: ReadonlyArray<HostName> = ["messages", "converse", "chat"]

@@ -52,8 +52,7 @@ export const play = async (
     expect(shownHeard(host, heard)).toEqual(shownHeard(host, { thought: thinking, text: text ?? "", calls, given: [] }))
     if (turn === 0 && !isStream) await checkExplained(scene, task, host, body, names)
     if (step === undefined) break
-    const back = thinking === "" ? undefined : thoughtLine(task, host, thinking)
-    if (back !== undefined) thoughts.push(back)
+    thoughts.push(...thoughtLines(task, host, thinking))
     body = agentForms[task.form].next(body, heard, resultsOf(heard, step))
   }
 }
@@ -84,14 +83,16 @@ export const heardOf = async ({ form, keeps }: Task, response: Response, isStrea
   return heard(isStream ? assembled(text) : objectIn(JSON.parse(text)), keeps)
 }
 
-/** The reasoning of a step as the host gets it back; `undefined`: it does not. */
-const thoughtLine = ({ form, keeps }: Task, host: HostName, text: string): string | undefined => {
-  const { seal } = agentHosts[host]
-  if (keeps === "nothing") return undefined
-  if (form === "responses") return line.thought(text, seal)
-  if (keeps === "items") return line.thought(text, seal)
+/** The reasoning of a step as the host gets it back. `text`: empty where it told none. */
+const thoughtLines = ({ form, keeps }: Task, host: HostName, text: string): ReadonlyArray<string> => {
+  const { seal, signature } = agentHosts[host]
+  const isWhole = keeps !== "nothing" && (form === "responses" || keeps === "items")
   // A text alone is taken by hosts that do not sign.
-  return host === "chat" || host === "ollama" ? line.thought(text, "") : undefined
+  const isTaken = isWhole || (keeps !== "nothing" && (host === "chat" || host === "ollama"))
+  return [
+    ...(text === "" || !isTaken ? [] : [line.thought(text, isWhole ? seal : "")]),
+    ...(signature === undefined || !isWhole ? [] : [line.thought("", signature)]),
+  ]
 }
 
 /** Of an answer what is compared. Ids are, where the host gives them. */

@@ -27,7 +27,9 @@ export const roam = async (scene: AgentScene, task: Task, first: number, isStrea
     const thoughts = checkSent(scene, task, host, body)
     const isSealed = host !== "chat" && host !== "ollama"
     const readable = [...saidBy].filter(([, by]) => by === host || (ofClaude.includes(host) && ofClaude.includes(by)))
+    const { signature } = agentHosts[host]
     const own = readable.map(([text, by]) => line.thought(text, agentHosts[by].seal))
+    if (signature !== undefined) own.push(line.thought("", signature))
     if (isSealed) expect(thoughts.filter((entry) => !own.includes(entry))).toEqual([])
     expect(heard.calls.map(({ id: _, ...call }) => call)).toEqual(calls.map(({ id: _, ...call }) => call))
     if (heard.thought !== "") saidBy.set(heard.thought, host)

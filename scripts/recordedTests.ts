@@ -8,7 +8,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { recordedIds } from "../test/support/recordings.ts"
+import { recordedIds, recordedRequests } from "../test/support/recordings.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "headgate-recorded-"))
 
@@ -33,6 +33,7 @@ const passed = async (recordings: "on" | "off"): Promise<number> => {
 
 const tests = (await passed("on")) - (await passed("off"))
 rmSync(folder, { recursive: true, force: true })
-const counted = { cases: recordedIds().length, tests, countedOn: new Date().toISOString().slice(0, 10) }
+const cases = recordedIds().length + recordedRequests().length
+const counted = { cases, tests, countedOn: new Date().toISOString().slice(0, 10) }
 await Bun.write("test/support/recordedTests.json", `${JSON.stringify(counted)}\n`)
 process.stdout.write(`${tests} tests need the ${counted.cases} recorded cases.\n`)

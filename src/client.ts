@@ -71,6 +71,8 @@ type Groups = typeof Api extends HttpApi.HttpApi<infer _Id, infer G, infer _E, i
 type Operations = { readonly [Group in Groups as Group["identifier"]]: Methods<Group> }
 
 export interface ExplainOptions {
+  /** The form of the body: `chat` (default), `completions`, `messages`, `responses`, `compact`, `embeddings` or `rerank`. */
+  readonly form?: string
   /** Repeats the random draws of an earlier plan. */
   readonly seed?: number
   /** The key to explain for, by its hash; for a management key, else it explains for a key without limits and rules. */
@@ -78,7 +80,7 @@ export interface ExplainOptions {
 }
 
 export interface Client extends Operations {
-  /** How this body of `POST /chat/completions` would be routed now. */
+  /** How this body would be routed now. */
   readonly explain: (
     body: { readonly model: string } & Readonly<Record<string, unknown>>,
     options?: ExplainOptions,
@@ -109,9 +111,9 @@ export const makeClient = ({ url, key }: ClientOptions): Effect.Effect<Client, n
       // Whether a workspace is the installation's own is checked by the gateway, not here.
       Effect.provideService(Installation, ""),
     )
-    const explain: Client["explain"] = (body, { seed, keyHash } = {}) =>
+    const explain: Client["explain"] = (body, { form, seed, keyHash } = {}) =>
       HttpClientRequest.post("/api/v1/route/explain").pipe(
-        HttpClientRequest.setUrlParams({ seed, key_hash: keyHash }),
+        HttpClientRequest.setUrlParams({ form, seed, key_hash: keyHash }),
         HttpClientRequest.bodyUnsafeJson(body),
         httpClient.execute,
         Effect.flatMap(HttpClientResponse.schemaBodyJson(Schema.Struct({ data: Explanation }))),

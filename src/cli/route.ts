@@ -50,7 +50,7 @@ const columns: ReadonlyArray<Column<Row>> = [
   { title: "WHY", value: ({ why }) => why },
 ]
 
-/** A request of the chat form in a file; `-`: standard input. */
+/** A request in a file; `-`: standard input. */
 const readBody = (file: string): Effect.Effect<JsonObject, CommandFailed> =>
   Effect.gen(function* () {
     const text = yield* Effect.tryPromise({
@@ -65,7 +65,7 @@ const readBody = (file: string): Effect.Effect<JsonObject, CommandFailed> =>
     if (isJsonObject(body) && !isNestedDeeper(body, deepest)) return body
     return yield* new CommandFailed({
       code: exitCodes.badFile,
-      message: `${plain(file)}: expected the body of a chat request, a JSON object`,
+      message: `${plain(file)}: expected the body of a request, a JSON object`,
     })
   })
 
@@ -135,7 +135,13 @@ export const route = Command.make(
       Args.optional,
     ),
     body: Options.text("body").pipe(
-      Options.withDescription("a file with the whole body of a chat request; -: standard input"),
+      Options.withDescription("a file with the whole body of a request; -: standard input"),
+      Options.optional,
+    ),
+    form: Options.text("form").pipe(
+      Options.withDescription(
+        "the form of the body: chat (default), completions, messages, responses, compact, embeddings, rerank",
+      ),
       Options.optional,
     ),
     ...preferenceOptions,
@@ -150,10 +156,11 @@ export const route = Command.make(
     json: jsonOption,
     url: urlOption,
   },
-  ({ model, body: file, key, seed, json, url, ...flags }) =>
+  ({ model, body: file, form, key, seed, json, url, ...flags }) =>
     Effect.gen(function* () {
       if (Option.isNone(model) && Option.isNone(file))
         return yield* wrongUse("expected a model, or a request with --body")
+      if (Option.isSome(form) && Option.isNone(file)) return yield* wrongUse("--form: expected a request with --body")
       const written = Option.isSome(file)
         ? yield* readBody(file.value)
         : { messages: [{ role: "user", content: "Hello" }] }
@@ -162,6 +169,7 @@ export const route = Command.make(
       const provider = yield* withPreferences(isJsonObject(before) ? before : {}, flags)
       const gateway = yield* connect(url)
       const query = new URLSearchParams({
+        ...(Option.isSome(form) ? { form: form.value } : {}),
         ...(Option.isSome(seed) ? { seed: `${seed.value}` } : {}),
         ...(Option.isSome(key) ? { key_hash: yield* findHash(gateway, key.value) } : {}),
       })

@@ -319,6 +319,8 @@ export interface ChatResponse extends JsonObject {
   readonly usage?: ChatUsage
   /** The host goes on with the answer where the gateway does not see it, so the most that it can cost is charged. Default false. */
   readonly unfinished?: boolean
+  /** As `ChatChunk.unseen`, of the whole answer. Default 0. */
+  readonly unseen?: number
   readonly system_fingerprint?: string | null
   readonly service_tier?: string
 }

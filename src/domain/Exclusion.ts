@@ -1,5 +1,6 @@
 /** Why hosts were left out of a plan, and what a caller is told when none is left. Pure. */
 import type { Picodollars } from "./Money.ts"
+import type { FormNeed } from "./Request.ts"
 
 /** Why a host was left out of a plan. */
 export interface Exclusion {
@@ -31,6 +32,17 @@ export const providersOf = (excluded: ReadonlyArray<Exclusion>): ReadonlyArray<s
 
 const inputs = /^takes no (\w+)$/
 
+/** The reason of an exclusion by `form`. */
+export const formReason = ({ path, reason }: FormNeed): string => `cannot carry ${path}: ${reason}`
+
+const carried = /^cannot carry (.+?): (.+)$/
+
+/** What `formReason` was made from. */
+export const formNeedIn = (reason: string): FormNeed | undefined => {
+  const [, path, because] = carried.exec(reason) ?? []
+  return path === undefined || because === undefined ? undefined : { path, reason: because }
+}
+
 /** The message of a plan without hosts: one sentence, by what left none. */
 export const noHostText = ({ models, excluded }: Excluded): string => {
   const last = excluded.at(-1)
@@ -52,6 +64,10 @@ export const noHostText = ({ models, excluded }: Excluded): string => {
       return /\btools\b/.test(last.reason)
         ? "No endpoints found that support tool use."
         : `No endpoints found for ${names} that support every parameter: one ${last.reason}.`
+    case "form": {
+      const need = formNeedIn(last.reason)
+      return `No endpoints found for ${names} that can carry ${need?.path}: ${need?.reason}, and none of these is left.`
+    }
     default:
       return `No endpoints found for ${names}: excluded by ${by}.`
   }

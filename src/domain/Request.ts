@@ -2,9 +2,8 @@
  * A request inside the gateway: an operation with bounds. Routing reads `routing`, metering reads `bounds`, the host's
  * protocol reads the rest. The HTTP layer makes it once. It never changes, since a fallback reads it again.
  */
-import type { ChatPayload } from "./Chat.ts"
+import type { ChatPayload, Tool } from "./Chat.ts"
 import type { EmbeddingsPayload } from "./Embeddings.ts"
-import type { Unsupported } from "./Failure.ts"
 import type { ToolChoiceSupport } from "./Host.ts"
 import type { HostedTool } from "./hostedTools.ts"
 import type { JsonObject } from "./Json.ts"
@@ -40,8 +39,18 @@ export interface Needs {
   readonly toolChoice: keyof ToolChoiceSupport | undefined
   /** Tools that hosts run themselves. Absent: there are none. */
   readonly hosted?: ReadonlyArray<HostedTool>
-  /** The client form of the request, where it has hosted tools. */
+  /** What only hosts of the caller's own form can do. Absent: there is nothing such. */
+  readonly onlyForm?: FormNeed
+  /** The client form of the request, where it has hosted tools or `onlyForm`. */
   readonly form?: string
+}
+
+/** What only hosts of the caller's own form can do: where it stands, and why. */
+export interface FormNeed {
+  /** In the caller's body: `input[8]`; else what is asked for, as a noun. */
+  readonly path: string
+  /** A sentence without its full stop: `only hosts of the Responses form compact a conversation`. */
+  readonly reason: string
 }
 
 export const noNeeds: Needs = { inputs: [], outputs: [], toolChoice: undefined }
@@ -152,10 +161,12 @@ export interface NativeRequest {
   readonly headers: Readonly<Record<string, string>>
   /** Members that the canonical form has no counterpart for. They are dropped for hosts of other forms. */
   readonly untranslated: ReadonlyArray<string>
-  /** What no translation carries: hosts of other forms are not called. */
-  readonly unsupported: Unsupported | undefined
+  /** Whether the host is to compact the conversation in place of answering it. Default false. */
+  readonly compacts?: boolean
   /** The caller's own path for a path in the canonical payload, such as `messages[2].content[0]`. */
   readonly pathOf: (path: string) => string
+  /** The tools by the names that hosts of the form call. Absent: as in the canonical payload. */
+  readonly tools?: ReadonlyArray<Tool>
 }
 
 export interface ChatRequest extends OperationRequest {

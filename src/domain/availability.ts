@@ -2,7 +2,7 @@
  * Why models could not be served, in words that programs can act on: `error.availability` of an answer. Each code has a
  * section in docs/errors.md. Pure.
  */
-import { type Exclusion, providersOf } from "./Exclusion.ts"
+import { type Exclusion, formNeedIn, providersOf } from "./Exclusion.ts"
 import type { BadRequest, NoHostMatches, RoutingExhausted } from "./Failure.ts"
 
 export type AvailabilityCode =
@@ -77,6 +77,10 @@ const filters: ReadonlyMap<string, { readonly excludedBy?: string; readonly fiel
   ["online", { field: "model" }],
 ])
 
+/** The member of the request that excluded the host. */
+const fieldOf = ({ by, reason }: Exclusion): string =>
+  (by === "form" ? formNeedIn(reason)?.path : filters.get(by)?.field) ?? by
+
 const isAbout = (exclusion: Exclusion | undefined, ...names: ReadonlyArray<string>): boolean =>
   exclusion !== undefined && names.includes(exclusion.by)
 
@@ -86,7 +90,7 @@ const ofExclusions = ({ models, excluded }: NoHostMatches): Availability => {
   const affectedProviders = providersOf(excluded)
   if (last === undefined || last.by === "provider") return { code: "no_endpoints", ...about, affectedProviders }
   const excludedBy = [...new Set(excluded.map(({ by }) => filters.get(by)?.excludedBy ?? by))]
-  const constraint = { field: filters.get(last.by)?.field ?? last.by, detail: last.reason }
+  const constraint = { field: fieldOf(last), detail: last.reason }
   const more = { ...about, affectedProviders, excludedBy, constraint }
   if (isAbout(last, "free")) return { code: "free_variant_ended", ...more, fallbackModels: [last.model] }
   return { code: isAbout(last, "data_collection", "zdr") ? "privacy_restricted" : "constraint_filtered", ...more }

@@ -2,7 +2,7 @@
 import type { Host } from "./Host.ts"
 import type { HostedTool } from "./hostedTools.ts"
 import { hostFacts, maySupport } from "./hostFacts.ts"
-import { isJsonObject, type JsonObject } from "./Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "./Json.ts"
 import {
   type AnyRequest,
   type Bounds,
@@ -13,7 +13,7 @@ import {
   reading,
   searching,
 } from "./Request.ts"
-import { runs, takesChoice } from "./routeFilters.ts"
+import { isOfForm, runs, takesChoice } from "./routeFilters.ts"
 import type { Adjustment } from "./variants.ts"
 
 export interface HostRequest<Request extends AnyRequest = AnyRequest> {
@@ -136,21 +136,42 @@ const withoutHosted = (request: ChatRequest, host: Host, online: boolean): HostR
   return { request: { ...request, payload, bounds, ...(native === undefined ? {} : { native }) }, dropped }
 }
 
-/** The caller's own body without some of its tools. */
+/** The caller's own body without some of its tools. Where no tool is left, the choice among them goes too. */
 const withoutTools = (body: JsonObject, lost: ReadonlyArray<HostedTool>): JsonObject => {
-  const { tools } = body
-  if (lost.length === 0 || !Array.isArray(tools)) return body
-  const places = new Set(lost.map(({ index }) => index))
-  const left = tools.filter((_, at) => !places.has(at))
-  const { tools: _, tool_choice: choice, parallel_tool_calls: parallel, ...rest } = body
-  if (left.length === 0) return rest
+  const places = placesOf(lost)
+  if (places.size === 0) return body
+  const { tools, input, tool_choice: choice, parallel_tool_calls: parallel, ...rest } = body
+  const left = leftOf(tools, places.get(undefined))
+  const items = Array.isArray(input) ? input.map((item: unknown, at) => itemWithout(item, places.get(at))) : input
+  const isAnyLeft = left.length > 0 || objectsIn(items).some((item) => objectsIn(item["tools"]).length > 0)
   return {
     ...rest,
-    tools: left,
-    ...(choice === undefined ? {} : { tool_choice: choice }),
-    ...(parallel === undefined ? {} : { parallel_tool_calls: parallel }),
+    ...(input === undefined ? {} : { input: items }),
+    ...(left.length === 0 ? {} : { tools: left }),
+    ...(choice === undefined || !isAnyLeft ? {} : { tool_choice: choice }),
+    ...(parallel === undefined || !isAnyLeft ? {} : { parallel_tool_calls: parallel }),
   }
 }
+
+type Places = ReadonlyMap<number | undefined, ReadonlySet<number>>
+
+/** The indexes of tools by the item that brings them; `undefined`: those of the body itself. */
+const placesOf = (lost: ReadonlyArray<HostedTool>): Places => {
+  const places = new Map<number | undefined, Set<number>>()
+  for (const { item, index } of lost) {
+    if (index === undefined) continue
+    const known = places.get(item)
+    if (known === undefined) places.set(item, new Set([index]))
+    else known.add(index)
+  }
+  return places
+}
+
+const leftOf = (tools: unknown, lost: ReadonlySet<number> | undefined): ReadonlyArray<unknown> =>
+  Array.isArray(tools) ? tools.filter((_, at) => lost?.has(at) !== true) : []
+
+const itemWithout = (item: unknown, lost: ReadonlySet<number> | undefined): unknown =>
+  lost !== undefined && isJsonObject(item) ? { ...item, tools: leftOf(item["tools"], lost) } : item
 
 /** The bounds of a request at a host: with what the tools that the host runs may cost and read. */
 export const boundsFor = ({ hosted, form }: Needs, bounds: Bounds, host: Host): Bounds => {
@@ -159,7 +180,7 @@ export const boundsFor = ({ hosted, form }: Needs, bounds: Bounds, host: Host): 
   const searchTools = run.filter(({ kind }) => kind === "web_search")
   if (searchTools.length === 0) return reading(bounds)
   // A caller's bound holds where its tool is sent as it is: other forms have none for a tool.
-  const isSentAsItIs = form !== undefined && host.ownForm === form
+  const isSentAsItIs = isOfForm(host, form)
   const searches = searchTools.reduce(
     (sum, { uses = mostSearches }) => sum + (isSentAsItIs ? Math.min(uses, mostSearches) : mostSearches),
     0,

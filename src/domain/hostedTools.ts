@@ -14,10 +14,12 @@ export type HostedKind = "web_search" | "own-form" | "unpriced"
 
 /** A tool that the host is to run, as the caller offers it. */
 export interface HostedTool {
-  /** In the caller's body: `tools[8]`, or `web_search_options`. */
+  /** In the caller's body: `tools[8]`, `input[0].tools[2]`, or `web_search_options`. */
   readonly path: string
-  /** Among `tools` of the caller's body; absent: it does not stand there. */
+  /** Among `tools` of the caller's body, or of the item; absent: it does not stand there. */
   readonly index?: number
+  /** Among `input` of the caller's body, the item that brings it; absent: it stands in `tools` of the body. */
+  readonly item?: number
   readonly kind: HostedKind
   /** How often it may be used at most, where the caller's form has a bound for it and the caller says so. */
   readonly uses?: number

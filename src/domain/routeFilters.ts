@@ -1,4 +1,6 @@
 /** The filters of routing: when each applies, and why it excludes a host. Pure. */
+
+import { formReason } from "./Exclusion.ts"
 import { type Host, mayKeepPrompts } from "./Host.ts"
 import type { HostedTool } from "./hostedTools.ts"
 import {
@@ -175,6 +177,14 @@ export const hardFilters: ReadonlyArray<Filter> = [
     prepare: () => (facts) => (maySupport(facts, "dimensions") ? undefined : "does not support dimensions"),
   },
   {
+    name: "form",
+    applies: ({ routing }) => routing.needs.onlyForm !== undefined,
+    prepare: ({ routing: { needs } }) => {
+      const reason = needs.onlyForm === undefined ? undefined : formReason(needs.onlyForm)
+      return ({ host }) => (isOfForm(host, needs.form) ? undefined : reason)
+    },
+  },
+  {
     name: "free",
     applies: ({ wanted }) => wanted.variants.includes("free"),
     prepare:
@@ -277,10 +287,13 @@ export const searchesTheWeb = ({ host }: HostFacts): boolean => host.searches ==
 
 /** Whether a host can run a tool for a caller of this form, at a price that is known. */
 export const runs = (host: Host, { kind }: HostedTool, form: string | undefined): boolean => {
-  const isOwn = form !== undefined && host.ownForm === form
+  const isOwn = isOfForm(host, form)
   if (kind === "own-form") return isOwn
   return kind === "web_search" && (host.searches === "any-form" || (host.searches === "own-form" && isOwn))
 }
+
+/** Whether the host gets a request of this client form as its caller wrote it. */
+export const isOfForm = (host: Host, form: string | undefined): boolean => form !== undefined && host.ownForm === form
 
 /** Whether a value of `tool_choice` works at a host. */
 export const takesChoice = (choice: Asked["routing"]["needs"]["toolChoice"], host: Host): boolean =>

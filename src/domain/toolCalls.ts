@@ -1,6 +1,6 @@
 /**
  * Whether the tool calls of an answer are sound: their arguments are JSON, and they name a tool of the request. Empty
- * arguments are sound, as hosts send them for tools without parameters. Only calls of functions are checked.
+ * arguments are sound, as hosts send them for tools without parameters. Calls of custom tools have text in place of JSON, and are not checked.
  */
 import type { ChatChoice, Tool, ToolCallDelta } from "./Chat.ts"
 
@@ -15,15 +15,21 @@ export const areToolCallsSound = (
   choices: ReadonlyArray<ChatChoice>,
 ): boolean | undefined => {
   if (choices.some((choice) => choice.finish_reason === "length")) return undefined
-  return choices.every(({ message }) => (message.tool_calls ?? []).every((call) => isSound(tools, call.function)))
+  return choices.every(({ message }) =>
+    (message.tool_calls ?? []).every((call) => isCustom(call) || isSound(tools, call.function)),
+  )
 }
 
 /** The tool calls of a streamed answer, put together from their fragments. */
 export class ToolCallFragments {
   private readonly calls = new Map<string, Call>()
+  private readonly custom = new Set<string>()
 
   add(choice: number, fragments: ReadonlyArray<ToolCallDelta>): void {
-    for (const { index, function: fragment } of fragments) {
+    for (const delta of fragments) {
+      const { index, function: fragment } = delta
+      // The type comes with the first fragment.
+      if (isCustom(delta)) this.custom.add(`${choice} ${index}`)
       if (fragment === undefined) continue
       const place = `${choice} ${index}`
       const call = this.calls.get(place) ?? { name: "", arguments: "" }
@@ -34,9 +40,12 @@ export class ToolCallFragments {
   }
 
   areSound(tools: ReadonlyArray<Tool>): boolean {
-    return [...this.calls.values()].every((call) => isSound(tools, call))
+    for (const [place, call] of this.calls) if (!this.custom.has(place) && !isSound(tools, call)) return false
+    return true
   }
 }
+
+const isCustom = ({ type }: { readonly type?: unknown }): boolean => type === "custom"
 
 const isSound = (tools: ReadonlyArray<Tool>, call: Call | undefined): boolean =>
   call === undefined || (tools.some((tool) => tool.function?.name === call.name) && isJson(call.arguments))

@@ -62,7 +62,7 @@ export const expectedOfAnswer = (answer: unknown): Misfit => {
     const expected = expectedOfChoice(choices[at], `choices[${at}]`)
     if (expected !== undefined) return `an answer whose ${expected}`
   }
-  const expected = expectedOfUsage(usage) ?? expectedOfUnfinished(answer)
+  const expected = expectedOfUsage(usage) ?? expectedOfUnseen(answer) ?? expectedOfUnfinished(answer)
   return expected === undefined ? undefined : `an answer whose ${expected}`
 }
 

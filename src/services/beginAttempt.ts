@@ -6,6 +6,8 @@
 import type * as Context from "effect/Context"
 import * as Either from "effect/Either"
 import type { Endpoint } from "../catalogue/endpoints.ts"
+import type { ChatPayload } from "../domain/Chat.ts"
+import { joinedNames } from "../domain/droppedNames.ts"
 import {
   HostFailed,
   type PaymentRequired,
@@ -18,7 +20,7 @@ import { canGrow, mostHiddenTokens } from "../domain/Hold.ts"
 import type { Host } from "../domain/Host.ts"
 import { requestFor } from "../domain/hostRequest.ts"
 import type { Plan } from "../domain/Plan.ts"
-import { type AnyRequest, noReasoning } from "../domain/Request.ts"
+import { type AnyRequest, type ChatRequest, noReasoning } from "../domain/Request.ts"
 import type { AnswerContext, Encoded } from "../wire/Protocol.ts"
 import { Attempt } from "./Attempt.ts"
 import { encodeFor } from "./encodeFor.ts"
@@ -110,11 +112,15 @@ export const beginAttempt = function* (
     return permit
   }
   const { dropped: untranslated = [] } = signed
-  const dropped = unsupported.length === 0 ? untranslated : [...unsupported, ...untranslated]
-  const tools = request.operation === "chat" ? request.payload.tools : undefined
+  const dropped = joinedNames(unsupported, untranslated)
+  const tools = request.operation === "chat" ? toolsCalled(request, endpoint) : undefined
   const attempt = new Attempt(context, host, hold, permit, key, dropped, tools, addedBySign(encoded.right, signed))
   return { attempt, endpoint, encoded: signed, answerContext: narrow(request, host) }
 }
+
+/** The tools that the host may call, by the names that it was told. */
+const toolsCalled = ({ native, payload }: ChatRequest, { protocol }: Endpoint): ChatPayload["tools"] =>
+  native?.tools !== undefined && protocol.native?.form === native.form ? native.tools : payload.tools
 
 /** The request was ended before it was signed: `lifetime.ending` has the reason. */
 const unsigned = () => new HostFailed({ reason: "ended" })

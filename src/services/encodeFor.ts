@@ -5,6 +5,7 @@
 import * as Either from "effect/Either"
 import type { Endpoint } from "../catalogue/endpoints.ts"
 import { canonicalMembers } from "../domain/chatMembers.ts"
+import { joinedNames } from "../domain/droppedNames.ts"
 import { type HostFailed, Unsupported } from "../domain/Failure.ts"
 import type { Host } from "../domain/Host.ts"
 import { isJsonObject, type JsonObject } from "../domain/Json.ts"
@@ -45,13 +46,12 @@ const encodeChat = (protocol: Protocol, request: ChatRequest, host: Host): Resul
   const { native } = request
   if (native !== undefined && protocol.native?.form === native.form)
     return protocol.native.encode(request, native, host)
-  if (native?.unsupported !== undefined) return Either.left(native.unsupported)
   const { payload, dropped } = passing("chat", request.payload, protocol.passes, host)
   const encoded = named(protocol.encode(payload === undefined ? request : { ...request, payload }, host), dropped)
   if (native === undefined) return encoded
   return Either.mapBoth(encoded, {
     onLeft: (left) => (left instanceof Unsupported ? withOwnPath(left, native) : left),
-    onRight: (right) => withNames(right, native.untranslated),
+    onRight: (right) => ({ ...right, dropped: joinedNames(right.dropped ?? none, native.untranslated) }),
   })
 }
 

@@ -4,6 +4,7 @@
  */
 import type * as Context from "effect/Context"
 import * as Either from "effect/Either"
+import { joinedNames } from "../domain/droppedNames.ts"
 import type { Exclusion } from "../domain/Exclusion.ts"
 import { expectedCost } from "../domain/ExpectedCost.ts"
 import { type BadRequest, type FailedAttempt, HostFailed } from "../domain/Failure.ts"
@@ -84,7 +85,7 @@ export const makeExplain =
           continue
         }
         const { dropped: untranslated = [], body } = encoded.right
-        const dropped = [...sent.dropped, ...untranslated]
+        const dropped = joinedNames(sent.dropped, untranslated)
         // The plan knows only the size of the caller's body. A hold is made for the bytes that are sent.
         const ask = { ...sent.request, sentBytes: byteLength(body) }
         const refused = budgetRefusal(budget, ask, host)

@@ -35,10 +35,10 @@ export const chatReader =
     return { delivered: deliveredOf(answer, attempt), write: writer(host, answer, native) }
   }
 
-const deliveredOf = ({ usage, choices, unfinished }: ChatResponse, { tools }: Attempt): Delivered => ({
+const deliveredOf = ({ usage, choices, unfinished, unseen = 0 }: ChatResponse, { tools }: Attempt): Delivered => ({
   outcome: "finished",
   usage,
-  outputBytes: choices.reduce((sum, { message }) => sum + bytesSaid(message), 0),
+  outputBytes: choices.reduce((sum, { message }) => sum + bytesSaid(message), unseen),
   outputMedia: choices.reduce<MediaTokens | undefined>(
     (sum, { message }) => mediaTogether(sum, mediaSaid(message)),
     undefined,

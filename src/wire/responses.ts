@@ -6,6 +6,7 @@
 import { ours } from "./ownProtocols.ts"
 import type { Protocol } from "./Protocol.ts"
 import { responsesAnswer } from "./responses/answer.ts"
+import { encodeCompact } from "./responses/compact.ts"
 import { responsesDecoder } from "./responses/decoder.ts"
 import { encodeNative, responsesForm } from "./responses/native.ts"
 import { defaultFormat, type ResponsesQuirks } from "./responses/quirks.ts"
@@ -21,7 +22,8 @@ export const responsesProtocol = (quirks: ResponsesQuirks = {}): Protocol => {
     encode: (request, host) => encodeResponses(quirks, request, host),
     native: {
       form: responsesForm,
-      encode: (request, native, host) => encodeNative(quirks, request, native, host),
+      encode: (request, native, host) =>
+        (native.compacts === true ? encodeCompact : encodeNative)(quirks, request, native, host),
     },
     decode: (_head, body) => responsesAnswer(body, format),
     decoder: () => responsesDecoder(format),

@@ -134,6 +134,10 @@ test(
     const [first] = linesOf(await headgate("route", "--body", file, "--ignore", "nobody"))
     expect(first?.slice(0, 3)).toEqual(["1", "acme/sage", "vault"])
 
+    writeFileSync(file, JSON.stringify({ model: "acme/sage", input: "Hello" }))
+    expect((await headgate("route", "--body", file)).code).toBe(1)
+    expect((await headgate("route", "--body", file, "--form", "responses")).code).toBe(0)
+
     const made = await headgate("keys", "create", "poor", "--limit", "0.00000001", "--json")
     const { data } = JSON.parse(made.out)
     const poor = await headgate("route", "acme/sage", "--key", data.hash.slice(0, 8))
@@ -143,6 +147,7 @@ test(
 )
 
 test.each([
+  [["route", "acme/sage", "--form", "responses"], 64, "--form: expected a request with --body"],
   [["route"], 64, "expected a model, or a request with --body"],
   [["route", "acme/sgae"], 1, '"acme/sgae" is not a valid model ID (near: acme/sage'],
   [

@@ -67,6 +67,10 @@ describe("a management key", () => {
     const { run } = as(gateway.managementKey)
     const explanation = got(await run(({ explain }) => explain(body, { keyHash, seed: 7 })))
     expect(explanation).toMatchObject({ seed: 7, attempts: [{ model: "headgate/echo", host: "echo", rank: 1 }] })
+    const input = { model: "headgate/echo", input: "hi" }
+    expect(got(await run(({ explain }) => explain(input, { form: "responses" })))).toMatchObject({
+      attempts: [{ host: "echo" }],
+    })
     const wrong = refusal(await run(({ explain }) => explain(body, { keyHash, seed: -1 })))
     expect([wrong?.status, wrong?.metadata["issues"]]).toEqual([
       400,

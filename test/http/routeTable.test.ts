@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import { DataPlane } from "../../src/http/data/routes.ts"
 import { openAccount } from "../support/account.ts"
 import { picodollars } from "../support/answers.ts"
+import { compaction } from "../support/compactionScene.ts"
 import { startGateway, type TestGateway } from "../support/gateway.ts"
 import { configFor, scriptedHost, streamAnswer, wholeAnswer } from "../support/host.ts"
 import type { Answer } from "../support/routed.ts"
@@ -27,6 +28,7 @@ const answer: Answer = (body, request) => {
   const { pathname } = new URL(request.url)
   if (pathname.endsWith("/embeddings")) return Response.json({ data: [{ index: 0, embedding: [0.5] }], usage })
   if (pathname.endsWith("/rerank")) return Response.json({ results: [{ index: 0, relevance_score: 0.5 }], usage })
+  if (pathname.endsWith("/responses/compact")) return Response.json(compaction)
   return body["stream"] === true ? streamAnswer(["fine"]) : wholeAnswer("fine")
 }
 
@@ -38,6 +40,12 @@ const paid: Readonly<Record<string, PaidRoute>> = {
   "/completions": { form: "completions", operation: "chat", canStream: true, body: { model, prompt: "hi" } },
   "/messages": { form: "messages", operation: "chat", canStream: true, body: { model, messages, max_tokens: 9 } },
   "/responses": { form: "responses", operation: "chat", canStream: true, body: { model, input: "hi" } },
+  "/responses/compact": {
+    form: "compact",
+    operation: "chat",
+    canStream: false,
+    body: { model: "acme/compacted", input: "hi" },
+  },
   "/embeddings": {
     form: "embeddings",
     operation: "embeddings",
@@ -59,6 +67,21 @@ const modelOf = (operation: "embeddings" | "rerank") => ({
   architecture: { input_modalities: ["text"], output_modalities: [operation] },
   hosts: [{ provider: "host", model: "upstream", pricing: { prompt: "0.000001", completion: "0" } }],
 })
+
+/** A model at a host of the Responses form. */
+const compactedModel = {
+  id: "acme/compacted",
+  context_length: 512,
+  hosts: [
+    {
+      provider: "openai",
+      model: "upstream",
+      api: "responses",
+      pricing: { prompt: "0.000001", completion: "0.000002" },
+      max_completion_tokens: 512,
+    },
+  ],
+}
 
 /** Routes that call no host, so nobody pays. */
 const free: Readonly<Record<string, Pick<PaidRoute, "body"> & { readonly isForManagers?: boolean }>> = {
@@ -85,8 +108,10 @@ beforeAll(async () => {
     }),
   )
   const { models, ...config } = configFor({ host })
-  const all = [...models, modelOf("embeddings"), modelOf("rerank")]
-  gateway = opened(await startGateway({ config: { ...config, models: all } }))
+  const all = [...models, modelOf("embeddings"), modelOf("rerank"), compactedModel]
+  const openai = { base_url: host.url, network: "private", api_key: "k" } as const
+  const providers = { ...config.providers, openai }
+  gateway = opened(await startGateway({ config: { ...config, providers, models: all } }))
 })
 closeAfterAll()
 

@@ -74,6 +74,29 @@ export const recordings = (dialect: string): ReadonlyArray<RecordedCase> => {
   return cases
 }
 
+/** A request as an agent sent it. */
+export interface RecordedRequest {
+  /** Of its file, without the ending. */
+  readonly name: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: JsonObject
+}
+
+const agents = fileURLToPath(new URL("../../../shared/agents/", import.meta.url))
+
+/** Requests of agents in the forms that the gateway speaks; none where the folder is absent. */
+export const recordedRequests = (): ReadonlyArray<RecordedRequest> =>
+  process.env["TEST_RECORDINGS"] === "off" || !existsSync(agents)
+    ? []
+    : readdirSync(agents)
+        .filter((name) => name.endsWith(".json"))
+        .toSorted()
+        // As above: the format is fixed by the folder's README.
+        .map((name) => ({ ...(JSON.parse(readFileSync(`${agents}${name}`, "utf8")) as RecordedRequest), name }))
+        .map((recorded) => ({ ...recorded, name: recorded.name.replace(/\.json$/, "") }))
+        .filter(({ path }) => /\/v1\/(?:chat\/completions|messages|responses)$/.test(path))
+
 /** The answer's body as parsed JSON, or as text where it is not JSON. */
 export const bodyOf = ({ response }: RecordedCase): unknown => {
   if (response.body !== undefined) return response.body

@@ -72,6 +72,12 @@ const eventsOfItem = (item: JsonObject, at: number): ReadonlyArray<JsonObject> =
       events.push({ type: "response.function_call_arguments.delta", ...place, delta })
     events.push({ type: "response.function_call_arguments.done", ...place, arguments: item["arguments"] })
   }
+  if (item["type"] === "custom_tool_call") {
+    begun["input"] = ""
+    for (const delta of halves(String(item["input"])))
+      events.push({ type: "response.custom_tool_call_input.delta", ...place, delta })
+    events.push({ type: "response.custom_tool_call_input.done", ...place, input: item["input"] })
+  }
   if (item["type"] === "message") {
     begun["content"] = []
     for (const [index, part] of (item["content"] as Text).entries()) {

@@ -9,6 +9,7 @@ import { noCost } from "../../src/domain/Price.ts"
 import { noUsage } from "../../src/domain/Usage.ts"
 import type { ResponseNames } from "../../src/http/data/responses/answer.ts"
 import { responseWriter } from "../../src/http/data/responses/stream.ts"
+import { ToolNames } from "../../src/http/data/responses/toolNames.ts"
 import { readResponsesStream } from "../../src/testing/grammar/responses.ts"
 
 const names: ResponseNames = {
@@ -17,7 +18,7 @@ const names: ResponseNames = {
   now: () => 2,
   model: "acme/small",
   echo: {},
-  functions: new Map(),
+  tools: new ToolNames({}),
   hidesReasoning: false,
   metadata: undefined,
 }

@@ -130,19 +130,24 @@ const imagesOf = ({ content }: Message): { readonly images?: ReadonlyArray<strin
   return images.length === 0 ? {} : { images }
 }
 
-const saidBesides = ({ reasoning, refusal, content, tool_calls: calls }: AssistantMessage): JsonObject => ({
-  ...(refusal && textOf(content) === "" ? { content: refusal } : {}),
-  ...(reasoning ? { thinking: reasoning } : {}),
-  ...(calls == null || calls.length === 0
-    ? {}
-    : {
-        tool_calls: calls.flatMap((call) =>
-          call.function === undefined
-            ? []
-            : [{ id: call.id, function: { name: call.function.name, arguments: argumentsObject(call) } }],
-        ),
-      }),
-})
+const saidBesides = (message: AssistantMessage): JsonObject => {
+  const { refusal, content, tool_calls: calls } = message
+  // Many callers give it back under the second name.
+  const thinking = message.reasoning ?? message["reasoning_content"]
+  return {
+    ...(refusal && textOf(content) === "" ? { content: refusal } : {}),
+    ...(typeof thinking === "string" && thinking !== "" ? { thinking } : {}),
+    ...(calls == null || calls.length === 0
+      ? {}
+      : {
+          tool_calls: calls.flatMap((call) =>
+            call.function === undefined
+              ? []
+              : [{ id: call.id, function: { name: call.function.name, arguments: argumentsObject(call) } }],
+          ),
+        }),
+  }
+}
 
 // --- tools and output
 

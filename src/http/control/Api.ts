@@ -8,6 +8,7 @@ import * as Schema from "effect/Schema"
 import { version } from "../../version.ts"
 import type { Prefix } from "../Mount.ts"
 import { chatForm } from "../openapi/chat.ts"
+import { compactForm } from "../openapi/compact.ts"
 import { completionsForm } from "../openapi/completions.ts"
 import { embeddingsForm } from "../openapi/embeddings.ts"
 import { commonSchemas } from "../openapi/members.ts"
@@ -36,6 +37,8 @@ const withForm = withForms(
   completionsForm,
   messagesForm,
   responsesForm,
+  compactForm,
+  compactForm,
   embeddingsForm,
   rerankForm,
 )

@@ -1,6 +1,6 @@
 /**
- * `POST /route/explain`: how a request would be routed now, and why. Takes the body of the explained route, calls no host and
- * holds nothing. `docs/routing.md` describes the answer.
+ * `POST /route/explain`: how a request would be routed now, and why. Takes the body of any form, which `form` of the query names,
+ * calls no host and holds nothing. `docs/routing.md` describes the answer.
  */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -19,8 +19,8 @@ import { chatError, render } from "../ErrorBody.ts"
 import { requestIdHeaders } from "../headers.ts"
 import type { Admissions } from "./admission.ts"
 import type { Explanation } from "./Explanation.ts"
+import type { Form } from "./Form.ts"
 import type { Respond } from "./Respond.ts"
-import { withHeaders } from "./requestHeaders.ts"
 
 export interface ExplainServices {
   readonly admissions: Admissions
@@ -31,6 +31,11 @@ export interface ExplainServices {
   readonly explain: Explain
 }
 
+/** Requests of which forms are explained, by their names; the first one where none is named. And the form of errors. */
+export interface ExplainedForms extends Pick<Form, "error"> {
+  readonly forms: ReadonlyMap<string, Form>
+}
+
 export const makeExplainRoute = ({
   admissions,
   keys,
@@ -38,7 +43,7 @@ export const makeExplainRoute = ({
   inFlight,
   conversations,
   explain,
-}: ExplainServices): Respond => {
+}: ExplainServices): Respond<ExplainedForms> => {
   /** The key to explain for: the caller's own, or the one that a management key names. Its own has no limit and no lists. */
   const keyFor = (caller: KeyRecord, named: KeyId | undefined) => {
     if (caller.kind === "ordinary") {
@@ -52,21 +57,21 @@ export const makeExplainRoute = ({
     )
   }
 
-  return function* (protocol, state, request, watchCaller): Steps<Response, Failure> {
+  return function* ({ forms }, state, request, watchCaller): Steps<Response, Failure> {
     const { lifetime, key: caller } = yield* admissions.admit(state, request, watchCaller, "any")
-    const { seed, keyHash } = yield* queryOf(request.url)
+    const { seed, keyHash, form } = yield* queryOf(request.url, forms)
     const key = yield* keyFor(caller, keyHash)
     const { body } = yield* admissions.read(request, lifetime, {})
-    const asked = yield* withHeaders(yield* protocol.decode(body, request.headers), request.headers)
+    const { request: asked } = yield* form.decode(body, request.headers)
     const budget = yield* meter.budget({ _tag: "Key", key })
     const explanation = yield* explain(asked, budget, {
       seed,
-      conversation: conversations.of(key.id, asked),
+      conversation: asked.operation === "chat" ? conversations.of(key.id, asked) : undefined,
       permissions: key,
       key: key.id,
     })
     inFlight.leave(lifetime)
-    return Response.json({ data: explained(explanation) }, { headers: requestIdHeaders(state.requestId) })
+    return Response.json({ data: explained(explanation, form) }, { headers: requestIdHeaders(state.requestId) })
   }
 }
 
@@ -76,10 +81,11 @@ const unknownKey = new NotFound({ what: "This key" })
 interface Query {
   readonly seed: number | undefined
   readonly keyHash: KeyId | undefined
+  readonly form: Form
 }
 
-/** `seed`: a 32-bit unsigned integer. `key_hash`: the hash of a key, as the list of keys shows it. */
-const queryOf = (url: string): Either.Either<Query, BadRequest> => {
+/** `form`: the name of one of `forms`. `seed`: a 32-bit unsigned integer. `key_hash`: the hash of a key, as the list of keys shows it. */
+const queryOf = (url: string, forms: ExplainedForms["forms"]): Either.Either<Query, BadRequest> => {
   const { searchParams } = new URL(url)
   const [seed, ...seeds] = searchParams.getAll("seed")
   const [hash, ...hashes] = searchParams.getAll("key_hash")
@@ -87,7 +93,12 @@ const queryOf = (url: string): Either.Either<Query, BadRequest> => {
     return Either.left(badQuery("seed", "must be one whole number from 0 to 4294967295"))
   }
   if (hashes.length > 0 || hash === "") return Either.left(badQuery("key_hash", "must be the hash of one key"))
+  const [first = ""] = forms.keys()
+  const [name = first, ...names] = searchParams.getAll("form")
+  const form = names.length > 0 ? undefined : forms.get(name)
+  if (form === undefined) return Either.left(badQuery("form", `must be one of ${[...forms.keys()].join(", ")}`))
   return Either.right({
+    form,
     seed: seed === undefined ? undefined : Number(seed),
     keyHash: hash === undefined ? undefined : KeyId.make(hash),
   })
@@ -96,7 +107,10 @@ const queryOf = (url: string): Either.Either<Query, BadRequest> => {
 const badQuery = (path: string, message: string) => new BadRequest({ issues: [{ path, message }] })
 
 /** The `data` of the answer. */
-const explained = ({ strategy, seed, attempts, excluded, failure }: Explained): Explanation => ({
+const explained = (
+  { strategy, seed, attempts, excluded, failure }: Explained,
+  { ownNames }: Pick<Form, "ownNames">,
+): Explanation => ({
   strategy,
   seed,
   attempts: attempts.map(({ host, expectedCost, why, key }, at) => ({
@@ -109,14 +123,18 @@ const explained = ({ strategy, seed, attempts, excluded, failure }: Explained): 
     ...(key === undefined ? {} : { api_key: key }),
   })),
   excluded: excluded.map(({ model, host, by, reason }) => ({ model, host, by, reason })),
-  dropped_parameters: droppedBy(attempts),
+  dropped_parameters: droppedBy(attempts, ownNames),
   ...(failure === undefined ? {} : { error: chatError(render(failure)) }),
 })
 
 /** By tag of the host. Hosts of several models may share a tag: then it has what any of them would not be sent. */
-const droppedBy = (attempts: Explained["attempts"]): Readonly<Record<string, ReadonlyArray<string>>> => {
+const droppedBy = (
+  attempts: Explained["attempts"],
+  ownNames: Form["ownNames"],
+): Readonly<Record<string, ReadonlyArray<string>>> => {
   const dropped = new Map<string, ReadonlyArray<string>>()
-  for (const { host, dropped: names } of attempts) {
+  for (const { host, dropped: canonical } of attempts) {
+    const names = canonical.map((name) => ownNames?.get(name) ?? name)
     if (names.length > 0) dropped.set(host.tag, [...new Set([...(dropped.get(host.tag) ?? []), ...names])])
   }
   return Object.fromEntries(dropped)

@@ -50,8 +50,8 @@ import { closedByStop } from "../stopping.ts"
 import { makeAdmissions } from "./admission.ts"
 import type { ClientProtocol } from "./ClientProtocol.ts"
 import { makeCountRoute } from "./countTokens.ts"
-import { makeExplainRoute } from "./explain.ts"
-import { type Asked, chatForm, type Form } from "./Form.ts"
+import { type ExplainedForms, makeExplainRoute } from "./explain.ts"
+import type { Asked, Form } from "./Form.ts"
 import { idempotencyKeyOf, makeOnlyOnce } from "./onlyOnce.ts"
 import type { RequestState, Respond } from "./Respond.ts"
 import { routeMetadata, type ShownRoute, wantsMetadata } from "./routeMetadata.ts"
@@ -81,11 +81,9 @@ export class Inference extends Context.Tag("headgate/Inference")<
   Inference,
   {
     /** `allow` adds the headers that browsers need to every answer. */
-    readonly handler: (protocol: ClientProtocol, allow: AllowOrigin) => InferenceHandler
-    /** The same for an operation that is no chat. */
-    readonly operation: (form: Form, allow: AllowOrigin) => InferenceHandler
-    /** Answers with the plan for such a request, in place of carrying it out. */
-    readonly explainer: (protocol: ClientProtocol, allow: AllowOrigin) => InferenceHandler
+    readonly handler: (form: Form, allow: AllowOrigin) => InferenceHandler
+    /** Answers with the plan for a request of one of these forms, in place of carrying it out. */
+    readonly explainer: (forms: ExplainedForms, allow: AllowOrigin) => InferenceHandler
     /** Answers with an estimate of the tokens in the prompt. */
     readonly counter: (protocol: ClientProtocol, allow: AllowOrigin) => InferenceHandler
   }
@@ -299,9 +297,8 @@ export class Inference extends Context.Tag("headgate/Inference")<
       const explained = makeExplainRoute({ admissions, keys, meter, inFlight, conversations, explain })
       const counted = makeCountRoute({ admissions, inFlight, registry })
       return {
-        handler: (protocol, allow) => handlerOf(chatForm(protocol), allow, respond),
-        operation: (form, allow) => handlerOf(form, allow, respond),
-        explainer: (protocol, allow) => handlerOf(protocol, allow, explained),
+        handler: (form, allow) => handlerOf(form, allow, respond),
+        explainer: (forms, allow) => handlerOf(forms, allow, explained),
         counter: (protocol, allow) => handlerOf(protocol, allow, counted),
       }
     }),

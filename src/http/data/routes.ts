@@ -8,29 +8,29 @@ import * as Layer from "effect/Layer"
 import { answered, isSpelled, noSuchRoute } from "../answer.ts"
 import { allowOrigin, preflight } from "../cors.ts"
 import { Mount } from "../Mount.ts"
-import type { ClientProtocol } from "./ClientProtocol.ts"
 import { chat } from "./chat/index.ts"
 import { completions } from "./completions/index.ts"
 import { embeddings } from "./embeddings/index.ts"
-import type { Form } from "./Form.ts"
+import { chatForm, type Form } from "./Form.ts"
 import { Inference, type InferenceHandler } from "./inference.ts"
 import { messages } from "./messages/index.ts"
 import { rerank } from "./rerank/index.ts"
+import { compact } from "./responses/compact.ts"
 import { responses } from "./responses/index.ts"
 
 type Path = `/${string}`
 
-const protocols: ReadonlyArray<readonly [path: Path, protocol: ClientProtocol]> = [
-  ["/api/v1/chat/completions", chat],
-  ["/api/v1/completions", completions],
-  ["/api/v1/messages", messages],
-  ["/api/v1/responses", responses],
-]
-/** Operations that are no chat. */
-const operations: ReadonlyArray<readonly [path: Path, form: Form]> = [
+const forms: ReadonlyArray<readonly [path: Path, form: Form]> = [
+  ["/api/v1/chat/completions", chatForm(chat)],
+  ["/api/v1/completions", chatForm(completions)],
+  ["/api/v1/messages", chatForm(messages)],
+  ["/api/v1/responses", chatForm(responses)],
+  ["/api/v1/responses/compact", compact],
   ["/api/v1/embeddings", embeddings],
   ["/api/v1/rerank", rerank],
 ]
+/** The first one is that of a body whose form is not named. */
+const explained = { forms: new Map(forms.map(([, form]) => [form.name, form])), error: chat.error }
 const explainPath: Path = "/api/v1/route/explain"
 const countPath: Path = "/api/v1/messages/count_tokens"
 
@@ -45,12 +45,11 @@ export class DataPlane extends Context.Tag("headgate/DataPlane")<
   static readonly layer = ({ corsOrigins }: { readonly corsOrigins: ReadonlyArray<string> }) =>
     Layer.effect(
       DataPlane,
-      Effect.map(Inference, ({ handler, operation, explainer, counter }) => {
+      Effect.map(Inference, ({ handler, explainer, counter }) => {
         const allow = allowOrigin(corsOrigins)
         const handlers = new Map<Path, InferenceHandler>()
-        for (const [path, protocol] of protocols) handlers.set(path, handler(protocol, allow))
-        for (const [path, form] of operations) handlers.set(path, operation(form, allow))
-        handlers.set(explainPath, explainer(chat, allow))
+        for (const [path, form] of forms) handlers.set(path, handler(form, allow))
+        handlers.set(explainPath, explainer(explained, allow))
         handlers.set(countPath, counter(messages, allow))
         return { handlers, preflight: (request) => preflight(allow, request) }
       }),

@@ -1,9 +1,17 @@
 /** Makes the request of the gateway from a decoded body, whatever its form: what it wants, needs, and can cost. */
 import type { ChatPayload } from "../../domain/Chat.ts"
 import { valueBytes } from "../../domain/Estimate.ts"
+import type { HostedTool } from "../../domain/hostedTools.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import type { Preferences } from "../../domain/Preferences.ts"
-import { type ChatRequest, type Needs, noNeeds, type Reasoning, type Routing } from "../../domain/Request.ts"
+import {
+  type ChatRequest,
+  type FormNeed,
+  type Needs,
+  noNeeds,
+  type Reasoning,
+  type Routing,
+} from "../../domain/Request.ts"
 import { withoutHosted } from "./hosted.ts"
 import { measure } from "./measure.ts"
 import { withSiblings } from "./preferences.ts"
@@ -20,6 +28,8 @@ export interface DecodedBody {
   readonly parameters: ReadonlyArray<string>
   readonly reasoning: Reasoning
   readonly maxTokens: number | undefined
+  /** What only hosts of the form can do. */
+  readonly onlyForm?: FormNeed | undefined
   /** Name of the client form. Default: `chat`. */
   readonly form?: string
   /** Names of members that no host is sent. */
@@ -29,14 +39,14 @@ export interface DecodedBody {
 }
 
 export const chatRequest = (decoded: DecodedBody): ChatRequest => {
-  const { body, native, preferences, reasoning, maxTokens, dropped, form = "chat", unseen = false } = decoded
+  const { body, native, preferences, reasoning, maxTokens, dropped, onlyForm, form = "chat", unseen = false } = decoded
   const { payload, hosted } = withoutHosted(decoded.payload, body, form)
   const parameters = hosted.length === 0 ? decoded.parameters : parametersOf(decoded.parameters, payload)
   const { textBytes, mediaBytes, mediaParts, media, images, inputs } = measure(payload, native)
-  const needs = needsOf(payload, inputs)
+  const needs = withForm(needsOf(payload, inputs), form, hosted, onlyForm)
   return {
     operation: "chat",
-    routing: routingOf(body, preferences, parameters, hosted.length === 0 ? needs : { ...needs, hosted, form }),
+    routing: routingOf(body, preferences, parameters, needs),
     bounds: {
       promptBytes: textBytes + mediaBytes,
       mediaBytes,
@@ -102,6 +112,16 @@ const needsOf = ({ tool_choice: choice, modalities }: ChatPayload, inputs: Needs
     toolChoice: toolChoiceOf(choice),
   }
 }
+
+const withForm = (
+  needs: Needs,
+  form: string,
+  hosted: ReadonlyArray<HostedTool>,
+  onlyForm: FormNeed | undefined,
+): Needs =>
+  hosted.length === 0 && onlyForm === undefined
+    ? needs
+    : { ...needs, form, ...(hosted.length === 0 ? {} : { hosted }), ...(onlyForm === undefined ? {} : { onlyForm }) }
 
 const toolChoiceOf = (choice: unknown): Needs["toolChoice"] => {
   if (choice === "none" || choice === "auto" || choice === "required") return choice

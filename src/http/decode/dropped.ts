@@ -8,7 +8,8 @@ export type Dropped = Array<string>
 export const dropOthers = (value: JsonObject, known: ReadonlySet<string>, path: string, dropped: Dropped): void => {
   for (const name in value) {
     const member = value[name]
-    const saysNothing = member == null || member === false || (Array.isArray(member) && member.length === 0)
+    const saysNothing =
+      member == null || member === false || member === "" || (Array.isArray(member) && member.length === 0)
     if (!saysNothing && !known.has(name)) dropped.push(`${path}.${name}`)
   }
 }

@@ -6,6 +6,8 @@ import type { ChatPayload } from "../../domain/Chat.ts"
 import { type HostedTool, isSameType, runnerOf } from "../../domain/hostedTools.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
 import { messagesForm } from "../../wire/messages/native.ts"
+import { responsesForm } from "../../wire/responses/native.ts"
+import { bringsTools, offeredIn, pathOfOffered } from "../../wire/responses/offered.ts"
 
 export interface Parted {
   /** Without tools that hosts run. */
@@ -19,21 +21,24 @@ const none: ReadonlyArray<HostedTool> = []
 export const withoutHosted = (payload: ChatPayload, body: JsonObject, form: string): Parted => {
   const option = body["web_search_options"] != null
   const choice = body["tool_choice"]
-  const offered: ReadonlyArray<unknown> = Array.isArray(body["tools"]) ? body["tools"] : []
   const isChoice = isJsonObject(choice) && !choiceKinds.has(choice["type"])
-  if (!option && !isChoice && !offered.some(isHosted)) return { payload, hosted: none }
-  const forced = isForced(choice) && offered.every(isHosted)
+  const bringing = form === responsesForm ? body["input"] : undefined
+  if (!option && !isChoice && !hasHosted(body["tools"]) && !isBrought(bringing)) return { payload, hosted: none }
+  const offered = offeredIn({ tools: body["tools"], input: bringing })
+  const forced = isForced(choice) && offered.every(({ tool }) => isHosted(tool))
   const hosted: Array<HostedTool> = []
   let search: JsonObject | undefined
-  for (const [index, tool] of offered.entries()) {
-    const kind = isJsonObject(tool) ? runnerOf(tool) : "client"
-    if (!isJsonObject(tool) || kind === "client") continue
+  for (const one of offered) {
+    const { tool, item, index } = one
+    const kind = runnerOf(tool)
+    if (kind === "client") continue
     // Other forms have no such member, so their hosts would not keep to it.
     const uses = form === messagesForm ? tool["max_uses"] : undefined
     if (kind === "web_search") search ??= searchOptions(tool)
     hosted.push({
-      path: `tools[${index}]`,
+      path: pathOfOffered(one),
       index,
+      ...(item === undefined ? {} : { item }),
       kind,
       ...(typeof uses === "number" && uses >= 1 ? { uses: Math.floor(uses) } : {}),
       asked: forced || isChosen(choice, tool),
@@ -49,6 +54,12 @@ export const withoutHosted = (payload: ChatPayload, body: JsonObject, form: stri
   const chosen = hosted.some(({ index, asked }) => asked && index !== undefined) && isNamedTool(choice)
   return { payload: parted(payload, search, chosen), hosted }
 }
+
+const hasHosted = (tools: unknown): boolean => Array.isArray(tools) && tools.some(isHosted)
+
+/** Whether an item brings a tool that hosts run. */
+const isBrought = (input: unknown): boolean =>
+  Array.isArray(input) && input.some((item) => bringsTools(item) && hasHosted(item["tools"]))
 
 const isHosted = (tool: unknown): boolean => isJsonObject(tool) && runnerOf(tool) !== "client"
 

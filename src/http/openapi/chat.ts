@@ -279,6 +279,12 @@ const explanation = given(
   "error",
 )
 
+/** Of every form: the query says of which a body is. */
+const explainedRequests = [
+  ...["ChatRequest", "CompletionRequest", "MessagesRequest", "ResponsesRequest", "CompactRequest"],
+  ...["EmbeddingsRequest", "RerankRequest"],
+]
+
 export const chatForm: DescribedForm = {
   operations: {
     "/api/v1/chat/completions": operation({
@@ -294,11 +300,18 @@ export const chatForm: DescribedForm = {
         name: "explain",
         description:
           "How this request would be routed now, and why. No host is called. The members of the answer are described in docs/routing.md.",
-        request: named("ChatRequest"),
+        request: anyOf(...explainedRequests.map(named)),
         answer: given({ data: named("Explanation") }),
         error: named("Error"),
       }),
       parameters: [
+        {
+          name: "form",
+          in: "query",
+          required: false,
+          schema: oneOf("chat", "completions", "messages", "responses", "compact", "embeddings", "rerank"),
+          description: "The form of the body. Default: chat.",
+        },
         {
           name: "seed",
           in: "query",

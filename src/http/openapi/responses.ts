@@ -29,7 +29,10 @@ import {
 
 const itemTypes = oneOf(
   ...["function_call", "function_call_output", "reasoning", "image_generation_call", "web_search_call"],
-  ...["custom_tool_call", "custom_tool_call_output"],
+  ...["compaction_trigger", "compaction", "compaction_summary", "context_compaction"],
+  ...["custom_tool_call", "custom_tool_call_output", "additional_tools", "tool_search_call", "tool_search_output"],
+  ...["local_shell_call", "local_shell_call_output", "shell_call", "shell_call_output", "apply_patch_call"],
+  ...["apply_patch_call_output", "computer_call", "computer_call_output", "agent_message"],
 )
 
 /** Items are described by their types alone; the decoder names what is wrong within one. */
@@ -54,15 +57,22 @@ const functionTool = typed(
   "name",
 )
 
+const customTool = typed("custom", { name: functionName, description: text, format: anyObject }, "name")
+
 const tool = anyOf(
   functionTool,
   typed(
     "namespace",
-    { name: functionName, description: text, tools: listOf(functionTool, { minItems: 1, maxItems: 512 }) },
+    {
+      name: functionName,
+      description: text,
+      tools: listOf(anyOf(functionTool, customTool), { minItems: 1, maxItems: 512 }),
+    },
     "name",
     "tools",
   ),
-  typed("custom", { name: functionName, description: text, format: anyObject }, "name"),
+  customTool,
+  typed("tool_search", { description: text, parameters: anyObject }),
   taken(
     {
       type: matching("^((open)?router:)?web_search(_preview)?(_\\d{4}_\\d{2}_\\d{2})?$"),
@@ -71,22 +81,28 @@ const tool = anyOf(
     },
     "type",
   ),
-  otherTool("function", "namespace", "custom", "web_search", "web_search_preview"),
+  otherTool("function", "namespace", "custom", "tool_search", "web_search", "web_search_preview"),
 )
 
-const namedFunction = typed("function", { name: filledText }, "name")
+const namedTools = ["function", "custom"].map((type) => typed(type, { name: filledText }, "name"))
 
 const toolChoice = described(
-  "Functions that are named must be among the tools.",
+  "Tools of the caller that are named must be among the tools, or those that items bring.",
   anyOf(
     oneOf("none", "auto", "required"),
-    namedFunction,
-    typed("custom", { name: filledText }, "name"),
+    ...namedTools,
     typed(
       "allowed_tools",
       {
         mode: oneOf("auto", "required"),
-        tools: listOf(anyOf(namedFunction, otherTool("function")), { minItems: 1, maxItems: 512 }),
+        tools: listOf(
+          anyOf(
+            ...namedTools,
+            typed("namespace", { name: filledText }, "name"),
+            otherTool("function", "custom", "namespace"),
+          ),
+          { minItems: 1, maxItems: 512 },
+        ),
       },
       "mode",
       "tools",
@@ -176,6 +192,15 @@ const request: Schema = {
   allOf: [...modelRules, ...reasoningRules, { properties: { input: { not: nothing } } }],
 }
 
+export const responsesUsage = given({
+  input_tokens: count,
+  input_tokens_details: given({ cached_tokens: count, cache_write_tokens: count }),
+  output_tokens: count,
+  output_tokens_details: given({ reasoning_tokens: count }),
+  total_tokens: count,
+  cost,
+})
+
 const answer = given({
   id: text,
   object: only("response"),
@@ -187,14 +212,7 @@ const answer = given({
   error: orNull(anyObject),
   incomplete_details: orNull(anyObject),
   service_tier: text,
-  usage: given({
-    input_tokens: count,
-    input_tokens_details: given({ cached_tokens: count, cache_write_tokens: count }),
-    output_tokens: count,
-    output_tokens_details: given({ reasoning_tokens: count }),
-    total_tokens: count,
-    cost,
-  }),
+  usage: responsesUsage,
 })
 
 export const responsesForm: DescribedForm = {

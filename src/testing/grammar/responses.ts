@@ -49,6 +49,20 @@ const kinds: Readonly<Record<string, string>> = {
   summary_text: "response.reasoning_summary_text",
 }
 
+/** Texts of calls, which are told in deltas. Items of other calls come as a whole. */
+const callTexts: Readonly<Record<string, { readonly event: string; readonly member: string }>> = {
+  function_call: { event: "response.function_call_arguments", member: "arguments" },
+  custom_tool_call: { event: "response.custom_tool_call_input", member: "input" },
+}
+
+const textMembers: Readonly<Record<string, string>> = {
+  "response.refusal": "refusal",
+  ...Object.fromEntries(Object.values(callTexts).map(({ event, member }) => [event, member])),
+}
+
+/** Several of these may be open at a time. */
+const isCall = (type: string): boolean => type.endsWith("_call")
+
 const ends = new Set(["response.completed", "response.incomplete", "response.failed"])
 
 class ResponsesGrammar {
@@ -106,7 +120,8 @@ class ResponsesGrammar {
   private progress(name: string, event: JsonObject): void {
     if (name === "response.output_item.added") this.begin(event)
     else if (name === "response.output_item.done") this.endItem(this.itemOf(event), event)
-    else this.tell(name, this.itemOf(event), event)
+    // It only says that the host is at work, and may come before its item.
+    else if (name !== "response.compaction.compacting") this.tell(name, this.itemOf(event), event)
   }
 
   /** An event within an item. */
@@ -134,9 +149,9 @@ class ResponsesGrammar {
     if (event["output_index"] !== this.items.length) wrong(`an item that is not number ${this.items.length}`, event)
     if (this.items.some((known) => known.id === id)) wrong("an id twice", event)
     if (item["status"] !== "in_progress") wrong("a new item that is not in_progress", event)
-    if (this.items.some((known) => known.done === undefined && known.type !== "function_call"))
+    if (this.items.some((known) => known.done === undefined && !isCall(known.type)))
       wrong("an item before the end of a message or of reasoning", event)
-    const call = toldAs("response.function_call_arguments")
+    const call = toldAs(callTexts[type]?.event ?? "no event of a call")
     this.items.push({ id, type, content: [], summary: [], call, done: undefined })
   }
 
@@ -164,8 +179,7 @@ class ResponsesGrammar {
   }
 
   private endText(told: Told, event: JsonObject): void {
-    const member =
-      { "response.refusal": "refusal", "response.function_call_arguments": "arguments" }[told.kind] ?? "text"
+    const member = textMembers[told.kind] ?? "text"
     if (textIn(event, member) !== told.text) wrong("a text that differs from its deltas", event)
     told.isSaid = true
   }
@@ -179,10 +193,13 @@ class ResponsesGrammar {
   private endItem(item: Item, event: JsonObject): void {
     const written = objectIn(event, "item")
     if (written["id"] !== item.id || written["type"] !== item.type) wrong("the end of another item", event)
-    if (written["status"] === "in_progress") wrong("an item in progress at its end", event)
+    // A patch has no other state for a call that is cut.
+    if (written["status"] === "in_progress" && item.type !== "apply_patch_call")
+      wrong("an item in progress at its end", event)
     if ([...item.content, ...item.summary].some((part) => !part.isClosed))
       wrong("an end before that of its parts", event)
-    if (item.type === "function_call" && (!item.call.isSaid || written["arguments"] !== item.call.text))
+    const told = callTexts[item.type]
+    if (told !== undefined && (!item.call.isSaid || written[told.member] !== item.call.text))
       wrong("a call that differs from its deltas", event)
     for (const [member, told] of [
       ["content", item.content],

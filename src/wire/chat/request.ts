@@ -178,7 +178,9 @@ const plainMessage = (
       case "cache_control":
         if (!unmarked) plain[name] = value
         break
+      // A caller of the Messages form may mark a call, too.
       case "content":
+      case "tool_calls":
         plain[name] = unmarked && Array.isArray(value) ? withoutCacheControl(value) : value
         break
       case "reasoning":

@@ -9,6 +9,7 @@ import type {
   ReasoningDetail,
   ToolCall,
 } from "../../domain/Chat.ts"
+import { bytesOf } from "../../domain/Estimate.ts"
 import type { HostFailed } from "../../domain/Failure.ts"
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../domain/Json.ts"
 import { callIdOf } from "../callId.ts"
@@ -146,6 +147,10 @@ export const encryptedPiece = (data: string, id: unknown, format: string, index:
 /** How many indices the pieces of a reasoning item take. */
 export const indicesOf = (item: JsonObject): number => Math.max(1, objectsIn(item["summary"]).length)
 
+/** UTF-8 bytes of what the host has made of a conversation: output that is no text, and that other forms do not have. */
+export const compactedBytes = ({ type, encrypted_content: data }: JsonObject): number =>
+  type === "compaction" ? bytesOf(data) : 0
+
 /** What the items of an answer say together. */
 class Gathered {
   text = ""
@@ -153,6 +158,8 @@ class Gathered {
   refusal = ""
   hasMessage = false
   searches = 0
+  /** `ChatResponse.unseen`. */
+  unseen = 0
   readonly details: Array<ReasoningDetail> = []
   readonly calls: Array<ToolCall> = []
   readonly annotations: Array<Annotation> = []
@@ -168,6 +175,7 @@ class Gathered {
   /** Items of tools that the host itself runs are left out; the text around them stays. */
   add(item: JsonObject): void {
     if (isSearch(item)) this.searches += 1
+    this.unseen += compactedBytes(item)
     if (item["type"] === "message") this.say(item)
     if (item["type"] === "reasoning") {
       const pieces = detailsOf(item, this.format, this.nextIndex)
@@ -234,6 +242,7 @@ export const responsesAnswer = (body: unknown, format: string): ChatResponse | H
     ],
     ...(usage === undefined ? {} : { usage }),
     ...(unfinished ? { unfinished } : {}),
+    ...(gathered.unseen === 0 ? {} : { unseen: gathered.unseen }),
     ...tierOf(body),
   }
 }

@@ -12,6 +12,7 @@ import {
   annotationsOf,
   callOf,
   commonOf,
+  compactedBytes,
   encryptedPiece,
   failureIn,
   finishOf,
@@ -173,8 +174,10 @@ class ResponsesDecoder implements Decoder {
         const image = imageOf(item)
         return image === undefined ? nothing : chunkOf({ images: [image] })
       }
-      default:
-        return nothing
+      default: {
+        const bytes = compactedBytes(item)
+        return bytes === 0 ? nothing : [{ choices: [], unseen: bytes }]
+      }
     }
   }
 

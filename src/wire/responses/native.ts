@@ -6,11 +6,12 @@ import * as Either from "effect/Either"
 import type { Unsupported } from "../../domain/Failure.ts"
 import type { Host } from "../../domain/Host.ts"
 import { runnerOf } from "../../domain/hostedTools.ts"
-import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
 import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/Request.ts"
 import { effortAsked } from "../chat/request.ts"
 import { reasoningWish } from "../effort.ts"
 import { type Encoded, jsonBody } from "../Protocol.ts"
+import { bringsTools } from "./offered.ts"
 import { defaultFormat, type ResponsesQuirks } from "./quirks.ts"
 import { belowLeast, encrypted, lacking, wantsEncrypted } from "./request.ts"
 
@@ -47,14 +48,15 @@ export const encodeNative = (
   const dropped: Array<string> = []
   const refused = new Set(quirks.drop)
   const passes = new Set([...(quirks.own ?? []), ...(host.extraMembers ?? [])])
+  const { parameters } = request.routing
   const sent: Record<string, unknown> = {
     model: host.upstreamModel,
-    input: inputOf(body["input"], quirks),
+    input: inputOf(body["input"], request, quirks),
     store: false,
   }
   for (const name in body) {
     const value = body[name]
-    const isLacking = counterparts.has(name) && payload[name] === undefined && !isCustom(value)
+    const isLacking = counterparts.has(name) && payload[name] === undefined && parameters.includes(name)
     if (value === null || own.has(name) || isLacking) continue
     const isTaken = known.has(name) || (passes.has(name) && !lacking.has(name))
     if (isTaken && !refused.has(name)) sent[name] = value
@@ -63,11 +65,13 @@ export const encodeNative = (
   }
   if (request.maxTokens !== undefined) sent["max_output_tokens"] = request.maxTokens
   if (typeof payload.service_tier === "string") sent["service_tier"] = payload.service_tier
-  const tools = toolsOf(body["tools"], request)
+  const brought = broughtTools(sent["input"])
+  const tools = toolsOf(body, request, brought)
   if (tools.length > 0) sent["tools"] = tools
   // A choice among tools that are not sent is refused.
-  else delete sent["tool_choice"]
-  if (tools.some(isSearch)) {
+  if (tools.length + brought.length === 0) delete sent["tool_choice"]
+  else if (sent["tool_choice"] !== undefined) sent["tool_choice"] = withoutPrefix(sent["tool_choice"])
+  if (tools.some(isSearch) || brought.some(isSearch)) {
     // The hold pays for at most so many searches.
     const { max_tool_calls: most } = body
     sent["max_tool_calls"] = typeof most === "number" ? Math.min(most, mostSearches) : mostSearches
@@ -81,20 +85,29 @@ export const encodeNative = (
 
 const saysNothing = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
-/** An id that the gateway made (`http/data/responses/reasoningItem.ts`): it says nothing to a host, but may name a format. */
-const ownId = /^(?:msg|rs|fc|ig)_\d{1,12}-[0-9A-Za-z]{20}-\d+(?:-([a-z0-9-]{1,64}))?$/
+/**
+ * An id that the gateway made (`http/data/responses/reasoningItem.ts`): it says nothing to a host, but may name a format. Calls of a
+ * local shell keep theirs, which the form requires.
+ */
+const ownId = /^(?:msg|rs|fc|ig|ctc|tsc|sh|apc)_\d{1,12}-[0-9A-Za-z]{20}-\d+(?:-([a-z0-9-]{1,64}))?$/
 
-const inputOf = (input: unknown, quirks: ResponsesQuirks): unknown => {
+/** The input without what is the gateway's, and without what this host cannot read. */
+export const inputOf = (input: unknown, request: ChatRequest, quirks: ResponsesQuirks): unknown => {
   if (!Array.isArray(input)) return input
-  return input.flatMap((item: unknown): ReadonlyArray<unknown> => (isJsonObject(item) ? itemOf(item, quirks) : [item]))
+  return input.flatMap(
+    (item: unknown): ReadonlyArray<unknown> => (isJsonObject(item) ? itemOf(item, request, quirks) : [item]),
+  )
 }
 
 /** An item without what is the gateway's: its ids, its members, and marks of other forms. */
-const itemOf = (item: JsonObject, quirks: ResponsesQuirks): ReadonlyArray<JsonObject> => {
+const itemOf = (item: JsonObject, request: ChatRequest, quirks: ResponsesQuirks): ReadonlyArray<JsonObject> => {
   const isReasoning = item["type"] === "reasoning"
   // Without its result it is a reference to an image that the host has stored.
   if (item["type"] === "image_generation_call" && !item["result"]) return []
   if (isReasoning && !isHosts(item, quirks)) return []
+  const brought = bringsTools(item) ? keptTools(item["tools"], request) : undefined
+  // Without its tools it says nothing.
+  if (item["type"] === "additional_tools" && brought?.length === 0) return []
   const hasOwnId = typeof item["id"] === "string" && ownId.test(item["id"])
   const kept: Record<string, unknown> = {}
   for (const name in item) {
@@ -103,6 +116,7 @@ const itemOf = (item: JsonObject, quirks: ResponsesQuirks): ReadonlyArray<JsonOb
     if (isReasoning && (name === "format" || name === "signature")) continue
     kept[name] = (name === "content" || name === "output") && Array.isArray(value) ? value.map(withoutMark) : value
   }
+  if (brought !== undefined) kept["tools"] = brought
   return [kept]
 }
 
@@ -123,19 +137,26 @@ const withoutMark = (part: unknown): unknown => {
   return rest
 }
 
-/** Tools, where the host was not found to lack them. Those that it is not to run were taken out before. */
-const toolsOf = (tools: unknown, { payload }: ChatRequest): ReadonlyArray<unknown> => {
-  const kept = (Array.isArray(tools) ? tools : []).filter((tool: unknown) => {
-    const type = isJsonObject(tool) ? tool["type"] : ""
-    return (type !== "function" && type !== "namespace") || payload.tools !== undefined
-  })
-  const listed = kept.map(withoutMark).map(withoutPrefix)
-  const asked = payload["web_search_options"] !== undefined && !kept.some(isSearch)
-  return asked ? [...listed, { type: "web_search" }] : listed
+/** The body's own tools, with a search that is asked for otherwise. */
+const toolsOf = (body: JsonObject, request: ChatRequest, brought: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
+  const kept = keptTools(body["tools"], request)
+  const asked = request.payload["web_search_options"] !== undefined && !kept.some(isSearch) && !brought.some(isSearch)
+  return asked ? [...kept, { type: "web_search" }] : kept
 }
 
-/** Custom tools have no counterpart in the canonical form. */
-const isCustom = (value: unknown): boolean => isJsonObject(value) && value["type"] === "custom"
+/** Tools, where the host was not found to lack them. Those that it is not to run were taken out before. */
+const keptTools = (tools: unknown, { payload, routing }: ChatRequest): ReadonlyArray<unknown> => {
+  const lacksTools = payload.tools === undefined && routing.parameters.includes("tools")
+  const listed: ReadonlyArray<unknown> = Array.isArray(tools) ? tools : []
+  const kept = lacksTools ? listed.filter((tool) => isJsonObject(tool) && runnerOf(tool) !== "client") : listed
+  return kept.map(withoutMark).map(withoutPrefix)
+}
+
+/** The tools that items bring. */
+const broughtTools = (input: unknown): ReadonlyArray<unknown> =>
+  Array.isArray(input)
+    ? input.flatMap((item: unknown): ReadonlyArray<unknown> => (bringsTools(item) ? objectsIn(item["tools"]) : []))
+    : []
 
 const isSearch = (tool: unknown): boolean => isJsonObject(tool) && runnerOf(tool) === "web_search"
 

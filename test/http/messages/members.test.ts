@@ -162,11 +162,12 @@ test.each(cases)("%s: %s %s", (member, _, __, fate) => {
   }
   const request = accepted({ [member]: fate.sent })
   expect(nativeBody(request)[member]).toEqual(fate.sent)
-  const { untranslated = [], unsupported } = request.native ?? {}
+  const { untranslated = [] } = request.native ?? {}
+  const { onlyForm, form } = request.routing.needs
   if ("dropped" in fate) expect([...untranslated]).toEqual([fate.dropped])
-  else if ("only" in fate) expect(unsupported?.path).toBe(fate.only)
+  else if ("only" in fate) expect([onlyForm?.path, form]).toEqual([fate.only, "messages"])
   else {
-    expect([untranslated, unsupported]).toEqual([[], undefined])
+    expect([untranslated, onlyForm]).toEqual([[], undefined])
     const { messages, ...payload } = request.payload
     expect(request.payload).toMatchObject(fate.as)
     expect(Object.keys(payload).toSorted()).toEqual(

@@ -192,11 +192,12 @@ describe("the request", () => {
     ],
     ["a tool of the form alone", { tools: [{ type: "bash_20250124", name: "bash" }] }, "tools[0]"],
     ["a summary", { compaction: { type: "summarize" } }, "compaction"],
-  ])("with %s is refused, with the caller's path", async (_, asked, path) => {
+  ])("with %s is left out of the plan, with the caller's path", async (_, asked, path) => {
     const before = host.calls.length
     const response = await ask(gateway, asked)
-    expect([response.status, host.calls.length]).toEqual([400, before])
-    expect(await response.json()).toMatchObject({ error: { message: expect.stringContaining(path) } })
+    expect([response.status, host.calls.length]).toEqual([404, before])
+    const message = expect.stringContaining(`that can carry ${path}: only hosts of the Messages form`)
+    expect(await response.json()).toMatchObject({ error: { message } })
   })
 
   test("tries the models of fallbacks in their order", async () => {

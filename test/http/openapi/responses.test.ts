@@ -1,6 +1,7 @@
 /** The description of the Responses form against its decoder. Of an item the schema has only its type. */
 import { expect, test } from "bun:test"
 import { isJsonObject, type JsonObject } from "../../../src/domain/Json.ts"
+import { decodeCompact } from "../../../src/http/data/responses/compact.ts"
 import { decodeResponses } from "../../../src/http/data/responses/decode.ts"
 import { agreement, faultsIn, fits, problemsIn, values } from "../../support/openApi.ts"
 import { recordings, recordingsPresent } from "../../support/recordings.ts"
@@ -20,7 +21,23 @@ const near: Readonly<Record<string, ReadonlyArray<unknown>>> = {
     [{ type: "function_call", call_id: "c", name: "f", arguments: "{}" }],
     [{ type: "function_call_output", call_id: "c", output: "x" }],
     [{ type: "item_reference", id: "i" }],
-    [{ type: "computer_call" }],
+    [{ type: "compaction_trigger" }, { type: "context_compaction" }],
+    [{ type: "compaction", encrypted_content: "x" }],
+    [{ type: "computer_call", call_id: "c" }],
+    [{ type: "custom_tool_call", call_id: "c", name: "n", namespace: "s", input: "" }],
+    [{ type: "custom_tool_call_output", call_id: "c", output: [{ type: "input_text", text: "a" }] }],
+    [{ type: "additional_tools", role: "developer", tools: [tool({})] }],
+    [{ type: "tool_search_call", call_id: "c", execution: "client", arguments: {} }],
+    [{ type: "tool_search_output", call_id: "c", execution: "client", tools: [] }],
+    [{ type: "local_shell_call", call_id: "c", action: { type: "exec", command: [], env: {} } }],
+    [{ type: "local_shell_call_output", id: "c", output: "{}" }],
+    [{ type: "shell_call", call_id: "c", action: { commands: [] } }],
+    [{ type: "shell_call_output", call_id: "c", output: [] }],
+    [{ type: "apply_patch_call", call_id: "c", operation: { type: "delete_file", path: "a" } }],
+    [{ type: "apply_patch_call_output", call_id: "c", status: "failed" }],
+    [{ type: "computer_call_output", call_id: "c", output: {} }],
+    [{ type: "agent_message", author: "a", recipient: "b", content: [{ type: "input_text", text: "hi" }] }],
+    [{ type: "mcp_call" }],
     [{ type: 5, role: "user", content: "hi" }],
   ],
   tools: [
@@ -29,10 +46,21 @@ const near: Readonly<Record<string, ReadonlyArray<unknown>>> = {
     [tool({ name: "a b" })],
     [{ type: "namespace", name: "n", tools: [tool({})] }],
     [{ type: "namespace", name: "n", tools: [] }],
+    [{ type: "namespace", name: "n", tools: [{ type: "custom", name: "c" }, { type: "custom" }] }],
+    [{ type: "namespace", name: "n", tools: [{ type: "custom", name: "c" }] }],
+    [{ type: "namespace", name: "n", tools: [{ type: "web_search" }] }],
+    [{ type: "tool_search", execution: "client", description: "d", parameters: {} }],
+    [{ type: "tool_search", parameters: "p" }],
+    [{ type: "local_shell" }, { type: "shell", environment: { type: "local" } }, { type: "apply_patch" }],
     [{ type: "file_search" }],
     [{ type: "web_search", search_context_size: "huge" }],
   ],
-  tool_choice: [{ type: "function" }, { type: "allowed_tools", mode: "auto" }, { type: "mcp" }],
+  tool_choice: [
+    ...[{ type: "function" }, { type: "allowed_tools", mode: "auto" }, { type: "mcp" }, { type: "custom" }],
+    { type: "allowed_tools", mode: "auto", tools: [{ type: "custom" }] },
+    { type: "allowed_tools", mode: "auto", tools: [{ type: "namespace" }] },
+    { type: "allowed_tools", mode: "auto", tools: [{ type: "namespace", name: "n" }] },
+  ],
   text: [
     { format: { type: "json_schema", name: "n", schema: {} }, verbosity: "low" },
     { format: { type: "json_schema", name: "n" } },
@@ -76,4 +104,12 @@ test("they differ on a choice of a function that is not offered, which no schema
   const body = { ...fine, tools: [tool({})], tool_choice: { type: "function", name: "g" } }
   expect(problemsIn(decode(body))).toHaveLength(1)
   expect(fits("ResponsesRequest", body)).toBe(true)
+})
+
+test("the schema and the decoder of a compaction agree on every member with every value", () => {
+  const expectCompaction = agreement("CompactRequest", decodeCompact)
+  for (const name of names) {
+    for (const value of [...values, ...(near[name] ?? [])]) expectCompaction({ ...fine, [name]: value })
+  }
+  expectCompaction({ model: "acme/small" })
 })

@@ -517,7 +517,9 @@ test("blocks whose type is the name of a member of every object were 500", async
       [chat, { messages: [{ role: type, content: "hi" }] }],
       [chat, { response_format: { type } }],
     ] as const) {
-      expect([form, type, (await unpriced.ask(form, "chat", body)).status]).toEqual([form, type, 400])
+      // Hosts of the Messages form may know a block that the gateway does not, so the others are left out of the plan.
+      const status = form === "/messages" ? 404 : 400
+      expect([form, type, (await unpriced.ask(form, "chat", body)).status]).toEqual([form, type, status])
     }
   }
 })

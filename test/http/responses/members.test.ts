@@ -242,10 +242,23 @@ const refused: ReadonlyArray<readonly [given: JsonObject, path: string, says: st
   [{ input: [{ role: "user" }] }, "input[0].content", "is required"],
   [{ input: [{ type: "item_reference", id: "msg_1" }] }, "input[0]", "send the item itself"],
   [{ input: [{ type: "file_search_call", id: "fs_1" }] }, "input[0].type", "cannot pass on"],
+  [{ input: [{ type: "compaction" }] }, "input[0].encrypted_content", "is required"],
   [
-    { input: [{ type: "custom_tool_call", call_id: "c", name: "n", input: "" }] },
-    "input[0]",
-    "only hosts of the Responses form",
+    { input: [{ type: "tool_search_call", call_id: "c", arguments: {}, execution: "server" }] },
+    "input[0].execution",
+    "client",
+  ],
+  [
+    { input: [{ type: "tool_search_output", call_id: "c", tools: [{ type: "mcp" }] }] },
+    "input[0].tools[0].type",
+    "neither",
+  ],
+  [{ input: [{ type: "additional_tools", tools: [{ type: "file_search" }] }] }, "input[0].tools[0].type", "neither"],
+  [{ input: [{ type: "additional_tools" }] }, "input[0].tools", "is required"],
+  [
+    { input: [{ type: "agent_message", content: [{ type: "output_text", text: "a" }] }] },
+    "input[0].content[0].type",
+    "one of",
   ],
   [{ input: [{ type: "function_call", name: "f", arguments: "" }] }, "input[0].call_id", "is required"],
   [{ input: [{ type: "function_call_output", call_id: "c" }] }, "input[0].output", "is required"],
@@ -270,10 +283,11 @@ const refused: ReadonlyArray<readonly [given: JsonObject, path: string, says: st
   [{ tools: [{ type: "code_interpreter", container: "c" }] }, "tools[0].container", "account of the operator"],
   [{ tools: [{ type: "file_search", vector_store_ids: ["v"] }] }, "tools[0].type", "neither runs nor can pass on"],
   [{ tools: [{ type: "mcp", server_label: "m" }] }, "tools[0].type", "neither runs nor can pass on"],
-  [{ tools: [{ type: "custom", name: "c" }] }, "tools[0]", "only hosts of the Responses form"],
   [{ tools: [{ type: "file_search" }] }, "tools[0].type", "neither runs nor can pass on"],
-  [{ tools: [{ ...space, tools: [{ type: "custom", name: "c" }] }] }, "tools[0].tools[0].type", "must be one of"],
-  [{ tools: [{ ...space, name: "n".repeat(64) }] }, "tools[0].tools[0].name", "1 to 64"],
+  [{ tools: [{ ...space, tools: [{ type: "web_search" }] }] }, "tools[0].tools[0].type", "must be one of"],
+  [{ tools: [{ ...space, name: "n".repeat(65) }] }, "tools[0].name", "1 to 64"],
+  [{ tools: [f], tool_choice: { type: "custom", name: "f" } }, "tool_choice.name", "not the name of a custom"],
+  [{ tools: [f], tool_choice: { type: "apply_patch" } }, "tool_choice.type", "not among the tools"],
   [{ tools: [space], tool_choice: named("f") }, "tool_choice.name", "not the name of a function"],
   [{ tool_choice: { type: "mcp", server_label: "m" } }, "tool_choice.type", "must be one of"],
   [{ tools: [f], tool_choice: { type: "function", name: "h" } }, "tool_choice.name", "not the name of a function"],
@@ -303,6 +317,14 @@ const refused: ReadonlyArray<readonly [given: JsonObject, path: string, says: st
   ].map((name) => [{ [name]: "x" }, name, "belongs to the chat form: use"] as const),
   [{ n: 2 }, "n", "one answer"],
   [{ best_of: 2 }, "best_of", "one answer"],
+]
+
+/** What only hosts of the form can do: where it stands. */
+const onlyOfForm: ReadonlyArray<readonly [given: JsonObject, path: string]> = [
+  [{ input: [{ role: "user", content: "a" }, { type: "compaction_trigger" }] }, "input[1]"],
+  [{ input: [{ type: "compaction", encrypted_content: "x" }] }, "input[0]"],
+  [{ tools: [{ type: "computer_use_preview" }] }, "tools[0]"],
+  [{ input: [{ type: "computer_call", call_id: "c" }] }, "input[0]"],
 ]
 
 /** What no host of another form is sent, and the caller is told of. */
@@ -383,6 +405,14 @@ describe("a member of the Responses form", () => {
     const { code, metadata, message } = await errorOf(response)
     expect([code, metadata?.["path"]]).toEqual([400, path])
     expect(message).toContain(says)
+    expect(host.calls.length).toBe(calls)
+  })
+
+  test.each(onlyOfForm)("leaves hosts of other forms out of the plan: %j at %s", async (given, path) => {
+    const calls = host.calls.length
+    const { code, metadata, message } = await errorOf(await postResponses(gateway, given))
+    expect([code, metadata?.["excluded_by"]]).toEqual([404, ["form"]])
+    expect(message).toContain(`that can carry ${path}: only hosts of the Responses form`)
     expect(host.calls.length).toBe(calls)
   })
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test"
 import { noCost } from "../../../src/domain/Price.ts"
 import { noUsage } from "../../../src/domain/Usage.ts"
 import { responseWriter } from "../../../src/http/data/responses/stream.ts"
+import { ToolNames } from "../../../src/http/data/responses/toolNames.ts"
 import { HostStream } from "../../../src/wire/hostStream.ts"
 import { responsesProtocol } from "../../../src/wire/responses.ts"
 import { bytesOf, hostFor, recordings, requestWith, splits } from "../../support/recordings.ts"
@@ -15,7 +16,7 @@ const names = {
   model: "acme/small",
   hidesReasoning: false,
   echo: {},
-  functions: new Map(),
+  tools: new ToolNames({}),
   metadata: undefined,
 }
 const charge = { usage: noUsage, cost: noCost, upstream: noCost, waived: null, estimated: false }

@@ -4,6 +4,7 @@ import * as FastCheck from "effect/FastCheck"
 import { noCost } from "../../../src/domain/Price.ts"
 import { noUsage } from "../../../src/domain/Usage.ts"
 import { responseWriter } from "../../../src/http/data/responses/stream.ts"
+import { ToolNames } from "../../../src/http/data/responses/toolNames.ts"
 import { readResponsesStream } from "../../../src/testing/grammar/responses.ts"
 import { chatDecoder } from "../../../src/wire/chat/decoder.ts"
 import { HostStream } from "../../../src/wire/hostStream.ts"
@@ -15,7 +16,7 @@ const names = {
   now: () => 2,
   model: "m",
   echo: {},
-  functions: new Map(),
+  tools: new ToolNames({}),
   hidesReasoning: false,
   metadata: undefined,
 }

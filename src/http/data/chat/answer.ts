@@ -74,7 +74,7 @@ export const answerWriter =
     { object, choice }: AnswerShape = chatShape,
   ): AnswerWriter =>
   (host, response) => {
-    const { choices, usage: _, system_fingerprint: fingerprint, service_tier: tier, ...rest } = response
+    const { choices, usage: _, unseen: __, system_fingerprint: fingerprint, service_tier: tier, ...rest } = response
     const text = JSON.stringify({
       ...rest,
       id: generationId,

@@ -109,7 +109,7 @@ export const decodeCompletions = (body: JsonObject): Either.Either<ChatRequest, 
   const request = chatRequest({ body, payload, preferences, parameters, reasoning, maxTokens, form, dropped })
   return Either.right({
     ...request,
-    native: { form: completionsForm, body: own, headers: {}, untranslated: [], unsupported: undefined, pathOf },
+    native: { form: completionsForm, body: own, headers: {}, untranslated: [], pathOf },
   })
 }
 

@@ -3,8 +3,8 @@
  * several: results of tools are messages of their own there.
  */
 import type { ContentPart, Message, ReasoningDetail, ToolCall } from "../../../domain/Chat.ts"
-import { Unsupported } from "../../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+import type { FormNeed } from "../../../domain/Request.ts"
 import { reasoningFormat } from "../../../wire/messages/content.ts"
 import { unwrapped } from "../../../wire/messages/foreignThinking.ts"
 import { type Issues, report } from "../../decode/checks.ts"
@@ -44,7 +44,7 @@ export class Translation {
   /** Members and blocks that the canonical form has no counterpart for. */
   readonly untranslated: Dropped = []
   /** The first block that no translation carries. */
-  unsupported: Unsupported | undefined
+  onlyForm: FormNeed | undefined
   private readonly places: Array<Place> = []
   private readonly issues: Issues
 
@@ -249,7 +249,7 @@ export class Translation {
     const definition = isJsonObject(tool) ? tool["definition"] : undefined
     if (definition !== undefined) checkLaterTool(definition, `${path}.tool.definition`, this.issues)
     const reason = `only hosts of the Messages form take blocks of the type ${String(type).slice(0, 64)}`
-    this.unsupported ??= new Unsupported({ path, reason })
+    this.onlyForm ??= { path, reason }
   }
 }
 

@@ -4,9 +4,9 @@
  */
 import * as Either from "effect/Either"
 import type { ChatPayload, Message } from "../../../domain/Chat.ts"
-import { type BadRequest, Unsupported } from "../../../domain/Failure.ts"
+import type { BadRequest } from "../../../domain/Failure.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
-import type { ChatRequest, Reasoning } from "../../../domain/Request.ts"
+import type { ChatRequest, FormNeed, Reasoning } from "../../../domain/Request.ts"
 import { messagesForm } from "../../../wire/messages/native.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
 import {
@@ -126,14 +126,15 @@ export const decodeMessages = (body: JsonObject, headers: Headers): Either.Eithe
   const reasoning = reasoningOf(body)
   const maxTokens = countOf(body["max_tokens"])
   const parameters = parametersOf(payload, reasoning, maxTokens)
-  const unsupported = translation.unsupported ?? onlyHere(body)
+  const onlyForm = translation.onlyForm ?? onlyHere(body)
   const request = chatRequest({
     ...{ payload, preferences, parameters, reasoning, maxTokens, dropped },
     body: routed(body),
-    native: unsupported === undefined && translation.untranslated.length === 0 ? undefined : own,
+    native: onlyForm === undefined && translation.untranslated.length === 0 ? undefined : own,
     form: messagesForm,
+    onlyForm,
     // A block that only hosts of this form know may stand for more than it is.
-    unseen: translation.unsupported !== undefined,
+    unseen: translation.onlyForm !== undefined,
   })
   return Either.right({
     ...request,
@@ -142,7 +143,6 @@ export const decodeMessages = (body: JsonObject, headers: Headers): Either.Eithe
       body: own,
       headers: headersOf(headers, betas),
       untranslated: translation.untranslated,
-      unsupported,
       pathOf: translation.pathOf,
     },
   })
@@ -256,13 +256,13 @@ const routed = (body: JsonObject): JsonObject => {
 }
 
 /** What only hosts of this form have, besides blocks of messages. */
-const onlyHere = ({ tools, compaction }: JsonObject): Unsupported | undefined => {
+const onlyHere = ({ tools, compaction }: JsonObject): FormNeed | undefined => {
   if (compaction != null) {
-    return new Unsupported({ path: "compaction", reason: "only hosts of the Messages form summarize a conversation" })
+    return { path: "compaction", reason: "only hosts of the Messages form summarize a conversation" }
   }
   const at = Array.isArray(tools) ? ownToolAmong(tools) : -1
   if (at === -1) return undefined
-  return new Unsupported({ path: `tools[${at}]`, reason: "only hosts of the Messages form have this tool" })
+  return { path: `tools[${at}]`, reason: "only hosts of the Messages form have this tool" }
 }
 
 const betaName = /^[a-zA-Z0-9._-]{1,64}$/

@@ -1,8 +1,7 @@
-/** Output items of the Responses form, but for reasoning: messages, calls of functions, images. */
+/** Output items of the Responses form, but for reasoning and calls: messages, images. */
 import type { Annotation } from "../../../domain/Chat.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "../../../domain/Json.ts"
 import { type DeltaHead, deltaHead, type EventSink } from "./events.ts"
-import type { CalledFunction } from "./tools.ts"
 
 export type ItemStatus = "in_progress" | "completed" | "incomplete"
 
@@ -118,43 +117,6 @@ const logprobsOf = (logprobs: unknown): ReadonlyArray<JsonObject> =>
   }))
 
 const logprobOf = ({ token, logprob, bytes }: JsonObject): JsonObject => ({ token, logprob, bytes: bytes ?? [] })
-
-export class CallOutput implements OutputItem {
-  readonly id: string
-  readonly at: number
-  private readonly callId: string
-  private readonly called: CalledFunction
-  private readonly events: EventSink | undefined
-  private readonly place: JsonObject
-  private readonly head: DeltaHead
-  private given = ""
-
-  constructor(id: string, at: number, callId: string, called: CalledFunction, events: EventSink | undefined) {
-    this.id = id
-    this.at = at
-    this.callId = callId
-    this.called = called
-    this.events = events
-    this.place = { item_id: id, output_index: at }
-    this.head = deltaHead("response.function_call_arguments.delta", this.place)
-  }
-
-  /** Adds a fragment of its arguments. */
-  add(fragment: string): void {
-    this.given += fragment
-    this.events?.delta(this.head, fragment)
-  }
-
-  written(status: ItemStatus): JsonObject {
-    const { id, callId, called, given } = this
-    return { id, type: "function_call", status, call_id: callId, ...called, arguments: given }
-  }
-
-  close(events: EventSink): void {
-    const { called, given } = this
-    events.event("response.function_call_arguments.done", { ...this.place, name: called.name, arguments: given })
-  }
-}
 
 /** An image that the model made. */
 export class ImageOutput implements OutputItem {

@@ -7,18 +7,19 @@
  */
 import type { Annotation, ChatDelta, OutputImage, ReasoningDetail, ToolCallDelta } from "../../../domain/Chat.ts"
 import type { JsonObject } from "../../../domain/Json.ts"
+import { CallOutput } from "./CallOutput.ts"
 import type { EventSink } from "./events.ts"
-import { CallOutput, ImageOutput, type ItemStatus, MessageOutput, type OutputItem } from "./OutputItem.ts"
+import { ImageOutput, type ItemStatus, MessageOutput, type OutputItem } from "./OutputItem.ts"
 import { ReasoningOutput, saysReasoning } from "./ReasoningOutput.ts"
 import { itemId } from "./reasoningItem.ts"
-import type { CalledFunction } from "./tools.ts"
+import type { ToolNames } from "./toolNames.ts"
 
 /** What the items of a response are named by. */
 export interface ItemNames {
   /** The generation's id without its prefix, for the ids of the items. */
   readonly suffix: string
-  /** The functions of the request that are in namespaces, by the names that hosts are told. */
-  readonly functions: ReadonlyMap<string, CalledFunction>
+  /** The tools of the request, by the names that hosts are told. */
+  readonly tools: ToolNames
 }
 
 interface Entry {
@@ -36,7 +37,7 @@ interface Unnamed {
 export class OutputItems {
   private readonly suffix: string
   private readonly events: EventSink | undefined
-  private readonly functions: ReadonlyMap<string, CalledFunction>
+  private readonly tools: ToolNames
   private readonly entries: Array<Entry> = []
   /** The message or the reasoning that is open. */
   private current: MessageOutput | ReasoningOutput | undefined
@@ -45,9 +46,9 @@ export class OutputItems {
   private readonly unnamed = new Map<number, Unnamed>()
 
   /** `events`: absent for a whole answer. */
-  constructor({ suffix, functions }: ItemNames, events?: EventSink) {
+  constructor({ suffix, tools }: ItemNames, events?: EventSink) {
     this.suffix = suffix
-    this.functions = functions
+    this.tools = tools
     this.events = events
   }
 
@@ -102,7 +103,7 @@ export class OutputItems {
   }
 
   /** Where the next item goes, and the id that it gets from us. */
-  private next(kind: "msg" | "rs" | "fc" | "ig"): readonly [id: string, at: number] {
+  private next(kind: Parameters<typeof itemId>[0]): readonly [id: string, at: number] {
     const at = this.entries.length
     return [itemId(kind, this.suffix, at), at]
   }
@@ -161,8 +162,9 @@ export class OutputItems {
   }
 
   private beginCall(index: number, callId: string, name: string, fragments: string): void {
-    const [id, at] = this.next("fc")
-    const call = this.begin(new CallOutput(id, at, callId, this.functions.get(name) ?? { name }, this.events))
+    const called = this.tools.calledAs(name)
+    const [id, at] = this.next(called.kind.call.id)
+    const call = this.begin(new CallOutput(id, at, callId, called, this.events))
     this.calls.set(index, call)
     if (fragments !== "") call.add(fragments)
   }

@@ -11,7 +11,7 @@ import type { RequestContext } from "../../../services/RequestContext.ts"
 import { tierOf } from "../chat/answer.ts"
 import { routeMetadata, type ShownRoute } from "../routeMetadata.ts"
 import { type ItemNames, OutputItems } from "./OutputItems.ts"
-import { namespacedFunctions } from "./tools.ts"
+import { answerNamesOf } from "./toolNames.ts"
 
 /** What all states of one response have in common. */
 export interface ResponseNames extends ItemNames {
@@ -39,7 +39,7 @@ export const namesOf = (
   model: routing.models[0] ?? "",
   hidesReasoning: reasoning.exclude,
   echo: echoOf(native?.body ?? {}),
-  functions: namespacedFunctions(native?.body["tools"]),
+  tools: answerNamesOf(native?.body ?? {}),
   metadata: shown && ((host) => routeMetadata(shown, context, host)),
 })
 

@@ -4,11 +4,12 @@
  */
 import * as Either from "effect/Either"
 import type { ChatPayload } from "../../../domain/Chat.ts"
-import { type BadRequest, Unsupported } from "../../../domain/Failure.ts"
+import type { BadRequest } from "../../../domain/Failure.ts"
 import { runnerOf } from "../../../domain/hostedTools.ts"
-import { isJsonObject, type JsonObject, objectsIn } from "../../../domain/Json.ts"
-import { type ChatRequest, routerOnly } from "../../../domain/Request.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/Json.ts"
+import { type ChatRequest, type FormNeed, routerOnly } from "../../../domain/Request.ts"
 import { responsesForm } from "../../../wire/responses/native.ts"
+import { offeredIn } from "../../../wire/responses/offered.ts"
 import { chatRequest, countOf } from "../../decode/chatRequest.ts"
 import {
   anyObject,
@@ -34,9 +35,21 @@ import {
   tokenCount,
 } from "../../decode/members.ts"
 import { checkReasoning, reasoningOf } from "../../decode/reasoning.ts"
-import { input, isCustomItem, requireInput, translatedInput } from "./input.ts"
+import { compactionNeed } from "./compaction.ts"
+import { input, requireInput, translatedInput } from "./input.ts"
 import { refusedMembers } from "./refused.ts"
-import { checkChoice, textConfig, toolChoice, tools, translatedFormat, translatedTools } from "./tools.ts"
+import { ToolNames } from "./toolNames.ts"
+import {
+  checkChoice,
+  pathOfUncarried,
+  type TranslatedTools,
+  textConfig,
+  toolChoice,
+  tools,
+  toolsAsCalled,
+  translatedFormat,
+  translatedTools,
+} from "./tools.ts"
 
 const encrypted = "reasoning.encrypted_content"
 const outputLogprobs = "message.output_text.logprobs"
@@ -99,23 +112,26 @@ export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, Ba
   requireInput(body, issues)
   const read = readMembers(body, table, issues)
   checkReasoning(body, issues)
-  if (issues.length === 0) checkChoice(body, issues)
+  const names = new ToolNames(issues.length === 0 ? body : {})
+  if (issues.length === 0) checkChoice(body, names, issues)
   const refusal = refusalOf(body, read, issues)
   if (refusal !== undefined) return Either.left(refusal)
   const dropped: Dropped = []
-  const { messages, pathOf } = translatedInput(body["instructions"], body["input"], dropped)
-  const payload: ChatPayload = { ...read.payload, messages, ...translatedMembers(body, dropped) }
+  const { messages, pathOf } = translatedInput(body, names, dropped)
+  const translated = translatedTools(body, names, dropped)
+  const payload: ChatPayload = { ...read.payload, messages, ...translatedMembers(body, translated, dropped) }
   const { preferences } = read
   const maxTokens = countOf(body["max_output_tokens"])
   const parameters = [...read.parameters, ...translatedParameters(payload, maxTokens)]
   const reasoning = reasoningOf(body)
   const sent = sentMembers(body, read.dropped)
-  const unsupported = onlyHere(body)
+  const onlyForm = compactionNeed(body["input"]) ?? onlyHere(body)
   return Either.right({
     ...chatRequest({
       ...{ body, payload, preferences, parameters, reasoning, maxTokens },
-      native: unsupported === undefined && dropped.length === 0 ? undefined : sent,
+      native: onlyForm === undefined && dropped.length === 0 && names.isPlain ? undefined : sent,
       form: responsesForm,
+      onlyForm,
       dropped: read.dropped,
     }),
     native: {
@@ -123,26 +139,19 @@ export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, Ba
       body: sent,
       headers: {},
       untranslated: dropped,
-      unsupported,
-      pathOf,
+      pathOf: (path) => pathOfTool(path, translated.paths) ?? pathOf(path),
+      ...(names.isPlain ? {} : { tools: toolsAsCalled(names) }),
     },
   })
 }
 
-/** What only hosts of this form have: tools that take text in place of JSON, and calls of them. */
-const onlyHere = ({ tools, input, tool_choice: choice }: JsonObject): Unsupported | undefined => {
-  const tool = Array.isArray(tools) ? tools.findIndex(isOwnTool) : -1
-  const item = Array.isArray(input) ? input.findIndex(isCustomItem) : -1
-  if (tool === -1 && item === -1 && !isCustom(choice)) return undefined
-  const path = tool !== -1 ? `tools[${tool}]` : item !== -1 ? `input[${item}]` : "tool_choice"
-  return new Unsupported({ path, reason: "only hosts of the Responses form have custom tools" })
+/** What only hosts of this form have: tools that work with screenshots, and others that have no counterpart elsewhere. */
+const onlyHere = (body: JsonObject): FormNeed | undefined => {
+  const path = pathOfUncarried(body)
+  return path === undefined
+    ? undefined
+    : { path, reason: "only hosts of the Responses form have it: others cannot show a model a computer" }
 }
-
-/** Whether the caller runs the tool, and the canonical form has no counterpart for it. */
-const isOwnTool = (tool: unknown): boolean =>
-  isJsonObject(tool) && tool["type"] !== "function" && tool["type"] !== "namespace" && runnerOf(tool) === "client"
-
-const isCustom = (tool: unknown): boolean => isJsonObject(tool) && tool["type"] === "custom"
 
 /** The body as a host of this form would get it. */
 const sentMembers = (body: JsonObject, dropped: ReadonlyArray<string>): JsonObject => {
@@ -152,14 +161,29 @@ const sentMembers = (body: JsonObject, dropped: ReadonlyArray<string>): JsonObje
 
 const notSent: ReadonlySet<string> = new Set([...routerOnly, "__proto__"])
 
-const translatedMembers = (body: JsonObject, dropped: Dropped): Partial<ChatPayload> => {
-  const { tools, choice } = translatedTools(body, dropped)
-  const searches = objectsIn(body["tools"]).some((tool) => runnerOf(tool) === "web_search")
+/** The caller's own path for a path in the canonical tools; `undefined`: it is none. */
+const pathOfTool = (path: string, paths: ReadonlyArray<string>): string | undefined => {
+  const [found, at] = /^tools\[(\d+)\](?:\.function)?/.exec(path) ?? []
+  const own = paths[Number(at)]
+  return found === undefined || own === undefined ? undefined : own + path.slice(found.length)
+}
+
+const translatedMembers = (
+  body: JsonObject,
+  { tools, choice }: TranslatedTools,
+  dropped: Dropped,
+): Partial<ChatPayload> => {
+  const searches = offeredIn(body).some(({ tool }) => runnerOf(tool) === "web_search")
   const format = translatedFormat(body["text"])
   const verbosity = isJsonObject(body["text"]) ? body["text"]["verbosity"] : undefined
   const { stream_options: stream } = body
   if (isJsonObject(stream) && stream["include_obfuscation"] === true) dropped.push("stream_options.include_obfuscation")
   for (const name of ["image", "client_metadata"]) if (body[name] != null) dropped.push(name)
+  if (isJsonObject(body["reasoning"])) {
+    const { context, mode }: JsonObject = body["reasoning"]
+    if (context != null && context !== "auto") dropped.push("reasoning.context")
+    if (mode != null && mode !== "standard") dropped.push("reasoning.mode")
+  }
   // Only calls of tools that the host runs count, and of these the canonical form has the search alone.
   if (searches && body["max_tool_calls"] != null) dropped.push("max_tool_calls")
   if (isJsonObject(body["text"])) dropOthers(body["text"], textMembers, "text", dropped)

@@ -12,7 +12,6 @@ import { isJsonObject, type JsonObject, textOr } from "../../../domain/Json.ts"
 import {
   anyObject,
   type Check,
-  filledText,
   type Issues,
   objectOf,
   oneOf,
@@ -22,10 +21,12 @@ import {
   text,
 } from "../../decode/checks.ts"
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
+import { compactionItems, isCompaction } from "./compaction.ts"
 import { inputContent, outputContent, textContent, translatedContent } from "./parts.ts"
 import { readReasoning, reasoningItem, reasoningMembers } from "./reasoningItem.ts"
 import { notStored } from "./refused.ts"
-import { calledName } from "./tools.ts"
+import { agentMessage, callOf, resultOf, toolItems } from "./toolItems.ts"
+import type { ToolNames } from "./toolNames.ts"
 
 /** See docs/guarantees.md#g30. */
 const most = { items: 4096 }
@@ -46,11 +47,6 @@ const message: Check = (value, path, issues) => {
 
 const items: ReadonlyMap<string, Check> = new Map([
   ["message", message],
-  [
-    "function_call",
-    objectOf({ call_id: filledText, name: filledText, arguments: text }, "call_id", "name", "arguments"),
-  ],
-  ["function_call_output", objectOf({ call_id: filledText, output: inputContent }, "call_id", "output")],
   ["reasoning", reasoningItem],
   [
     "image_generation_call",
@@ -58,15 +54,9 @@ const items: ReadonlyMap<string, Check> = new Map([
   ],
   // Said by hosts of this form, and given back to them. Others are sent the text that came of the search.
   ["web_search_call", objectOf({ id: text, action: anyObject })],
-  ["custom_tool_call", objectOf({ call_id: filledText, name: filledText, input: text }, "call_id", "name", "input")],
-  ["custom_tool_call_output", objectOf({ call_id: filledText, output: inputContent }, "call_id", "output")],
+  ...toolItems,
+  ...compactionItems,
 ])
-
-/** Calls of custom tools and their results: only hosts of this form take them. */
-const customTypes = ["custom_tool_call", "custom_tool_call_output"]
-
-export const isCustomItem = (item: unknown): boolean =>
-  isJsonObject(item) && customTypes.some((type) => item["type"] === type)
 
 const item: Check = (value, path, issues) => {
   if (!isJsonObject(value)) return report(issues, path, "must be an object")
@@ -155,8 +145,7 @@ class AssistantTurn {
 
 const known = {
   message: new Set(["type", "id", "status", "role", "content"]),
-  function_call: new Set(["type", "id", "status", "call_id", "name", "namespace", "arguments"]),
-  function_call_output: new Set(["type", "id", "status", "call_id", "output", "name", "namespace"]),
+  additional_tools: new Set(["type", "id", "status", "role", "tools"]),
   image_generation_call: new Set(["type", "id", "status", "result"]),
 } as const
 
@@ -170,7 +159,11 @@ export interface TranslatedInput {
  * Translates checked input. Items of the assistant that follow each other become one message, since the canonical form has
  * reasoning, text and calls in one, in this order.
  */
-export const translatedInput = (instructions: unknown, given: unknown, dropped: Dropped): TranslatedInput => {
+export const translatedInput = (
+  { instructions, input: given }: JsonObject,
+  names: ToolNames,
+  dropped: Dropped,
+): TranslatedInput => {
   const messages: Array<Message> = []
   const places: Array<Place> = []
   const say = (message: Message, place: Place): void => {
@@ -183,16 +176,20 @@ export const translatedInput = (instructions: unknown, given: unknown, dropped: 
   const items: ReadonlyArray<unknown> = Array.isArray(given) ? given : []
   let turn: AssistantTurn | undefined
   for (const [at, item] of items.entries()) {
-    if (!isJsonObject(item)) continue
+    if (!isJsonObject(item) || isCompaction(item)) continue
     const path = `input[${at}]`
-    const message = messageOf(item, path, dropped)
+    if (item["type"] === "additional_tools") {
+      dropOthers(item, known.additional_tools, path, dropped)
+      continue
+    }
+    const message = messageOf(item, path, names, dropped)
     if (message === undefined) {
       turn ??= new AssistantTurn(path)
-      addItem(turn, item, path, dropped)
+      addItem(turn, item, path, names, dropped)
     } else {
       if (turn !== undefined) say(turn.message(), turn.place)
       turn = undefined
-      say(message, placeOf(path, message.role === "tool" ? "output" : "content"))
+      say(message, item["type"] === "agent_message" ? placeOfAll(path) : placeOf(path, contentOf(message)))
     }
   }
   if (turn !== undefined) say(turn.message(), turn.place)
@@ -200,6 +197,11 @@ export const translatedInput = (instructions: unknown, given: unknown, dropped: 
 }
 
 const placeOf = (path: string, content = "content"): Place => ({ path, content: `${path}.${content}`, calls: [] })
+
+const contentOf = ({ role }: Message): string => (role === "tool" ? "output" : "content")
+
+/** A message whose parts are not those of the item. */
+const placeOfAll = (path: string): Place => ({ path, content: [], calls: [] })
 
 const ownPath = (path: string, places: ReadonlyArray<Place>): string => {
   if (path === "messages") return "input"
@@ -217,19 +219,22 @@ const ownPath = (path: string, places: ReadonlyArray<Place>): string => {
 }
 
 /** `undefined` for an item of the assistant. */
-const messageOf = (item: JsonObject, path: string, dropped: Dropped): Message | undefined => {
-  if (item["type"] === "function_call_output" || item["type"] === "custom_tool_call_output") {
-    dropOthers(item, known.function_call_output, path, dropped)
-    const content = translatedContent(item["output"], `${path}.output`, dropped)
-    return { role: "tool", tool_call_id: textOr(item["call_id"], ""), content }
-  }
-  const { role } = item
+const messageOf = (item: JsonObject, path: string, names: ToolNames, dropped: Dropped): Message | undefined => {
+  const { type, role } = item
+  if (type === "agent_message") return agentMessage(item, path, dropped)
+  if (type != null && type !== "message") return resultOf(item, path, names, dropped)
   if (role !== "user" && role !== "system" && role !== "developer") return undefined
   dropOthers(item, known.message, path, dropped)
   return { role, content: translatedContent(item["content"], `${path}.content`, dropped) }
 }
 
-const addItem = (turn: AssistantTurn, item: JsonObject, path: string, dropped: Dropped): void => {
+const addItem = (turn: AssistantTurn, item: JsonObject, path: string, names: ToolNames, dropped: Dropped): void => {
+  const call = callOf(item, path, names, dropped)
+  if (call !== undefined) {
+    turn.callPaths.push(path)
+    turn.calls.push(call)
+    return
+  }
   switch (item["type"]) {
     case "reasoning": {
       dropOthers(item, reasoningMembers, path, dropped)
@@ -238,25 +243,8 @@ const addItem = (turn: AssistantTurn, item: JsonObject, path: string, dropped: D
       for (const detail of details) turn.addDetail(detail)
       return
     }
-    case "function_call":
-      dropOthers(item, known.function_call, path, dropped)
-      turn.callPaths.push(path)
-      turn.calls.push({
-        id: textOr(item["call_id"], ""),
-        type: "function",
-        function: { name: calledName(item), arguments: textOr(item["arguments"], "") },
-      })
-      return
     case "web_search_call":
       dropped.push(path)
-      return
-    case "custom_tool_call":
-      turn.callPaths.push(path)
-      turn.calls.push({
-        id: textOr(item["call_id"], ""),
-        type: "custom",
-        function: { name: textOr(item["name"], ""), arguments: textOr(item["input"], "") },
-      })
       return
     case "image_generation_call":
       dropOthers(item, known.image_generation_call, path, dropped)

@@ -125,7 +125,8 @@ export class NativeEvents implements NativeWriter {
       this.hasSpoken ||= item["type"] !== "message" && item["type"] !== "reasoning"
       return undefined
     }
-    if (at === undefined) return undefined
+    // The second only says that the host is at work on an item.
+    if (at === undefined || type === "response.compaction.compacting") return undefined
     const known = typeof at === "number" ? this.items[at] : undefined
     if (known === undefined) return broken("an event of an item that has not begun")
     if (type === "response.output_item.done" && isJsonObject(item)) known.done = item

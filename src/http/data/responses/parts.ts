@@ -63,6 +63,10 @@ const contentOf = (types: ReadonlyMap<string, Check>): Check => {
 export const inputContent: Check = contentOf(inputTypes)
 /** Of the assistant. */
 export const outputContent: Check = contentOf(outputTypes)
+/** Of a message of one agent to another. */
+export const agentContent: Check = contentOf(
+  new Map([...inputTypes, ["encrypted_content", objectOf({ encrypted_content: text }, "encrypted_content")]]),
+)
 /** Of instructions. */
 export const textContent: Check = contentOf(new Map([["input_text", textPart]]))
 

@@ -6,6 +6,7 @@ import type { ReasoningDetail } from "../../../domain/Chat.ts"
 import { isJsonObject, type JsonObject, textOr } from "../../../domain/Json.ts"
 import { unwrapped, wrappedWhole } from "../../../wire/messages/foreignThinking.ts"
 import { type Check, listOf, objectOf, oneOf, orNull, text } from "../../decode/checks.ts"
+import type { CallId } from "./callerTools.ts"
 
 /** The format of encrypted content whose item does not name one: that of the vendor whose form this is. */
 const defaultFormat = "openai-responses-v1"
@@ -49,7 +50,7 @@ export const sealedContent = (data: string, id: string | undefined, format: stri
     : wrappedWhole({ type: "reasoning.encrypted", data, id, format })
 
 /** `suffix`: the generation's id without its prefix; `at`: the item's place in the output. */
-export const itemId = (kind: "msg" | "rs" | "fc" | "ig", suffix: string, at: number): string =>
+export const itemId = (kind: "msg" | "rs" | "ig" | CallId, suffix: string, at: number): string =>
   `${kind}_${suffix}-${at}`
 
 const textsOf = (parts: unknown): ReadonlyArray<string> =>

@@ -2,6 +2,7 @@
 import type { FunctionTool, ResponseFormat, Tool, ToolChoice } from "../../../domain/Chat.ts"
 import { reachesOut, runnerOf } from "../../../domain/hostedTools.ts"
 import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/Json.ts"
+import { offeredIn, pathOfOffered } from "../../../wire/responses/offered.ts"
 import {
   anyObject,
   anything,
@@ -20,6 +21,8 @@ import {
 } from "../../decode/checks.ts"
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
 import { maybeFlag, maybeObject, maybeText, most } from "../../decode/members.ts"
+import { type CalledTool, calledTool, hasGrammar, kindOfChoice, kindOfTool } from "./callerTools.ts"
+import { type CallerTool, keyOf, type ToolNames } from "./toolNames.ts"
 
 const name = matching(/^[a-zA-Z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, underscores and dashes")
 
@@ -28,7 +31,11 @@ const searchTool = /^(?:(?:open)?router:)?web_search(?:_preview)?(?:_\d{4}_\d{2}
 
 const webSearch = objectOf({ search_context_size: oneOf("low", "medium", "high"), user_location: anyObject })
 
-const functionTypes: ReadonlyMap<string, Check> = new Map([
+/** A tool that takes text. Only hosts of this form have them, so the format of the text is left to them. */
+const custom = objectOf({ name, description: maybeText, format: anyObject }, "name")
+
+/** What may stand in a namespace. */
+const namedTypes: ReadonlyMap<string, Check> = new Map([
   [
     "function",
     objectOf(
@@ -36,29 +43,22 @@ const functionTypes: ReadonlyMap<string, Check> = new Map([
       "name",
     ),
   ],
+  ["custom", custom],
 ])
 
-/** What hosts of other forms call a function of a namespace. */
-const nameWithin = (namespace: unknown, name: string): string =>
-  typeof namespace === "string" && namespace !== "" ? `${namespace}__${name}` : name
-
-const spaceShape = objectOf(
-  { name, description: maybeText, tools: listOf(byType(functionTypes, onlyKnown(functionTypes)), most.tools, 1) },
+const namespace = objectOf(
+  { name, description: maybeText, tools: listOf(byType(namedTypes, onlyKnown(namedTypes)), most.tools, 1) },
   "name",
   "tools",
 )
-const namespace: Check = (value, path, issues) => {
-  spaceShape(value, path, issues)
-  if (!isJsonObject(value)) return
-  for (const [at, tool] of objectsIn(value["tools"]).entries())
-    name(nameWithin(value["name"], textOr(tool["name"], "")), `${path}.tools[${at}].name`, issues)
-}
 
-/** A tool that takes text. Only hosts of this form have them, so the format of the text is left to them. */
-const custom = objectOf({ name, description: maybeText, format: anyObject }, "name")
+const toolTypes: ReadonlyMap<string, Check> = new Map([
+  ...namedTypes,
+  ["namespace", namespace],
+  ["tool_search", objectOf({ description: maybeText, parameters: maybeObject })],
+])
 
-const toolTypes: ReadonlyMap<string, Check> = new Map([...functionTypes, ["namespace", namespace], ["custom", custom]])
-
+/** Of the body, or of an item that brings tools. */
 export const tools = listOf(
   byType(toolTypes, (type, tool, path, issues) => {
     if (searchTool.test(type)) webSearch(tool, path, issues)
@@ -67,32 +67,34 @@ export const tools = listOf(
       report(
         issues,
         `${path}.type`,
-        `${quoted(type)} is a tool that this gateway neither runs nor can pass on: it takes functions, namespaces of them, custom tools and web_search`,
+        `${quoted(type)} is a tool that this gateway neither runs nor can pass on: it takes tools that the caller runs, namespaces of them, and web_search`,
       )
   }),
   most.tools,
 )
 
-const namedFunction = objectOf({ type: oneOf("function"), name: filledText }, "type", "name")
+const named = objectOf({ name: filledText }, "name")
+
+/** Tools that are chosen by their names. */
+const namedChoices: ReadonlyMap<string, Check> = new Map([
+  ["function", named],
+  ["custom", named],
+])
 
 /** A tool that hosts run may be chosen, but for those that reach what is not the caller's. */
-const hostedChoice = (type: string, value: JsonObject, path: string, issues: Issues): void => {
+const otherChoice = (type: string, value: JsonObject, path: string, issues: Issues): void => {
   if (reachesOut(type)) onlyKnown(choices)(type, value, path, issues)
 }
-const namedTool: Check = (value, path, issues) =>
-  isJsonObject(value) && typeof value["type"] === "string" && runnerOf(value) !== "client"
-    ? hostedChoice(value["type"], value, path, issues)
-    : namedFunction(value, path, issues)
+const allowedTool = byType(new Map([...namedChoices, ["namespace", named]]), otherChoice)
 
 const choices: ReadonlyMap<string, Check> = new Map([
-  ["function", namedFunction],
-  ["custom", objectOf({ name: filledText }, "name")],
+  ...namedChoices,
   [
     "allowed_tools",
-    objectOf({ mode: oneOf("auto", "required"), tools: listOf(namedTool, most.tools, 1) }, "mode", "tools"),
+    objectOf({ mode: oneOf("auto", "required"), tools: listOf(allowedTool, most.tools, 1) }, "mode", "tools"),
   ],
 ])
-const choice = byType(choices, hostedChoice)
+const choice = byType(choices, otherChoice)
 const wordChoice = oneOf("none", "auto", "required")
 export const toolChoice: Check = (value, path, issues) =>
   (isJsonObject(value) ? choice : wordChoice)(value, path, issues)
@@ -108,55 +110,39 @@ export const textConfig = objectOf({
   verbosity: orNull(oneOf("low", "medium", "high", "xhigh", "max")),
 })
 
-/** Every function that a choice names has to be among the tools. Both were checked before. */
-export const checkChoice = (body: JsonObject, issues: Issues): void => {
+/** Every tool that a choice names has to be among the tools. All were checked before. */
+export const checkChoice = (body: JsonObject, names: ToolNames, issues: Issues): void => {
   const chosen = body["tool_choice"]
   if (!isJsonObject(chosen)) return
-  const offered = new Set(objectsIn(body["tools"]).flatMap(namesIn))
+  const types = new Set(offeredIn(body).map(({ tool }) => tool["type"]))
   const demand = (wanted: JsonObject, path: string): void => {
-    if (!offered.has(calledName(wanted)))
-      report(issues, `${path}.name`, `${quoted(calledName(wanted))} is not the name of a function in tools`)
+    const called = calledBy(wanted)
+    if (called === undefined || names.offers(called)) return
+    const { kind, name, namespace } = called
+    // A shell, or a search of tools, that the host is to run.
+    if (!kind.isNamed && types.has(kind.type)) return
+    const said = quoted(namespace === undefined ? name : `${namespace}.${name}`)
+    if (kind.isNamed) report(issues, `${path}.name`, `${said} is not the name of a ${kind.type} in tools`)
+    else report(issues, `${path}.type`, `${said} is not among the tools`)
   }
-  if (chosen["type"] === "function" || chosen["type"] === "custom") demand(chosen, "tool_choice")
-  for (const [at, tool] of objectsIn(chosen["tools"]).entries())
-    if (runnerOf(tool) === "client") demand(tool, `tool_choice.tools[${at}]`)
+  if (chosen["type"] !== "allowed_tools") demand(chosen, "tool_choice")
+  else for (const [at, tool] of objectsIn(chosen["tools"]).entries()) demand(tool, `tool_choice.tools[${at}]`)
 }
 
-/** The name of a function as hosts of other forms are told it. */
-export const calledName = ({ namespace, name }: JsonObject): string => nameWithin(namespace, textOr(name, ""))
-
-const namesIn = (tool: JsonObject): ReadonlyArray<string> =>
-  tool["type"] === "namespace"
-    ? objectsIn(tool["tools"]).map((inner) => nameWithin(tool["name"], textOr(inner["name"], "")))
-    : [textOr(tool["name"], "")]
-
-/** A function as the caller knows it. */
-export interface CalledFunction {
-  readonly name: string
-  readonly namespace?: string
+/** The caller's tool that a choice names; `undefined`: it names one of a host, or a namespace. */
+const calledBy = (wanted: JsonObject): CalledTool | undefined => {
+  const kind = kindOfChoice(wanted["type"])
+  return kind && calledTool(kind, wanted)
 }
-
-/** Functions of namespaces in a checked body, by the name that hosts are told. */
-export const namespacedFunctions = (tools: unknown): ReadonlyMap<string, CalledFunction> =>
-  new Map(
-    objectsIn(tools)
-      .filter((tool) => tool["type"] === "namespace")
-      .flatMap((tool) => {
-        const namespace = textOr(tool["name"], "")
-        return objectsIn(tool["tools"]).map((inner) => {
-          const name = textOr(inner["name"], "")
-          return [nameWithin(namespace, name), { name, namespace }] as const
-        })
-      }),
-  )
 
 export interface TranslatedTools {
   /** The functions that may be called; `undefined`: there are none. */
-  readonly tools: ReadonlyArray<Tool> | undefined
+  readonly tools: ReadonlyArray<FunctionTool> | undefined
   readonly choice: ToolChoice | undefined
+  /** Of each function, its place in the caller's body. */
+  readonly paths: ReadonlyArray<string>
 }
 
-const functionMembers = new Set(["type", "name", "description", "parameters", "strict", "cache_control"])
 const namespaceMembers = new Set(["type", "name", "tools"])
 const searchMembers = new Set(["type", "search_context_size", "user_location"])
 
@@ -164,49 +150,80 @@ const searchMembers = new Set(["type", "search_context_size", "user_location"])
  * Checked tools and choice. Of a choice among allowed tools only these are sent, which is what it means. The order of the
  * others in a host's cache is lost.
  */
-export const translatedTools = (body: JsonObject, dropped: Dropped): TranslatedTools => {
-  const functions: Array<FunctionTool> = []
-  for (const [at, tool] of objectsIn(body["tools"]).entries()) {
-    if (tool["type"] === "function") {
-      dropOthers(tool, functionMembers, `tools[${at}]`, dropped)
-      functions.push(functionTool(tool, undefined))
-    } else if (tool["type"] === "namespace") {
-      dropOthers(tool, namespaceMembers, `tools[${at}]`, dropped)
-      for (const [place, inner] of objectsIn(tool["tools"]).entries()) {
-        dropOthers(inner, functionMembers, `tools[${at}].tools[${place}]`, dropped)
-        functions.push(functionTool(inner, tool["name"]))
-      }
-    } else if (runnerOf(tool) === "web_search") dropOthers(tool, searchMembers, `tools[${at}]`, dropped)
-  }
-  const chosen = body["tool_choice"]
+export const translatedTools = (body: JsonObject, names: ToolNames, dropped: Dropped): TranslatedTools => {
+  dropOfOthers(body, dropped)
+  const { tool_choice: chosen } = body
+  const isAmong = isJsonObject(chosen) && chosen["type"] === "allowed_tools"
+  const offered = names.tools.map((one) => ({ one, tool: functionTool(one, names, dropped) }))
+  const listed = isAmong ? offered.filter(isAllowedBy(objectsIn(chosen["tools"]))) : offered
+  const tools = listed.map(({ tool }) => tool)
+  const paths = listed.map(({ one }) => one.path)
   if (!isJsonObject(chosen)) {
     const word = chosen === "none" || chosen === "auto" || chosen === "required" ? chosen : undefined
-    return { tools: orNone(functions), choice: word }
+    return { tools: orNone(tools), choice: word, paths }
   }
-  if (chosen["type"] === "function") {
-    return { tools: functions, choice: { type: "function", function: { name: calledName(chosen) } } }
+  if (isAmong) return { tools, choice: chosen["mode"] === "required" ? "required" : "auto", paths }
+  const called = calledBy(chosen)
+  const choice =
+    called !== undefined && names.offers(called)
+      ? { type: "function", function: { name: names.nameOf(called) } }
+      : undefined
+  return { tools: orNone(tools), choice, paths }
+}
+
+/** Whether a tool is allowed, by itself or with its namespace. */
+const isAllowedBy = (allowed: ReadonlyArray<JsonObject>): ((offered: { readonly one: CallerTool }) => boolean) => {
+  const spaces = new Set(allowed.filter(({ type }) => type === "namespace").map(({ name }) => name))
+  const keys = new Set(allowed.flatMap((wanted) => calledBy(wanted) ?? []).map(keyOf))
+  return ({ one: { called } }) => keys.has(keyOf(called)) || spaces.has(called.namespace)
+}
+
+/** Names what namespaces and searches say beyond what is carried. */
+const dropOfOthers = (body: JsonObject, dropped: Dropped): void => {
+  for (const offered of offeredIn(body)) {
+    const { tool } = offered
+    if (tool["type"] === "namespace") dropOthers(tool, namespaceMembers, pathOfOffered(offered), dropped)
+    else if (runnerOf(tool) === "web_search") dropOthers(tool, searchMembers, pathOfOffered(offered), dropped)
   }
-  if (chosen["type"] !== "allowed_tools") return { tools: orNone(functions), choice: undefined }
-  const allowed = new Set(objectsIn(chosen["tools"]).map(calledName))
-  const mode = chosen["mode"] === "required" ? "required" : "auto"
-  return { tools: functions.filter((tool) => allowed.has(tool.function.name)), choice: mode }
 }
 
 const orNone = (functions: ReadonlyArray<FunctionTool>) => (functions.length === 0 ? undefined : functions)
 
-const functionTool = (tool: JsonObject, namespace: unknown): FunctionTool => {
-  const { description, parameters, strict, cache_control: mark } = tool
+const functionTool = ({ called, tool, path }: CallerTool, names: ToolNames, dropped: Dropped): FunctionTool => {
+  const { kind } = called
+  dropOthers(tool, kind.members, path, dropped)
+  if (hasGrammar(tool)) dropped.push(`${path}.format`)
+  const { description, parameters } = kind.offered(tool)
+  const { strict, cache_control: mark } = tool
   return {
     type: "function",
     function: {
-      name: nameWithin(namespace, textOr(tool["name"], "")),
-      ...(typeof description === "string" ? { description } : {}),
-      ...(isJsonObject(parameters) ? { parameters } : {}),
+      name: names.nameOf(called),
+      ...(description === undefined ? {} : { description }),
+      ...(parameters === undefined ? {} : { parameters }),
       ...(typeof strict === "boolean" ? { strict } : {}),
     },
     ...(isJsonObject(mark) ? { cache_control: { ...mark, type: "ephemeral" } } : {}),
   }
 }
+
+/** The tools by the names that hosts of this form call, which do not join a namespace to it. */
+export const toolsAsCalled = ({ tools }: ToolNames): ReadonlyArray<Tool> =>
+  tools.map(({ called: { name } }) => ({ type: "function", function: { name } }))
+
+/** The first tool or item of a checked body that only hosts of this form can carry; `undefined`: there is none. */
+export const pathOfUncarried = (body: JsonObject): string | undefined => {
+  const offered = offeredIn(body).find(({ tool }) => runnerOf(tool) === "client" && !isCarried(tool))
+  if (offered !== undefined) return pathOfOffered(offered)
+  const { input } = body
+  const item = Array.isArray(input) ? input.findIndex(isOfComputer) : -1
+  return item === -1 ? undefined : `input[${item}]`
+}
+
+const isCarried = (tool: JsonObject): boolean => tool["type"] === "namespace" || kindOfTool(tool) !== undefined
+
+const isOfComputer = (item: unknown): boolean =>
+  isJsonObject(item) && (item["type"] === "computer_call" || item["type"] === "computer_call_output")
 
 /** The checked `text.format`; `undefined` where any text will do. */
 export const translatedFormat = (config: unknown): ResponseFormat | undefined => {

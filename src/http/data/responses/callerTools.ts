@@ -1,0 +1,287 @@
+/**
+ * The kinds of tools that the caller of a Responses request runs: how each is offered as a function to hosts of other forms, and
+ * which items its calls and results are. Members are those of the vendor's types (npm package `openai`, 7.55).
+ * See docs/decisions/0052-tools-of-the-caller.md.
+ */
+import type { Content } from "../../../domain/Chat.ts"
+import { runnerOf } from "../../../domain/hostedTools.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/Json.ts"
+import type { Dropped } from "../../decode/dropped.ts"
+import { jsonOfInput } from "./inputText.ts"
+import { translatedContent } from "./parts.ts"
+
+/** A tool as the caller knows it. */
+export interface CalledTool {
+  readonly kind: CallerKind
+  readonly name: string
+  /** `undefined`: it stands in none. */
+  readonly namespace: string | undefined
+}
+
+/** What a host of another form is told of a tool, beside its name. */
+interface OfferedFunction {
+  readonly description: string | undefined
+  /** JSON Schema of the arguments; `undefined`: it takes none. */
+  readonly parameters: JsonObject | undefined
+}
+
+export interface CallerKind {
+  /** Of the tool. */
+  readonly type: string
+  /** Whether it has a name of its own, and may stand in a namespace. Others are called by their type. */
+  readonly isNamed: boolean
+  /** Members of the tool that are carried. */
+  readonly members: ReadonlySet<string>
+  readonly offered: (tool: JsonObject) => OfferedFunction
+  /** Of an item that is a call. `id`: how ids of ours begin. `members`: those that are carried, beside its type, ids and status. */
+  readonly call: { readonly type: string; readonly id: CallId; readonly members: ReadonlySet<string> }
+  /** Of an item that is a result. */
+  readonly result: { readonly type: string; readonly members: ReadonlySet<string> }
+  /** The arguments of a call, as the JSON of a function. */
+  readonly argumentsOf: (call: JsonObject) => string
+  /** What a result says. `path`: of the item. */
+  readonly contentOf: (result: JsonObject, path: string, dropped: Dropped) => Content
+  /** The member that is told in deltas, and the events of these. `undefined`: the item comes as a whole. */
+  readonly told: { readonly member: "arguments" | "input"; readonly event: string } | undefined
+  /** Members of the item of a call with these arguments. Of what is told in deltas: with this text. */
+  readonly itemOf: (said: string) => JsonObject
+  /** States of a call; `undefined`: all. */
+  readonly hasNoIncomplete?: true
+}
+
+export type CallId = "fc" | "ctc" | "tsc" | "lsh" | "sh" | "apc"
+
+const callMembers = (...more: ReadonlyArray<string>): ReadonlySet<string> =>
+  new Set(["type", "id", "status", "call_id", ...more])
+
+const resultMembers = (...more: ReadonlyArray<string>): ReadonlySet<string> =>
+  new Set(["type", "id", "status", "call_id", "output", ...more])
+
+const outputContent = (result: JsonObject, path: string, dropped: Dropped): Content =>
+  translatedContent(result["output"], `${path}.output`, dropped)
+
+const texts = { type: "array", items: { type: "string" } }
+const milliseconds = { type: "integer", description: "Time limit in milliseconds." }
+
+const schemaOf = (properties: JsonObject, ...required: ReadonlyArray<string>): JsonObject => ({
+  type: "object",
+  properties,
+  required,
+  additionalProperties: false,
+})
+
+/** The arguments as an object; `undefined`: the model wrote something else. */
+const objectOf = (given: string): JsonObject | undefined => {
+  try {
+    const parsed: unknown = JSON.parse(given)
+    return isJsonObject(parsed) ? parsed : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const without = (object: JsonObject, name: string): JsonObject => {
+  const { [name]: _, ...rest } = object
+  return rest
+}
+
+const textsIn = (value: unknown): ReadonlyArray<string> =>
+  Array.isArray(value) ? value.map((part) => (typeof part === "string" ? part : JSON.stringify(part))) : []
+
+export const functionKind: CallerKind = {
+  type: "function",
+  isNamed: true,
+  members: new Set(["type", "name", "description", "parameters", "strict", "cache_control"]),
+  offered: ({ description, parameters }) => ({
+    description: textOr(description, undefined),
+    parameters: isJsonObject(parameters) ? parameters : undefined,
+  }),
+  call: { type: "function_call", id: "fc", members: callMembers("name", "namespace", "arguments") },
+  result: { type: "function_call_output", members: resultMembers("name", "namespace") },
+  argumentsOf: (call) => textOr(call["arguments"], ""),
+  contentOf: outputContent,
+  told: { member: "arguments", event: "response.function_call_arguments" },
+  itemOf: (said) => ({ arguments: said }),
+}
+
+/** The grammar of a custom tool is told, but nothing holds the model to it. */
+const inputSchema = ({ format }: JsonObject): JsonObject => {
+  const { type, syntax, definition }: JsonObject = isJsonObject(format) ? format : {}
+  const grammar =
+    type === "grammar" && typeof definition === "string"
+      ? ` It must match this ${textOr(syntax, "")} grammar:\n${definition}`
+      : ""
+  return schemaOf({ input: { type: "string", description: `The text, as it is meant.${grammar}` } }, "input")
+}
+
+const freeText = "Takes free text, given as `input`."
+
+const customKind: CallerKind = {
+  type: "custom",
+  isNamed: true,
+  members: new Set(["type", "name", "description", "format"]),
+  offered: (tool) => ({
+    description: [textOr(tool["description"], ""), freeText].filter((text) => text !== "").join("\n\n"),
+    parameters: inputSchema(tool),
+  }),
+  call: { type: "custom_tool_call", id: "ctc", members: callMembers("name", "namespace", "input") },
+  result: { type: "custom_tool_call_output", members: resultMembers("name", "namespace") },
+  argumentsOf: (call) => jsonOfInput(textOr(call["input"], "")),
+  contentOf: outputContent,
+  told: { member: "input", event: "response.custom_tool_call_input" },
+  itemOf: (said) => ({ input: said }),
+}
+
+const searchKind: CallerKind = {
+  type: "tool_search",
+  isNamed: false,
+  members: new Set(["type", "execution", "description", "parameters"]),
+  offered: ({ description, parameters }) => ({
+    description: textOr(description, "Finds further tools, which can be called from then on."),
+    parameters: isJsonObject(parameters) ? parameters : { type: "object" },
+  }),
+  call: { type: "tool_search_call", id: "tsc", members: callMembers("execution", "arguments") },
+  result: { type: "tool_search_output", members: resultMembers("execution", "tools") },
+  argumentsOf: ({ arguments: given }) => (typeof given === "string" ? given : JSON.stringify(given ?? {})),
+  // The names of what was found are those that the host is told: `input.ts`.
+  contentOf: () => "",
+  told: undefined,
+  itemOf: (said) => ({ execution: "client", arguments: said === "" ? {} : (objectOf(said) ?? said) }),
+}
+
+const localShellKind: CallerKind = {
+  type: "local_shell",
+  isNamed: false,
+  members: new Set(["type"]),
+  offered: () => ({
+    description: "Runs a command on the user's machine.",
+    parameters: schemaOf(
+      {
+        command: { ...texts, description: "The program and its arguments." },
+        env: { type: "object", additionalProperties: { type: "string" }, description: "Environment variables." },
+        timeout_ms: milliseconds,
+        user: { type: "string", description: "Whom to run it as." },
+        working_directory: { type: "string" },
+      },
+      "command",
+    ),
+  }),
+  call: { type: "local_shell_call", id: "lsh", members: callMembers("action") },
+  result: { type: "local_shell_call_output", members: resultMembers() },
+  argumentsOf: ({ action }) => JSON.stringify(isJsonObject(action) ? without(action, "type") : {}),
+  contentOf: outputContent,
+  told: undefined,
+  itemOf: (said) => {
+    const { command, env, ...rest } = objectOf(said) ?? {}
+    // A line in place of a list is meant for a shell.
+    const words = typeof command === "string" ? ["bash", "-lc", command] : textsIn(command)
+    return { action: { type: "exec", ...without(rest, "type"), command: words, env: isJsonObject(env) ? env : {} } }
+  },
+}
+
+const shellKind: CallerKind = {
+  type: "shell",
+  isNamed: false,
+  members: new Set(["type", "environment"]),
+  offered: () => ({
+    description: "Runs commands in a shell on the user's machine.",
+    parameters: schemaOf(
+      {
+        commands: { ...texts, description: "Command lines." },
+        timeout_ms: milliseconds,
+        max_output_length: { type: "integer", description: "The most characters of output to give back." },
+      },
+      "commands",
+    ),
+  }),
+  call: { type: "shell_call", id: "sh", members: callMembers("action", "environment") },
+  result: { type: "shell_call_output", members: resultMembers("max_output_length") },
+  argumentsOf: ({ action }) => JSON.stringify(isJsonObject(action) ? action : {}),
+  contentOf: ({ output }) => (typeof output === "string" ? output : JSON.stringify(output)),
+  told: undefined,
+  itemOf: (said) => {
+    const { commands, timeout_ms, max_output_length, ...rest } = objectOf(said) ?? {}
+    const lines = typeof commands === "string" ? [commands] : textsIn(commands)
+    return {
+      action: {
+        ...rest,
+        commands: lines,
+        timeout_ms: timeout_ms ?? null,
+        max_output_length: max_output_length ?? null,
+      },
+      environment: { type: "local" },
+    }
+  },
+}
+
+const patchKind: CallerKind = {
+  type: "apply_patch",
+  isNamed: false,
+  members: new Set(["type"]),
+  offered: () => ({
+    description: "Creates, updates or deletes a file by a unified diff.",
+    parameters: schemaOf(
+      {
+        type: { type: "string", enum: ["create_file", "update_file", "delete_file"] },
+        path: { type: "string", description: "Of the file, relative to the workspace." },
+        diff: { type: "string", description: "The unified diff. Not for delete_file." },
+      },
+      "type",
+      "path",
+    ),
+  }),
+  call: { type: "apply_patch_call", id: "apc", members: callMembers("operation") },
+  result: { type: "apply_patch_call_output", members: resultMembers() },
+  argumentsOf: ({ operation }) => JSON.stringify(isJsonObject(operation) ? operation : {}),
+  contentOf: ({ status, output }) =>
+    typeof output === "string" && output !== "" ? `${textOr(status, "")}: ${output}` : textOr(status, ""),
+  told: undefined,
+  itemOf: (said) => {
+    const { type, path, diff, ...rest } = objectOf(said) ?? {}
+    const isDelete = type === "delete_file"
+    return {
+      operation: {
+        ...rest,
+        type: textOr(type, "update_file"),
+        path: textOr(path, ""),
+        ...(isDelete ? {} : { diff: textOr(diff, "") }),
+      },
+    }
+  },
+  hasNoIncomplete: true,
+}
+
+export const callerKinds: ReadonlyArray<CallerKind> = [
+  ...[functionKind, customKind, searchKind, localShellKind, shellKind, patchKind],
+]
+
+const byTool: ReadonlyMap<unknown, CallerKind> = new Map(callerKinds.map((kind) => [kind.type, kind]))
+const byCall: ReadonlyMap<unknown, CallerKind> = new Map(callerKinds.map((kind) => [kind.call.type, kind]))
+const byResult: ReadonlyMap<unknown, CallerKind> = new Map(callerKinds.map((kind) => [kind.result.type, kind]))
+
+/** The kind of a tool; `undefined`: the caller does not run it, it is a namespace, or only hosts of this form know it. */
+export const kindOfTool = (tool: JsonObject): CallerKind | undefined =>
+  runnerOf(tool) === "client" ? byTool.get(tool["type"]) : undefined
+
+/** The kind of tools that a choice names by its type. */
+export const kindOfChoice = (type: unknown): CallerKind | undefined => byTool.get(type)
+
+/** The kind whose call an item is. */
+export const kindOfCall = (item: JsonObject): CallerKind | undefined => byCall.get(item["type"])
+
+/** The kind whose result an item is. */
+export const kindOfResult = (item: JsonObject): CallerKind | undefined => byResult.get(item["type"])
+
+/** The tool that a tool, a call or a choice of this kind names. */
+export const calledTool = (kind: CallerKind, { name, namespace }: JsonObject): CalledTool => ({
+  kind,
+  name: kind.isNamed ? textOr(name, "") : kind.type,
+  namespace: kind.isNamed && typeof namespace === "string" && namespace !== "" ? namespace : undefined,
+})
+
+/** Whether a format of a custom tool asks for more than text. */
+export const hasGrammar = (tool: JsonObject): boolean =>
+  tool["type"] === "custom" && isJsonObject(tool["format"]) && tool["format"]["type"] !== "text"
+
+/** Tools within a namespace. */
+export const membersOf = (space: JsonObject): ReadonlyArray<JsonObject> => objectsIn(space["tools"])

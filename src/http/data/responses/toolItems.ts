@@ -1,0 +1,114 @@
+/** Items about tools that the caller runs: their checks, and what of them other forms are told. */
+import type { Message, ToolCall } from "../../../domain/Chat.ts"
+import { isJsonObject, type JsonObject, objectsIn, textOr } from "../../../domain/Json.ts"
+import {
+  anyObject,
+  anything,
+  type Check,
+  filledText,
+  listOf,
+  objectOf,
+  oneOf,
+  report,
+  text,
+} from "../../decode/checks.ts"
+import { type Dropped, dropOthers } from "../../decode/dropped.ts"
+import { calledTool, kindOfCall, kindOfResult, kindOfTool, membersOf } from "./callerTools.ts"
+import { agentContent, inputContent, translatedContent } from "./parts.ts"
+import type { ToolNames } from "./toolNames.ts"
+import { tools } from "./tools.ts"
+
+/** A search that the host has run is never asked for by this gateway, so there is none in a conversation. */
+const byClient: Check = (value, path, issues) => {
+  if (value !== "client")
+    report(issues, path, 'must be "client": this gateway passes on no search of tools that hosts run')
+}
+
+const shellAction = objectOf({ commands: listOf(text) }, "commands")
+const localAction = objectOf({ command: listOf(text) }, "command")
+const patch = objectOf({ type: oneOf("create_file", "update_file", "delete_file"), path: text }, "type", "path")
+
+export const toolItems: ReadonlyArray<readonly [type: string, check: Check]> = [
+  [
+    "function_call",
+    objectOf({ call_id: filledText, name: filledText, arguments: text }, "call_id", "name", "arguments"),
+  ],
+  ["function_call_output", objectOf({ call_id: filledText, output: inputContent }, "call_id", "output")],
+  ["custom_tool_call", objectOf({ call_id: filledText, name: filledText, input: text }, "call_id", "name", "input")],
+  ["custom_tool_call_output", objectOf({ call_id: filledText, output: inputContent }, "call_id", "output")],
+  ["additional_tools", objectOf({ role: oneOf("developer"), tools }, "tools")],
+  [
+    "tool_search_call",
+    objectOf({ call_id: filledText, execution: byClient, arguments: anything }, "call_id", "arguments"),
+  ],
+  ["tool_search_output", objectOf({ call_id: filledText, execution: byClient, tools }, "call_id", "tools")],
+  ["local_shell_call", objectOf({ call_id: filledText, action: localAction }, "call_id", "action")],
+  // The vendor's types have the call's id in `id`.
+  ["local_shell_call_output", objectOf({ id: filledText, call_id: filledText, output: text }, "output")],
+  ["shell_call", objectOf({ call_id: filledText, action: shellAction }, "call_id", "action")],
+  ["shell_call_output", objectOf({ call_id: filledText, output: listOf(anyObject) }, "call_id", "output")],
+  ["apply_patch_call", objectOf({ call_id: filledText, operation: patch }, "call_id", "operation")],
+  [
+    "apply_patch_call_output",
+    objectOf({ call_id: filledText, status: oneOf("completed", "failed"), output: text }, "call_id", "status"),
+  ],
+  ["computer_call", objectOf({ call_id: filledText, action: anyObject, actions: listOf(anyObject) }, "call_id")],
+  ["computer_call_output", objectOf({ call_id: filledText, output: anyObject }, "call_id", "output")],
+  ["agent_message", objectOf({ author: text, recipient: text, content: agentContent }, "content")],
+]
+
+/** The call that an item is; `undefined`: it is none. */
+export const callOf = (item: JsonObject, path: string, names: ToolNames, dropped: Dropped): ToolCall | undefined => {
+  const kind = kindOfCall(item)
+  if (kind === undefined) return undefined
+  dropOthers(item, kind.call.members, path, dropped)
+  return {
+    id: textOr(item["call_id"], ""),
+    type: "function",
+    function: { name: names.nameOf(calledTool(kind, item)), arguments: kind.argumentsOf(item) },
+  }
+}
+
+/** The result of a call that an item is; `undefined`: it is none. */
+export const resultOf = (item: JsonObject, path: string, names: ToolNames, dropped: Dropped): Message | undefined => {
+  const kind = kindOfResult(item)
+  if (kind === undefined) return undefined
+  dropOthers(item, kind.result.members, path, dropped)
+  const isSearch = item["type"] === "tool_search_output"
+  const content = isSearch ? foundTools(item["tools"], names) : kind.contentOf(item, path, dropped)
+  return { role: "tool", tool_call_id: textOr(item["call_id"], textOr(item["id"], "")), content }
+}
+
+/** What a search has found, by the names under which the model may call it. */
+const foundTools = (found: unknown, names: ToolNames): string => {
+  const lines = objectsIn(found).flatMap((tool) =>
+    tool["type"] === "namespace"
+      ? membersOf(tool).flatMap((inner) => foundTool({ ...inner, namespace: tool["name"] }, names))
+      : foundTool(tool, names),
+  )
+  return lines.length === 0 ? "No tools were found." : ["These tools can be called now:", ...lines].join("\n")
+}
+
+const foundTool = (tool: JsonObject, names: ToolNames): ReadonlyArray<string> => {
+  const kind = kindOfTool(tool)
+  if (kind === undefined) return []
+  const { description } = tool
+  const said = typeof description === "string" && description !== "" ? `: ${description}` : ""
+  return [`- ${names.nameOf(calledTool(kind, tool))}${said}`]
+}
+
+const agentMembers = new Set(["type", "id", "status", "author", "recipient", "content"])
+
+/** What one agent tells another, as a message of the user. Its encrypted parts are for hosts of this form. */
+export const agentMessage = (item: JsonObject, path: string, dropped: Dropped): Message => {
+  dropOthers(item, agentMembers, path, dropped)
+  const head = `Message from ${textOr(item["author"], "an agent")} to ${textOr(item["recipient"], "an agent")}:`
+  const { content } = item
+  const parts: ReadonlyArray<unknown> = Array.isArray(content) ? content : []
+  for (const [at, part] of parts.entries()) {
+    if (isJsonObject(part) && part["type"] === "encrypted_content") dropped.push(`${path}.content[${at}]`)
+  }
+  const said = translatedContent(content, `${path}.content`, dropped)
+  const listed = typeof said === "string" ? [{ type: "text" as const, text: said }] : said
+  return { role: "user", content: [{ type: "text", text: head }, ...listed] }
+}

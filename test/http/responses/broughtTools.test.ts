@@ -1,0 +1,128 @@
+/** Tools that items of the Responses form bring: those of hosts are under the same rule there, and the caller's are the request's. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import type { JsonObject } from "../../../src/domain/Json.ts"
+import { wholeAnswer } from "../../support/host.ts"
+import { postResponses } from "../../support/responsesForm.ts"
+import { message, responseObject } from "../../support/responsesHost.ts"
+import { closeAfterEach, routed } from "../../support/routed.ts"
+import { type Hosts, startHosts } from "../payload/hosts.ts"
+
+closeAfterEach()
+
+let unpriced: Hosts
+let priced: Hosts
+
+beforeAll(async () => {
+  unpriced = await startHosts()
+  priced = await startHosts({ webSearch: "0.01" })
+})
+afterAll(async () => {
+  await unpriced.stop()
+  await priced.stop()
+})
+
+const search = { type: "web_search" }
+const wait = { type: "function", name: "wait", parameters: { type: "object" } }
+const hi = { role: "user", content: "hi" }
+const brought = (...tools: ReadonlyArray<JsonObject>) => ({ type: "additional_tools", role: "developer", tools })
+const found = (...tools: ReadonlyArray<JsonObject>) => [
+  { type: "tool_search_call", call_id: "c", execution: "client", arguments: {} },
+  { type: "tool_search_output", call_id: "c", execution: "client", tools },
+]
+
+/** Types of hosted tools anywhere in what a host was sent. */
+const hostedIn = (sent: unknown): ReadonlyArray<string> =>
+  JSON.stringify(sent).match(/web_search\w*|image_generation|code_interpreter|googleSearch/g) ?? []
+
+describe.each(["responses", "chat", "messages", "google", "converse"] as const)(
+  "at a host of the form %s",
+  (protocol) => {
+    const ask = (hosts: Hosts, body: JsonObject) => hosts.ask("/responses", protocol, body)
+
+    test("a hosted tool without a price in an item is dropped, and named by its place", async () => {
+      const input = [
+        brought(wait, search, { type: "image_generation" }),
+        hi,
+        ...found({ type: " Code_Interpreter" }, search),
+      ]
+      const { status, sent, dropped } = await ask(unpriced, { input, tools: [{ type: "web_search_preview" }] })
+      expect(status).toBe(200)
+      expect(dropped.toSorted()).toEqual([
+        ...["input[0].tools[1]", "input[0].tools[2]", "input[3].tools[0]", "input[3].tools[1]", "tools[0]"],
+      ])
+      expect(hostedIn(sent)).toEqual([])
+      expect(JSON.stringify(sent)).toContain('"wait"')
+    })
+
+    test("one that is asked for is refused where no host can run it", async () => {
+      const calls = unpriced.host.calls.length
+      const chosen = await ask(unpriced, { input: [brought(wait, search), hi], tool_choice: { type: "web_search" } })
+      expect([chosen.status, chosen.text]).toEqual([404, expect.stringContaining("input[0].tools[1]")])
+      const forced = await ask(unpriced, { input: [brought(search), hi], tool_choice: "required" })
+      expect([forced.status, forced.text]).toEqual([404, expect.stringContaining("input[0].tools[0]")])
+      expect(unpriced.host.calls.length).toBe(calls)
+      // The caller's own tool may be meant.
+      const open = await ask(unpriced, { input: [brought(wait, search), hi], tool_choice: "required" })
+      expect([open.status, open.dropped]).toEqual([200, ["input[0].tools[1]"]])
+    })
+
+    test("what reaches something stored is refused there too", async () => {
+      const calls = unpriced.host.calls.length
+      for (const tool of [
+        { type: "mcp", server_label: "s" },
+        { type: "file_search" },
+        { type: "image_generation", input_image_mask: { file_id: "f" } },
+        { type: "shell", environment: { type: "container_reference", container_id: "c" } },
+      ]) {
+        for (const input of [
+          [brought(tool), hi],
+          [hi, ...found(tool)],
+        ])
+          expect((await ask(unpriced, { input })).status).toBe(400)
+      }
+      const space = { type: "namespace", name: "n", tools: [search] }
+      expect((await ask(unpriced, { input: [brought(space), hi] })).status).toBe(400)
+      expect((await ask(unpriced, { tools: [space] })).status).toBe(400)
+      expect(unpriced.host.calls.length).toBe(calls)
+    })
+
+    test("a search in an item is paid for like one in tools", async () => {
+      const inTools = await ask(priced, { tools: [search] })
+      const inItem = await ask(priced, { input: [brought(search), hi] })
+      expect([inItem.status, hostedIn(inItem.sent).length]).toEqual([200, hostedIn(inTools.sent).length])
+      // One dollar pays for ten searches at 0.01 and the context, a tenth of it does not.
+      const key = await priced.gateway.newKey({ limit: 50_000_000_000n })
+      const poor = (body: JsonObject) => priced.ask("/responses", protocol, body, key)
+      const runs = inTools.dropped.length === 0
+      expect((await poor({ tools: [search] })).status).toBe(runs ? 402 : 200)
+      expect((await poor({ input: [brought(search), hi] })).status).toBe(runs ? 402 : 200)
+      const searching = { tools: [{ type: "tool_search", execution: "client" }], input: [hi, ...found(search)] }
+      expect((await poor(searching)).status).toBe(runs ? 402 : 200)
+    })
+  },
+)
+
+test("a host of the form that runs a search of an item has the bound that is paid for", async () => {
+  const { sent } = await priced.ask("/responses", "responses", { input: [brought(search), hi], max_tool_calls: 50 })
+  expect(sent).toMatchObject({ max_tool_calls: 10, input: [brought(search), hi] })
+})
+
+describe("a request whose tools come from items alone", () => {
+  const body = { input: [brought(wait), hi], tool_choice: "auto" }
+  test.each([undefined, "responses"])("needs a host with tools (api: %p)", async (api) => {
+    const change = (parameters: ReadonlyArray<string>) => ({
+      hosts: { a: { supported_parameters: parameters, ...(api === undefined ? {} : { api }) } },
+    })
+    const answer = () => (api === undefined ? wholeAnswer("fine") : Response.json(responseObject([message("fine")])))
+    const strict = { ...body, provider: { require_parameters: true } }
+    const settings = { a: { plugin: api === undefined ? "openai-compatible" : "openai" } }
+    const lacking = await routed({ a: answer }, { settings, change: change(["temperature"]) })
+    expect((await postResponses(lacking, strict)).status).toBe(404)
+    const response = await postResponses(lacking, body)
+    expect([response.status, response.headers.get("x-gw-dropped")]).toEqual([200, "tools, tool_choice"])
+    expect(JSON.stringify(lacking.hosts["a"]?.calls[0]?.body)).not.toContain("wait")
+    const able = await routed({ a: answer }, { settings, change: change(["tools", "tool_choice"]) })
+    expect((await postResponses(able, strict)).status).toBe(200)
+    expect(JSON.stringify(able.hosts["a"]?.calls[0]?.body)).toContain("wait")
+  })
+})

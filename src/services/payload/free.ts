@@ -9,6 +9,7 @@ const places: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
     // Schemas of functions.
     parameters: ["tools", "function", "functions", "functionDeclarations", "definition"],
+    output_schema: ["tools"],
     parametersJsonSchema: ["functionDeclarations"],
     input_schema: ["tools", "definition"],
     input_examples: ["tools", "definition"],

@@ -1,6 +1,6 @@
 /** What members of a JSON value mean to a host by their names, however they are spelled. */
 import { normalName } from "../../domain/hostedTools.ts"
-import { isJsonObject } from "../../domain/Json.ts"
+import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
 import { addressFault, dataFault } from "./address.ts"
 
 /** Why a member's value may not be sent; `undefined`: it may. */
@@ -65,8 +65,12 @@ const seen = new Map<string, Rule | null>()
 const mostSeen = 4096
 
 /** The rule of a member; `null`: there is none. `inside`: the name of the member, or list, that its owner is or is in. */
-export const ruleOf = (name: string, inside: string): Rule | null =>
-  name === "data" ? (rulesInside.get(`${inside}.${name}`) ?? null) : ruleOfName(name)
+export const ruleOf = (name: string, inside: string, owner?: JsonObject): Rule | null => {
+  if (name === "data") return rulesInside.get(`${inside}.${name}`) ?? null
+  // Those of a shell on the caller's machine lie there.
+  if (name === "skills" && inside === "environment" && owner?.["type"] === "local") return null
+  return ruleOfName(name)
+}
 
 const ruleOfName = (name: string): Rule | null => {
   const before = seen.get(name)

@@ -63,7 +63,7 @@ const walk = (value: unknown, inside: string, tools: Tools | undefined): Finding
 const member = (owner: JsonObject, name: string, inside: string, tools: Tools | undefined): Finding | undefined => {
   const value = owner[name]
   if (value === null || value === undefined) return undefined
-  const rule = ruleOf(name, inside)
+  const rule = ruleOf(name, inside, owner)
   // Most members: a text whose name says nothing.
   if ((rule === null && typeof value !== "object") || isFree(name, owner, inside)) return undefined
   const reason = rule?.(value)

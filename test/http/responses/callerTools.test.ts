@@ -260,8 +260,30 @@ describe("at a host of the form", () => {
       output: { type: "computer_screenshot", image_url: "data:image/png;base64,iVBORw0K" },
     },
   ].map((item) => ({ ...item, internal_chat_message_metadata_passthrough: { turn_id: "t" } }))
-  const long = { ...space, name: "n".repeat(64), tools: [{ ...wait, name: "w".repeat(64), defer_loading: true }] }
-  const tools = [wait, patch, search, ...builtIn, { type: "computer_use_preview", display_width: 1 }, space, long]
+  const long = {
+    ...space,
+    name: "n".repeat(64),
+    tools: [
+      {
+        ...wait,
+        name: "w".repeat(64),
+        defer_loading: true,
+        output_schema: { properties: { file_id: { type: "string" } } },
+      },
+    ],
+  }
+  const skills = [{ name: "csv", description: "Reads tables.", path: "/skills/csv" }]
+  const skilled = { type: "shell", environment: { type: "local", skills } }
+  const tools = [
+    wait,
+    patch,
+    search,
+    ...builtIn,
+    skilled,
+    { type: "computer_use_preview", display_width: 1 },
+    space,
+    long,
+  ]
   const input = [additional, question, ...history]
 
   test.each([false, true])("all of it passes as the caller wrote it (stream: %p)", async (stream) => {

@@ -256,6 +256,21 @@ const refused: ReadonlyArray<readonly [given: JsonObject, path: string, says: st
   [{ input: [{ type: "additional_tools", tools: [{ type: "file_search" }] }] }, "input[0].tools[0].type", "neither"],
   [{ input: [{ type: "additional_tools" }] }, "input[0].tools", "is required"],
   [
+    {
+      input: Array.from({ length: 9 }, () => ({
+        type: "additional_tools",
+        tools: Array.from({ length: 512 }, () => f),
+      })),
+    },
+    "input",
+    "at most 4096 tools",
+  ],
+  [
+    { tools: Array.from({ length: 9 }, () => ({ ...space, tools: Array.from({ length: 512 }, () => f) })) },
+    "tools",
+    "at most 4096 tools",
+  ],
+  [
     { input: [{ type: "agent_message", content: [{ type: "output_text", text: "a" }] }] },
     "input[0].content[0].type",
     "one of",

@@ -176,6 +176,17 @@ test("a grammar is told and named as dropped, a format of text is not", async ()
   } as never)
 })
 
+test("skills of a local shell are told; those that a host has stored are refused", async () => {
+  const skill = { name: "csv", description: "Reads tables.", path: "/skills/csv" }
+  const shell = (skills: ReadonlyArray<JsonObject>) => ({ type: "shell", environment: { type: "local", skills } })
+  const { told, dropped } = await asked({ tools: [shell([skill])] })
+  expect(told.tools?.[0]?.function.description).toContain("- csv (/skills/csv): Reads tables.")
+  expect(dropped).toBeNull()
+  const gateway = await routed({ a: fine })
+  for (const stored of [shell([{ ...skill, skill_id: "s" }]), { type: "shell", environment: { skills: [skill] } }])
+    expect((await postResponses(gateway, { tools: [stored] })).status).toBe(400)
+})
+
 test("a message of another agent says who it is from; its encrypted part is named", async () => {
   const input = [
     {
@@ -234,7 +245,7 @@ describe("a choice", () => {
   })
 
   test.each([
-    [{ type: "custom", name: "wait" }, "tool_choice.name", '"wait" is not the name of a custom in tools'],
+    [{ type: "custom", name: "wait" }, "tool_choice.name", '"wait" is not the name of a custom tool in tools'],
     [{ type: "function", namespace: "other", name: "close" }, "tool_choice.name", '"other.close" is not'],
     [{ type: "local_shell" }, "tool_choice.type", "not among the tools"],
     [

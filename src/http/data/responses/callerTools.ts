@@ -179,12 +179,19 @@ const localShellKind: CallerKind = {
   },
 }
 
+/** What a shell is good for, as lines of its description. */
+const skillsOf = (environment: unknown): ReadonlyArray<string> => {
+  const skills = objectsIn(isJsonObject(environment) ? environment["skills"] : undefined)
+  const lines = skills.map(({ name, path, description }) => `- ${name} (${path}): ${description}`)
+  return lines.length === 0 ? [] : ["Skills, each described by the files at its path:", ...lines]
+}
+
 const shellKind: CallerKind = {
   type: "shell",
   isNamed: false,
   members: new Set(["type", "environment"]),
-  offered: () => ({
-    description: "Runs commands in a shell on the user's machine.",
+  offered: ({ environment }) => ({
+    description: ["Runs commands in a shell on the user's machine.", ...skillsOf(environment)].join("\n"),
     parameters: schemaOf(
       {
         commands: { ...texts, description: "Command lines." },
@@ -260,8 +267,10 @@ const byCall: ReadonlyMap<unknown, CallerKind> = new Map(callerKinds.map((kind) 
 const byResult: ReadonlyMap<unknown, CallerKind> = new Map(callerKinds.map((kind) => [kind.result.type, kind]))
 
 /** The kind of a tool; `undefined`: the caller does not run it, it is a namespace, or only hosts of this form know it. */
-export const kindOfTool = (tool: JsonObject): CallerKind | undefined =>
-  runnerOf(tool) === "client" ? byTool.get(tool["type"]) : undefined
+export const kindOfTool = (tool: JsonObject): CallerKind | undefined => {
+  const kind = byTool.get(tool["type"])
+  return kind === undefined || kind === functionKind || runnerOf(tool) === "client" ? kind : undefined
+}
 
 /** The kind of tools that a choice names by its type. */
 export const kindOfChoice = (type: unknown): CallerKind | undefined => byTool.get(type)

@@ -41,6 +41,7 @@ import { refusedMembers } from "./refused.ts"
 import { ToolNames } from "./toolNames.ts"
 import {
   checkChoice,
+  checkNumber,
   pathOfUncarried,
   type TranslatedTools,
   textConfig,
@@ -112,6 +113,7 @@ export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, Ba
   requireInput(body, issues)
   const read = readMembers(body, table, issues)
   checkReasoning(body, issues)
+  if (issues.length === 0) checkNumber(body, issues)
   const names = new ToolNames(issues.length === 0 ? body : {})
   if (issues.length === 0) checkChoice(body, names, issues)
   const refusal = refusalOf(body, read, issues)
@@ -119,13 +121,13 @@ export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, Ba
   const dropped: Dropped = []
   const { messages, pathOf } = translatedInput(body, names, dropped)
   const translated = translatedTools(body, names, dropped)
-  const payload: ChatPayload = { ...read.payload, messages, ...translatedMembers(body, translated, dropped) }
+  const payload: ChatPayload = { ...read.payload, messages, ...translatedMembers(body, names, translated, dropped) }
   const { preferences } = read
   const maxTokens = countOf(body["max_output_tokens"])
   const parameters = [...read.parameters, ...translatedParameters(payload, maxTokens)]
   const reasoning = reasoningOf(body)
   const sent = sentMembers(body, read.dropped)
-  const onlyForm = compactionNeed(body["input"]) ?? onlyHere(body)
+  const onlyForm = compactionNeed(body["input"]) ?? onlyHere(body, names)
   return Either.right({
     ...chatRequest({
       ...{ body, payload, preferences, parameters, reasoning, maxTokens },
@@ -146,8 +148,8 @@ export const decodeResponses = (body: JsonObject): Either.Either<ChatRequest, Ba
 }
 
 /** What only hosts of this form have: tools that work with screenshots, and others that have no counterpart elsewhere. */
-const onlyHere = (body: JsonObject): FormNeed | undefined => {
-  const path = pathOfUncarried(body)
+const onlyHere = (body: JsonObject, names: ToolNames): FormNeed | undefined => {
+  const path = pathOfUncarried(body, names)
   return path === undefined
     ? undefined
     : { path, reason: "only hosts of the Responses form have it: others cannot show a model a computer" }
@@ -170,10 +172,11 @@ const pathOfTool = (path: string, paths: ReadonlyArray<string>): string | undefi
 
 const translatedMembers = (
   body: JsonObject,
+  names: ToolNames,
   { tools, choice }: TranslatedTools,
   dropped: Dropped,
 ): Partial<ChatPayload> => {
-  const searches = offeredIn(body).some(({ tool }) => runnerOf(tool) === "web_search")
+  const searches = !names.isPlain && offeredIn(body).some(({ tool }) => runnerOf(tool) === "web_search")
   const format = translatedFormat(body["text"])
   const verbosity = isJsonObject(body["text"]) ? body["text"]["verbosity"] : undefined
   const { stream_options: stream } = body

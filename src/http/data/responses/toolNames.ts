@@ -27,10 +27,16 @@ export const keyOf = (called: CalledTool): string =>
 const hashOf = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, hashLength)
 
 /** Whether only functions of the body's own `tools` may be called: then each has its own name. */
-const isPlain = ({ tools, input }: JsonObject): boolean =>
+export const isPlain = ({ tools, input }: JsonObject): boolean =>
   !(Array.isArray(tools) && tools.some(isNoFunction)) && !(Array.isArray(input) && input.some(bringsTools))
 
 const isNoFunction = (tool: unknown): boolean => isJsonObject(tool) && tool["type"] !== "function"
+
+/** Names and tools of one request. */
+interface Given {
+  readonly names: Map<string, string>
+  readonly callers: Map<string, CalledTool>
+}
 
 export class ToolNames {
   /** In the order in which they are offered. One that is offered again has its first place, and its last description. */
@@ -38,20 +44,14 @@ export class ToolNames {
   /** Whether they are functions of the body's own `tools` alone. */
   readonly isPlain: boolean
   private keys: ReadonlySet<string> | undefined
-  private readonly names = new Map<string, string>()
-  private readonly callers = new Map<string, CalledTool>()
-  /** Whether the tools have their names. Functions alone keep theirs, so they need none until another tool is called. */
-  private areNamed = false
+  /** Absent: no tool has a name yet. Functions alone keep theirs, so they need none until another tool is called. */
+  private given: Given | undefined
 
   /** `body`: checked. */
   constructor(body: JsonObject) {
-    const found = callerToolsIn(body)
     this.isPlain = isPlain(body)
-    if (this.isPlain) this.tools = found
-    else {
-      this.tools = [...new Map(found.map((one) => [keyOf(one.called), one])).values()]
-      this.nameTools()
-    }
+    this.tools = this.isPlain ? functionsIn(body["tools"]) : eachOnce(callerToolsIn(body))
+    if (!this.isPlain) this.nameTools()
   }
 
   /** Whether the request has the tool, and not merely an earlier call of it. */
@@ -62,39 +62,45 @@ export class ToolNames {
 
   /** What hosts are told. A tool that is not offered, such as one of an earlier call, has a name of its own too. */
   nameOf(called: CalledTool): string {
-    const isOwn = hasOwnName(called)
-    if (isOwn && !this.areNamed) return called.name
-    if (!this.areNamed) this.nameTools()
-    const key = keyOf(called)
-    const known = this.names.get(key)
-    if (known !== undefined) return known
-    const { namespace, name } = called
-    const joined = namespace === undefined ? name : `${namespace}__${name}`
-    const isWhole = isOwn || fitting.test(joined)
-    const chosen = isWhole && !this.callers.has(joined) ? joined : this.shortened(joined, key)
-    this.names.set(key, chosen)
-    this.callers.set(chosen, called)
-    return chosen
+    if (this.given === undefined && hasOwnName(called)) return called.name
+    return this.named(called, this.given ?? this.nameTools())
   }
 
   /** The tool that a host calls by this name. One that nobody offered is a function. */
   calledAs(name: string): CalledTool {
-    return this.callers.get(name) ?? { kind: functionKind, name, namespace: undefined }
+    return this.given?.callers.get(name) ?? functionNamed(name)
   }
 
   /** Functions without a namespace come first: they keep their names, whatever stands before them. */
-  private nameTools(): void {
-    this.areNamed = true
-    for (const { called } of this.tools) if (hasOwnName(called)) this.nameOf(called)
-    for (const { called } of this.tools) this.nameOf(called)
+  private nameTools(): Given {
+    const given = { names: new Map(), callers: new Map() }
+    this.given = given
+    for (const { called } of this.tools) if (hasOwnName(called)) this.named(called, given)
+    for (const { called } of this.tools) this.named(called, given)
+    return given
   }
 
-  private shortened(joined: string, key: string): string {
-    const start = joined.slice(0, longest - hashLength - 1).replace(/[^a-zA-Z0-9_-]/g, "_")
-    for (let more = ""; ; more += "+") {
-      const name = `${start}_${hashOf(key + more)}`
-      if (!this.callers.has(name)) return name
-    }
+  private named(called: CalledTool, { names, callers }: Given): string {
+    const key = keyOf(called)
+    const known = names.get(key)
+    if (known !== undefined) return known
+    const { namespace, name } = called
+    const joined = namespace === undefined ? name : `${namespace}__${name}`
+    const isWhole = hasOwnName(called) || fitting.test(joined)
+    const chosen = isWhole && !callers.has(joined) ? joined : shortened(joined, key, callers)
+    names.set(key, chosen)
+    callers.set(chosen, called)
+    return chosen
+  }
+}
+
+const functionNamed = (name: string): CalledTool => ({ kind: functionKind, name, namespace: undefined })
+
+const shortened = (joined: string, key: string, taken: ReadonlyMap<string, unknown>): string => {
+  const start = joined.slice(0, longest - hashLength - 1).replace(/[^a-zA-Z0-9_-]/g, "_")
+  for (let more = ""; ; more += "+") {
+    const name = `${start}_${hashOf(key + more)}`
+    if (!taken.has(name)) return name
   }
 }
 
@@ -104,6 +110,19 @@ const noTools: JsonObject = {}
 
 /** The names for an answer: of a request that has functions only they need none. */
 export const answerNamesOf = (body: JsonObject): ToolNames => new ToolNames(isPlain(body) ? noTools : body)
+
+/** Those of a request that has functions alone. */
+const functionsIn = (tools: unknown): ReadonlyArray<CallerTool> => {
+  const found: Array<CallerTool> = []
+  if (!Array.isArray(tools)) return found
+  for (const [at, tool] of tools.entries())
+    if (isJsonObject(tool)) found.push({ called: functionNamed(textOr(tool["name"], "")), tool, path: `tools[${at}]` })
+  return found
+}
+
+const eachOnce = (found: ReadonlyArray<CallerTool>): ReadonlyArray<CallerTool> => [
+  ...new Map(found.map((one) => [keyOf(one.called), one])).values(),
+]
 
 const callerToolsIn = (body: JsonObject): ReadonlyArray<CallerTool> =>
   offeredIn(body).flatMap((offered): ReadonlyArray<CallerTool> => {

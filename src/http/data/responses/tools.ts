@@ -21,8 +21,8 @@ import {
 } from "../../decode/checks.ts"
 import { type Dropped, dropOthers } from "../../decode/dropped.ts"
 import { maybeFlag, maybeObject, maybeText, most } from "../../decode/members.ts"
-import { type CalledTool, calledTool, hasGrammar, kindOfChoice, kindOfTool } from "./callerTools.ts"
-import { type CallerTool, keyOf, type ToolNames } from "./toolNames.ts"
+import { type CalledTool, calledTool, hasGrammar, kindOfChoice, kindOfTool, membersOf } from "./callerTools.ts"
+import { type CallerTool, isPlain, keyOf, type ToolNames } from "./toolNames.ts"
 
 const name = matching(/^[a-zA-Z0-9_-]{1,64}$/, "must be 1 to 64 letters, digits, underscores and dashes")
 
@@ -110,6 +110,19 @@ export const textConfig = objectOf({
   verbosity: orNull(oneOf("low", "medium", "high", "xhigh", "max")),
 })
 
+/** See docs/guarantees.md#g30. */
+const mostInAll = 4096
+
+/** Each list is bounded by itself; this bounds the tools of all items and namespaces together. All were checked before. */
+export const checkNumber = (body: JsonObject, issues: Issues): void => {
+  if (isPlain(body)) return
+  let number = 0
+  for (const { tool } of offeredIn(body)) number += tool["type"] === "namespace" ? membersOf(tool).length : 1
+  if (number <= mostInAll) return
+  const path = Array.isArray(body["input"]) ? "input" : "tools"
+  report(issues, path, `must have at most ${mostInAll} tools with those of namespaces and items, not ${number}`)
+}
+
 /** Every tool that a choice names has to be among the tools. All were checked before. */
 export const checkChoice = (body: JsonObject, names: ToolNames, issues: Issues): void => {
   const chosen = body["tool_choice"]
@@ -122,7 +135,8 @@ export const checkChoice = (body: JsonObject, names: ToolNames, issues: Issues):
     // A shell, or a search of tools, that the host is to run.
     if (!kind.isNamed && types.has(kind.type)) return
     const said = quoted(namespace === undefined ? name : `${namespace}.${name}`)
-    if (kind.isNamed) report(issues, `${path}.name`, `${said} is not the name of a ${kind.type} in tools`)
+    const type = kind.type === "custom" ? "custom tool" : kind.type
+    if (kind.isNamed) report(issues, `${path}.name`, `${said} is not the name of a ${type} in tools`)
     else report(issues, `${path}.type`, `${said} is not among the tools`)
   }
   if (chosen["type"] !== "allowed_tools") demand(chosen, "tool_choice")
@@ -151,13 +165,18 @@ const searchMembers = new Set(["type", "search_context_size", "user_location"])
  * others in a host's cache is lost.
  */
 export const translatedTools = (body: JsonObject, names: ToolNames, dropped: Dropped): TranslatedTools => {
-  dropOfOthers(body, dropped)
+  if (!names.isPlain) dropOfOthers(body, dropped)
   const { tool_choice: chosen } = body
   const isAmong = isJsonObject(chosen) && chosen["type"] === "allowed_tools"
-  const offered = names.tools.map((one) => ({ one, tool: functionTool(one, names, dropped) }))
-  const listed = isAmong ? offered.filter(isAllowedBy(objectsIn(chosen["tools"]))) : offered
-  const tools = listed.map(({ tool }) => tool)
-  const paths = listed.map(({ one }) => one.path)
+  const allows = isAmong ? allowedBy(objectsIn(chosen["tools"])) : undefined
+  const tools: Array<FunctionTool> = []
+  const paths: Array<string> = []
+  for (const one of names.tools) {
+    const tool = functionTool(one, names, dropped)
+    if (allows?.(one.called) === false) continue
+    tools.push(tool)
+    paths.push(one.path)
+  }
   if (!isJsonObject(chosen)) {
     const word = chosen === "none" || chosen === "auto" || chosen === "required" ? chosen : undefined
     return { tools: orNone(tools), choice: word, paths }
@@ -172,10 +191,10 @@ export const translatedTools = (body: JsonObject, names: ToolNames, dropped: Dro
 }
 
 /** Whether a tool is allowed, by itself or with its namespace. */
-const isAllowedBy = (allowed: ReadonlyArray<JsonObject>): ((offered: { readonly one: CallerTool }) => boolean) => {
+const allowedBy = (allowed: ReadonlyArray<JsonObject>): ((called: CalledTool) => boolean) => {
   const spaces = new Set(allowed.filter(({ type }) => type === "namespace").map(({ name }) => name))
   const keys = new Set(allowed.flatMap((wanted) => calledBy(wanted) ?? []).map(keyOf))
-  return ({ one: { called } }) => keys.has(keyOf(called)) || spaces.has(called.namespace)
+  return (called) => keys.has(keyOf(called)) || (called.namespace !== undefined && spaces.has(called.namespace))
 }
 
 /** Names what namespaces and searches say beyond what is carried. */
@@ -212,15 +231,16 @@ export const toolsAsCalled = ({ tools }: ToolNames): ReadonlyArray<Tool> =>
   tools.map(({ called: { name } }) => ({ type: "function", function: { name } }))
 
 /** The first tool or item of a checked body that only hosts of this form can carry; `undefined`: there is none. */
-export const pathOfUncarried = (body: JsonObject): string | undefined => {
-  const offered = offeredIn(body).find(({ tool }) => runnerOf(tool) === "client" && !isCarried(tool))
+export const pathOfUncarried = (body: JsonObject, names: ToolNames): string | undefined => {
+  const offered = names.isPlain ? undefined : offeredIn(body).find(({ tool }) => isUncarried(tool))
   if (offered !== undefined) return pathOfOffered(offered)
   const { input } = body
   const item = Array.isArray(input) ? input.findIndex(isOfComputer) : -1
   return item === -1 ? undefined : `input[${item}]`
 }
 
-const isCarried = (tool: JsonObject): boolean => tool["type"] === "namespace" || kindOfTool(tool) !== undefined
+const isUncarried = (tool: JsonObject): boolean =>
+  runnerOf(tool) === "client" && tool["type"] !== "namespace" && kindOfTool(tool) === undefined
 
 const isOfComputer = (item: unknown): boolean =>
   isJsonObject(item) && (item["type"] === "computer_call" || item["type"] === "computer_call_output")

@@ -260,4 +260,18 @@ export const mutants: ReadonlyArray<Mutant> = [
     to: "if (!this.#isOnce) this.#sendAgain()",
     tests: ["test/upstream/connections.test.ts"],
   },
+  {
+    name: "hosts of other forms are kept for what only those of the caller's form can do",
+    file: "src/domain/routeFilters.ts",
+    from: "(isOfForm(host, needs.form) ? undefined : reason)",
+    to: "(isOfForm(host, needs.form) ? undefined : undefined)",
+    tests: ["test/http/responses/compaction.test.ts", "test/http/explainForms.test.ts"],
+  },
+  {
+    name: "a compaction holds money for a usual answer, although its host is sent no bound",
+    file: "src/http/data/responses/compact.ts",
+    from: "    maxTokens: most.tokens,\n",
+    to: "",
+    tests: ["test/http/responses/compact.test.ts"],
+  },
 ]

@@ -1,6 +1,5 @@
 /** `POST /responses/compact`: the decoder is `http/data/responses/compact.ts`. */
 import * as Struct from "effect/Struct"
-import { refusedMembers } from "../data/responses/refused.ts"
 import { noStream } from "./embeddings.ts"
 import { modelRules, sharedSchemas } from "./members.ts"
 import { responsesUsage } from "./responses.ts"
@@ -21,8 +20,13 @@ import {
   text,
 } from "./schema.ts"
 
+const refusedMembers = [
+  ...["previous_response_id", "conversation", "prompt", "context_management", "moderation", "access_programs"],
+  ...["n", "best_of", "messages", "max_tokens", "max_completion_tokens", "response_format", "verbosity"],
+  ...["reasoning_effort", "include_reasoning", "logprobs", "functions", "function_call"],
+]
 const refused = Object.fromEntries(
-  Object.keys(refusedMembers).map((name) => [name, described("Refused, as in ResponsesRequest.", nothing)]),
+  refusedMembers.map((name) => [name, described("Refused, as in ResponsesRequest.", nothing)]),
 )
 const off = described("Must be false: nothing is stored.", { const: false })
 

@@ -152,18 +152,19 @@ describe("what the host is sent", () => {
     )
   })
 
-  test.each<readonly [JsonObject, string, string]>([
-    [{ previous_response_id: "resp_1" }, "previous_response_id", "nothing is stored"],
-    [{ input: [{ type: "item_reference", id: "msg_1" }] }, "input[0]", "nothing is stored"],
-    [{ input: null }, "input", "is required"],
-    [{ stream: true }, "stream", "comes as a whole"],
-    [{ stream: "yes" }, "stream", "a boolean"],
-    [{ store: true }, "store", "must be false"],
-    [{ messages: [] }, "messages", "use input here"],
-    [{ model: undefined }, "model", "is required"],
-    [{ prompt_cache_options: { ttl: "24h" } }, "prompt_cache_options.ttl", "must be 30m"],
-    [Object.fromEntries(Array.from({ length: 1030 }, (_, at) => [`m${at}`, at])), "", "at most 1024 members"],
-  ])("%j is refused", async (given, path, says) => {
+  const many = Object.fromEntries(Array.from({ length: 1030 }, (_, at) => [`m${at}`, at]))
+  test.each<readonly [path: string, says: string, given: JsonObject]>([
+    ["previous_response_id", "nothing is stored", { previous_response_id: "resp_1" }],
+    ["input[0]", "nothing is stored", { input: [{ type: "item_reference", id: "msg_1" }] }],
+    ["input", "is required", { input: null }],
+    ["stream", "comes as a whole", { stream: true }],
+    ["stream", "a boolean", { stream: "yes" }],
+    ["store", "must be false", { store: true }],
+    ["messages", "use input here", { messages: [] }],
+    ["model", "is required", { model: undefined }],
+    ["prompt_cache_options.ttl", "must be 30m", { prompt_cache_options: { ttl: "24h" } }],
+    ["", "at most 1024 members", many],
+  ])("is refused at %p: %s", async (path, says, given) => {
     const before = calls()
     const { code, message: sentence, metadata } = await errorOf(await ask(given))
     expect([code, metadata?.["path"] ?? ""]).toEqual([400, path])

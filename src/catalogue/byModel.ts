@@ -71,7 +71,10 @@ const present = (entry: JsonObject, names: ReadonlyArray<string>): JsonObject =>
   Object.fromEntries(names.flatMap((name) => (entry[name] == null ? [] : [[name, entry[name]]])))
 
 const listed = (model: JsonObject, own: ReadonlyArray<JsonObject>, hosts: ReadonlyArray<ListedHost>): ListedModel => {
-  const aliases = [...new Set(own.flatMap((host) => aliasesOf(host)))]
+  const id = idOf(model)
+  const slug = id.slice(id.indexOf("/") + 1)
+  const names = [...own.flatMap(aliasesOf), ...authorsNames(model)].filter((name) => name !== slug)
+  const aliases = [...new Set(names)]
   const reasoning = reasoningOf(model)
   return {
     ...unread<{ readonly id: string }>({ id: model["id"] }),
@@ -83,15 +86,43 @@ const listed = (model: JsonObject, own: ReadonlyArray<JsonObject>, hosts: Readon
   }
 }
 
-const isDated = (name: string): boolean => /\d{4}-?\d{2}-?\d{2}$/.test(name)
+const date = /-?\d{4}-?\d{2}-?\d{2}$/
 
 /**
- * Other names that the provider takes for its model, if they can only mean this one: of several with dates each means a version
- * of its own.
+ * Other names that the provider takes for its model, if they can only mean this one: of several that differ in their date each means
+ * a version of its own.
  */
-const aliasesOf = (host: JsonObject): ReadonlyArray<string> => {
-  const aliases = texts(host["aliases"]).filter((name) => !name.includes("/") && !name.includes(":"))
-  return aliases.filter(isDated).length > 1 ? aliases.filter((name) => !isDated(name)) : aliases
+const aliasesOf = (host: JsonObject): ReadonlyArray<string> => plainNames(texts(host["aliases"]))
+
+const plainNames = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const plain = names.filter((name) => !name.includes("/") && !name.includes(":"))
+  const dated = Map.groupBy(
+    plain.filter((name) => date.test(name)),
+    (name) => name.replace(date, ""),
+  )
+  return plain.filter((name) => !date.test(name) || dated.get(name.replace(date, ""))?.length === 1)
+}
+
+/**
+ * Providers of the authors that are named otherwise: what `authors` of their plugins says the other way round. A model's names do not
+ * depend on which provider is on, so each list has those of its author's hosts.
+ */
+export const authorsProviders: Readonly<Record<string, ReadonlyArray<string>>> = {
+  amazon: ["bedrock"],
+  google: ["google-ai-studio", "google-vertex"],
+  microsoft: ["azure"],
+  mistralai: ["mistral"],
+  qwen: ["alibaba"],
+  "x-ai": ["xai"],
+}
+
+/** Names by which the author's own hosts call the model, those of hosts that were retired too: callers still have them. */
+const authorsNames = (model: JsonObject): ReadonlyArray<string> => {
+  const author = idOf(model).split("/", 1)[0] ?? ""
+  const providers = authorsProviders[author] ?? [author]
+  return objectsIn(model["hosts"])
+    .filter(({ provider }) => providers.includes(String(provider)))
+    .flatMap((host) => plainNames([...texts([host["upstream_model_id"]]), ...aliasesOf(host)]))
 }
 
 const reasoningOf = (model: JsonObject): ListedModel["reasoning"] => {

@@ -17,6 +17,8 @@ export interface ProviderFacts {
   readonly name: string
   readonly privacy: Privacy
   readonly local: boolean
+  /** Whose models it serves as their author: the part of a model's id before the slash. Absent: nobody's. */
+  readonly authors?: ReadonlyArray<string>
 }
 
 export interface DecodedModels {
@@ -159,6 +161,7 @@ const hostOf = (
     model: ModelId.make(id, checked),
     ...(api === null ? {} : { api }),
     upstreamModel: model ?? id.slice(id.indexOf("/") + 1),
+    ...(facts.authors?.includes(id.slice(0, id.indexOf("/"))) === true ? { isAuthors: true } : {}),
     pricing: pricing === null ? null : pricingOf(pricing),
     contextLength,
     maxCompletionTokens: rest.maxCompletionTokens ?? contextLength,

@@ -1,4 +1,4 @@
-/** Resolves a model's name in a request: an id, an alias, or a bare slug that only one model has. */
+/** Resolves a model's name in a request: an id, an alias, a bare slug, or what the author's own host calls the model. */
 import * as Either from "effect/Either"
 import { BadRequest } from "../domain/Failure.ts"
 import type { Model } from "../domain/Host.ts"
@@ -9,22 +9,26 @@ const none: ReadonlyArray<Variant> = []
 /** Every name without a variant. */
 export type ModelNames = ReadonlyMap<string, WantedModel>
 
-/** Aliases of unknown models are ignored. */
+/**
+ * Where a name means several things, the first of these counts: an alias of the configuration; an id; a bare slug; a canonical slug or
+ * an alias of a model; a name by which the author's own host calls a model. A name that two models have on one level means neither,
+ * there and below. Aliases of unknown models are ignored.
+ */
 export const modelNames = (models: ReadonlyArray<Model>, aliases: ReadonlyMap<string, string>): ModelNames => {
   const names = new Map<string, WantedModel>(models.map((model) => [model.id, { model, variants: none }]))
-  const slugs = Map.groupBy(models, (model) => model.id.slice(model.id.indexOf("/") + 1))
-  for (const [slug, owners] of slugs) {
-    const [owner, another] = owners
-    if (owner !== undefined && another === undefined && !names.has(slug))
-      names.set(slug, { model: owner, variants: none })
-  }
-  const further = Map.groupBy(
-    models.flatMap((model) => namesBeside(model).map((name) => ({ name, model }))),
-    ({ name }) => name,
-  )
-  for (const [name, [owner, another]] of further) {
-    if (owner !== undefined && another === undefined && !names.has(name))
-      names.set(name, { model: owner.model, variants: none })
+  const ambiguous = new Set<string>()
+  for (const namesOf of [bareSlug, declaredNames, authorsNames]) {
+    const claims = new Map<string, Model | null>()
+    for (const model of models) {
+      for (const name of namesOf(model)) {
+        const other = claims.get(name)
+        claims.set(name, other === undefined || other === model ? model : null)
+      }
+    }
+    for (const [name, model] of claims) {
+      if (model === null) ambiguous.add(name)
+      else if (!ambiguous.has(name) && !names.has(name)) names.set(name, { model, variants: none })
+    }
   }
   for (const [alias, id] of aliases) {
     const resolved = names.get(id)
@@ -33,25 +37,31 @@ export const modelNames = (models: ReadonlyArray<Model>, aliases: ReadonlyMap<st
   return names
 }
 
-/** Its canonical slug, and its aliases with the author and without. Each counts where no other model has it. */
-const namesBeside = ({ id, canonicalSlug, aliases = [] }: Model): ReadonlyArray<string> => {
-  const author = id.slice(0, id.indexOf("/") + 1)
-  return [
-    ...new Set([
-      ...(canonicalSlug == null ? [] : [canonicalSlug]),
-      ...aliases.flatMap((name) => [name, author + name]),
-    ]),
-  ]
-}
+const bareSlug = ({ id }: Model): ReadonlyArray<string> => [id.slice(id.indexOf("/") + 1)]
+
+const withAuthor = (id: string, name: string): ReadonlyArray<string> => [name, id.slice(0, id.indexOf("/") + 1) + name]
+
+/** The canonical slug, and the aliases with the author and without. */
+const declaredNames = ({ id, canonicalSlug, aliases = [] }: Model): ReadonlyArray<string> => [
+  ...(canonicalSlug == null ? [] : [canonicalSlug]),
+  ...aliases.flatMap((name) => withAuthor(id, name)),
+]
+
+/**
+ * What hosts of the model's author call it, with the author and without. A name that ends like a variant is none: `name:free` asks for
+ * the free hosts of `name`.
+ */
+const authorsNames = ({ id, hosts }: Model): ReadonlyArray<string> =>
+  hosts
+    .filter(({ isAuthors, upstreamModel }) => isAuthors === true && !endsLikeVariant(upstreamModel))
+    .flatMap(({ upstreamModel }) => (upstreamModel.includes("/") ? [upstreamModel] : withAuthor(id, upstreamModel)))
+
+const endsLikeVariant = (name: string): boolean => variants.some((variant) => name.endsWith(`:${variant}`))
 
 /** Fails with similar names. */
-export const resolveName = (
-  name: string,
-  names: ModelNames,
-  models: ReadonlyArray<Model>,
-): Either.Either<WantedModel, BadRequest> => {
+export const resolveName = (name: string, names: ModelNames): Either.Either<WantedModel, BadRequest> => {
   const resolved = names.get(name) ?? withVariants(name, names)
-  return resolved === undefined ? Either.left(unknownModel(name, models)) : Either.right(resolved)
+  return resolved === undefined ? Either.left(unknownModel(name, names)) : Either.right(resolved)
 }
 
 /** A name with suffixes. A suffix that is part of an id, such as the `:free` of a model of its own, is no variant. */
@@ -71,9 +81,9 @@ const withVariants = (name: string, names: ModelNames): WantedModel | undefined 
   return undefined
 }
 
-const unknownModel = (name: string, models: ReadonlyArray<Model>): BadRequest => {
+const unknownModel = (name: string, names: ModelNames): BadRequest => {
   const shown = name.length > 128 ? `${name.slice(0, 128)}...` : name
-  const near = nearModels(name, models)
+  const near = nearest(name, spellingsOf(names))
   const hint = near.length === 0 ? "" : ` (near: ${near.join(", ")})`
   return new BadRequest({
     kind: "model_not_found",
@@ -83,18 +93,42 @@ const unknownModel = (name: string, models: ReadonlyArray<Model>): BadRequest =>
 }
 
 /** Up to three ids that share the most letter triples with a name: a missing author or date leaves most of them. */
-export const nearModels = (name: string, models: ReadonlyArray<{ readonly id: string }>): ReadonlyArray<string> => {
+export const nearModels = (name: string, models: ReadonlyArray<{ readonly id: string }>): ReadonlyArray<string> =>
+  nearest(
+    name,
+    models.map(({ id }) => ({ id, triples: triples(id) })),
+  )
+
+/** How a model may be written. */
+interface Spelling {
+  readonly id: string
+  readonly triples: ReadonlySet<string>
+}
+
+const nearest = (name: string, spellings: ReadonlyArray<Spelling>): ReadonlyArray<string> => {
   const wanted = triples(name.slice(0, 128))
-  return models
-    .map((model) => {
-      const own = triples(model.id)
-      const shared = [...wanted].filter((triple) => own.has(triple)).length
-      return { id: model.id, likeness: (2 * shared) / (wanted.size + own.size) }
-    })
-    .filter(({ likeness }) => likeness > 0.3)
-    .toSorted((a, b) => b.likeness - a.likeness)
+  const best = new Map<string, number>()
+  for (const { id, triples: own } of spellings) {
+    let shared = 0
+    for (const triple of wanted) if (own.has(triple)) shared += 1
+    const likeness = (2 * shared) / (wanted.size + own.size)
+    if (likeness > Math.max(0.3, best.get(id) ?? 0)) best.set(id, likeness)
+  }
+  return [...best]
+    .toSorted(([, a], [, b]) => b - a)
     .slice(0, 3)
-    .map(({ id }) => id)
+    .map(([id]) => id)
+}
+
+const spellings = new WeakMap<ModelNames, ReadonlyArray<Spelling>>()
+
+/** Of all names, made once for each catalogue, when the first name is unknown. */
+const spellingsOf = (names: ModelNames): ReadonlyArray<Spelling> => {
+  const before = spellings.get(names)
+  if (before !== undefined) return before
+  const made = Array.from(names, ([name, { model }]) => ({ id: model.id, triples: triples(name) }))
+  spellings.set(names, made)
+  return made
 }
 
 const triples = (text: string): ReadonlySet<string> => {

@@ -366,4 +366,5 @@ export const factsOf = (settings: ProviderSettings, plugin: ProviderPlugin | und
   name: settings.name ?? (settings.slug === plugin?.id ? plugin.name : settings.slug),
   privacy: settings.privacy ?? plugin?.privacy ?? unknownFacts.privacy,
   local: networkOf(settings, plugin) === "private",
+  authors: [settings.slug, ...(plugin === undefined ? [] : (plugin.authors ?? [plugin.id]))],
 })

@@ -28,6 +28,8 @@ export interface Host {
   readonly model: ModelId
   /** The host's own name of the model. */
   readonly upstreamModel: string
+  /** Whether its provider belongs to the model's author, so that `upstreamModel` is a name of the model. Absent: it does not. */
+  readonly isAuthors?: boolean
   /** Name of the protocol that it is called by for a chat. Absent: its provider's. */
   readonly api?: string
   readonly quantization: string

@@ -1,8 +1,9 @@
 /** The request as one host gets it: without what the host is known not to support, with what the model's variant adds. Pure. */
 import type { Host } from "./Host.ts"
-import type { HostedTool } from "./hostedTools.ts"
+import { type HostedTool, isSameType } from "./hostedTools.ts"
 import { hostFacts, maySupport } from "./hostFacts.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "./Json.ts"
+import { missedOf } from "./neutralMembers.ts"
 import {
   type AnyRequest,
   type Bounds,
@@ -80,7 +81,7 @@ const fittingFor = (request: AnyRequest, host: Host, adjustment: Adjustment | un
   // Tiers are prices of a chat: what a host of another operation would charge for one is not known.
   if (request.payload["service_tier"] != null) dropped.push("service_tier")
   if (dropped.length === 0) return { request, dropped: none }
-  const named = dropped.filter((name) => !isMadeHere(name))
+  const named = missedOf(dropped, request.payload).filter((name) => !isMadeHere(name))
   if (request.operation === "embeddings") {
     const payload = { ...request.payload }
     for (const name of dropped) delete payload[name]
@@ -101,7 +102,8 @@ const chatFor = (request: ChatRequest, host: Host, adjustment: Adjustment | unde
     adjustment?.searches === true,
   )
   const lacking = droppedParameters(asked, host)
-  const dropped = hosted.length === 0 ? lacking : [...lacking, ...hosted]
+  const missed = missedOf(lacking, asked.payload)
+  const dropped = hosted.length === 0 ? missed : [...missed, ...hosted]
   const { tier } = hostFacts(host)
   if (lacking.length === 0 && (tier === null || asked.payload.service_tier === tier)) return { request: asked, dropped }
   const payload = { ...asked.payload }
@@ -131,7 +133,10 @@ const withoutHosted = (request: ChatRequest, host: Host, online: boolean): HostR
       dropped.push(name)
     }
   }
-  const native = request.native && { ...request.native, body: withoutTools(request.native.body, lost) }
+  const native = request.native && {
+    ...request.native,
+    body: withoutTools(withoutChoices(request.native.body, lost), lost),
+  }
   const bounds = boundsFor(request.routing.needs, request.bounds, host)
   return { request: { ...request, payload, bounds, ...(native === undefined ? {} : { native }) }, dropped }
 }
@@ -172,6 +177,20 @@ const leftOf = (tools: unknown, lost: ReadonlySet<number> | undefined): Readonly
 
 const itemWithout = (item: unknown, lost: ReadonlySet<number> | undefined): unknown =>
   lost !== undefined && isJsonObject(item) ? { ...item, tools: leftOf(item["tools"], lost) } : item
+
+/** The caller's own body, its choice without some of its tools. A host refuses a choice of a tool that it is not sent. */
+const withoutChoices = (body: JsonObject, lost: ReadonlyArray<HostedTool>): JsonObject => {
+  const { tools, tool_choice: choice } = body
+  if (lost.length === 0 || !isJsonObject(choice) || choice["type"] !== "allowed_tools") return body
+  const places = new Set(lost.map(({ index }) => index))
+  const types = (Array.isArray(tools) ? tools : []).flatMap((tool: unknown, at) =>
+    places.has(at) && isJsonObject(tool) ? [tool["type"]] : [],
+  )
+  const allowed: ReadonlyArray<unknown> = Array.isArray(choice["tools"]) ? choice["tools"] : []
+  const left = allowed.filter((tool) => !(isJsonObject(tool) && types.some((type) => isSameType(type, tool["type"]))))
+  if (left.length === allowed.length) return body
+  return { ...body, tool_choice: left.length === 0 ? "none" : { ...choice, tools: left } }
+}
 
 /** The bounds of a request at a host: with what the tools that the host runs may cost and read. */
 export const boundsFor = ({ hosted, form }: Needs, bounds: Bounds, host: Host): Bounds => {

@@ -160,6 +160,11 @@ export interface ProviderPlugin<P extends Loading = Loading> {
   readonly id: string
   /** Display name. */
   readonly name: string
+  /**
+   * Authors whose models the vendor serves as its own: the parts of ids before the slash. What its hosts call such a model is a name
+   * that callers may use. Default: the plugin's id.
+   */
+  readonly authors?: ReadonlyArray<string>
   /** Default: a bearer token, and no credentials for a `transport`. */
   readonly auth?: Auth
   /** Base URL of the vendor's API, up to its version segment. Without one, the operator must configure `base_url`. */

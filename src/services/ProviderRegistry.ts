@@ -73,7 +73,7 @@ const make = (first: ResolvedConfig) => {
           () => Effect.sync(() => listeners.delete(listener)),
         ),
       ),
-    resolve: (name) => resolveName(name, resolved.names, resolved.models),
+    resolve: (name) => resolveName(name, resolved.names),
     endpoint: (host) => endpoints.get(host),
     unavailable: (host) => {
       if (endpoints.has(host)) return undefined

@@ -205,6 +205,18 @@ describe.each(["claude", "other"] as const)("the client, at the host %s", (name)
     expect(host.calls).toHaveLength(before)
   })
 
+  test("finds a model by its id and by its bare name, and lists all", async () => {
+    for (const name of ["acme/small", "small"]) {
+      expect(await client.models.retrieve(name)).toMatchObject({ id: "acme/small", object: "model", owned_by: "acme" })
+    }
+    const ids: Array<string> = []
+    for await (const { id } of client.models.list()) ids.push(id)
+    expect(ids).toContain("acme/small")
+    expect(ids).toHaveLength(new Set(ids).size)
+    const unknown: APIError = await client.models.retrieve("acme/none").catch((error) => error)
+    expect(unknown.status).toBe(404)
+  })
+
   test("gets errors in its own form", async () => {
     const wrong: APIError = await client.messages.create({ ...asked, max_tokens: 0 }).catch((error) => error)
     expect(wrong.status).toBe(400)

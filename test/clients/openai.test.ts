@@ -320,6 +320,19 @@ describe("the openai client", () => {
     expect(models.request_id).toMatch(/^req_/)
   })
 
+  test("got 404 for a model that it asked for by its id: its slash is escaped in the path", async () => {
+    const known = await client.models.list()
+    const listed = known.data.find(({ id }) => id === "acme/small")
+    expect(listed).toBeDefined()
+    for (const name of ["acme/small", "small"]) {
+      const found = await client.models.retrieve(name)
+      expect(found).toMatchObject({ ...listed, object: "model", owned_by: "acme" })
+    }
+    const error = await failureOf(client.models.retrieve("acme/none"))
+    expect(error).toBeInstanceOf(OpenAI.NotFoundError)
+    expect(error.error).toMatchObject({ code: 404, message: "This model does not exist." })
+  })
+
   describe("errors", () => {
     const refused = async (asked: Promise<unknown>, type: abstract new (...args: never) => Error, status: number) => {
       const error = await failureOf(asked)

@@ -48,6 +48,7 @@ const config = {
       context_length: 200_000,
       architecture: { tokenizer: "GPT", input_modalities: ["text", "image"] },
       distillable: true,
+      aliases: ["large-9"],
       hosts: [
         at("toy", 4, { supported_parameters: ["tools", "max_tokens"] }),
         at("vault", 5, { supported_parameters: ["seed"] }),
@@ -278,6 +279,45 @@ describe("one model", () => {
 
   test.each(["acme/none", "acme/large:nothing", "x/best"])("%p is not found", async (name) => {
     await expectError(await gateway.send(`/api/v1/model/${name}`, bearer(key)), 404)
+  })
+})
+
+describe("one model, as clients of the vendors ask for it", () => {
+  test.each([
+    ...["acme/large", "acme%2Flarge", "acme%2flarge", "large", "acme/large:nitro", "acme%2Flarge:nitro", "acme/best"],
+    ...["large-9", "acme/large-9", "large-9:floor"],
+  ])("%s", async (name) => {
+    const [record] = (await read("/models")).data
+    expect(await read(`/models/${name}`)).toEqual({ ...record, object: "model", owned_by: "acme" })
+  })
+
+  test.each(["none", "acme/none", "acme%2Fnone", "acme/large:nothing", "x/best", "%20"])(
+    "%p is not found",
+    async (name) => {
+      const error = await expectError(await gateway.send(`/api/v1/models/${name}`, bearer(key)), 404)
+      expect(error).toEqual({
+        code: 404,
+        message: "This model does not exist.",
+        metadata: { error_type: "not_found" },
+      })
+    },
+  )
+
+  test("hides the paths beside it from nobody", async () => {
+    expect((await read("/models/count")).data).toEqual({ count: 4 })
+    expect((await read("/models/user")).total_count).toBe(4)
+    expect((await read("/models/acme/large/endpoints")).data.endpoints).toHaveLength(2)
+    expect((await read("/models/acme/large")).links.details).toBe("/api/v1/models/acme/large/endpoints")
+  })
+
+  test("wants a key, and is the same for every key, as the singular path is", async () => {
+    await expectError(await gateway.send("/api/v1/models/acme/large"), 401)
+    await expectError(await gateway.send("/api/v1/models/large"), 401)
+    const narrow = await gateway.newKey({ allowedModels: ["other/*"] })
+    for (const secret of [narrow, managementKey]) {
+      const { object, owned_by, ...record } = await read("/models/acme%2Flarge", secret)
+      expect([record, object, owned_by]).toEqual([(await read("/model/acme/large", secret)).data, "model", "acme"])
+    }
   })
 })
 

@@ -7,6 +7,7 @@ import { chatHost, modelsIn } from "headgate/plugin"
 export default chatHost({
   id: "alibaba",
   name: "Alibaba Cloud",
+  authors: ["qwen"],
   baseUrl: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
   keyVariable: "DASHSCOPE_API_KEY",
   privacy: { mayTrain: false, retainsPrompts: true },

@@ -52,6 +52,7 @@ const error = httpErrorWith(reasons)
 export default defineProvider({
   id: "azure",
   name: "Azure",
+  authors: ["microsoft"],
   auth: authHeader("api-key"),
   keyVariable: ["AZURE_API_KEY", "AZURE_OPENAI_API_KEY"],
   variables: { resource: "AZURE_RESOURCE_NAME" },

@@ -28,6 +28,7 @@ export type BedrockConfig = typeof Config.Type
 export default defineProvider({
   id: "bedrock",
   name: "Amazon Bedrock",
+  authors: ["amazon"],
   keyVariable: "AWS_BEARER_TOKEN_BEDROCK",
   variables: {
     region: ["AWS_REGION", "AWS_DEFAULT_REGION"],

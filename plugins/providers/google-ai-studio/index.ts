@@ -6,6 +6,7 @@ import { authHeader, defineProvider } from "headgate/plugin"
 export default defineProvider({
   id: "google-ai-studio",
   name: "Google AI Studio",
+  authors: ["google"],
   baseUrl: "https://generativelanguage.googleapis.com/v1beta",
   auth: authHeader("x-goog-api-key"),
   keyVariable: ["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],

@@ -21,6 +21,7 @@ export const VertexConfig = Schema.Struct({
 export default defineProvider({
   id: "google-vertex",
   name: "Google Vertex",
+  authors: ["google"],
   variables: {
     project: ["GOOGLE_VERTEX_PROJECT", "GOOGLE_CLOUD_PROJECT"],
     location: ["GOOGLE_VERTEX_LOCATION", "GOOGLE_CLOUD_LOCATION"],

@@ -10,6 +10,7 @@ const isMagistral = (model: string): boolean => model.startsWith("magistral")
 export default chatHost({
   id: "mistral",
   name: "Mistral",
+  authors: ["mistralai"],
   baseUrl: "https://api.mistral.ai/v1",
   keyVariable: "MISTRAL_API_KEY",
   privacy: { mayTrain: false, retainsPrompts: true },

@@ -10,6 +10,7 @@ const givenEffort = /^grok-(?:2|3(?!-mini)|4(?!\.[3-9])|code)/
 export default chatHost({
   id: "xai",
   name: "xAI",
+  authors: ["x-ai"],
   baseUrl: "https://api.x.ai/v1",
   keyVariable: "XAI_API_KEY",
   privacy: { mayTrain: false, retainsPrompts: true },

@@ -58,6 +58,20 @@ export const ListedModel = Schema.Struct({
 
 export type ListedModel = typeof ListedModel.Type
 
+/** One model, as the vendors' own clients ask for it: with what OpenAI's API says of a model beside its id and `created`. */
+export const RetrievedModel = Schema.Struct({
+  ...ListedModel.fields,
+  object: Schema.Literal("model"),
+  /** The author: the part of the id before the slash. */
+  owned_by: Schema.String,
+}).annotations({ identifier: "RetrievedModel" })
+
+export const retrievedModel = (record: ListedModel): typeof RetrievedModel.Type => ({
+  ...record,
+  object: "model",
+  owned_by: record.id.split("/", 1)[0] ?? "",
+})
+
 /** `hosts`: those of the model that the list is about. */
 export const listedModel = (
   model: Model,

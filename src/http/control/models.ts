@@ -24,7 +24,14 @@ import { badRequest, notFound, unavailable } from "../refusals.ts"
 import { Authorize, CurrentKey } from "./authorize.ts"
 import { ListedHost, makeHostListing } from "./hostListing.ts"
 import { CountQuery, ModelQuery, PageQuery, UserQuery } from "./modelQuery.ts"
-import { ListedArchitecture, ListedModel, listedArchitecture, modelsPath } from "./modelRecord.ts"
+import {
+  ListedArchitecture,
+  ListedModel,
+  listedArchitecture,
+  modelsPath,
+  RetrievedModel,
+  retrievedModel,
+} from "./modelRecord.ts"
 import { type Entry, entryOf, makingAny, popularityDays, select } from "./modelSelection.ts"
 
 const Page = Schema.Struct({
@@ -45,6 +52,10 @@ const ModelHosts = Schema.Struct({
 
 const author = HttpApiSchema.param("author", Schema.String)
 const slug = HttpApiSchema.param("slug", Schema.String)
+const id = HttpApiSchema.param("id", Schema.String)
+
+const retrieved =
+  "One model, by any name that a request may use, as OpenAI's and Anthropic's clients ask for it (`models.retrieve`). A variant at the end of the name changes nothing: `id` is that of the model."
 
 export const ModelsGroup = HttpApiGroup.make("models")
   .add(
@@ -89,6 +100,18 @@ export const ModelsGroup = HttpApiGroup.make("models")
         OpenApi.Description,
         "One model, by any name that a request may use: an alias, or an id with variants.",
       ),
+  )
+  .add(
+    HttpApiEndpoint.get("retrieve")`/models/${id}`
+      .addSuccess(RetrievedModel)
+      .addError(notFound)
+      .annotate(OpenApi.Description, `${retrieved} The slash of an id is written as %2F.`),
+  )
+  .add(
+    HttpApiEndpoint.get("retrieveOfAuthor")`/models/${author}/${slug}`
+      .addSuccess(RetrievedModel)
+      .addError(notFound)
+      .annotate(OpenApi.Description, retrieved),
   )
   .add(
     HttpApiEndpoint.get("hosts")`/models/${author}/${slug}/endpoints`
@@ -147,6 +170,13 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
         },
       )
 
+    const recordOf = (name: string) =>
+      Effect.gen(function* () {
+        const { model } = yield* Effect.mapError(registry.resolve(name), () => unknown)
+        const entry = entries(registry.current()).find((each) => each.model === model)
+        return entry === undefined ? yield* unknown : entry.record
+      })
+
     return handlers
       .handle("list", ({ urlParams, request }) =>
         Effect.gen(function* () {
@@ -171,13 +201,9 @@ export const modelsHandlers = HttpApiBuilder.group(HttpApi.make("headgate").add(
           return pageOf(usable, urlParams, request.url)
         }),
       )
-      .handle("model", ({ path }) =>
-        Effect.gen(function* () {
-          const { model } = yield* Effect.mapError(registry.resolve(`${path.author}/${path.slug}`), () => unknown)
-          const entry = entries(registry.current()).find((each) => each.model === model)
-          return entry === undefined ? yield* unknown : { data: entry.record }
-        }),
-      )
+      .handle("model", ({ path }) => Effect.map(recordOf(`${path.author}/${path.slug}`), (data) => ({ data })))
+      .handle("retrieve", ({ path }) => Effect.map(recordOf(path.id), retrievedModel))
+      .handle("retrieveOfAuthor", ({ path }) => Effect.map(recordOf(`${path.author}/${path.slug}`), retrievedModel))
       .handle("hosts", ({ path }) =>
         Effect.gen(function* () {
           const { model, variants } = yield* Effect.mapError(

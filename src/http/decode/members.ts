@@ -6,6 +6,7 @@
 import { BadRequest } from "../../domain/Failure.ts"
 import { normalName } from "../../domain/hostedTools.ts"
 import { isJsonObject, type JsonObject } from "../../domain/Json.ts"
+import { asksNothing } from "../../domain/neutralMembers.ts"
 import { noPreferences, type Preferences } from "../../domain/Preferences.ts"
 import { routerOnly } from "../../domain/Request.ts"
 import { findingInBody } from "../../services/payload/walk.ts"
@@ -252,7 +253,7 @@ export const readMembers = (body: JsonObject, table: MemberTable, issues: Issues
     const member = table.members.get(key)
     // Another spelling of a name that is known may be the same to a host.
     if (member?.kind === "dropped" || (member === undefined && isRespelt(key, table))) {
-      if (value !== null && !asksNothing(key, value)) dropped.push(key)
+      if (!asksNothing(key, value)) dropped.push(key)
       continue
     }
     if (!table.notSent.has(key)) payload[key] = value
@@ -281,10 +282,6 @@ export const refusalOf = (body: JsonObject, { dropped }: ReadMembers, issues: Is
 /** Whether a member that this form does not know has the name of one that it knows, but for case, blanks and dashes. */
 const isRespelt = (key: string, { known, notSent }: MemberTable): boolean =>
   !notSent.has(key) && known.has(normalName(key))
-
-/** `store: false` is what hosts are told anyway. */
-const asksNothing = (key: string, value: unknown): boolean =>
-  value === false && (key === "store" || key === "background")
 
 export const requireModel = (body: JsonObject, issues: Issues): void => {
   if (body["model"] != null) return

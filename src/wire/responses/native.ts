@@ -5,7 +5,7 @@
 import * as Either from "effect/Either"
 import type { Unsupported } from "../../domain/Failure.ts"
 import type { Host } from "../../domain/Host.ts"
-import { runnerOf } from "../../domain/hostedTools.ts"
+import { isSameType, runnerOf } from "../../domain/hostedTools.ts"
 import { isJsonObject, type JsonObject, objectsIn } from "../../domain/Json.ts"
 import { type ChatRequest, mostSearches, type NativeRequest } from "../../domain/Request.ts"
 import { effortAsked } from "../chat/request.ts"
@@ -76,6 +76,7 @@ export const encodeNative = (
     const { max_tool_calls: most } = body
     sent["max_tool_calls"] = typeof most === "number" ? Math.min(most, mostSearches) : mostSearches
   }
+  addHostedChoice(sent, body["tool_choice"])
   setText(sent, body["text"], request)
   setReasoning(sent, body["reasoning"], request, host, quirks)
   setInclude(sent, body["include"], request, host, quirks)
@@ -165,6 +166,15 @@ const withoutPrefix = (tool: unknown): unknown =>
   isJsonObject(tool) && typeof tool["type"] === "string" && tool["type"].includes(":")
     ? { ...tool, type: tool["type"].slice(tool["type"].indexOf(":") + 1) }
     : tool
+
+/** The choice of a tool that the host runs has no counterpart. It goes with its tool, by the tool's own type. */
+const addHostedChoice = (sent: Record<string, unknown>, choice: unknown): void => {
+  if (sent["tool_choice"] !== undefined || !isJsonObject(choice)) return
+  const chosen = objectsIn(sent["tools"]).find(
+    (tool) => runnerOf(tool) !== "client" && isSameType(tool["type"], choice["type"]),
+  )
+  if (chosen !== undefined) sent["tool_choice"] = { ...choice, type: chosen["type"] }
+}
 
 const setText = (sent: Record<string, unknown>, text: unknown, { payload }: ChatRequest): void => {
   if (!isJsonObject(text)) return

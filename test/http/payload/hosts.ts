@@ -67,13 +67,18 @@ export const minimal: Readonly<Record<string, JsonObject>> = {
 }
 export const forms = Object.keys(minimal)
 
-/** `webSearch`: the price of a search at every host; absent: none has one. `answer`: what a host answers; absent: "fine". */
+/**
+ * `webSearch`: the price of a search at every host; absent: none has one. `supportedParameters`: what every host says that it takes;
+ * absent: nothing is known.
+ */
 export const startHosts = async ({
   webSearch,
+  supportedParameters,
   provider = {},
   answer = answerAt,
 }: {
   readonly webSearch?: string
+  readonly supportedParameters?: ReadonlyArray<string>
   readonly provider?: JsonObject
   readonly answer?: (path: string, body: JsonObject) => Response
 } = {}): Promise<Hosts> => {
@@ -92,6 +97,7 @@ export const startHosts = async ({
           ...(webSearch === undefined ? {} : { web_search: webSearch }),
         },
         max_completion_tokens: 4096,
+        ...(supportedParameters === undefined ? {} : { supported_parameters: supportedParameters }),
       },
     ],
   }))

@@ -132,45 +132,6 @@ describe("a search", () => {
     protocols.map((protocol) => [form, protocol, tool] as const),
   )
 
-  test.each(rows)(
-    "%s at a host of the protocol %s without a price is dropped where it is offered",
-    async (form, protocol, tool) => {
-      const { status, sent, dropped } = await unpriced.ask(form, protocol, { tools: [tool] })
-      expect([status, dropped]).toEqual([200, ["tools[0]"]])
-      expect(JSON.stringify(sent)).not.toMatch(/search/i)
-    },
-  )
-
-  const canSearch: Readonly<Record<string, ReadonlyArray<ProtocolName>>> = {
-    "/chat/completions": ["chat", "compatible", "responses", "google"],
-    "/messages": ["chat", "compatible", "responses", "google", "messages"],
-    "/responses": ["chat", "compatible", "responses", "google"],
-  }
-  test.each(rows)(
-    "%s at a host of the protocol %s with a price is sent where the host has one",
-    async (form, protocol, tool) => {
-      const runs = canSearch[form]?.includes(protocol) === true
-      const { status, sent, dropped } = await priced.ask(form, protocol, { tools: [tool] })
-      expect([status, dropped]).toEqual([200, runs ? [] : ["tools[0]"]])
-      expect(/search/i.test(JSON.stringify(sent))).toBe(runs)
-    },
-  )
-
-  test.each(rows)(
-    "%s at a host of the protocol %s without a price is 404 where it is asked for",
-    async (form, protocol, tool) => {
-      const choice =
-        form === "/messages"
-          ? { type: "tool", name: "web_search" }
-          : form === "/responses"
-            ? { type: "web_search" }
-            : "required"
-      const { status, sent, text } = await unpriced.ask(form, protocol, { tools: [tool], tool_choice: choice })
-      expect([status, sent]).toEqual([404, undefined])
-      expect(text).toContain("hosted_tools")
-    },
-  )
-
   test("999 uses are as many as are reserved", async () => {
     const { sent } = await priced.ask("/messages", "messages", { tools: [tools["/messages"]] })
     expect(sent?.["tools"]).toEqual([{ type: "web_search_20250305", name: "web_search", max_uses: 10 }])
